@@ -76,8 +76,8 @@ func full() whole {
 		Ok: true, Seq: -5, Size: 1 << 63, Rate: 1.5, Hash: [4]byte{1, 2, 3, 4}, Raw: []byte{}, Title: "Zürich é",
 		Output: "e\u0301", Parts: []part{{Name: "a"}, {Name: "b", Body: []byte{1}, Tags: []string{}}},
 		Scores: map[string]float64{"b": 1, "a": 2, "aa": 3}, Main: part{Name: "m"}, Maybe: &part{Name: "x"}, Color: 4,
-		Wake:  all{Of: []trigger{at{Time: 9}, byRef{Next: &at{Time: 3}}, byRef{}, never{}, all{Of: []trigger{}}}},
-		Args:  Data{0xa1, 0x61, 'k', 0x01}, Count: 3, Colors: []color{1, 2}, Limit: &limit, Later: "l",
+		Wake: all{Of: []trigger{at{Time: 9}, byRef{Next: &at{Time: 3}}, byRef{}, never{}, all{Of: []trigger{}}}},
+		Args: Data{0xa1, 0x61, 'k', 0x01}, Count: 3, Colors: []color{1, 2}, Limit: &limit, Later: "l",
 		Reserved: Reserved{0x18, 0x40, 0x01, 0x18, 0x50, 0x80},
 	}
 }

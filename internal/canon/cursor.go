@@ -1,6 +1,9 @@
 package canon
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // cursor moves over bytes that have been checked. It trusts them.
 type cursor struct {
@@ -51,4 +54,15 @@ func (c *cursor) take(n uint64) []byte {
 	from := c.i
 	c.i += int(n)
 	return c.b[from:c.i:c.i]
+}
+
+// floatOf returns the float with the given initial byte and raw bits.
+func floatOf(first byte, bits uint64) float64 {
+	switch first {
+	case cborF16:
+		return fromHalf(uint16(bits))
+	case cborF32:
+		return float64(math.Float32frombits(uint32(bits)))
+	}
+	return math.Float64frombits(bits)
 }

@@ -99,7 +99,7 @@ func (e *encoder) list(t *Type, p unsafe.Pointer) *Rejection {
 	size := t.Elem.goType.Size()
 	for k := range s.len {
 		if r := e.value(t.Elem, unsafe.Add(s.data, uintptr(k)*size)); r != nil {
-			return r.under("[" + strconv.Itoa(k) + "]")
+			return r.under(indexSegment(uint64(k)))
 		}
 	}
 	e.depth++

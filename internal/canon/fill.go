@@ -194,7 +194,7 @@ func (w *walker) fillList(t *Type, p unsafe.Pointer, n int) *Rejection {
 			v.Grow(min(n-k, k+burst))
 		}
 		if r := w.value(t.Elem, unsafe.Add(s.data, uintptr(k)*size)); r != nil {
-			return r.under("[" + strconv.Itoa(k) + "]")
+			return r.under(indexSegment(uint64(k)))
 		}
 	}
 	s.len = n

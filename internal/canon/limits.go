@@ -13,7 +13,14 @@ const (
 	DefaultDepth = 64       // the walker recurses; people do not nest deeper
 	DefaultItems = 1 << 20  // each may cost a Go value many times its size on the wire
 	DefaultRatio = 128      // real text packs 5 to 20 times; bombs pack thousands of times
+
+	MaxDepth = 10_000 // no limit asked for goes past this: stacks end
 )
+
+// lenient are the limits for bytes that have been accepted before under limits this package does not know.
+func lenient(b []byte) Limits {
+	return Limits{Bytes: int64(len(b)), Depth: MaxDepth, Items: int64(len(b))}
+}
 
 func (l Limits) withDefaults() Limits {
 	if l.Bytes <= 0 {
@@ -22,6 +29,7 @@ func (l Limits) withDefaults() Limits {
 	if l.Depth <= 0 {
 		l.Depth = DefaultDepth
 	}
+	l.Depth = min(l.Depth, MaxDepth)
 	if l.Items <= 0 {
 		l.Items = DefaultItems
 	}

@@ -3,6 +3,7 @@ package canon
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -100,6 +101,9 @@ func keySegment(key string) string {
 	}
 	return "[" + clip(key) + "]"
 }
+
+// indexSegment is the path segment of a list element.
+func indexSegment(k uint64) string { return "[" + strconv.FormatUint(k, 10) + "]" }
 
 // clip quotes s for a message, shortened.
 func clip(s string) string {

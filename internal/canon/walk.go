@@ -437,7 +437,7 @@ func (w *walker) list(c byte, t *Type, p unsafe.Pointer) *Rejection {
 	}
 	for k := range n {
 		if r := w.value(t.Elem, nil); r != nil {
-			return r.under("[" + strconv.FormatUint(k, 10) + "]")
+			return r.under(indexSegment(k))
 		}
 	}
 	w.depth++
@@ -542,7 +542,7 @@ func (w *walker) free(c byte, t *Type, verbatim bool) *Rejection {
 		}
 		for k := range n {
 			if r := w.value(t, nil); r != nil {
-				return r.under("[" + strconv.FormatUint(k, 10) + "]")
+				return r.under(indexSegment(k))
 			}
 		}
 		w.depth++
