@@ -1,0 +1,128 @@
+package perdure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Action is what one cycle may do: Execute, Mutate, Delegate, Sleep, Wake or End. An advisor proposes actions; a decision selects one.
+type Action interface{ action() }
+
+// Execute calls a tool.
+type Execute struct {
+	Tool     string `canon:"1,tool"`
+	Args     Data   `canon:"2,args,omitzero"`
+	Call     string `canon:"3,call,omitzero,verbatim"` // the model's own id of this call
+	Deadline int64  `canon:"4,deadline_ms,omitzero"`   // how long it may take; zero: as the tool says
+}
+
+// Mutate changes the intent. Bounds can only become narrower; goal, kind, inputs and labels are replaced. Absent fields stay.
+type Mutate struct {
+	Goal     *string           `canon:"1,goal,optional,verbatim"`
+	Kind     *string           `canon:"2,kind,optional"`
+	Inputs   Data              `canon:"3,inputs,omitzero"`
+	Labels   map[string]string `canon:"4,labels,optional"`
+	Scope    *string           `canon:"5,scope,optional"`
+	Budget   *Budget           `canon:"6,budget,optional"`
+	Deadline Time              `canon:"7,deadline,omitzero"`
+	Tools    []string          `canon:"8,tools,optional"`
+	Depth    *int64            `canon:"9,depth,optional"`
+	Note     string            `canon:"10,note,omitzero,verbatim"`
+}
+
+// Delegate creates a child agent with a scope, budget and depth no wider than its parent's.
+type Delegate struct {
+	Intent   Intent `canon:"1,intent"`
+	Scope    string `canon:"2,scope,omitzero"` // none: the parent's
+	Depth    int64  `canon:"3,depth,omitzero"`
+	Policies []Hash `canon:"4,policies,omitzero"`
+	Call     string `canon:"5,call,omitzero,verbatim"`
+}
+
+// Sleep makes the agent dormant until its trigger is met.
+type Sleep struct {
+	Trigger Trigger   `canon:"1,trigger"`
+	Note    string    `canon:"2,note,omitzero,verbatim"`
+	Stale   int64     `canon:"3,stale_ms,omitzero"` // after sleeping this long, recheck what was assumed
+	Recheck []Execute `canon:"4,recheck,omitzero"`  // what was assumed, as calls of class read
+	Call    string    `canon:"5,call,omitzero,verbatim"`
+}
+
+// Wake ends a sleep.
+type Wake struct {
+	Sleep Hash   `canon:"1,sleep"`       // the decision to sleep that ends
+	By    []Hash `canon:"2,by,omitzero"` // the events that met its trigger
+	Stale bool   `canon:"3,stale,omitzero"`
+	Note  string `canon:"4,note,omitzero,verbatim"`
+}
+
+// End ends the agent for good.
+type End struct {
+	Signal Signal `canon:"1,signal"`
+	Result Data   `canon:"2,result,omitzero"`
+	Note   string `canon:"3,note,omitzero,verbatim"`
+	Call   string `canon:"4,call,omitzero,verbatim"`
+}
+
+func (Execute) action()  {}
+func (Mutate) action()   {}
+func (Delegate) action() {}
+func (Sleep) action()    {}
+func (Wake) action()     {}
+func (End) action()      {}
+
+// Effect is the class of a tool's effect on the world: what may be done when it is unknown whether it happened.
+type Effect uint8
+
+// Wire numbers are frozen. Do NOT reorder. The zero Effect is treated as Once, the most careful.
+const (
+	_          Effect = iota
+	Read              // changes nothing: call again freely
+	Idempotent        // calling again under the same key changes nothing more
+	Once              // never repeated blindly
+)
+
+// CanonNames are the names of the wire numbers.
+func (Effect) CanonNames() []string { return []string{"", "read", "idempotent", "once"} }
+
+func (e Effect) String() string { return name(e, e.CanonNames()) }
+
+// Repeatable reports whether the effect may be performed again under the same key.
+func (e Effect) Repeatable() bool { return e == Read || e == Idempotent }
+
+// Signal is how an outcome ended.
+type Signal uint8
+
+// Wire numbers are frozen. Do NOT reorder.
+const (
+	_         Signal = iota
+	OK               // done
+	Partial          // done in part; going on makes sense
+	Failed           // the tool says it did not work
+	TimedOut         // no answer in the time allowed
+	Silent           // no outcome by the deadline
+	Incapable        // this node cannot; another may
+	Throttled        // refused for now, with a time to come back
+	Denied           // refused by policy or a person
+)
+
+// CanonNames are the names of the wire numbers.
+func (Signal) CanonNames() []string {
+	return []string{"", "ok", "partial", "failed", "timed-out", "silent", "incapable", "throttled", "denied"}
+}
+
+func (s Signal) String() string { return name(s, s.CanonNames()) }
+
+// name is the text of a wire number, or its digits when it has none.
+func name[T ~uint8](v T, names []string) string {
+	if int(v) < len(names) && names[v] != "" {
+		return names[v]
+	}
+	return "unknown"
+}
+
+// unknownName says which names there are.
+func unknownName(what, got string, names []string) error {
+	return fmt.Errorf("%s %q: want one of %s", what, got, strings.Join(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" }), ", "))
+}

@@ -1,0 +1,212 @@
+package perdure
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Agent is an agent as a node sees it: the fold of the entries it was given, and the recent ones of them. It is immutable: Apply returns
+// a new one. Any order of arrival gives the same fold, byte for byte.
+type Agent struct {
+	fold *Fold
+	prev segment  // the entries before cur
+	cur  segment  // the most recent entries
+	held []*Entry // waiting for their parents or for the signature that covers them
+	full bool     // hold every entry, however many
+}
+
+// segment is a run of entries in fold order, and the fold before them: nil when they begin with genesis.
+type segment struct {
+	base *Fold
+	last *link
+	n    int
+}
+
+// link is one folded entry and the one before it.
+type link struct {
+	*Entry
+	before *link
+	void   bool
+	knows  []Key // the revocations in its past
+}
+
+// Fold is what memory comes to. It must not be changed.
+func (a *Agent) Fold() *Fold { return a.fold }
+
+// ID is the agent's name for life.
+func (a *Agent) ID() AgentID { return a.fold.Agent }
+
+// Heads are the entries without a child, ascending: what the next entry names as its parents.
+func (a *Agent) Heads() []Hash {
+	heads := make([]Hash, len(a.fold.Heads))
+	for i := range heads {
+		heads[i] = a.fold.Heads[i].Name
+	}
+	return heads
+}
+
+// Recent yields the entries still held, newest first.
+func (a *Agent) Recent() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, s := range []segment{a.cur, a.prev} {
+			for l := s.last; l != nil; l = l.before {
+				if !yield(l.Entry) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Missing names the parents that entries given to Apply are still waiting for.
+func (a *Agent) Missing() []Hash {
+	have := map[Hash]bool{}
+	for _, e := range a.held {
+		have[e.Name] = true
+	}
+	for e := range a.Recent() {
+		have[e.Name] = true
+	}
+	var missing []Hash
+	for _, e := range a.held {
+		for _, p := range e.Parents {
+			if !have[p] {
+				missing = append(missing, p)
+			}
+		}
+	}
+	slices.SortFunc(missing, Hash.Compare)
+	return slices.Compact(missing)
+}
+
+// Diverged says in words where branches of this memory did not go together, and which heads it has if more than one. It is empty for a
+// memory nobody wrote to from two places at once.
+func (a *Agent) Diverged() []string {
+	var out []string
+	if n := len(a.fold.Heads); n > 1 {
+		out = append(out, fmt.Sprintf("%d heads: the next entry joins them", n))
+		for _, h := range a.fold.Heads {
+			out = append(out, fmt.Sprintf("  head %s at seq %d", h.Name.Short(), h.Seq))
+		}
+	}
+	for _, c := range a.fold.Conflicts {
+		out = append(out, fmt.Sprintf("entry %s: %s", c.Entry.Short(), c.What))
+	}
+	return out
+}
+
+// Begin is the agent that a genesis entry begins.
+func Begin(genesis *Entry) (*Agent, error) { return new(Agent).Apply(genesis) }
+
+// FromSnapshot is the agent as of a snapshot entry, whose fold is taken as it stands. Use it for a snapshot out of a store that checked it; Verify
+// derives snapshots again.
+func FromSnapshot(snapshot *Entry) (*Agent, error) {
+	s, ok := snapshot.content.(Snapshot)
+	if !ok {
+		return nil, fmt.Errorf("resume %s: entry %s is not a snapshot with its body", snapshot.Agent.Short(), snapshot.Name.Short())
+	}
+	if s.Fold.Agent != snapshot.Agent {
+		return nil, reject(predAgent, snapshot, "$.body.content.snapshot.fold.agent", s.Fold.Agent.Short(), snapshot.Agent.Short(), "the snapshot is of another agent")
+	}
+	f := s.Fold
+	f.step(snapshot, false, f.knowsOf(snapshot.Parents))
+	return &Agent{fold: &f, cur: segment{base: &f}}, nil
+}
+
+// FoldEntries folds a whole memory. Parents come before children, in any such order. An entry whose parents are missing or that no
+// signature covers is a *Rejection.
+func FoldEntries(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	a := new(Agent)
+	var batch []*Entry
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		batch = append(batch, e)
+		if e.Signature == nil {
+			continue
+		}
+		next, err := a.Apply(batch...)
+		if err == ErrBehind {
+			return foldWhole(entries)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a, batch = next, batch[:0]
+	}
+	if len(batch) > 0 {
+		next, err := a.Apply(batch...)
+		if err == ErrBehind {
+			return foldWhole(entries)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a = next
+	}
+	return a.whole()
+}
+
+// foldWhole folds a memory with every entry in hand, for one whose branches lie further apart than the window.
+func foldWhole(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	var all []*Entry
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	a, err := (&Agent{full: true}).Apply(all...)
+	if err != nil {
+		return nil, err
+	}
+	return a.whole()
+}
+
+// whole refuses a memory in which something is missing.
+func (a *Agent) whole() (*Agent, error) {
+	for _, e := range a.held {
+		if missing := a.Missing(); len(missing) > 0 {
+			return nil, reject(predLinked, e, "$.header.parents", "parent "+missing[0].Short()+" is not in this memory", "every parent present", "get the missing entries from the copy this one came from")
+		}
+		return nil, reject(predSealed, e, "$.signature", "none", "a signature by its author on it or on the run after it", "the commit was cut short; get its last entries")
+	}
+	if a.fold == nil {
+		return nil, reject(predGenesisFirst, nil, "$", "no entries", "a genesis entry", "the memory is empty")
+	}
+	return a, nil
+}
+
+// AgentAt is the agent as it was at one entry: the fold of that entry and everything in its past.
+func AgentAt(entries iter.Seq2[*Entry, error], at Hash) (*Agent, error) {
+	byName := map[Hash]*Entry{}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		byName[e.Name] = e
+	}
+	if byName[at] == nil {
+		return nil, fmt.Errorf("entry %s: %w", at.Short(), ErrNotFound)
+	}
+	var past []*Entry
+	for todo := []Hash{at}; len(todo) > 0; {
+		name := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		e := byName[name]
+		if e == nil {
+			continue
+		}
+		delete(byName, name)
+		past = append(past, e)
+		todo = append(todo, e.Parents...)
+	}
+	// The last entries of that past may be covered by a signature that came later: they were verified with the whole memory.
+	a, err := (&Agent{full: true}).apply(past, true)
+	if err != nil {
+		return nil, err
+	}
+	return a.whole()
+}

@@ -1,0 +1,358 @@
+package perdure
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+)
+
+// Apply folds entries into the agent and returns the result; a itself does not change. Entries may come in any order and more than once:
+// those whose parents or whose covering signature have not arrived are held until they do, see Missing. The cost is that of the new
+// entries, unless some belong before entries already folded; then also that of the ones after them. ErrBehind says that they belong
+// before what the agent still holds: fold the memory again.
+//
+// A *Rejection says what is wrong with an entry; nothing was folded then.
+func (a *Agent) Apply(entries ...*Entry) (*Agent, error) { return a.apply(entries, false) }
+
+// apply is Apply; with unsealed set, entries need no signature.
+func (a *Agent) apply(entries []*Entry, unsealed bool) (*Agent, error) {
+	if next, ok, err := a.extend(entries, unsealed); ok || err != nil {
+		return next, err
+	}
+	w := a.window()
+	fresh := w.candidates(a.held, entries)
+	admitted, held, err := w.admit(fresh, unsealed)
+	if err != nil {
+		return nil, err
+	}
+	next := &Agent{fold: a.fold, prev: a.prev, cur: a.cur, held: held, full: a.full}
+	if len(admitted) == 0 {
+		return next, nil
+	}
+	return next.insert(w, admitted)
+}
+
+// extend is the common case: a linked run on top of all that is there, sealed at its end.
+func (a *Agent) extend(entries []*Entry, unsealed bool) (*Agent, bool, error) {
+	if len(a.held) > 0 || a.fold == nil || len(entries) == 0 {
+		return nil, false, nil
+	}
+	f := *a.fold
+	next := &Agent{fold: &f, prev: a.prev, cur: a.cur, full: a.full}
+	for i, e := range entries {
+		if e.Seq != f.Seq+1 || !f.onHeads(e.Parents) {
+			return nil, false, nil
+		}
+		if e.Agent != f.Agent {
+			return nil, false, wrongAgent(e, f.Agent)
+		}
+		sealed := unsealed || e.Signature != nil || (i+1 < len(entries) && entries[i+1].seals(e))
+		if !sealed {
+			return nil, false, nil
+		}
+		if err := e.verifySignature(); err != nil {
+			return nil, false, err
+		}
+		if k, ok := e.keyChange(); ok && !k.Revoke.IsZero() && len(f.Heads) > len(e.Parents) {
+			return nil, false, nil // not everything is in its past: entries of the key may have to be voided
+		}
+		if err := next.push(e); err != nil {
+			return nil, false, err
+		}
+	}
+	return next, true, nil
+}
+
+// push folds e on top of everything.
+func (a *Agent) push(e *Entry) error {
+	knows := a.fold.knowsOf(e.Parents)
+	void := slices.Contains(a.fold.Revoked, e.Origin)
+	if void && slices.Contains(knows, e.Origin) {
+		return revoked(e)
+	}
+	if k, ok := e.keyChange(); ok && !k.Revoke.IsZero() {
+		knows = withKey(knows, k.Revoke)
+	}
+	a.link(e, void, knows)
+	return nil
+}
+
+// link puts e at the end of the window and folds it. The caller owns a.fold.
+func (a *Agent) link(e *Entry, void bool, knows []Key) {
+	if a.cur.n >= tailWindow && !a.full {
+		base := *a.fold
+		a.prev, a.cur = a.cur, segment{base: &base}
+	}
+	a.cur.last = &link{Entry: e, before: a.cur.last, void: void, knows: knows}
+	a.cur.n++
+	a.fold.step(e, void, knows)
+}
+
+// onHeads reports whether every parent is a head.
+func (f *Fold) onHeads(parents []Hash) bool {
+	for _, p := range parents {
+		if !slices.ContainsFunc(f.Heads, func(h Head) bool { return h.Name == p }) {
+			return false
+		}
+	}
+	return true
+}
+
+// knowsOf is the revocations known to those of the parents that are heads.
+func (f *Fold) knowsOf(parents []Hash) []Key {
+	var knows []Key
+	for i := range f.Heads {
+		if len(f.Heads[i].Knows) > 0 && slices.Contains(parents, f.Heads[i].Name) {
+			for _, k := range f.Heads[i].Knows {
+				knows = withKey(knows, k)
+			}
+		}
+	}
+	return knows
+}
+
+// withKey adds a key to a sorted set, in a new slice.
+func withKey(keys []Key, k Key) []Key {
+	i, found := slices.BinarySearchFunc(keys, k, func(a, b Key) int { return Hash(a).Compare(Hash(b)) })
+	if found {
+		return keys
+	}
+	return slices.Insert(slices.Clone(keys), i, k)
+}
+
+// keyChange is the key change e carries, if it does.
+func (e *Entry) keyChange() (KeyChange, bool) {
+	if e.Kind != KindEvent {
+		return KeyChange{}, false
+	}
+	ev, _ := e.content.(Event)
+	k, ok := ev.Notice.(KeyChange)
+	return k, ok
+}
+
+// window is the recent entries of an agent, by name and in fold order.
+type window struct {
+	links  []*link
+	byName map[Hash]*link
+	base   *Fold // before links; nil when they begin with genesis
+	id     AgentID
+}
+
+func (a *Agent) window() *window {
+	w := &window{byName: map[Hash]*link{}, base: a.cur.base}
+	if a.prev.last != nil || a.prev.base != nil {
+		w.base = a.prev.base
+	}
+	for _, s := range []segment{a.cur, a.prev} {
+		for l := s.last; l != nil; l = l.before {
+			w.links = append(w.links, l)
+			w.byName[l.Name] = l
+		}
+	}
+	slices.Reverse(w.links)
+	if a.fold != nil {
+		w.id = a.fold.Agent
+	}
+	return w
+}
+
+// candidates are the held and the new entries that are not folded yet, each once, in fold order.
+func (w *window) candidates(held, entries []*Entry) []*Entry {
+	fresh := map[Hash]*Entry{}
+	for _, list := range [][]*Entry{held, entries} {
+		for _, e := range list {
+			old := fresh[e.Name]
+			if w.byName[e.Name] == nil && (old == nil || old.Signature == nil) {
+				fresh[e.Name] = e
+			}
+		}
+	}
+	out := slices.Collect(maps.Values(fresh))
+	slices.SortFunc(out, func(a, b *Entry) int { return a.Position().Compare(b.Position()) })
+	return out
+}
+
+// admit sorts out which entries can be folded now: all parents are there and a signature covers them. The rest is held.
+func (w *window) admit(fresh []*Entry, unsealed bool) (admitted, held []*Entry, err error) {
+	byName := make(map[Hash]*Entry, len(fresh))
+	for _, e := range fresh {
+		byName[e.Name] = e
+	}
+	sealed := make(map[Hash]bool, len(fresh))
+	for _, e := range slices.Backward(fresh) {
+		if e.Signature == nil && !unsealed && !sealed[e.Name] {
+			continue
+		}
+		sealed[e.Name] = true
+		for _, p := range e.Parents {
+			if before := byName[p]; before != nil && before.Origin == e.Origin {
+				sealed[p] = true
+			}
+		}
+	}
+	seqs := make(map[Hash]int64, len(fresh))
+	for _, e := range fresh {
+		if err := e.verifySignature(); err != nil {
+			return nil, nil, err
+		}
+		highest, known := w.parents(e, seqs)
+		switch {
+		case e.Kind == KindGenesis:
+			if !w.id.IsZero() && w.id != e.ID() {
+				return nil, nil, reject(predGenesisFirst, e, "$.header", "a second genesis", "one", "two memories are mixed here")
+			}
+			w.id = e.ID()
+		case !w.id.IsZero() && e.Agent != w.id:
+			return nil, nil, wrongAgent(e, w.id)
+		case !known && w.base != nil:
+			return nil, nil, ErrBehind
+		case !known:
+			held = append(held, e)
+			continue
+		case e.Seq != highest+1:
+			return nil, nil, reject(predSeq, e, "$.header.seq", fmt.Sprint(e.Seq), fmt.Sprint(highest+1), "seq is one more than the highest of the parents")
+		}
+		if !sealed[e.Name] {
+			held = append(held, e)
+			continue
+		}
+		seqs[e.Name] = e.Seq
+		admitted = append(admitted, e)
+	}
+	return admitted, held, nil
+}
+
+// parents finds the highest seq among the parents of e, and whether all of them are there.
+func (w *window) parents(e *Entry, admitted map[Hash]int64) (highest int64, known bool) {
+	for _, p := range e.Parents {
+		seq, ok := admitted[p]
+		if l := w.byName[p]; l != nil {
+			seq, ok = l.Seq, true
+		}
+		if !ok && w.base != nil {
+			if i := slices.IndexFunc(w.base.Heads, func(h Head) bool { return h.Name == p }); i >= 0 {
+				seq, ok = w.base.Heads[i].Seq, true
+			}
+		}
+		if !ok {
+			return 0, false
+		}
+		highest = max(highest, seq)
+	}
+	return highest, true
+}
+
+// insert folds admitted entries where they belong, and everything after them again.
+func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
+	if w.base != nil && admitted[0].Seq <= w.base.Seq {
+		return nil, ErrBehind
+	}
+	entries := make([]*Entry, 0, len(w.links)+len(admitted))
+	for _, l := range w.links {
+		entries = append(entries, l.Entry)
+	}
+	entries = append(entries, admitted...)
+	slices.SortFunc(entries, func(x, y *Entry) int { return x.Position().Compare(y.Position()) })
+	void := map[Hash]bool{}
+	for range len(entries) + 1 {
+		next := &Agent{fold: new(Fold), cur: segment{base: w.base}, held: a.held, full: a.full}
+		if w.base != nil {
+			*next.fold = *w.base
+		}
+		found, err := next.refold(entries, void, w.base)
+		if err != nil {
+			return nil, err
+		}
+		if maps.Equal(found, void) {
+			return next, nil
+		}
+		maps.Copy(void, found) // grows at each turn, so this ends
+	}
+	return nil, fmt.Errorf("fold %s: revocations do not settle", a.fold.Agent.Short())
+}
+
+// refold folds entries in order, the void ones as void, and returns the ones that the revocations it met make void.
+func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Hash]bool, error) {
+	found := map[Hash]bool{}
+	known := make(map[Hash][]Key, len(entries))
+	if base != nil {
+		for _, h := range base.Heads {
+			known[h.Name] = h.Knows
+		}
+	}
+	for i, e := range entries {
+		var knows []Key
+		for _, p := range e.Parents {
+			for _, k := range known[p] {
+				knows = withKey(knows, k)
+			}
+		}
+		isRevoked := slices.Contains(a.fold.Revoked, e.Origin)
+		if isRevoked && slices.Contains(knows, e.Origin) {
+			return nil, revoked(e)
+		}
+		if isRevoked {
+			found[e.Name] = true
+		}
+		k, change := e.keyChange()
+		change = change && !k.Revoke.IsZero()
+		if change {
+			knows = withKey(knows, k.Revoke)
+		}
+		known[e.Name] = knows
+		before := len(a.fold.Revoked)
+		a.link(e, void[e.Name] || isRevoked, knows)
+		if change && len(a.fold.Revoked) > before {
+			if err := voidUnseen(entries[:i], e, k.Revoke, base, found); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// voidUnseen finds the entries of a revoked key that the author of the revocation had not seen.
+func voidUnseen(before []*Entry, revocation *Entry, key Key, base *Fold, found map[Hash]bool) error {
+	past := map[Hash]bool{}
+	for _, p := range revocation.Parents {
+		past[p] = true
+	}
+	for _, e := range slices.Backward(before) {
+		if past[e.Name] {
+			for _, p := range e.Parents {
+				past[p] = true
+			}
+		} else if e.Origin == key {
+			found[e.Name] = true
+		}
+	}
+	if base != nil {
+		for _, h := range base.Heads {
+			if !past[h.Name] {
+				return ErrBehind
+			}
+		}
+	}
+	return nil
+}
+
+// verifySignature refuses a signature that is not the author's.
+func (e *Entry) verifySignature() error {
+	if e.Signature == nil || atomic.LoadUint32(&e.verified) != 0 {
+		return nil
+	}
+	if !e.Signed() {
+		return reject(predSignature, e, "$.signature", "a signature that does not verify", "one by "+e.Origin.Short(), "the entry was changed or forged; get it from another copy")
+	}
+	atomic.StoreUint32(&e.verified, 1)
+	return nil
+}
+
+func wrongAgent(e *Entry, want AgentID) error {
+	return reject(predAgent, e, "$.header.agent", e.Agent.Short(), want.Short(), "the entry belongs to another agent")
+}
+
+func revoked(e *Entry) error {
+	return reject(predRevoked, e, "$.header.origin", e.Origin.Short(), "a key not revoked in the entry's own past", "the key was revoked before this entry was written")
+}

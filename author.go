@@ -1,0 +1,117 @@
+package perdure
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Draft is the content of an entry to be written, and what of its header its author chooses.
+type Draft struct {
+	Body   Body
+	Policy Hash     // the policy set in force
+	Trace  [16]byte // W3C trace id
+}
+
+// Genesis writes the first entry of a new agent. A charter without an owner gets the signer as its owner.
+func (s *Signer) Genesis(g Genesis, now time.Time) (*Entry, error) {
+	if g.Charter.Owner.IsZero() {
+		g.Charter.Owner = s.key
+	}
+	t := TimeOf(now)
+	e, err := s.build(Header{Time: t, Due: t}, g)
+	if err != nil {
+		return nil, err
+	}
+	return e, s.seal(e)
+}
+
+// Commit writes one commit on top of everything the agent holds: each entry is linked to the one before, the last is signed, and carries
+// when a node should look next. It returns the entries and the agent with them; nothing is stored yet.
+func (s *Signer) Commit(a *Agent, now time.Time, drafts ...Draft) ([]*Entry, *Agent, error) {
+	if len(drafts) == 0 {
+		return nil, a, nil
+	}
+	t := TimeOf(now)
+	fold := *a.fold
+	parents := a.Heads()
+	if len(parents) > MaxParents {
+		parents = parents[:MaxParents]
+	}
+	entries := make([]*Entry, 0, len(drafts))
+	for i, d := range drafts {
+		h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + a.seqOf(parents, entries), Time: t, Policy: d.Policy, Trace: d.Trace, Kind: d.Body.kind(), Origin: s.key}
+		provisional := &Entry{Header: h, content: d.Body}
+		if i == len(drafts)-1 {
+			after := fold
+			after.step(provisional, false, nil)
+			h.Due = after.Due(now)
+		}
+		e, err := s.build(h, d.Body)
+		if err != nil {
+			return nil, nil, err
+		}
+		fold.step(e, false, nil)
+		entries = append(entries, e)
+		parents = []Hash{e.Name}
+	}
+	if err := s.seal(entries[len(entries)-1]); err != nil {
+		return nil, nil, err
+	}
+	next, err := a.Apply(entries...)
+	return entries, next, err
+}
+
+// seqOf is the highest seq of the parents: heads of a, or the last of entries.
+func (a *Agent) seqOf(parents []Hash, entries []*Entry) int64 {
+	if len(entries) > 0 {
+		return entries[len(entries)-1].Seq
+	}
+	var highest int64
+	for _, h := range a.fold.Heads {
+		if slices.Contains(parents, h.Name) {
+			highest = max(highest, h.Seq)
+		}
+	}
+	return highest
+}
+
+// build encodes an entry under a fresh salt.
+func (s *Signer) build(h Header, body Body) (*Entry, error) {
+	rec := bodyRecord{Content: body}
+	if _, err := rand.Read(rec.Salt[:]); err != nil {
+		return nil, fmt.Errorf("write entry: %w", err)
+	}
+	return newEntry(h, &rec, s.key)
+}
+
+// newEntry encodes an entry.
+func newEntry(h Header, rec *bodyRecord, origin Key) (*Entry, error) {
+	e := &Entry{Header: h}
+	var err error
+	if e.body, err = bodyCodec.Append(make([]byte, 0, 256), rec); err != nil {
+		return nil, within(err, "$.body")
+	}
+	e.content = rec.Content
+	e.Version, e.Kind, e.Origin = FormatVersion, rec.Content.kind(), origin
+	e.Body, e.Size = HashOf(e.body), int64(len(e.body))
+	if e.header, err = headerCodec.Append(make([]byte, 0, 224), &e.Header); err != nil {
+		return nil, within(err, "$.header")
+	}
+	e.Name = HashOf(e.header)
+	if err := e.checkHeader(); err != nil {
+		return nil, err
+	}
+	return e, checkBody(e)
+}
+
+// seal signs e and with it the commit that ends there.
+func (s *Signer) seal(e *Entry) error {
+	sig, err := s.Sign(e.Name)
+	if err != nil {
+		return err
+	}
+	e.Signature, e.verified = sig, 1
+	return nil
+}

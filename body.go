@@ -1,0 +1,140 @@
+package perdure
+
+import "github.com/perdure/perdure/internal/canon"
+
+// Data is a value nobody gave a schema: tool arguments, results, event data. It is held as its canonical bytes.
+type Data = canon.Data
+
+// Body is the content of an entry: Genesis, Advice, Decision, Outcome, Event or Snapshot.
+type Body interface{ kind() Kind }
+
+// Kind is the kind of an entry.
+type Kind uint8
+
+// Wire numbers are frozen. Do NOT reorder.
+const (
+	_            Kind = iota
+	KindGenesis       // intent and charter
+	KindAdvice        // cognition proposed
+	KindDecision      // authority decided
+	KindOutcome       // execution acted
+	KindEvent         // the agent was told something
+	KindSnapshot      // the fold so far
+)
+
+// CanonNames are the names of the wire numbers.
+func (Kind) CanonNames() []string {
+	return []string{"", "genesis", "advice", "decision", "outcome", "event", "snapshot"}
+}
+
+func (k Kind) String() string { return name(k, k.CanonNames()) }
+
+func (Genesis) kind() Kind  { return KindGenesis }
+func (Advice) kind() Kind   { return KindAdvice }
+func (Decision) kind() Kind { return KindDecision }
+func (Outcome) kind() Kind  { return KindOutcome }
+func (Event) kind() Kind    { return KindEvent }
+func (Snapshot) kind() Kind { return KindSnapshot }
+
+// Advice is what an advisor proposed. It changes nothing by itself.
+type Advice struct {
+	Advisor    string   `canon:"1,advisor,omitzero"`
+	Model      string   `canon:"2,model,omitzero"`
+	Actions    []Action `canon:"3,actions,omitzero"` // in order
+	Text       string   `canon:"4,text,omitzero,verbatim"`
+	Usage      *Usage   `canon:"5,usage,optional"`
+	Shown      *Shown   `canon:"6,shown,optional"`
+	Seen       []Hash   `canon:"7,seen,omitzero"`             // the events of the inbox it was shown
+	Summary    string   `canon:"8,summary,omitzero,verbatim"` // stands for the transcript before this entry
+	Signal     Signal   `canon:"9,signal,omitzero"`           // how asking ended, when not ok
+	RetryAfter int64    `canon:"10,retry_after_ms,omitzero"`
+	Raw        Data     `canon:"11,raw,omitzero"` // what the provider must get back unchanged
+}
+
+// Usage is what an advice cost.
+type Usage struct {
+	In     int64 `canon:"1,in,omitzero"` // tokens
+	Out    int64 `canon:"2,out,omitzero"`
+	Cached int64 `canon:"3,cached,omitzero"` // of In, read from the provider's cache
+	Cost   int64 `canon:"4,cost,omitzero"`   // millionths of a US dollar
+}
+
+// Shown commits to what an advisor was shown without storing it again: the digest of the hashes of the entries shown, in order.
+type Shown struct {
+	From   Hash  `canon:"1,from,omitzero"` // the first entry of the transcript
+	Count  int64 `canon:"2,count,omitzero"`
+	Digest Hash  `canon:"3,digest,omitzero"`
+}
+
+// Answer is what policy says of an action. The zero Answer denies.
+type Answer uint8
+
+// Wire numbers are frozen. Do NOT reorder.
+const (
+	Deny Answer = iota
+	Ask
+	Allow
+)
+
+// CanonNames are the names of the wire numbers.
+func (Answer) CanonNames() []string { return []string{"deny", "ask", "allow"} }
+
+func (a Answer) String() string { return name(a, a.CanonNames()) }
+
+// Verdict is policy's answer and why. The zero Verdict denies.
+type Verdict struct {
+	Answer  Answer   `canon:"1,answer"`
+	Rules   []string `canon:"2,rules,omitzero"`  // the rules that decided
+	Policy  Hash     `canon:"3,policy,omitzero"` // the policy set
+	Facts   Hash     `canon:"4,facts,omitzero"`  // what it was decided on
+	Reason  string   `canon:"5,reason,omitzero,verbatim"`
+	Quorum  int64    `canon:"6,quorum,omitzero"`  // how many must approve; zero is one
+	Expires Time     `canon:"7,expires,omitzero"` // when an ask lapses into a denial
+	Asked   []string `canon:"8,asked,omitzero"`   // whom to ask, in the words of the policy
+}
+
+// Decision is what authority decided about one action.
+type Decision struct {
+	Advice    Hash    `canon:"1,advice,omitzero"` // the advice it answers
+	Index     int64   `canon:"2,index,omitzero"`  // which of its actions
+	Action    Action  `canon:"3,action,omitzero"` // the action, when it is not that proposal word for word
+	Verdict   Verdict `canon:"4,verdict"`
+	Effect    Effect  `canon:"5,effect,omitzero"`    // the class of an Execute
+	Deadline  Time    `canon:"6,deadline,omitzero"`  // when silence becomes a signal
+	Reserve   *Spend  `canon:"7,reserve,optional"`   // held until the outcome settles it
+	Approvals []Hash  `canon:"8,approvals,omitzero"` // the approvals it uses up
+	Retry     Hash    `canon:"9,retry,omitzero"`     // the first decision about the same effect: its name is the effect's key
+	Child     []byte  `canon:"10,child,omitzero"`    // the signed genesis entry of a delegated agent
+}
+
+// Outcome is how an allowed action ended.
+type Outcome struct {
+	Decision   Hash            `canon:"1,decision"`
+	Signal     Signal          `canon:"2,signal"`
+	Latency    int64           `canon:"3,latency_ms,omitzero"`
+	Result     Data            `canon:"4,result,omitzero"`
+	Spend      *Spend          `canon:"5,spend,optional"`
+	Note       string          `canon:"6,note,omitzero,verbatim"`
+	RetryAfter int64           `canon:"7,retry_after_ms,omitzero"`
+	Set        map[string]Data `canon:"8,set,omitzero"`         // what it changes in the agent's state
+	Taint      bool            `canon:"9,taint,omitzero"`       // the result is text from somebody not trusted
+	Reconciled bool            `canon:"10,reconciled,omitzero"` // found out by looking at the world afterwards
+}
+
+// Event is something the agent was told.
+type Event struct {
+	Name   string          `canon:"1,name"`
+	Data   Data            `canon:"2,data,omitzero"`
+	By     string          `canon:"3,by,omitzero"`
+	ID     string          `canon:"4,id,omitzero"`     // the sender's own id: a second event with it changes nothing
+	Notice Notice          `canon:"5,notice,omitzero"` // what the runtime itself understands
+	Taint  bool            `canon:"6,taint,omitzero"`
+	Set    map[string]Data `canon:"7,set,omitzero"`
+}
+
+// DataOf returns v as Data. v is nil, a bool, an integer, a float, a string, a []byte, a json.Number, Data, or a []any, []string,
+// map[string]any or map[string]string of these.
+func DataOf(v any) (Data, error) { return canon.DataOf(v) }
+
+// DataFromJSON returns any JSON text as Data.
+func DataFromJSON(b []byte) (Data, error) { return canon.DataFromJSON(b) }

@@ -1,0 +1,177 @@
+package perdure
+
+import "fmt"
+
+// checkBody holds the fields of a body against each other: what the schema cannot say.
+func checkBody(e *Entry) error {
+	switch b := e.content.(type) {
+	case Genesis:
+		return checkGenesis(e, &b)
+	case Advice:
+		for i, act := range b.Actions {
+			if err := checkAction(e, fmt.Sprintf("$.body.content.advice.actions[%d]", i), act); err != nil {
+				return err
+			}
+		}
+		if u := b.Usage; u != nil && min(u.In, u.Out, u.Cached, u.Cost) < 0 {
+			return negative(e, "$.body.content.advice.usage")
+		}
+		if b.RetryAfter < 0 {
+			return negative(e, "$.body.content.advice.retry_after_ms")
+		}
+	case Decision:
+		return checkDecision(e, &b)
+	case Outcome:
+		if b.Latency < 0 || b.RetryAfter < 0 || (b.Spend != nil && b.Spend.negative()) {
+			return negative(e, "$.body.content.outcome")
+		}
+	case Event:
+		return checkEvent(e, &b)
+	case Snapshot:
+		if b.Fold.Spent.negative() || b.Fold.Granted.negative() {
+			return negative(e, "$.body.content.snapshot.fold")
+		}
+	}
+	return nil
+}
+
+func checkGenesis(e *Entry, g *Genesis) error {
+	const at = "$.body.content.genesis"
+	if err := CheckScope(g.Charter.Scope); err != nil {
+		return reject(predScope, e, at+".charter.scope", fmt.Sprintf("%q", g.Charter.Scope), "words joined by slashes", "name a scope such as acme/ops")
+	}
+	if g.Lineage == nil && g.Charter.Owner != e.Origin {
+		return reject(predOwner, e, at+".charter.owner", g.Charter.Owner.Short(), e.Origin.Short(), "an agent is created by its owner, or descends from one that was")
+	}
+	return checkIntent(e, at+".intent", &g.Intent, g.Charter.Depth)
+}
+
+func checkIntent(e *Entry, at string, i *Intent, depth int64) error {
+	if i.Budget.negative() || i.TTL < 0 || i.Deadline < 0 || depth < 0 {
+		return negative(e, at)
+	}
+	return nil
+}
+
+func checkAction(e *Entry, at string, act Action) error {
+	switch a := act.(type) {
+	case Execute:
+		if a.Deadline < 0 {
+			return negative(e, at+".execute.deadline_ms")
+		}
+	case Mutate:
+		if a.Budget.negative() || a.Deadline < 0 || (a.Depth != nil && *a.Depth < 0) {
+			return negative(e, at+".mutate")
+		}
+		if a.Scope != nil && CheckScope(*a.Scope) != nil {
+			return reject(predScope, e, at+".mutate.scope", fmt.Sprintf("%q", *a.Scope), "words joined by slashes", "")
+		}
+	case Delegate:
+		if a.Scope != "" && CheckScope(a.Scope) != nil {
+			return reject(predScope, e, at+".delegate.scope", fmt.Sprintf("%q", a.Scope), "words joined by slashes", "")
+		}
+		return checkIntent(e, at+".delegate.intent", &a.Intent, a.Depth)
+	case Sleep:
+		if a.Stale < 0 {
+			return negative(e, at+".sleep.stale_ms")
+		}
+		return checkTrigger(e, at+".sleep.trigger", a.Trigger)
+	case Wake, End:
+	}
+	return nil
+}
+
+func checkDecision(e *Entry, d *Decision) error {
+	const at = "$.body.content.decision"
+	if d.Advice.IsZero() && d.Action == nil {
+		return reject(predProposal, e, at, "neither advice nor action", "one of them", "name the proposal or state the action")
+	}
+	if d.Index < 0 || d.Verdict.Quorum < 0 || (d.Reserve != nil && d.Reserve.negative()) {
+		return negative(e, at)
+	}
+	if d.Action != nil {
+		if err := checkAction(e, at+".action", d.Action); err != nil {
+			return err
+		}
+	}
+	_, delegates := d.Action.(Delegate)
+	if len(d.Child) == 0 {
+		if delegates && d.Verdict.Answer == Allow {
+			return reject(predChild, e, at+".child", "absent", "the child's genesis entry", "")
+		}
+		return nil
+	}
+	child, err := DecodeEntry(d.Child, Limits{})
+	if err != nil || child.Kind != KindGenesis || child.content == nil || !child.Signed() {
+		return reject(predChild, e, at+".child", "something else", "a signed genesis entry", "the delegation was changed or forged")
+	}
+	return nil
+}
+
+func checkEvent(e *Entry, ev *Event) error {
+	const at = "$.body.content.event.notice"
+	switch n := ev.Notice.(type) {
+	case Grant:
+		if n.Amount.negative() {
+			return negative(e, at+".grant.amount")
+		}
+	case ChildEnded:
+		if n.Spend != nil && n.Spend.negative() {
+			return negative(e, at+".child-ended.spend")
+		}
+	case Edit:
+		return checkAction(e, at+".edit", n.Mutate)
+	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel:
+	}
+	return nil
+}
+
+// checkTrigger refuses a trigger that is not one. Whether its conditions compile is not a question of form, or readers of memory would have
+// to agree on a version of CEL: a node asks CheckTrigger before it decides, and a condition that cannot be evaluated is never met.
+func checkTrigger(e *Entry, at string, t Trigger) error {
+	bad := func(path, got, want, hint string) error { return reject(predTrigger, e, at+path, got, want, hint) }
+	switch t := t.(type) {
+	case At:
+		if t.Time <= 0 {
+			return bad(".at.time", fmt.Sprint(int64(t.Time)), "a time", "")
+		}
+	case After:
+		if t.Millis < 0 {
+			return bad(".after.ms", fmt.Sprint(t.Millis), "not negative", "")
+		}
+	case Done:
+		if t.Child.IsZero() == t.Decision.IsZero() {
+			return bad(".done", "both or neither", "a child or a decision", "")
+		}
+	case Every:
+		if t.Millis < 1 {
+			return bad(".every.ms", fmt.Sprint(t.Millis), "at least 1", "")
+		}
+	case Any:
+		return checkTriggers(e, at+".any.of", t.Of, bad)
+	case All:
+		return checkTriggers(e, at+".all.of", t.Of, bad)
+	case On, When:
+	}
+	return nil
+}
+
+func checkTriggers(e *Entry, at string, of []Trigger, bad func(path, got, want, hint string) error) error {
+	if len(of) == 0 {
+		return bad("", "no triggers", "at least one", "")
+	}
+	for i, t := range of {
+		if err := checkTrigger(e, fmt.Sprintf("%s[%d]", at, i), t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Spend) negative() bool { return min(s.Cost, s.Tokens, s.Calls) < 0 }
+
+func (b *Budget) negative() bool { return b != nil && b.amounts().negative() }
+
+func negative(e *Entry, at string) error {
+	return reject(predAmount, e, at, "a negative amount", "zero or more", "")
+}

@@ -1,0 +1,78 @@
+package perdure
+
+import "fmt"
+
+// delegate records a delegated agent, sets its budget aside, and leaves its creation open.
+func (f *Fold) delegate(e *Entry, d *Decision, a Delegate) {
+	child, err := DecodeEntry(d.Child, Limits{})
+	if err != nil { // checkBody has read it already
+		return
+	}
+	g, _ := child.content.(Genesis)
+	if err := f.CheckChild(&g); err != nil {
+		f.conflict(e, "delegation wider than the agent itself: no child came of it")
+		return
+	}
+	f.open(e, d, a)
+	c := ChildInfo{Agent: child.ID(), Decision: e.Name}
+	if g.Intent.Budget != nil {
+		c.Reserve = g.Intent.Budget.amounts()
+	}
+	f.Children = pushed(f.Children, c, len(f.Children)+1)
+}
+
+// amounts is a budget as an amount; what is not limited is not set aside.
+func (b *Budget) amounts() Spend {
+	at := func(p *int64) int64 {
+		if p == nil {
+			return 0
+		}
+		return *p
+	}
+	return Spend{Cost: at(b.Cost), Tokens: at(b.Tokens), Calls: at(b.Calls)}
+}
+
+// ChildGenesis is the genesis of a child that fits inside its parent: scope, budget, deadline, tools and depth are the narrower of what
+// is asked and what the parent has left. Cause is the advice that proposed it.
+func (f *Fold) ChildGenesis(d *Delegate, cause Hash) (Genesis, error) {
+	if f.Charter.Depth < 1 {
+		return Genesis{}, fmt.Errorf("delegate: the charter of %s allows no further generation", f.Agent.Short())
+	}
+	scope := d.Scope
+	if scope == "" {
+		scope = f.Charter.Scope
+	}
+	if !InScope(scope, f.Charter.Scope) {
+		return Genesis{}, fmt.Errorf("delegate: scope %s is not within %s", scope, f.Charter.Scope)
+	}
+	g := Genesis{
+		Intent:  d.Intent,
+		Charter: Charter{Owner: f.Charter.Owner, Scope: scope, Policies: append(f.Charter.Policies[:len(f.Charter.Policies):len(f.Charter.Policies)], d.Policies...), Depth: min(max(d.Depth, 0), f.Charter.Depth-1), Approvers: f.Charter.Approvers},
+		Lineage: &Lineage{Parent: f.Agent, Cause: cause, Relation: Child},
+	}
+	g.Intent.Budget = g.Intent.Budget.Meet(f.Left())
+	g.Intent.Tools = meetTools(f.Intent.Tools, g.Intent.Tools)
+	if f.Intent.Deadline != 0 {
+		g.Intent.Deadline = earliest(g.Intent.Deadline, f.Intent.Deadline)
+	}
+	return g, nil
+}
+
+// CheckChild says in what a child's genesis is wider than its parent was, if in anything.
+func (f *Fold) CheckChild(g *Genesis) error {
+	switch {
+	case g.Lineage == nil || g.Lineage.Parent != f.Agent:
+		return fmt.Errorf("child names another parent")
+	case !InScope(g.Charter.Scope, f.Charter.Scope):
+		return fmt.Errorf("child scope %s is not within %s", g.Charter.Scope, f.Charter.Scope)
+	case g.Charter.Depth >= f.Charter.Depth:
+		return fmt.Errorf("child depth %d is not below %d", g.Charter.Depth, f.Charter.Depth)
+	case g.Charter.Owner != f.Charter.Owner:
+		return fmt.Errorf("child has another owner")
+	case !g.Intent.Budget.Within(f.Left()):
+		return fmt.Errorf("child budget is wider than what its parent has left")
+	case f.Intent.Deadline != 0 && (g.Intent.Deadline == 0 || g.Intent.Deadline > f.Intent.Deadline):
+		return fmt.Errorf("child deadline is later than its parent's")
+	}
+	return nil
+}

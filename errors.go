@@ -1,0 +1,35 @@
+package perdure
+
+import (
+	"errors"
+
+	"github.com/perdure/perdure/internal/canon"
+)
+
+var (
+	// ErrNotFound says that the store has no such agent or entry.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict says that the heads were no longer the heads: another node was first, and nothing was added.
+	ErrConflict = errors.New("conflict: another node appended first")
+	// ErrTerminated says that the agent has ended and takes no new decisions.
+	ErrTerminated = errors.New("agent has ended")
+	// ErrIncapable says that this node cannot do what the agent needs next; another may.
+	ErrIncapable = errors.New("this node cannot do it")
+	// ErrBehind says that an entry belongs before what this Agent still holds: fold the memory again from the store.
+	ErrBehind = errors.New("entry belongs before the fold's window: fold the memory again")
+	// ErrRejected is what every *Rejection wraps.
+	ErrRejected = canon.ErrRejected
+)
+
+// Rejection is a refusal of bytes: which predicate refused them, where, what was found, and what to do. Predicates are listed in
+// spec/predicates.md and are stable.
+type Rejection = canon.Rejection
+
+// reject builds the refusal of entry e by predicate p.
+func reject(p canon.Predicate, e *Entry, path, got, want, hint string) *Rejection {
+	r := &Rejection{Phase: p.Phase, Predicate: p.Name, Path: path, Got: got, Want: want, Hint: hint}
+	if e != nil {
+		r.Entry = e.Name.String()
+	}
+	return r
+}

@@ -1,0 +1,196 @@
+package perdure
+
+// Fold is everything a decision may depend on, derived from memory and from nothing else. It has canonical bytes, so two nodes that hold the
+// same entries can compare the hash of theirs. It must not be changed: get a new one with Agent.Apply.
+//
+// Its size is that of what is open (effects under way, questions, children, unseen events), not of the history.
+type Fold struct {
+	Agent   AgentID  `canon:"1,agent"`
+	Intent  Intent   `canon:"2,intent"`
+	Charter Charter  `canon:"3,charter"`
+	Lineage *Lineage `canon:"4,lineage,optional"`
+
+	Created Time   `canon:"5,created"`
+	Updated Time   `canon:"6,updated"` // time of the last entry in fold order
+	Count   int64  `canon:"7,count"`   // entries folded
+	Seq     int64  `canon:"8,seq"`     // the highest seq
+	Heads   []Head `canon:"9,heads"`   // ascending by name
+
+	Did       State       `canon:"10,did,omitzero"` // the state the last advice or decision led to
+	Ended     *Ending     `canon:"11,ended,optional"`
+	Paused    []Hash      `canon:"12,paused,omitzero"` // the pauses no resume has answered
+	Contested bool        `canon:"13,contested,omitzero"`
+	Sleep     *Sleeping   `canon:"14,sleep,optional"`
+	Recheck   []Execute   `canon:"15,recheck,omitzero"`   // what a stale wake must look at again
+	Proposals []Proposals `canon:"16,proposals,omitzero"` // recent advice, the current one last
+	Open      []Open      `canon:"17,open,omitzero"`      // allowed, without an outcome yet
+	Asks      []Asking    `canon:"18,asks,omitzero"`      // waiting for a person
+	Owed      []Owed      `canon:"19,owed,omitzero"`      // to be tried again
+	Inbox     []Message   `canon:"20,inbox,omitzero"`     // events the advisor has not seen
+	Dedupe    []string    `canon:"21,dedupe,omitzero"`    // recent ids of events
+	Children  []ChildInfo `canon:"22,children,omitzero"`
+
+	Spent     Spend           `canon:"23,spent"`
+	Granted   Spend           `canon:"24,granted"`
+	Turns     int64           `canon:"25,turns,omitzero"` // times the advisor was asked
+	Tools     []ToolRecord    `canon:"26,tools,omitzero"` // recent signals, by tool
+	Incapable []Incapability  `canon:"27,incapable,omitzero"`
+	Revoked   []Key           `canon:"28,revoked,omitzero"`
+	Former    []Key           `canon:"29,former,omitzero"` // owners before this one
+	Vars      map[string]Data `canon:"30,vars,omitzero"`   // the agent's state, as outcomes and events set it
+	Taint     Hash            `canon:"31,taint,omitzero"`  // the last entry that brought in untrusted text
+	Summary   Hash            `canon:"32,summary,omitzero"`
+	Since     int64           `canon:"33,since,omitzero"`    // seq of the summary: the transcript begins there
+	Snapshot  int64           `canon:"34,snapshot,omitzero"` // count at the last snapshot
+	Denials   int64           `canon:"35,denials,omitzero"`  // refusals in a row
+	Conflicts []Conflict      `canon:"36,conflicts,omitzero"`
+	Edited    Hash            `canon:"37,edited,omitzero"` // the entry that gave the intent its present form
+}
+
+// Head is an entry without a child.
+type Head struct {
+	Name  Hash  `canon:"1,name"`
+	Seq   int64 `canon:"2,seq"`
+	Knows []Key `canon:"3,knows,omitzero"` // the revocations in its past
+}
+
+// Ending is how the agent ended.
+type Ending struct {
+	Entry  Hash   `canon:"1,entry"`
+	Signal Signal `canon:"2,signal"`
+	Result Data   `canon:"3,result,omitzero"`
+	Note   string `canon:"4,note,omitzero,verbatim"`
+	Time   Time   `canon:"5,time"`
+}
+
+// Sleeping is the sleep the agent is in.
+type Sleeping struct {
+	Decision Hash   `canon:"1,decision"`
+	Since    Time   `canon:"2,since"`
+	Sleep    Sleep  `canon:"3,sleep"`
+	Polls    []Poll `canon:"4,polls,omitzero"` // the latest answer to each Every of the trigger, in order
+}
+
+// Poll is the latest answer to a polling tool.
+type Poll struct {
+	Index  int64  `canon:"1,index"`
+	At     Time   `canon:"2,at"`
+	Signal Signal `canon:"3,signal"`
+	Result Data   `canon:"4,result,omitzero"`
+}
+
+// Proposals is an advice and which of its actions have been decided.
+type Proposals struct {
+	Advice  Hash     `canon:"1,advice"`
+	Actions []Action `canon:"2,actions,omitzero"`
+	Decided []bool   `canon:"3,decided,omitzero"`
+}
+
+// Open is an allowed action without an outcome.
+type Open struct {
+	Decision Hash   `canon:"1,decision"`
+	Key      Hash   `canon:"2,key"` // of the effect: the same for every attempt at it
+	Action   Action `canon:"3,action"`
+	Effect   Effect `canon:"4,effect,omitzero"`
+	Since    Time   `canon:"5,since"`
+	Deadline Time   `canon:"6,deadline,omitzero"`
+	Reserve  Spend  `canon:"7,reserve"`
+	Origin   Key    `canon:"8,origin"`
+	Attempt  int64  `canon:"9,attempt"`
+	Child    []byte `canon:"10,child,omitzero"`
+}
+
+// Asking is an action that waits for a person.
+type Asking struct {
+	Decision Hash    `canon:"1,decision"`
+	Advice   Hash    `canon:"2,advice,omitzero"`
+	Index    int64   `canon:"3,index,omitzero"`
+	Action   Action  `canon:"4,action"`
+	Digest   Hash    `canon:"5,digest"` // what an approval must bind
+	Since    Time    `canon:"6,since"`
+	Verdict  Verdict `canon:"7,verdict"`
+	Votes    []Vote  `canon:"8,votes,omitzero"`
+}
+
+// Vote is one person's answer.
+type Vote struct {
+	Event   Hash `canon:"1,event"`
+	Origin  Key  `canon:"2,origin"`
+	Approve bool `canon:"3,approve"`
+	Expires Time `canon:"4,expires,omitzero"`
+}
+
+// Owed is an effect that did not happen and is to be tried again.
+type Owed struct {
+	Key     Hash   `canon:"1,key"`
+	Action  Action `canon:"2,action"`
+	Effect  Effect `canon:"3,effect,omitzero"`
+	Attempt int64  `canon:"4,attempt"` // made so far
+	Signal  Signal `canon:"5,signal"`
+	Since   Time   `canon:"6,since"`             // of the last outcome
+	After   int64  `canon:"7,after_ms,omitzero"` // the retry-after it named
+	Limit   int64  `canon:"8,limit_ms,omitzero"` // the time it was allowed
+}
+
+// Message is an event the advisor has not seen.
+type Message struct {
+	Event Hash   `canon:"1,event"`
+	Name  string `canon:"2,name"`
+	By    string `canon:"3,by,omitzero"`
+	Data  Data   `canon:"4,data,omitzero"`
+	Time  Time   `canon:"5,time"`
+	Spent bool   `canon:"6,spent,omitzero"` // has woken the agent
+}
+
+// ChildInfo is what a parent knows of a child.
+type ChildInfo struct {
+	Agent    AgentID `canon:"1,agent"`
+	Decision Hash    `canon:"2,decision"`
+	Reserve  Spend   `canon:"3,reserve"` // the budget set aside for it
+	Ended    bool    `canon:"4,ended,omitzero"`
+	Signal   Signal  `canon:"5,signal,omitzero"`
+	Head     Hash    `canon:"6,head,omitzero"`
+	Result   Data    `canon:"7,result,omitzero"`
+}
+
+// ToolRecord is the recent signals of one tool, oldest first.
+type ToolRecord struct {
+	Tool  string         `canon:"1,tool"`
+	Calls int64          `canon:"2,calls,omitzero"`
+	Used  int64          `canon:"3,used"` // seq of its last outcome
+	Last  []SignalRecord `canon:"4,last,omitzero"`
+}
+
+// SignalRecord is one signal of a tool.
+type SignalRecord struct {
+	Signal Signal `canon:"1,signal"`
+	Time   Time   `canon:"2,time"`
+	After  int64  `canon:"3,after_ms,omitzero"`
+}
+
+// Incapability is something a node has shown it cannot do.
+type Incapability struct {
+	Node Key    `canon:"1,node"`
+	What string `canon:"2,what"`
+	Note string `canon:"3,note,omitzero,verbatim"`
+}
+
+// Conflict is something two branches of a memory did that does not go together, and what the fold made of it.
+type Conflict struct {
+	Entry Hash   `canon:"1,entry"`
+	What  string `canon:"2,what"`
+}
+
+// Snapshot is the body of a snapshot entry: the fold of everything its author had seen.
+type Snapshot struct {
+	Fold Fold `canon:"1,fold"`
+}
+
+// Hash is the hash of the canonical bytes of the fold.
+func (f *Fold) Hash() (Hash, error) {
+	b, err := foldCodec.Append(nil, f)
+	return HashOf(b), err
+}
+
+// MarshalBinary returns the canonical bytes of the fold.
+func (f *Fold) MarshalBinary() ([]byte, error) { return foldCodec.Append(nil, f) }

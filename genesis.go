@@ -1,0 +1,68 @@
+package perdure
+
+// Genesis is the body of the first entry: what the agent is for, and who it is.
+type Genesis struct {
+	Intent  Intent   `canon:"1,intent"`
+	Charter Charter  `canon:"2,charter"`
+	Lineage *Lineage `canon:"3,lineage,optional"`
+	Schema  Hash     `canon:"4,schema,omitzero"` // schema of the bodies, when not the built-in one
+}
+
+// Intent is what an agent is for. It changes only by recorded mutations, which keep every earlier intent in memory.
+type Intent struct {
+	Name        string            `canon:"1,name,omitzero"` // what people call it; need not be unique
+	Goal        string            `canon:"2,goal,verbatim"`
+	Kind        string            `canon:"3,kind,omitzero"`
+	Inputs      Data              `canon:"4,inputs,omitzero"`
+	Budget      *Budget           `canon:"5,budget,optional"` // absent: no limit but policy's
+	Deadline    Time              `canon:"6,deadline,omitzero"`
+	Advisor     string            `canon:"7,advisor,omitzero"`
+	Tools       []string          `canon:"8,tools,optional"` // absent: whatever policy permits; empty: none
+	Labels      map[string]string `canon:"9,labels,omitzero"`
+	StateSchema Hash              `canon:"10,state_schema,omitzero"`
+	TTL         int64             `canon:"11,ttl_ms,omitzero"` // how long bodies are kept, in milliseconds; zero: for ever
+}
+
+// Charter is who an agent is and within what bounds it acts.
+type Charter struct {
+	Owner     Key    `canon:"1,owner"`              // whose agent it is: the only key that may change keys or add budget
+	Scope     string `canon:"2,scope"`              // trust scope, a path such as acme/ops; narrower means below
+	Policies  []Hash `canon:"3,policies,omitzero"`  // the agent's own policies; they only narrow what the node's permit
+	Depth     int64  `canon:"4,depth,omitzero"`     // how many generations it may delegate to
+	Approvers []Key  `canon:"5,approvers,omitzero"` // whose approvals count; none: any author trusted to approve
+}
+
+// Relation is how an agent descends from another.
+type Relation uint8
+
+// Wire numbers are frozen. Do NOT reorder.
+const (
+	_     Relation = iota
+	Child          // delegated to
+	Fork           // copied from a point in memory
+)
+
+// CanonNames are the names of the wire numbers.
+func (Relation) CanonNames() []string { return []string{"", "child", "fork"} }
+
+// Lineage is where an agent came from. For a child, Cause is the advice that proposed the delegation, and the parent's decision carries
+// the child's signed genesis, so each commits to the other. For a fork, Cause is the entry it was forked at.
+type Lineage struct {
+	Parent   AgentID  `canon:"1,parent"`
+	Cause    Hash     `canon:"2,cause"`
+	Relation Relation `canon:"3,relation"`
+}
+
+// Budget is a limit on what an agent may spend. An absent amount is no limit; zero is nothing.
+type Budget struct {
+	Cost   *int64 `canon:"1,cost,optional"`   // millionths of a US dollar
+	Tokens *int64 `canon:"2,tokens,optional"` // model tokens, in and out
+	Calls  *int64 `canon:"3,calls,optional"`  // tool calls
+}
+
+// Spend is an amount spent, reserved or granted.
+type Spend struct {
+	Cost   int64 `canon:"1,cost,omitzero"`
+	Tokens int64 `canon:"2,tokens,omitzero"`
+	Calls  int64 `canon:"3,calls,omitzero"`
+}

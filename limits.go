@@ -1,0 +1,48 @@
+package perdure
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// Limits bound what decoding may cost. Zero fields mean the documented defaults.
+type Limits = canon.Limits
+
+// The bounds of the format and of the fold. Those marked frozen are part of the format: every implementation must agree on them.
+const (
+	// MaxParents bounds the heads one entry can join (frozen). 64 concurrent branches is far more than nodes that talk at all produce;
+	// a memory with more heads is joined by several entries.
+	MaxParents = 64
+	// MaxHeader bounds the canonical bytes of a header (frozen): 64 parents of 34 bytes and every other field fit well below it.
+	MaxHeader = 4 << 10
+	// MaxBody bounds the canonical bytes of one body. Larger things belong in several entries or outside, by hash.
+	MaxBody = 64 << 20
+	// InlineBody is the largest body a store keeps in its main file; above it bodies are blobs.
+	InlineBody = 64 << 10
+	// maxInbox bounds the events a fold keeps waiting to be seen (frozen). The oldest leave the inbox, never the memory.
+	maxInbox = 1024
+	// maxDedupe bounds the remembered dedupe ids (frozen): a sender that repeats itself does so soon.
+	maxDedupe = 1024
+	// maxSignals bounds the remembered signals of one tool (frozen): Backoff looks no further back.
+	maxSignals = 16
+	// maxTools bounds the tools a fold keeps signals of (frozen); the one not used for longest is forgotten.
+	maxTools = 256
+	// maxConflicts bounds the conflicts a fold keeps for Diverged (frozen); the oldest are forgotten.
+	maxConflicts = 64
+	// maxEndedChildren bounds the ended children a fold keeps (frozen); the oldest leave the fold, never the memory.
+	maxEndedChildren = 1024
+	// maxIncapable bounds the recorded incapabilities (frozen).
+	maxIncapable = 256
+	// maxAdvice bounds the advice whose undecided proposals are kept (frozen): one is current, the others came from other branches.
+	maxAdvice = 4
+	// maxAttempts is how often one effect is tried before the advisor is asked for another way (frozen, as the fold forgets it then).
+	maxAttempts = 5
+	// tailWindow is how many recent entries an Agent holds so that a late entry can be folded where it belongs. Later than that, the
+	// memory is folded again from the store. It changes cost only, never the result.
+	tailWindow = 256
+	// defaultDeadline is how long an effect may take when neither its tool nor the proposal says.
+	defaultDeadline = 5 * time.Minute
+	// conditionEvery is how often a condition that reads the clock is looked at again.
+	conditionEvery = time.Minute
+)

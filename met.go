@@ -1,0 +1,348 @@
+package perdure
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/condition"
+)
+
+// Waiting is what a trigger comes to at a moment.
+type Waiting struct {
+	Met  bool
+	By   []Hash // the events that met it
+	Due  Time   // when time alone may change the answer; zero: only an entry can
+	Poll *Poll  // the poll that is due now, with only its Index set
+	Why  string // for people: what it is still waiting for, or what met it
+}
+
+// Met asks the trigger of the sleep the agent is in. It is a pure function of the fold and now.
+func (f *Fold) Met(now time.Time) Waiting {
+	if f.Sleep == nil {
+		return Waiting{Met: true}
+	}
+	q := question{f: f, s: f.Sleep, now: now}
+	return q.ask(f.Sleep.Sleep.Trigger)
+}
+
+// question is one look at a trigger.
+type question struct {
+	f     *Fold
+	s     *Sleeping
+	now   time.Time
+	every int64 // the polls met so far, in order
+}
+
+func (q *question) ask(t Trigger) Waiting {
+	switch t := t.(type) {
+	case At:
+		return q.time(t.Time)
+	case After:
+		return q.time(q.s.Since + Time(t.Millis))
+	case On:
+		return q.event(t)
+	case Done:
+		return q.done(t)
+	case When:
+		return q.when(t)
+	case Every:
+		return q.poll(t)
+	case Any:
+		return q.any(t.Of)
+	case All:
+		return q.all(t.Of)
+	}
+	return Waiting{Why: "a trigger this version does not know"}
+}
+
+func (q *question) time(at Time) Waiting {
+	if TimeOf(q.now) >= at {
+		return Waiting{Met: true, Why: "it is " + at.String()}
+	}
+	return Waiting{Due: at, Why: "until " + at.String()}
+}
+
+func (q *question) event(t On) Waiting {
+	for i := range q.f.Inbox {
+		m := &q.f.Inbox[i]
+		if m.Spent || m.Name != t.Event {
+			continue
+		}
+		if t.Filter == "" {
+			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
+		}
+		vars := q.f.conditionVars(q.now)
+		vars["event"] = map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
+		if ok, err := evaluate(eventEnv(), t.Filter, vars); err == nil && ok {
+			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
+		}
+	}
+	why := "for event " + t.Event
+	if t.Filter != "" {
+		why += " where " + t.Filter
+	}
+	return Waiting{Why: why}
+}
+
+func (q *question) done(t Done) Waiting {
+	if !t.Child.IsZero() {
+		for i := range q.f.Children {
+			if c := &q.f.Children[i]; c.Agent == t.Child && !c.Ended {
+				return Waiting{Why: "for child " + t.Child.Short()}
+			}
+		}
+		return Waiting{Met: true, Why: "child " + t.Child.Short() + " ended"}
+	}
+	for i := range q.f.Open {
+		if q.f.Open[i].Decision == t.Decision {
+			return Waiting{Why: "for the outcome of decision " + t.Decision.Short()}
+		}
+	}
+	return Waiting{Met: true, Why: "decision " + t.Decision.Short() + " has its outcome"}
+}
+
+// readsClock finds conditions that time alone can make true.
+var readsClock = regexp.MustCompile(`\b(now|asleep)\b`)
+
+func (q *question) when(t When) Waiting {
+	vars := q.f.conditionVars(q.now)
+	ok, err := evaluate(foldEnv(), t.Condition, vars)
+	if ok && err == nil {
+		return Waiting{Met: true, Why: t.Condition}
+	}
+	w := Waiting{Why: "until " + t.Condition}
+	if err != nil {
+		w.Why = fmt.Sprintf("until %s, which cannot be evaluated: %v", t.Condition, err)
+	} else if p, err := foldEnv().Compile(t.Condition); err == nil {
+		w.Why = "until " + p.Waiting(vars)
+	}
+	if readsClock.MatchString(t.Condition) {
+		w.Due = TimeOf(q.now.Add(conditionEvery))
+	}
+	return w
+}
+
+func (q *question) poll(t Every) Waiting {
+	index := q.every
+	q.every++
+	i, asked := slices.BinarySearchFunc(q.s.Polls, index, func(p Poll, n int64) int { return int(p.Index - n) })
+	next := q.s.Since + Time(t.Millis)
+	if asked {
+		p := &q.s.Polls[i]
+		vars := q.f.conditionVars(q.now)
+		vars["result"], vars["signal"] = p.Result.Value(), p.Signal.String()
+		if ok, err := evaluate(pollEnv(), t.Until, vars); err == nil && ok {
+			return Waiting{Met: true, Why: fmt.Sprintf("%s says %s", t.Poll.Tool, t.Until)}
+		}
+		next = p.At + Time(t.Millis)
+	}
+	w := Waiting{Due: next, Why: fmt.Sprintf("until %s says %s, asked every %s", t.Poll.Tool, t.Until, time.Duration(t.Millis)*time.Millisecond)}
+	if TimeOf(q.now) >= next {
+		w.Poll = &Poll{Index: index}
+	}
+	return w
+}
+
+func (q *question) any(of []Trigger) Waiting {
+	var w Waiting
+	var whys []string
+	for _, t := range of {
+		one := q.ask(t)
+		if one.Met && !w.Met {
+			w.Met, w.By, whys = true, one.By, []string{one.Why}
+		}
+		if !w.Met {
+			whys = append(whys, one.Why)
+		}
+		w.Due = earliest(w.Due, one.Due)
+		if w.Poll == nil {
+			w.Poll = one.Poll
+		}
+	}
+	w.Why = strings.Join(whys, ", or ")
+	return w
+}
+
+func (q *question) all(of []Trigger) Waiting {
+	w := Waiting{Met: true}
+	var whys []string
+	for _, t := range of {
+		one := q.ask(t)
+		w.By = append(w.By, one.By...)
+		if one.Met {
+			continue
+		}
+		w.Met = false
+		whys = append(whys, one.Why)
+		w.Due = earliest(w.Due, one.Due)
+		if w.Poll == nil {
+			w.Poll = one.Poll
+		}
+	}
+	w.Why = strings.Join(whys, ", and ")
+	slices.SortFunc(w.By, Hash.Compare)
+	w.By = slices.Compact(w.By)
+	return w
+}
+
+// nthPoll is the call of the n-th Every of a trigger, marked so that its outcome finds its way back.
+func nthPoll(t Trigger, n int64) (Execute, bool) {
+	var walk func(Trigger) (Execute, bool)
+	walk = func(t Trigger) (Execute, bool) {
+		var of []Trigger
+		switch t := t.(type) {
+		case Every:
+			if n == 0 {
+				return t.Poll, true
+			}
+			n--
+		case Any:
+			of = t.Of
+		case All:
+			of = t.Of
+		case At, After, On, Done, When:
+		}
+		for _, t := range of {
+			if x, ok := walk(t); ok {
+				return x, true
+			}
+		}
+		return Execute{}, false
+	}
+	x, ok := walk(t)
+	return x, ok
+}
+
+// The calls a sleep makes by itself are told apart by these prefixes of Execute.Call.
+const (
+	pollCall    = "poll/"
+	recheckCall = "recheck/"
+)
+
+func pollIndex(call string) (int64, bool) {
+	s, ok := strings.CutPrefix(call, pollCall)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	return n, err == nil && n >= 0
+}
+
+func isRecheck(call string) bool { return strings.HasPrefix(call, recheckCall) }
+
+// CheckTrigger says what is wrong with the conditions of a trigger, if anything.
+func CheckTrigger(t Trigger) error {
+	var env *condition.Env
+	var src string
+	switch t := t.(type) {
+	case On:
+		env, src = eventEnv(), t.Filter
+	case When:
+		env, src = foldEnv(), t.Condition
+	case Every:
+		env, src = pollEnv(), t.Until
+	case Any:
+		return checkAll(t.Of)
+	case All:
+		return checkAll(t.Of)
+	case At, After, Done:
+	}
+	if src == "" {
+		return nil
+	}
+	_, err := env.Compile(src)
+	return err
+}
+
+func checkAll(of []Trigger) error {
+	for _, t := range of {
+		if err := CheckTrigger(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func evaluate(env *condition.Env, src string, vars map[string]any) (bool, error) {
+	p, err := env.Compile(src)
+	if err != nil {
+		return false, err
+	}
+	return p.Eval(vars)
+}
+
+// The variables of conditions. They are part of the format's meaning: names may be added, never changed.
+var foldVars = []condition.Var{
+	{Name: "now", Kind: condition.Time},
+	{Name: "asleep", Kind: condition.Duration}, // since the sleep began
+	{Name: "vars", Kind: condition.MapDyn},     // the agent's state
+	{Name: "spent", Kind: condition.MapDyn},    // cost, tokens, calls
+	{Name: "left", Kind: condition.MapDyn},     // the same, where there is a limit
+	{Name: "children", Kind: condition.MapDyn}, // open, ended, ok
+	{Name: "inbox", Kind: condition.ListDyn},   // names of unseen events
+	{Name: "turns", Kind: condition.Int},
+}
+
+var (
+	foldEnv  = sync.OnceValue(func() *condition.Env { return mustEnv() })
+	eventEnv = sync.OnceValue(func() *condition.Env { return mustEnv(condition.Var{Name: "event", Kind: condition.MapDyn}) })
+	pollEnv  = sync.OnceValue(func() *condition.Env {
+		return mustEnv(condition.Var{Name: "result", Kind: condition.Dyn}, condition.Var{Name: "signal", Kind: condition.String})
+	})
+)
+
+func mustEnv(more ...condition.Var) *condition.Env {
+	env, err := condition.NewEnv(append(slices.Clone(foldVars), more...)...)
+	if err != nil {
+		panic(err)
+	}
+	return env
+}
+
+// conditionVars are the values of foldVars.
+func (f *Fold) conditionVars(now time.Time) map[string]any {
+	amounts := func(s Spend) map[string]any {
+		return map[string]any{"cost": s.Cost, "tokens": s.Tokens, "calls": s.Calls}
+	}
+	vars := make(map[string]any, len(f.Vars))
+	for k, v := range f.Vars {
+		vars[k] = v.Value()
+	}
+	left := map[string]any{}
+	if b := f.Left(); b != nil {
+		for name, p := range map[string]*int64{"cost": b.Cost, "tokens": b.Tokens, "calls": b.Calls} {
+			if p != nil {
+				left[name] = *p
+			}
+		}
+	}
+	var open, ended, ok int64
+	for i := range f.Children {
+		switch c := &f.Children[i]; {
+		case !c.Ended:
+			open++
+		case c.Signal == OK:
+			ok++
+			ended++
+		default:
+			ended++
+		}
+	}
+	inbox := make([]any, 0, len(f.Inbox))
+	for i := range f.Inbox {
+		inbox = append(inbox, f.Inbox[i].Name)
+	}
+	var asleep time.Duration
+	if f.Sleep != nil {
+		asleep = now.Sub(f.Sleep.Since.Go())
+	}
+	return map[string]any{
+		"now": now, "asleep": asleep, "vars": vars, "spent": amounts(f.Spent), "left": left, "turns": f.Turns, "inbox": inbox,
+		"children": map[string]any{"open": open, "ended": ended, "ok": ok},
+	}
+}

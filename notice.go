@@ -1,0 +1,74 @@
+package perdure
+
+// Notice is an event the runtime itself understands.
+type Notice interface{ notice() }
+
+// Approval answers an ask. It is bound to the digest of exactly that effect and can be used once.
+type Approval struct {
+	Decision Hash   `canon:"1,decision"` // the decision that asked
+	Digest   Hash   `canon:"2,digest"`
+	Approve  bool   `canon:"3,approve"`
+	Expires  Time   `canon:"4,expires,omitzero"`
+	Note     string `canon:"5,note,omitzero,verbatim"`
+}
+
+// ChildEnded tells a parent that a child ended, and commits to its memory.
+type ChildEnded struct {
+	Child  AgentID `canon:"1,child"`
+	Head   Hash    `canon:"2,head"`
+	Signal Signal  `canon:"3,signal"`
+	Result Data    `canon:"4,result,omitzero"`
+	Spend  *Spend  `canon:"5,spend,optional"`
+	Note   string  `canon:"6,note,omitzero,verbatim"`
+}
+
+// KeyChange changes whose entries count, from this position in memory on. Only the owner may make it.
+type KeyChange struct {
+	Revoke Key `canon:"1,revoke,omitzero"` // entries of this key count only if this entry's author had seen them
+	Owner  Key `canon:"2,owner,omitzero"`  // the new owner, for a rotation
+}
+
+// Pause stops the agent from deciding anything until a Resume.
+type Pause struct {
+	Note string `canon:"1,note,omitzero,verbatim"`
+}
+
+// Resume ends the pauses it names. A pause written on another branch, unseen by its author, stands.
+type Resume struct {
+	Of   []Hash `canon:"1,of"`
+	Note string `canon:"2,note,omitzero,verbatim"`
+}
+
+// Grant adds to the budget. Only the owner may make it.
+type Grant struct {
+	Amount Spend  `canon:"1,amount"`
+	Note   string `canon:"2,note,omitzero,verbatim"`
+}
+
+// Settle gives the outcome of an open decision from outside: a person who looked, or the answer to a question.
+type Settle struct {
+	Decision Hash   `canon:"1,decision"`
+	Signal   Signal `canon:"2,signal"`
+	Result   Data   `canon:"3,result,omitzero"`
+	Note     string `canon:"4,note,omitzero,verbatim"`
+}
+
+// Cancel ends the agent from outside.
+type Cancel struct {
+	Note string `canon:"1,note,omitzero,verbatim"`
+}
+
+// Edit mutates the intent from outside.
+type Edit struct {
+	Mutate Mutate `canon:"1,mutate"`
+}
+
+func (Approval) notice()   {}
+func (ChildEnded) notice() {}
+func (KeyChange) notice()  {}
+func (Pause) notice()      {}
+func (Resume) notice()     {}
+func (Grant) notice()      {}
+func (Settle) notice()     {}
+func (Cancel) notice()     {}
+func (Edit) notice()       {}

@@ -1,0 +1,378 @@
+package perdure
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Capabilities are what a node can do.
+type Capabilities struct {
+	Node     Key
+	Tools    map[string]Spec // by name
+	Advisors []string        // by name; "" is any agent that names none
+	All      bool            // stands for every tool and advisor there is: some node will have it
+}
+
+// Spec describes a tool.
+type Spec struct {
+	Name        string
+	Description string
+	Args        Data // JSON Schema of the arguments
+	Effect      Effect
+	Deadline    time.Duration // zero: 5 minutes
+	Reserve     Spend         // what a call is expected to cost
+	Reconciles  bool          // can find out whether an effect happened
+}
+
+// Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse or Finish.
+type Step interface{ step() }
+
+// Idle says there is nothing to do until a time (zero: until an entry arrives).
+type Idle struct {
+	Until  Time
+	Why    string // for people
+	Person bool   // a person must act first
+	Cannot string // what this node lacks, when another could go on
+}
+
+// Rouse says the sleep is over: append the decision to wake.
+type Rouse struct{ Wake Wake }
+
+// Consult says the advisor is to be asked.
+type Consult struct{ Advisor string }
+
+// Decide says policy is to be asked about an action.
+type Decide struct {
+	Action    Action
+	Advice    Hash // the advice that proposed it; zero for what the runtime does by itself
+	Index     int64
+	Retry     Hash   // the key of the effect, when it is tried again
+	Limit     int64  // the time to allow it, in milliseconds, when not the usual
+	Approvals []Hash // the approvals it has
+}
+
+// Perform says an allowed effect is to be performed. Again is set when an attempt may already have been made under the same key.
+type Perform struct {
+	Open  Open
+	Again bool
+}
+
+// Reconcile says the tool is to be asked whether an effect happened.
+type Reconcile struct{ Open Open }
+
+// Lapse says a decision is to get its outcome without being performed: an ask that was refused or has expired.
+type Lapse struct{ Outcome Outcome }
+
+// Finish says the agent is to be ended: its deadline has passed.
+type Finish struct{ End End }
+
+func (Idle) step()      {}
+func (Rouse) step()     {}
+func (Consult) step()   {}
+func (Decide) step()    {}
+func (Perform) step()   {}
+func (Reconcile) step() {}
+func (Lapse) step()     {}
+func (Finish) step()    {}
+
+// Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the same fold,
+// capabilities and time give the same step on every machine.
+func Plan(a *Agent, c Capabilities, now time.Time) Step { return a.fold.plan(&c, now) }
+
+// Due says when some node should next look at the agent; zero: only when an entry arrives.
+func (f *Fold) Due(now time.Time) Time {
+	if idle, ok := f.plan(&Capabilities{All: true}, now).(Idle); ok {
+		return idle.Until
+	}
+	return TimeOf(now)
+}
+
+func (f *Fold) plan(c *Capabilities, now time.Time) Step {
+	t := TimeOf(now)
+	if f.Ended != nil {
+		return f.planEnded(c, t)
+	}
+	if d := f.Intent.Deadline; d != 0 && t >= d && len(f.Open) == 0 {
+		return Finish{End{Signal: TimedOut, Note: "the deadline of the intent, " + d.String() + ", has passed"}}
+	}
+	rest := Idle{Until: f.Intent.Deadline}
+	if s := f.planOpen(c, t, &rest); s != nil {
+		return s
+	}
+	if len(f.Paused) > 0 || f.Contested {
+		rest.Person, rest.Why = true, "paused"
+		if f.Contested {
+			rest.Why = "its ownership is contested: end it, or fork it from before"
+		}
+		return rest
+	}
+	if s := f.planAsks(t, &rest); s != nil {
+		return s
+	}
+	if s := f.planSleep(now, &rest); s != nil || f.Sleep != nil {
+		return orIdle(s, rest)
+	}
+	if s := f.planOwed(c, t, &rest); s != nil {
+		return s
+	}
+	if len(f.Recheck) > 0 {
+		return f.planCall(c, Decide{Action: f.recheckCall()}, rest)
+	}
+	if s := f.planProposal(c, &rest); s != nil {
+		return s
+	}
+	if len(f.Open) > 0 || len(f.Asks) > 0 || len(f.Owed) > 0 {
+		return rest // the advisor is asked when what it proposed has come to something
+	}
+	return f.planConsult(c, t, rest)
+}
+
+func orIdle(s Step, rest Idle) Step {
+	if s != nil {
+		return s
+	}
+	return rest
+}
+
+// planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out.
+func (f *Fold) planEnded(c *Capabilities, t Time) Step {
+	rest := Idle{Why: "it has ended"}
+	if s := f.planOpen(c, t, &rest); s != nil {
+		return s
+	}
+	return rest
+}
+
+// planOpen deals with decisions that have no outcome: another node is at work, or one died.
+func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
+	for i := range f.Open {
+		o := &f.Open[i]
+		if t < o.Deadline && o.Origin != c.Node {
+			rest.join(o.Deadline, fmt.Sprintf("%s is under way until %s", o.what(), o.Deadline))
+			continue
+		}
+		if t < o.Deadline { // ours: the caller knows whether it is performing it now
+			rest.join(o.Deadline, o.what()+" is under way here")
+			continue
+		}
+		spec, can := c.tool(o.toolName())
+		switch {
+		case o.Effect.Repeatable() && can:
+			return Perform{Open: *o, Again: true}
+		case o.Effect.Repeatable():
+			rest.lack(o.toolName())
+		case can && (spec.Reconciles || c.All):
+			return Reconcile{Open: *o}
+		default:
+			rest.Person = true
+			rest.join(0, fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.what(), o.Decision.Short()))
+		}
+	}
+	return nil
+}
+
+// planAsks deals with questions a person has answered, or will not.
+func (f *Fold) planAsks(t Time, rest *Idle) Step {
+	for i := range f.Asks {
+		q := &f.Asks[i]
+		yes, no := q.count(t)
+		switch {
+		case no:
+			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "refused by a person"}}
+		case int64(len(yes)) >= max(q.Verdict.Quorum, 1):
+			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes}
+		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
+			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
+		}
+		rest.Person = true
+		rest.join(q.Verdict.Expires, fmt.Sprintf("approval %s is asked for", q.Digest.Short()))
+	}
+	return nil
+}
+
+// count is the approvals that hold now, one a person, and whether somebody refused.
+func (q *Asking) count(t Time) (yes []Hash, no bool) {
+	var by []Key
+	for _, v := range q.Votes {
+		if !v.Approve {
+			return nil, true
+		}
+		if (v.Expires == 0 || t < v.Expires) && !slices.Contains(by, v.Origin) {
+			yes, by = append(yes, v.Event), append(by, v.Origin)
+		}
+	}
+	return yes, false
+}
+
+// planSleep asks the trigger.
+func (f *Fold) planSleep(now time.Time, rest *Idle) Step {
+	if f.Sleep == nil {
+		return nil
+	}
+	w := f.Met(now)
+	if w.Met {
+		slept := now.Sub(f.Sleep.Since.Go()).Milliseconds()
+		stale := f.Sleep.Sleep.Stale > 0 && slept >= f.Sleep.Sleep.Stale && len(f.Sleep.Sleep.Recheck) > 0
+		return Rouse{Wake{Sleep: f.Sleep.Decision, By: w.By, Stale: stale, Note: w.Why}}
+	}
+	if w.Poll != nil && !f.polling(w.Poll.Index) {
+		if x, ok := nthPoll(f.Sleep.Sleep.Trigger, w.Poll.Index); ok {
+			x.Call = pollCall + strconv.FormatInt(w.Poll.Index, 10)
+			return Decide{Action: x}
+		}
+	}
+	rest.join(w.Due, "asleep "+w.Why)
+	return nil
+}
+
+// polling reports whether a poll is under way.
+func (f *Fold) polling(index int64) bool {
+	return slices.ContainsFunc(f.Open, func(o Open) bool {
+		x, ok := o.Action.(Execute)
+		if !ok {
+			return false
+		}
+		n, isPoll := pollIndex(x.Call)
+		return isPoll && n == index
+	})
+}
+
+// recheckCall is the next thing a stale wake must look at.
+func (f *Fold) recheckCall() Execute {
+	x := f.Recheck[0]
+	x.Call = recheckCall + strconv.Itoa(len(f.Recheck))
+	return x
+}
+
+// planOwed deals with effects to be tried again.
+func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
+	for i := range f.Owed {
+		w := &f.Owed[i]
+		d := f.retryDelay(w)
+		name := toolOf(w.Action)
+		if t < d.Until {
+			rest.join(d.Until, fmt.Sprintf("%s is tried again at %s: %s", name, d.Until, d.Why))
+			continue
+		}
+		if !f.capable(c, name) {
+			rest.lack(name)
+			continue
+		}
+		return Decide{Action: w.Action, Retry: w.Key, Limit: d.Limit}
+	}
+	return nil
+}
+
+// planProposal takes the next undecided proposal of the current advice.
+func (f *Fold) planProposal(c *Capabilities, rest *Idle) Step {
+	if len(f.Proposals) == 0 {
+		return nil
+	}
+	p := &f.Proposals[len(f.Proposals)-1]
+	for i, done := range p.Decided {
+		if done {
+			continue
+		}
+		if len(f.Open) > 0 && !parallel(p.Actions[i]) {
+			return *rest // what changes the agent itself waits until what is under way has ended
+		}
+		return f.planCall(c, Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}, *rest)
+	}
+	return nil
+}
+
+// parallel reports whether an action may be decided while others are under way.
+func parallel(a Action) bool {
+	switch a.(type) {
+	case Execute, Delegate:
+		return true
+	case Mutate, Sleep, Wake, End:
+	}
+	return false
+}
+
+// planCall is d, unless this node lacks the tool.
+func (f *Fold) planCall(c *Capabilities, d Decide, rest Idle) Step {
+	if name := toolOf(d.Action); name != "" && !f.capable(c, name) {
+		rest.lack(name)
+		return rest
+	}
+	return d
+}
+
+// planConsult asks the advisor, unless it said it has nothing to do and nothing has happened since.
+func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
+	advisor := f.Intent.Advisor
+	if n := len(f.Proposals); n > 0 && len(f.Proposals[n-1].Actions) == 0 && len(f.Inbox) == 0 {
+		rest.Why = "the advisor proposed nothing: waiting for an event"
+		return rest
+	}
+	if d := f.Backoff(advisorTool(advisor)); t < d.Until {
+		rest.join(d.Until, d.Why)
+		return rest
+	}
+	if what, spent := f.Exhausted(); spent {
+		rest.Person, rest.Why = true, "the budget is used up ("+what+"): grant more, or end it"
+		return rest
+	}
+	if !c.All && (!slices.Contains(c.Advisors, advisor) || f.incapable(c.Node, advisorTool(advisor))) {
+		rest.lack(advisorTool(advisor))
+		return rest
+	}
+	return Consult{Advisor: advisor}
+}
+
+// join adds another reason to wait.
+func (i *Idle) join(until Time, why string) {
+	i.Until = earliest(i.Until, until)
+	if i.Why != "" {
+		why = i.Why + "; " + why
+	}
+	i.Why = why
+}
+
+// lack says what this node would need.
+func (i *Idle) lack(what string) {
+	i.Cannot = what
+	i.join(0, "needs a node with "+what)
+}
+
+// tool finds a tool among the capabilities.
+func (c *Capabilities) tool(name string) (Spec, bool) {
+	if s, ok := c.Tools[name]; ok {
+		return s, true
+	}
+	return Spec{Name: name}, c.All || name == delegateTool
+}
+
+// capable reports whether the node can call the tool and has not shown otherwise.
+func (f *Fold) capable(c *Capabilities, tool string) bool {
+	_, ok := c.tool(tool)
+	return ok && !f.incapable(c.Node, tool)
+}
+
+// incapable reports whether the node has shown that it cannot.
+func (f *Fold) incapable(node Key, what string) bool {
+	return slices.ContainsFunc(f.Incapable, func(i Incapability) bool { return i.Node == node && i.What == what })
+}
+
+// delegateTool stands for the creation of a child, which every node can do.
+const delegateTool = "delegate"
+
+func toolOf(a Action) string {
+	if x, ok := a.(Execute); ok {
+		return x.Tool
+	}
+	return ""
+}
+
+func (o *Open) toolName() string {
+	if x, ok := o.Action.(Execute); ok {
+		return x.Tool
+	}
+	return delegateTool
+}
+
+func (o *Open) what() string { return o.toolName() }

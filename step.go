@@ -1,0 +1,275 @@
+package perdure
+
+import (
+	"slices"
+)
+
+// step folds one entry into f, which the caller owns; slices inside f may be shared with other folds and are replaced, never written.
+// It is total: an entry that does not go with what is there becomes a Conflict, and the most restrictive reading wins. A void entry
+// (of a revoked key) takes its place in memory and changes nothing else. A dropped body changes nothing either: entries are dropped
+// only behind a snapshot.
+func (f *Fold) step(e *Entry, void bool, knows []Key) {
+	f.Count++
+	f.Seq = max(f.Seq, e.Seq)
+	f.Updated = e.Time
+	f.advanceHeads(e, knows)
+	if void {
+		f.conflict(e, "entry of a revoked key, written where the revocation was not known: it counts for nothing")
+		return
+	}
+	switch b := e.content.(type) {
+	case Genesis:
+		f.Agent, f.Intent, f.Charter, f.Lineage, f.Created = AgentID(e.Name), b.Intent, b.Charter, b.Lineage, e.Time
+		f.Edited = e.Name
+	case Advice:
+		f.stepAdvice(e, &b)
+	case Decision:
+		f.stepDecision(e, &b)
+	case Outcome:
+		f.close(e, &b)
+	case Event:
+		f.stepEvent(e, &b)
+	case Snapshot:
+		f.Snapshot = f.Count
+	case nil: // dropped
+	}
+}
+
+// advanceHeads replaces the parents of e by e.
+func (f *Fold) advanceHeads(e *Entry, knows []Key) {
+	h := Head{Name: e.Name, Seq: e.Seq, Knows: knows}
+	if len(f.Heads) <= 1 && (len(f.Heads) == 0 || slices.Contains(e.Parents, f.Heads[0].Name)) {
+		f.Heads = []Head{h}
+		return
+	}
+	heads := make([]Head, 0, len(f.Heads)+1)
+	for _, old := range f.Heads {
+		if !slices.Contains(e.Parents, old.Name) {
+			heads = append(heads, old)
+		}
+	}
+	i, _ := slices.BinarySearchFunc(heads, h, func(a, b Head) int { return a.Name.Compare(b.Name) })
+	f.Heads = slices.Insert(heads, i, h)
+}
+
+// conflict records what did not go together.
+func (f *Fold) conflict(e *Entry, what string) {
+	f.Conflicts = pushed(f.Conflicts, Conflict{Entry: e.Name, What: what}, maxConflicts)
+}
+
+// stepAdvice makes new proposals the current ones.
+func (f *Fold) stepAdvice(e *Entry, a *Advice) {
+	f.Turns++
+	if a.Usage != nil {
+		f.Spent = f.Spent.Plus(Spend{Cost: a.Usage.Cost, Tokens: a.Usage.In + a.Usage.Out})
+	}
+	if a.Signal != 0 {
+		f.recordSignal(advisorTool(a.Advisor), e, a.Signal, a.RetryAfter, "")
+		return
+	}
+	if a.Advisor != "" {
+		f.recordSignal(advisorTool(a.Advisor), e, OK, 0, "")
+	}
+	if f.Ended != nil {
+		return
+	}
+	if len(a.Seen) > 0 {
+		f.Inbox = slices.DeleteFunc(slices.Clone(f.Inbox), func(m Message) bool { return slices.Contains(a.Seen, m.Event) })
+	}
+	if a.Summary != "" {
+		f.Summary, f.Since = e.Name, e.Seq
+	}
+	// Advice whose proposals were all decided is behind us; what is left of older advice is kept a while, so that a decision taken on
+	// another branch still finds what it decided.
+	keep := make([]Proposals, 0, 2)
+	for _, p := range f.Proposals {
+		if slices.Contains(p.Decided, false) {
+			keep = append(keep, p)
+		}
+	}
+	f.Proposals = pushed(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions))}, maxAdvice)
+	f.Did = Evaluation
+}
+
+// advisorTool is the name under which an advisor's signals are kept.
+func advisorTool(advisor string) string { return "advisor:" + advisor }
+
+// stepDecision folds what authority decided.
+func (f *Fold) stepDecision(e *Entry, d *Decision) {
+	action := f.decide(e, d)
+	if len(d.Approvals) > 0 {
+		f.useApprovals(e, d)
+	}
+	if action == nil {
+		f.conflict(e, "decision about a proposal this memory no longer offers")
+		action = Execute{Tool: "unknown"}
+	}
+	if f.Ended != nil {
+		if _, isEnd := action.(End); !isEnd {
+			f.conflict(e, "decision beside or after the end: the end stands")
+		}
+	}
+	switch d.Verdict.Answer {
+	case Deny:
+		f.Denials++
+		if x, ok := action.(Execute); ok {
+			f.recordSignal(x.Tool, e, Denied, 0, "")
+		}
+		f.dropOwed(d.Retry)
+	case Ask:
+		f.ask(e, d, action)
+	case Allow:
+		f.Denials = 0
+		f.allow(e, d, action)
+	}
+}
+
+// decide marks the proposal decided and returns the action the decision is about.
+func (f *Fold) decide(e *Entry, d *Decision) Action {
+	i := slices.IndexFunc(f.Proposals, func(p Proposals) bool { return p.Advice == d.Advice })
+	if i < 0 || d.Index >= int64(len(f.Proposals[i].Actions)) || d.Index < 0 {
+		return d.Action
+	}
+	p := f.Proposals[i]
+	action := d.Action
+	if action == nil {
+		action = p.Actions[d.Index]
+	}
+	if d.Retry.IsZero() && len(d.Approvals) == 0 && p.Decided[d.Index] {
+		f.conflict(e, "a second decision about one proposal")
+	}
+	p.Decided = slices.Clone(p.Decided)
+	p.Decided[d.Index] = true
+	f.Proposals = replaced(f.Proposals, i, p)
+	return action
+}
+
+// ask records that a person must answer. A retry of an ask keeps its votes out: each ask is a new question.
+func (f *Fold) ask(e *Entry, d *Decision, action Action) {
+	digest, err := effectDigest(f.Agent, e.Name, action)
+	if err != nil || f.Ended != nil {
+		return
+	}
+	f.dropOwed(d.Retry)
+	f.Asks = pushed(f.Asks, Asking{
+		Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time, Verdict: d.Verdict,
+	}, len(f.Asks)+1)
+}
+
+// useApprovals takes away the ask whose approvals the decision uses. An approval serves once: a second use is a conflict.
+func (f *Fold) useApprovals(e *Entry, d *Decision) {
+	i := slices.IndexFunc(f.Asks, func(a Asking) bool {
+		return slices.ContainsFunc(a.Votes, func(v Vote) bool { return slices.Contains(d.Approvals, v.Event) })
+	})
+	if i < 0 {
+		f.conflict(e, "approval used that was already used or never given")
+		return
+	}
+	f.Asks = removed(f.Asks, i)
+}
+
+// allow folds an allowed action.
+func (f *Fold) allow(e *Entry, d *Decision, action Action) {
+	switch a := action.(type) {
+	case Execute:
+		f.open(e, d, a)
+		f.Did = Execution
+	case Delegate:
+		f.delegate(e, d, a)
+		f.Did = Delegation
+	case Mutate:
+		f.mutate(e, &a)
+		f.Did = Mutation
+	case Sleep:
+		if f.Ended == nil {
+			f.Sleep = &Sleeping{Decision: e.Name, Since: e.Time, Sleep: a}
+			f.Recheck = nil
+		}
+		f.Did = Evaluation
+	case Wake:
+		f.wake(e, &a)
+	case End:
+		f.end(e, a.Signal, a.Result, a.Note)
+	}
+}
+
+// open records an effect under way.
+func (f *Fold) open(e *Entry, d *Decision, action Action) {
+	o := Open{Decision: e.Name, Key: e.Name, Action: action, Effect: d.Effect, Since: e.Time, Deadline: d.Deadline, Origin: e.Origin, Attempt: 1, Child: d.Child}
+	if d.Reserve != nil {
+		o.Reserve = *d.Reserve
+	}
+	if !d.Retry.IsZero() {
+		o.Key = d.Retry
+		if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == d.Retry }); i >= 0 {
+			o.Attempt = f.Owed[i].Attempt + 1
+			f.Owed = removed(f.Owed, i)
+		}
+	}
+	if x, ok := action.(Execute); ok && d.Advice.IsZero() && len(f.Recheck) > 0 && isRecheck(x.Call) {
+		f.Recheck = f.Recheck[1:]
+	}
+	f.Open = pushed(f.Open, o, len(f.Open)+1)
+}
+
+// wake ends the sleep the decision names.
+func (f *Fold) wake(e *Entry, w *Wake) {
+	f.Did = Reentry
+	if f.Sleep == nil || f.Sleep.Decision != w.Sleep {
+		f.conflict(e, "wake from a sleep that is not this one")
+		return
+	}
+	if w.Stale {
+		f.Recheck = f.Sleep.Sleep.Recheck
+	}
+	f.Sleep = nil
+	if len(w.By) > 0 {
+		inbox := slices.Clone(f.Inbox)
+		for i := range inbox {
+			inbox[i].Spent = inbox[i].Spent || slices.Contains(w.By, inbox[i].Event)
+		}
+		f.Inbox = inbox
+	}
+}
+
+// end ends the agent. The first end in fold order stands; its effects under way still get their outcomes.
+func (f *Fold) end(e *Entry, s Signal, result Data, note string) {
+	if f.Ended != nil {
+		return
+	}
+	f.Ended = &Ending{Entry: e.Name, Signal: s, Result: result, Note: note, Time: e.Time}
+	f.Sleep, f.Recheck, f.Owed, f.Asks, f.Proposals = nil, nil, nil, nil, nil
+}
+
+// dropOwed forgets an effect that will not be tried again.
+func (f *Fold) dropOwed(key Hash) {
+	if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == key }); i >= 0 && !key.IsZero() {
+		f.Owed = removed(f.Owed, i)
+	}
+}
+
+// pushed returns a new slice with v at its end and at most limit elements, the oldest going first.
+func pushed[T any](s []T, v T, limit int) []T {
+	if over := len(s) + 1 - limit; over > 0 {
+		s = s[over:]
+	}
+	out := make([]T, len(s), len(s)+1)
+	copy(out, s)
+	return append(out, v)
+}
+
+// removed returns a new slice without element i; nil when nothing is left, as in a fold that never had one.
+func removed[T any](s []T, i int) []T {
+	if len(s) == 1 {
+		return nil
+	}
+	out := make([]T, 0, len(s)-1)
+	return append(append(out, s[:i]...), s[i+1:]...)
+}
+
+// replaced returns a new slice with element i replaced.
+func replaced[T any](s []T, i int, v T) []T {
+	out := slices.Clone(s)
+	out[i] = v
+	return out
+}

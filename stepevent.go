@@ -1,0 +1,128 @@
+package perdure
+
+import "slices"
+
+// stepEvent folds something the agent was told.
+func (f *Fold) stepEvent(e *Entry, ev *Event) {
+	if ev.ID != "" {
+		id := ev.By + "\x00" + ev.ID
+		if slices.Contains(f.Dedupe, id) {
+			return
+		}
+		f.Dedupe = pushed(f.Dedupe, id, maxDedupe)
+	}
+	if ev.Taint {
+		f.Taint = e.Name
+	}
+	f.setVars(ev.Set)
+	data := ev.Data
+	switch n := ev.Notice.(type) {
+	case nil:
+	case ChildEnded:
+		f.childEnded(e, &n)
+		data = n.Result
+	case Approval:
+		f.vote(e, &n)
+		return
+	case Settle:
+		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Reconciled: true})
+	case Pause:
+		f.Paused = pushed(f.Paused, e.Name, len(f.Paused)+1)
+		return
+	case Resume:
+		if f.Paused = slices.DeleteFunc(slices.Clone(f.Paused), func(p Hash) bool { return slices.Contains(n.Of, p) }); len(f.Paused) == 0 {
+			f.Paused = nil
+		}
+		return
+	case KeyChange:
+		f.changeKey(e, &n)
+		return
+	case Grant:
+		if f.byOwner(e) {
+			f.Granted = f.Granted.Plus(n.Amount)
+		}
+		return
+	case Cancel:
+		f.end(e, Denied, nil, n.Note)
+		return
+	case Edit:
+		f.mutate(e, &n.Mutate)
+	}
+	if f.Ended == nil {
+		f.Inbox = pushed(f.Inbox, Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}, maxInbox)
+	}
+}
+
+// vote counts a person's answer to an ask. A refusal stands, whatever else is said; an approval of another digest is not one of this.
+func (f *Fold) vote(e *Entry, a *Approval) {
+	i := slices.IndexFunc(f.Asks, func(q Asking) bool { return q.Decision == a.Decision })
+	switch {
+	case i < 0:
+		f.conflict(e, "answer to a question that is not open")
+		return
+	case f.Asks[i].Digest != a.Digest:
+		f.conflict(e, "approval of something else than was asked: it does not count")
+		return
+	case len(f.Charter.Approvers) > 0 && !slices.Contains(f.Charter.Approvers, e.Origin):
+		f.conflict(e, "approval by somebody the charter does not name: it does not count")
+		return
+	}
+	q := f.Asks[i]
+	q.Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Origin == e.Origin && v.Approve && a.Approve })
+	q.Votes = append(q.Votes, Vote{Event: e.Name, Origin: e.Origin, Approve: a.Approve, Expires: a.Expires})
+	f.Asks = replaced(f.Asks, i, q)
+}
+
+// changeKey changes whose entries count. That a former owner and the present one both hand the agent on is a sign of a stolen key: nobody
+// can tell which is right, so the agent stays still for good.
+func (f *Fold) changeKey(e *Entry, k *KeyChange) {
+	if slices.Contains(f.Former, e.Origin) && !k.Owner.IsZero() && e.Origin != f.Charter.Owner {
+		f.Contested = true
+		f.conflict(e, "a former owner handed the agent on as well: it stays still until a person decides")
+		return
+	}
+	if !f.byOwner(e) {
+		return
+	}
+	if !k.Revoke.IsZero() && !slices.Contains(f.Revoked, k.Revoke) {
+		f.Revoked = pushed(f.Revoked, k.Revoke, len(f.Revoked)+1)
+	}
+	if !k.Owner.IsZero() && k.Owner != f.Charter.Owner {
+		f.Former = pushed(f.Former, f.Charter.Owner, len(f.Former)+1)
+		f.Charter.Owner = k.Owner
+	}
+}
+
+// byOwner reports whether the owner wrote e, and records that somebody else tried.
+func (f *Fold) byOwner(e *Entry) bool {
+	if e.Origin == f.Charter.Owner {
+		return true
+	}
+	f.conflict(e, "only the owner may do this: it does not count")
+	return false
+}
+
+// childEnded settles a child's budget.
+func (f *Fold) childEnded(e *Entry, n *ChildEnded) {
+	i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return c.Agent == n.Child })
+	if i < 0 || f.Children[i].Ended {
+		f.conflict(e, "end of a child that is not there or has ended")
+		return
+	}
+	c := f.Children[i]
+	c.Ended, c.Signal, c.Head, c.Result = true, n.Signal, n.Head, n.Result
+	if n.Spend != nil {
+		f.Spent = f.Spent.Plus(*n.Spend)
+	}
+	f.Children = replaced(f.Children, i, c)
+	ended := 0
+	for j := range f.Children {
+		if f.Children[j].Ended {
+			ended++
+		}
+	}
+	if ended > maxEndedChildren {
+		oldest := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return c.Ended })
+		f.Children = removed(f.Children, oldest)
+	}
+}

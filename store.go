@@ -1,0 +1,125 @@
+package perdure
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Store is where agents rest. It keeps entries and derives every index from them; it holds no truth of its own.
+//
+// Entries handed to a store have been checked by Agent.Apply. A store refuses an entry whose parents it does not hold
+// (*Rejection entry.linked), and adding an entry it already holds changes nothing.
+type Store interface {
+	// Append durably adds entries if heads are still the heads of the memory; no heads creates it. Otherwise it adds nothing and returns
+	// an error wrapping ErrConflict. When it returns nil the entries survive any crash.
+	Append(ctx context.Context, id AgentID, heads []Hash, entries ...*Entry) error
+	// Put durably adds entries whatever the heads are. It is never refused for a conflict.
+	Put(ctx context.Context, id AgentID, entries ...*Entry) error
+	// Entries yields the memory after a cursor, in the order it arrived here: parents before children. The zero Cursor is the beginning.
+	Entries(ctx context.Context, id AgentID, after Cursor) iter.Seq2[Item, error]
+	// Heads returns the entries without a child, ascending, or an error wrapping ErrNotFound.
+	Heads(ctx context.Context, id AgentID) ([]Hash, error)
+	// Snapshots yields the snapshots to resume from, newest first: those that named every head when they arrived, so that nothing that
+	// came before is missing from them. The item's cursor is where to go on reading.
+	Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, error]
+	// Due yields the agents a node should look at, earliest first.
+	Due(ctx context.Context, now time.Time) iter.Seq2[Look, error]
+	// Close ends the use of the store. What was acknowledged stays.
+	Close() error
+}
+
+// Cursor is a place in the order of arrival of one agent's memory in one store. Cursors of different stores do not compare.
+type Cursor int64
+
+// Item is an entry and where it stands in a store.
+type Item struct {
+	*Entry
+	Cursor Cursor
+}
+
+// Look is an agent and when a node should look at it.
+type Look struct {
+	Agent AgentID
+	Due   Time
+}
+
+// Claimer is a store that lets one node at a time work on an agent. A claim saves work, it is not what keeps effects single: that is
+// Append. While a claim holds, Due leaves the agent out.
+type Claimer interface {
+	// Claim takes the agent for the node until the lease ends. It returns an error wrapping ErrConflict when another node holds it.
+	// Each claim of an agent has a higher fence than the one before.
+	Claim(ctx context.Context, id AgentID, node Key, lease time.Duration) (Claim, error)
+	// Renew moves the end of the lease. It returns an error wrapping ErrConflict when the claim has been lost.
+	Renew(ctx context.Context, c Claim, lease time.Duration) error
+	// Release gives the claim up and sets when a node should look next; zero: only on an event. A lost claim is not an error. The time
+	// is an index: it is ignored if entries arrived that the heads do not cover.
+	Release(ctx context.Context, c Claim, heads []Hash, due Time) error
+}
+
+// Claim is one node's hold on an agent.
+type Claim struct {
+	Agent AgentID
+	Node  Key
+	Fence int64
+}
+
+// Lister is a store that can say which agents it holds. Every field of a Listing is an index over the fold and can be rebuilt.
+type Lister interface {
+	// List yields the agents that match, by name, then id.
+	List(ctx context.Context, f Filter) iter.Seq2[Listing, error]
+	// Index records the listing of an agent as folded at heads; it is ignored when the store knows a newer one.
+	Index(ctx context.Context, heads []Hash, l Listing) error
+}
+
+// Listing is one line about an agent.
+type Listing struct {
+	Agent   AgentID           `json:"agent"`
+	Name    string            `json:"name,omitempty"`
+	Kind    string            `json:"kind,omitempty"`
+	Scope   string            `json:"scope"`
+	State   State             `json:"state"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Created Time              `json:"created"`
+	Updated Time              `json:"updated"`
+	Due     Time              `json:"due,omitempty"`
+	Entries int64             `json:"entries"`
+}
+
+// Filter selects agents. Zero fields select all.
+type Filter struct {
+	Prefix string            // of the agent's id, in hex
+	Name   string            // exact name, or a glob with * and ?
+	Kind   string            // exact
+	Scope  string            // this scope and below
+	States []State           // any of these
+	Labels map[string]string // all of these
+	Since  Time              // updated at or after
+	Before Time              // updated before
+	Limit  int
+}
+
+// Watcher is a store that can tell when entries arrive, from this process or another.
+type Watcher interface {
+	// Watch yields the ids of agents that got entries, until ctx ends. It may yield an id more than once, and yields the zero AgentID
+	// when it cannot tell which agents changed.
+	Watch(ctx context.Context) iter.Seq2[AgentID, error]
+}
+
+// Pruner is a store that can drop bodies.
+type Pruner interface {
+	// Prune durably drops the bodies of these entries and keeps the entries. It returns how many bytes of bodies went.
+	Prune(ctx context.Context, id AgentID, names ...Hash) (int64, error)
+}
+
+// Backuper is a store that can copy itself while in use.
+type Backuper interface {
+	// Backup writes a consistent copy of the store to a path that does not exist yet.
+	Backup(ctx context.Context, path string) error
+}
+
+// Reindexer is a store that can rebuild its indexes from its entries.
+type Reindexer interface {
+	// Reindex rebuilds every derived index. Progress is called now and then with the number of agents done and their total.
+	Reindex(ctx context.Context, progress func(done, total int)) error
+}

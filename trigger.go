@@ -1,0 +1,58 @@
+package perdure
+
+// Trigger is what wakes a dormant agent: At, After, On, Done, When, Every, or Any and All of these. It is a pure question to the fold.
+type Trigger interface{ trigger() }
+
+// At is met from a time on.
+type At struct {
+	Time Time `canon:"1,time"`
+}
+
+// After is met a number of milliseconds after the decision to sleep.
+type After struct {
+	Millis int64 `canon:"1,ms"`
+}
+
+// On is met by an event of this name that the advisor has not seen and that has not woken the agent before, whether it arrived before or
+// after the sleep was written. Filter, if any, is a condition over `event` (name, by, data).
+type On struct {
+	Event  string `canon:"1,event"`
+	Filter string `canon:"2,filter,omitzero,verbatim"`
+}
+
+// Done is met when a child has ended or a decision has its outcome.
+type Done struct {
+	Child    AgentID `canon:"1,child,omitzero"`
+	Decision Hash    `canon:"2,decision,omitzero"`
+}
+
+// When is met while a condition over the agent's own fold holds.
+type When struct {
+	Condition string `canon:"1,condition,verbatim"`
+}
+
+// Every polls: a read tool is called every so many milliseconds until a condition over its `result` holds.
+type Every struct {
+	Millis int64   `canon:"1,ms"`
+	Poll   Execute `canon:"2,poll"`
+	Until  string  `canon:"3,until,verbatim"`
+}
+
+// Any is met when one of its triggers is.
+type Any struct {
+	Of []Trigger `canon:"1,of"`
+}
+
+// All is met when all of its triggers are.
+type All struct {
+	Of []Trigger `canon:"1,of"`
+}
+
+func (At) trigger()    {}
+func (After) trigger() {}
+func (On) trigger()    {}
+func (Done) trigger()  {}
+func (When) trigger()  {}
+func (Every) trigger() {}
+func (Any) trigger()   {}
+func (All) trigger()   {}
