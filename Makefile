@@ -1,0 +1,49 @@
+# Everything builds without cgo; only the race detector needs it.
+export CGO_ENABLED := 0
+
+GO           ?= go
+VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+FUZZTIME     ?= 5m
+RAPID_CHECKS ?= 10000
+GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.14.0
+
+# A CI run tests what is there, not what a cache remembers.
+TESTFLAGS := $(if $(CI),-count=1)
+
+.PHONY: help demo test race fuzz lint bench build torture
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: build ## build perdure and run its demonstration
+	bin/perdure demo
+
+test: ## vet and test everything
+	$(GO) vet ./...
+	$(GO) test $(TESTFLAGS) ./...
+
+race: ## test everything under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) ./...
+
+fuzz: ## run every fuzz target for FUZZTIME each, then the property tests with RAPID_CHECKS cases
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		tests=$$($(GO) test -list '^Fuzz' "$$pkg"); \
+		for target in $$(printf '%s\n' "$$tests" | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s "$$pkg"; \
+		done; \
+	done
+	RAPID_CHECKS=$(RAPID_CHECKS) $(GO) test -count=1 -timeout 0 ./...
+
+lint: ## run golangci-lint at its pinned version
+	$(GO) run $(GOLANGCI) run ./...
+
+bench: ## run the benchmarks
+	$(GO) test -run='^$$' -bench=. -benchmem ./...
+
+build: ## build bin/perdure
+	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/perdure ./cmd/perdure
+
+torture: ## kill and recover for a long time
+	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v ./internal/torture
