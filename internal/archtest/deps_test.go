@@ -1,0 +1,154 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
+// package below store is an adapter of its own.
+var adapters = []string{"advisor", "capsule", "policy", "server", "tool", "workspace"}
+
+// wiring may import everything: the program, the examples, and the harness that kills the program.
+var wiring = []string{"cmd", "examples", "internal/torture"}
+
+// impure are the packages the core must not import, and none of ours that it imports either.
+var impure = []string{"database/sql", "net", "os/exec", "plugin"}
+
+// pureNet are the packages below net that only compute.
+var pureNet = []string{"net/netip", "net/url"}
+
+// violations returns what is wrong with the imports, one line each, sorted.
+func violations(pkgs []pkg) []string {
+	var found []string
+	report := func(p pkg, imp, why string) {
+		found = append(found, fmt.Sprintf("%s imports %s: %s", p.ImportPath, imp, why))
+	}
+	core := reach(pkgs, module)
+	for _, p := range pkgs {
+		mine := adapter(p.path())
+		for _, imp := range p.Imports {
+			rel, ours := strings.CutPrefix(imp, module)
+			rel = strings.TrimPrefix(rel, "/")
+			theirs := adapter(rel)
+			switch {
+			case core[p.ImportPath] && isImpure(imp):
+				report(p, imp, "the core does no I/O; put it in an adapter")
+			case !ours || under(p.path(), wiring...):
+			case p.path() == "internal/canon":
+				report(p, imp, "canonical bytes depend on nothing of ours")
+			case under(rel, wiring...):
+				report(p, imp, "wiring is imported by nobody")
+			case theirs != "" && mine == "":
+				report(p, imp, "adapters depend on the core, never the other way; wire them in cmd")
+			case theirs != "" && theirs != mine:
+				report(p, imp, "adapters never import each other; declare an interface and wire them in cmd")
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// reach returns the packages of ours that a package imports, itself included.
+func reach(pkgs []pkg, from string) map[string]bool {
+	imports := make(map[string][]string)
+	for _, p := range pkgs {
+		imports[p.ImportPath] = p.Imports
+	}
+	seen := make(map[string]bool)
+	var visit func(string)
+	visit = func(path string) {
+		if _, ours := imports[path]; !ours || seen[path] {
+			return
+		}
+		seen[path] = true
+		for _, imp := range imports[path] {
+			visit(imp)
+		}
+	}
+	visit(from)
+	return seen
+}
+
+// adapter names the adapter that a package belongs to, or returns "".
+func adapter(path string) string {
+	if below, ok := strings.CutPrefix(path, "store/"); ok {
+		name, _, _ := strings.Cut(below, "/")
+		return "store/" + name
+	}
+	for _, a := range adapters {
+		if under(path, a) {
+			return a
+		}
+	}
+	return ""
+}
+
+// under reports whether path is one of the folders or below one.
+func under(path string, folders ...string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool {
+		return path == f || strings.HasPrefix(path, f+"/")
+	})
+}
+
+func isImpure(imp string) bool {
+	return under(imp, impure...) && !slices.Contains(pureNet, imp)
+}
+
+func TestDependenciesPointOneWay(t *testing.T) {
+	for _, v := range violations(packages(t)) {
+		t.Error(v)
+	}
+}
+
+func TestEveryForbiddenImportIsFound(t *testing.T) {
+	p := func(path string, imports ...string) pkg {
+		for i, imp := range imports {
+			if rest, ok := strings.CutPrefix(imp, "~"); ok {
+				imports[i] = module + rest
+			}
+		}
+		return pkg{ImportPath: module + path, Imports: imports}
+	}
+	got := violations([]pkg{
+		p("", "fmt", "net", "net/url", "os/exec", "~/internal/canon", "~/internal/x", "~/store/sqlite"),
+		p("/internal/canon", "io", "~/internal/x"),
+		p("/internal/x", "net/http", "database/sql"), // reached from the root
+		p("/internal/y", "net/http", "~/tool"),       // not reached, but below the adapters
+		p("/internal/torture", "~/store/sqlite", "~/tool", "os/exec"),
+		p("/storetest", "~", "testing"),
+		p("/store/sqlite", "~", "database/sql", "~/store/dir", "~/store/sqlite/internal/wal"),
+		p("/tool", "~", "os/exec", "~/tool/mcp"),
+		p("/tool/mcp", "~/tool", "~/server"),
+		p("/toolbox", "net"),
+		p("/server", "~", "net/http", "~/cmd/perdure"),
+		p("/cmd/perdure", "~", "~/server", "~/tool", "~/store/sqlite", "~/store/dir"),
+		p("/examples/one", "~", "~/store/dir"),
+	})
+	for i := range got {
+		got[i] = strings.ReplaceAll(got[i][:strings.Index(got[i], ": ")], module, "~")
+	}
+	want := []string{
+		"~ imports net",
+		"~ imports os/exec",
+		"~ imports ~/store/sqlite",
+		"~/internal/canon imports ~/internal/x",
+		"~/internal/x imports database/sql",
+		"~/internal/x imports net/http",
+		"~/internal/y imports ~/tool",
+		"~/server imports ~/cmd/perdure",
+		"~/store/sqlite imports database/sql", // reached from the root in this made-up tree
+		"~/store/sqlite imports ~/store/dir",
+		"~/tool/mcp imports ~/server",
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
+	}
+}
