@@ -60,7 +60,7 @@ func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 	if err := Check(embedded, d.dst, lim); err != nil {
 		return dst, err
 	}
-	// Names can be written in ways the reader above would follow; this is what leaves one.
+	// The reader above should follow one spelling only; this holds it to that.
 	if !bytes.Equal(appendDescribed(nil, embedded, d.dst), b) {
 		return dst, rooted(reject(PredDescribedSchema, 0, "another spelling of the value", "the described form"))
 	}
