@@ -1,0 +1,48 @@
+package perdure
+
+import "github.com/perdure/perdure/internal/canon"
+
+// An entry has three forms of one value. The binary form is what is stored, hashed and signed: see Entry.AppendBinary and DecodeEntry.
+// The other two are read as strictly: exactly what these functions write is accepted.
+
+// EntryToText returns the text form of an entry: one line of RFC 8785 JSON, without its line end.
+func EntryToText(e *Entry) ([]byte, error) {
+	bin, err := e.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return canon.ToText(nil, entryCodec.Type(), bin)
+}
+
+// EntryFromText reads the text form of one entry and checks what DecodeEntry checks. Offsets in a *Rejection are those of the text.
+func EntryFromText(text []byte, lim Limits) (*Entry, error) {
+	bin, err := canon.FromText(nil, entryCodec.Type(), text, lim)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeEntry(bin, lim)
+}
+
+// EntryToDescribed returns the described form of an entry: CBOR with names in place of numbers, and the schema beside it, so that any
+// CBOR tool can show it.
+func EntryToDescribed(e *Entry) ([]byte, error) {
+	bin, err := e.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return canon.ToDescribed(nil, entryCodec.Type(), bin)
+}
+
+// EntryFromDescribed reads the described form of one entry, whose embedded schema must be that of entries, and checks what DecodeEntry
+// checks. Offsets in a *Rejection are those of the described form.
+func EntryFromDescribed(b []byte, lim Limits) (*Entry, error) {
+	bin, err := canon.FromDescribed(nil, entryCodec.Type(), b, lim)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeEntry(bin, lim)
+}
+
+// CheckSignature refuses a signature that is not by the entry's origin over its name. An entry without one, inside a commit, passes: only
+// the rest of its commit can tell who wrote it.
+func (e *Entry) CheckSignature() error { return e.verifySignature() }
