@@ -345,9 +345,11 @@ func (e *Entry) verifySignature() error {
 	if !e.Signed() {
 		return reject(predSignature, e, "$.signature", "a signature that does not verify", "one by "+e.Origin.Short(), "the entry was changed or forged; get it from another copy")
 	}
-	atomic.StoreUint32(&e.verified, 1)
+	e.markVerified()
 	return nil
 }
+
+func (e *Entry) markVerified() { atomic.StoreUint32(&e.verified, 1) }
 
 func wrongAgent(e *Entry, want AgentID) error {
 	return reject(predAgent, e, "$.header.agent", e.Agent.Short(), want.Short(), "the entry belongs to another agent")

@@ -27,47 +27,44 @@ func (s *Signer) Genesis(g Genesis, now time.Time) (*Entry, error) {
 	return e, s.seal(e)
 }
 
-// Commit writes one commit on top of everything the agent holds: each entry is linked to the one before, the last is signed, and carries
-// when a node should look next. It returns the entries and the agent with them; nothing is stored yet.
+// Commit writes one commit on top of everything the agent holds: each entry is linked to the one before and says when a node should look
+// next, and the last is signed. It returns the entries and the agent with them; nothing is stored yet.
 func (s *Signer) Commit(a *Agent, now time.Time, drafts ...Draft) ([]*Entry, *Agent, error) {
-	if len(drafts) == 0 {
+	entries := make([]*Entry, 0, len(drafts))
+	next := a
+	for _, d := range drafts {
+		e, extended, err := s.extend(next, now, d)
+		if err != nil {
+			return nil, nil, err
+		}
+		entries, next = append(entries, e), extended
+	}
+	if len(entries) == 0 {
 		return nil, a, nil
 	}
-	t := TimeOf(now)
-	fold := *a.fold
+	return entries, next, s.seal(entries[len(entries)-1])
+}
+
+// extend writes one entry on top of everything the agent holds and folds it. It is not signed: the last one of a run must be sealed.
+func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error) {
 	parents := a.Heads()
 	if len(parents) > MaxParents {
 		parents = parents[:MaxParents]
 	}
-	entries := make([]*Entry, 0, len(drafts))
-	for i, d := range drafts {
-		h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + a.seqOf(parents, entries), Time: t, Policy: d.Policy, Trace: d.Trace, Kind: d.Body.kind(), Origin: s.key}
-		provisional := &Entry{Header: h, content: d.Body}
-		if i == len(drafts)-1 {
-			after := fold
-			after.step(provisional, false, nil)
-			h.Due = after.Due(now)
-		}
-		e, err := s.build(h, d.Body)
-		if err != nil {
-			return nil, nil, err
-		}
-		fold.step(e, false, nil)
-		entries = append(entries, e)
-		parents = []Hash{e.Name}
-	}
-	if err := s.seal(entries[len(entries)-1]); err != nil {
+	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + a.highest(parents), Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, Kind: d.Body.kind(), Origin: s.key}
+	after := *a.fold
+	after.step(&Entry{Header: h, content: d.Body}, false, nil)
+	h.Due = after.Due(now)
+	e, err := s.build(h, d.Body)
+	if err != nil {
 		return nil, nil, err
 	}
-	next, err := a.Apply(entries...)
-	return entries, next, err
+	next, err := a.apply([]*Entry{e}, true)
+	return e, next, err
 }
 
-// seqOf is the highest seq of the parents: heads of a, or the last of entries.
-func (a *Agent) seqOf(parents []Hash, entries []*Entry) int64 {
-	if len(entries) > 0 {
-		return entries[len(entries)-1].Seq
-	}
+// highest is the highest seq of those heads that are parents.
+func (a *Agent) highest(parents []Hash) int64 {
 	var highest int64
 	for _, h := range a.fold.Heads {
 		if slices.Contains(parents, h.Name) {

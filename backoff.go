@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -39,7 +40,11 @@ func (f *Fold) Backoff(tool string) Delay {
 		return Delay{Until: last.Time.Add(wait), Why: fmt.Sprintf("%s throttled", tool)}
 	case TimedOut, Silent:
 		return Delay{Until: last.Time.Add(doubled(row)), Why: fmt.Sprintf("%s gave no answer in time, %d in a row", tool, row)}
-	case Failed, OK, Partial, Incapable, Denied:
+	case Failed:
+		if strings.HasPrefix(tool, advisorTool("")) { // an advisor that fails can only be asked again; a tool that fails is the advisor's matter
+			return Delay{Until: last.Time.Add(doubled(row)), Why: fmt.Sprintf("%s failed, %d in a row", tool, row)}
+		}
+	case OK, Partial, Incapable, Denied:
 	}
 	return Delay{}
 }

@@ -103,7 +103,7 @@ type Decision struct {
 	Deadline  Time    `canon:"6,deadline,omitzero"`  // when silence becomes a signal
 	Reserve   *Spend  `canon:"7,reserve,optional"`   // held until the outcome settles it
 	Approvals []Hash  `canon:"8,approvals,omitzero"` // the approvals it uses up
-	Retry     Hash    `canon:"9,retry,omitzero"`     // the first decision about the same effect: its name is the effect's key
+	Key       Hash    `canon:"9,key,omitzero"`       // of the effect, the same for every attempt at it; none: this decision's own name
 	Child     []byte  `canon:"10,child,omitzero"`    // the signed genesis entry of a delegated agent
 }
 

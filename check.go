@@ -121,7 +121,7 @@ func checkEvent(e *Entry, ev *Event) error {
 		}
 	case Edit:
 		return checkAction(e, at+".edit", n.Mutate)
-	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel:
+	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt:
 	}
 	return nil
 }

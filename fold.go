@@ -98,6 +98,7 @@ type Open struct {
 	Origin   Key    `canon:"8,origin"`
 	Attempt  int64  `canon:"9,attempt"`
 	Child    []byte `canon:"10,child,omitzero"`
+	Doubt    bool   `canon:"11,doubt,omitzero"` // the tool could not tell what came of it
 }
 
 // Asking is an action that waits for a person.

@@ -63,6 +63,12 @@ type Edit struct {
 	Mutate Mutate `canon:"1,mutate"`
 }
 
+// Doubt tells that nobody could find out whether an effect happened: a Settle must say.
+type Doubt struct {
+	Decision Hash `canon:"1,decision"`
+}
+
+func (Doubt) notice()      {}
 func (Approval) notice()   {}
 func (ChildEnded) notice() {}
 func (KeyChange) notice()  {}

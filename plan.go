@@ -13,6 +13,8 @@ type Capabilities struct {
 	Tools    map[string]Spec // by name
 	Advisors []string        // by name; "" is any agent that names none
 	All      bool            // stands for every tool and advisor there is: some node will have it
+	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
+	Busy     []Hash          // the decisions this node is performing at this moment
 }
 
 // Spec describes a tool.
@@ -26,7 +28,7 @@ type Spec struct {
 	Reconciles  bool          // can find out whether an effect happened
 }
 
-// Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse or Finish.
+// Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Finish or Report.
 type Step interface{ step() }
 
 // Idle says there is nothing to do until a time (zero: until an entry arrives).
@@ -48,7 +50,7 @@ type Decide struct {
 	Action    Action
 	Advice    Hash // the advice that proposed it; zero for what the runtime does by itself
 	Index     int64
-	Retry     Hash   // the key of the effect, when it is tried again
+	Key       Hash   // of the effect, when it is tried again
 	Limit     int64  // the time to allow it, in milliseconds, when not the usual
 	Approvals []Hash // the approvals it has
 }
@@ -68,6 +70,14 @@ type Lapse struct{ Outcome Outcome }
 // Finish says the agent is to be ended: its deadline has passed.
 type Finish struct{ End End }
 
+// Report says the agent has ended and its relatives are to be told: its parent of the end, its living children that they are cancelled.
+// Telling them twice changes nothing.
+type Report struct {
+	Parent   AgentID // zero: it has none
+	Ended    ChildEnded
+	Children []AgentID
+}
+
 func (Idle) step()      {}
 func (Rouse) step()     {}
 func (Consult) step()   {}
@@ -76,6 +86,7 @@ func (Perform) step()   {}
 func (Reconcile) step() {}
 func (Lapse) step()     {}
 func (Finish) step()    {}
+func (Report) step()    {}
 
 // Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the same fold,
 // capabilities and time give the same step on every machine.
@@ -142,6 +153,20 @@ func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	if s := f.planOpen(c, t, &rest); s != nil {
 		return s
 	}
+	var r Report
+	if l := f.Lineage; l != nil && l.Relation == Child {
+		spent := f.Spent
+		r.Parent = l.Parent
+		r.Ended = ChildEnded{Child: f.Agent, Head: f.Ended.Entry, Signal: f.Ended.Signal, Result: f.Ended.Result, Spend: &spent, Note: f.Ended.Note}
+	}
+	for i := range f.Children {
+		if !f.Children[i].Ended {
+			r.Children = append(r.Children, f.Children[i].Agent)
+		}
+	}
+	if !r.Parent.IsZero() || len(r.Children) > 0 {
+		return r
+	}
 	return rest
 }
 
@@ -149,12 +174,9 @@ func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Open {
 		o := &f.Open[i]
-		if t < o.Deadline && o.Origin != c.Node {
-			rest.join(o.Deadline, fmt.Sprintf("%s is under way until %s", o.what(), o.Deadline))
-			continue
-		}
-		if t < o.Deadline { // ours: the caller knows whether it is performing it now
-			rest.join(o.Deadline, o.what()+" is under way here")
+		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
+		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !(c.Claimed && o.Effect.Repeatable())) {
+			rest.join(o.Deadline, fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline))
 			continue
 		}
 		spec, can := c.tool(o.toolName())
@@ -163,11 +185,11 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return Perform{Open: *o, Again: true}
 		case o.Effect.Repeatable():
 			rest.lack(o.toolName())
-		case can && (spec.Reconciles || c.All):
+		case can && (spec.Reconciles || c.All) && !o.Doubt:
 			return Reconcile{Open: *o}
 		default:
 			rest.Person = true
-			rest.join(0, fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.what(), o.Decision.Short()))
+			rest.join(0, fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short()))
 		}
 	}
 	return nil
@@ -260,7 +282,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 			rest.lack(name)
 			continue
 		}
-		return Decide{Action: w.Action, Retry: w.Key, Limit: d.Limit}
+		return Decide{Action: w.Action, Key: w.Key, Limit: d.Limit}
 	}
 	return nil
 }
@@ -374,5 +396,3 @@ func (o *Open) toolName() string {
 	}
 	return delegateTool
 }
-
-func (o *Open) what() string { return o.toolName() }

@@ -115,7 +115,7 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 		if x, ok := action.(Execute); ok {
 			f.recordSignal(x.Tool, e, Denied, 0, "")
 		}
-		f.dropOwed(d.Retry)
+		f.dropOwed(d.Key)
 	case Ask:
 		f.ask(e, d, action)
 	case Allow:
@@ -135,7 +135,7 @@ func (f *Fold) decide(e *Entry, d *Decision) Action {
 	if action == nil {
 		action = p.Actions[d.Index]
 	}
-	if d.Retry.IsZero() && len(d.Approvals) == 0 && p.Decided[d.Index] {
+	if len(d.Approvals) == 0 && p.Decided[d.Index] {
 		f.conflict(e, "a second decision about one proposal")
 	}
 	p.Decided = slices.Clone(p.Decided)
@@ -150,7 +150,7 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 	if err != nil || f.Ended != nil {
 		return
 	}
-	f.dropOwed(d.Retry)
+	f.dropOwed(d.Key)
 	f.Asks = pushed(f.Asks, Asking{
 		Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time, Verdict: d.Verdict,
 	}, len(f.Asks)+1)
@@ -199,9 +199,9 @@ func (f *Fold) open(e *Entry, d *Decision, action Action) {
 	if d.Reserve != nil {
 		o.Reserve = *d.Reserve
 	}
-	if !d.Retry.IsZero() {
-		o.Key = d.Retry
-		if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == d.Retry }); i >= 0 {
+	if !d.Key.IsZero() {
+		o.Key = d.Key
+		if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == d.Key }); i >= 0 {
 			o.Attempt = f.Owed[i].Attempt + 1
 			f.Owed = removed(f.Owed, i)
 		}

@@ -45,6 +45,13 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	case Cancel:
 		f.end(e, Denied, nil, n.Note)
 		return
+	case Doubt:
+		if i := slices.IndexFunc(f.Open, func(o Open) bool { return o.Decision == n.Decision }); i >= 0 {
+			o := f.Open[i]
+			o.Doubt = true
+			f.Open = replaced(f.Open, i, o)
+		}
+		return
 	case Edit:
 		f.mutate(e, &n.Mutate)
 	}

@@ -28,6 +28,7 @@ var (
 	entryCodec  *canon.Codec[entryRecord]
 	foldCodec   *canon.Codec[Fold]
 	effectCodec *canon.Codec[effectRecord]
+	keyCodec    *canon.Codec[keyRecord]
 )
 
 // Every wire number of every closed set stands here. They are frozen: do NOT reorder, do NOT reuse.
@@ -60,6 +61,7 @@ func init() {
 		canon.Case[Notice](7, "settle", Settle{}),
 		canon.Case[Notice](8, "cancel", Cancel{}),
 		canon.Case[Notice](9, "edit", Edit{}),
+		canon.Case[Notice](10, "doubt", Doubt{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),
@@ -74,6 +76,7 @@ func init() {
 	entryCodec = canon.For[entryRecord]("entry")
 	foldCodec = canon.For[Fold]("fold")
 	effectCodec = canon.For[effectRecord]("effect")
+	keyCodec = canon.For[keyRecord]("effect-key")
 }
 
 // effectRecord is what an approval binds: the agent, the exact action, and the decision that asked.
@@ -87,4 +90,12 @@ type effectRecord struct {
 func effectDigest(id AgentID, decision Hash, action Action) (Hash, error) {
 	b, err := effectCodec.Append(nil, &effectRecord{Agent: id, Decision: decision, Action: action})
 	return HashOf(b), err
+}
+
+// keyRecord is what the key of an idempotent effect is the hash of.
+type keyRecord struct {
+	Agent  AgentID `canon:"1,agent"`
+	Turn   int64   `canon:"2,turn"`
+	Index  int64   `canon:"3,index"`
+	Action Action  `canon:"4,action"`
 }

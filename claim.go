@@ -1,0 +1,60 @@
+package perdure
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// held is a claim that is renewed until it is given up.
+type held struct {
+	n     *Node
+	store Claimer
+	claim Claim
+	mu    sync.Mutex
+	timer *time.Timer
+}
+
+// claim takes an agent. It returns nil, and no error, for a store without claims.
+func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
+	n.init()
+	store, ok := n.Store.(Claimer)
+	if !ok {
+		return nil, nil
+	}
+	lease := or(n.Lease, 30*time.Second)
+	c, err := store.Claim(ctx, id, n.Key.Key(), lease)
+	if err != nil {
+		return nil, fmt.Errorf("claim agent %s: %w", id.Short(), err)
+	}
+	h := &held{n: n, store: store, claim: c}
+	h.timer = time.AfterFunc(lease/3, func() { h.renew(lease) })
+	return h, nil
+}
+
+// renew keeps the claim alive while effects take their time.
+func (h *held) renew(lease time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer == nil {
+		return
+	}
+	if err := h.store.Renew(context.Background(), h.claim, lease); err != nil {
+		h.n.Log.Warn("renew claim", "agent", h.claim.Agent.Short(), "err", err) // Append still keeps effects single
+		return
+	}
+	h.timer.Reset(lease / 3)
+}
+
+// release gives the claim up and says when a node should look next.
+func (h *held) release(ctx context.Context, heads []Hash, due Time) error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	h.timer.Stop()
+	h.timer = nil
+	h.mu.Unlock()
+	return h.store.Release(context.WithoutCancel(ctx), h.claim, heads, due)
+}

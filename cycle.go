@@ -1,0 +1,385 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// work is one node's work on one agent: the agent with the entries written so far, and those of them that are not durable yet.
+type work struct {
+	n       *Node
+	a       *Agent // with pending folded
+	heads   []Hash // the heads in the store
+	pending []*Entry
+	outcome int // how many of pending end with the last outcome: these must not be lost
+	claimed bool
+	cycles  int
+}
+
+// Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
+func (n *Node) Cycle(ctx context.Context, id AgentID) (Step, error) {
+	w, err := n.begin(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	step, err := w.cycle(ctx)
+	if err == nil {
+		err = w.flush(ctx)
+	}
+	n.keep(w)
+	return step, err
+}
+
+// RunAgent works on the agent until there is nothing to do for it here: it sleeps, waits, has ended, or needs another node. It returns
+// why. When ctx ends, the effect under way is given up and its outcome, if there is one, still recorded.
+func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
+	c, err := n.claim(ctx, id)
+	if err != nil {
+		return Idle{}, err
+	}
+	idle, err := n.runClaimed(ctx, id, c, 0)
+	return idle, err
+}
+
+// runClaimed works on an agent under a claim, for at most quantum cycles (0: no bound), and gives the claim up.
+func (n *Node) runClaimed(ctx context.Context, id AgentID, c *held, quantum int) (Idle, error) {
+	w, err := n.begin(ctx, id)
+	if err != nil {
+		return Idle{}, errors.Join(err, c.release(ctx, nil, TimeOf(time.Now().Add(loadRetry))))
+	}
+	w.claimed = c != nil
+	idle, err := w.run(ctx, quantum)
+	n.keep(w)
+	due := idle.Until
+	if idle.Cannot != "" || err != nil {
+		due = w.a.fold.Due(time.Now()) // another node can go on at once
+	}
+	if err != nil {
+		due = TimeOf(time.Now().Add(loadRetry))
+	}
+	return idle, errors.Join(err, n.index(ctx, w), c.release(ctx, w.heads, due))
+}
+
+// loadRetry is how long an agent that cannot be worked on is left alone.
+const loadRetry = 5 * time.Second
+
+// run cycles until idle.
+func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return Idle{Until: TimeOf(time.Now()), Why: "this node is stopping"}, errors.Join(err, w.flush(ctx))
+		}
+		if quantum > 0 && w.cycles >= quantum {
+			return Idle{Until: TimeOf(time.Now()), Why: "others have their turn"}, w.flush(ctx)
+		}
+		step, err := w.cycle(ctx)
+		if err != nil {
+			return Idle{}, errors.Join(err, w.flush(ctx))
+		}
+		switch s := step.(type) {
+		case Idle:
+			return s, w.flush(ctx)
+		case Report:
+			return Idle{Why: "it has ended"}, nil
+		case Rouse, Consult, Decide, Perform, Reconcile, Lapse, Finish:
+		}
+	}
+}
+
+// cycle does one step.
+func (w *work) cycle(ctx context.Context) (Step, error) {
+	w.cycles++
+	now := time.Now()
+	step := Plan(w.a, w.n.capabilities(w.claimed, nil), now)
+	switch s := step.(type) {
+	case Idle:
+		return s, nil
+	case Rouse:
+		return s, w.settle(ctx, Decision{Action: s.Wake, Verdict: w.n.runtimeVerdict("wake")})
+	case Finish:
+		return s, w.settle(ctx, Decision{Action: s.End, Verdict: w.n.runtimeVerdict("deadline")})
+	case Lapse:
+		return s, w.add(s.Outcome)
+	case Consult:
+		return s, w.consult(ctx, s)
+	case Decide:
+		return s, w.decideAll(ctx, s, now)
+	case Perform:
+		return s, w.perform(ctx, []effect{{open: s.Open, again: s.Again}})
+	case Reconcile:
+		return s, w.reconcile(ctx, s.Open)
+	case Report:
+		if err := w.flush(ctx); err != nil {
+			return s, err
+		}
+		return s, w.n.report(ctx, w.a, &s)
+	}
+	return step, fmt.Errorf("plan for agent %s: unknown step %T", w.a.ID().Short(), step)
+}
+
+// settle adds a decision that is complete in itself and makes it durable.
+func (w *work) settle(ctx context.Context, d Decision) error {
+	if err := w.add(d); err != nil {
+		return err
+	}
+	return w.flush(ctx)
+}
+
+// add writes entries after what is pending and folds them. They are not durable yet.
+func (w *work) add(bodies ...Body) error {
+	for _, b := range bodies {
+		e, next, err := w.n.Key.extend(w.a, time.Now(), Draft{Body: b, Policy: w.n.PolicyHash})
+		if err != nil {
+			return fmt.Errorf("write %s for agent %s: %w", b.kind(), w.a.ID().Short(), err)
+		}
+		w.a = next
+		w.pending = append(w.pending, e)
+		if e.Kind == KindOutcome {
+			w.outcome = len(w.pending)
+		}
+	}
+	return nil
+}
+
+// flush makes what is pending durable. If another node was first, the outcomes among it are recorded all the same, the rest did not
+// happen, and the work goes on with what the other node wrote. It is done even if ctx has ended.
+func (w *work) flush(ctx context.Context) error {
+	if len(w.pending) == 0 {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if f := w.a.fold; f.Count-f.Snapshot >= w.n.snapshotEvery() {
+		if err := w.add(Snapshot{Fold: *f}); err != nil {
+			return err
+		}
+	}
+	last := w.pending[len(w.pending)-1]
+	if err := w.n.Key.seal(last); err != nil {
+		return err
+	}
+	id := w.a.ID()
+	err := w.n.Store.Append(ctx, id, w.heads, w.pending...)
+	if err == nil {
+		w.heads, w.pending, w.outcome = []Hash{last.Name}, w.pending[:0], 0
+		return nil
+	}
+	if !errors.Is(err, ErrConflict) {
+		return fmt.Errorf("append to agent %s: %w", id.Short(), err)
+	}
+	return w.yield(ctx, id)
+}
+
+// yield lets another node's entries go first: outcomes are put beside them, the rest is dropped.
+func (w *work) yield(ctx context.Context, id AgentID) error {
+	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
+	if len(done) > 0 && whole {
+		if err := w.n.Store.Put(ctx, id, w.pending...); err != nil {
+			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
+		}
+	}
+	var lost []Draft
+	if !whole {
+		for _, e := range done {
+			if e.Kind == KindOutcome { // of a decision that is durable already: what came before it in this run is not
+				lost = append(lost, Draft{Body: e.content, Policy: e.Policy})
+			}
+		}
+	}
+	if err := w.reload(ctx, id); err != nil {
+		return err
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	entries, next, err := w.n.Key.Commit(w.a, time.Now(), lost...)
+	if err != nil {
+		return err
+	}
+	if err := w.n.Store.Put(ctx, id, entries...); err != nil {
+		return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
+	}
+	w.a, w.heads = next, next.Heads()
+	return w.reload(ctx, id)
+}
+
+// reload reads the agent anew.
+func (w *work) reload(ctx context.Context, id AgentID) error {
+	a, err := Load(ctx, w.n.Store, id)
+	if err != nil {
+		return err
+	}
+	w.a, w.heads, w.pending, w.outcome = a, a.Heads(), nil, 0
+	return nil
+}
+
+// consult asks the advisor. What is pending is made durable first, unless the advisor is instant.
+func (w *work) consult(ctx context.Context, s Consult) error {
+	adv := w.n.Advisors[s.Advisor]
+	if adv == nil {
+		return fmt.Errorf("agent %s asks for advisor %q: %w", w.a.ID().Short(), s.Advisor, ErrIncapable)
+	}
+	if !instant(adv) {
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	var seen []Hash
+	for _, m := range w.a.fold.Inbox {
+		seen = append(seen, m.Event)
+	}
+	advice, err := advise(ctx, adv, w.a)
+	if ctx.Err() != nil && err != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		advice = Advice{Signal: Failed, Text: err.Error()}
+		if errors.Is(err, ErrIncapable) {
+			advice.Signal = Incapable
+		}
+	}
+	advice.Advisor = s.Advisor
+	if advice.Signal == 0 {
+		advice.Seen = seen
+	}
+	if err := w.add(advice); err != nil {
+		var r *Rejection
+		if !errors.As(err, &r) {
+			return err
+		}
+		advice = Advice{Advisor: s.Advisor, Signal: Failed, Text: "its advice cannot be recorded: " + r.Error()}
+		if err := w.add(advice); err != nil {
+			return err
+		}
+	}
+	if !instant(adv) || advice.Signal != 0 {
+		return w.flush(ctx)
+	}
+	return nil
+}
+
+// advise asks an advisor and turns a panic into an error.
+func advise(ctx context.Context, adv Advisor, a *Agent) (advice Advice, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("advisor panicked: %v", p)
+		}
+	}()
+	return adv.Advise(ctx, a)
+}
+
+func instant(adv Advisor) bool {
+	i, ok := adv.(Instant)
+	return ok && i.Instant()
+}
+
+// decideAll asks policy about a proposal, and about those after it that may run beside it; then performs what was allowed.
+func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
+	var effects []effect
+	var busy []Hash
+	for {
+		eff, err := w.decide(d, now)
+		if err != nil {
+			return err
+		}
+		if eff == nil {
+			break // decided, and nothing to perform: the agent itself changed
+		}
+		effects = append(effects, *eff)
+		busy = append(busy, eff.open.Decision)
+		if len(effects) >= w.n.parallel() {
+			break
+		}
+		next, ok := Plan(w.a, w.n.capabilities(w.claimed, busy), now).(Decide)
+		if !ok || !parallel(next.Action) {
+			break
+		}
+		d = next
+	}
+	if len(effects) == 0 {
+		return w.flush(ctx)
+	}
+	return w.perform(ctx, effects)
+}
+
+// decide asks policy about one action and records the decision. It returns the effect to perform, if one was allowed.
+func (w *work) decide(d Decide, now time.Time) (*effect, error) {
+	spec, _ := w.n.spec(toolOf(d.Action))
+	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
+	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: d.Approvals, Key: d.Key}
+	if d.Advice.IsZero() {
+		dec.Action = d.Action
+	}
+	switch x := d.Action.(type) {
+	case Execute:
+		limit := spec.Deadline
+		if limit == 0 {
+			limit = defaultDeadline
+		}
+		if x.Deadline > 0 {
+			limit = time.Duration(x.Deadline) * time.Millisecond
+		}
+		if d.Limit > 0 {
+			limit = time.Duration(d.Limit) * time.Millisecond
+		}
+		dec.Effect, dec.Deadline = spec.Effect, TimeOf(now.Add(limit))
+		if dec.Effect == 0 {
+			dec.Effect = Once
+		}
+		if dec.Effect == Idempotent && dec.Key.IsZero() {
+			dec.Key = idempotencyKey(w.a.fold, d)
+		}
+		reserve := spec.Reserve.Plus(Spend{Calls: 1})
+		dec.Reserve = &reserve
+		req.Effect = dec.Effect
+	case Delegate:
+		dec.Effect, dec.Deadline = Idempotent, TimeOf(now.Add(defaultDeadline))
+	case Mutate, Sleep, Wake, End:
+	}
+	dec.Verdict = w.n.verdict(w.a, req, &dec, now)
+	if dec.Verdict.Answer == Allow {
+		if err := w.attachChild(d, &dec, now); err != nil {
+			dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.delegate"}, Reason: err.Error()}
+		}
+	}
+	if dec.Verdict.Answer != Allow {
+		dec.Reserve, dec.Deadline = nil, 0
+	}
+	if err := w.add(dec); err != nil {
+		return nil, err
+	}
+	if o := slices.IndexFunc(w.a.fold.Open, func(o Open) bool { return o.Decision == w.pending[len(w.pending)-1].Name }); o >= 0 {
+		return &effect{open: w.a.fold.Open[o]}, nil
+	}
+	return nil, nil
+}
+
+// attachChild puts the child's genesis into the decision to delegate.
+func (w *work) attachChild(d Decide, dec *Decision, now time.Time) error {
+	del, ok := d.Action.(Delegate)
+	if !ok {
+		return nil
+	}
+	g, err := w.a.fold.ChildGenesis(&del, d.Advice)
+	if err != nil {
+		return err
+	}
+	e, err := w.n.Key.Genesis(g, now)
+	if err != nil {
+		return err
+	}
+	dec.Child, err = e.MarshalBinary()
+	return err
+}
+
+// idempotencyKey is the key of an effect that may be performed before its decision is durable: after a crash the same proposal at the
+// same turn has the same key again.
+func idempotencyKey(f *Fold, d Decide) Hash {
+	b, err := keyCodec.Append(nil, &keyRecord{Agent: f.Agent, Turn: f.Turns, Index: d.Index, Action: d.Action})
+	if err != nil {
+		return Hash{}
+	}
+	return HashOf(b)
+}

@@ -1,0 +1,90 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Load folds an agent out of a store: from the newest snapshot nothing came before, or from genesis. Its cost is that of the entries since.
+func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
+	for snap, err := range s.Snapshots(ctx, id) {
+		if err != nil {
+			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
+		}
+		a, err := loadAfter(ctx, s, snap)
+		if errors.Is(err, ErrBehind) {
+			continue // an entry belongs before this snapshot: an older one may do
+		}
+		if err != nil {
+			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
+		}
+		return a, nil
+	}
+	a, err := FoldEntries(Memory(ctx, s, id))
+	if err != nil {
+		return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
+	}
+	return a, nil
+}
+
+// Memory yields the entries of an agent, parents before children.
+func Memory(ctx context.Context, s Store, id AgentID) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for item, err := range s.Entries(ctx, id, 0) {
+			if !yield(item.Entry, err) {
+				return
+			}
+		}
+	}
+}
+
+// loadAfter folds the entries after a snapshot.
+func loadAfter(ctx context.Context, s Store, snap Item) (*Agent, error) {
+	entries := []*Entry{snap.Entry}
+	for item, err := range s.Entries(ctx, snap.Agent, snap.Cursor) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, item.Entry)
+	}
+	cover(entries)
+	if err := snap.verifySignature(); err != nil {
+		return nil, err
+	}
+	a, err := FromSnapshot(snap.Entry)
+	if err != nil {
+		return nil, err
+	}
+	if a, err = a.Apply(entries[1:]...); err != nil {
+		return nil, err
+	}
+	return a.whole()
+}
+
+// cover verifies the newest signatures of each author among entries, which come parents first, and marks the signatures they make
+// superfluous: an entry in the past of one its own author signed is covered by that signature through the links. It is for entries out of
+// a store that verified each when it came in; Verify checks every signature.
+func cover(entries []*Entry) {
+	covered := make(map[Hash][]Key, len(entries)) // the authors that have signed something after the entry
+	for _, e := range slices.Backward(entries) {
+		after := covered[e.Name]
+		if slices.Contains(after, e.Origin) {
+			e.markVerified()
+		} else if e.Signature != nil && e.verifySignature() == nil {
+			after = withKey(after, e.Origin)
+		}
+		for _, p := range e.Parents {
+			if had := covered[p]; len(had) == 0 {
+				covered[p] = after
+			} else {
+				for _, k := range after {
+					had = withKey(had, k)
+				}
+				covered[p] = had
+			}
+		}
+	}
+}

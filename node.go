@@ -1,0 +1,202 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Node runs agents. It keeps nothing they depend on: kill it at any moment and another node goes on from the store. Its exported fields
+// are set before use and not changed afterwards; zero fields mean the documented default.
+type Node struct {
+	Store    Store
+	Key      *Signer            // signs what the node writes
+	Policy   Policy             // nil denies everything
+	Tools    []Tool             // what it can do
+	Advisors map[string]Advisor // by the name an intent asks for; "" for those that name none
+
+	PolicyHash    Hash          // names the policy set in the entries written under it
+	Concurrency   int           // agents worked on at once; zero: 64
+	Parallel      int           // effects of one agent performed at once; zero: 8
+	Quantum       int           // cycles an agent gets before others have their turn; zero: 64
+	Lease         time.Duration // of a claim; zero: 30 s
+	Grace         time.Duration // how long effects under way may go on when Run is stopped; zero: 10 s
+	SnapshotEvery int           // entries between snapshots; zero: 256
+	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
+	Log           *slog.Logger  // nil: nothing is logged
+
+	setup sync.Once
+	caps  Capabilities
+	tools map[string]Tool
+
+	mu    sync.Mutex
+	cache map[AgentID]*Agent
+	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
+}
+
+// resting is an agent this node found nothing to do for.
+type resting struct {
+	head  Hash // of its heads
+	until time.Time
+}
+
+func (n *Node) init() {
+	n.setup.Do(func() {
+		n.tools = make(map[string]Tool, len(n.Tools))
+		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools))}
+		for _, t := range n.Tools {
+			spec := t.Spec()
+			_, spec.Reconciles = t.(Reconciler)
+			n.tools[spec.Name], n.caps.Tools[spec.Name] = t, spec
+		}
+		for name := range n.Advisors {
+			n.caps.Advisors = append(n.caps.Advisors, name)
+		}
+		slices.Sort(n.caps.Advisors)
+		n.cache, n.rests = map[AgentID]*Agent{}, map[AgentID]resting{}
+		if n.Log == nil {
+			n.Log = slog.New(slog.DiscardHandler)
+		}
+	})
+}
+
+func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
+	c := n.caps
+	c.Claimed, c.Busy = claimed, busy
+	return c
+}
+
+func (n *Node) tool(name string) Tool { return n.tools[name] }
+
+func (n *Node) spec(tool string) (Spec, bool) {
+	s, ok := n.caps.Tools[tool]
+	return s, ok
+}
+
+func (n *Node) parallel() int { return or(n.Parallel, 8) }
+
+func (n *Node) snapshotEvery() int64 { return int64(or(n.SnapshotEvery, 256)) }
+
+// or is v, or its default when zero.
+func or[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// begin starts work on an agent, from the cache if its heads are still the heads.
+func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
+	n.init()
+	n.mu.Lock()
+	a := n.cache[id]
+	delete(n.cache, id)
+	n.mu.Unlock()
+	if a != nil {
+		heads, err := n.Store.Heads(ctx, id)
+		if err == nil && slices.Equal(heads, a.Heads()) {
+			return &work{n: n, a: a, heads: heads}, nil
+		}
+	}
+	w := &work{n: n}
+	return w, w.reload(ctx, id)
+}
+
+// keep puts the agent into the cache for the next cycle, unless work was lost.
+func (n *Node) keep(w *work) {
+	size := or(n.CacheSize, 256)
+	if len(w.pending) > 0 || w.a == nil || size < 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id := range n.cache {
+		if len(n.cache) < size {
+			break
+		}
+		delete(n.cache, id) // any one: a miss costs a load, never the truth
+	}
+	n.cache[w.a.ID()] = w.a
+}
+
+// index records the line about an agent, if the store keeps one.
+func (n *Node) index(ctx context.Context, w *work) error {
+	l, ok := n.Store.(Lister)
+	if !ok || w.a == nil {
+		return nil
+	}
+	return l.Index(context.WithoutCancel(ctx), w.heads, w.a.Listing(time.Now()))
+}
+
+// Create writes a new agent and stores it. It runs when a node next looks.
+func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
+	n.init()
+	e, err := n.Key.Genesis(g, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	a, err := Begin(e)
+	if err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	if err := n.Store.Append(ctx, a.ID(), nil, e); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	return a, nil
+}
+
+// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
+func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
+	n.init()
+	a, err := Load(ctx, n.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	if a.fold.Ended != nil && ev.Notice == nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
+	}
+	entries, _, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
+	if err != nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	if err := n.Store.Put(ctx, id, entries...); err != nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	return entries[0], nil
+}
+
+// report tells an ended agent's relatives. It looks first, so that saying it again adds nothing.
+func (n *Node) report(ctx context.Context, a *Agent, r *Report) error {
+	ctx = context.WithoutCancel(ctx)
+	if !r.Parent.IsZero() {
+		parent, err := Load(ctx, n.Store, r.Parent)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		open := err == nil && slices.ContainsFunc(parent.fold.Children, func(c ChildInfo) bool { return c.Agent == a.ID() && !c.Ended })
+		if open {
+			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended", Notice: r.Ended}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range r.Children {
+		child, err := Load(ctx, n.Store, id)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if child.fold.Ended == nil {
+			if _, err := n.Tell(ctx, id, Event{Name: "cancel", By: a.ID().String(), ID: "parent-ended", Notice: Cancel{Note: "its parent has ended"}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package perdure
+
+import (
+	"context"
+	"time"
+)
+
+// Advisor is cognition: it proposes and never changes anything.
+type Advisor interface {
+	// Advise returns what the agent should do next. An error that wraps ErrIncapable says that this node cannot ask it; any other error
+	// is recorded as a signal, and the advisor is asked again later.
+	Advise(ctx context.Context, a *Agent) (Advice, error)
+}
+
+// Instant is an Advisor whose advice costs nothing to ask for again, such as a plain function. What it advises need not be durable before
+// it is acted upon, unless the effect is of class once.
+type Instant interface{ Instant() bool }
+
+// Policy is authority: it permits, denies or asks a person, and never acts.
+type Policy interface {
+	// Decide answers a request. It is a pure function of the agent's fold, the request and now. The zero Verdict denies.
+	Decide(a *Agent, r Request, now time.Time) Verdict
+}
+
+// Request is what policy is asked about.
+type Request struct {
+	Action    Action
+	Effect    Effect // the class of an Execute
+	Approvals int    // how many people have approved exactly this
+	Node      Key    // where it would be done
+}
+
+// PolicyFunc is a Policy as a function.
+type PolicyFunc func(a *Agent, r Request, now time.Time) Verdict
+
+// Decide calls f.
+func (f PolicyFunc) Decide(a *Agent, r Request, now time.Time) Verdict { return f(a, r, now) }
+
+// AdvisorFunc is an Advisor as a function. It is instant.
+type AdvisorFunc func(ctx context.Context, a *Agent) (Advice, error)
+
+// Advise calls f.
+func (f AdvisorFunc) Advise(ctx context.Context, a *Agent) (Advice, error) { return f(ctx, a) }
+
+// Instant is true.
+func (f AdvisorFunc) Instant() bool { return true }
+
+// Tool is execution: it acts, once permitted.
+type Tool interface {
+	Spec() Spec
+	// Call performs the effect. An error that wraps ErrIncapable says that this node cannot; any other error is a failed outcome. ctx ends
+	// at the deadline of the decision.
+	Call(ctx context.Context, c Call) (Result, error)
+}
+
+// Reconciler is a Tool that can look at the world and say whether an effect happened.
+type Reconciler interface {
+	// Reconcile returns the outcome of an effect whose worker died: OK if it happened, Failed if it did not and will not. An error says
+	// that it cannot tell, and the effect stays in doubt.
+	Reconcile(ctx context.Context, c Call) (Result, error)
+}
+
+// Call is one call of a tool.
+type Call struct {
+	Agent    AgentID
+	Decision Hash
+	Key      string // the same for every attempt at this effect; to be passed on as an idempotency key
+	Args     Data
+	Again    bool // an attempt under the same key may have been made before
+}
+
+// Result is what a call came to.
+type Result struct {
+	Signal     Signal // zero: OK
+	Data       Data
+	Spend      Spend // besides the call itself
+	Note       string
+	RetryAfter time.Duration
+	Set        map[string]Data // what it changes in the agent's state
+	Taint      bool            // the data is text from somebody not trusted
+}
