@@ -2,11 +2,14 @@ package condition
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -260,6 +263,18 @@ func TestCacheIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
 	}
 	if got := env.cache.len(); got != maxCached {
 		t.Errorf("the cache holds %d programs, want %d", got, maxCached)
+	}
+}
+
+// A test under the race detector would not do: the tests before it may have labelled the errors already.
+func TestSharedErrorsAreLabelledBeforeAnyEvaluation(t *testing.T) {
+	for name, shared := range map[string]ref.Val{
+		"no such overload":   types.NoSuchOverloadErr(),
+		"timestamp overflow": types.Int(math.MaxInt64).ConvertToType(types.TimestampType),
+	} {
+		if got := shared.(*types.Err).NodeID(); got != math.MaxInt64 {
+			t.Errorf("%s carries node %d, want %d: evaluations in parallel would write to it", name, got, int64(math.MaxInt64))
+		}
 	}
 }
 

@@ -3,8 +3,8 @@ package condition
 // A condition comes from whoever wrote the agent and runs on every node that looks at it, so all of its sizes are bounded.
 // The bounds decide which conditions hold and must be the same on every node.
 const (
-	// maxSource bounds the source text, in bytes. People write conditions of one line; a page is generous, and parsing
-	// one stays under a few milliseconds.
+	// maxSource bounds the source text, in bytes. People write conditions of one line; a page is generous, and compiling
+	// a full one takes under ten milliseconds.
 	maxSource = 4 << 10
 
 	// maxDepth bounds how deep brackets, operators and calls nest. The parser and the evaluator recurse once per
@@ -16,8 +16,8 @@ const (
 	maxLoops = 4
 
 	// maxCost bounds one evaluation in CEL's cost units, about one per operation or per ten bytes of text touched.
-	// It lets a condition look at every one of some 50,000 list elements, and stops a runaway one within tens of
-	// milliseconds.
+	// It lets a condition look at every one of some 50,000 list elements. A runaway loop is stopped within tens of
+	// milliseconds, one that spends it all on the slowest regular expression within a third of a second.
 	maxCost = 500_000
 
 	// costModel pins the price list behind maxCost: a newer library that prices an operation differently must not
@@ -34,7 +34,7 @@ const (
 	// (a?){99} is short but slow.
 	matchCost = 4
 
-	// maxCached bounds how many compiled conditions an Env keeps. A program takes some tens of kilobytes; a node
-	// serves few distinct conditions, and compiling one again costs about a millisecond.
+	// maxCached bounds how many compiled conditions an Env keeps. One takes ten to twenty kilobytes; a node serves few
+	// distinct conditions, and compiling a short one again costs a fraction of a millisecond.
 	maxCached = 512
 )
