@@ -3,6 +3,8 @@ package perdure
 import (
 	"context"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,15 +19,16 @@ type Store interface {
 	// Put durably adds entries whatever the heads are. It is never refused for a conflict.
 	Put(ctx context.Context, id AgentID, entries ...*Entry) error
 	// Entries yields the memory after a cursor, in the order it arrived here: parents before children. The zero Cursor is the beginning.
+	// Of an agent the store does not hold it yields an error wrapping ErrNotFound, and so does Snapshots.
 	Entries(ctx context.Context, id AgentID, after Cursor) iter.Seq2[Item, error]
 	// Heads returns the entries without a child, ascending, or an error wrapping ErrNotFound.
 	Heads(ctx context.Context, id AgentID) ([]Hash, error)
 	// Snapshots yields the snapshots to resume from, newest first: those that named every head when they arrived, so that nothing that
-	// came before is missing from them. The item's cursor is where to go on reading.
+	// came before is missing from them, and that still have their body. The item's cursor is where to go on reading.
 	Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, error]
 	// Due yields the agents a node should look at, earliest first.
 	Due(ctx context.Context, now time.Time) iter.Seq2[Look, error]
-	// Close ends the use of the store. What was acknowledged stays.
+	// Close ends the use of the store. What was acknowledged stays. Every later call but Close returns an error wrapping fs.ErrClosed.
 	Close() error
 }
 
@@ -97,6 +100,57 @@ type Filter struct {
 	Since  Time              // updated at or after
 	Before Time              // updated before
 	Limit  int
+}
+
+// Match reports whether the filter selects l. It leaves Limit to the caller.
+func (f Filter) Match(l Listing) bool {
+	if f.Kind != "" && f.Kind != l.Kind || f.Scope != "" && !InScope(l.Scope, f.Scope) || f.Name != "" && !matchGlob(f.Name, l.Name) {
+		return false
+	}
+	if f.Since != 0 && l.Updated < f.Since || f.Before != 0 && l.Updated >= f.Before {
+		return false
+	}
+	if len(f.States) > 0 && !slices.Contains(f.States, l.State) {
+		return false
+	}
+	for k, v := range f.Labels {
+		if got, ok := l.Labels[k]; !ok || got != v {
+			return false
+		}
+	}
+	return f.Prefix == "" || strings.HasPrefix(l.Agent.String(), strings.ToLower(f.Prefix))
+}
+
+// matchGlob reports whether all of s matches pattern, in which * stands for any run of characters and ? for one.
+func matchGlob(pattern, s string) bool {
+	p, t := []rune(pattern), []rune(s)
+	star, mark := -1, 0
+	i, j := 0, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
+			i, j = i+1, j+1
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(string(p[i:]), "*") == ""
+}
+
+// Unlinked is the refusal of an entry by a store that does not hold one of its parents.
+func Unlinked(e *Entry, parent Hash) *Rejection {
+	return reject(predLinked, e, "$.header.parents", "parent "+parent.Short()+" is not in this memory", "every parent present", "put the missing entries first")
+}
+
+// Foreign is the refusal of an entry by the memory of an agent it does not belong to.
+func Foreign(e *Entry, id AgentID) *Rejection {
+	return reject(predAgent, e, "$.header.agent", e.ID().Short(), id.Short(), "the entry belongs to another agent")
 }
 
 // Watcher is a store that can tell when entries arrive, from this process or another.
