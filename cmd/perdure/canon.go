@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// The forms of a value.
+const (
+	formBinary    = "binary"
+	formDescribed = "described"
+	formText      = "text"
+)
+
+// What bytes are read as.
+const (
+	asAuto   = "auto"
+	asValue  = "value"
+	asEntry  = "entry"
+	asMemory = "memory"
+)
+
+func canonCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "canon",
+		Short: "Check and convert canonical bytes",
+		Long: `Canon checks bytes against the format and converts them between its three forms:
+
+  binary     deterministic CBOR: what is stored, hashed and signed
+  described  the same CBOR with field names and the schema beside it, for any CBOR tool
+  text       one line of RFC 8785 JSON, for people and diffs
+
+Every value has exactly one spelling in each form. Every other byte string is refused, with the predicate it broke.`,
+	}
+	c.AddCommand(canonCheckCommand(), canonConvertCommand())
+	return c
+}
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value string
+	of    []string
+}
+
+func (c *choice) String() string { return c.value }
+func (c *choice) Type() string   { return strings.Join(c.of, "|") }
+
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.of, s) {
+		return fmt.Errorf("it is one of %s", strings.Join(c.of, ", "))
+	}
+	c.value = s
+	return nil
+}
+
+// choiceFlag adds a flag that takes one of a few words and completes them.
+func choiceFlag(c *cobra.Command, v *choice, name, usage string) {
+	c.Flags().Var(v, name, usage)
+	err := c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(v.of, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err) // the flag was added a line above
+	}
+}
+
+func formFlag(c *cobra.Command, name, initial, usage string) *choice {
+	v := &choice{initial, []string{formBinary, formDescribed, formText}}
+	choiceFlag(c, v, name, usage)
+	return v
+}
+
+func asFlag(c *cobra.Command) *choice {
+	v := &choice{asAuto, []string{asAuto, asValue, asEntry, asMemory}}
+	choiceFlag(c, v, "as", "what the bytes are; auto tells an entry from a schema-less value by how it begins")
+	return v
+}
+
+// limitFlag adds the flag for the longest value to read.
+func limitFlag(c *cobra.Command) *int64 {
+	return c.Flags().Int64("limit-bytes", canon.DefaultBytes, "refuse a value longer than this")
+}
+
+// limitsOf is what the flag asks for.
+func limitsOf(c *cobra.Command, bytes int64) (perdure.Limits, error) {
+	if bytes < 1 {
+		return perdure.Limits{}, misuse(c, fmt.Errorf("--limit-bytes %d: want at least 1", bytes))
+	}
+	return perdure.Limits{Bytes: bytes}, nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func canonConvertCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "convert --from FORM --to FORM [flags] FILE|-",
+		Short: "Write a value, an entry or a memory in another form",
+		Long: `Convert reads one value, one entry or one memory in one form and writes it in another. What is not canonical is refused and
+not written: with -o nothing at all, of a memory to standard output the entries before the one refused. Converting back gives
+the same bytes.
+
+The text form of one value is written without a line end, except on a terminal; a memory in text form is one entry a line.`,
+		Example: `  # read an entry
+  perdure canon convert --from binary --to text agent.entry
+
+  # make bytes from text
+  printf '{"a":[1,true]}' | perdure canon convert --from text --to binary -o value.cbor -
+
+  # a memory as lines, for a diff
+  perdure canon convert --as memory --from binary --to text -o agent.jsonl agent.memory`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
+	}
+	from := formFlag(c, "from", "", "the form to read")
+	to := formFlag(c, "to", "", "the form to write")
+	as := asFlag(c)
+	limit := limitFlag(c)
+	output := c.Flags().StringP("output", "o", "", "write to this file, which appears only when whole")
+	force := c.Flags().Bool("force", false, "write binary to a terminal")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		lim, err := limitsOf(c, *limit)
+		switch {
+		case err != nil:
+			return err
+		case from.value == "" || to.value == "":
+			return misuse(c, errors.New("say both --from and --to: binary, described or text"))
+		case len(args) == 0:
+			return misuse(c, errors.New("name a FILE, or - for standard input"))
+		case to.value != formText && *output == "" && !*force && isTerminal(c.OutOrStdout()):
+			return misuse(c, errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
+		}
+		return writeOutput(c, *output, func(w io.Writer) error {
+			return convert(c, w, args[0], from.value, to.value, as.value, lim)
+		})
+	}
+	return c
+}
+
+func convert(c *cobra.Command, w io.Writer, name, from, to, as string, lim perdure.Limits) error {
+	if as == asMemory {
+		return convertMemory(c, w, name, from, to, lim)
+	}
+	b, err := readWhole(c, name, lim)
+	if err != nil {
+		return err
+	}
+	it, err := readItem(b, from, as, lim)
+	if err != nil {
+		return err
+	}
+	out, err := it.in(to)
+	if err != nil {
+		return err
+	}
+	if to == formText && isTerminal(w) {
+		out = append(out, '\n')
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+// convertMemory converts entry by entry, so a memory may be larger than this machine's.
+func convertMemory(c *cobra.Command, w io.Writer, name, from, to string, lim perdure.Limits) error {
+	r, err := openInput(c, name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	out := bufio.NewWriter(w)
+	for e, err := range readMemory(r, from, lim) {
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+		b, err := writeEntry(e, to)
+		if err != nil {
+			return err
+		}
+		if to == formText {
+			b = append(b, '\n')
+		}
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// writeOutput calls write with where output goes: standard output, or a file that takes its name only when write succeeds.
+func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) error {
+	if name == "" {
+		return write(c.OutOrStdout())
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return writeTo(name, os.O_WRONLY, write) // a device or a pipe cannot be replaced
+	}
+	part := name + ".part"
+	if err := writeTo(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, write); err != nil {
+		if !errors.Is(err, os.ErrExist) {
+			return errors.Join(err, os.Remove(part))
+		}
+		return fmt.Errorf("%w; another run is writing it, or was cut short: remove it then", err)
+	}
+	return os.Rename(part, name)
+}
+
+func writeTo(name string, flag int, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, flag, 0o666)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

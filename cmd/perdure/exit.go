@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// Exit codes are API: scripts compare with them. Do NOT renumber.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitDenied      = 4
+	exitRejected    = 5
+	exitConflict    = 6
+	exitWaiting     = 7
+	exitInterrupted = 130
+)
+
+// exitMeanings are the exit codes in words, ascending.
+var exitMeanings = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done"},
+	{exitFailure, "could not be done; the message says why"},
+	{exitUsage, "the command line was wrong"},
+	{exitNotFound, "no such agent, entry or file"},
+	{exitDenied, "policy or a person said no"},
+	{exitRejected, "bytes were refused; the message names the predicate"},
+	{exitConflict, "another node was first; nothing was changed"},
+	{exitWaiting, "a person must act first"},
+	{exitInterrupted, "interrupted"},
+}
+
+func exitCodes() []int {
+	var codes []int
+	for _, m := range exitMeanings {
+		codes = append(codes, m.code)
+	}
+	return codes
+}
+
+// answered is an error whose text has been printed already, as the command's result.
+type answered struct{ err error }
+
+func (a *answered) Error() string { return a.err.Error() }
+func (a *answered) Unwrap() error { return a.err }
+
+// exitCode is the one place where errors become exit codes.
+func exitCode(err error) int {
+	var wrong *misused
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &wrong):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, perdure.ErrRejected):
+		return exitRejected
+	case errors.Is(err, perdure.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return exitNotFound
+	case errors.Is(err, perdure.ErrConflict):
+		return exitConflict
+	}
+	return exitFailure
+}
+
+// report prints an error that has not been answered yet: one line and a hint for people, one object as JSON.
+func report(w io.Writer, err error, asJSON bool) {
+	var done *answered
+	if err == nil || errors.As(err, &done) {
+		return
+	}
+	message, hint := explain(err)
+	if !asJSON {
+		s := styleOf(w)
+		fmt.Fprintln(w, s.bad("perdure:"), message)
+		if hint != "" {
+			fmt.Fprintln(w, "  hint:", hint)
+		}
+		return
+	}
+	var refused *perdure.Rejection
+	if errors.As(err, &refused) {
+		printJSON(w, refused)
+		return
+	}
+	printJSON(w, struct {
+		Error string `json:"error"`
+		Hint  string `json:"hint,omitempty"`
+		Exit  int    `json:"exit"`
+	}{message, hint, exitCode(err)})
+}
+
+// explain says what went wrong in one line, and what to do about it.
+func explain(err error) (message, hint string) {
+	message = strings.Join(strings.Fields(err.Error()), " ")
+	var wrong *misused
+	var refused *perdure.Rejection
+	switch {
+	case errors.As(err, &wrong):
+		hint = fmt.Sprintf("see %s --help", wrong.command)
+	case errors.As(err, &refused):
+		hint = refused.Hint
+		message = strings.TrimSuffix(message, "; "+hint)
+	case errors.Is(err, context.Canceled):
+		message = "interrupted"
+	case errors.Is(err, fs.ErrNotExist):
+		hint = "check the path, or use - to read standard input"
+	case errors.Is(err, perdure.ErrConflict):
+		hint = "nothing was changed; look at the agent again and repeat the command"
+	}
+	return message, hint
+}
+
+// printJSON writes one value as one line. Values of this package always have a JSON form.
+func printJSON(w io.Writer, v any) {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		fmt.Fprintln(w, "{}")
+	}
+}

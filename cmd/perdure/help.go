@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// exitsKey is the annotation that holds a command's exit codes.
+const exitsKey = "exits"
+
+// exits notes which exit codes a command has, for its help.
+func exits(codes ...int) map[string]string {
+	var words []string
+	for _, code := range codes {
+		words = append(words, strconv.Itoa(code))
+	}
+	return map[string]string{exitsKey: strings.Join(words, " ")}
+}
+
+// writeHelp writes what a command is for, how to call it, examples, what is below it, and how it ends.
+func writeHelp(w io.Writer, c *cobra.Command) {
+	s := styleOf(w)
+	section := func(title string) { fmt.Fprintf(w, "\n%s\n", s.head(title)) }
+
+	about := strings.TrimSpace(c.Long)
+	if about == "" {
+		about = c.Short + "."
+	}
+	fmt.Fprintln(w, about)
+	section("Usage")
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s COMMAND\n", c.CommandPath())
+	} else {
+		fmt.Fprintf(w, "  %s\n", c.UseLine())
+	}
+	if c.Example != "" {
+		section("Examples")
+		fmt.Fprintln(w, strings.TrimRight(c.Example, "\n"))
+	}
+	if c.HasAvailableSubCommands() {
+		section("Commands")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(w, "  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	if flags := c.LocalNonPersistentFlags().FlagUsages(); flags != "" {
+		section("Flags")
+		fmt.Fprint(w, flags)
+	}
+	if flags := globalFlags(c); flags != "" {
+		section("Flags of every command")
+		fmt.Fprint(w, flags)
+	}
+	if codes := strings.Fields(c.Annotations[exitsKey]); len(codes) > 0 {
+		section("Exit codes")
+		for _, m := range exitMeanings {
+			if slices.Contains(codes, strconv.Itoa(m.code)) {
+				fmt.Fprintf(w, "  %3d  %s\n", m.code, m.meaning)
+			}
+		}
+	}
+}
+
+// globalFlags describes the flags all commands share.
+func globalFlags(c *cobra.Command) string { return c.Root().PersistentFlags().FlagUsages() }
+
+// helpCommand is help as a command: perdure help canon check.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command",
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			at, _, err := c.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []cobra.Completion
+			for _, sub := range at.Commands() {
+				if sub.IsAvailableCommand() {
+					names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			at, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return misuse(c, fmt.Errorf("there is no command %q", strings.Join(args, " ")))
+			}
+			return at.Help()
+		},
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// predHex is broken by a line that is not hexadecimal. It is a rule of this command, not of the format.
+const predHex = "input.hex"
+
+// checkHexLines answers each line of hexadecimal with a verdict. Answers never wait for a line that has not been sent yet.
+func checkHexLines(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
+	if as == asMemory {
+		return misuse(c, errors.New("--hex-lines judges values and entries; check a memory without it"))
+	}
+	r, err := openInput(c, name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	in, out := newLines(r, 2*lim.Bytes), bufio.NewWriter(c.OutOrStdout())
+	for {
+		if !in.ready() {
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+		line, _, err := in.next()
+		if err == io.EOF {
+			return out.Flush()
+		}
+		var refused *perdure.Rejection
+		if err != nil && !errors.As(err, &refused) {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		v := verdict{Rejection: refused}
+		if refused == nil {
+			if v, err = judge(line, form, as, lim); err != nil {
+				return err
+			}
+		} else {
+			refused.Offset = lim.Bytes
+		}
+		printJSON(out, v)
+	}
+}
+
+// judge decides on one line. The line is overwritten.
+func judge(line []byte, form, as string, lim perdure.Limits) (verdict, error) {
+	n, err := hex.Decode(line, line)
+	if err != nil {
+		return verdict{Rejection: notHex(line, n, err)}, nil
+	}
+	it, err := readItem(line[:n], form, as, lim)
+	if err == nil && it.entry != nil {
+		err = it.entry.CheckSignature()
+	}
+	var text []byte
+	if err == nil {
+		text, err = it.in(formText)
+	}
+	var refused *perdure.Rejection
+	switch {
+	case errors.As(err, &refused):
+		return verdict{Rejection: refused}, nil
+	case err != nil:
+		return verdict{}, err
+	}
+	s := string(text)
+	return verdict{OK: true, Text: &s}, nil
+}
+
+// notHex says where a line stops being hexadecimal, n bytes into it.
+func notHex(line []byte, n int, err error) *perdure.Rejection {
+	r := &perdure.Rejection{Phase: canon.PhaseStructure, Predicate: predHex, Path: "$", Offset: int64(2 * n),
+		Got: "an odd number of digits", Want: "two hexadecimal digits for each byte", Hint: "write the bytes as hexadecimal digits and nothing else"}
+	var bad hex.InvalidByteError
+	if errors.As(err, &bad) {
+		if line[2*n] != byte(bad) {
+			r.Offset++ // the second digit of the pair
+		}
+		r.Got = fmt.Sprintf("%q", rune(bad))
+	}
+	return r
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// item is one schema-less value or one entry, whatever form it came in.
+type item struct {
+	bin   []byte         // the binary form of a value
+	entry *perdure.Entry // nil for a value
+}
+
+// readItem reads exactly one value or entry in a form.
+func readItem(b []byte, form, as string, lim perdure.Limits) (item, error) {
+	if form == formText {
+		b = trimLineEnd(b)
+	}
+	if as == asEntry || as == asAuto && looksLikeEntry(b, form) {
+		e, err := readEntry(b, form, lim)
+		return item{entry: e}, err
+	}
+	bin, err := b, error(nil)
+	if form == formText {
+		bin, err = canon.FromText(nil, canon.AnyType, b, lim)
+	} else { // a schema-less value describes itself
+		err = canon.Check(canon.AnyType, b, lim)
+	}
+	return item{bin: bin}, err
+}
+
+func readEntry(b []byte, form string, lim perdure.Limits) (*perdure.Entry, error) {
+	switch form {
+	case formText:
+		return perdure.EntryFromText(b, lim)
+	case formDescribed:
+		return perdure.EntryFromDescribed(b, lim)
+	}
+	return perdure.DecodeEntry(b, lim)
+}
+
+func writeEntry(e *perdure.Entry, form string) ([]byte, error) {
+	switch form {
+	case formText:
+		return perdure.EntryToText(e)
+	case formDescribed:
+		return perdure.EntryToDescribed(e)
+	}
+	return e.MarshalBinary()
+}
+
+// in returns the item in a form.
+func (i item) in(form string) ([]byte, error) {
+	switch {
+	case i.entry != nil:
+		return writeEntry(i.entry, form)
+	case form == formText:
+		return canon.ToText(nil, canon.AnyType, i.bin)
+	}
+	return i.bin, nil
+}
+
+// trimLineEnd drops one line end: it belongs to the file, not to the value.
+func trimLineEnd(b []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+}
+
+// looksLikeEntry guesses from how bytes begin whether they are meant to be an entry. It says nothing about whether they are one.
+func looksLikeEntry(b []byte, form string) bool {
+	switch form {
+	case formText:
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(b, &fields) != nil {
+			return false
+		}
+		_, has := fields["header"]
+		return has
+	case formDescribed:
+		// A map of two, "value": a map of one to three whose first key is body or header.
+		rest, ok := bytes.CutPrefix(b, []byte("\xa2\x65value"))
+		if !ok || len(rest) == 0 || rest[0] < 0xa1 || rest[0] > 0xa3 {
+			return false
+		}
+		return bytes.HasPrefix(rest[1:], []byte("\x64body")) || bytes.HasPrefix(rest[1:], []byte("\x66header"))
+	}
+	// A map whose first key 1, the header, holds a map whose first key 1, the version, is 1.
+	entry, ok := cutMapHead(b)
+	if !ok {
+		return false
+	}
+	entry, ok = bytes.CutPrefix(entry, []byte{1})
+	if !ok {
+		return false
+	}
+	header, ok := cutMapHead(entry)
+	return ok && bytes.HasPrefix(header, []byte{1, perdure.FormatVersion})
+}
+
+// cutMapHead cuts the head of a map of less than 256 pairs.
+func cutMapHead(b []byte) ([]byte, bool) {
+	switch {
+	case len(b) > 0 && b[0] >= 0xa0 && b[0] <= 0xb7:
+		return b[1:], true
+	case len(b) > 1 && b[0] == 0xb8:
+		return b[2:], true
+	}
+	return nil, false
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// readMemory yields the entries of a memory: a CBOR sequence of them, or one a line in text form. Offsets of rejections are those in r.
+func readMemory(r io.Reader, form string, lim perdure.Limits) iter.Seq2[*perdure.Entry, error] {
+	next := nextInSequence(r, lim)
+	if form == formText {
+		next = nextLine(r, lim)
+	}
+	return func(yield func(*perdure.Entry, error) bool) {
+		for {
+			b, at, err := next()
+			if err == io.EOF {
+				return
+			}
+			var e *perdure.Entry
+			if err == nil {
+				e, err = readEntry(b, form, lim)
+			}
+			var refused *perdure.Rejection
+			if errors.As(err, &refused) {
+				refused.Offset += at
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// nextInSequence reads the parts of a CBOR sequence and where they start. Its rejections have their offset in the part.
+func nextInSequence(r io.Reader, lim perdure.Limits) func() ([]byte, int64, error) {
+	values := canon.NewReader(r, lim)
+	return func() ([]byte, int64, error) {
+		at := values.Offset()
+		b, err := values.Next(canon.DataType)
+		var refused *perdure.Rejection
+		if errors.As(err, &refused) {
+			refused.Offset -= at
+		}
+		return bytes.Clone(b), at, err
+	}
+}
+
+// nextLine reads the lines of a text and where they start.
+func nextLine(r io.Reader, lim perdure.Limits) func() ([]byte, int64, error) {
+	text := newLines(r, lim.Bytes)
+	return func() ([]byte, int64, error) {
+		line, at, err := text.next()
+		return bytes.Clone(line), at, err
+	}
+}

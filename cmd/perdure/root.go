@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the second the process.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	report(stderr, err, wantsJSON(args))
+	return exitCode(err)
+}
+
+// newRoot builds the whole command tree.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "perdure",
+		Short: "Run agents whose state lives inside the agent",
+		Long: `Perdure runs AI agents whose execution state lives inside the agent itself: an intent, a charter, and a memory of
+hash-linked, signed entries.`,
+		Example: `  # is this file canonical, and what is it?
+  perdure canon check agent.entry
+
+  # the same bytes, for people
+  perdure canon convert --from binary --to text agent.entry
+
+  # what the codec costs on this machine, beside its floors
+  perdure bench codec`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Annotations:   exits(exitCodes()...),
+	}
+	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
+	root.AddCommand(canonCommand(), benchCommand(), versionCommand())
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { writeHelp(c.OutOrStdout(), c) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse(c, err) })
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	prepare(root)
+	return root
+}
+
+// prepare gives a command and those below it what all have: misuse that exits with 2, and a group that says which commands it has.
+func prepare(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return misuse(c, err)
+			}
+			return nil
+		}
+	}
+	if !c.Runnable() {
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = runGroup
+	}
+	c.InitDefaultHelpFlag()
+	if f := c.Flags().Lookup("help"); f != nil {
+		f.Usage = "show this help"
+	}
+	for _, sub := range c.Commands() {
+		prepare(sub)
+	}
+}
+
+// runGroup answers a command that only holds others.
+func runGroup(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		err := fmt.Errorf("unknown command %q", strings.Join(append(path(c), args[0]), " "))
+		c.SuggestionsMinimumDistance = 2
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+		}
+		return misuse(c, err)
+	}
+	if !c.HasParent() {
+		return c.Help()
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return misuse(c, fmt.Errorf("%s needs a command: %s", strings.Join(path(c), " "), strings.Join(names, ", ")))
+}
+
+// path names a command by its words after the program's.
+func path(c *cobra.Command) []string { return strings.Fields(c.CommandPath())[1:] }
+
+// wantsJSON reports whether the command line asks for JSON, which must be known even when it cannot be parsed.
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// jsonFlag reports whether the command was given --json.
+func jsonFlag(c *cobra.Command) bool {
+	on, err := c.Flags().GetBool("json")
+	return on && err == nil
+}
+
+// misused is a command line that cannot be carried out as it stands.
+type misused struct {
+	command string
+	err     error
+}
+
+func misuse(c *cobra.Command, err error) error {
+	if known := new(misused); errors.As(err, &known) {
+		return err
+	}
+	return &misused{c.CommandPath(), err}
+}
+
+func (m *misused) Error() string { return m.err.Error() }
+func (m *misused) Unwrap() error { return m.err }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/mattn/go-isatty"
+)
+
+// style decorates text for a terminal. The zero style leaves it as it is.
+type style struct{ on bool }
+
+// styleOf is the style of what is written to w: plain unless that is a terminal whose user did not say otherwise (no-color.org).
+func styleOf(w io.Writer) style {
+	return style{isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+func (s style) wrap(code, text string) string {
+	if !s.on {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s style) bad(text string) string  { return s.wrap("1;31", text) }
+func (s style) head(text string) string { return s.wrap("1", text) }
+
+// isTerminal reports whether v is a terminal.
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}

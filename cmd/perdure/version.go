@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// version is set by the build: -ldflags '-X main.version=v1.2.3'.
+var version = "devel"
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Say which version this is, and which format it reads and writes",
+		Example: `  perdure version
+  perdure version --json`,
+		Args:        cobra.NoArgs,
+		Annotations: exits(exitOK, exitUsage),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if jsonFlag(c) {
+				printJSON(c.OutOrStdout(), struct {
+					Version string `json:"version"`
+					Format  int    `json:"format"`
+					Unicode string `json:"unicode"`
+					Go      string `json:"go"`
+					OS      string `json:"os"`
+					Arch    string `json:"arch"`
+				}{version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+				return nil
+			}
+			_, err := fmt.Fprintf(c.OutOrStdout(), "perdure %s, format %d, Unicode %s, %s %s/%s\n",
+				version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
