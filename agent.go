@@ -12,8 +12,11 @@ type Agent struct {
 	fold *Fold
 	prev segment  // the entries before cur
 	cur  segment  // the most recent entries
+	top  Position // of the last entry folded
 	held []*Entry // waiting for their parents or for the signature that covers them
 	full bool     // hold every entry, however many
+
+	watch func(f *Fold, e *Entry, void bool) // sees each entry and the fold before it; again when entries are folded again
 }
 
 // segment is a run of entries in fold order, and the fold before them: nil when they begin with genesis.
@@ -27,8 +30,6 @@ type segment struct {
 type link struct {
 	*Entry
 	before *link
-	void   bool
-	knows  []Key // the revocations in its past
 }
 
 // Fold is what memory comes to. It must not be changed.
@@ -65,8 +66,14 @@ func (a *Agent) Missing() []Hash {
 	for _, e := range a.held {
 		have[e.Name] = true
 	}
-	for e := range a.Recent() {
-		have[e.Name] = true
+	w := a.window()
+	for name := range w.byName {
+		have[name] = true
+	}
+	if w.base != nil {
+		for _, h := range w.base.Heads {
+			have[h.Name] = true
+		}
 	}
 	var missing []Hash
 	for _, e := range a.held {
@@ -109,9 +116,9 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	if s.Fold.Agent != snapshot.Agent {
 		return nil, reject(predAgent, snapshot, "$.body.content.snapshot.fold.agent", s.Fold.Agent.Short(), snapshot.Agent.Short(), "the snapshot is of another agent")
 	}
-	f := s.Fold
-	f.step(snapshot, false, f.knowsOf(snapshot.Parents))
-	return &Agent{fold: &f, cur: segment{base: &f}}, nil
+	f := s.Fold.clone()
+	f.step(snapshot, false, f.past(snapshot.Parents))
+	return &Agent{fold: f, cur: segment{base: f}, top: snapshot.Position()}, nil
 }
 
 // FoldEntries folds a whole memory. Parents come before children, in any such order. An entry whose parents are missing or that no

@@ -26,90 +26,118 @@ func (a *Agent) apply(entries []*Entry, unsealed bool) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := &Agent{fold: a.fold, prev: a.prev, cur: a.cur, held: held, full: a.full}
+	next := &Agent{fold: a.fold, prev: a.prev, cur: a.cur, top: a.top, held: held, full: a.full, watch: a.watch}
 	if len(admitted) == 0 {
 		return next, nil
 	}
 	return next.insert(w, admitted)
 }
 
-// extend is the common case: a linked run on top of all that is there, sealed at its end.
+// extend is the common case: runs on top of the heads, each sealed at its end.
 func (a *Agent) extend(entries []*Entry, unsealed bool) (*Agent, bool, error) {
 	if len(a.held) > 0 || a.fold == nil || len(entries) == 0 {
 		return nil, false, nil
 	}
-	f := *a.fold
-	next := &Agent{fold: &f, prev: a.prev, cur: a.cur, full: a.full}
+	next := &Agent{fold: a.fold.clone(), prev: a.prev, cur: a.cur, top: a.top, full: a.full, watch: a.watch}
 	for i, e := range entries {
-		if e.Seq != f.Seq+1 || !f.onHeads(e.Parents) {
+		if !unsealed && e.Signature == nil && (i+1 == len(entries) || !entries[i+1].seals(e)) {
 			return nil, false, nil
 		}
-		if e.Agent != f.Agent {
-			return nil, false, wrongAgent(e, f.Agent)
-		}
-		sealed := unsealed || e.Signature != nil || (i+1 < len(entries) && entries[i+1].seals(e))
-		if !sealed {
-			return nil, false, nil
-		}
-		if err := e.verifySignature(); err != nil {
-			return nil, false, err
-		}
-		if k, ok := e.keyChange(); ok && !k.Revoke.IsZero() && len(f.Heads) > len(e.Parents) {
-			return nil, false, nil // not everything is in its past: entries of the key may have to be voided
-		}
-		if err := next.push(e); err != nil {
+		if ok, err := next.push(e); !ok || err != nil {
 			return nil, false, err
 		}
 	}
 	return next, true, nil
 }
 
-// push folds e on top of everything.
-func (a *Agent) push(e *Entry) error {
-	knows := a.fold.knowsOf(e.Parents)
-	void := slices.Contains(a.fold.Revoked, e.Origin)
-	if void && slices.Contains(knows, e.Origin) {
-		return revoked(e)
+// push folds e in place if it links to heads only and comes after everything folded, and reports whether it did. The caller owns a.
+func (a *Agent) push(e *Entry) (bool, error) {
+	f := a.fold
+	highest, ok := f.highest(e.Parents)
+	if !ok || e.Kind == KindGenesis {
+		return false, nil
 	}
-	if k, ok := e.keyChange(); ok && !k.Revoke.IsZero() {
-		knows = withKey(knows, k.Revoke)
+	if e.Agent != f.Agent {
+		return false, wrongAgent(e, f.Agent)
 	}
-	a.link(e, void, knows)
+	if err := e.verifySignature(); err != nil {
+		return false, err
+	}
+	if e.Seq != highest+1 {
+		return false, wrongSeq(e, highest)
+	}
+	if e.Position().Compare(a.top) <= 0 {
+		return false, nil
+	}
+	k, change := e.keyChange()
+	if change && !k.Revoke.IsZero() && len(f.Heads) > len(e.Parents) {
+		return false, nil // not everything is in its past: entries of the key may have to be voided
+	}
+	past := f.past(e.Parents)
+	revoked := slices.Contains(f.Revoked, e.Origin)
+	if revoked && slices.Contains(past.Knows, e.Origin) {
+		return false, revokedAuthor(e)
+	}
+	a.link(e, revoked && !change, past)
+	return true, nil
+}
+
+// link puts e at the end of the window and folds it. The caller owns a.
+func (a *Agent) link(e *Entry, void bool, past Head) {
+	if a.cur.n >= tailWindow && !a.full {
+		a.prev, a.cur = a.cur, segment{base: a.fold.clone()}
+	}
+	a.cur.last = &link{Entry: e, before: a.cur.last}
+	a.cur.n++
+	a.top = e.Position()
+	if a.watch != nil {
+		a.watch(a.fold, e, void)
+	}
+	a.fold.step(e, void, past)
+}
+
+// highest is the highest seq of the parents, if all of them are heads.
+func (f *Fold) highest(parents []Hash) (int64, bool) {
+	highest := int64(-1)
+	for _, p := range parents {
+		h := f.head(p)
+		if h == nil {
+			return 0, false
+		}
+		highest = max(highest, h.Seq)
+	}
+	return highest, true
+}
+
+// head is the head of this name, or nil.
+func (f *Fold) head(name Hash) *Head {
+	for i := range f.Heads {
+		if f.Heads[i].Name == name {
+			return &f.Heads[i]
+		}
+	}
 	return nil
 }
 
-// link puts e at the end of the window and folds it. The caller owns a.fold.
-func (a *Agent) link(e *Entry, void bool, knows []Key) {
-	if a.cur.n >= tailWindow && !a.full {
-		base := *a.fold
-		a.prev, a.cur = a.cur, segment{base: &base}
-	}
-	a.cur.last = &link{Entry: e, before: a.cur.last, void: void, knows: knows}
-	a.cur.n++
-	a.fold.step(e, void, knows)
-}
-
-// onHeads reports whether every parent is a head.
-func (f *Fold) onHeads(parents []Hash) bool {
-	for _, p := range parents {
-		if !slices.ContainsFunc(f.Heads, func(h Head) bool { return h.Name == p }) {
-			return false
-		}
-	}
-	return true
-}
-
-// knowsOf is the revocations known to those of the parents that are heads.
-func (f *Fold) knowsOf(parents []Hash) []Key {
-	var knows []Key
+// past is what is known to those of the parents that are heads, as the head of an entry without a name yet.
+func (f *Fold) past(parents []Hash) Head {
+	var past Head
 	for i := range f.Heads {
-		if len(f.Heads[i].Knows) > 0 && slices.Contains(parents, f.Heads[i].Name) {
-			for _, k := range f.Heads[i].Knows {
-				knows = withKey(knows, k)
-			}
+		if h := &f.Heads[i]; len(h.Knows)+len(h.Handed) > 0 && slices.Contains(parents, h.Name) {
+			past.learn(h)
 		}
 	}
-	return knows
+	return past
+}
+
+// learn adds what another head knows.
+func (h *Head) learn(from *Head) {
+	for _, k := range from.Knows {
+		h.Knows = withKey(h.Knows, k)
+	}
+	for _, k := range from.Handed {
+		h.Handed = withKey(h.Handed, k)
+	}
 }
 
 // withKey adds a key to a sorted set, in a new slice.
@@ -162,9 +190,8 @@ func (w *window) candidates(held, entries []*Entry) []*Entry {
 	fresh := map[Hash]*Entry{}
 	for _, list := range [][]*Entry{held, entries} {
 		for _, e := range list {
-			old := fresh[e.Name]
-			if w.byName[e.Name] == nil && (old == nil || old.Signature == nil) {
-				fresh[e.Name] = e
+			if w.byName[e.Name] == nil {
+				fresh[e.Name] = e.joined(fresh[e.Name])
 			}
 		}
 	}
@@ -211,7 +238,7 @@ func (w *window) admit(fresh []*Entry, unsealed bool) (admitted, held []*Entry, 
 			held = append(held, e)
 			continue
 		case e.Seq != highest+1:
-			return nil, nil, reject(predSeq, e, "$.header.seq", fmt.Sprint(e.Seq), fmt.Sprint(highest+1), "seq is one more than the highest of the parents")
+			return nil, nil, wrongSeq(e, highest)
 		}
 		if !sealed[e.Name] {
 			held = append(held, e)
@@ -254,56 +281,54 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 	}
 	entries = append(entries, admitted...)
 	slices.SortFunc(entries, func(x, y *Entry) int { return x.Position().Compare(y.Position()) })
-	void := map[Hash]bool{}
-	for range len(entries) + 1 {
-		next := &Agent{fold: new(Fold), cur: segment{base: w.base}, held: a.held, full: a.full}
+	// What a key change does depends on key changes alone, so the first pass finds every entry that one of them voids.
+	var void map[Hash]bool
+	for {
+		next := &Agent{fold: new(Fold), cur: segment{base: w.base}, held: a.held, full: a.full, watch: a.watch}
 		if w.base != nil {
-			*next.fold = *w.base
+			next.fold = w.base.clone()
 		}
 		found, err := next.refold(entries, void, w.base)
 		if err != nil {
 			return nil, err
 		}
-		if maps.Equal(found, void) {
+		if void != nil || len(found) == 0 {
 			return next, nil
 		}
-		maps.Copy(void, found) // grows at each turn, so this ends
+		void = found
 	}
-	return nil, fmt.Errorf("fold %s: revocations do not settle", a.fold.Agent.Short())
 }
 
-// refold folds entries in order, the void ones as void, and returns the ones that the revocations it met make void.
+// refold folds entries in order, the void ones as void, and returns the ones that the revocations it met make void. The caller owns a.
 func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Hash]bool, error) {
 	found := map[Hash]bool{}
-	known := make(map[Hash][]Key, len(entries))
+	known := map[Hash]Head{} // of the entries whose past knows anything
 	if base != nil {
 		for _, h := range base.Heads {
-			known[h.Name] = h.Knows
+			known[h.Name] = h
 		}
 	}
 	for i, e := range entries {
-		var knows []Key
+		var past Head
 		for _, p := range e.Parents {
-			for _, k := range known[p] {
-				knows = withKey(knows, k)
+			if h, ok := known[p]; ok {
+				past.learn(&h)
 			}
 		}
-		isRevoked := slices.Contains(a.fold.Revoked, e.Origin)
-		if isRevoked && slices.Contains(knows, e.Origin) {
-			return nil, revoked(e)
-		}
-		if isRevoked {
-			found[e.Name] = true
+		revoked := slices.Contains(a.fold.Revoked, e.Origin)
+		if revoked && slices.Contains(past.Knows, e.Origin) {
+			return nil, revokedAuthor(e)
 		}
 		k, change := e.keyChange()
-		change = change && !k.Revoke.IsZero()
-		if change {
-			knows = withKey(knows, k.Revoke)
+		if revoked && !change {
+			found[e.Name] = true
 		}
-		known[e.Name] = knows
-		before := len(a.fold.Revoked)
-		a.link(e, void[e.Name] || isRevoked, knows)
-		if change && len(a.fold.Revoked) > before {
+		a.link(e, found[e.Name] || void[e.Name], past)
+		h := a.fold.head(e.Name)
+		if len(h.Knows)+len(h.Handed) > 0 {
+			known[e.Name] = *h
+		}
+		if len(h.Knows) > len(past.Knows) {
 			if err := voidUnseen(entries[:i], e, k.Revoke, base, found); err != nil {
 				return nil, err
 			}
@@ -312,7 +337,8 @@ func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Ha
 	return found, nil
 }
 
-// voidUnseen finds the entries of a revoked key that the author of the revocation had not seen.
+// voidUnseen finds the entries of a revoked key that the author of the revocation had not seen. Key changes are never void: whoever could
+// make one was the owner, and of two that exclude each other nobody can tell which is right.
 func voidUnseen(before []*Entry, revocation *Entry, key Key, base *Fold, found map[Hash]bool) error {
 	past := map[Hash]bool{}
 	for _, p := range revocation.Parents {
@@ -323,7 +349,7 @@ func voidUnseen(before []*Entry, revocation *Entry, key Key, base *Fold, found m
 			for _, p := range e.Parents {
 				past[p] = true
 			}
-		} else if e.Origin == key {
+		} else if _, change := e.keyChange(); e.Origin == key && !change {
 			found[e.Name] = true
 		}
 	}
@@ -355,6 +381,10 @@ func wrongAgent(e *Entry, want AgentID) error {
 	return reject(predAgent, e, "$.header.agent", e.Agent.Short(), want.Short(), "the entry belongs to another agent")
 }
 
-func revoked(e *Entry) error {
+func wrongSeq(e *Entry, highest int64) error {
+	return reject(predSeq, e, "$.header.seq", fmt.Sprint(e.Seq), fmt.Sprint(highest+1), "seq is one more than the highest of the parents")
+}
+
+func revokedAuthor(e *Entry) error {
 	return reject(predRevoked, e, "$.header.origin", e.Origin.Short(), "a key not revoked in the entry's own past", "the key was revoked before this entry was written")
 }

@@ -52,9 +52,9 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 		parents = parents[:MaxParents]
 	}
 	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + a.highest(parents), Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, Kind: d.Body.kind(), Origin: s.key}
-	after := *a.fold
-	after.step(&Entry{Header: h, content: d.Body}, false, nil)
-	h.Due = after.Due(now)
+	after := a.fold.clone()
+	after.step(&Entry{Header: h, content: d.Body}, false, Head{})
+	h.Due = min(after.Due(now), maxAmount)
 	e, err := s.build(h, d.Body)
 	if err != nil {
 		return nil, nil, err
@@ -88,13 +88,13 @@ func newEntry(h Header, rec *bodyRecord, origin Key) (*Entry, error) {
 	e := &Entry{Header: h}
 	var err error
 	if e.body, err = bodyCodec.Append(make([]byte, 0, 256), rec); err != nil {
-		return nil, within(err, "$.body")
+		return nil, under(err, "$.body")
 	}
 	e.content = rec.Content
 	e.Version, e.Kind, e.Origin = FormatVersion, rec.Content.kind(), origin
 	e.Body, e.Size = HashOf(e.body), int64(len(e.body))
 	if e.header, err = headerCodec.Append(make([]byte, 0, 224), &e.Header); err != nil {
-		return nil, within(err, "$.header")
+		return nil, under(err, "$.header")
 	}
 	e.Name = HashOf(e.header)
 	if err := e.checkHeader(); err != nil {

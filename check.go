@@ -94,12 +94,17 @@ func checkDecision(e *Entry, d *Decision) error {
 			return err
 		}
 	}
+	if d.Deadline < 0 || d.Verdict.Expires < 0 {
+		return negative(e, at)
+	}
 	_, delegates := d.Action.(Delegate)
-	if len(d.Child) == 0 {
-		if delegates && d.Verdict.Answer == Allow {
-			return reject(predChild, e, at+".child", "absent", "the child's genesis entry", "")
-		}
+	switch {
+	case len(d.Child) == 0 && delegates && d.Verdict.Answer == Allow:
+		return reject(predChild, e, at+".child", "absent", "the child's genesis entry", "")
+	case len(d.Child) == 0:
 		return nil
+	case d.Verdict.Answer != Allow || (d.Action != nil && !delegates):
+		return reject(predChild, e, at+".child", "a child", "none", "only an allowed delegation has a child")
 	}
 	child, err := DecodeEntry(d.Child, Limits{})
 	if err != nil || child.Kind != KindGenesis || child.content == nil || !child.Signed() {

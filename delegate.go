@@ -1,6 +1,9 @@
 package perdure
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // delegate records a delegated agent, sets its budget aside, and leaves its creation open.
 func (f *Fold) delegate(e *Entry, d *Decision, a Delegate) {
@@ -19,6 +22,11 @@ func (f *Fold) delegate(e *Entry, d *Decision, a Delegate) {
 		c.Reserve = g.Intent.Budget.amounts()
 	}
 	f.Children = pushed(f.Children, c, len(f.Children)+1)
+}
+
+// within reports whether every element of a is in b.
+func within[T comparable](a, b []T) bool {
+	return !slices.ContainsFunc(a, func(v T) bool { return !slices.Contains(b, v) })
 }
 
 // amounts is a budget as an amount; what is not limited is not set aside.
@@ -71,6 +79,12 @@ func (f *Fold) CheckChild(g *Genesis) error {
 		return fmt.Errorf("child has another owner")
 	case !g.Intent.Budget.Within(f.Left()):
 		return fmt.Errorf("child budget is wider than what its parent has left")
+	case f.Intent.Tools != nil && (g.Intent.Tools == nil || !within(g.Intent.Tools, f.Intent.Tools)):
+		return fmt.Errorf("child has tools its parent does not have")
+	case !within(f.Charter.Policies, g.Charter.Policies):
+		return fmt.Errorf("child leaves out a policy of its parent")
+	case len(f.Charter.Approvers) > 0 && (len(g.Charter.Approvers) == 0 || !within(g.Charter.Approvers, f.Charter.Approvers)):
+		return fmt.Errorf("child has approvers its parent does not have")
 	case f.Intent.Deadline != 0 && (g.Intent.Deadline == 0 || g.Intent.Deadline > f.Intent.Deadline):
 		return fmt.Errorf("child deadline is later than its parent's")
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/canon"
 )
@@ -99,11 +100,16 @@ func DecodeEntry(b []byte, lim Limits) (*Entry, error) {
 	if err := entryCodec.Decode(b, &rec, lim); err != nil {
 		return nil, err
 	}
-	e := &Entry{Header: rec.Header, header: canon.Span(b, 1), body: canon.Span(b, 2)}
-	if sig := canon.Span(b, 3); sig != nil {
-		e.Signature = sig[len(sig)-signatureSize:]
+	e := &Entry{Header: rec.Header, header: canon.Span(b, 1)}
+	rest := b[2+len(e.header):] // after the head of the map, the key 1 and the header
+	if rec.Signature != [signatureSize]byte{} {
+		cut := len(rest) - signatureSize
+		e.Signature, rest = rest[cut:], rest[:cut-3] // before it stand the key 3 and a head of two bytes
 	}
-	return e, e.check(rec.Body)
+	if rec.Body != nil {
+		e.body = rest[1:len(rest):len(rest)]
+	}
+	return e.checked(rec.Body)
 }
 
 // NewEntry builds an entry from its canonical parts, as a store keeps them: body is nil when dropped, signature nil inside a commit. It
@@ -111,16 +117,39 @@ func DecodeEntry(b []byte, lim Limits) (*Entry, error) {
 func NewEntry(header, body, signature []byte, lim Limits) (*Entry, error) {
 	e := &Entry{Signature: signature, header: header, body: body}
 	if err := headerCodec.Decode(header, &e.Header, lim); err != nil {
-		return nil, within(err, "$.header")
+		return nil, under(err, "$.header")
 	}
 	var rec *bodyRecord
 	if body != nil {
 		rec = new(bodyRecord)
 		if err := bodyCodec.Decode(body, rec, lim); err != nil {
-			return nil, within(err, "$.body")
+			return nil, under(err, "$.body")
 		}
 	}
-	return e, e.check(rec)
+	return e.checked(rec)
+}
+
+// checked is e, if it passes.
+func (e *Entry) checked(body *bodyRecord) (*Entry, error) {
+	if err := e.check(body); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// joined is e with what another copy of the same entry has and it lacks: its body, its signature.
+func (e *Entry) joined(o *Entry) *Entry {
+	if o == nil || (o.content == nil || e.content != nil) && (o.Signature == nil || e.Signature != nil) {
+		return e
+	}
+	c := *o
+	if c.content == nil {
+		c.body, c.content = e.body, e.content
+	}
+	if c.Signature == nil {
+		c.Signature, c.verified = e.Signature, atomic.LoadUint32(&e.verified)
+	}
+	return &c
 }
 
 // check names the entry, and holds its header and its body, if it has one, against each other.
@@ -188,8 +217,8 @@ func (e *Entry) seals(p *Entry) bool {
 	return e.Origin == p.Origin && slices.Contains(e.Parents, p.Name)
 }
 
-// within puts a rejection's path under the record it was found in.
-func within(err error, prefix string) error {
+// under puts a rejection's path under the record it was found in.
+func under(err error, prefix string) error {
 	if r, ok := err.(*Rejection); ok && len(r.Path) > 0 {
 		r.Path = prefix + r.Path[1:]
 	}

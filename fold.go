@@ -45,13 +45,20 @@ type Fold struct {
 	Denials   int64           `canon:"35,denials,omitzero"`  // refusals in a row
 	Conflicts []Conflict      `canon:"36,conflicts,omitzero"`
 	Edited    Hash            `canon:"37,edited,omitzero"` // the entry that gave the intent its present form
+
+	own owned
 }
+
+// owned says which slices of a fold no other fold can append to, so that a long run of entries does not copy them at each.
+type owned struct{ inbox, dedupe, conflicts bool }
 
 // Head is an entry without a child.
 type Head struct {
 	Name  Hash  `canon:"1,name"`
 	Seq   int64 `canon:"2,seq"`
-	Knows []Key `canon:"3,knows,omitzero"` // the revocations in its past
+	Knows []Key `canon:"3,knows,omitzero"` // the keys revoked in its past, ascending
+	// The owners that handed the agent on in its past, ascending.
+	Handed []Key `canon:"4,handed,omitzero"`
 }
 
 // Ending is how the agent ended.
@@ -185,6 +192,13 @@ type Conflict struct {
 // Snapshot is the body of a snapshot entry: the fold of everything its author had seen.
 type Snapshot struct {
 	Fold Fold `canon:"1,fold"`
+}
+
+// clone is a copy of f that can be stepped without a change to f.
+func (f *Fold) clone() *Fold {
+	c := *f
+	c.own = owned{}
+	return &c
 }
 
 // Hash is the hash of the canonical bytes of the fold.

@@ -249,16 +249,14 @@ func (f *Fold) planSleep(now time.Time, rest *Idle) Step {
 	return nil
 }
 
-// polling reports whether a poll is under way.
+// polling reports whether a poll is under way, or waits for a person.
 func (f *Fold) polling(index int64) bool {
-	return slices.ContainsFunc(f.Open, func(o Open) bool {
-		x, ok := o.Action.(Execute)
-		if !ok {
-			return false
-		}
+	is := func(a Action) bool {
+		x, _ := a.(Execute)
 		n, isPoll := pollIndex(x.Call)
 		return isPoll && n == index
-	})
+	}
+	return slices.ContainsFunc(f.Open, func(o Open) bool { return is(o.Action) }) || slices.ContainsFunc(f.Asks, func(q Asking) bool { return is(q.Action) })
 }
 
 // recheckCall is the next thing a stale wake must look at.

@@ -8,11 +8,11 @@ import (
 // It is total: an entry that does not go with what is there becomes a Conflict, and the most restrictive reading wins. A void entry
 // (of a revoked key) takes its place in memory and changes nothing else. A dropped body changes nothing either: entries are dropped
 // only behind a snapshot.
-func (f *Fold) step(e *Entry, void bool, knows []Key) {
+func (f *Fold) step(e *Entry, void bool, past Head) {
 	f.Count++
 	f.Seq = max(f.Seq, e.Seq)
 	f.Updated = e.Time
-	f.advanceHeads(e, knows)
+	f.advanceHeads(e, past)
 	if void {
 		f.conflict(e, "entry of a revoked key, written where the revocation was not known: it counts for nothing")
 		return
@@ -36,8 +36,8 @@ func (f *Fold) step(e *Entry, void bool, knows []Key) {
 }
 
 // advanceHeads replaces the parents of e by e.
-func (f *Fold) advanceHeads(e *Entry, knows []Key) {
-	h := Head{Name: e.Name, Seq: e.Seq, Knows: knows}
+func (f *Fold) advanceHeads(e *Entry, h Head) {
+	h.Name, h.Seq = e.Name, e.Seq
 	if len(f.Heads) <= 1 && (len(f.Heads) == 0 || slices.Contains(e.Parents, f.Heads[0].Name)) {
 		f.Heads = []Head{h}
 		return
@@ -54,7 +54,7 @@ func (f *Fold) advanceHeads(e *Entry, knows []Key) {
 
 // conflict records what did not go together.
 func (f *Fold) conflict(e *Entry, what string) {
-	f.Conflicts = pushed(f.Conflicts, Conflict{Entry: e.Name, What: what}, maxConflicts)
+	f.Conflicts = extended(f.Conflicts, Conflict{Entry: e.Name, What: what}, maxConflicts, &f.own.conflicts)
 }
 
 // stepAdvice makes new proposals the current ones.
@@ -97,12 +97,15 @@ func advisorTool(advisor string) string { return "advisor:" + advisor }
 // stepDecision folds what authority decided.
 func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	action := f.decide(e, d)
-	if len(d.Approvals) > 0 {
-		f.useApprovals(e, d)
-	}
 	if action == nil {
 		f.conflict(e, "decision about a proposal this memory no longer offers")
 		action = Execute{Tool: "unknown"}
+	}
+	if len(d.Approvals) > 0 && !f.useApprovals(e, d, action) {
+		return
+	}
+	if x, ok := action.(Execute); ok && d.Advice.IsZero() && len(d.Approvals) == 0 && !f.owes(d.Key) && len(f.Recheck) > 0 && isRecheck(x.Call) {
+		f.Recheck = f.Recheck[1:] // whatever the verdict, or it would be asked for ever
 	}
 	if f.Ended != nil {
 		if _, isEnd := action.(End); !isEnd {
@@ -112,9 +115,7 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	switch d.Verdict.Answer {
 	case Deny:
 		f.Denials++
-		if x, ok := action.(Execute); ok {
-			f.recordSignal(x.Tool, e, Denied, 0, "")
-		}
+		f.refuse(e, action)
 		f.dropOwed(d.Key)
 	case Ask:
 		f.ask(e, d, action)
@@ -156,16 +157,45 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 	}, len(f.Asks)+1)
 }
 
-// useApprovals takes away the ask whose approvals the decision uses. An approval serves once: a second use is a conflict.
-func (f *Fold) useApprovals(e *Entry, d *Decision) {
+// refuse remembers that a call was denied. A poll counts as answered, so that it is not asked for again before its time.
+func (f *Fold) refuse(e *Entry, action Action) {
+	x, ok := action.(Execute)
+	if !ok {
+		return
+	}
+	f.recordSignal(x.Tool, e, Denied, 0, "")
+	if poll, ok := pollIndex(x.Call); ok && f.Sleep != nil {
+		f.recordPoll(poll, e.Time, &Outcome{Signal: Denied})
+	}
+}
+
+// useApprovals takes away the ask whose approvals the decision uses, and reports whether they permit it. An approval serves once and for
+// exactly what was asked, and one refusal outweighs all approvals: otherwise the decision counts for nothing.
+func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 	i := slices.IndexFunc(f.Asks, func(a Asking) bool {
 		return slices.ContainsFunc(a.Votes, func(v Vote) bool { return slices.Contains(d.Approvals, v.Event) })
 	})
 	if i < 0 {
-		f.conflict(e, "approval used that was already used or never given")
-		return
+		f.conflict(e, "approval used that was already used or never given: the decision does not count")
+		return false
+	}
+	q := &f.Asks[i]
+	yes, no := q.count(e.Time)
+	yes = slices.DeleteFunc(yes, func(h Hash) bool { return !slices.Contains(d.Approvals, h) })
+	digest, err := effectDigest(f.Agent, q.Decision, action)
+	switch {
+	case no:
+		f.conflict(e, "a person refused what this decision allows: the refusal stands")
+		return false
+	case err != nil || digest != q.Digest:
+		f.conflict(e, "approval used for something else than was asked: the decision does not count")
+		return false
+	case int64(len(yes)) < max(q.Verdict.Quorum, 1):
+		f.conflict(e, "decision with fewer approvals than were asked for: it does not count")
+		return false
 	}
 	f.Asks = removed(f.Asks, i)
+	return true
 }
 
 // allow folds an allowed action.
@@ -206,9 +236,6 @@ func (f *Fold) open(e *Entry, d *Decision, action Action) {
 			f.Owed = removed(f.Owed, i)
 		}
 	}
-	if x, ok := action.(Execute); ok && d.Advice.IsZero() && len(f.Recheck) > 0 && isRecheck(x.Call) {
-		f.Recheck = f.Recheck[1:]
-	}
 	f.Open = pushed(f.Open, o, len(f.Open)+1)
 }
 
@@ -241,6 +268,11 @@ func (f *Fold) end(e *Entry, s Signal, result Data, note string) {
 	f.Sleep, f.Recheck, f.Owed, f.Asks, f.Proposals = nil, nil, nil, nil, nil
 }
 
+// owes reports whether the effect of this key is to be tried again.
+func (f *Fold) owes(key Hash) bool {
+	return slices.ContainsFunc(f.Owed, func(w Owed) bool { return w.Key == key })
+}
+
 // dropOwed forgets an effect that will not be tried again.
 func (f *Fold) dropOwed(key Hash) {
 	if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == key }); i >= 0 && !key.IsZero() {
@@ -256,6 +288,19 @@ func pushed[T any](s []T, v T, limit int) []T {
 	out := make([]T, len(s), len(s)+1)
 	copy(out, s)
 	return append(out, v)
+}
+
+// extended is pushed for a slice that is appended to often. While the fold owns the room behind the slice it is appended to in place: no
+// other fold sees beyond its own length.
+func extended[T any](s []T, v T, limit int, own *bool) []T {
+	if over := len(s) + 1 - limit; over > 0 {
+		s = s[over:]
+	}
+	if !*own {
+		*own = true
+		s = append(make([]T, 0, len(s)+len(s)/4+4), s...)
+	}
+	return append(s, v)
 }
 
 // removed returns a new slice without element i; nil when nothing is left, as in a fold that never had one.

@@ -4,12 +4,12 @@ import "slices"
 
 // stepEvent folds something the agent was told.
 func (f *Fold) stepEvent(e *Entry, ev *Event) {
-	if ev.ID != "" {
+	if ev.ID != "" && ev.repeatable() {
 		id := ev.By + "\x00" + ev.ID
 		if slices.Contains(f.Dedupe, id) {
 			return
 		}
-		f.Dedupe = pushed(f.Dedupe, id, maxDedupe)
+		f.Dedupe = extended(f.Dedupe, id, maxDedupe, &f.own.dedupe)
 	}
 	if ev.Taint {
 		f.Taint = e.Name
@@ -56,8 +56,19 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.mutate(e, &n.Mutate)
 	}
 	if f.Ended == nil {
-		f.Inbox = pushed(f.Inbox, Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}, maxInbox)
+		f.Inbox = extended(f.Inbox, Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}, maxInbox, &f.own.inbox)
 	}
+}
+
+// repeatable reports whether a second event with the same id is to change nothing. That does not hold for notices that bound the agent: an
+// id that somebody used before must not keep a revocation, a pause or a refusal from counting. Those do the same however often they come.
+func (ev *Event) repeatable() bool {
+	switch ev.Notice.(type) {
+	case nil, ChildEnded, Grant:
+		return true
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit:
+	}
+	return false
 }
 
 // vote counts a person's answer to an ask. A refusal stands, whatever else is said; an approval of another digest is not one of this.
@@ -75,34 +86,40 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 		return
 	}
 	q := f.Asks[i]
-	q.Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Origin == e.Origin && v.Approve && a.Approve })
+	q.Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Origin == e.Origin && v.Approve == a.Approve })
 	q.Votes = append(q.Votes, Vote{Event: e.Name, Origin: e.Origin, Approve: a.Approve, Expires: a.Expires})
 	f.Asks = replaced(f.Asks, i, q)
 }
 
-// changeKey changes whose entries count. That a former owner and the present one both hand the agent on is a sign of a stolen key: nobody
-// can tell which is right, so the agent stays still for good.
+// changeKey changes whose entries count. That the owner hands the agent on twice, neither time having seen the other, is a sign of a stolen
+// key: nobody can tell which is right, so the agent stays still for good. A revocation absorbs: it counts even then.
 func (f *Fold) changeKey(e *Entry, k *KeyChange) {
-	if slices.Contains(f.Former, e.Origin) && !k.Owner.IsZero() && e.Origin != f.Charter.Owner {
-		f.Contested = true
-		f.conflict(e, "a former owner handed the agent on as well: it stays still until a person decides")
-		return
-	}
 	if !f.byOwner(e) {
 		return
 	}
-	if !k.Revoke.IsZero() && !slices.Contains(f.Revoked, k.Revoke) {
-		f.Revoked = pushed(f.Revoked, k.Revoke, len(f.Revoked)+1)
+	h := f.head(e.Name) // of e, made by this step
+	if !k.Revoke.IsZero() {
+		h.Knows = withKey(h.Knows, k.Revoke)
+		if !slices.Contains(f.Revoked, k.Revoke) {
+			f.Revoked = pushed(f.Revoked, k.Revoke, len(f.Revoked)+1)
+		}
 	}
-	if !k.Owner.IsZero() && k.Owner != f.Charter.Owner {
-		f.Former = pushed(f.Former, f.Charter.Owner, len(f.Former)+1)
-		f.Charter.Owner = k.Owner
+	if k.Owner.IsZero() || k.Owner == e.Origin {
+		return
 	}
+	h.Handed = withKey(h.Handed, e.Origin)
+	if e.Origin != f.Charter.Owner {
+		f.Contested = true
+		f.conflict(e, "the owner handed the agent on twice, on two branches: it stays still until a person decides")
+		return
+	}
+	f.Former = pushed(f.Former, f.Charter.Owner, len(f.Former)+1)
+	f.Charter.Owner = k.Owner
 }
 
-// byOwner reports whether the owner wrote e, and records that somebody else tried.
+// byOwner reports whether e is by the owner, or by one who had not seen that it no longer was; and records that somebody else tried.
 func (f *Fold) byOwner(e *Entry) bool {
-	if e.Origin == f.Charter.Owner {
+	if e.Origin == f.Charter.Owner || (slices.Contains(f.Former, e.Origin) && !slices.Contains(f.head(e.Name).Handed, e.Origin)) {
 		return true
 	}
 	f.conflict(e, "only the owner may do this: it does not count")
@@ -112,15 +129,15 @@ func (f *Fold) byOwner(e *Entry) bool {
 // childEnded settles a child's budget.
 func (f *Fold) childEnded(e *Entry, n *ChildEnded) {
 	i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return c.Agent == n.Child })
+	if n.Spend != nil && (i < 0 || !f.Children[i].Ended) {
+		f.Spent = f.Spent.Plus(*n.Spend) // also of a child of another branch that this fold has not taken on
+	}
 	if i < 0 || f.Children[i].Ended {
 		f.conflict(e, "end of a child that is not there or has ended")
 		return
 	}
 	c := f.Children[i]
 	c.Ended, c.Signal, c.Head, c.Result = true, n.Signal, n.Head, n.Result
-	if n.Spend != nil {
-		f.Spent = f.Spent.Plus(*n.Spend)
-	}
 	f.Children = replaced(f.Children, i, c)
 	ended := 0
 	for j := range f.Children {

@@ -16,9 +16,7 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 		f.Taint = e.Name
 	}
 	if i := slices.IndexFunc(f.Asks, func(a Asking) bool { return a.Decision == o.Decision }); i >= 0 {
-		if x, ok := f.Asks[i].Action.(Execute); ok {
-			f.recordSignal(x.Tool, e, o.Signal, 0, "")
-		}
+		f.refuse(e, f.Asks[i].Action)
 		f.Denials++
 		f.Asks = removed(f.Asks, i)
 		return
