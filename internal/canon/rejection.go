@@ -74,8 +74,12 @@ func reject(pred string, offset int64, got, want string) *Rejection {
 	return r
 }
 
-// under puts a path segment in front of the path.
+// under puts a path segment in front of the path. A path that gets long loses its middle.
 func (r *Rejection) under(segment string) *Rejection {
+	const long, tail = 512, 128
+	if len(r.Path) > long {
+		r.Path = "…" + strings.ToValidUTF8(r.Path[len(r.Path)-tail:], "")
+	}
 	r.Path = segment + r.Path
 	return r
 }

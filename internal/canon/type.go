@@ -136,16 +136,13 @@ func (t *Type) nameOf(n uint64) (string, bool) {
 // stay within MaxReserved, names are NFC, unique and do not start with "$", and no record holds itself in a field that
 // must be present.
 func (t *Type) Valid() error {
-	v := typeCheck{seen: map[*Type]bool{}, open: map[*Type]bool{}}
-	if err := v.walk(t, "$"); err != nil {
-		return err
-	}
-	return nil
+	v := typeCheck{seen: map[*Type]bool{}, closed: map[*Type]bool{}}
+	return v.walk(t, "$")
 }
 
 type typeCheck struct {
-	seen map[*Type]bool // walked
-	open map[*Type]bool // reached from themselves through required fields only
+	seen   map[*Type]bool // walked
+	closed map[*Type]bool // false while the required fields of a record are followed, true when they were found to end
 }
 
 func (v *typeCheck) walk(t *Type, path string) error {
@@ -225,16 +222,16 @@ func (v *typeCheck) endless(t *Type) bool {
 	if t == nil || t.Kind != Record {
 		return false
 	}
-	if v.open[t] {
-		return true
+	if ends, met := v.closed[t]; met {
+		return !ends
 	}
-	v.open[t] = true
-	defer delete(v.open, t)
+	v.closed[t] = false
 	for i := range t.Schema.Fields {
 		if f := &t.Schema.Fields[i]; f.Presence == Required && v.endless(f.Type) {
 			return true
 		}
 	}
+	v.closed[t] = true
 	return false
 }
 
