@@ -16,15 +16,20 @@ type Draft struct {
 
 // Genesis writes the first entry of a new agent. A charter without an owner gets the signer as its owner.
 func (s *Signer) Genesis(g Genesis, now time.Time) (*Entry, error) {
-	if g.Charter.Owner.IsZero() {
-		g.Charter.Owner = s.key
-	}
-	t := TimeOf(now)
-	e, err := s.build(Header{Time: t, Due: t}, g)
+	e, err := s.genesis(g, now)
 	if err != nil {
 		return nil, err
 	}
 	return e, s.seal(e)
+}
+
+// genesis is Genesis without the signature, for a commit that goes on.
+func (s *Signer) genesis(g Genesis, now time.Time) (*Entry, error) {
+	if g.Charter.Owner.IsZero() {
+		g.Charter.Owner = s.key
+	}
+	t := TimeOf(now)
+	return s.build(Header{Time: t, Due: t}, g)
 }
 
 // Commit writes one commit on top of everything the agent holds: each entry is linked to the one before and says when a node should look

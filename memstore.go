@@ -154,10 +154,8 @@ func (x *memIndex) index(e *Entry, at Cursor) {
 	heads := slices.DeleteFunc(slices.Clone(x.heads), func(h Hash) bool { return slices.Contains(e.Parents, h) })
 	i, _ := slices.BinarySearchFunc(heads, e.Name, Hash.Compare)
 	x.heads = slices.Insert(heads, i, e.Name)
-	if e.Kind == KindGenesis && e.content != nil {
-		if a, err := Begin(e); err == nil {
-			x.listing = a.Listing(e.Time.Go())
-		}
+	if e.Kind == KindGenesis {
+		x.listing = Newborn(e)
 	}
 }
 

@@ -149,6 +149,32 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	return a, nil
 }
 
+// Start writes a new agent and does the first work on it here, so that its genesis and what follows without delay (a first decision, going
+// to sleep) share one commit. It returns once that is durable; the agent goes on when a node next looks.
+func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
+	n.init()
+	e, err := n.Key.genesis(g, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	a, err := new(Agent).apply([]*Entry{e}, true)
+	if err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	w := &work{n: n, a: a, pending: []*Entry{e}}
+	for len(w.heads) == 0 && err == nil {
+		var step Step
+		step, err = w.cycle(ctx)
+		if _, idle := step.(Idle); idle {
+			break
+		}
+	}
+	if err = errors.Join(err, w.flush(ctx)); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	return w.a, n.index(ctx, w)
+}
+
 // Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	n.init()

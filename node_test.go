@@ -491,3 +491,17 @@ func TestWithoutPolicyNothingIsDone(t *testing.T) {
 		t.Errorf("%d effects happened without a policy", total)
 	}
 }
+
+func TestStartingAnAgentThatSleepsIsOneCommit(t *testing.T) {
+	store := &commits{MemStore: new(perdure.MemStore)}
+	n := newNode(t, store, scripted(func(*perdure.Agent, int64) []perdure.Action {
+		return []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 1 << 40}}}
+	}))
+	a, err := n.Start(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "sleep"}, Charter: perdure.Charter{Scope: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := load(t, store, a.ID()); f.State() != perdure.Dormant || store.n.Load() != 1 {
+		t.Errorf("got state %s after %d commits, want dormant after 1", f.State(), store.n.Load())
+	}
+}

@@ -87,3 +87,12 @@ func (a *Agent) Listing(now time.Time) Listing {
 		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count,
 	}
 }
+
+// Newborn is the agent as one line when no more than its genesis entry has been looked at. It is what a store lists until it is told more.
+func Newborn(genesis *Entry) Listing {
+	l := Listing{Agent: genesis.ID(), State: Instantiated, Created: genesis.Time, Updated: genesis.Time, Due: genesis.Due, Entries: 1}
+	if g, ok := genesis.content.(Genesis); ok {
+		l.Name, l.Kind, l.Scope, l.Labels = g.Intent.Name, g.Intent.Kind, g.Charter.Scope, g.Intent.Labels
+	}
+	return l
+}
