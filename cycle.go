@@ -82,7 +82,7 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 		switch s := step.(type) {
 		case Idle:
 			return s, w.flush(ctx)
-		case Report:
+		case Announce:
 			return Idle{Why: "it has ended"}, nil
 		case Rouse, Consult, Decide, Perform, Reconcile, Lapse, Finish:
 		}
@@ -111,11 +111,11 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 		return s, w.perform(ctx, []effect{{open: s.Open, again: s.Again}})
 	case Reconcile:
 		return s, w.reconcile(ctx, s.Open)
-	case Report:
+	case Announce:
 		if err := w.flush(ctx); err != nil {
 			return s, err
 		}
-		return s, w.n.report(ctx, w.a, &s)
+		return s, w.n.announce(ctx, w.a, &s)
 	}
 	return step, fmt.Errorf("plan for agent %s: unknown step %T", w.a.ID().Short(), step)
 }

@@ -195,8 +195,8 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	return entries[0], nil
 }
 
-// report tells an ended agent's relatives. It looks first, so that saying it again adds nothing.
-func (n *Node) report(ctx context.Context, a *Agent, r *Report) error {
+// announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing.
+func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
 	ctx = context.WithoutCancel(ctx)
 	if !r.Parent.IsZero() {
 		parent, err := Load(ctx, n.Store, r.Parent)

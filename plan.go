@@ -28,7 +28,7 @@ type Spec struct {
 	Reconciles  bool          // can find out whether an effect happened
 }
 
-// Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Finish or Report.
+// Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Finish or Announce.
 type Step interface{ step() }
 
 // Idle says there is nothing to do until a time (zero: until an entry arrives).
@@ -70,9 +70,9 @@ type Lapse struct{ Outcome Outcome }
 // Finish says the agent is to be ended: its deadline has passed.
 type Finish struct{ End End }
 
-// Report says the agent has ended and its relatives are to be told: its parent of the end, its living children that they are cancelled.
+// Announce says the agent has ended and its relatives are to be told: its parent of the end, its living children that they are cancelled.
 // Telling them twice changes nothing.
-type Report struct {
+type Announce struct {
 	Parent   AgentID // zero: it has none
 	Ended    ChildEnded
 	Children []AgentID
@@ -86,7 +86,7 @@ func (Perform) step()   {}
 func (Reconcile) step() {}
 func (Lapse) step()     {}
 func (Finish) step()    {}
-func (Report) step()    {}
+func (Announce) step()  {}
 
 // Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the same fold,
 // capabilities and time give the same step on every machine.
@@ -153,7 +153,7 @@ func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	if s := f.planOpen(c, t, &rest); s != nil {
 		return s
 	}
-	var r Report
+	var r Announce
 	if l := f.Lineage; l != nil && l.Relation == Child {
 		spent := f.Spent
 		r.Parent = l.Parent
