@@ -53,7 +53,10 @@ func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 		r.Offset += int64(schemaAt)
 		return dst, rooted(r.under("." + describedSchema))
 	}
-	d := undescriber{walker: walker{b: b, i: valueAt, items: lim.Items, depth: lim.Depth}}
+	d := undescriber{
+		cursor: cursor{b: b, i: valueAt},
+		walker: walker{b: b, items: lim.Items, depth: lim.Depth},
+	}
 	if r := d.named(embedded); r != nil {
 		return dst, rooted(r.under("." + describedValue))
 	}
@@ -143,7 +146,7 @@ func (w *describer) record(s *Schema) {
 		if f := s.byID(id); f != nil {
 			name, t = f.Name, f.Type
 		} else {
-			name = freeKey(w.b[keyAt:w.i])
+			name = numberKey(w.b[keyAt:w.i])
 		}
 		w.dst = AppendText(w.dst, name)
 		next.value = len(w.dst)
@@ -154,23 +157,22 @@ func (w *describer) record(s *Schema) {
 	w.sorted(from, pairs, PredKeyDuplicate) // names differ, so nothing is refused
 }
 
-// undescriber reads a value written with names into binary form. Its walker judges everything that has no names in it.
+// undescriber reads a value written with names, in bytes checked as a schema-less value, into binary form. A walker judges
+// everything that has no names in it.
 type undescriber struct {
-	walker
+	cursor
 	builder
+	walker walker
 }
 
 func (d *undescriber) named(t *Type) *Rejection {
-	if r := d.need(1); r != nil {
-		return r
-	}
-	at, c := d.i, d.walker.b[d.i]
+	at, c := d.i, d.b[d.i]
 	switch t.Kind {
 	case Enum:
 		if c>>5 != majorText {
-			return d.mismatch(c, t)
+			return d.walker.mismatch(c, t, at)
 		}
-		name := d.content()
+		name := d.text()
 		for _, n := range t.Names {
 			if n.Name == name {
 				d.dst = AppendUint(d.dst, n.Number)
@@ -180,38 +182,30 @@ func (d *undescriber) named(t *Type) *Rejection {
 		return reject(PredEnum, int64(at), clip(name), t.enumWant())
 	case List:
 		if c>>5 != majorList {
-			return d.mismatch(c, t)
+			return d.walker.mismatch(c, t, at)
 		}
 		return d.list(t)
 	case Map, Record, Union:
 		if c>>5 != majorMap {
-			return d.mismatch(c, t)
+			return d.walker.mismatch(c, t, at)
 		}
 		if t.Kind == Map {
 			return d.textMap(t)
 		}
 		return d.record(t)
 	}
-	if r := d.walker.value(t, nil); r != nil {
-		return r
+	end, r := d.walker.value(t, at, nil)
+	if r == nil {
+		d.i = end
+		d.dst = append(d.dst, d.b[at:end]...)
 	}
-	d.dst = append(d.dst, d.walker.b[at:d.i]...)
-	return nil
+	return r
 }
 
-// head reads a head of bytes known to be canonical.
-func (d *undescriber) head() (byte, uint64) {
-	c := cursor{b: d.walker.b, i: d.i}
-	major, n := c.head()
-	d.i = c.i
-	return major, n
-}
-
-// content reads a string known to be canonical.
-func (d *undescriber) content() string {
+// text reads a text string.
+func (d *undescriber) text() string {
 	_, n := d.head()
-	d.i += int(n)
-	return str(d.walker.b[d.i-int(n) : d.i])
+	return str(d.take(n))
 }
 
 func (d *undescriber) list(t *Type) *Rejection {
@@ -229,15 +223,14 @@ func (d *undescriber) textMap(t *Type) *Rejection {
 	_, n := d.head()
 	d.dst = appendHead(d.dst, majorMap, n)
 	for range n {
-		from := d.i
-		content, r := d.textKey(false)
+		k, r := d.walker.textKey(d.i, false)
 		if r != nil {
 			return r
 		}
-		key := string(d.walker.b[content:d.i])
-		d.dst = append(d.dst, d.walker.b[from:d.i]...)
+		d.i = k.end
+		d.dst = append(d.dst, d.b[k.from:k.end]...)
 		if r := d.named(t.Elem); r != nil {
-			return r.under(keySegment(key))
+			return r.under(keySegment(string(d.b[k.content:k.end])))
 		}
 	}
 	return nil
@@ -249,10 +242,10 @@ func (d *undescriber) record(t *Type) *Rejection {
 	var pairs []pair
 	for range n {
 		next := pair{key: len(d.dst), at: d.i}
-		if d.walker.b[d.i]>>5 != majorText {
-			return reject(PredKeyType, int64(d.i), itemName(d.walker.b[d.i]), "a field name")
+		if c := d.b[d.i]; c>>5 != majorText {
+			return reject(PredKeyType, int64(d.i), itemName(c), "a field name")
 		}
-		name := d.content()
+		name := d.text()
 		id, ft, r := fieldOf(t, name, next.at)
 		if r != nil {
 			return r

@@ -66,12 +66,11 @@ func (e *encoder) value(t *Type, p unsafe.Pointer) *Rejection {
 }
 
 func (e *encoder) text(s string, verbatim bool) *Rejection {
-	if verbatim {
-		if bad := verbatimFault(view(s)); bad >= 0 {
-			return textRejection(PredUTF8, len(e.dst)-e.base, view(s[bad:]))
+	if !ascii(view(s)) {
+		if r := textVerdict(view(s), 0, verbatim); r != nil {
+			r.Offset = int64(len(e.dst) - e.base)
+			return r
 		}
-	} else if bad, pred := textFault(s); pred != "" {
-		return textRejection(pred, len(e.dst)-e.base, view(s[bad:]))
 	}
 	e.dst = AppendText(e.dst, s)
 	return nil
@@ -183,15 +182,15 @@ func (e *encoder) record(s *Schema, p unsafe.Pointer) *Rejection {
 // reserved checks kept reserved fields and counts them.
 func (e *encoder) reserved(s *Schema, kept Reserved) (int, *Rejection) {
 	w := walker{b: kept, items: e.items, depth: max(e.depth-1, 0)}
-	n, last := 0, MaxCritical
-	for w.i < len(w.b) {
-		at := w.i
-		id, r := w.fieldID(last)
+	n, i, last := 0, 0, MaxCritical
+	for i < len(w.b) {
+		at := i
+		id, value, r := w.fieldID(i, last)
 		if r == nil && s.byID(uint64(id)) != nil {
 			r = reject(PredKeyDuplicate, int64(at), fmt.Sprintf("field %d among the reserved", id), "unknown fields only")
 		}
 		if r == nil {
-			r = w.unknown(id, at)
+			i, r = w.unknown(s, id, at, value, true)
 		}
 		if r != nil {
 			r.Offset += int64(len(e.dst) - e.base)

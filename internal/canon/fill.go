@@ -17,9 +17,6 @@ type slice struct {
 
 // place returns where the value of f goes in the struct at p, making room behind a pointer.
 func (f *Field) place(p unsafe.Pointer) unsafe.Pointer {
-	if p == nil {
-		return nil
-	}
 	p = unsafe.Add(p, f.offset)
 	if f.goElem == nil {
 		return p
@@ -179,7 +176,7 @@ func (t *Type) enumWant() string {
 
 // fillList reads the n elements of a list into the slice at p, in the room it has. Room grows with the elements that
 // arrive, not with the count announced.
-func (w *walker) fillList(t *Type, p unsafe.Pointer, n int) *Rejection {
+func (w *walker) fillList(t *Type, i int, p unsafe.Pointer, n int) (int, *Rejection) {
 	const burst = 64
 	s := (*slice)(p)
 	size := t.Elem.goType.Size()
@@ -188,18 +185,19 @@ func (w *walker) fillList(t *Type, p unsafe.Pointer, n int) *Rejection {
 		v.Set(reflect.MakeSlice(t.goType, 0, min(n, burst)))
 	}
 	s.len = 0
+	var r *Rejection
 	for k := range n {
 		if k == s.cap {
 			s.len = k
 			v.Grow(min(n-k, k+burst))
 		}
-		if r := w.value(t.Elem, unsafe.Add(s.data, uintptr(k)*size)); r != nil {
-			return r.under(indexSegment(uint64(k)))
+		if i, r = w.value(t.Elem, i, unsafe.Add(s.data, uintptr(k)*size)); r != nil {
+			return i, r.under(indexSegment(uint64(k)))
 		}
 	}
 	s.len = n
 	w.depth++
-	return nil
+	return i, nil
 }
 
 // mapFiller puts pairs into a new Go map. Its zero value puts them nowhere.

@@ -3,6 +3,7 @@ package canon
 import (
 	"io"
 	"slices"
+	"strconv"
 )
 
 // readSize is how much a Reader reads at once, and so how far it may be past a bad byte before it refuses.
@@ -14,6 +15,7 @@ type Reader struct {
 	r    io.Reader
 	lim  Limits
 	w    walker
+	used int   // length of the value returned last
 	off  int64 // of w.b[0] in the input
 	err  error // what ended reading
 	done error // what ended the sequence
@@ -25,7 +27,7 @@ func NewReader(r io.Reader, lim Limits) *Reader {
 }
 
 // Offset returns where in the input the next value starts.
-func (r *Reader) Offset() int64 { return r.off + int64(r.w.i) }
+func (r *Reader) Offset() int64 { return r.off + int64(r.used) }
 
 // Next returns the binary form of the next value, which is canonical and of type t. The bytes are valid until the next
 // call. At the end of the sequence it returns io.EOF. After an error every call returns that error.
@@ -33,37 +35,38 @@ func (r *Reader) Next(t *Type) ([]byte, error) {
 	if r.done != nil {
 		return nil, r.done
 	}
-	r.off += int64(r.w.i)
-	rest := copy(r.w.b, r.w.b[r.w.i:])
+	r.off += int64(r.used)
+	rest := copy(r.w.b, r.w.b[r.used:])
+	r.used = 0
 	r.w = walker{b: r.w.b[:rest], items: r.lim.Items, depth: r.lim.Depth, max: int(r.lim.Bytes), src: r}
 	if rest == 0 {
 		if rej := r.fill(); rej != nil {
-			if r.done = r.err; r.done == nil {
-				r.done = rooted(rej)
-			}
+			r.done = r.err
 			return nil, r.done
 		}
 	}
-	rej := r.w.value(t, nil)
-	if rej == nil && r.w.i > r.w.max {
-		rej = reject(PredBytes, 0, "a longer value", "the byte limit")
+	n, rej := r.w.value(t, 0, nil)
+	if rej == nil && n > r.w.max {
+		rej = reject(PredBytes, 0, "a longer value", "at most "+strconv.Itoa(r.w.max)+" bytes")
 	}
-	if rej != nil {
-		if r.done = r.err; r.done == nil || r.done == io.EOF {
-			rej.Offset += r.off
-			r.done = rooted(rej)
-		}
-		r.w.i = 0
-		return nil, r.done
+	if rej == nil {
+		r.used = n
+		return r.w.b[:n:n], nil
 	}
-	return r.w.b[:r.w.i:r.w.i], nil
+	r.done = r.err
+	if r.err == nil || r.err == io.EOF || rej.Predicate != PredTruncated {
+		rej.Offset += r.off
+		r.done = rooted(rej)
+	}
+	return nil, r.done
 }
 
-// fill reads once more. It grows the buffer only for bytes that are there.
+// fill reads once more. The buffer grows with what has arrived, to at most twice that. A rejection means that r.err has
+// ended reading.
 func (r *Reader) fill() *Rejection {
 	b := r.w.b
-	if r.err == nil {
-		b = slices.Grow(b, min(readSize, max(512, len(b))))
+	if r.err == nil && len(b) == cap(b) {
+		b = slices.Grow(b, max(512, len(b)))
 	}
 	for tries := 0; r.err == nil; tries++ {
 		n, err := r.r.Read(b[len(b):min(cap(b), len(b)+readSize)])
@@ -79,9 +82,8 @@ func (r *Reader) fill() *Rejection {
 	return reject(PredTruncated, int64(len(r.w.b)), "the end", "more bytes")
 }
 
-// arriving reads the content of a text string of n bytes, checking each piece as it comes.
-func (w *walker) arriving(n int, verbatim bool) *Rejection {
-	from, to := w.i, w.i+n
+// arriving reads the content of a text string, checking each piece as it comes.
+func (w *walker) arriving(from, to int, verbatim bool) *Rejection {
 	scan := textScan{verbatim: verbatim}
 	for {
 		have := min(len(w.b), to)
@@ -90,7 +92,6 @@ func (w *walker) arriving(n int, verbatim bool) *Rejection {
 			return textRejection(pred, from+bad, s[bad:])
 		}
 		if have == to {
-			w.i = to
 			return nil
 		}
 		if r := w.src.fill(); r != nil {

@@ -11,109 +11,117 @@ import (
 type Reserved []byte
 
 // record reads a record whose initial byte is c.
-func (w *walker) record(c byte, t *Type, p unsafe.Pointer) *Rejection {
-	at := w.i
-	n, r := w.arg(c)
+func (w *walker) record(c byte, t *Type, i int, p unsafe.Pointer) (int, *Rejection) {
+	at := i
+	n, i, r := w.arg(c, i)
 	if r == nil {
-		r = w.open(at, n, 2)
+		r = w.open(at, i, n, 2)
 	}
 	if r != nil {
-		return r
+		return i, r
 	}
 	s := t.Schema
 	fields := s.Fields
 	next, last := 0, -1
 	var kept Reserved
 	for range n {
-		from := w.i
-		id, r := w.fieldID(last)
-		if r != nil {
-			return r
+		from := i
+		id := 0
+		if id, i, r = w.fieldID(i, last); r != nil {
+			return i, r
 		}
 		last = id
 		for next < len(fields) && int(fields[next].ID) < id {
 			if r := fields[next].absent(at, p); r != nil {
-				return r
+				return i, r
 			}
 			next++
 		}
 		if next == len(fields) || int(fields[next].ID) != id {
-			if r := w.unknown(id, from); r != nil {
-				return r.under(".$" + strconv.Itoa(id))
+			if i, r = w.unknown(s, id, from, i, p != nil); r != nil {
+				return i, r
 			}
 			if p != nil {
-				if !s.keeps {
-					return reject(PredReservedUnkept, int64(from), "unknown field "+strconv.Itoa(id), s.Name+" as this program knows it")
-				}
-				kept = joined(kept, w.b[from:w.i:w.i])
+				kept = joined(kept, w.b[from:i:i])
 			}
 			continue
 		}
 		f := &fields[next]
 		next++
-		from = w.i
-		r = w.value(f.Type, f.place(p))
-		if r == nil && f.Presence == OmitZero && zeroWire(f.Type, w.b[from:w.i]) {
+		var v unsafe.Pointer
+		if p != nil {
+			v = f.place(p)
+		}
+		from = i
+		i, r = w.value(f.Type, i, v)
+		if r == nil && f.Presence == OmitZero && zeroWire(f.Type, w.b[from:i]) {
 			r = reject(PredEmpty, int64(from), "a present zero", "no field")
 		}
 		if r != nil {
-			return r.under("." + f.Name)
+			return i, r.under("." + f.Name)
 		}
 	}
 	for ; next < len(fields); next++ {
 		if r := fields[next].absent(at, p); r != nil {
-			return r
+			return i, r
 		}
 	}
 	if p != nil && s.keeps {
 		*(*Reserved)(unsafe.Add(p, s.reserved)) = kept
 	}
 	w.depth++
-	return nil
+	return i, nil
 }
 
 // fieldID reads the key of a field, which comes after the field with id last.
-func (w *walker) fieldID(last int) (int, *Rejection) {
-	if w.i >= len(w.b) {
-		if r := w.more(1); r != nil {
-			return 0, r
+func (w *walker) fieldID(i, last int) (int, int, *Rejection) {
+	if i < len(w.b) {
+		if id := int(w.b[i]); id < 24 && id > last {
+			return id, i + 1, nil
 		}
 	}
-	at, c := w.i, w.b[w.i]
-	id := int(c)
-	if c < 24 {
-		w.i++
-	} else {
-		if c>>5 != majorUint {
-			if c&31 > 27 {
-				return 0, w.malformed(c & 31)
-			}
-			return 0, reject(PredKeyType, int64(at), itemName(c), "a field id")
-		}
-		u, r := w.longArg(c & 31)
-		if r != nil {
-			return 0, r
-		}
-		if u > MaxReserved {
-			return 0, reject(PredIDRange, int64(at), strconv.FormatUint(u, 10), "at most 127")
-		}
-		id = int(u)
-	}
-	if id <= last {
-		if id == last {
-			return 0, reject(PredKeyDuplicate, int64(at), "field "+strconv.Itoa(id)+" again", "each field once")
-		}
-		return 0, reject(PredKeyOrder, int64(at), fmt.Sprintf("field %d after %d", id, last), "ascending ids")
-	}
-	return id, nil
+	return w.otherID(i, last)
 }
 
-// unknown reads the value of a field the schema does not have. Nothing is known of its text, so it is verbatim.
-func (w *walker) unknown(id, at int) *Rejection {
-	if id <= MaxCritical {
-		return reject(PredCritical, int64(at), "unknown field "+strconv.Itoa(id), "a field of the schema")
+// otherID reads a key of more than one byte, or rejects it.
+func (w *walker) otherID(i, last int) (int, int, *Rejection) {
+	if r := w.need(i, 1); r != nil {
+		return 0, i, r
 	}
-	return w.value(DataType, nil)
+	c := w.b[i]
+	if c>>5 != majorUint {
+		if c&31 > 27 {
+			return 0, i, w.malformed(c&31, i)
+		}
+		return 0, i, reject(PredKeyType, int64(i), itemName(c), "a field id")
+	}
+	u, end, r := w.arg(c, i)
+	switch {
+	case r != nil:
+	case u > MaxReserved:
+		r = reject(PredIDRange, int64(i), strconv.FormatUint(u, 10), "at most 127")
+	case int(u) == last:
+		r = reject(PredKeyDuplicate, int64(i), "field "+strconv.Itoa(last)+" again", "each field once")
+	case int(u) < last:
+		r = reject(PredKeyOrder, int64(i), fmt.Sprintf("field %d after %d", u, last), "ascending ids")
+	}
+	return int(u), end, r
+}
+
+// unknown reads the value at i of a field the schema does not have, whose key is at from. Nothing is known of its text, so
+// it is verbatim. It must be kept if the record goes into a struct.
+func (w *walker) unknown(s *Schema, id, from, i int, keep bool) (int, *Rejection) {
+	if id <= MaxCritical {
+		return i, reject(PredCritical, int64(from), "unknown field "+strconv.Itoa(id), "a field of the schema").under(".$" + strconv.Itoa(id))
+	}
+	i, r := w.value(DataType, i, nil)
+	if r == nil && keep && !s.keeps {
+		r = reject(PredReservedUnkept, int64(from), "unknown field "+strconv.Itoa(id), s.Name+" as this program knows it")
+	}
+	if r != nil {
+		r.under(".$" + strconv.Itoa(id))
+	}
+	return i, r
 }
 
 // joined appends a run of reserved fields to those kept, without copying when they are neighbours in the input.
@@ -128,22 +136,22 @@ func joined(kept Reserved, run []byte) Reserved {
 }
 
 // unionCase reads a union whose initial byte is c: a map of exactly one known case.
-func (w *walker) unionCase(c byte, t *Type, p unsafe.Pointer) *Rejection {
-	at := w.i
-	n, r := w.arg(c)
+func (w *walker) unionCase(c byte, t *Type, i int, p unsafe.Pointer) (int, *Rejection) {
+	at := i
+	n, i, r := w.arg(c, i)
 	if r == nil && n != 1 {
 		r = reject(PredUnion, int64(at), strconv.FormatUint(n, 10)+" cases", "one")
 	}
 	if r == nil {
-		r = w.open(at, n, 2)
+		r = w.open(at, i, n, 2)
 	}
 	if r != nil {
-		return r
+		return i, r
 	}
-	at = w.i
-	id, r := w.fieldID(-1)
+	at = i
+	id, i, r := w.fieldID(i, -1)
 	if r != nil {
-		return r
+		return i, r
 	}
 	for k := range t.Schema.Fields {
 		f := &t.Schema.Fields[k]
@@ -154,16 +162,16 @@ func (w *walker) unionCase(c byte, t *Type, p unsafe.Pointer) *Rejection {
 		if p != nil {
 			v = t.union.cases[k].new()
 		}
-		if r := w.value(f.Type, v); r != nil {
-			return r.under("." + f.Name)
+		if i, r = w.value(f.Type, i, v); r != nil {
+			return i, r.under("." + f.Name)
 		}
 		if p != nil {
 			t.union.cases[k].store(p, v)
 		}
 		w.depth++
-		return nil
+		return i, nil
 	}
-	return reject(PredUnion, int64(at), "case "+strconv.Itoa(id), "a case of "+t.Schema.Name)
+	return i, reject(PredUnion, int64(at), "case "+strconv.Itoa(id), "a case of "+t.Schema.Name)
 }
 
 // zeroWire reports whether the checked bytes b are the zero value of t: the one OmitZero leaves out.

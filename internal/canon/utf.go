@@ -33,7 +33,7 @@ func view(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 // str returns b as a string without copying; b must not change while the string lives.
 func str(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// textFault returns the offset and predicate of the first fault of s as text, or "".
+// textFault returns the offset and predicate of the first fault of s as text, or -1.
 func textFault(s string) (int, string) {
 	var scan textScan
 	return scan.next(view(s), true)
@@ -41,33 +41,48 @@ func textFault(s string) (int, string) {
 
 // verbatimFault returns the offset of the first byte of b that is not UTF-8, or -1.
 func verbatimFault(b []byte) int {
-	n := asciiLen(b)
-	if n == len(b) || utf8.Valid(b[n:]) {
+	if utf8.Valid(b) {
 		return -1
 	}
-	for n < len(b) {
-		r, size := utf8.DecodeRune(b[n:])
-		if r == utf8.RuneError && size == 1 {
-			break
+	scan := textScan{verbatim: true}
+	bad, _ := scan.next(b, true)
+	return bad
+}
+
+const highBits = 0x8080808080808080
+
+// ascii reports whether b is all ASCII.
+func ascii(b []byte) bool {
+	switch {
+	case len(b) >= 32:
+		return asciiLen(b) == len(b)
+	case len(b) >= 8:
+		n := len(b) - 8
+		m := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[n:])
+		if n > 8 { // the loads overlap
+			m |= binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[n-8:])
 		}
-		n += size
+		return m&highBits == 0
 	}
-	return n
+	m := byte(0)
+	for _, c := range b {
+		m |= c
+	}
+	return m < utf8.RuneSelf
 }
 
 // asciiLen returns the length of the ASCII prefix of b.
 func asciiLen(b []byte) int {
-	const high = 0x8080808080808080
 	i := 0
 	for len(b)-i >= 32 {
 		q := b[i : i+32 : i+32]
 		if (binary.LittleEndian.Uint64(q)|binary.LittleEndian.Uint64(q[8:])|
-			binary.LittleEndian.Uint64(q[16:])|binary.LittleEndian.Uint64(q[24:]))&high != 0 {
+			binary.LittleEndian.Uint64(q[16:])|binary.LittleEndian.Uint64(q[24:]))&highBits != 0 {
 			break
 		}
 		i += 32
 	}
-	for len(b)-i >= 8 && binary.LittleEndian.Uint64(b[i:])&high == 0 {
+	for len(b)-i >= 8 && binary.LittleEndian.Uint64(b[i:])&highBits == 0 {
 		i += 8
 	}
 	for i < len(b) && b[i] < utf8.RuneSelf {
@@ -99,7 +114,7 @@ func (s *textScan) next(b []byte, final bool) (int, string) {
 		r, size := utf8.DecodeRune(b[s.at:])
 		if r == utf8.RuneError && size == 1 {
 			if !final && !utf8.FullRune(b[s.at:]) {
-				return 0, ""
+				return -1, ""
 			}
 			return s.at, PredUTF8
 		}
@@ -123,7 +138,7 @@ func (s *textScan) next(b []byte, final bool) (int, string) {
 	if final && s.combining && !s.closed(b) {
 		return s.segment, PredNFC
 	}
-	return 0, ""
+	return -1, ""
 }
 
 // closed ends the open segment at the current position and reports whether it is normal.
