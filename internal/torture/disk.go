@@ -1,0 +1,156 @@
+package torture
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Disk is a folder whose every change is recorded, and can be made to fail. SQLite uses it through the VFS that it registers under its
+// name; files outside SQLite are changed through its methods. It may be used from many goroutines.
+type Disk struct {
+	// Forget makes a disk take the syncs it names without doing them and without saying so, as a store would that left them out.
+	Forget func(Op) bool
+	// Quick leaves the real syncs out: the record is the same, and nobody pulls the plug of a test.
+	Quick bool
+
+	root string
+	name string
+
+	mu    sync.Mutex
+	trace Trace
+	files map[string]int // by name, as it is now
+	last  int            // the file made last
+	marks int
+	fault Fault
+	count int // operations since the fault was set
+	fired int // how many failed
+}
+
+// NewDisk returns a disk over an empty folder. Close it when nothing uses it any more.
+func NewDisk(root string) (*Disk, error) {
+	d := &Disk{root: root, files: map[string]int{}}
+	return d, d.register()
+}
+
+// VFS is the name under which SQLite finds the disk.
+func (d *Disk) VFS() string { return d.name }
+
+// Trace is what was done so far.
+func (d *Disk) Trace() Trace {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.trace)
+}
+
+// Mark notes a place in the trace and returns its number: the first is 1.
+func (d *Disk) Mark() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.marks++
+	d.trace = append(d.trace, Op{Kind: Mark, Off: int64(d.marks)})
+	return d.marks
+}
+
+// SetFault makes an operation from now on fail, or none.
+func (d *Disk) SetFault(f Fault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fault, d.count, d.fired = f, 0, 0
+}
+
+// Fired is how many operations failed since the fault was set, and of how many.
+func (d *Disk) Fired() (failed, of int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fired, d.count
+}
+
+// meet counts an operation and says how it fails, if it does. The lock is held.
+func (d *Disk) meet(k Kind) Flaw {
+	d.count++
+	f := d.fault
+	if f.At == 0 || d.count < f.At || (d.count > f.At && !f.Sticky) || !f.Flaw.strikes(k) {
+		return None
+	}
+	d.fired++
+	return f.Flaw
+}
+
+// record adds an operation to the trace. The lock is held.
+func (d *Disk) record(o Op) {
+	if d.Forget != nil && d.Forget(o) {
+		return
+	}
+	d.trace = append(d.trace, o)
+	switch o.Kind {
+	case Create:
+		d.files[o.Path] = o.File
+	case Rename:
+		d.files[o.To] = d.files[o.Path]
+		delete(d.files, o.Path)
+	case Remove:
+		delete(d.files, o.Path)
+	case Mkdir, Write, Truncate, Sync, SyncDir, Lost, Mark:
+	}
+}
+
+// create gives a new file a name. The lock is held.
+func (d *Disk) create(path string) int {
+	d.last++
+	d.record(Op{Kind: Create, File: d.last, Path: path})
+	return d.last
+}
+
+// rel is a path as the trace has it.
+func (d *Disk) rel(path string) string {
+	rel, err := filepath.Rel(d.root, path)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		panic(fmt.Sprintf("%s is not on the disk %s", path, d.root))
+	}
+	return rel
+}
+
+// Do does an operation on a file outside SQLite: real changes the real disk. A fault comes before it, and a short write writes half.
+func (d *Disk) Do(k Kind, path string, data []byte, real func(data []byte) error) error {
+	return d.do(Op{Kind: k, Path: d.rel(path), Data: data}, real)
+}
+
+// DoRename gives a file another name.
+func (d *Disk) DoRename(path, to string, real func([]byte) error) error {
+	return d.do(Op{Kind: Rename, Path: d.rel(path), To: d.rel(to)}, real)
+}
+
+func (d *Disk) do(o Op, real func(data []byte) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o.File = d.files[o.Path]
+	flaw := d.meet(o.Kind)
+	switch {
+	case flaw == Short:
+		o.Data = o.Data[:len(o.Data)/2]
+	case flaw != None && o.Kind == Sync:
+		d.record(Op{Kind: Lost, File: o.File, Path: o.Path})
+		return flaw.Err()
+	case flaw != None:
+		return flaw.Err()
+	case d.Quick && (o.Kind == Sync || o.Kind == SyncDir):
+		d.record(o)
+		return nil
+	}
+	if err := real(o.Data); err != nil {
+		return err
+	}
+	if o.Data = bytes.Clone(o.Data); o.Kind == Create {
+		d.create(o.Path)
+	} else {
+		d.record(o)
+	}
+	if flaw == Short {
+		return flaw.Err()
+	}
+	return nil
+}

@@ -1,0 +1,10 @@
+// Package torture is the harness that tries to make Perdure lose, double or garble something.
+//
+// A Disk records every write, sync, rename and removal that a store makes, through SQLite or by itself, and can make the n-th of them
+// fail. Trace.Crashes turns such a record into every state the disk could be in had the power gone after any operation: what was synced
+// is there, what was not is dropped, kept or torn. The tests reopen the real store on each state and hold it against the ledger of what
+// was acknowledged. Other tests kill real processes at random instants, let two of them fight over one store, and turn the clock.
+//
+// The tests keep to about two minutes; `make torture` takes as long as PERDURE_TORTURE_KILLS and the rest of it need. Everything random
+// comes from a seed that a failing test prints and PERDURE_TORTURE_SEED sets.
+package torture
