@@ -15,6 +15,7 @@ type Agent struct {
 	top  Position // of the last entry folded
 	held []*Entry // waiting for their parents or for the signature that covers them
 	full bool     // hold every entry, however many
+	bare bool     // fold entries without their bodies, as nothing
 
 	watch func(f *Fold, e *Entry, void bool) // sees each entry and the fold before it; again when entries are folded again
 }
@@ -119,101 +120,4 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	f := s.Fold.clone()
 	f.step(snapshot, false, f.past(snapshot.Parents))
 	return &Agent{fold: f, cur: segment{base: f}, top: snapshot.Position()}, nil
-}
-
-// FoldEntries folds a whole memory. Parents come before children, in any such order. An entry whose parents are missing or that no
-// signature covers is a *Rejection.
-func FoldEntries(entries iter.Seq2[*Entry, error]) (*Agent, error) {
-	a := new(Agent)
-	var batch []*Entry
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		batch = append(batch, e)
-		if e.Signature == nil {
-			continue
-		}
-		next, err := a.Apply(batch...)
-		if err == ErrBehind {
-			return foldWhole(entries)
-		}
-		if err != nil {
-			return nil, err
-		}
-		a, batch = next, batch[:0]
-	}
-	if len(batch) > 0 {
-		next, err := a.Apply(batch...)
-		if err == ErrBehind {
-			return foldWhole(entries)
-		}
-		if err != nil {
-			return nil, err
-		}
-		a = next
-	}
-	return a.whole()
-}
-
-// foldWhole folds a memory with every entry in hand, for one whose branches lie further apart than the window.
-func foldWhole(entries iter.Seq2[*Entry, error]) (*Agent, error) {
-	var all []*Entry
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	a, err := (&Agent{full: true}).Apply(all...)
-	if err != nil {
-		return nil, err
-	}
-	return a.whole()
-}
-
-// whole refuses a memory in which something is missing.
-func (a *Agent) whole() (*Agent, error) {
-	for _, e := range a.held {
-		if missing := a.Missing(); len(missing) > 0 {
-			return nil, reject(predLinked, e, "$.header.parents", "parent "+missing[0].Short()+" is not in this memory", "every parent present", "get the missing entries from the copy this one came from")
-		}
-		return nil, reject(predSealed, e, "$.signature", "none", "a signature by its author on it or on the run after it", "the commit was cut short; get its last entries")
-	}
-	if a.fold == nil {
-		return nil, reject(predGenesisFirst, nil, "$", "no entries", "a genesis entry", "the memory is empty")
-	}
-	return a, nil
-}
-
-// AgentAt is the agent as it was at one entry: the fold of that entry and everything in its past.
-func AgentAt(entries iter.Seq2[*Entry, error], at Hash) (*Agent, error) {
-	byName := map[Hash]*Entry{}
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		byName[e.Name] = e
-	}
-	if byName[at] == nil {
-		return nil, fmt.Errorf("entry %s: %w", at.Short(), ErrNotFound)
-	}
-	var past []*Entry
-	for todo := []Hash{at}; len(todo) > 0; {
-		name := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		e := byName[name]
-		if e == nil {
-			continue
-		}
-		delete(byName, name)
-		past = append(past, e)
-		todo = append(todo, e.Parents...)
-	}
-	// The last entries of that past may be covered by a signature that came later: they were verified with the whole memory.
-	a, err := (&Agent{full: true}).apply(past, true)
-	if err != nil {
-		return nil, err
-	}
-	return a.whole()
 }

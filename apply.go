@@ -22,11 +22,11 @@ func (a *Agent) apply(entries []*Entry, unsealed bool) (*Agent, error) {
 	}
 	w := a.window()
 	fresh := w.candidates(a.held, entries)
-	admitted, held, err := w.admit(fresh, unsealed)
+	admitted, held, err := w.admit(fresh, unsealed, a.bare)
 	if err != nil {
 		return nil, err
 	}
-	next := &Agent{fold: a.fold, prev: a.prev, cur: a.cur, top: a.top, held: held, full: a.full, watch: a.watch}
+	next := &Agent{fold: a.fold, prev: a.prev, cur: a.cur, top: a.top, held: held, full: a.full, bare: a.bare, watch: a.watch}
 	if len(admitted) == 0 {
 		return next, nil
 	}
@@ -38,7 +38,7 @@ func (a *Agent) extend(entries []*Entry, unsealed bool) (*Agent, bool, error) {
 	if len(a.held) > 0 || a.fold == nil || len(entries) == 0 {
 		return nil, false, nil
 	}
-	next := &Agent{fold: a.fold.clone(), prev: a.prev, cur: a.cur, top: a.top, full: a.full, watch: a.watch}
+	next := &Agent{fold: a.fold.clone(), prev: a.prev, cur: a.cur, top: a.top, full: a.full, bare: a.bare, watch: a.watch}
 	for i, e := range entries {
 		if !unsealed && e.Signature == nil && (i+1 == len(entries) || !entries[i+1].seals(e)) {
 			return nil, false, nil
@@ -65,6 +65,9 @@ func (a *Agent) push(e *Entry) (bool, error) {
 	}
 	if e.Seq != highest+1 {
 		return false, wrongSeq(e, highest)
+	}
+	if e.content == nil && !a.bare {
+		return false, noBody(e)
 	}
 	if e.Position().Compare(a.top) <= 0 {
 		return false, nil
@@ -201,7 +204,7 @@ func (w *window) candidates(held, entries []*Entry) []*Entry {
 }
 
 // admit sorts out which entries can be folded now: all parents are there and a signature covers them. The rest is held.
-func (w *window) admit(fresh []*Entry, unsealed bool) (admitted, held []*Entry, err error) {
+func (w *window) admit(fresh []*Entry, unsealed, bare bool) (admitted, held []*Entry, err error) {
 	byName := make(map[Hash]*Entry, len(fresh))
 	for _, e := range fresh {
 		byName[e.Name] = e
@@ -244,6 +247,9 @@ func (w *window) admit(fresh []*Entry, unsealed bool) (admitted, held []*Entry, 
 			held = append(held, e)
 			continue
 		}
+		if e.content == nil && !bare {
+			return nil, nil, noBody(e)
+		}
 		seqs[e.Name] = e.Seq
 		admitted = append(admitted, e)
 	}
@@ -284,7 +290,7 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 	// What a key change does depends on key changes alone, so the first pass finds every entry that one of them voids.
 	var void map[Hash]bool
 	for {
-		next := &Agent{fold: new(Fold), cur: segment{base: w.base}, held: a.held, full: a.full, watch: a.watch}
+		next := &Agent{fold: new(Fold), cur: segment{base: w.base}, held: a.held, full: a.full, bare: a.bare, watch: a.watch}
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}
@@ -379,6 +385,10 @@ func (e *Entry) markVerified() { atomic.StoreUint32(&e.verified, 1) }
 
 func wrongAgent(e *Entry, want AgentID) error {
 	return reject(predAgent, e, "$.header.agent", e.Agent.Short(), want.Short(), "the entry belongs to another agent")
+}
+
+func noBody(e *Entry) error {
+	return reject(predBodyPresent, e, "$.body", "absent", "the body", "what it says is not known: resume from a snapshot after it, or get the body from another copy")
 }
 
 func wrongSeq(e *Entry, highest int64) error {

@@ -21,6 +21,7 @@ var (
 	predBodyHash     = canon.Predicate{Name: "body.hash", Phase: canon.PhaseInvariant, Meaning: "the body's SHA-256 is the one the header commits to"}
 	predBodySize     = canon.Predicate{Name: "body.size", Phase: canon.PhaseInvariant, Meaning: "the body's size is the one the header commits to, within the limit"}
 	predBodyKind     = canon.Predicate{Name: "body.kind", Phase: canon.PhaseInvariant, Meaning: "the body is of the kind the header says"}
+	predBodyPresent  = canon.Predicate{Name: "body.present", Phase: canon.PhaseLineage, Meaning: "a body is there, unless a later snapshot that has seen the entry stands for it"}
 	predScope        = canon.Predicate{Name: "charter.scope", Phase: canon.PhaseInvariant, Meaning: "a scope is words joined by slashes"}
 	predOwner        = canon.Predicate{Name: "charter.owner", Phase: canon.PhaseInvariant, Meaning: "the owner of a new agent is its author, unless it descends from another agent"}
 	predAmount       = canon.Predicate{Name: "spend.amount", Phase: canon.PhaseInvariant, Meaning: "amounts and durations are not negative"}
@@ -29,6 +30,7 @@ var (
 	predProposal     = canon.Predicate{Name: "decision.proposal", Phase: canon.PhaseInvariant, Meaning: "a decision is about a proposal or states its action"}
 	predRevoked      = canon.Predicate{Name: "key.revoked", Phase: canon.PhaseSignature, Meaning: "the author's key was not revoked in the entry's own past"}
 	predTrusted      = canon.Predicate{Name: "key.trusted", Phase: canon.PhaseSignature, Meaning: "the author is trusted to write this kind of entry in this scope"}
+	predHeads        = canon.Predicate{Name: "memory.heads", Phase: canon.PhaseLineage, Meaning: "a memory has the heads it is said to have"}
 	predSnapshot     = canon.Predicate{Name: "snapshot.fold", Phase: canon.PhaseLineage, Meaning: "a snapshot is the fold of everything in its past"}
 )
 
@@ -36,7 +38,7 @@ var (
 func Predicates() []canon.Predicate {
 	return slices.Concat(canon.Predicates, []canon.Predicate{
 		predVersion, predAgent, predGenesisFirst, predLinked, predParents, predSeq, predTime, predHeaderSize, predSignature, predSealed,
-		predBodyHash, predBodySize, predBodyKind, predScope, predOwner, predAmount, predTrigger, predChild, predProposal,
-		predRevoked, predTrusted, predSnapshot,
+		predBodyHash, predBodySize, predBodyKind, predBodyPresent, predScope, predOwner, predAmount, predTrigger, predChild, predProposal,
+		predRevoked, predTrusted, predHeads, predSnapshot,
 	})
 }

@@ -6,8 +6,8 @@ import (
 
 // step folds one entry into f, which the caller owns; slices inside f may be shared with other folds and are replaced, never written.
 // It is total: an entry that does not go with what is there becomes a Conflict, and the most restrictive reading wins. A void entry
-// (of a revoked key) takes its place in memory and changes nothing else. A dropped body changes nothing either: entries are dropped
-// only behind a snapshot.
+// (of a revoked key) takes its place in memory and changes nothing else. An entry without its body changes nothing either; only a
+// memory that a snapshot resumes is folded with such.
 func (f *Fold) step(e *Entry, void bool, past Head) {
 	f.Count++
 	f.Seq = max(f.Seq, e.Seq)

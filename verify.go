@@ -1,0 +1,335 @@
+package perdure
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// VerifyOptions say how deep a memory is verified.
+type VerifyOptions struct {
+	Trust    *Trust              // who may write; nil: signatures are checked, but not whose they are
+	Heads    []Hash              // the heads the memory must have; nil: any. A memory that was cut short is a memory: only its heads tell.
+	Shallow  bool                // check nothing but that there are entries: their form was checked when they were decoded
+	Progress func(entries int64) // called now and then with the number of entries done
+}
+
+// Verified is what Verify found.
+type Verified struct {
+	Agent      AgentID  `json:"agent"`
+	Entries    int64    `json:"entries"`
+	Bodies     int64    `json:"bodies"`     // present
+	Dropped    int64    `json:"dropped"`    // bodies that are gone
+	Signatures int64    `json:"signatures"` // checked
+	Snapshots  int64    `json:"snapshots"`  // derived again and found the same
+	Taken      int64    `json:"taken"`      // snapshots taken as they stand, because bodies before them are gone
+	Origins    []Origin `json:"origins"`    // ascending by key
+	Heads      []Hash   `json:"heads"`
+	Fold       Hash     `json:"fold"`     // of its canonical bytes
+	Diverged   []string `json:"diverged"` // as Agent.Diverged says
+}
+
+// Origin is an author and how many entries it wrote.
+type Origin struct {
+	Key     Key   `json:"key"`
+	Entries int64 `json:"entries"`
+}
+
+// progressEvery is how many entries pass between two calls of Progress.
+const progressEvery = 4096
+
+// Verify verifies a whole memory: every link, every seq, that every entry is covered by a signature of its author, every signature, that
+// every snapshot is the fold of its past, and, if trust is given, that every author may write there. Parents come before children. It
+// holds the recent entries only, unless branches lie further apart than those; then it ranges over entries a second time and holds all.
+func Verify(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
+	v := newVerifier(o)
+	err := v.stream(entries)
+	if err == ErrBehind {
+		v = newVerifier(o)
+		err = v.whole(entries)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.report()
+}
+
+// verifier verifies one memory.
+type verifier struct {
+	VerifyOptions
+	Verified
+
+	a       *Agent // ours: entries are folded in place
+	gap     bool   // bodies are gone that no snapshot stands for yet
+	seals   seals
+	trust   trustCheck
+	origins map[Key]*int64
+	last    Key // the author of the entry before, and its count
+	count   *int64
+}
+
+func newVerifier(o VerifyOptions) *verifier {
+	v := &verifier{VerifyOptions: o, a: &Agent{bare: true}, origins: map[Key]*int64{}}
+	if o.Trust != nil {
+		v.trust.trust = o.Trust
+		v.a.watch = v.trust.watch
+	}
+	return v
+}
+
+// stream verifies entries as they come. ErrBehind says that it takes all of them at once.
+func (v *verifier) stream(entries iter.Seq2[*Entry, error]) error {
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		v.tally(e)
+		if v.Shallow {
+			continue
+		}
+		if err := v.add(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tally counts an entry.
+func (v *verifier) tally(e *Entry) {
+	v.Entries++
+	if e.content != nil {
+		v.Bodies++
+	} else {
+		v.Dropped++
+	}
+	if e.Signature != nil && !v.Shallow {
+		v.Signatures++
+	}
+	if v.count == nil || e.Origin != v.last {
+		if v.count = v.origins[e.Origin]; v.count == nil {
+			v.count = new(int64)
+			v.origins[e.Origin] = v.count
+		}
+		v.last = e.Origin
+	}
+	*v.count++
+	if v.Progress != nil && v.Entries%progressEvery == 0 {
+		v.Progress(v.Entries)
+	}
+}
+
+// add verifies the next entry.
+func (v *verifier) add(e *Entry) error {
+	if e.content == nil {
+		v.gap = true
+	} else if e.Kind == KindSnapshot {
+		taken, err := v.snapshot(e)
+		if err != nil || taken {
+			return err
+		}
+	}
+	if v.a.fold != nil {
+		if ok, err := v.a.push(e); ok || err != nil {
+			v.seals.add(e)
+			return err
+		}
+	}
+	next, err := v.a.apply([]*Entry{e}, true)
+	if err != nil {
+		return err
+	}
+	if len(next.held) > 0 {
+		_, err := next.whole()
+		return err
+	}
+	if next.fold != v.a.fold { // else it is here already
+		v.seals.add(e)
+	}
+	v.a = next
+	return nil
+}
+
+// snapshot holds a snapshot against the fold so far. Where bodies before it are gone it is taken as it stands.
+func (v *verifier) snapshot(e *Entry) (taken bool, err error) {
+	if v.a.fold == nil || !slices.Equal(v.a.Heads(), e.Parents) {
+		return false, ErrBehind
+	}
+	if !v.gap {
+		v.Snapshots++
+		return false, v.a.fold.matches(e)
+	}
+	if _, err := v.a.push(e); err != nil { // what can be known of it: its link, its seq, its signature, its author
+		return false, err
+	}
+	a, err := FromSnapshot(e)
+	if err != nil {
+		return false, err
+	}
+	v.seals.add(e)
+	a.bare, a.watch = v.a.bare, v.a.watch
+	v.a, v.gap = a, false
+	v.Taken++
+	return true, nil
+}
+
+// whole verifies entries with all of them in hand.
+func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
+	var all []*Entry
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		all = append(all, e)
+	}
+	all = sorted(all)
+	for _, e := range all {
+		v.tally(e)
+		v.seals.add(e)
+	}
+	v.a.full = true
+	a, err := v.a.apply(all, true)
+	if err != nil {
+		return err
+	}
+	if _, err := a.whole(); err != nil {
+		return err
+	}
+	v.gap = false
+	if v.a = a; v.Dropped > 0 {
+		resumed, err := resume(all)
+		if err != nil {
+			return err
+		}
+		v.a = resumed
+	}
+	m := byName(all)
+	for _, e := range all {
+		if e.Kind != KindSnapshot || e.content == nil {
+			continue
+		}
+		past := m.past(e.Parents...)
+		if slices.ContainsFunc(past, func(p *Entry) bool { return p.content == nil }) {
+			v.Taken++
+			continue
+		}
+		a, err := (&Agent{full: true}).apply(past, true)
+		if err != nil {
+			return err
+		}
+		if err := a.fold.matches(e); err != nil {
+			return err
+		}
+		v.Snapshots++
+	}
+	return nil
+}
+
+// report completes the report.
+func (v *verifier) report() (*Verified, error) {
+	r := &v.Verified
+	for _, k := range slices.SortedFunc(maps.Keys(v.origins), func(a, b Key) int { return Hash(a).Compare(Hash(b)) }) {
+		r.Origins = append(r.Origins, Origin{k, *v.origins[k]})
+	}
+	if v.Progress != nil {
+		v.Progress(v.Entries)
+	}
+	if v.Shallow {
+		return r, nil
+	}
+	if e := v.seals.broken(); e != nil {
+		return nil, unsealed(e)
+	}
+	a, err := v.a.whole()
+	if err != nil {
+		return nil, err
+	}
+	if v.gap {
+		for e := range a.Recent() {
+			if e.content == nil {
+				return nil, noBody(e)
+			}
+		}
+		return nil, reject(predBodyPresent, nil, "$", "entries without bodies", "a snapshot that stands for them", "get the memory from a copy that has them")
+	}
+	r.Agent, r.Heads, r.Diverged = a.ID(), a.Heads(), a.Diverged()
+	if want := v.VerifyOptions.Heads; want != nil && !slices.Equal(slices.SortedFunc(slices.Values(want), Hash.Compare), r.Heads) {
+		return nil, reject(predHeads, nil, "$", shorts(r.Heads), shorts(want), "the memory was cut short or grew; get it again")
+	}
+	if v.Trust != nil {
+		if err := v.trust.verdict(a.fold); err != nil {
+			return nil, err
+		}
+	}
+	r.Fold, err = a.fold.Hash()
+	return r, err
+}
+
+// matches refuses a snapshot entry whose fold is not f.
+func (f *Fold) matches(e *Entry) error {
+	derived, err := foldCodec.Append(nil, f)
+	if err != nil {
+		return fmt.Errorf("derive snapshot %s: %w", e.Name.Short(), err)
+	}
+	recorded := canon.Span(canon.Span(canon.Span(e.body, 2), uint16(KindSnapshot)), 1)
+	if bytes.Equal(derived, recorded) {
+		return nil
+	}
+	path := "$.body.content.snapshot.fold"
+	for _, field := range foldCodec.Type().Schema.Fields {
+		if !bytes.Equal(canon.Span(derived, field.ID), canon.Span(recorded, field.ID)) {
+			path += "." + field.Name
+			break
+		}
+	}
+	return reject(predSnapshot, e, path, HashOf(recorded).Short(), HashOf(derived).Short(), "the snapshot is not what its past comes to: do not resume from it")
+}
+
+// seals tells which entries no signature covers yet. An entry that a later one of its author links to is covered when that one is, so it
+// need not be remembered.
+type seals struct {
+	last   *Entry // not covered yet
+	others map[Hash]*Entry
+}
+
+func (s *seals) add(e *Entry) {
+	if s.last != nil && !e.seals(s.last) {
+		if s.others == nil {
+			s.others = map[Hash]*Entry{}
+		}
+		s.others[s.last.Name] = s.last
+	}
+	s.last = nil
+	if len(s.others) > 0 {
+		for _, p := range e.Parents {
+			if o := s.others[p]; o != nil && o.Origin == e.Origin {
+				delete(s.others, p)
+			}
+		}
+	}
+	if e.Signature == nil {
+		s.last = e
+	}
+}
+
+// broken is the first entry without a signature that covers it, or nil.
+func (s *seals) broken() *Entry {
+	first := s.last
+	for _, e := range s.others {
+		if first == nil || e.Position().Compare(first.Position()) < 0 {
+			first = e
+		}
+	}
+	return first
+}
+
+func shorts(hashes []Hash) string {
+	s := make([]string, len(hashes))
+	for i, h := range hashes {
+		s[i] = h.Short()
+	}
+	return fmt.Sprint(s)
+}

@@ -1,0 +1,179 @@
+package perdure
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// FoldEntries folds a whole memory. Parents come before children, in any such order. An entry whose parents are missing or that no
+// signature covers is a *Rejection. Where bodies are gone it resumes from a snapshot that has seen all such entries. It may range over
+// entries a second time, if branches lie far apart or bodies are gone.
+func FoldEntries(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	a, err := foldStream(entries)
+	var r *Rejection
+	if err == ErrBehind || (errors.As(err, &r) && r.Predicate == predBodyPresent.Name) {
+		return foldWhole(entries)
+	}
+	return a, err
+}
+
+// foldStream folds a memory commit by commit.
+func foldStream(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	a := new(Agent)
+	var batch []*Entry
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		batch = append(batch, e)
+		if e.Signature == nil {
+			continue
+		}
+		if a, err = a.Apply(batch...); err != nil {
+			return nil, err
+		}
+		batch = batch[:0]
+	}
+	a, err := a.Apply(batch...)
+	if err != nil {
+		return nil, err
+	}
+	return a.whole()
+}
+
+// foldWhole folds a memory with every entry in hand.
+func foldWhole(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	var all []*Entry
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	a, err := (&Agent{full: true, bare: true}).Apply(all...)
+	if err != nil {
+		return nil, err
+	}
+	if a, err = a.whole(); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(all, bodiless) {
+		return resume(sorted(all))
+	}
+	a.bare = false
+	return a, nil
+}
+
+func bodiless(e *Entry) bool { return e.content == nil }
+
+// resume folds a memory some bodies of which are gone: from the newest snapshot that has seen all such entries. The entries have been
+// checked, and are in fold order.
+func resume(all []*Entry) (*Agent, error) {
+	m := byName(all)
+	for _, s := range slices.Backward(all) {
+		if s.Kind != KindSnapshot || s.content == nil {
+			continue
+		}
+		seen := map[*Entry]bool{s: true}
+		for _, e := range m.past(s.Parents...) {
+			seen[e] = true
+		}
+		rest := slices.DeleteFunc(slices.Clone(all), func(e *Entry) bool { return seen[e] })
+		if slices.ContainsFunc(rest, bodiless) {
+			continue
+		}
+		a, err := FromSnapshot(s)
+		if err != nil {
+			return nil, err
+		}
+		a.full = true
+		a, err = a.apply(rest, true)
+		if err == ErrBehind {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return a.whole()
+	}
+	return nil, noBody(all[slices.IndexFunc(all, bodiless)])
+}
+
+// whole refuses a memory in which something is missing.
+func (a *Agent) whole() (*Agent, error) {
+	for _, e := range a.held {
+		if missing := a.Missing(); len(missing) > 0 {
+			return nil, reject(predLinked, e, "$.header.parents", "parent "+missing[0].Short()+" is not in this memory", "every parent present", "get the missing entries from the copy this one came from")
+		}
+		return nil, unsealed(e)
+	}
+	if a.fold == nil {
+		return nil, reject(predGenesisFirst, nil, "$", "no entries", "a genesis entry", "the memory is empty")
+	}
+	return a, nil
+}
+
+func unsealed(e *Entry) error {
+	return reject(predSealed, e, "$.signature", "none", "a signature by its author on it or on the run after it", "the commit was cut short; get its last entries")
+}
+
+// AgentAt is the agent as it was at one entry: the fold of that entry and everything in its past. The entries are of a memory that was
+// folded before: which signatures cover them is not checked again.
+func AgentAt(entries iter.Seq2[*Entry, error], at Hash) (*Agent, error) {
+	m := named{}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		m[e.Name] = e
+	}
+	if m[at] == nil {
+		return nil, fmt.Errorf("entry %s: %w", at.Short(), ErrNotFound)
+	}
+	past := sorted(m.past(at))
+	if slices.ContainsFunc(past, bodiless) {
+		return resume(past)
+	}
+	a, err := (&Agent{full: true}).apply(past, true)
+	if err != nil {
+		return nil, err
+	}
+	return a.whole()
+}
+
+// named is entries by name.
+type named map[Hash]*Entry
+
+func byName(entries []*Entry) named {
+	m := make(named, len(entries))
+	for _, e := range entries {
+		m[e.Name] = e
+	}
+	return m
+}
+
+// past is the entries of these names and everything they descend from.
+func (m named) past(names ...Hash) []*Entry {
+	var past []*Entry
+	seen := map[Hash]bool{}
+	for todo := slices.Clone(names); len(todo) > 0; {
+		name := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		e := m[name]
+		if e == nil || seen[name] {
+			continue
+		}
+		seen[name] = true
+		past = append(past, e)
+		todo = append(todo, e.Parents...)
+	}
+	return past
+}
+
+// sorted is entries in fold order, each once.
+func sorted(entries []*Entry) []*Entry {
+	out := slices.SortedFunc(slices.Values(entries), func(a, b *Entry) int { return a.Position().Compare(b.Position()) })
+	return slices.CompactFunc(out, func(a, b *Entry) bool { return a.Name == b.Name })
+}
