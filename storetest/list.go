@@ -1,0 +1,212 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure"
+)
+
+var listing = map[string]func(*testing.T, *suite){
+	"ANewAgentIsListed":         testListNew,
+	"IndexIsOnlyAnIndex":        testIndex,
+	"EveryFilterSelects":        testFilters,
+	"ReindexRebuildsEverything": testReindex,
+}
+
+func list(t *testing.T, l perdure.Lister, f perdure.Filter) []perdure.Listing {
+	t.Helper()
+	out := []perdure.Listing{}
+	for line, err := range l.List(t.Context(), f) {
+		if err != nil {
+			t.Fatalf("list: %v", err)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func testListNew(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	e, a := newAuthor(t).genesis(perdure.Intent{Name: "n", Kind: "k", Labels: map[string]string{"x": "y"}}, "acme/ops")
+	s.append(t, a.ID(), nil, e)
+	want := []perdure.Listing{{
+		Agent: a.ID(), Name: "n", Kind: "k", Scope: "acme/ops", State: perdure.Instantiated, Labels: map[string]string{"x": "y"},
+		Created: perdure.TimeOf(began), Updated: perdure.TimeOf(began), Due: perdure.TimeOf(began), Entries: 1,
+	}}
+	if diff := cmp.Diff(want, list(t, l, perdure.Filter{})); diff != "" {
+		t.Fatalf("listing of a new agent (-want +got):\n%s", diff)
+	}
+}
+
+func testIndex(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	w := newAuthor(t)
+	a := s.create(w, "a")
+	index := func(a *perdure.Agent) perdure.Listing {
+		t.Helper()
+		line := a.Listing(began)
+		if err := l.Index(t.Context(), a.Heads(), line); err != nil {
+			t.Fatalf("index: %v", err)
+		}
+		return line
+	}
+	older := s.grow(w, a, began.Add(time.Minute), event("x", 10))
+	newer := s.grow(w, older, began.Add(time.Hour), sleep(began.Add(2*time.Hour)))
+	want := index(newer)
+	index(older)
+	if diff := cmp.Diff([]perdure.Listing{want}, list(t, l, perdure.Filter{})); diff != "" {
+		t.Fatalf("listing after an older one came late (-want +got):\n%s", diff)
+	}
+	if want.State != perdure.Dormant || want.Entries != 3 {
+		t.Fatalf("the agent is %v with %d entries: this test is out of date", want.State, want.Entries)
+	}
+	want.Labels = map[string]string{"changed": "yes"}
+	if err := l.Index(t.Context(), newer.Heads(), want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]perdure.Listing{want}, list(t, l, perdure.Filter{})); diff != "" {
+		t.Fatalf("listing after one of the same age (-want +got):\n%s", diff)
+	}
+	hasHeads(t, s, a.ID(), items(t, s, a.ID(), 0)[2].Entry)
+}
+
+func testFilters(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	w := newAuthor(t)
+	var all []perdure.Listing
+	for i, name := range []string{"delta", "alpha", "alpine", "beta", "", "alpha", "a[b]c", "größe", "a_c"} {
+		e, a := w.genesis(perdure.Intent{
+			Name: name, Kind: []string{"build", "watch"}[i%2], Labels: map[string]string{"team": fmt.Sprint(i % 3), "n": fmt.Sprint(i)},
+		}, []string{"acme", "acme/ops", "acme/ops/night", "acme/opsx"}[i%4])
+		s.append(t, a.ID(), nil, e)
+		if i%2 == 0 {
+			a = s.grow(w, a, began.Add(time.Duration(i)*time.Hour), sleep(began.Add(90*time.Hour)))
+			if err := l.Index(t.Context(), a.Heads(), a.Listing(began)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all = append(all, a.Listing(began))
+	}
+	slices.SortFunc(all, func(x, y perdure.Listing) int {
+		if x.Name != y.Name {
+			return cmpString(x.Name, y.Name)
+		}
+		return cmpString(x.Agent.String(), y.Agent.String())
+	})
+	at := func(h int) perdure.Time { return perdure.TimeOf(began.Add(time.Duration(h) * time.Hour)) }
+	for _, c := range []struct {
+		filter perdure.Filter
+		want   int
+	}{
+		{perdure.Filter{}, 9},
+		{perdure.Filter{Name: "alpha"}, 2},
+		{perdure.Filter{Name: "al*"}, 3},
+		{perdure.Filter{Name: "*a"}, 4},
+		{perdure.Filter{Name: "?eta"}, 1},
+		{perdure.Filter{Name: "a[b]c"}, 1},
+		{perdure.Filter{Name: "a[*"}, 1},
+		{perdure.Filter{Name: "a?c"}, 1},
+		{perdure.Filter{Name: "a_?"}, 1},
+		{perdure.Filter{Name: "gr??e"}, 1},
+		{perdure.Filter{Name: "AL*"}, 0},
+		{perdure.Filter{Name: "none"}, 0},
+		{perdure.Filter{Kind: "build"}, 5},
+		{perdure.Filter{Kind: "bui"}, 0},
+		{perdure.Filter{Scope: "acme"}, 9},
+		{perdure.Filter{Scope: "acme/ops"}, 4},
+		{perdure.Filter{Scope: "acme/ops/night"}, 2},
+		{perdure.Filter{States: []perdure.State{perdure.Dormant}}, 5},
+		{perdure.Filter{States: []perdure.State{perdure.Dormant, perdure.Instantiated}}, 9},
+		{perdure.Filter{States: []perdure.State{perdure.Terminated}}, 0},
+		{perdure.Filter{Labels: map[string]string{"team": "0"}}, 3},
+		{perdure.Filter{Labels: map[string]string{"team": "0", "n": "3"}}, 1},
+		{perdure.Filter{Labels: map[string]string{"absent": ""}}, 0},
+		{perdure.Filter{Since: at(4)}, 3},
+		{perdure.Filter{Before: at(4)}, 6},
+		{perdure.Filter{Since: at(1), Before: at(6)}, 2},
+		{perdure.Filter{Prefix: all[3].Agent.String()}, 1},
+		{perdure.Filter{Prefix: all[3].Agent.String()[:9]}, 1},
+		{perdure.Filter{Prefix: "xyz"}, 0},
+		{perdure.Filter{Kind: "build", Scope: "acme/ops/night", States: []perdure.State{perdure.Dormant}}, 2},
+	} {
+		want := []perdure.Listing{}
+		for _, line := range all {
+			if c.filter.Match(line) {
+				want = append(want, line)
+			}
+		}
+		if len(want) != c.want {
+			t.Errorf("filter %+v matches %d agents, want %d", c.filter, len(want), c.want)
+		}
+		if diff := cmp.Diff(want, list(t, l, c.filter)); diff != "" {
+			t.Errorf("filter %+v (-want +got):\n%s", c.filter, diff)
+		}
+		c.filter.Limit = 2
+		if got := list(t, l, c.filter); len(got) != min(2, len(want)) || len(got) > 0 && got[0].Agent != want[0].Agent {
+			t.Errorf("filter %+v: %d agents, want the first %d", c.filter, len(got), min(2, len(want)))
+		}
+	}
+}
+
+func cmpString(x, y string) int {
+	if x < y {
+		return -1
+	}
+	return 1
+}
+
+func testReindex(t *testing.T, s *suite) {
+	x := optional[perdure.Reindexer](t, s.Store)
+	w := newAuthor(t)
+	var agents []*perdure.Agent
+	var want []perdure.Listing
+	for i := range 20 {
+		a := s.create(w, fmt.Sprintf("agent-%02d", i))
+		a = s.grow(w, a, began, event("x", 10))
+		a = s.grow(w, a, began, snapshot(a), event("y", 70_000))
+		a = s.grow(w, a, began, sleep(began.AddDate(100, 0, i))) // not yet met, whenever the test runs
+		left, next := w.commit(a, began, event("left", 10))
+		right, _ := w.commit(a, began, event("right", 10))
+		s.put(t, a.ID(), left...)
+		s.put(t, a.ID(), right...)
+		a, err := next.Apply(right...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agents, want = append(agents, a), append(want, a.Listing(time.Now()))
+	}
+	far := began.AddDate(200, 0, 0)
+	dues := due(t, s, far)
+	total := 0
+	if err := x.Reindex(t.Context(), func(done, all int) { total = max(total, done) }); err != nil {
+		t.Fatalf("reindex: %v", err)
+	}
+	if total != len(agents) {
+		t.Errorf("progress ended at %d, want %d", total, len(agents))
+	}
+	if diff := cmp.Diff(dues, due(t, s, far)); diff != "" {
+		t.Errorf("due after reindex (-before +after):\n%s", diff)
+	}
+	for _, a := range agents {
+		got, err := perdure.Load(t.Context(), s, a.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(texts(a.Heads()), texts(got.Heads())); diff != "" {
+			t.Errorf("heads after reindex (-want +got):\n%s", diff)
+		}
+		if n := len(snapshots(t, s, a.ID())); n != 1 {
+			t.Errorf("snapshots after reindex: %d, want 1", n)
+		}
+	}
+	if l, ok := s.Store.(perdure.Lister); ok {
+		if diff := cmp.Diff(want, list(t, l, perdure.Filter{})); diff != "" {
+			t.Errorf("listings after reindex, which nobody had indexed (-want +got):\n%s", diff)
+		}
+	}
+}
