@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"time"
+
+	_ "modernc.org/sqlite" // the engine the embedded store is built on
+)
+
+// rawAppends is the floor: appends a second of the same payload with nothing but SQLite, one committer and the durability of the store.
+func rawAppends(ctx context.Context, path string, s Appends) (float64, error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=page_size(4096)")
+	if err != nil {
+		return 0, fmt.Errorf("open raw database: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(ctx, `CREATE TABLE e (rid INTEGER PRIMARY KEY, agent INTEGER, seq INTEGER, data BLOB, UNIQUE (agent, seq))`); err != nil {
+		return 0, fmt.Errorf("create raw table: %w", err)
+	}
+	payload := make([]byte, s.Payload+300) // an entry of this payload has about so many bytes more
+	if _, err := rand.Read(payload); err != nil {
+		return 0, err
+	}
+	requests := make(chan rawAppend, 1024)
+	committed := make(chan error, 1)
+	go func() { committed <- rawCommitter(ctx, db, payload, requests) }()
+	began := time.Now()
+	err = each(s.Writers, func(w int) error {
+		for i := range s.Each {
+			r := rawAppend{agent: w, seq: i, done: make(chan error, 1)}
+			requests <- r
+			if err := <-r.done; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	took := time.Since(began)
+	close(requests)
+	if cerr := <-committed; err == nil {
+		err = cerr
+	}
+	return float64(s.Writers*s.Each) / took.Seconds(), err
+}
+
+// rawAppend is one append waiting for its commit.
+type rawAppend struct {
+	agent, seq int
+	done       chan error
+}
+
+// rawCommitter commits whatever is waiting in one transaction.
+func rawCommitter(ctx context.Context, db *sql.DB, payload []byte, requests <-chan rawAppend) error {
+	insert, err := db.PrepareContext(ctx, `INSERT INTO e (agent, seq, data) VALUES (?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = insert.Close() }()
+	for first := range requests {
+		batch := []rawAppend{first}
+		for more := true; more && len(batch) < 1024; {
+			select {
+			case r, ok := <-requests:
+				if more = ok; ok {
+					batch = append(batch, r)
+				}
+			default:
+				more = false
+			}
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		for _, r := range batch {
+			if _, err = tx.StmtContext(ctx, insert).ExecContext(ctx, r.agent, r.seq, payload); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = tx.Commit()
+		} else {
+			_ = tx.Rollback()
+		}
+		for _, r := range batch {
+			r.done <- err
+		}
+	}
+	return nil
+}
