@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,7 @@ func canonCheckCommand() *cobra.Command {
 		Long: `Check reads one value, one entry or one memory and says whether it is exactly what the format allows.
 
 Of an entry it checks the form, the body against the header's commitment, and the signature if it has one. Of a memory it
-also checks that every link leads to an entry and that a signature of its author covers each one.
+also checks every link, that a signature of its author covers each entry, and that snapshots are the fold of their past.
 One line end after the text form belongs to the file and is let pass.
 
 With --hex-lines it reads one value in hexadecimal on each line and answers each with one line of JSON: {"ok":true,"text":…},
@@ -58,20 +57,37 @@ answers as lines arrive, reads schema-less values unless --as says otherwise, an
 	return c
 }
 
-// finding is what check found, as JSON.
+// finding is what check found.
 type finding struct {
-	OK        bool   `json:"ok"`
-	As        string `json:"as"`
-	Form      string `json:"form"`
-	Bytes     int64  `json:"bytes"`
-	Kind      string `json:"kind,omitempty"`
-	Name      string `json:"name,omitempty"`
-	Agent     string `json:"agent,omitempty"`
-	Seq       *int64 `json:"seq,omitempty"`
-	Signature string `json:"signature,omitempty"`
-	Entries   int64  `json:"entries,omitempty"`
-	Heads     int    `json:"heads,omitempty"`
-	Fold      string `json:"fold,omitempty"`
+	OK    bool   `json:"ok"`
+	As    string `json:"as"`
+	Form  string `json:"form"`
+	Bytes int64  `json:"bytes"`
+}
+
+type foundEntry struct {
+	finding
+	Kind      string       `json:"kind"`
+	Name      perdure.Hash `json:"name"`
+	Agent     string       `json:"agent"`
+	Seq       int64        `json:"seq"`
+	Signature string       `json:"signature"` // valid, or none inside a commit
+}
+
+type foundMemory struct {
+	finding
+	*perdure.Verified
+}
+
+func (f finding) String() string { return fmt.Sprintf("ok: value, %d bytes", f.Bytes) }
+
+func (f foundEntry) String() string {
+	return fmt.Sprintf("ok: entry, %s %s, seq %d, signature %s, %d bytes", f.Kind, f.Name.Short(), f.Seq, f.Signature, f.Bytes)
+}
+
+func (f foundMemory) String() string {
+	return fmt.Sprintf("ok: memory, agent %s, entries %d, signatures %d, heads %d, %d bytes",
+		f.Agent.Short(), f.Entries, f.Signatures, len(f.Heads), f.Bytes)
 }
 
 // verdict is what is said of one value.
@@ -103,66 +119,55 @@ func check(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
 	return err
 }
 
-// String is the finding as one line.
-func (f finding) String() string {
-	switch f.As {
-	case asEntry:
-		return fmt.Sprintf("ok: entry, %s %.12s, seq %d, signature %s, %d bytes", f.Kind, f.Name, *f.Seq, f.Signature, f.Bytes)
-	case asMemory:
-		return fmt.Sprintf("ok: memory, agent %.12s, entries %d, heads %d, %d bytes", f.Agent, f.Entries, f.Heads, f.Bytes)
-	}
-	return fmt.Sprintf("ok: value, %d bytes", f.Bytes)
-}
-
-func checkItem(c *cobra.Command, name, form, as string, lim perdure.Limits) (finding, error) {
+func checkItem(c *cobra.Command, name, form, as string, lim perdure.Limits) (fmt.Stringer, error) {
 	b, err := readWhole(c, name, lim)
 	if err != nil {
-		return finding{}, err
+		return nil, err
 	}
 	it, err := readItem(b, form, as, lim)
 	if err != nil {
-		return finding{}, err
+		return nil, err
 	}
 	found := finding{OK: true, As: asValue, Form: form, Bytes: int64(len(b))}
 	e := it.entry
 	if e == nil {
 		return found, nil
 	}
-	found.As, found.Kind, found.Name, found.Agent, found.Seq = asEntry, e.Kind.String(), e.Name.String(), e.ID().String(), &e.Seq
-	found.Signature = "none"
+	found.As = asEntry
+	signature := "none"
 	if e.Signature != nil {
-		found.Signature = "valid"
+		signature = "valid"
 	}
-	return found, e.CheckSignature()
+	return foundEntry{found, e.Kind.String(), e.Name, e.ID().String(), e.Seq, signature}, e.CheckSignature()
 }
 
-func checkMemory(c *cobra.Command, name, form, _ string, lim perdure.Limits) (finding, error) {
-	r, err := openInput(c, name)
-	if err != nil {
-		return finding{}, err
-	}
-	defer r.Close()
-	counted := &countingReader{r: r}
-	var entries []*perdure.Entry
-	for e, err := range readMemory(counted, form, lim) {
-		if err != nil {
-			return finding{}, err
+func checkMemory(c *cobra.Command, name, form, _ string, lim perdure.Limits) (fmt.Stringer, error) {
+	var bytes int64
+	pass := 0
+	// Verify goes over a memory a second time when its branches lie far apart.
+	v, err := perdure.Verify(func(yield func(*perdure.Entry, error) bool) {
+		if pass++; pass > 1 && name == "-" {
+			yield(nil, errors.New("the branches of this memory lie too far apart to verify it from a pipe; put it in a file"))
+			return
 		}
-		entries = append(entries, e)
-	}
-	a, err := perdure.FoldEntries(func(yield func(*perdure.Entry, error) bool) {
-		for e := range slices.Values(entries) {
-			if !yield(e, nil) {
+		r, err := openInput(c, name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer r.Close()
+		counted := &countingReader{r: r}
+		for e, err := range readMemory(counted, form, lim) {
+			if !yield(e, err) {
 				return
 			}
 		}
-	})
+		bytes = counted.n
+	}, perdure.VerifyOptions{})
 	if err != nil {
-		return finding{}, err
+		return nil, err
 	}
-	fold, err := a.Fold().Hash()
-	return finding{OK: true, As: asMemory, Form: form, Bytes: counted.n, Agent: a.ID().String(),
-		Entries: a.Fold().Count, Heads: len(a.Heads()), Fold: fold.String()}, err
+	return foundMemory{finding{OK: true, As: asMemory, Form: form, Bytes: bytes}, v}, nil
 }
 
 // countingReader counts what was read.

@@ -111,23 +111,23 @@ func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) err
 	if name == "" {
 		return write(c.OutOrStdout())
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return writeTo(name, os.O_WRONLY, write) // a device or a pipe cannot be replaced
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a device or a pipe cannot be replaced
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
 	}
 	part := name + ".part"
-	if err := writeTo(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, write); err != nil {
-		if !errors.Is(err, os.ErrExist) {
-			return errors.Join(err, os.Remove(part))
-		}
-		return fmt.Errorf("%w; another run is writing it, or was cut short: remove it then", err)
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%w: another run is writing it, or one was cut short; then remove it", err)
 	}
-	return os.Rename(part, name)
-}
-
-func writeTo(name string, flag int, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, flag, 0o666)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return os.Rename(part, name)
 }

@@ -116,7 +116,7 @@ func explain(err error) (message, hint string) {
 	case errors.Is(err, context.Canceled):
 		message = "interrupted"
 	case errors.Is(err, fs.ErrNotExist):
-		hint = "check the path, or use - to read standard input"
+		hint = "check the path"
 	case errors.Is(err, perdure.ErrConflict):
 		hint = "nothing was changed; look at the agent again and repeat the command"
 	}

@@ -25,7 +25,7 @@ func openInput(c *cobra.Command, name string) (io.ReadCloser, error) {
 		_, err := io.Copy(w, c.InOrStdin())
 		w.CloseWithError(err)
 	}()
-	context.AfterFunc(c.Context(), func() { r.CloseWithError(c.Context().Err()) })
+	context.AfterFunc(c.Context(), func() { w.CloseWithError(c.Context().Err()) })
 	return r, nil
 }
 
@@ -51,7 +51,9 @@ type lines struct {
 	buf []byte
 }
 
-func newLines(r io.Reader, max int64) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10), max: max} }
+func newLines(r io.Reader, max int64) *lines {
+	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: max}
+}
 
 // next returns the next line, valid until the next call, and where it starts. A line that is too long is a *Rejection and is skipped;
 // the line after it can be read. At the end next returns io.EOF.

@@ -12,9 +12,14 @@ import (
 
 // readMemory yields the entries of a memory: a CBOR sequence of them, or one a line in text form. Offsets of rejections are those in r.
 func readMemory(r io.Reader, form string, lim perdure.Limits) iter.Seq2[*perdure.Entry, error] {
-	next := nextInSequence(r, lim)
-	if form == formText {
+	var next func() ([]byte, int64, error)
+	switch form {
+	case formText:
 		next = nextLine(r, lim)
+	case formDescribed:
+		next = nextInSequence(r, lim)
+	default:
+		return perdure.ReadMemory(r, lim)
 	}
 	return func(yield func(*perdure.Entry, error) bool) {
 		for {

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/perdure/perdure"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"perdure": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               func(env *testscript.Env) error { return writeSamples(env.WorkDir) },
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exitsWith,
+			"unhex": unhex,
+			"flip":  flip,
+		},
+	})
+}
+
+// exitsWith runs a program and compares its exit code: exits 5 perdure canon check -.
+func exitsWith(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code: got %d, want %d", got, want)
+	}
+}
+
+// unhex writes bytes given as hexadecimal to a file: unhex value.cbor 1801.
+func unhex(ts *testscript.TestScript, _ bool, args []string) {
+	b, err := hex.DecodeString(strings.Join(args[1:], ""))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
+}
+
+// flip copies a file with the lowest bit of one byte changed, counted from its end: flip a.entry b.entry 1.
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	b := []byte(ts.ReadFile(args[0]))
+	back, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	b[len(b)-back] ^= 1
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o600))
+}
+
+// writeSamples writes a genesis entry, the memory of two that begins with it, and that memory without its last entry's signature.
+func writeSamples(dir string) error {
+	now := time.UnixMilli(1_700_000_000_000)
+	s, g, a, err := begin(now)
+	if err != nil {
+		return err
+	}
+	more, _, err := s.Commit(a, now, perdure.Draft{Body: benchAdvice()}, perdure.Draft{Body: benchAdvice()})
+	if err != nil {
+		return err
+	}
+	memory, err := appendEntries(nil, append([]*perdure.Entry{g}, more...)...)
+	if err != nil {
+		return err
+	}
+	for name, b := range map[string][]byte{
+		"genesis.entry":  memory[0],
+		"advice.entry":   memory[1],
+		"agent.memory":   bytes.Join(memory, nil),
+		"cut.memory":     bytes.Join(memory[:2], nil),
+		"missing.memory": bytes.Join([][]byte{memory[0], memory[2]}, nil),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
