@@ -51,7 +51,7 @@ func (c *compiler) of(rt reflect.Type, verbatim bool, path string) *Type {
 	if t := c.done[key]; t != nil {
 		return t
 	}
-	t := &Type{goType: rt}
+	t := &Type{goType: rt, size: rt.Size()}
 	c.done[key] = t
 	if verbatim && !holdsText(rt) {
 		panic(fmt.Sprintf("canon: %s is verbatim but holds no string", path))

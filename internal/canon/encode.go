@@ -42,11 +42,11 @@ func (e *encoder) value(t *Type, p unsafe.Pointer) *Rejection {
 	case Float:
 		e.dst = AppendFloat(e.dst, *(*float64)(p))
 	case Bytes:
-		b := *(*[]byte)(unsafe.Pointer(&slice{p, t.Len, t.Len}))
-		if t.Len == 0 {
-			b = *(*[]byte)(p)
+		if t.Len > 0 {
+			e.dst = AppendBytes(e.dst, unsafe.Slice((*byte)(p), t.Len))
+		} else {
+			e.dst = AppendBytes(e.dst, *(*[]byte)(p))
 		}
-		e.dst = AppendBytes(e.dst, b)
 	case Text, Verbatim:
 		return e.text(*(*string)(p), t.Kind == Verbatim)
 	case List:
@@ -95,7 +95,7 @@ func (e *encoder) list(t *Type, p unsafe.Pointer) *Rejection {
 	if r := e.open(majorList, s.len); r != nil {
 		return r
 	}
-	size := t.Elem.goType.Size()
+	size := t.Elem.size
 	for k := range s.len {
 		if r := e.value(t.Elem, unsafe.Add(s.data, uintptr(k)*size)); r != nil {
 			return r.under(indexSegment(uint64(k)))

@@ -122,7 +122,7 @@ func (t *Type) zeroGo(p unsafe.Pointer) bool {
 
 // setInt stores v in an int or int64 and reports whether it fits.
 func (t *Type) setInt(p unsafe.Pointer, v int64) bool {
-	if t.goType.Size() == 4 {
+	if t.size == 4 {
 		*(*int32)(p) = int32(v)
 		return int64(int32(v)) == v
 	}
@@ -131,7 +131,7 @@ func (t *Type) setInt(p unsafe.Pointer, v int64) bool {
 }
 
 func (t *Type) getInt(p unsafe.Pointer) int64 {
-	if t.goType.Size() == 4 {
+	if t.size == 4 {
 		return int64(*(*int32)(p))
 	}
 	return *(*int64)(p)
@@ -139,7 +139,7 @@ func (t *Type) getInt(p unsafe.Pointer) int64 {
 
 // setEnum stores u, one of the enum's numbers. Those fit its Go type: compile has seen to it.
 func (t *Type) setEnum(p unsafe.Pointer, u uint64) {
-	switch t.goType.Size() {
+	switch t.size {
 	case 1:
 		*(*uint8)(p) = uint8(u)
 	case 2:
@@ -152,7 +152,7 @@ func (t *Type) setEnum(p unsafe.Pointer, u uint64) {
 }
 
 func (t *Type) getEnum(p unsafe.Pointer) uint64 {
-	switch t.goType.Size() {
+	switch t.size {
 	case 1:
 		return uint64(*(*uint8)(p))
 	case 2:
@@ -179,17 +179,16 @@ func (t *Type) enumWant() string {
 func (w *walker) fillList(t *Type, i int, p unsafe.Pointer, n int) (int, *Rejection) {
 	const burst = 64
 	s := (*slice)(p)
-	size := t.Elem.goType.Size()
-	v := reflect.NewAt(t.goType, p).Elem()
+	size := t.Elem.size
 	if s.data == nil {
-		v.Set(reflect.MakeSlice(t.goType, 0, min(n, burst)))
+		reflect.NewAt(t.goType, p).Elem().Set(reflect.MakeSlice(t.goType, 0, min(n, burst)))
 	}
 	s.len = 0
 	var r *Rejection
 	for k := range n {
 		if k == s.cap {
 			s.len = k
-			v.Grow(min(n-k, k+burst))
+			reflect.NewAt(t.goType, p).Elem().Grow(min(n-k, k+burst))
 		}
 		if i, r = w.value(t.Elem, i, unsafe.Add(s.data, uintptr(k)*size)); r != nil {
 			return i, r.under(indexSegment(uint64(k)))

@@ -25,10 +25,14 @@ func (w *walker) record(c byte, t *Type, i int, p unsafe.Pointer) (int, *Rejecti
 	next, last := 0, -1
 	var kept Reserved
 	for range n {
-		from := i
-		id := 0
-		if id, i, r = w.fieldID(i, last); r != nil {
-			return i, r
+		from, id := i, 24
+		if i < len(w.b) {
+			id = int(w.b[i])
+		}
+		if i++; id >= 24 || id <= last {
+			if id, i, r = w.fieldID(from, last); r != nil {
+				return i, r
+			}
 		}
 		last = id
 		for next < len(fields) && int(fields[next].ID) < id {
@@ -75,16 +79,6 @@ func (w *walker) record(c byte, t *Type, i int, p unsafe.Pointer) (int, *Rejecti
 
 // fieldID reads the key of a field, which comes after the field with id last.
 func (w *walker) fieldID(i, last int) (int, int, *Rejection) {
-	if i < len(w.b) {
-		if id := int(w.b[i]); id < 24 && id > last {
-			return id, i + 1, nil
-		}
-	}
-	return w.otherID(i, last)
-}
-
-// otherID reads a key of more than one byte, or rejects it.
-func (w *walker) otherID(i, last int) (int, int, *Rejection) {
 	if r := w.need(i, 1); r != nil {
 		return 0, i, r
 	}

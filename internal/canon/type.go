@@ -61,6 +61,7 @@ type Type struct {
 	Len    int     // Bytes: exact length if > 0
 
 	goType reflect.Type // the Go type a codec reads and writes; nil for a Type made by hand
+	size   uintptr      // of goType
 	union  *union       // Union: the registered Go cases
 }
 

@@ -2,6 +2,7 @@ package canon
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 	"unsafe"
 
@@ -41,9 +42,6 @@ func textFault(s string) (int, string) {
 
 // verbatimFault returns the offset of the first byte of b that is not UTF-8, or -1.
 func verbatimFault(b []byte) int {
-	if utf8.Valid(b) {
-		return -1
-	}
 	scan := textScan{verbatim: true}
 	bad, _ := scan.next(b, true)
 	return bad
@@ -74,6 +72,12 @@ func ascii(b []byte) bool {
 // asciiLen returns the length of the ASCII prefix of b.
 func asciiLen(b []byte) int {
 	i := 0
+	if len(b) >= 8 { // short runs are common between words of other scripts
+		if m := binary.LittleEndian.Uint64(b) & highBits; m != 0 {
+			return bits.TrailingZeros64(m) >> 3
+		}
+		i = 8
+	}
 	for len(b)-i >= 32 {
 		q := b[i : i+32 : i+32]
 		if (binary.LittleEndian.Uint64(q)|binary.LittleEndian.Uint64(q[8:])|
@@ -82,7 +86,10 @@ func asciiLen(b []byte) int {
 		}
 		i += 32
 	}
-	for len(b)-i >= 8 && binary.LittleEndian.Uint64(b[i:])&highBits == 0 {
+	for len(b)-i >= 8 {
+		if m := binary.LittleEndian.Uint64(b[i:]) & highBits; m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
 		i += 8
 	}
 	for i < len(b) && b[i] < utf8.RuneSelf {
@@ -100,49 +107,67 @@ type textScan struct {
 	verbatim  bool // only UTF-8 is asked for
 }
 
-// next checks b, the text so far, from where the scan stopped. Unless final, a cut-off code point at the end waits.
+// next checks b, the text so far, from where the scan stopped, and returns the offset and predicate of the first fault, or
+// -1. Unless final, a cut-off code point at the end waits.
 func (s *textScan) next(b []byte, final bool) (int, string) {
-	for s.at < len(b) {
-		if b[s.at] < utf8.RuneSelf {
-			if s.combining && !s.closed(b) {
-				return s.segment, PredNFC
+	at, segment, combining := s.at, s.segment, s.combining
+	for at < len(b) {
+		class, size, start := byte(runeAlone), 1, at
+		if b[at] >= utf8.RuneSelf {
+			var r rune
+			if r, size = decodeRune(b[at:]); size == 0 {
+				if final || utf8.FullRune(b[at:]) {
+					return at, PredUTF8
+				}
+				break
 			}
-			s.at += asciiLen(b[s.at:])
-			s.segment = s.at - 1
-			continue
-		}
-		r, size := utf8.DecodeRune(b[s.at:])
-		if r == utf8.RuneError && size == 1 {
-			if !final && !utf8.FullRune(b[s.at:]) {
-				return -1, ""
+			if r >= firstCombining && !s.verbatim {
+				class = runeClass(r)
 			}
-			return s.at, PredUTF8
-		}
-		class := byte(runeAlone)
-		if r >= firstCombining && !s.verbatim {
-			class = runeClass(r)
+		} else {
+			size = asciiLen(b[at:])
+			start += size - 1
 		}
 		switch class {
 		case runeUnassigned:
-			return s.at, PredUnassigned
+			return at, PredUnassigned
 		case runeCombining:
-			s.combining = true
+			combining = true
 		case runeAlone:
-			if s.combining && !s.closed(b) {
-				return s.segment, PredNFC
+			if combining && !norm.NFC.IsNormal(b[segment:at]) {
+				return segment, PredNFC
 			}
-			s.segment = s.at
+			segment, combining = start, false
 		}
-		s.at += size
+		at += size
 	}
-	if final && s.combining && !s.closed(b) {
-		return s.segment, PredNFC
+	if final && combining && !norm.NFC.IsNormal(b[segment:]) {
+		return segment, PredNFC
 	}
+	s.at, s.segment, s.combining = at, segment, combining
 	return -1, ""
 }
 
-// closed ends the open segment at the current position and reports whether it is normal.
-func (s *textScan) closed(b []byte) bool {
-	s.combining = false
-	return norm.NFC.IsNormal(b[s.segment:s.at])
+// decodeRune returns the code point at the start of b, which is not ASCII, and its length; 0 if it is not valid. It spares
+// the common lengths what utf8.DecodeRune does for all.
+func decodeRune(b []byte) (rune, int) {
+	c := b[0]
+	if c < 0xe0 {
+		if c >= 0xc2 && len(b) > 1 && b[1]&0xc0 == 0x80 {
+			return rune(c&0x1f)<<6 | rune(b[1]&0x3f), 2
+		}
+		return 0, 0
+	}
+	if c < 0xf0 && len(b) > 2 {
+		r := rune(c&0x0f)<<12 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f)
+		if b[1]&0xc0 == 0x80 && b[2]&0xc0 == 0x80 && r >= 0x800 && r>>11 != 0x1b {
+			return r, 3
+		}
+		return 0, 0
+	}
+	r, size := utf8.DecodeRune(b)
+	if size == 1 {
+		return 0, 0
+	}
+	return r, size
 }

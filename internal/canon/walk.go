@@ -112,6 +112,9 @@ func (w *walker) value(t *Type, i int, p unsafe.Pointer) (int, *Rejection) {
 		}
 	case Int:
 		if c>>5 <= majorNint {
+			if c < 24 && p == nil {
+				return i + 1, nil
+			}
 			return w.int(c, t, i, p)
 		}
 	case Enum:
@@ -198,7 +201,11 @@ func (w *walker) longArg(info byte, i int) (uint64, int, *Rejection) {
 // length reads the head of a string and returns its length and where its content starts. The length is within the limits,
 // and within the input unless that is still arriving.
 func (w *walker) length(c byte, i int) (int, int, *Rejection) {
-	n, from, r := w.arg(c, i)
+	n, from := uint64(c&31), i+1
+	var r *Rejection
+	if n >= 24 {
+		n, from, r = w.longArg(c&31, i)
+	}
 	if r == nil && n > uint64(len(w.b)-from) {
 		r = w.lengthPast(n, i, from)
 	}
@@ -218,9 +225,12 @@ func (w *walker) lengthPast(n uint64, i, from int) *Rejection {
 
 // text reads a text string and returns where its content starts and ends.
 func (w *walker) text(c byte, i int, verbatim bool) (int, int, *Rejection) {
-	n, from, r := w.length(c, i)
-	if r != nil {
-		return i, i, r
+	n, from := int(c&31), i+1
+	if n >= 24 || n > len(w.b)-from {
+		var r *Rejection
+		if n, from, r = w.length(c, i); r != nil {
+			return i, i, r
+		}
 	}
 	to := from + n
 	if to > len(w.b) {
