@@ -2,6 +2,7 @@ package canon
 
 import (
 	"io"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -38,7 +39,7 @@ func (r *Reader) Next(t *Type) ([]byte, error) {
 	r.off += int64(r.used)
 	rest := copy(r.w.b, r.w.b[r.used:])
 	r.used = 0
-	r.w = walker{b: r.w.b[:rest], items: r.lim.Items, depth: r.lim.Depth, max: int(r.lim.Bytes), src: r}
+	r.w = walker{b: r.w.b[:rest], items: r.lim.Items, depth: r.lim.Depth, max: int(min(r.lim.Bytes, math.MaxInt)), src: r}
 	if rest == 0 {
 		if rej := r.fill(); rej != nil {
 			r.done = r.err
