@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/canon"
@@ -96,8 +97,12 @@ func (e *Entry) MarshalBinary() ([]byte, error) {
 // against the header's commitment. It keeps b, which must not change afterwards. Links and signatures need the rest of the memory:
 // see Agent.Apply.
 func DecodeEntry(b []byte, lim Limits) (*Entry, error) {
-	var rec entryRecord
-	if err := entryCodec.Decode(b, &rec, lim); err != nil {
+	rec := records.Get().(*entryRecord)
+	defer func() {
+		*rec = entryRecord{}
+		records.Put(rec)
+	}()
+	if err := entryCodec.Decode(b, rec, lim); err != nil {
 		return nil, err
 	}
 	e := &Entry{Header: rec.Header, header: canon.Span(b, 1)}
@@ -111,6 +116,9 @@ func DecodeEntry(b []byte, lim Limits) (*Entry, error) {
 	}
 	return e.checked(rec.Body)
 }
+
+// records are what DecodeEntry decodes into: an Entry holds the parts.
+var records = sync.Pool{New: func() any { return new(entryRecord) }}
 
 // NewEntry builds an entry from its canonical parts, as a store keeps them: body is nil when dropped, signature nil inside a commit. It
 // checks what DecodeEntry checks and keeps the slices, which must not change afterwards.
