@@ -98,7 +98,11 @@ func (n *Node) call(ctx context.Context, id AgentID, e effect) *Outcome {
 	var err error
 	switch a := e.open.Action.(type) {
 	case Execute:
-		cctx, cancel := context.WithDeadline(ctx, e.open.Deadline.Go())
+		deadline := e.open.Deadline.Go()
+		if e.again { // its time passed with the worker that had it: it gets as much again
+			deadline = start.Add(deadline.Sub(e.open.Since.Go()))
+		}
+		cctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
 		tool := n.tool(a.Tool)
 		if tool == nil {
