@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -45,8 +46,7 @@ that the operation takes one and a half times as long as that floor.`,
 			return err
 		}
 		if jsonFlag(c) {
-			printJSON(c.OutOrStdout(), result)
-			return nil
+			return printJSON(c.OutOrStdout(), result)
 		}
 		return result.write(c.OutOrStdout())
 	}
@@ -94,25 +94,21 @@ func timing(operation, measures, target string, samples []sample, floors ...stri
 
 // write prints the run as a table and then what each line of it includes.
 func (r benchResult) write(w io.Writer) error {
-	fmt.Fprintf(w, "one core, entries of %d bytes, %s %s/%s\n\n", r.EntryBytes, r.Go, r.OS, r.Arch)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "operation\tmeasured\tallocs\tratio\ttarget")
+	var table, notes strings.Builder
+	fmt.Fprintf(&table, "one core, entries of %d bytes, %s %s/%s\n\n", r.EntryBytes, r.Go, r.OS, r.Arch)
+	table.WriteString("operation\tmeasured\tallocs\tratio\ttarget\n")
 	for _, f := range r.Figures {
-		fmt.Fprintf(t, "%s\t%s\t%s\t\t%s\n", f.Operation, amount(f.Value, f.Unit), count(f.Allocs), f.Target)
+		fmt.Fprintf(&table, "%s\t%s\t%s\t\t%s\n", f.Operation, amount(f.Value, f.Unit), count(f.Allocs), f.Target)
 		for _, l := range f.Floors {
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%.2f\t\n", l.Name, amount(l.Value, f.Unit), count(l.Allocs), l.Ratio)
+			fmt.Fprintf(&table, "  %s\t%s\t%s\t%.2f\t\n", l.Name, amount(l.Value, f.Unit), count(l.Allocs), l.Ratio)
 		}
+		fmt.Fprintf(&notes, "%s: %s.\n", f.Operation, f.Measures)
 	}
-	if err := t.Flush(); err != nil {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(t, table.String()+"\n"+notes.String()); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	for _, f := range r.Figures {
-		if _, err := fmt.Fprintf(w, "%s: %s.\n", f.Operation, f.Measures); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.Flush()
 }
 
 // amount is a value in the unit people read it in.

@@ -107,13 +107,11 @@ func check(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
 	var refused *perdure.Rejection
 	switch {
 	case errors.As(err, &refused) && jsonFlag(c):
-		printJSON(out, verdict{Rejection: refused})
-		return &answered{err}
+		return errors.Join(&answered{err}, printJSON(out, verdict{Rejection: refused}))
 	case err != nil:
 		return err
 	case jsonFlag(c):
-		printJSON(out, found)
-		return nil
+		return printJSON(out, found)
 	}
 	_, err = fmt.Fprintln(out, found)
 	return err
@@ -150,19 +148,19 @@ func checkMemory(c *cobra.Command, name, form, _ string, lim perdure.Limits) (fm
 			yield(nil, errors.New("the branches of this memory lie too far apart to verify it from a pipe; put it in a file"))
 			return
 		}
-		r, err := openInput(c, name)
+		err := withInput(c, name, func(r io.Reader) error {
+			counted := &countingReader{r: r}
+			defer func() { bytes = counted.n }()
+			for e, err := range readMemory(counted, form, lim) {
+				if err != nil || !yield(e, nil) {
+					return err
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			yield(nil, err)
-			return
 		}
-		defer r.Close()
-		counted := &countingReader{r: r}
-		for e, err := range readMemory(counted, form, lim) {
-			if !yield(e, err) {
-				return
-			}
-		}
-		bytes = counted.n
 	}, perdure.VerifyOptions{})
 	if err != nil {
 		return nil, err

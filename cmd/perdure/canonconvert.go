@@ -82,28 +82,25 @@ func convert(c *cobra.Command, w io.Writer, name, from, to, as string, lim perdu
 
 // convertMemory converts entry by entry, so a memory may be larger than this machine's.
 func convertMemory(c *cobra.Command, w io.Writer, name, from, to string, lim perdure.Limits) error {
-	r, err := openInput(c, name)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	out := bufio.NewWriter(w)
-	for e, err := range readMemory(r, from, lim) {
-		if err != nil {
-			return errors.Join(err, out.Flush())
+	return withInput(c, name, func(r io.Reader) error {
+		out := bufio.NewWriter(w)
+		for e, err := range readMemory(r, from, lim) {
+			if err != nil {
+				return errors.Join(err, out.Flush())
+			}
+			b, err := writeEntry(e, to)
+			if err != nil {
+				return err
+			}
+			if to == formText {
+				b = append(b, '\n')
+			}
+			if _, err := out.Write(b); err != nil {
+				return err
+			}
 		}
-		b, err := writeEntry(e, to)
-		if err != nil {
-			return err
-		}
-		if to == formText {
-			b = append(b, '\n')
-		}
-		if _, err := out.Write(b); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
+		return out.Flush()
+	})
 }
 
 // writeOutput calls write with where output goes: standard output, or a file that takes its name only when write succeeds.

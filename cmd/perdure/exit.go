@@ -83,23 +83,23 @@ func report(w io.Writer, err error, asJSON bool) {
 	}
 	message, hint := explain(err)
 	if !asJSON {
-		s := styleOf(w)
-		fmt.Fprintln(w, s.bad("perdure:"), message)
+		text := styleOf(w).bad("perdure:") + " " + message + "\n"
 		if hint != "" {
-			fmt.Fprintln(w, "  hint:", hint)
+			text += "  hint: " + hint + "\n"
 		}
+		_, _ = io.WriteString(w, text) // there is nowhere left to say that this did not work
 		return
 	}
-	var refused *perdure.Rejection
-	if errors.As(err, &refused) {
-		printJSON(w, refused)
-		return
-	}
-	printJSON(w, struct {
+	var object any = struct {
 		Error string `json:"error"`
 		Hint  string `json:"hint,omitempty"`
 		Exit  int    `json:"exit"`
-	}{message, hint, exitCode(err)})
+	}{message, hint, exitCode(err)}
+	var refused *perdure.Rejection
+	if errors.As(err, &refused) {
+		object = refused
+	}
+	_ = printJSON(w, object) // as above
 }
 
 // explain says what went wrong in one line, and what to do about it.
@@ -123,11 +123,9 @@ func explain(err error) (message, hint string) {
 	return message, hint
 }
 
-// printJSON writes one value as one line. Values of this package always have a JSON form.
-func printJSON(w io.Writer, v any) {
+// printJSON writes one value as one line.
+func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		fmt.Fprintln(w, "{}")
-	}
+	return enc.Encode(v)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +21,9 @@ func exits(codes ...int) map[string]string {
 	return map[string]string{exitsKey: strings.Join(words, " ")}
 }
 
-// writeHelp writes what a command is for, how to call it, examples, what is below it, and how it ends.
-func writeHelp(w io.Writer, c *cobra.Command) {
-	s := styleOf(w)
+// helpText says what a command is for, how to call it, examples, what is below it, and how it ends.
+func helpText(c *cobra.Command, s style) string {
+	w := new(strings.Builder)
 	section := func(title string) { fmt.Fprintf(w, "\n%s\n", s.head(title)) }
 
 	about := strings.TrimSpace(c.Long)
@@ -52,11 +51,11 @@ func writeHelp(w io.Writer, c *cobra.Command) {
 	}
 	if flags := c.LocalNonPersistentFlags().FlagUsages(); flags != "" {
 		section("Flags")
-		fmt.Fprint(w, flags)
+		w.WriteString(flags)
 	}
 	if flags := globalFlags(c); flags != "" {
 		section("Flags of every command")
-		fmt.Fprint(w, flags)
+		w.WriteString(flags)
 	}
 	if codes := strings.Fields(c.Annotations[exitsKey]); len(codes) > 0 {
 		section("Exit codes")
@@ -66,6 +65,7 @@ func writeHelp(w io.Writer, c *cobra.Command) {
 			}
 		}
 	}
+	return w.String()
 }
 
 // globalFlags describes the flags all commands share.

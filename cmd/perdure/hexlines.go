@@ -21,36 +21,40 @@ func checkHexLines(c *cobra.Command, name, form, as string, lim perdure.Limits) 
 	if as == asMemory {
 		return misuse(c, errors.New("--hex-lines judges values and entries; check a memory without it"))
 	}
-	r, err := openInput(c, name)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	in, out := newLines(r, 2*lim.Bytes), bufio.NewWriter(c.OutOrStdout())
-	for {
-		if !in.ready() {
-			if err := out.Flush(); err != nil {
+	return withInput(c, name, func(r io.Reader) error {
+		in, out := newLines(r, 2*lim.Bytes), bufio.NewWriter(c.OutOrStdout())
+		for {
+			if !in.ready() {
+				if err := out.Flush(); err != nil {
+					return err
+				}
+			}
+			line, _, err := in.next()
+			if err == io.EOF {
+				return out.Flush()
+			}
+			v, err := answer(line, err, form, as, lim)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", name, err)
+			}
+			if err := printJSON(out, v); err != nil {
 				return err
 			}
 		}
-		line, _, err := in.next()
-		if err == io.EOF {
-			return out.Flush()
-		}
-		var refused *perdure.Rejection
-		if err != nil && !errors.As(err, &refused) {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		v := verdict{Rejection: refused}
-		if refused == nil {
-			if v, err = judge(line, form, as, lim); err != nil {
-				return err
-			}
-		} else {
-			refused.Offset = lim.Bytes
-		}
-		printJSON(out, v)
+	})
+}
+
+// answer is the verdict on a line, or on why it could not be read whole.
+func answer(line []byte, unread error, form, as string, lim perdure.Limits) (verdict, error) {
+	var refused *perdure.Rejection
+	switch {
+	case errors.As(unread, &refused):
+		refused.Offset = lim.Bytes // in the value, not in its hexadecimal
+		return verdict{Rejection: refused}, nil
+	case unread != nil:
+		return verdict{}, unread
 	}
+	return judge(line, form, as, lim)
 }
 
 // judge decides on one line. The line is overwritten.

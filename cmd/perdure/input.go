@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,10 +15,14 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// openInput opens a file, or standard input for "-". Reading ends when the command is interrupted.
-func openInput(c *cobra.Command, name string) (io.ReadCloser, error) {
+// withInput calls use with a file, or with standard input for "-". Reading ends when the command is interrupted.
+func withInput(c *cobra.Command, name string, use func(io.Reader) error) error {
 	if name != "-" {
-		return os.Open(name)
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(use(f), f.Close())
 	}
 	r, w := io.Pipe()
 	// A read of a terminal or a pipe cannot be called off: this goroutine ends with its input or with the process.
@@ -25,22 +30,21 @@ func openInput(c *cobra.Command, name string) (io.ReadCloser, error) {
 		_, err := io.Copy(w, c.InOrStdin())
 		w.CloseWithError(err)
 	}()
-	context.AfterFunc(c.Context(), func() { w.CloseWithError(c.Context().Err()) })
-	return r, nil
+	stop := context.AfterFunc(c.Context(), func() { w.CloseWithError(c.Context().Err()) })
+	defer stop()
+	return errors.Join(use(r), r.Close())
 }
 
 // readWhole reads an input that holds one value. It stops after the limit: what is longer is refused by whoever reads it.
 func readWhole(c *cobra.Command, name string, lim perdure.Limits) ([]byte, error) {
-	r, err := openInput(c, name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, lim.Bytes+int64(len("\r\n"))+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return b, nil
+	var b []byte
+	err := withInput(c, name, func(r io.Reader) (err error) {
+		if b, err = io.ReadAll(io.LimitReader(r, lim.Bytes+int64(len("\r\n"))+1)); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		return nil
+	})
+	return b, err
 }
 
 // lines reads lines of bounded length. Line ends, LF or CRLF, are not part of a line; a last line may lack one.

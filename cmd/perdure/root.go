@@ -51,7 +51,9 @@ hash-linked, signed entries.`,
 	}
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
 	root.AddCommand(canonCommand(), benchCommand(), versionCommand())
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { writeHelp(c.OutOrStdout(), c) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, styleOf(c.OutOrStdout()))) // cobra takes no error from help
+	})
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse(c, err) })
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()

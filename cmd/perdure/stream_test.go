@@ -51,7 +51,7 @@ func TestVerdictsComeLineByLineUntilInterrupted(t *testing.T) {
 		}
 		want := fmt.Sprintf("{\"ok\":true,\"text\":\"%d\"}\n", i)
 		if i > 0 {
-			want = fmt.Sprintf("{\"ok\":false,\"phase\":\"structure\",\"predicate\":\"input.hex\",\"path\":\"$\",\"offset\":2,")
+			want = `{"ok":false,"phase":"structure","predicate":"input.hex","path":"$","offset":2,`
 		}
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("verdict %d: got %s, want %s", i, got, want)

@@ -23,7 +23,7 @@ func versionCommand() *cobra.Command {
 		Annotations: exits(exitOK, exitUsage),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if jsonFlag(c) {
-				printJSON(c.OutOrStdout(), struct {
+				return printJSON(c.OutOrStdout(), struct {
 					Version string `json:"version"`
 					Format  int    `json:"format"`
 					Unicode string `json:"unicode"`
@@ -31,7 +31,6 @@ func versionCommand() *cobra.Command {
 					OS      string `json:"os"`
 					Arch    string `json:"arch"`
 				}{version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH})
-				return nil
 			}
 			_, err := fmt.Fprintf(c.OutOrStdout(), "perdure %s, format %d, Unicode %s, %s %s/%s\n",
 				version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
