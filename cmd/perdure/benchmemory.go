@@ -52,8 +52,8 @@ func adviceMemory(n, run int) ([][]byte, error) {
 	return memory, err
 }
 
-// cycleMemory is a memory of n entries of an agent at work: advice, decision, outcome and again. It also returns the agent after the
-// first `early` entries and the one entry that follows, for each.
+// cycleMemory is a memory of n entries, and one more, of an agent at work: advice, decision, outcome and again. It also returns the agent
+// as it was after the first early entries and after n.
 func cycleMemory(n, early int) (entries []*perdure.Entry, at map[int]*perdure.Agent, err error) {
 	now := time.Now()
 	s, g, a, err := begin(now)
