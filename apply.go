@@ -138,6 +138,9 @@ func (h *Head) learn(from *Head) {
 	for _, k := range from.Knows {
 		h.Knows = withKey(h.Knows, k)
 	}
+	for _, k := range from.Owners {
+		h.Owners = withKey(h.Owners, k)
+	}
 	for _, k := range from.Handed {
 		h.Handed = withKey(h.Handed, k)
 	}

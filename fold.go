@@ -54,11 +54,11 @@ type owned struct{ inbox, dedupe, conflicts bool }
 
 // Head is an entry without a child.
 type Head struct {
-	Name  Hash  `canon:"1,name"`
-	Seq   int64 `canon:"2,seq"`
-	Knows []Key `canon:"3,knows,omitzero"` // the keys revoked in its past, ascending
-	// The owners that handed the agent on in its past, ascending.
-	Handed []Key `canon:"4,handed,omitzero"`
+	Name   Hash  `canon:"1,name"`
+	Seq    int64 `canon:"2,seq"`
+	Knows  []Key `canon:"3,knows,omitzero"`  // the keys revoked in its past, ascending
+	Owners []Key `canon:"4,owners,omitzero"` // those the agent was handed on to in its past, ascending
+	Handed []Key `canon:"5,handed,omitzero"` // those who handed it on, ascending
 }
 
 // Ending is how the agent ended.

@@ -107,19 +107,29 @@ func (f *Fold) changeKey(e *Entry, k *KeyChange) {
 	if k.Owner.IsZero() || k.Owner == e.Origin {
 		return
 	}
-	h.Handed = withKey(h.Handed, e.Origin)
+	if slices.Contains(h.Owners, k.Owner) || slices.Contains(h.Handed, k.Owner) {
+		f.conflict(e, "handed on to somebody who owned the agent before: that takes a new key")
+		return
+	}
+	h.Owners, h.Handed = withKey(h.Owners, k.Owner), withKey(h.Handed, e.Origin)
 	if e.Origin != f.Charter.Owner {
 		f.Contested = true
-		f.conflict(e, "the owner handed the agent on twice, on two branches: it stays still until a person decides")
+		f.conflict(e, "handed on on two branches: the agent stays still until a person decides")
 		return
 	}
 	f.Former = pushed(f.Former, f.Charter.Owner, len(f.Former)+1)
 	f.Charter.Owner = k.Owner
 }
 
-// byOwner reports whether e is by the owner, or by one who had not seen that it no longer was; and records that somebody else tried.
+// byOwner reports whether e is by the owner as its author knew it, and records that somebody else tried. What is not in the past of e has
+// no say in it: whoever folds a part of this memory only must come to the same.
 func (f *Fold) byOwner(e *Entry) bool {
-	if e.Origin == f.Charter.Owner || (slices.Contains(f.Former, e.Origin) && !slices.Contains(f.head(e.Name).Handed, e.Origin)) {
+	first := f.Charter.Owner
+	if len(f.Former) > 0 {
+		first = f.Former[0]
+	}
+	h := f.head(e.Name)
+	if (e.Origin == first || slices.Contains(h.Owners, e.Origin)) && !slices.Contains(h.Handed, e.Origin) {
 		return true
 	}
 	f.conflict(e, "only the owner may do this: it does not count")
