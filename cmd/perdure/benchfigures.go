@@ -232,7 +232,7 @@ func (b *codecBench) flip(ctx context.Context) ([]figure, error) {
 		worst = max(worst, r.n-int64(at))
 		whole[at] ^= 1 << (at % 8)
 	}
-	return []figure{{Operation: "flipped bit noticed within", Value: float64(worst), Unit: "bytes", Target: "one read buffer (32768) of it",
+	return []figure{{Operation: "flipped bit noticed within", Value: float64(worst), Unit: "bytes", Target: "one read buffer of it",
 		Measures: fmt.Sprintf("the most that was read past a flipped bit before it was refused, over %d flips in a memory of %d bytes", (len(whole)/2+96)/97, len(whole))}}, nil
 }
 
