@@ -1,0 +1,205 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/perdure/perdure"
+)
+
+// Case is one line of a table of tests: facts, and what the policy is to answer.
+type Case struct {
+	Name     string         `yaml:"name"`
+	Action   string         `yaml:"action"`   // none: execute
+	Resource string         `yaml:"resource"` // of an execute the tool, of a delegate the scope of the child
+	Agent    map[string]any `yaml:"agent"`    // in place of those of Sample; null takes a fact away
+	Context  map[string]any `yaml:"context"`  // likewise; times as RFC 3339
+	Policies []string       `yaml:"policies"` // the hashes of the agent's own policy sets
+	Want     string         `yaml:"want"`     // allow, ask or deny
+	Rules    []string       `yaml:"rules"`    // the rules that must be among those that decided
+}
+
+// CaseResult is what came of one Case.
+type CaseResult struct {
+	Case        Case
+	Explanation Explanation
+	Wrong       string // what differs from what was wanted; "" when nothing does
+}
+
+// RunTests runs a table of cases, a YAML or JSON list of Case:
+//
+//   - name: a payment asks two people
+//     resource: bank.pay
+//     context: {effect: once, args: {cents: 500}}
+//     want: ask
+//     rules: [payments-ask]
+//
+// It returns a result for each. An error says that the table itself cannot be read; a field it does not know is one.
+func (s *Set) RunTests(table io.Reader) ([]CaseResult, error) {
+	dec := yaml.NewDecoder(table)
+	dec.KnownFields(true)
+	var cases []Case
+	if err := dec.Decode(&cases); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read policy tests: %w", err)
+	}
+	if len(cases) == 0 {
+		return nil, errors.New("read policy tests: no case in the table")
+	}
+	results := make([]CaseResult, len(cases))
+	for i, c := range cases {
+		f, err := c.facts()
+		if err != nil {
+			return nil, fmt.Errorf("policy test %d (%s): %w", i+1, c.Name, err)
+		}
+		results[i] = CaseResult{Case: c, Explanation: s.ExplainFacts(f)}
+		results[i].Wrong = c.compare(&results[i].Explanation.Verdict)
+	}
+	return results, nil
+}
+
+// compare says how a verdict differs from what the case wants.
+func (c *Case) compare(v *perdure.Verdict) string {
+	if got := v.Answer.String(); got != c.Want {
+		return fmt.Sprintf("got %s by %s (%s), want %s", got, strings.Join(v.Rules, ", "), v.Reason, c.Want)
+	}
+	for _, want := range c.Rules {
+		if !slices.Contains(v.Rules, want) {
+			return fmt.Sprintf("decided by %s, want %s among them", strings.Join(v.Rules, ", "), want)
+		}
+	}
+	return ""
+}
+
+// facts is the facts of a case: a sample with what the case changes.
+func (c *Case) facts() (Facts, error) {
+	if !slices.Contains(perdure.Answer(0).CanonNames(), c.Want) {
+		return nil, fmt.Errorf("want: %q: one of allow, ask, deny", c.Want)
+	}
+	action := c.Action
+	if action == "" {
+		action = "execute"
+	}
+	f := Sample(action)
+	if f == nil {
+		return nil, fmt.Errorf("action: no such action as %q", action)
+	}
+	context, _ := f["context"].(map[string]any)
+	if c.Resource != "" {
+		f["resource"] = c.Resource
+		if action == "execute" {
+			context["tool"] = c.Resource
+		}
+	}
+	policies := make([]any, len(c.Policies))
+	for i, p := range c.Policies {
+		policies[i] = p
+	}
+	f["policies"] = policies
+	agent, _ := f["agent"].(map[string]any)
+	for _, o := range []struct{ base, over map[string]any }{{agent, c.Agent}, {context, c.Context}} {
+		if err := override(o.base, o.over); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Sample is the facts of an unremarkable agent that wants to do something unremarkable; nil when there is no such action.
+func Sample(action string) Facts {
+	const id = "0000000000000000000000000000000000000000000000000000000000000001"
+	none := func() map[string]any { return map[string]any{"cost": int64(0), "tokens": int64(0), "calls": int64(0)} }
+	idle := func() map[string]any { return map[string]any{"minute": int64(0), "hour": int64(0), "total": int64(0)} }
+	context := map[string]any{
+		"now": time.Date(2026, 1, 7, 12, 0, 0, 0, time.UTC).UnixMilli(), "weekday": int64(3), "age": int64(60), "node": id, "approvals": int64(0),
+		"depth": int64(1), "tainted": false, "turns": int64(1), "denials": int64(0),
+	}
+	f := Facts{
+		"version": int64(factsVersion), "action": action, "resource": id, "policies": []any{}, "context": context,
+		"agent": map[string]any{"id": id, "name": "sample", "kind": "", "owner": id, "scope": "test", "child": false, "labels": map[string]any{}},
+	}
+	spending := map[string]any{"spent": none(), "reserved": none(), "left": map[string]any{}, "open": int64(0), "children": int64(0), "calls": idle()}
+	switch action {
+	case "execute":
+		f["resource"] = "sample"
+		maps.Copy(context, spending)
+		maps.Copy(context, map[string]any{"tool": "sample", "effect": "once", "toolCalls": idle(), "failures": int64(0), "args": map[string]any{}})
+	case "delegate":
+		f["resource"] = "test"
+		maps.Copy(context, spending)
+		context["child"] = map[string]any{"kind": "", "advisor": "", "depth": int64(0), "budget": map[string]any{}}
+	case "mutate":
+		context["changes"], context["narrows"] = []any{"budget"}, true
+	case "sleep", "wake", "end":
+	default:
+		return nil
+	}
+	return f
+}
+
+// override puts facts in place of others. Records are merged but for arguments, and null takes a fact away.
+func override(base, over map[string]any) error {
+	for key, v := range over {
+		plain, err := plainValue(key, v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		old, wasRecord := base[key].(map[string]any)
+		rec, isRecord := plain.(map[string]any)
+		switch {
+		case plain == nil:
+			delete(base, key)
+		case wasRecord && isRecord && key != "args":
+			if err := override(old, rec); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+		default:
+			base[key] = plain
+		}
+	}
+	return nil
+}
+
+// plainValue is a YAML value as a fact.
+func plainValue(key string, v any) (any, error) {
+	switch v := v.(type) {
+	case int:
+		return int64(v), nil
+	case time.Time:
+		return v.UnixMilli(), nil
+	case string:
+		if key == "now" || key == "deadline" {
+			t, err := time.Parse(time.RFC3339, v)
+			return t.UnixMilli(), err
+		}
+		return v, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = plainValue("", e); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			var err error
+			if out[k], err = plainValue("", e); err != nil {
+				return nil, fmt.Errorf("%s: %w", k, err)
+			}
+		}
+		return out, nil
+	case nil, bool, int64, uint64, float64, json.Number:
+		return v, nil
+	}
+	return nil, fmt.Errorf("%T is no fact", v)
+}

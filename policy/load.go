@@ -1,0 +1,285 @@
+package policy
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	cedar "github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+
+	"github.com/perdure/perdure"
+)
+
+// File is the text of one policy file.
+type File struct {
+	Name string // for errors; it is no part of what the policy says
+	Text []byte
+}
+
+// Fault is one thing wrong with a policy file. Load returns all of them, joined.
+type Fault struct {
+	File         string `json:"file"`
+	Line, Column int
+	Rule         string `json:"rule,omitempty"` // its @id
+	What         string `json:"what"`
+}
+
+func (f *Fault) Error() string {
+	rule := ""
+	if f.Rule != "" {
+		rule = "rule " + f.Rule + ": "
+	}
+	return fmt.Sprintf("%s:%d:%d: %s%s", f.File, f.Line, f.Column, rule, f.What)
+}
+
+//go:embed default.cedar
+var defaultText []byte
+
+// Default is the built-in policy: deny what is not named, let tools read, ask before they write, let an agent sleep, wake, end and narrow its
+// own bounds, and let it delegate within its depth unless text from somebody not trusted may be speaking.
+func Default() *Set { return builtIn() }
+
+var builtIn = sync.OnceValue(func() *Set {
+	s, err := Parse(File{Name: "default.cedar", Text: defaultText})
+	if err != nil {
+		panic("policy: " + err.Error())
+	}
+	return s
+})
+
+// Load reads the policy files that the patterns match in fsys (see fs.Glob; none: *.cedar) and checks every rule. The error holds a *Fault
+// for everything that is wrong. A pattern that matches nothing is an error: a policy that is not there permits nothing, but forbids nothing
+// either.
+func Load(fsys fs.FS, patterns ...string) (*Set, error) {
+	if len(patterns) == 0 {
+		patterns = []string{"*.cedar"}
+	}
+	var names []string
+	for _, p := range patterns {
+		found, err := fs.Glob(fsys, p)
+		if err != nil {
+			return nil, fmt.Errorf("load policy %s: %w", p, err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("load policy %s: no such file: %w", p, fs.ErrNotExist)
+		}
+		names = append(names, found...)
+	}
+	slices.Sort(names)
+	var files []File
+	for _, name := range slices.Compact(names) {
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("load policy: %w", err)
+		}
+		files = append(files, File{Name: name, Text: text})
+	}
+	return Parse(files...)
+}
+
+// LoadPaths reads policy files, and the .cedar files of folders.
+func LoadPaths(paths ...string) (*Set, error) {
+	var files []File
+	for _, p := range paths {
+		names := []string{p}
+		if info, err := os.Stat(p); err != nil {
+			return nil, fmt.Errorf("load policy: %w", err)
+		} else if info.IsDir() {
+			if names, err = filepath.Glob(filepath.Join(p, "*.cedar")); err != nil || len(names) == 0 {
+				return nil, fmt.Errorf("load policy %s: no .cedar file in this folder: %w", p, errors.Join(err, fs.ErrNotExist))
+			}
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return nil, fmt.Errorf("load policy: %w", err)
+			}
+			files = append(files, File{Name: name, Text: text})
+		}
+	}
+	return Parse(files...)
+}
+
+// Parse checks policy files and makes a set of their rules.
+func Parse(files ...File) (*Set, error) {
+	if len(files) == 0 {
+		return nil, errors.New("load policy: no files")
+	}
+	s := &Set{}
+	var sums []any
+	var errs []error
+	where := map[string]string{}
+	for _, f := range files {
+		sums = append(sums, perdure.HashOf(f.Text).String())
+		rules, err := parseFile(f)
+		errs = append(errs, flatten(err)...)
+		for _, r := range rules {
+			if first, twice := where[r.id]; twice {
+				errs = append(errs, r.fault(f, "its @id is that of the rule at "+first))
+				continue
+			}
+			where[r.id] = r.where()
+			s.rules = append(s.rules, r)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	slices.SortFunc(s.rules, func(a, b *rule) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(sums, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	d, err := perdure.DataOf(slices.Compact(sums))
+	if err != nil {
+		return nil, fmt.Errorf("load policy: %w", err)
+	}
+	s.hash = perdure.HashOf(d)
+	for _, r := range s.rules {
+		s.permits = s.permits || r.permit
+	}
+	return s, nil
+}
+
+// parseFile reads the rules of one file.
+func parseFile(f File) ([]*rule, error) {
+	if len(f.Text) > maxText {
+		return nil, &Fault{File: f.Name, Line: 1, Column: 1, What: fmt.Sprintf("%d bytes: want at most %d", len(f.Text), maxText)}
+	}
+	list, err := cedar.NewPolicyListFromBytes(f.Name, f.Text)
+	if err != nil {
+		return nil, syntaxFault(f, err)
+	}
+	if len(list) == 0 {
+		return nil, &Fault{File: f.Name, Line: 1, Column: 1, What: "no rule in this file"}
+	}
+	var rules []*rule
+	var errs []error
+	for i, p := range list {
+		end := len(f.Text)
+		if i+1 < len(list) {
+			end = list[i+1].Position().Offset
+		}
+		r, wrong := newRule(p)
+		for _, what := range wrong {
+			errs = append(errs, r.faultWithin(f, end, what))
+		}
+		rules = append(rules, r)
+	}
+	return rules, errors.Join(errs...)
+}
+
+// newRule checks one rule; it says all that is wrong with it.
+func newRule(p *cedar.Policy) (r *rule, wrong []string) {
+	notes := p.Annotations()
+	r = &rule{id: string(notes["id"]), reason: string(notes["reason"]), permit: p.Effect() == cedar.Permit, policy: p, at: p.Position()}
+	if err := checkID(r.id); err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	for key := range notes {
+		if key != "id" && key != "reason" && key != "obligation" {
+			wrong = append(wrong, fmt.Sprintf("annotation @%s: want @id, @reason or @obligation", key))
+		}
+	}
+	slices.Sort(wrong)
+	if text, ok := notes["obligation"]; ok {
+		var err error
+		if r.obligation, err = parseObligation(string(text)); err != nil {
+			wrong = append(wrong, err.Error())
+		}
+		if r.permit {
+			wrong = append(wrong, "an @obligation stands on a forbid: permit what a person may allow, and forbid it with the obligation")
+		}
+	}
+	tree := (*ast.Policy)(p.AST())
+	args, errs := checkPolicy(tree)
+	for _, err := range errs {
+		wrong = append(wrong, err.Error())
+	}
+	if args != nil {
+		r.args = args
+		bare := *tree
+		bare.Conditions = nil
+		r.scope = policyOf(&bare)
+	}
+	return r, wrong
+}
+
+// ruleID is what an @id looks like.
+var ruleID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
+
+func checkID(id string) error {
+	switch {
+	case id == "":
+		return errors.New("a rule needs an @id: it is what decisions say decided them")
+	case !ruleID.MatchString(id):
+		return fmt.Errorf("@id(%q): want letters, digits, dots, dashes, underscores and slashes", id)
+	case strings.HasPrefix(id, "runtime.") || strings.HasPrefix(id, "policy."):
+		return fmt.Errorf("@id(%q): names that begin with runtime. or policy. are those of perdure itself", id)
+	}
+	return nil
+}
+
+// syntaxPlace is where cedar-go says a text does not parse.
+var syntaxPlace = regexp.MustCompile(`^(?:parser error: )?(?:parse error )?at (?:<input>|[^:]*):(\d+):(\d+):? ?`)
+
+// syntaxFault is an error of the Cedar parser, at its place.
+func syntaxFault(f File, err error) *Fault {
+	fault := &Fault{File: f.Name, Line: 1, Column: 1, What: err.Error()}
+	if m := syntaxPlace.FindStringSubmatch(fault.What); m != nil {
+		fault.Line, _ = strconv.Atoi(m[1])
+		fault.Column, _ = strconv.Atoi(m[2])
+		fault.What = fault.What[len(m[0]):]
+	}
+	return fault
+}
+
+// fault is something wrong with a rule as a whole.
+func (r *rule) fault(f File, what string) *Fault {
+	return &Fault{File: f.Name, Line: r.at.Line, Column: r.at.Column, Rule: r.id, What: what}
+}
+
+// quoted is the name an error of the type checker is about.
+var quoted = regexp.MustCompile("`([A-Za-z0-9_.\":]+)`|context\\.args\\.([A-Za-z0-9_.]+)")
+
+// faultWithin is something wrong in a rule: at the first mention of what the error names, if it names something, else at the rule. The
+// parser keeps no place for the parts of a rule.
+func (r *rule) faultWithin(f File, end int, what string) *Fault {
+	fault := r.fault(f, what)
+	m := quoted.FindStringSubmatch(what)
+	if m == nil {
+		return fault
+	}
+	name := m[1] + m[2]
+	if i := strings.LastIndexByte(name, '.'); i >= 0 && !strings.Contains(name, `"`) {
+		name = name[i+1:]
+	}
+	text := string(f.Text[r.at.Offset:end])
+	mention, err := regexp.Compile(`(^|[^A-Za-z0-9_])` + regexp.QuoteMeta(name) + `($|[^A-Za-z0-9_])`)
+	if err != nil {
+		return fault
+	}
+	at := mention.FindStringSubmatchIndex(text)
+	if at == nil {
+		return fault
+	}
+	before := text[:at[3]]
+	if n := strings.Count(before, "\n"); n > 0 {
+		fault.Line, fault.Column = fault.Line+n, 1
+		before = before[strings.LastIndexByte(before, '\n')+1:]
+	}
+	fault.Column += len([]rune(before))
+	return fault
+}
+
+// where is the place of a rule.
+func (r *rule) where() string {
+	return path.Clean(filepath.ToSlash(r.at.Filename)) + ":" + strconv.Itoa(r.at.Line) + ":" + strconv.Itoa(r.at.Column)
+}

@@ -1,0 +1,62 @@
+package policy
+
+import (
+	_ "embed"
+	"maps"
+	"sync"
+
+	cedar "github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/x/exp/schema"
+	"github.com/cedar-policy/cedar-go/x/exp/schema/resolved"
+)
+
+//go:embed facts.cedarschema
+var schemaText []byte
+
+// Schema is the Cedar schema every policy is checked against: the facts there are.
+func Schema() string { return string(schemaText) }
+
+const (
+	typeAgent  = cedar.EntityType("Agent")
+	typeScope  = cedar.EntityType("Scope")
+	typeTool   = cedar.EntityType("Tool")
+	typeAction = cedar.EntityType("Action")
+)
+
+// schemaOf is the schema, read once. It ships with the package, so one that does not read is a fault of the package.
+var schemaOf = sync.OnceValue(func() *resolved.Schema {
+	var s schema.Schema
+	s.SetFilename("facts.cedarschema")
+	if err := s.UnmarshalCedar(schemaText); err != nil {
+		panic("policy: " + err.Error())
+	}
+	r, err := s.Resolve()
+	if err != nil {
+		panic("policy: " + err.Error())
+	}
+	return r
+})
+
+func actionUID(name string) cedar.EntityUID { return cedar.NewEntityUID(typeAction, cedar.String(name)) }
+
+// contextOf is the type of the facts of an action; nil when there is no such action.
+func contextOf(action string) resolved.RecordType {
+	a, ok := schemaOf().Actions[actionUID(action)]
+	if !ok || a.AppliesTo == nil {
+		return nil
+	}
+	return a.AppliesTo.Context
+}
+
+// withArgs is the schema with the arguments of a tool typed.
+func withArgs(args resolved.RecordType) *resolved.Schema {
+	s := *schemaOf()
+	s.Actions = maps.Clone(s.Actions)
+	execute := s.Actions[actionUID("execute")]
+	applies := *execute.AppliesTo
+	applies.Context = maps.Clone(applies.Context)
+	applies.Context["args"] = resolved.Attribute{Type: args}
+	execute.AppliesTo = &applies
+	s.Actions[actionUID("execute")] = execute
+	return &s
+}
