@@ -1,0 +1,233 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// maxRowEntries and maxRowBytes bound what one row holds, so that a memory can be read piece by piece. Cursors count on the first.
+	maxRowEntries = 1 << cursorBits
+	maxRowBytes   = 256 << 10
+	cursorBits    = 10
+)
+
+// cursor is where entry i of the row rid stands.
+func cursor(rid int64, i int) perdure.Cursor { return perdure.Cursor(rid<<cursorBits | int64(i)) }
+
+// Append implements perdure.Store.
+func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
+	return s.add(ctx, "append to", id, entries, func(a *agent) error {
+		if !a.on(heads) {
+			return perdure.ErrConflict
+		}
+		return nil
+	})
+}
+
+// Put implements perdure.Store.
+func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
+	return s.add(ctx, "put to", id, entries, func(*agent) error { return nil })
+}
+
+// errScan says that a request needs to know of entries the committer does not remember.
+var errScan = errors.New("entries before the heads are needed")
+
+// add durably adds entries to an agent that passes a check.
+func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry, check func(*agent) error) error {
+	bytes := 0
+	for _, e := range entries {
+		if e.ID() != id {
+			return fmt.Errorf("%s agent %s: %w", verb, id.Short(), perdure.Foreign(e, id))
+		}
+		bytes += len(e.HeaderBytes()) + min(len(e.BodyBytes()), perdure.InlineBody)
+	}
+	blobs, err := s.writeBlobs(ctx, entries)
+	var past *past
+	for err == nil {
+		err = s.submit(ctx, &request{bytes: bytes, apply: func(w *writer) error {
+			a, err := w.agent(id)
+			if err == nil {
+				err = check(a)
+			}
+			if err != nil {
+				return err
+			}
+			fresh, err := w.fresh(a, entries, past)
+			if err != nil {
+				return err
+			}
+			return w.add(a, fresh)
+		}})
+		if err != errScan {
+			break
+		}
+		past, err = s.scan(ctx, id, entries)
+	}
+	if err == nil {
+		return nil
+	}
+	if len(blobs) > 0 {
+		err = errors.Join(err, s.sweep(context.WithoutCancel(ctx), blobs))
+	}
+	return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
+}
+
+// fresh are the entries that the agent does not have yet. It refuses entries whose parents are missing. An entry on top of a head or of
+// a new entry is new itself, which decides nearly always; past has the answer otherwise.
+func (w *writer) fresh(a *agent, entries []*perdure.Entry, p *past) ([]*perdure.Entry, error) {
+	fresh := newNames(len(entries))
+	for _, e := range entries {
+		if fresh.has(e.Name) || e.Kind == perdure.KindGenesis && a.key != 0 {
+			continue
+		}
+		top, rest := e.Kind == perdure.KindGenesis, false
+		for _, parent := range e.Parents {
+			if isHead(a.heads, parent) || fresh.has(parent) {
+				top = true
+			} else {
+				rest = true
+			}
+		}
+		if rest {
+			held, err := w.older(a, e, top, fresh, p)
+			if err != nil {
+				return nil, err
+			}
+			if held {
+				continue
+			}
+		}
+		fresh.add(e)
+	}
+	return fresh.entries, nil
+}
+
+// older decides about an entry with parents that are neither heads nor new: whether the agent has it already, unless top says that it
+// cannot, and whether the agent has those parents.
+func (w *writer) older(a *agent, e *perdure.Entry, top bool, fresh *names, p *past) (held bool, err error) {
+	if a.key == 0 {
+		return false, perdure.Unlinked(e, e.Parents[0])
+	}
+	if p == nil {
+		return false, errScan
+	}
+	if err := p.catchUp(w, a); err != nil {
+		return false, err
+	}
+	if !top && p.has(e.Name) {
+		return true, nil
+	}
+	for _, parent := range e.Parents {
+		if !isHead(a.heads, parent) && !fresh.has(parent) && !p.has(parent) {
+			return false, perdure.Unlinked(e, parent)
+		}
+	}
+	return false, nil
+}
+
+// names are entries in order, and found by name.
+type names struct {
+	entries []*perdure.Entry
+	index   map[perdure.Hash]bool // nil while there are few
+}
+
+func newNames(n int) *names {
+	out := &names{entries: make([]*perdure.Entry, 0, n)}
+	if n > 16 {
+		out.index = make(map[perdure.Hash]bool, n)
+	}
+	return out
+}
+
+func (n *names) add(e *perdure.Entry) {
+	n.entries = append(n.entries, e)
+	if n.index != nil {
+		n.index[e.Name] = true
+	}
+}
+
+func (n *names) has(name perdure.Hash) bool {
+	if n.index != nil {
+		return n.index[name]
+	}
+	return slices.ContainsFunc(n.entries, func(e *perdure.Entry) bool { return e.Name == name })
+}
+
+// add writes new entries of an agent.
+func (w *writer) add(a *agent, entries []*perdure.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	if a.key == 0 {
+		if err := w.create(a, entries[0]); err != nil {
+			return err
+		}
+	}
+	for len(entries) > 0 {
+		n, err := w.addRow(a, entries)
+		if err != nil {
+			return err
+		}
+		entries = entries[n:]
+	}
+	w.changed = append(w.changed, a.id)
+	if !a.node.IsZero() {
+		return nil // when the lease ends or the claim is released, somebody looks
+	}
+	return w.look(a, dueOf(a.heads))
+}
+
+// create gives an agent its key and its first listing.
+func (w *writer) create(a *agent, genesis *perdure.Entry) error {
+	key, _, err := w.number("INSERT INTO agents(id) VALUES(?) RETURNING key", a.id[:])
+	if err != nil {
+		return brokenError{err}
+	}
+	a.key = key
+	w.agents[a.id] = a
+	l := perdure.Listing{Agent: a.id, Created: genesis.Time, Updated: genesis.Time, Due: genesis.Due, State: perdure.Instantiated, Entries: 1}
+	if g, ok := genesis.Content().(perdure.Genesis); ok {
+		l.Name, l.Kind, l.Scope, l.Labels = g.Intent.Name, g.Intent.Kind, g.Charter.Scope, g.Intent.Labels
+	}
+	return w.list(key, l)
+}
+
+// addRow writes as many of the entries as go into one row, and returns how many.
+func (w *writer) addRow(a *agent, entries []*perdure.Entry) (int, error) {
+	r, size, rid := &row{}, 0, w.next
+	for i, e := range entries {
+		if i == maxRowEntries || i > 0 && size+len(e.BodyBytes()) > maxRowBytes {
+			break
+		}
+		if e.Kind == perdure.KindSnapshot && slices.Equal(a.names(), e.Parents) {
+			if err := w.do("INSERT INTO snapshots VALUES(?,?)", a.key, int64(cursor(rid, i))); err != nil {
+				return 0, err
+			}
+		}
+		p, err := newPart(e, a.last, w.numberOf)
+		if err != nil {
+			return 0, err
+		}
+		if p.place == bodyBlob {
+			if err := w.keepBlob(e, cursor(rid, i)); err != nil {
+				return 0, err
+			}
+		}
+		// A name is kept unless the entry after commits to it, or it is the agent's id.
+		if p.named = p.kind != perdure.KindGenesis; i > 0 && p.linked {
+			r.parts[i-1].named = false
+		}
+		r.parts = append(r.parts, p)
+		a.heads, a.last, size = advance(a.heads, e), e.Name, size+len(p.body)
+	}
+	if r.forked = len(a.heads) > 1; r.forked {
+		r.heads = a.heads
+	}
+	a.rid = rid
+	return len(r.parts), w.insert(a.key, r.append(make([]byte, 1, size+256*len(r.parts))))
+}

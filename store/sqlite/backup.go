@@ -1,0 +1,98 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/perdure/perdure"
+)
+
+// Backup implements perdure.Backuper. The copy is the store as of one moment after the call began; others write on meanwhile.
+func (s *Store) Backup(ctx context.Context, path string) error {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		err = s.usable(ctx)
+	}
+	for range 3 { // bodies pruned while they are copied make a copy useless
+		if err == nil {
+			err = s.backup(ctx, path)
+		}
+		if !errors.Is(err, errPruned) {
+			break
+		}
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("back up %s to %s: %w", s.path, path, err)
+	}
+	return nil
+}
+
+var errPruned = errors.New("bodies were pruned while they were copied: try again")
+
+func (s *Store) backup(ctx context.Context, path string) (err error) {
+	for _, p := range []string{path, folderOf(path)} {
+		if _, err := os.Lstat(p); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is there already, or cannot be looked at: a backup overwrites nothing", p)
+		}
+	}
+	temp := fmt.Sprintf("%s%s%08x", path, tempMark, rand.Uint32())
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(temp), os.RemoveAll(folderOf(temp)))
+	}()
+	c, err := dial(s.path, "rw", "busy_timeout=10000")
+	if err != nil {
+		return err
+	}
+	err = retry(func() error { return c.exec("VACUUM INTO ?", temp) })
+	if err := errors.Join(err, c.close()); err != nil {
+		return err
+	}
+	hashes, err := blobsOf(temp)
+	if err != nil {
+		return err
+	}
+	for _, h := range hashes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		body, err := os.ReadFile(blobPath(s.path, h))
+		if errors.Is(err, fs.ErrNotExist) {
+			return errPruned
+		}
+		if err == nil {
+			err = writeBlob(temp, h, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(hashes) > 0 {
+		if err := errors.Join(syncFile(folderOf(temp)), os.Rename(folderOf(temp), folderOf(path))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(syncFile(temp), place(temp, path), syncFile(filepath.Dir(path)))
+}
+
+// blobsOf lists the bodies that a store nobody uses refers to.
+func blobsOf(path string) (hashes []perdure.Hash, err error) {
+	c, err := dial(path, "ro")
+	if err != nil {
+		return nil, err
+	}
+	err = c.query("SELECT DISTINCT hash FROM blobs", func(v []driver.Value) error {
+		b, _ := v[0].([]byte)
+		var h perdure.Hash
+		copy(h[:], b)
+		hashes = append(hashes, h)
+		return nil
+	})
+	return hashes, errors.Join(err, c.close())
+}

@@ -1,0 +1,123 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/perdure/perdure"
+)
+
+// folder is where the bodies are that are too long for the file.
+func (s *Store) folder() string { return folderOf(s.path) }
+
+func folderOf(path string) string { return path + "-blobs" }
+
+func blobPath(store string, hash perdure.Hash) string {
+	return filepath.Join(folderOf(store), hash.String())
+}
+
+// writeBlobs makes the long bodies of entries durable, each in a file of its own, before anything refers to them.
+func (s *Store) writeBlobs(ctx context.Context, entries []*perdure.Entry) ([]perdure.Hash, error) {
+	var hashes []perdure.Hash
+	for _, e := range entries {
+		if len(e.BodyBytes()) <= perdure.InlineBody {
+			continue
+		}
+		if err := s.usable(ctx); err != nil {
+			return hashes, err
+		}
+		if err := writeBlob(s.path, e.Body, e.BodyBytes()); err != nil {
+			return hashes, err
+		}
+		hashes = append(hashes, e.Body)
+	}
+	if len(hashes) == 0 {
+		return nil, nil
+	}
+	return hashes, syncFile(s.folder())
+}
+
+// writeBlob writes a body to its file. Its name is durable once the folder is.
+func writeBlob(store string, hash perdure.Hash, body []byte) error {
+	path := blobPath(store, hash)
+	if info, err := os.Lstat(path); err == nil && info.Size() == int64(len(body)) {
+		return nil
+	}
+	switch err := os.Mkdir(filepath.Dir(path), 0o700); {
+	case err == nil:
+		if err := syncFile(filepath.Dir(store)); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	}
+	temp := fmt.Sprintf("%s%s%08x", path, tempMark, rand.Uint32())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(body)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write body %s: %w", hash.Short(), err), os.Remove(temp))
+	}
+	return nil
+}
+
+// tempMark is in the names of files that do not have all of their content yet.
+const tempMark = ".new-"
+
+// keepBlob notes that the entry at a cursor refers to a body. The file may have been swept since it was written.
+func (w *writer) keepBlob(e *perdure.Entry, at perdure.Cursor) error {
+	err := writeBlob(w.path, e.Body, e.BodyBytes())
+	if err == nil {
+		err = syncFile(folderOf(w.path))
+	}
+	if err != nil {
+		return brokenError{err}
+	}
+	return w.do("INSERT OR IGNORE INTO blobs VALUES(?,?)", e.Body[:], int64(at))
+}
+
+// readBlob reads a body from its file.
+func (s *Store) readBlob(hash perdure.Hash, size int64) ([]byte, error) {
+	path := blobPath(s.path, hash)
+	info, err := os.Stat(path)
+	if err == nil && info.Size() != size {
+		err = fmt.Errorf("it has %d bytes, want %d", info.Size(), size)
+	}
+	var body []byte
+	if err == nil {
+		body, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("body %s: %w: restore %s from a backup", hash.Short(), err, s.folder())
+	}
+	return body, nil
+}
+
+// sweep removes files of bodies that nothing refers to. Writers look for theirs under the same lock.
+func (s *Store) sweep(ctx context.Context, hashes []perdure.Hash) error {
+	return s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
+		for _, h := range hashes {
+			_, used, err := w.number("SELECT cursor FROM blobs WHERE hash=? LIMIT 1", h[:])
+			if err != nil {
+				return brokenError{err}
+			}
+			if used {
+				continue
+			}
+			if err := os.Remove(blobPath(w.path, h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	}})
+}

@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Claims save work and decide nothing, so they are not synced: when the machine stops, so do the nodes that held them.
+
+// Claim implements perdure.Claimer.
+func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+	err = s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
+		a, err := w.held(id)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		if !a.node.IsZero() && a.node != node && a.due > perdure.TimeOf(now) {
+			return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, a.node.Short(), a.due)
+		}
+		// A fence is above the last one even if that was lost because it had not been synced.
+		a.node, a.fence, a.due = node, max(a.fence+1, now.UnixMilli()), perdure.TimeOf(now.Add(lease))
+		c = perdure.Claim{Agent: id, Node: node, Fence: a.fence}
+		return w.do("UPDATE agents SET due=?, node=?, fence=? WHERE key=?", int64(a.due), node[:], a.fence, a.key)
+	}})
+	if err != nil {
+		return perdure.Claim{}, fmt.Errorf("claim agent %s: %w", id.Short(), err)
+	}
+	return c, nil
+}
+
+// Renew implements perdure.Claimer.
+func (s *Store) Renew(ctx context.Context, c perdure.Claim, lease time.Duration) error {
+	err := s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
+		a, err := w.held(c.Agent)
+		if err != nil {
+			return err
+		}
+		if a.node != c.Node || a.fence != c.Fence {
+			return fmt.Errorf("%w: the claim was lost", perdure.ErrConflict)
+		}
+		return w.look(a, perdure.TimeOf(time.Now().Add(lease)))
+	}})
+	if err != nil {
+		return fmt.Errorf("renew claim of agent %s: %w", c.Agent.Short(), err)
+	}
+	return nil
+}
+
+// Release implements perdure.Claimer.
+func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Hash, due perdure.Time) error {
+	err := s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
+		a, err := w.held(c.Agent)
+		if err != nil || a.node != c.Node || a.fence != c.Fence {
+			return err
+		}
+		if !a.on(heads) {
+			due = dueOf(a.heads)
+		}
+		a.node, a.due = perdure.Key{}, due
+		return w.do("UPDATE agents SET due=?, node=NULL WHERE key=?", null(due), a.key)
+	}})
+	if err != nil {
+		return fmt.Errorf("release agent %s: %w", c.Agent.Short(), err)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// maxBatch and maxBatchBytes bound what shares one sync: enough that the sync costs little, few enough that nobody waits long.
+	maxBatch      = 1024
+	maxBatchBytes = 4 << 20
+	// maxAgents bounds the agents whose heads the committer remembers, at about 250 bytes each.
+	maxAgents = 1 << 17
+)
+
+// request is a change that waits for the committer.
+type request struct {
+	apply   func(w *writer) error // checks, then writes; what it returns before it has written concerns this request alone
+	bytes   int
+	relaxed bool // what it writes is derived, and need not be synced
+	state   atomic.Int32
+	err     error
+	done    chan struct{}
+}
+
+// The states of a request.
+const (
+	waiting int32 = iota
+	taken
+	abandoned
+)
+
+// brokenError is an error of the file, which ends the whole batch. Others concern one request.
+type brokenError struct{ error }
+
+func (e brokenError) Unwrap() error { return e.error }
+
+// submit has the committer apply a change and waits until it is committed. When ctx ends before the committer has begun with it, nothing
+// was changed; after that submit waits, which is short.
+func (s *Store) submit(ctx context.Context, r *request) error {
+	r.done = make(chan struct{})
+	if err := s.hand(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if r.state.CompareAndSwap(waiting, abandoned) {
+			return ctx.Err()
+		}
+		<-r.done
+	}
+	return r.err
+}
+
+// hand puts a request into the queue.
+func (s *Store) hand(ctx context.Context, r *request) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return s.errClosed()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.queue <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// writer is the committer: the one goroutine and connection of a store that writes. It remembers the agents it has met for as long as no
+// other connection writes to the file.
+type writer struct {
+	*conn
+	words    *words
+	hub      *hub
+	agents   map[perdure.AgentID]*agent
+	version  int64 // of the file, as other connections change it
+	next     int64 // rid
+	relaxed  bool  // commits are not synced at present
+	changed  []perdure.AgentID
+	poisoned error
+}
+
+// openWriter opens the connection that writes, and tries whether it can.
+func openWriter(path string) (*writer, error) {
+	w := &writer{agents: map[perdure.AgentID]*agent{}}
+	err := retry(func() (err error) {
+		if w.conn == nil {
+			if w.conn, err = dial(path, "rw", writerPragmas...); err != nil {
+				return err
+			}
+		}
+		return errors.Join(w.exec("BEGIN IMMEDIATE"), w.exec("ROLLBACK"))
+	})
+	if err != nil && w.conn != nil {
+		err = errors.Join(err, w.close())
+	}
+	return w, err
+}
+
+// run commits what is in the queue until it is closed, then closes the connection.
+func (w *writer) run(queue <-chan *request) {
+	for first := range queue {
+		batch, bytes := []*request{first}, first.bytes
+	fill:
+		for len(batch) < maxBatch && bytes < maxBatchBytes {
+			select {
+			case r, open := <-queue:
+				if !open {
+					break fill
+				}
+				batch, bytes = append(batch, r), bytes+r.bytes
+			default:
+				break fill
+			}
+		}
+		w.commit(batch)
+		for _, r := range batch {
+			close(r.done)
+		}
+	}
+	_ = w.close() // everything acknowledged has been committed
+}
+
+// commit applies a batch in one transaction, in which every request has its own outcome. An error of the file poisons the store.
+func (w *writer) commit(batch []*request) {
+	err := w.poisoned
+	if err == nil {
+		err = w.transact(batch)
+	}
+	if err == nil {
+		return
+	}
+	if w.poisoned == nil {
+		w.poisoned = fmt.Errorf("a write to %s went wrong, so nothing more is written until the store is opened again: %w", w.path, err)
+	}
+	for _, r := range batch {
+		r.err = w.poisoned
+	}
+}
+
+func (w *writer) transact(batch []*request) error {
+	relaxed := true
+	for _, r := range batch {
+		relaxed = relaxed && r.relaxed
+	}
+	if err := w.sync(!relaxed); err != nil {
+		return err
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	first := w.next
+	w.changed = w.changed[:0]
+	for _, r := range batch {
+		if !r.state.CompareAndSwap(waiting, taken) {
+			continue
+		}
+		r.err = r.apply(w)
+		var broken brokenError
+		if errors.As(r.err, &broken) {
+			return errors.Join(r.err, w.exec("ROLLBACK"))
+		}
+	}
+	if err := w.exec("COMMIT"); err != nil {
+		return errors.Join(err, w.exec("ROLLBACK"))
+	}
+	w.hub.tell(w.changed, first, w.next)
+	return nil
+}
+
+// sync switches whether commits are synced. A synced commit also syncs those before it.
+func (w *writer) sync(on bool) error {
+	if w.relaxed == !on {
+		return nil
+	}
+	w.relaxed = !on
+	if on {
+		return w.exec("PRAGMA synchronous=FULL")
+	}
+	return w.exec("PRAGMA synchronous=NORMAL")
+}
+
+// begin takes the lock of the file, however long other processes hold it, and forgets what they may have changed.
+func (w *writer) begin() error {
+	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+		err := w.exec("BEGIN IMMEDIATE")
+		if err == nil {
+			break
+		}
+		if !busy(err) {
+			return err
+		}
+		time.Sleep(pause/2 + rand.N(pause))
+	}
+	version, _, err := w.number("PRAGMA data_version")
+	if err == nil && version != w.version || w.next == 0 {
+		clear(w.agents)
+		w.version = version
+		var last int64
+		last, _, err = w.number("SELECT max(rid) FROM log")
+		w.next = last + 1
+	}
+	if err != nil {
+		return errors.Join(err, w.exec("ROLLBACK"))
+	}
+	return nil
+}
+
+// do runs a statement of a transaction.
+func (w *writer) do(text string, args ...driver.Value) error {
+	if err := w.exec(text, args...); err != nil {
+		return brokenError{err}
+	}
+	return nil
+}

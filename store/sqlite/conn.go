@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	engine "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// conn is one connection to the file, with the statements it has prepared. One goroutine uses it at a time.
+type conn struct {
+	path  string
+	c     driver.Conn
+	stmts map[string]driver.Stmt
+}
+
+// dial opens a connection. It makes the file only when mode is rwc.
+func dial(path, mode string, pragmas ...string) (*conn, error) {
+	name := "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=" + mode
+	c, err := new(engine.Driver).Open(name)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	out := &conn{path: path, c: c, stmts: map[string]driver.Stmt{}}
+	for _, p := range pragmas {
+		if err := out.exec("PRAGMA " + p); err != nil {
+			return nil, errors.Join(err, out.close())
+		}
+	}
+	return out, nil
+}
+
+func (c *conn) close() error {
+	var errs []error
+	for _, s := range c.stmts {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.c.Close())...)
+}
+
+// prepared returns the statement for a text. Texts are constants, so there are few.
+func (c *conn) prepared(text string) (driver.Stmt, error) {
+	if s := c.stmts[text]; s != nil {
+		return s, nil
+	}
+	s, err := c.c.Prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[text] = s
+	return s, nil
+}
+
+// exec runs a statement.
+func (c *conn) exec(text string, args ...driver.Value) error {
+	s, err := c.prepared(text)
+	if err == nil {
+		_, err = s.Exec(args) //nolint:staticcheck // contexts are looked at between statements, each of which is short
+	}
+	return explain(c.path, err)
+}
+
+// query calls f with each row of a result. The values are its own to keep; the slice of them is not.
+func (c *conn) query(text string, f func(v []driver.Value) error, args ...driver.Value) error {
+	s, err := c.prepared(text)
+	if err != nil {
+		return explain(c.path, err)
+	}
+	return c.rows(s, f, args)
+}
+
+// once is query for a text that is not a constant.
+func (c *conn) once(text string, f func(v []driver.Value) error, args ...driver.Value) error {
+	s, err := c.c.Prepare(text)
+	if err != nil {
+		return explain(c.path, err)
+	}
+	return errors.Join(c.rows(s, f, args), s.Close())
+}
+
+func (c *conn) rows(s driver.Stmt, f func(v []driver.Value) error, args []driver.Value) error {
+	rows, err := s.Query(args) //nolint:staticcheck // see exec
+	if err != nil {
+		return explain(c.path, err)
+	}
+	v := make([]driver.Value, len(rows.Columns()))
+	for err == nil {
+		if err = rows.Next(v); err == io.EOF {
+			return explain(c.path, rows.Close())
+		} else if err != nil {
+			err = explain(c.path, err)
+		} else {
+			err = f(v)
+		}
+	}
+	return errors.Join(err, rows.Close())
+}
+
+// number returns the one number a query yields, and whether it yields any.
+func (c *conn) number(text string, args ...driver.Value) (n int64, found bool, err error) {
+	err = c.query(text, func(v []driver.Value) error {
+		n, found = v[0].(int64)
+		return nil
+	}, args...)
+	return n, found, err
+}
+
+// code is the primary result code of an error of SQLite, or zero.
+func code(err error) int {
+	var e *engine.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// busy reports whether another process holds a lock that it will give up.
+func busy(err error) bool {
+	return code(err) == sqlite3.SQLITE_BUSY || code(err) == sqlite3.SQLITE_LOCKED
+}
+
+// explain says what an error of SQLite means for the store at path, and what to do.
+func explain(path string, err error) error {
+	switch code(err) {
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%s is not a store: it was left as it is; choose another path: %w", path, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("%s is damaged: restore it from a backup, or run `perdure doctor`: %w", path, err)
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return fmt.Errorf("%s cannot be written: give this user the right to write it and its folder: %w", path, err)
+	case sqlite3.SQLITE_CANTOPEN:
+		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path, err)
+	case sqlite3.SQLITE_IOERR:
+		return fmt.Errorf("the disk under %s reports errors: look at the system's log, then open it again: %w", path, err)
+	}
+	return err
+}

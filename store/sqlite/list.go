@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// list records the listing of an agent.
+func (w *writer) list(key int64, l perdure.Listing) error {
+	var labels, kind driver.Value
+	if len(l.Labels) > 0 {
+		b, err := json.Marshal(l.Labels)
+		if err != nil {
+			return err
+		}
+		labels = string(b)
+	}
+	if l.Kind != "" {
+		kind = l.Kind
+	}
+	return w.do("INSERT OR REPLACE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?)",
+		key, l.Name, kind, l.Scope, int64(l.State), labels, int64(l.Created), int64(l.Updated), null(l.Due), l.Entries)
+}
+
+// Index implements perdure.Lister.
+func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) error {
+	return s.index(ctx, l, false)
+}
+
+// index records a listing, an older one only when forced to.
+func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error {
+	err := s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
+		a, err := w.held(l.Agent)
+		if err != nil {
+			return err
+		}
+		known, _, err := w.number("SELECT entries FROM listings WHERE agent=?", a.key)
+		if err != nil {
+			return brokenError{err}
+		}
+		if known > l.Entries && !force {
+			return nil
+		}
+		return w.list(a.key, l)
+	}})
+	if err != nil {
+		return fmt.Errorf("index agent %s: %w", l.Agent.Short(), err)
+	}
+	return nil
+}
+
+// pageListings is how many rows are read at a time.
+const pageListings = 256
+
+// List implements perdure.Lister.
+func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
+	return func(yield func(perdure.Listing, error) bool) {
+		where, args, possible := conditions(f)
+		text := "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, a.id FROM listings l " +
+			"JOIN agents a ON a.key=l.agent WHERE (l.name,a.id)>(?,?) AND l.name>=?" + where + " ORDER BY l.name, a.id LIMIT ?"
+		var last perdure.Listing
+		for left, n := f.Limit, pageListings; n == pageListings && possible; {
+			found := make([]perdure.Listing, 0, 16)
+			n = 0
+			err := s.read(ctx, func(c *conn) error {
+				// The text depends on the filter: statements for it are not kept.
+				return c.once(text, func(v []driver.Value) (err error) {
+					n++
+					if last, err = listingOf(v); err == nil && f.Match(last) {
+						found = append(found, last)
+					}
+					return err
+				}, append(append([]driver.Value{last.Name, last.Agent[:], last.Name}, args...), int64(pageListings))...)
+			})
+			if err != nil {
+				yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
+				return
+			}
+			for _, l := range found {
+				if !yield(l, nil) {
+					return
+				}
+				if left--; left == 0 {
+					return
+				}
+			}
+		}
+	}
+}
+
+// conditions are what SQLite can tell of a filter: every listing they leave out does not match. Possible is false when none can match.
+func conditions(f perdure.Filter) (where string, args []driver.Value, possible bool) {
+	and := func(text string, values ...driver.Value) {
+		where += " AND " + text
+		args = append(args, values...)
+	}
+	if prefix, _, glob := strings.Cut(f.Name, "*"); f.Name != "" && !strings.ContainsAny(f.Name, "*?") {
+		and("l.name=?", f.Name)
+	} else if glob && prefix != "" && !strings.Contains(prefix, "?") {
+		and("l.name>=? AND l.name<?", prefix, prefix+"\U0010ffff")
+	}
+	if f.Kind != "" {
+		and("l.kind=?", f.Kind)
+	}
+	if f.Since != 0 {
+		and("l.updated>=?", int64(f.Since))
+	}
+	if f.Before != 0 {
+		and("l.updated<?", int64(f.Before))
+	}
+	if n := len(f.States); n > 0 {
+		var states []driver.Value
+		for _, s := range f.States {
+			states = append(states, int64(s))
+		}
+		and("l.state IN (?"+strings.Repeat(",?", n-1)+")", states...)
+	}
+	if f.Prefix != "" {
+		low, err := hex.DecodeString((f.Prefix + strings.Repeat("0", 64))[:64])
+		high, err2 := hex.DecodeString((f.Prefix + strings.Repeat("f", 64))[:64])
+		if err != nil || err2 != nil || len(f.Prefix) > 64 {
+			return "", nil, false
+		}
+		and("substr(a.id,1,8)>=? AND substr(a.id,1,8)<=?", low[:8], high[:8])
+	}
+	return where, args, true
+}
+
+func listingOf(v []driver.Value) (perdure.Listing, error) {
+	l := perdure.Listing{
+		State: perdure.State(integer(v[3])), Created: perdure.Time(integer(v[5])), Updated: perdure.Time(integer(v[6])),
+		Due: perdure.Time(integer(v[7])), Entries: integer(v[8]),
+	}
+	l.Name, _ = v[0].(string)
+	l.Kind, _ = v[1].(string)
+	l.Scope, _ = v[2].(string)
+	id, _ := v[9].([]byte)
+	copy(l.Agent[:], id)
+	if labels, ok := v[4].(string); ok {
+		if err := json.Unmarshal([]byte(labels), &l.Labels); err != nil {
+			return l, fmt.Errorf("labels of agent %s: %w", l.Agent.Short(), err)
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure"
+)
+
+// past is the names of an agent's entries from some row on. Children arrive after their parents, so once it reaches back to the parents of
+// an entry, it also says whether the entry itself is there.
+type past struct {
+	s     *Store
+	id    perdure.AgentID
+	key   int64
+	names map[perdure.Hash]bool
+	from  int64 // the earliest row it knows
+	to    int64 // the latest
+	whole bool  // there is nothing before
+
+	each func(rid int64, i int, name perdure.Hash) // called with each entry learned, if set
+}
+
+func (p *past) has(name perdure.Hash) bool { return p.names[name] }
+
+// scan reads back as far as is needed to decide about entries.
+func (s *Store) scan(ctx context.Context, id perdure.AgentID, entries []*perdure.Entry) (*past, error) {
+	p := &past{s: s, id: id, names: map[perdure.Hash]bool{}}
+	fresh := map[perdure.Hash]bool{}
+	for _, e := range entries {
+		top := false
+		for _, parent := range e.Parents {
+			if fresh[parent] {
+				top = true
+				continue
+			}
+			for !p.has(parent) && !p.whole {
+				if err := s.read(ctx, p.back); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if top || !p.has(e.Name) && e.Kind != perdure.KindGenesis {
+			fresh[e.Name] = true
+		}
+	}
+	return p, nil
+}
+
+// back reads the rows before those it knows.
+func (p *past) back(c *conn) (err error) {
+	if p.key == 0 {
+		if p.key, err = keyOf(c, p.id); err != nil {
+			return err
+		}
+		p.from = 1<<62 - 1
+	}
+	rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE agent=? AND rid<? ORDER BY rid DESC LIMIT ?", p.key, p.from, int64(pageRows))
+	if err != nil {
+		return err
+	}
+	for i, r := range rows {
+		var before perdure.Hash
+		if i+1 < len(rows) {
+			before = rows[i+1].last(p.id)
+		} else if before, err = lastBefore(c, p.id, p.key, r.rid); err != nil {
+			return err
+		}
+		if err := p.learn(c, before, r); err != nil {
+			return err
+		}
+		p.from = r.rid
+	}
+	p.whole = len(rows) < pageRows
+	return nil
+}
+
+// catchUp reads the rows that arrived since, in the transaction that decides.
+func (p *past) catchUp(w *writer, a *agent) error {
+	if p.to == a.rid {
+		return nil
+	}
+	rows, err := rowsOf(w.conn, "SELECT rid, data FROM log WHERE agent=? AND rid>? ORDER BY rid", a.key, p.to)
+	for _, r := range rows {
+		var before perdure.Hash
+		if before, err = lastBefore(w.conn, p.id, a.key, r.rid); err != nil {
+			break
+		}
+		if err = p.learn(w.conn, before, r); err != nil {
+			break
+		}
+	}
+	return brokenOr(err)
+}
+
+// learn takes in the names of the entries of a row.
+func (p *past) learn(c *conn, before perdure.Hash, r storedRow) error {
+	p.to = max(p.to, r.rid)
+	var b []byte
+	for i := range r.parts {
+		part := &r.parts[i]
+		name := part.name
+		if !part.named {
+			var err error
+			if b, err = p.s.header(c, b[:0], p.id, before, part); err != nil {
+				return fmt.Errorf("%w (row %d)", err, r.rid)
+			}
+			name = perdure.HashOf(b)
+		}
+		p.names[name] = true
+		if p.each != nil {
+			p.each(r.rid, i, name)
+		}
+		before = name
+	}
+	return nil
+}

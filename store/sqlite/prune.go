@@ -1,0 +1,110 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure"
+)
+
+// Prune implements perdure.Pruner. The bytes are overwritten in the file, too, as far as SQLite can.
+func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (int64, error) {
+	var gone int64
+	var blobs []perdure.Hash
+	at, err := s.find(ctx, id, names)
+	if err == nil {
+		err = s.submit(ctx, &request{apply: func(w *writer) error {
+			gone, blobs, err = w.prune(at)
+			return err
+		}})
+	}
+	if err == nil && len(blobs) > 0 {
+		err = s.sweep(context.WithoutCancel(ctx), blobs)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("prune agent %s: %w", id.Short(), err)
+	}
+	if gone > 0 {
+		s.checkpoint()
+	}
+	return gone, nil
+}
+
+// checkpoint moves what is in the write-ahead log to the file, as far as others allow, so that what was dropped is gone from there, too.
+func (s *Store) checkpoint() {
+	if c, err := dial(s.path, "rw", "busy_timeout=100", "wal_checkpoint(TRUNCATE)"); err == nil {
+		_ = c.close()
+	}
+}
+
+// find returns the rows that hold entries, and where in them.
+func (s *Store) find(ctx context.Context, id perdure.AgentID, names []perdure.Hash) (map[int64][]int, error) {
+	missing := map[perdure.Hash]bool{}
+	for _, n := range names {
+		missing[n] = true
+	}
+	at := map[int64][]int{}
+	p := &past{s: s, id: id, names: map[perdure.Hash]bool{}}
+	p.each = func(rid int64, i int, name perdure.Hash) {
+		if missing[name] {
+			delete(missing, name)
+			at[rid] = append(at[rid], i)
+		}
+	}
+	for first := true; first || len(missing) > 0 && !p.whole; first = false {
+		if err := s.read(ctx, p.back); err != nil {
+			return nil, err
+		}
+	}
+	for name := range missing {
+		return nil, fmt.Errorf("entry %s: %w", name.Short(), perdure.ErrNotFound)
+	}
+	return at, nil
+}
+
+// prune drops bodies, and returns their size and the files they were in.
+func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, err error) {
+	for rid, indices := range at {
+		rows, err := rowsOf(w.conn, "SELECT rid, data FROM log WHERE rid=?", rid)
+		if err != nil {
+			return 0, nil, brokenOr(err)
+		}
+		for _, i := range indices {
+			p := &rows[0].parts[i]
+			switch p.place {
+			case bodyDropped:
+				continue
+			case bodyHere:
+				p.hash = perdure.HashOf(p.body)
+			case bodyBlob:
+				if err := w.do("DELETE FROM blobs WHERE hash=? AND cursor=?", p.hash[:], int64(cursor(rid, i))); err != nil {
+					return 0, nil, err
+				}
+				blobs = append(blobs, p.hash)
+			}
+			gone += p.size
+			p.place, p.body = bodyDropped, nil
+		}
+		if err := w.rewrite(rows[0]); err != nil {
+			return 0, nil, err
+		}
+	}
+	return gone, blobs, nil
+}
+
+// rewrite puts a changed row in the place of the old one.
+func (w *writer) rewrite(r storedRow) error {
+	return errors.Join(
+		w.do("UPDATE log SET data=? WHERE rid=?", r.append(make([]byte, 1, 1024)), r.rid),
+		w.do("DELETE FROM log WHERE rid>? AND rid<?", r.rid, r.rid+r.rows),
+	)
+}
+
+// brokenOr marks an error of the file as one that ends the batch.
+func brokenOr(err error) error {
+	if code(err) != 0 {
+		return brokenError{err}
+	}
+	return err
+}

@@ -1,0 +1,258 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// pageRows is how many rows are read at a time. Between pages the connection is free and nothing keeps old states of the file alive.
+	pageRows = 64
+	// pageLooks is the same for rows of the agents.
+	pageLooks = 1024
+)
+
+// Entries implements perdure.Store.
+func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		after := max(after, 0)
+		for key, before := int64(0), (perdure.Hash{}); ; {
+			var items []perdure.Item
+			var more bool
+			err := s.read(ctx, func(c *conn) (err error) {
+				if key == 0 {
+					if key, err = keyOf(c, id); err != nil {
+						return err
+					}
+				}
+				items, before, more, err = s.page(c, id, key, after, before)
+				return err
+			})
+			if err != nil {
+				yield(perdure.Item{}, fmt.Errorf("read agent %s: %w", id.Short(), err))
+				return
+			}
+			for _, item := range items {
+				after = item.Cursor
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// keyOf finds the key of an agent.
+func keyOf(c *conn, id perdure.AgentID) (int64, error) {
+	key, found, err := c.number("SELECT key FROM agents WHERE substr(id,1,8)=? AND id=?", id[:8], id[:])
+	if err == nil && !found {
+		err = perdure.ErrNotFound
+	}
+	return key, err
+}
+
+// page reads the entries after a cursor that the next rows hold. Before is the name of the entry before those rows if the caller knows
+// it; the name for the page after is returned, and whether there is one.
+func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Cursor, before perdure.Hash) ([]perdure.Item, perdure.Hash, bool, error) {
+	// The row of the cursor itself is read again when it may hold more.
+	from := int64(after) >> cursorBits
+	if !before.IsZero() {
+		from++
+	}
+	rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE agent=? AND rid>=? ORDER BY rid LIMIT ?", key, from, int64(pageRows))
+	if err != nil || len(rows) == 0 {
+		return nil, before, false, err
+	}
+	if before.IsZero() {
+		if before, err = lastBefore(c, id, key, rows[0].rid); err != nil {
+			return nil, before, false, err
+		}
+	}
+	var items []perdure.Item
+	for _, r := range rows {
+		entries, err := s.entries(c, id, before, r.row)
+		if err != nil {
+			return nil, before, false, fmt.Errorf("%w (row %d)", err, r.rid)
+		}
+		for i, e := range entries {
+			if at := cursor(r.rid, i); at > after {
+				items = append(items, perdure.Item{Entry: e, Cursor: at})
+			}
+		}
+		before = r.last(id)
+	}
+	return items, before, len(rows) == pageRows, nil
+}
+
+// entries puts the entries of a row together again.
+func (s *Store) entries(c *conn, id perdure.AgentID, before perdure.Hash, r *row) ([]*perdure.Entry, error) {
+	out := make([]*perdure.Entry, len(r.parts))
+	headers := make([]byte, 0, 240*len(r.parts))
+	for i := range r.parts {
+		p := &r.parts[i]
+		body := p.body
+		if p.place == bodyBlob {
+			var err error
+			if body, err = s.readBlob(p.hash, p.size); err != nil {
+				return nil, err
+			}
+		}
+		start := len(headers)
+		var err error
+		if headers, err = s.header(c, headers, id, before, p); err != nil {
+			return nil, err
+		}
+		e, err := perdure.NewEntry(headers[start:len(headers):len(headers)], body, p.signature, s.limits)
+		if err != nil {
+			return nil, err
+		}
+		if !p.isNamed(e.Name, id) {
+			return nil, fmt.Errorf("%w: entry %s is not the one that was stored", errRow, e.Name.Short())
+		}
+		out[i], before = e, e.Name
+	}
+	return out, nil
+}
+
+// isNamed compares a name that was put together again with the one that was kept, if it was.
+func (p *part) isNamed(name perdure.Hash, id perdure.AgentID) bool {
+	if p.kind == perdure.KindGenesis {
+		return name == perdure.Hash(id)
+	}
+	return !p.named || name == p.name
+}
+
+// header appends the header that a part stands for.
+func (s *Store) header(c *conn, b []byte, id perdure.AgentID, before perdure.Hash, p *part) ([]byte, error) {
+	if p.raw != nil {
+		return append(b, p.raw...), nil
+	}
+	l := lookup{c, &s.words}
+	origin, err := l.word(p.origin)
+	if err != nil {
+		return nil, err
+	}
+	var policy perdure.Hash
+	if p.policy != 0 {
+		if policy, err = l.word(p.policy); err != nil {
+			return nil, err
+		}
+	}
+	body := p.hash
+	if p.place == bodyHere {
+		body = perdure.HashOf(p.body)
+	}
+	return p.header(b, id, before, origin, policy, body), nil
+}
+
+// Heads implements perdure.Store.
+func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.Hash, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		a, err := readAgent(c, id)
+		if err == nil && a.key == 0 {
+			err = perdure.ErrNotFound
+		}
+		if err == nil {
+			heads = a.names()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("heads of agent %s: %w", id.Short(), err)
+	}
+	return heads, nil
+}
+
+// Snapshots implements perdure.Store.
+func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for below := int64(1)<<62 - 1; ; {
+			var item perdure.Item
+			err := s.read(ctx, func(c *conn) error {
+				key, err := keyOf(c, id)
+				if err != nil {
+					return err
+				}
+				item, below, err = s.snapshot(c, id, key, below)
+				return err
+			})
+			if err != nil {
+				yield(perdure.Item{}, fmt.Errorf("snapshots of agent %s: %w", id.Short(), err))
+				return
+			}
+			if item.Entry == nil || !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// snapshot reads the newest snapshot before a cursor that has its body.
+func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure.Item, int64, error) {
+	for {
+		at, found, err := c.number("SELECT cursor FROM snapshots WHERE agent=? AND cursor<? ORDER BY cursor DESC LIMIT 1", key, below)
+		if err != nil || !found {
+			return perdure.Item{}, below, err
+		}
+		below = at
+		rid, i := at>>cursorBits, int(at&(maxRowEntries-1))
+		rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE rid=?", rid)
+		if err != nil {
+			return perdure.Item{}, below, err
+		}
+		if len(rows) == 0 || i >= len(rows[0].parts) {
+			return perdure.Item{}, below, fmt.Errorf("%w: a snapshot is not where the index says; run `perdure doctor`", errRow)
+		}
+		if rows[0].parts[i].place == bodyDropped {
+			continue
+		}
+		before, err := lastBefore(c, id, key, rid)
+		if err != nil {
+			return perdure.Item{}, below, err
+		}
+		entries, err := s.entries(c, id, before, rows[0].row)
+		if err != nil {
+			return perdure.Item{}, below, err
+		}
+		return perdure.Item{Entry: entries[i], Cursor: perdure.Cursor(at)}, below, nil
+	}
+}
+
+// Due implements perdure.Store.
+func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
+	return func(yield func(perdure.Look, error) bool) {
+		for due, key := int64(0), int64(0); ; {
+			looks := make([]perdure.Look, 0, pageLooks)
+			err := s.read(ctx, func(c *conn) error {
+				return c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key LIMIT ?", func(v []driver.Value) error {
+					due, key = integer(v[0]), integer(v[1])
+					l := perdure.Look{Due: perdure.Time(due)}
+					id, _ := v[2].([]byte)
+					copy(l.Agent[:], id)
+					looks = append(looks, l)
+					return nil
+				}, now.UnixMilli(), due, key, int64(pageLooks))
+			})
+			if err != nil {
+				yield(perdure.Look{}, fmt.Errorf("agents due: %w", err))
+				return
+			}
+			for _, l := range looks {
+				if !yield(l, nil) {
+					return
+				}
+			}
+			if len(looks) < pageLooks {
+				return
+			}
+		}
+	}
+}

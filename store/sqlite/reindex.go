@@ -1,0 +1,200 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Reindex implements perdure.Reindexer. It reads and checks every entry. Others may use the store meanwhile.
+func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
+	var total int64
+	err := s.read(ctx, func(c *conn) (err error) {
+		total, _, err = c.number("SELECT count(*) FROM agents")
+		return err
+	})
+	done := 0
+	for key := int64(0); err == nil; {
+		var id perdure.AgentID
+		var found bool
+		err = s.read(ctx, func(c *conn) error {
+			return c.query("SELECT key, id FROM agents WHERE key>? ORDER BY key LIMIT 1", func(v []driver.Value) error {
+				b, _ := v[1].([]byte)
+				found, key = true, integer(v[0])
+				copy(id[:], b)
+				return nil
+			}, key)
+		})
+		if err != nil || !found {
+			break
+		}
+		if err = s.reindex(ctx, id); err != nil {
+			err = fmt.Errorf("agent %s: %w", id.Short(), err)
+		}
+		if done++; progress != nil {
+			progress(done, max(done, int(total)))
+		}
+	}
+	if err == nil {
+		err = s.tidy(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("reindex: %w", err)
+	}
+	return nil
+}
+
+// errMoved says that entries arrived while an index was derived.
+var errMoved = errors.New("entries arrived meanwhile")
+
+// reindex derives everything about an agent from its entries.
+func (s *Store) reindex(ctx context.Context, id perdure.AgentID) error {
+	for {
+		x, err := s.derive(ctx, id)
+		if err != nil {
+			return err
+		}
+		err = s.submit(ctx, &request{apply: func(w *writer) error { return w.reindex(id, x) }})
+		if err == errMoved {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		a, err := perdure.Load(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		return s.index(ctx, a.Listing(time.Now()), true)
+	}
+}
+
+// index is what can be derived from the entries of an agent.
+type index struct {
+	rid       int64 // of the last row
+	heads     []head
+	snapshots []perdure.Cursor
+	blobs     map[perdure.Cursor]perdure.Hash
+}
+
+func (s *Store) derive(ctx context.Context, id perdure.AgentID) (*index, error) {
+	x := &index{blobs: map[perdure.Cursor]perdure.Hash{}}
+	var names []perdure.Hash
+	for item, err := range s.Entries(ctx, id, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if item.Kind == perdure.KindSnapshot && slices.Equal(names, item.Parents) {
+			x.snapshots = append(x.snapshots, item.Cursor)
+		}
+		if len(item.BodyBytes()) > perdure.InlineBody {
+			x.blobs[item.Cursor] = item.Body
+		}
+		x.heads, x.rid = advance(x.heads, item.Entry), int64(item.Cursor)>>cursorBits
+		names = names[:0]
+		for _, h := range x.heads {
+			names = append(names, h.name)
+		}
+	}
+	return x, nil
+}
+
+func (w *writer) reindex(id perdure.AgentID, x *index) error {
+	a, err := w.held(id)
+	if err != nil {
+		return err
+	}
+	if a.rid != x.rid {
+		return errMoved
+	}
+	if !slices.Equal(a.heads, x.heads) {
+		r, err := newestRow(w.conn, a.key)
+		if err != nil {
+			return brokenOr(err)
+		}
+		r.forked, r.heads = len(x.heads) > 1, x.heads
+		if err := w.rewrite(r); err != nil {
+			return err
+		}
+		a.heads = x.heads
+	}
+	if err := w.do("DELETE FROM snapshots WHERE agent=?", a.key); err != nil {
+		return err
+	}
+	for _, at := range x.snapshots {
+		if err := w.do("INSERT INTO snapshots VALUES(?,?)", a.key, int64(at)); err != nil {
+			return err
+		}
+	}
+	for at, h := range x.blobs {
+		if err := w.do("INSERT OR IGNORE INTO blobs VALUES(?,?)", h[:], int64(at)); err != nil {
+			return err
+		}
+	}
+	if !a.node.IsZero() {
+		return nil
+	}
+	return w.look(a, dueOf(a.heads))
+}
+
+// tidy forgets references to bodies that no entry makes, and removes files that nothing refers to.
+func (s *Store) tidy(ctx context.Context) error {
+	if err := s.submit(ctx, &request{apply: (*writer).tidy}); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(s.folder())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		var h perdure.Hash
+		if h.UnmarshalText([]byte(f.Name())) == nil {
+			err = s.sweep(ctx, []perdure.Hash{h})
+		} else if info, ierr := f.Info(); ierr == nil && strings.Contains(f.Name(), tempMark) && time.Since(info.ModTime()) > time.Hour {
+			err = os.Remove(s.folder() + string(os.PathSeparator) + f.Name()) // left by a process that was stopped
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) tidy() error {
+	type ref struct {
+		hash []byte
+		at   int64
+	}
+	var refs []ref
+	err := w.query("SELECT hash, cursor FROM blobs", func(v []driver.Value) error {
+		h, _ := v[0].([]byte)
+		refs = append(refs, ref{h, integer(v[1])})
+		return nil
+	})
+	for _, r := range refs {
+		if err != nil {
+			break
+		}
+		var rows []storedRow
+		rows, err = rowsOf(w.conn, "SELECT rid, data FROM log WHERE rid=?", r.at>>cursorBits)
+		i := int(r.at & (maxRowEntries - 1))
+		if err == nil && len(rows) == 1 && i < len(rows[0].parts) && rows[0].parts[i].place == bodyBlob && string(rows[0].parts[i].hash[:]) == string(r.hash) {
+			continue
+		}
+		if err == nil {
+			err = w.do("DELETE FROM blobs WHERE hash=? AND cursor=?", r.hash, r.at)
+		}
+	}
+	return brokenOr(err)
+}

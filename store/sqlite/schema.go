@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	applicationID = 0x50726472 // "Prdr"
+	schemaVersion = 1
+	minSQLite     = 3_051_003 // earlier ones can corrupt the file when the write-ahead log begins anew
+)
+
+// schema is what version 1 of a file holds. Only log, agents.id and words hold what cannot be derived.
+//
+//   - log is the entries in the order they arrived, one row for each call, see row. A row that does not fit well into a page goes on in
+//     the rows after it, which have no agent.
+//   - agents has when to look at each; while a node holds the agent, that is the end of its lease.
+//   - words are the keys and policies that rows name by number.
+const schema = `
+CREATE TABLE log(rid INTEGER PRIMARY KEY, agent INTEGER, data BLOB NOT NULL);
+CREATE INDEX log_agent ON log(agent) WHERE agent IS NOT NULL;
+CREATE TABLE agents(key INTEGER PRIMARY KEY, id BLOB NOT NULL, due INTEGER, node BLOB, fence INTEGER);
+CREATE INDEX agents_id ON agents(substr(id,1,8));
+CREATE INDEX agents_due ON agents(due) WHERE due IS NOT NULL;
+CREATE TABLE words(number INTEGER PRIMARY KEY, value BLOB NOT NULL UNIQUE);
+CREATE TABLE snapshots(agent INTEGER NOT NULL, cursor INTEGER NOT NULL, PRIMARY KEY(agent, cursor)) WITHOUT ROWID;
+CREATE TABLE blobs(hash BLOB NOT NULL, cursor INTEGER NOT NULL, PRIMARY KEY(hash, cursor)) WITHOUT ROWID;
+CREATE TABLE listings(agent INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT, scope TEXT NOT NULL, state INTEGER NOT NULL, labels TEXT,
+	created INTEGER NOT NULL, updated INTEGER NOT NULL, due INTEGER, entries INTEGER NOT NULL);
+CREATE INDEX listings_name ON listings(name);
+`
+
+// pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more fairly.
+var writerPragmas = []string{
+	"busy_timeout=0", "journal_mode=WAL", "synchronous=FULL", "mmap_size=0", "cache_size=-65536", "secure_delete=ON", "wal_autocheckpoint=4000",
+	"foreign_keys=OFF", "temp_store=MEMORY", "cell_size_check=ON", "journal_size_limit=67108864",
+}
+
+// pragmas of every connection that reads.
+var readerPragmas = []string{
+	"busy_timeout=10000", "query_only=ON", "mmap_size=0", "cache_size=-8192", "temp_store=MEMORY", "cell_size_check=ON",
+}
+
+// create makes an empty store at path, whole or not at all. It is no error when another process was first.
+func create(path string) error {
+	temp := fmt.Sprintf("%s.new-%08x", path, rand.Uint32())
+	defer func() {
+		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+			_ = os.Remove(temp + suffix)
+		}
+	}()
+	c, err := dial(temp, "rwc", "page_size=4096", "journal_mode=WAL", "synchronous=FULL")
+	if err != nil {
+		return fmt.Errorf("make a store: %w", err)
+	}
+	script := fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", schema, applicationID, schemaVersion)
+	if err := errors.Join(c.exec(script), c.close()); err != nil {
+		return fmt.Errorf("make a store: %w", err)
+	}
+	// Nobody has seen this file, so opening and closing it beside SQLite drops no locks.
+	if err := syncFile(temp); err != nil {
+		return fmt.Errorf("make a store: %w", err)
+	}
+	if err := place(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make a store: %w", err)
+	}
+	return syncFile(filepath.Dir(path))
+}
+
+// place gives a file its name, unless there is a file of that name.
+func place(temp, path string) error {
+	err := os.Link(temp, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrExist
+	}
+	return os.Rename(temp, path) // a file system without links
+}
+
+// syncFile makes a file or folder durable.
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// inspect refuses a file that is not a store of this version. It changes nothing.
+func inspect(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: name a file", path)
+	case info.Size() == 0:
+		return fmt.Errorf("%s is empty, which a store never is: restore it from a backup, or remove it to begin anew", path)
+	}
+	c, err := dial(path, "rw", "busy_timeout=10000", "query_only=ON")
+	if err != nil {
+		return err
+	}
+	err = retry(func() error { return c.inspect() })
+	return errors.Join(err, c.close())
+}
+
+func (c *conn) inspect() error {
+	var version int64
+	err := c.query("SELECT sqlite_version()", func(v []driver.Value) error {
+		var major, minor, patch int64
+		text, _ := v[0].(string)
+		if _, err := fmt.Sscanf(text, "%d.%d.%d", &major, &minor, &patch); err != nil {
+			return fmt.Errorf("version of SQLite %q: %w", text, err)
+		}
+		if version = major*1_000_000 + minor*1_000 + patch; version < minSQLite {
+			return fmt.Errorf("SQLite %s has a bug that can corrupt the store: build with 3.51.3 or later", text)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	app, _, err := c.number("PRAGMA application_id")
+	if err != nil {
+		return err
+	}
+	if app != applicationID {
+		return fmt.Errorf("%s is a database of another program: it was left as it is; choose another path", c.path)
+	}
+	v, _, err := c.number("PRAGMA user_version")
+	if err != nil {
+		return err
+	}
+	if v != schemaVersion {
+		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, schemaVersion)
+	}
+	_, _, err = c.number("SELECT count(*) FROM sqlite_schema")
+	return err
+}
+
+// retry calls f again while another process holds a lock, and gives up after a minute, which no lock lasts.
+func retry(f func() error) error {
+	for begun, pause := time.Now(), time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		err := f()
+		if !busy(err) || time.Since(begun) > time.Minute {
+			return err
+		}
+		time.Sleep(pause/2 + rand.N(pause))
+	}
+}

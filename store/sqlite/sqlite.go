@@ -1,0 +1,169 @@
+// Package sqlite is the store in one SQLite file, for one machine: any number of processes may use it at once.
+//
+// What Append and Put acknowledge has been synced to the disk. Calls that come at the same time share one sync. Bodies over
+// perdure.InlineBody are files in a folder beside the store, named by their hash: FILE-blobs. Copy a store with Backup, or all of FILE,
+// FILE-wal and FILE-blobs while nobody uses it.
+//
+// When a write or sync goes wrong, nobody can tell what is on the disk: the store then refuses every write until it is opened again,
+// which finds out. Reading goes on.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/perdure/perdure"
+)
+
+// Options change how a store is opened. The zero value is right for most.
+type Options struct {
+	Limits   perdure.Limits // for entries that are read; zero fields are the defaults
+	Existing bool           // refuse to make a store where there is none
+}
+
+// readers is how many calls read at the same time; more wait for their turn.
+const readers = 4
+
+// Store is an open store. Its methods may be called by any number of goroutines.
+type Store struct {
+	path   string
+	limits perdure.Limits
+	words  words
+	pool   chan *conn // of connections that read; nil stands for one not opened yet
+	watch  hub
+
+	mu     sync.RWMutex // held for reading while a request is handed over
+	closed bool
+	queue  chan *request
+	done   chan struct{} // closed when the committer has ended
+	ended  chan struct{} // closed when the store is
+	err    error         // of closing, once ended is closed
+}
+
+var (
+	_ perdure.Store     = (*Store)(nil)
+	_ perdure.Claimer   = (*Store)(nil)
+	_ perdure.Lister    = (*Store)(nil)
+	_ perdure.Watcher   = (*Store)(nil)
+	_ perdure.Pruner    = (*Store)(nil)
+	_ perdure.Backuper  = (*Store)(nil)
+	_ perdure.Reindexer = (*Store)(nil)
+)
+
+// Open opens the store in a file, and makes it when there is none. It refuses, and leaves as it is, a file of another program, of a
+// newer version, or one that is damaged.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if o.Existing {
+			return nil, fmt.Errorf("open store %s: %w: make one first", path, perdure.ErrNotFound)
+		}
+		if err := create(path); err != nil {
+			return nil, err
+		}
+	}
+	if err := inspect(path); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	w, err := openWriter(path)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s := &Store{
+		path: path, limits: o.Limits, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
+		done: make(chan struct{}), ended: make(chan struct{}),
+	}
+	for range readers {
+		s.pool <- nil
+	}
+	w.words, w.hub = &s.words, &s.watch
+	go func() {
+		defer close(s.done)
+		w.run(s.queue)
+	}()
+	return s, nil
+}
+
+// Path is the file the store is in.
+func (s *Store) Path() string { return s.path }
+
+// Close implements perdure.Store. It waits for calls under way.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if !first {
+		<-s.ended
+		return s.err
+	}
+	close(s.queue)
+	<-s.done
+	errs := []error{s.watch.close()}
+	for range readers {
+		if c := <-s.pool; c != nil {
+			errs = append(errs, c.close())
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		s.err = fmt.Errorf("close store %s: %w", s.path, err)
+	}
+	close(s.ended)
+	return s.err
+}
+
+// usable says why the store cannot be used, if it cannot.
+func (s *Store) usable(ctx context.Context) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return s.errClosed()
+	}
+	return ctx.Err()
+}
+
+func (s *Store) errClosed() error { return fmt.Errorf("store %s: %w", s.path, fs.ErrClosed) }
+
+// read calls f with a connection to read from. Within one call f sees one state of the store.
+func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	var c *conn
+	select {
+	case c = <-s.pool:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.ended:
+		return s.errClosed()
+	}
+	defer func() { s.pool <- c }()
+	return retry(func() (err error) {
+		if c == nil {
+			if c, err = dial(s.path, "rw", readerPragmas...); err != nil {
+				return err
+			}
+		}
+		for again := false; ; again = true {
+			if err := c.exec("BEGIN"); err != nil {
+				return err
+			}
+			err := errors.Join(f(c), c.exec("COMMIT"))
+			if again || !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			// A body was pruned between the row and its file: the row says so by now.
+		}
+	})
+}
