@@ -40,8 +40,17 @@ func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 	if err != nil {
 		return Idle{}, err
 	}
-	idle, err := n.runClaimed(ctx, id, c, 0)
-	return idle, err
+	defer n.release(id)
+	return n.runClaimed(ctx, id, c, 0)
+}
+
+// release tells the advisors that work on these agents, or on all, has stopped.
+func (n *Node) release(ids ...AgentID) {
+	for _, adv := range n.Advisors {
+		if r, ok := adv.(Releaser); ok {
+			r.Release(ids...)
+		}
+	}
 }
 
 // runClaimed works on an agent under a claim, for at most quantum cycles (0: no bound), and gives the claim up.
@@ -241,7 +250,7 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 		}
 	}
 	advice.Advisor = s.Advisor
-	if advice.Signal == 0 {
+	if advice.Signal == 0 && advice.Seen == nil { // an advisor that takes events one by one says itself which it has taken
 		advice.Seen = seen
 	}
 	if err := w.add(advice); err != nil {

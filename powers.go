@@ -16,6 +16,13 @@ type Advisor interface {
 // it is acted upon, unless the effect is of class once.
 type Instant interface{ Instant() bool }
 
+// Releaser is an Advisor that holds something for the agents it advises, such as a function under way.
+type Releaser interface {
+	// Release lets go of what is held for these agents, or for all when none are named, because this node stops working on them. They may
+	// come back.
+	Release(ids ...AgentID)
+}
+
 // Policy is authority: it permits, denies or asks a person, and never acts.
 type Policy interface {
 	// Decide answers a request. It is a pure function of the agent's fold, the request and now. The zero Verdict denies.

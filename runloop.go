@@ -31,6 +31,7 @@ func (n *Node) Run(ctx context.Context) error {
 	l.workers.Wait()
 	timer.Stop()
 	l.watchers.Wait()
+	n.release()
 	return err
 }
 

@@ -1,0 +1,86 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// Handle makes the node run fn for the agents whose intent names it as their advisor. Call it before the node runs. In is what Start was
+// given, Out what the agent ends with; both travel as JSON.
+func Handle[In, Out any](n *perdure.Node, name string, fn func(r *Run, in In) (Out, error)) {
+	f := &flow{name: name, store: n.Store, runs: map[perdure.AgentID]*Run{}}
+	f.body = func(r *Run, inputs perdure.Data) (perdure.Data, error) {
+		var in In
+		if err := decode(inputs, &in); err != nil {
+			return nil, fmt.Errorf("input of %s: %w", name, err)
+		}
+		out, err := fn(r, in)
+		if err != nil {
+			return nil, err
+		}
+		return encode(out)
+	}
+	if n.Advisors == nil {
+		n.Advisors = map[string]perdure.Advisor{}
+	}
+	n.Advisors[name] = f
+	tools := slices.IndexFunc(n.Tools, func(t perdure.Tool) bool { _, ok := t.(*stepTool); return ok })
+	if tools < 0 {
+		flows := map[string]*flow{}
+		tools = len(n.Tools)
+		n.Tools = append(n.Tools, &stepTool{flows: flows, name: stepName, effect: perdure.Idempotent}, &stepTool{flows: flows, name: onceName, effect: perdure.Once})
+	}
+	n.Tools[tools].(*stepTool).flows[name] = f
+}
+
+// Start starts an agent that runs the function handled under name. Depth of the charter is how many generations it may Spawn.
+func Start(ctx context.Context, n *perdure.Node, name string, in any) (perdure.AgentID, error) {
+	inputs, err := encode(in)
+	if err != nil {
+		return perdure.AgentID{}, fmt.Errorf("input of %s: %w", name, err)
+	}
+	a, err := n.Create(ctx, perdure.Genesis{
+		Intent:  perdure.Intent{Name: name, Goal: "run " + name, Advisor: name, Inputs: inputs},
+		Charter: perdure.Charter{Scope: "durable", Depth: maxDepth},
+	})
+	if err != nil {
+		return perdure.AgentID{}, err
+	}
+	return a.ID(), nil
+}
+
+// maxDepth is how many generations of children a started agent may have: enough for any sensible division of work, and an end to an endless one.
+const maxDepth = 8
+
+// Result decodes what an ended agent ended with. An agent that failed is an error; one that has not ended wraps perdure.ErrNotFound.
+func Result[Out any](a *perdure.Agent) (Out, error) {
+	var out Out
+	end := a.Fold().Ended
+	switch {
+	case end == nil:
+		return out, fmt.Errorf("agent %s has not ended: %w", a.ID().Short(), perdure.ErrNotFound)
+	case end.Signal != perdure.OK:
+		return out, &Error{Step: a.Fold().Intent.Name, Signal: end.Signal, Note: end.Note}
+	}
+	return out, decode(end.Result, &out)
+}
+
+// encode and decode move Go values through JSON, so that a live step and a recorded one return the same.
+func encode(v any) (perdure.Data, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return perdure.DataFromJSON(b)
+}
+
+func decode(d perdure.Data, v any) error {
+	if len(d) == 0 {
+		return nil
+	}
+	return json.Unmarshal(d.JSON(), v)
+}
