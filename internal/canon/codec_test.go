@@ -122,3 +122,56 @@ func TestRejectionNamesPathAndOffset(t *testing.T) {
 		t.Errorf("got %+v", err)
 	}
 }
+
+func TestAppendRefusesWhatNobodyWouldAccept(t *testing.T) {
+	type node struct {
+		Next *node `canon:"1,next,optional"`
+	}
+	loop := &node{}
+	loop.Next = loop
+	_, err := For[node]("node").Append(nil, loop)
+	wantPredicate(t, err, PredDepth)
+	for name, tc := range map[string]struct {
+		change func(v *whole)
+		pred   string
+	}{
+		"int above 2^53-1":       {func(v *whole) { v.Seq = maxSafe + 1 }, PredIntSafe},
+		"int below -(2^53-1)":    {func(v *whole) { v.Seq = -maxSafe - 1 }, PredIntSafe},
+		"text not UTF-8":         {func(v *whole) { v.Title = "\xff" }, PredUTF8},
+		"text not NFC":           {func(v *whole) { v.Title = "e\u0301" }, PredNFC},
+		"text not assigned":      {func(v *whole) { v.Title = "\u0378" }, PredUnassigned},
+		"verbatim not UTF-8":     {func(v *whole) { v.Output = "\xff" }, PredUTF8},
+		"key not NFC":            {func(v *whole) { v.Scores = map[string]float64{"e\u0301": 1} }, PredNFC},
+		"enum without a name":    {func(v *whole) { v.Color = 3 }, PredEnum},
+		"enum zero in a list":    {func(v *whole) { v.Colors = []color{0} }, PredEnum},
+		"nil in a list of cases": {func(v *whole) { v.Wake = all{Of: []trigger{nil}} }, PredMissing},
+		"pointer to a case":      {func(v *whole) { v.Wake = &at{} }, PredUnion},
+		"data not canonical":     {func(v *whole) { v.Args = Data{0x18, 1} }, PredShortestInt},
+		"data with more":         {func(v *whole) { v.Args = Data{1, 1} }, PredTrailing},
+		"reserved critical":      {func(v *whole) { v.Reserved = Reserved{20, 1} }, PredKeyOrder},
+		"reserved known":         {func(v *whole) { v.Reserved = Reserved{0x18, 70, 1} }, PredKeyDuplicate},
+		"reserved cut":           {func(v *whole) { v.Reserved = Reserved{0x18, 64} }, PredTruncated},
+		"reserved out of order":  {func(v *whole) { v.Reserved = Reserved{0x18, 65, 1, 0x18, 64, 1} }, PredKeyOrder},
+		"reserved out of range":  {func(v *whole) { v.Reserved = Reserved{0x18, 128, 1} }, PredIDRange},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := full()
+			tc.change(&v)
+			dst := []byte("kept")
+			got, err := wholeCodec.Append(dst, &v)
+			wantPredicate(t, err, tc.pred)
+			if string(got) != "kept" {
+				t.Errorf("got %q: a refused value left bytes behind", got)
+			}
+		})
+	}
+}
+
+func TestReservedFieldsAreRefusedWithoutAPlaceForThem(t *testing.T) {
+	b := []byte{0xa2, 1, 0x61, 'n', 0x18, 64, 1}
+	c := For[part]("part")
+	if err := Check(c.Type(), b, Limits{}); err != nil {
+		t.Errorf("check: %v", err)
+	}
+	wantPredicate(t, c.Decode(b, new(part), Limits{}), PredReservedUnkept)
+}

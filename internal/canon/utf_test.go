@@ -78,3 +78,20 @@ func TestTextIsJudgedAsTheWholeStringIs(t *testing.T) {
 		t.Error("no text was refused")
 	}
 }
+
+func TestDecodeRuneAgreesOnEveryShortSequence(t *testing.T) {
+	var b [4]byte
+	for n := range 1 << 24 {
+		b[0], b[1], b[2] = byte(n>>16), byte(n>>8), byte(n)
+		if b[0] < utf8.RuneSelf {
+			continue
+		}
+		r, size := utf8.DecodeRune(b[:3])
+		if size == 1 {
+			r, size = 0, 0
+		}
+		if got, n := decodeRune(b[:3]); got != r || n != size {
+			t.Fatalf("%x: got %U of %d bytes, want %U of %d", b[:3], got, n, r, size)
+		}
+	}
+}
