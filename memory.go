@@ -45,14 +45,19 @@ func ReadMemory(r io.Reader, lim Limits) iter.Seq2[*Entry, error] {
 	}
 }
 
-// memoryBlock is how much of a memory is read at once. Entries keep the block they stand in.
-const memoryBlock = 128 << 10
+// memoryBlock is how much of a memory is read at once, beginning with firstBlock, as many memories are small. Entries keep the block they
+// stand in.
+const (
+	memoryBlock = 128 << 10
+	firstBlock  = 8 << 10
+)
 
 // memoryReader reads entries out of blocks, and one at a time when they are larger than that.
 type memoryReader struct {
 	r     io.Reader
 	lim   Limits
 	block []byte // read and not yet decoded
+	size  int    // of the next block
 	off   int64  // of block in the stream
 	err   error  // that ended reading
 	large *canon.Reader
@@ -91,8 +96,9 @@ func (m *memoryReader) next() (*Entry, error) {
 
 // fill reads once more, behind what is left, into a new block where the old one has no room.
 func (m *memoryReader) fill() error {
-	if cap(m.block)-len(m.block) < memoryBlock/8 {
-		m.block = append(make([]byte, 0, max(memoryBlock, 2*len(m.block))), m.block...)
+	if m.size = max(m.size, firstBlock); cap(m.block)-len(m.block) < m.size/8 {
+		m.block = append(make([]byte, 0, max(m.size, 2*len(m.block))), m.block...)
+		m.size = min(2*m.size, memoryBlock)
 	}
 	for range 100 {
 		n, err := m.r.Read(m.block[len(m.block):cap(m.block)])

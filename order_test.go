@@ -129,7 +129,11 @@ func (w *world) body(f *Fold) Body {
 	scope := some(w, scopes)
 	key := people[some(w, worldPeople)].key
 	amount := int64(1 + w.choose(9))
-	switch w.choose(22) {
+	choice := w.choose(22)
+	if len(f.Asks) > 0 && w.choose(2) == 0 {
+		choice = 7 + w.choose(2)
+	}
+	switch choice {
 	case 0, 1:
 		return Advice{Advisor: "a", Actions: []Action{Execute{Tool: "x"}, Sleep{Trigger: After{Millis: amount}}, Mutate{Scope: &scope}}, Usage: &Usage{In: amount}, Seen: []Hash{some(w, f.Inbox).Event}}
 	case 2, 3:
