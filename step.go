@@ -13,14 +13,16 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	f.Seq = max(f.Seq, e.Seq)
 	f.Updated = e.Time
 	f.advanceHeads(e, past)
+	if e.Kind == KindGenesis {
+		f.Agent, f.Created = AgentID(e.Name), e.Time
+	}
 	if void {
 		f.conflict(e, "entry of a revoked key, written where the revocation was not known: it counts for nothing")
 		return
 	}
 	switch b := e.content.(type) {
 	case Genesis:
-		f.Agent, f.Intent, f.Charter, f.Lineage, f.Created = AgentID(e.Name), b.Intent, b.Charter, b.Lineage, e.Time
-		f.Edited = e.Name
+		f.Intent, f.Charter, f.Lineage, f.Edited = b.Intent, b.Charter, b.Lineage, e.Name
 	case Advice:
 		f.stepAdvice(e, &b)
 	case Decision:

@@ -1,0 +1,164 @@
+package perdure
+
+import (
+	"strings"
+	"testing"
+)
+
+func trustee(who string, r Right, scope string) Trustee {
+	return Trustee{Key: people[who].key, Name: who, Rights: r, Scope: scope}
+}
+
+func TestTrustFileComesBackInOneForm(t *testing.T) {
+	ann, bob := people["ann"], people["bob"]
+	text := "\n# whom we trust\n" + ann.VerifierKey() + "   own  acme # ann\n" + bob.key.String() + " approve,author acme/ops\n\n-" + people["eve"].key.String() + " # left\n" +
+		bob.key.String() + " author,approve acme/ops # again\n"
+	trust, err := ParseTrust(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "-" + people["eve"].key.String() + " # left\n" + ann.VerifierKey() + " own acme # ann\n" + bob.key.String() + " author,approve acme/ops\n"
+	if got := trust.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	again, err := ParseTrust(strings.NewReader(trust.String()))
+	if err != nil || again.String() != want {
+		t.Errorf("got %v\n%s", err, again)
+	}
+	var b strings.Builder
+	if n, err := trust.WriteTo(&b); err != nil || b.String() != want || n != int64(len(want)) {
+		t.Errorf("got %d bytes, %v", n, err)
+	}
+	if got := len(trust.Trustees()); got != 3 {
+		t.Errorf("got %d lines, want 3", got)
+	}
+}
+
+func TestBadTrustLineIsNamed(t *testing.T) {
+	ann := people["ann"].key.String()
+	for text, want := range map[string]string{
+		"x own acme":                                 "line 1: hash",
+		"\n" + ann + " rule acme":                    "line 2: right \"rule\": want one of author, approve, own",
+		"\n\n" + ann + " own":                        "line 3: got 2 words, want KEY RIGHTS SCOPE",
+		ann + " own a//b":                            "line 1: scope",
+		"-" + ann + " own":                           "taken back",
+		strings.Repeat("0", 64) + " own acme":        "is no key",
+		ann + "+1 own acme":                          "line 1: key",
+		ann + " own acme " + strings.Repeat("x", 70): "got 4 words",
+	} {
+		if _, err := ParseTrust(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+	if _, err := ParseTrust(strings.NewReader(strings.Repeat("x", 1<<20))); err == nil {
+		t.Error("a line of a mebibyte was read")
+	}
+}
+
+func TestNobodyIsTrustedUnlessNamed(t *testing.T) {
+	trust := NewTrust(trustee("ann", MayOwn, "acme"), trustee("bob", MayAuthor, "acme/ops"), trustee("cy", MayApprove, AnyScope), trustee("eve", MayOwn, AnyScope),
+		Trustee{Key: people["eve"].key, Revoked: true})
+	for _, c := range []struct {
+		who   string
+		right Right
+		scope string
+		want  bool
+	}{
+		{"ann", MayOwn, "acme", true}, {"ann", MayAuthor, "acme/ops/db", true}, {"ann", MayApprove, "acme", true}, {"ann", MayOwn, "acmeops", false}, {"ann", MayOwn, "other", false},
+		{"bob", MayAuthor, "acme/ops", true}, {"bob", MayAuthor, "acme", false}, {"bob", MayApprove, "acme/ops", false}, {"bob", MayOwn, "acme/ops", false},
+		{"cy", MayApprove, "anything", true}, {"cy", MayAuthor, "anything", false}, {"cy", MayAuthor | MayApprove, "anything", false},
+		{"eve", MayAuthor, "acme", false}, {"dee", MayAuthor, "acme", false}, {"bob", MayAuthor, NoScope, true}, {"dee", 0, NoScope, false},
+	} {
+		if got := trust.Allows(people[c.who].key, c.right, c.scope); got != c.want {
+			t.Errorf("%s %s in %s: got %v", c.who, c.right, c.scope, got)
+		}
+	}
+	if new(Trust).Allows(people["ann"].key, 0, "acme") {
+		t.Error("an empty trust file trusts somebody")
+	}
+}
+
+func TestTrustIsCheckedInTheScopeInForce(t *testing.T) {
+	narrow := "acme/ops"
+	all := []Trustee{trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme/ops"), trustee("ann", MayApprove, "acme")}
+	check := func(d *dag, trustees ...Trustee) error { return NewTrust(trustees...).Check(seq(d.all())) }
+	after := lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"))
+	if err := check(after, all...); err != nil {
+		t.Errorf("bob may write once the scope is his: %v", err)
+	}
+	before := lineage(t, "G -> B -> N", says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"))
+	r := rejected(t, check(before, all...), "key.trusted")
+	if !strings.Contains(r.Want, "author in scope acme") || !strings.Contains(r.Hint, people["bob"].key.String()) {
+		t.Errorf("got %v, want to be told which right is missing", r)
+	}
+	for name, d := range map[string]*dag{
+		"an approver writes an event":   lineage(t, "G -> A", by("ann", "A")),
+		"an author changes keys":        lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"), says("B", event(KeyChange{Revoke: people["ann"].key}))),
+		"an author approves":            lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"), says("B", event(Approval{}))),
+		"a stranger writes":             lineage(t, "G -> A", by("eve", "A")),
+		"it is handed on to a stranger": lineage(t, "G -> A", says("A", event(KeyChange{Owner: people["eve"].key}))),
+		"a stranger owns it":            lineage(t, "G -> A", by("eve", "G", "A")),
+		"an event without body by a stranger": func() *dag {
+			d := lineage(t, "G -> A -> S -> B", by("eve", "A"), saysOf("S", snapshotOf("A")))
+			d.entries["A"] = d.entries["A"].Drop()
+			return d
+		}(),
+	} {
+		if err := check(d, all...); err == nil {
+			t.Errorf("%s, and is trusted", name)
+		} else {
+			rejected(t, err, "key.trusted")
+		}
+	}
+	if err := check(lineage(t, "G -> A", by("ann", "A"), says("A", event(Approval{}))), all...); err != nil {
+		t.Errorf("an approver may approve: %v", err)
+	}
+	rejected(t, check(lineage(t, "G")), "key.trusted")
+}
+
+func TestLateNarrowingIsJudgedAtItsPlace(t *testing.T) {
+	narrow := "acme/ops"
+	d := lineage(t, `
+G -> N
+| -> A -> B
+`, says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"))
+	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, narrow))
+	entries := d.all()
+	for _, order := range [][]*Entry{entries, {entries[0], entries[2], entries[3], entries[1]}} {
+		if err := trust.Check(seq(order)); err != nil {
+			t.Errorf("B stands after the narrowing in every order: %v", err)
+		}
+	}
+}
+
+func TestTrustTakenBackHoldsWhatTheOwnerHadSeen(t *testing.T) {
+	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme"), Trustee{Key: people["bob"].key, Revoked: true})
+	revoked := lineage(t, `
+G -> B -> R -> A
+| -> B2
+`, by("bob", "B", "B2"), says("R", event(KeyChange{Revoke: people["bob"].key})))
+	if err := trust.Check(seq(revoked.all())); err != nil {
+		t.Errorf("the owner had seen B, and B2 counts for nothing: %v", err)
+	}
+	rejected(t, trust.Check(seq(lineage(t, "G -> B -> A", by("bob", "B")).all())), "key.trusted")
+	never := NewTrust(trustee("owner", MayOwn, "acme"), Trustee{Key: people["bob"].key, Revoked: true})
+	rejected(t, never.Check(seq(revoked.all())), "key.trusted")
+}
+
+func TestAdmitJudgesOnlyWhatIsNew(t *testing.T) {
+	d := lineage(t, "G -> A -> B -> C", by("eve", "A"), by("bob", "B", "C"))
+	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme"))
+	a, err := FoldEntries(seq(d.all()[:2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := trust.Admit(a, d.entries["C"])
+	if err != nil || next.fold.Count != 2 {
+		t.Fatalf("got %v", err)
+	}
+	if next, err = trust.Admit(next, d.entries["B"]); err != nil || next.fold.Count != 4 {
+		t.Fatalf("got %v", err)
+	}
+	_, err = NewTrust(trustee("owner", MayOwn, "acme")).Admit(a, d.entries["B"])
+	rejected(t, err, "key.trusted")
+}
