@@ -1,0 +1,450 @@
+package capsule
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"slices"
+
+	"filippo.io/age"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// Options say how to export an agent. The zero Options export the whole memory, in binary form, signatures inline, not encrypted.
+type Options struct {
+	Form       Form
+	Depth      Depth
+	Binding    Binding
+	Signatures io.Writer       // where detached signatures go
+	Manifest   *Manifest       // of binding manifest: this capsule's part, from SignMembers
+	Schema     bool            // embed the schema of entries; the described form always does
+	Recipients []age.Recipient // encrypt to these
+	Chunks     Chunks          // keep chunks there instead of in the capsule
+	Progress   func(entries, total int64)
+}
+
+// ErrNoSnapshot says that a memory has no snapshot that a capsule of the depth asked for could begin with.
+var ErrNoSnapshot = errors.New("the memory has no snapshot to begin with: let a node write one, or export at depth full")
+
+// check refuses options that contradict each other.
+func (o *Options) check() error {
+	switch {
+	case int(o.Form) >= len(formNames):
+		return fmt.Errorf("%v is unknown: use binary, described or text", o.Form)
+	case o.Binding == Detached && o.Signatures == nil:
+		return errors.New("detached signatures need a place to go: set Signatures, or bind inline")
+	case o.Binding != Detached && o.Signatures != nil:
+		return fmt.Errorf("signatures are %v: only detached ones go to a file of their own", o.Binding)
+	case o.Binding == WithManifest && o.Manifest == nil:
+		return errors.New("a manifest is signed over all its capsules first: get one from SignMembers")
+	case o.Binding != WithManifest && o.Manifest != nil:
+		return fmt.Errorf("signatures are %v: set the binding to manifest to write one", o.Binding)
+	case o.Depth.Kind > last || o.Depth.N < 0 || o.Depth.N > 0 && o.Depth.Kind != last:
+		return fmt.Errorf("depth %v is unknown: use full, headers, or how many entries", o.Depth)
+	}
+	return nil
+}
+
+// Export writes an agent out of a store as a capsule and returns its index. The bytes depend on the entries and the options alone, not
+// on the store nor on the order in which entries arrived there. After an error what was written is of no use.
+func Export(ctx context.Context, w io.Writer, s perdure.Store, id perdure.AgentID, o Options) (*Index, error) {
+	x, err := export(ctx, w, s, id, o)
+	if err != nil {
+		return nil, fmt.Errorf("export agent %s: %w", id.Short(), err)
+	}
+	return x, nil
+}
+
+func export(ctx context.Context, w io.Writer, s perdure.Store, id perdure.AgentID, o Options) (*Index, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	p, err := survey(ctx, s, id, o.Depth)
+	if err != nil {
+		return nil, err
+	}
+	out, sigs := w, o.Signatures
+	var wraps []io.Closer
+	if len(o.Recipients) > 0 {
+		for _, dst := range []*io.Writer{&out, &sigs} {
+			if *dst == nil {
+				continue
+			}
+			enc, err := age.Encrypt(*dst, o.Recipients...)
+			if err != nil {
+				return nil, fmt.Errorf("encrypt: %w", err)
+			}
+			*dst, wraps = enc, append(wraps, enc)
+		}
+	}
+	x, err := write(ctx, out, sigs, p, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, enc := range wraps {
+		if err := enc.Close(); err != nil {
+			return nil, fmt.Errorf("encrypt: %w", err)
+		}
+	}
+	return x, nil
+}
+
+// write writes the planned entries.
+func write(ctx context.Context, out, sigs io.Writer, p *plan, o Options) (*Index, error) {
+	c, err := newWriter(out, o.Form)
+	if err != nil {
+		return nil, err
+	}
+	c.chunks = o.Chunks
+	head := p.head(o)
+	if o.Schema || o.Form == Described {
+		if err := c.describe(&head); err != nil {
+			return nil, err
+		}
+	} else if err := c.head(&head); err != nil {
+		return nil, err
+	}
+	var beside *signatureWriter
+	if o.Binding == Detached {
+		if beside, err = newSignatureWriter(sigs, p.id); err != nil {
+			return nil, err
+		}
+	}
+	for e, err := range p.entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if beside != nil && e.Signature != nil {
+			if err := beside.add(e); err != nil {
+				return nil, err
+			}
+			if e, err = perdure.NewEntry(e.HeaderBytes(), e.BodyBytes(), nil, perdure.Limits{}); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.entry(e, false); err != nil {
+			return nil, err
+		}
+		if o.Progress != nil && (c.index.Entries%256 == 0 || c.index.Entries == int64(len(p.order))) {
+			o.Progress(c.index.Entries, int64(len(p.order)))
+		}
+	}
+	c.index.Heads = p.heads
+	if o.Manifest != nil {
+		if err := o.Manifest.Check(Member{p.id, p.heads}); err != nil {
+			return nil, fmt.Errorf("the manifest was signed over other heads; sign it again: %w", err)
+		}
+		rec, err := manifestCodec.Append(nil, o.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.record(frameManifest, rec); err != nil {
+			return nil, err
+		}
+	}
+	return c.end()
+}
+
+// plan is which entries go into a capsule, in fold order.
+type plan struct {
+	store  perdure.Store
+	id     perdure.AgentID
+	order  []planned
+	heads  []perdure.Hash
+	bodies perdure.Position // bodies before it are left out, but for genesis
+	anchor *Anchor
+}
+
+// planned is one entry and the cursor before it.
+type planned struct {
+	perdure.Position
+	before perdure.Cursor
+}
+
+// survey decides what a capsule of a depth holds.
+func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (*plan, error) {
+	p := &plan{store: s, id: id}
+	heads := map[perdure.Hash]bool{}
+	var snaps []perdure.Item
+	var before perdure.Cursor
+	for item, err := range s.Entries(ctx, id, 0) {
+		if err != nil {
+			return nil, err
+		}
+		p.order = append(p.order, planned{item.Position(), before})
+		before = item.Cursor
+		for _, parent := range item.Parents {
+			delete(heads, parent)
+		}
+		heads[item.Name] = true
+		if item.Kind == perdure.KindSnapshot && item.Content() != nil && d.Kind != full {
+			snaps = append(snaps, perdure.Item{Entry: item.Drop(), Cursor: before})
+		}
+	}
+	for h := range heads {
+		p.heads = append(p.heads, h)
+	}
+	slices.SortFunc(p.heads, perdure.Hash.Compare)
+	slices.SortFunc(p.order, func(a, b planned) int { return a.Position.Compare(b.Position) })
+	if d.Kind == full {
+		return p, nil
+	}
+	return p, p.begin(ctx, snaps, d)
+}
+
+// begin finds the newest snapshot that at least n entries follow and nothing after it reaches behind.
+func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d Depth) error {
+	slices.SortFunc(snaps, func(a, b perdure.Item) int { return b.Position().Compare(a.Position()) })
+	for _, snap := range snaps {
+		at, _ := slices.BinarySearchFunc(p.order, snap.Position(), func(o planned, t perdure.Position) int { return o.Position.Compare(t) })
+		if int64(len(p.order)-at-1) < d.N || at+1 < len(p.order) && p.order[at+1].Seq <= snap.Seq || at > 0 && p.order[at-1].Seq >= snap.Seq {
+			continue
+		}
+		if ok, err := p.closed(ctx, snap.Entry, p.order[at+1:]); err != nil || !ok {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if d.Kind == headers {
+			p.bodies = snap.Position()
+			return nil
+		}
+		snapshot, err := p.read(ctx, p.order[at])
+		if err != nil {
+			return err
+		}
+		if p.anchor, err = anchorOf(snapshot); err != nil {
+			return err
+		}
+		p.order = p.order[at:]
+		return nil
+	}
+	if d.Kind == last && d.N > 0 {
+		return nil // the whole memory is what there is
+	}
+	return ErrNoSnapshot
+}
+
+// closed reports whether entries link to each other, the snapshot and what it names as heads, and to nothing else.
+func (p *plan) closed(ctx context.Context, snap *perdure.Entry, after []planned) (bool, error) {
+	known := map[perdure.Hash]bool{snap.Name: true}
+	for _, h := range snap.Parents {
+		known[h] = true
+	}
+	for _, o := range after {
+		known[o.Name] = true
+	}
+	for e, err := range (&plan{store: p.store, id: p.id, order: after}).entries(ctx) {
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(e.Parents, func(h perdure.Hash) bool { return !known[h] }) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// anchorOf is what a snapshot says of everything before it.
+func anchorOf(snapshot *perdure.Entry) (*Anchor, error) {
+	s, ok := snapshot.Content().(perdure.Snapshot)
+	if !ok {
+		return nil, fmt.Errorf("entry %s is no snapshot with its body", snapshot.Name.Short())
+	}
+	state, err := s.Fold.Hash()
+	return &Anchor{Seq: snapshot.Seq - 1, Heads: snapshot.Parents, State: state}, err
+}
+
+// read fetches one entry.
+func (p *plan) read(ctx context.Context, o planned) (*perdure.Entry, error) {
+	for item, err := range p.store.Entries(ctx, p.id, o.before) {
+		if err != nil {
+			return nil, err
+		}
+		if item.Name != o.Name {
+			break
+		}
+		return item.Entry, nil
+	}
+	return nil, fmt.Errorf("entry %s is no longer where it was: the store changed; export again", o.Name.Short())
+}
+
+// entries yields what was planned. Where the store has it in fold order it is read in one go.
+func (p *plan) entries(ctx context.Context) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for i := 0; i < len(p.order); {
+			from := i
+			for item, err := range p.store.Entries(ctx, p.id, p.order[i].before) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if item.Name != p.order[i].Name {
+					break
+				}
+				e := item.Entry
+				if e.Position().Compare(p.bodies) < 0 && e.Kind != perdure.KindGenesis {
+					e = e.Drop()
+				}
+				if !yield(e, nil) {
+					return
+				}
+				if i++; i == len(p.order) {
+					return
+				}
+			}
+			if i == from {
+				_, err := p.read(ctx, p.order[i])
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// head is the head of the capsule.
+func (p *plan) head(o Options) Head {
+	return Head{
+		Magic: Magic, Version: Version, Agent: p.id, Depth: o.Depth, Binding: o.Binding, Unicode: canon.UnicodeVersion,
+		Limits: FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: chunkWindow}, Shared: o.Chunks != nil, Anchor: p.anchor,
+	}
+}
+
+// writer writes frames and keeps their index.
+type writer struct {
+	w      io.Writer
+	enc    encoder
+	buf    []byte
+	sum    hash.Hash
+	index  Index
+	seen   window
+	chunks Chunks
+}
+
+func newWriter(w io.Writer, f Form) (*writer, error) {
+	enc, err := encoderOf(f)
+	return &writer{w: w, enc: enc, sum: sha256.New()}, err
+}
+
+func encoderOf(f Form) (encoder, error) {
+	switch f {
+	case Binary:
+		return new(binaryEncoder), nil
+	case Described:
+		return new(describedEncoder), nil
+	case Text:
+		return new(textEncoder), nil
+	}
+	return nil, fmt.Errorf("%v is unknown", f)
+}
+
+// flush writes what has been gathered when it is enough.
+func (c *writer) flush(always bool) error {
+	if len(c.buf) < bufferSize && !always {
+		return nil
+	}
+	c.sum.Write(c.buf)
+	c.index.Length += int64(len(c.buf))
+	_, err := c.w.Write(c.buf)
+	c.buf = c.buf[:0]
+	if err != nil {
+		return fmt.Errorf("write capsule: %w", err)
+	}
+	return nil
+}
+
+func (c *writer) record(letter byte, rec []byte) (err error) {
+	if c.buf, err = c.enc.record(c.buf, letter, rec); err != nil {
+		return err
+	}
+	return c.flush(false)
+}
+
+func (c *writer) head(h *Head) error {
+	rec, err := headCodec.Append(nil, h)
+	if err != nil {
+		return err
+	}
+	return c.record(frameHead, rec)
+}
+
+// describe writes a head that names the schema, and the schema.
+func (c *writer) describe(h *Head) error {
+	rec, id, err := schemaOf()
+	if err != nil {
+		return err
+	}
+	h.Schema = id
+	if err := c.head(h); err != nil {
+		return err
+	}
+	return c.record(frameSchema, rec)
+}
+
+// entry writes an entry, its body, and the chunks of it that have not come by lately.
+func (c *writer) entry(e *perdure.Entry, more bool) (err error) {
+	if c.index.Entries%indexEvery == 0 {
+		c.index.Every = append(c.index.Every, c.index.Length+int64(len(c.buf)))
+	}
+	c.index.Entries++
+	body := e.BodyBytes()
+	p := payload{More: more}
+	if body != nil {
+		c.index.Bodies++
+	}
+	if len(body) <= inlineBody {
+		p.Body = body
+	} else if p.Chunks, err = cut(body); err != nil {
+		return err
+	}
+	if c.buf, err = c.enc.entry(c.buf, e, &p); err != nil {
+		return err
+	}
+	for _, ref := range p.Chunks {
+		if err := c.chunk(ref, body[:ref.Size]); err != nil {
+			return err
+		}
+		body = body[ref.Size:]
+	}
+	return c.flush(false)
+}
+
+func (c *writer) chunk(ref chunkRef, b []byte) error {
+	if _, lately := c.seen.held[ref.Name]; lately {
+		return nil
+	}
+	rec, err := ref.packed(b)
+	if err != nil {
+		return err
+	}
+	c.seen.add(ref, nil)
+	if c.chunks != nil {
+		return c.chunks.PutChunk(ref.Name, rec)
+	}
+	c.index.Chunks++
+	return c.record(frameChunk, rec)
+}
+
+// end writes the index.
+func (c *writer) end() (*Index, error) {
+	if err := c.flush(true); err != nil {
+		return nil, err
+	}
+	x := c.index
+	x.Digest = perdure.Hash(c.sum.Sum(nil))
+	rec, err := indexCodec.Append(nil, &x)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.record(frameIndex, rec); err != nil {
+		return nil, err
+	}
+	return &x, c.flush(true)
+}

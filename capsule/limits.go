@@ -1,0 +1,36 @@
+package capsule
+
+import "github.com/perdure/perdure"
+
+// Version is the version of the capsule format this package writes and reads.
+const Version = 1
+
+// Magic is the first field of the head of every capsule.
+const Magic = "perdure capsule"
+
+// The bounds of the format. Those marked frozen decide which bytes Export writes: changing one changes the bytes of every later export.
+const (
+	// bufferSize is how much is read at once, and so how far a reader may be past a bad byte before it refuses.
+	bufferSize = 64 << 10
+	// inlineBody is the largest body that is not cut into chunks (frozen): below it a body is a frame of its own.
+	inlineBody = perdure.InlineBody
+	// chunkMin, chunkNormal and chunkMax are the sizes of chunks (frozen). Small enough that a bad byte is noticed soon, large enough that
+	// zstd finds something to do.
+	chunkMin, chunkNormal, chunkMax = 16 << 10, 32 << 10, 64 << 10
+	// chunkWindow is how many bytes of chunks a reader keeps (frozen): a chunk that came by within it is not written again.
+	chunkWindow = 8 << 20
+	// indexEvery is how many entries lie between two that the index names (frozen).
+	indexEvery = 1024
+	// maxRecord bounds the frames that hold neither a body nor a chunk: a head with 64 heads, a manifest of 2^64 capsules, an index of
+	// 16 million entries all fit.
+	maxRecord = 1 << 20
+	// maxFrame bounds every other frame: the largest chunk packed as badly as possible, or an inline body, or an embedded schema.
+	maxFrame = 1 << 20
+	// maxLine bounds a line of the text form and a frame of the described form, which hold an entry with its body: a number of one byte
+	// may have a name of twenty characters.
+	maxLine = 32 * inlineBody
+	// DefaultMaxBytes bounds the bytes of one capsule when ReadOptions say nothing: more than an agent writes in years, less than a disk.
+	DefaultMaxBytes = 64 << 30
+	// batchEntries and batchBytes bound what Import hands to a store at once.
+	batchEntries, batchBytes = 1024, 4 << 20
+)

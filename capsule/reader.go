@@ -1,0 +1,503 @@
+package capsule
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"filippo.io/age"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// ReadOptions say how to read a capsule. The zero ReadOptions validate deeply and trust nothing.
+type ReadOptions struct {
+	Identities []age.Identity // to decrypt with
+	Signatures io.Reader      // detached signatures
+	Chunks     Chunks         // of the set the capsule belongs to
+	MaxBytes   int64          // of the whole capsule, decrypted; zero: DefaultMaxBytes
+	Limits     perdure.Limits // of each entry
+
+	// Shallow checks that every entry is well-formed and leaves out links and signatures. It needs Local, or an Attestation by a key
+	// that Trusted accepts: somebody has validated exactly this capsule deeply.
+	Shallow     bool
+	Local       bool // the capsule did not cross a trust boundary: this node wrote it, and nobody else could change it
+	Attestation *Attestation
+	Trusted     func(perdure.Key) bool
+}
+
+// Reader reads a capsule as it arrives. It refuses within a buffer of the first bad byte, or when the entry is whole that the byte is part of, and
+// holds one entry, 8 MiB of chunks and some 40 bytes for each entry before.
+type Reader struct {
+	o         ReadOptions
+	src       *source
+	dec       decoder
+	sum       *digest
+	form      Form
+	encrypted bool
+	head      Head
+	sigs      *signatureReader
+	lineage   *lineage
+	chunks    window
+	index     Index  // counted while reading
+	end       *Index // as the capsule states it
+	manifest  *Manifest
+	started   bool
+	held      *frame // read, but not looked at yet
+}
+
+// NewReader reads the head of a capsule in any form, encrypted or not.
+func NewReader(r io.Reader, o ReadOptions) (*Reader, error) {
+	c := &Reader{o: o, sum: &digest{h: sha256.New()}}
+	if c.o.MaxBytes <= 0 {
+		c.o.MaxBytes = DefaultMaxBytes
+	}
+	if err := c.open(r); err != nil {
+		return nil, fmt.Errorf("open capsule: %w", err)
+	}
+	return c, nil
+}
+
+// Head says what the capsule is. It is not to be believed before all entries have been read.
+func (c *Reader) Head() Head { return c.head }
+
+// Form is how the capsule is spelled.
+func (c *Reader) Form() Form { return c.form }
+
+// Encrypted reports whether the capsule was encrypted.
+func (c *Reader) Encrypted() bool { return c.encrypted }
+
+// Index is the index of the capsule, once all entries have been read without an error; nil before.
+func (c *Reader) Index() *Index { return c.end }
+
+// Manifest is the capsule's manifest, checked, once all entries have been read; nil if it has none.
+func (c *Reader) Manifest() *Manifest { return c.manifest }
+
+func (c *Reader) open(r io.Reader) error {
+	raw := newSource(r, c.o.MaxBytes+c.o.MaxBytes/1000+bufferSize) // encryption adds a little
+	plain, encrypted, err := decrypt(raw, c.o.Identities)
+	if err != nil {
+		return err
+	}
+	c.encrypted = encrypted
+	c.src = raw
+	if encrypted {
+		c.src = newSource(plain, c.o.MaxBytes)
+	}
+	c.src.max = c.o.MaxBytes
+	start := bytes.Clone(c.src.peek(4 << 10))
+	if c.src.err != nil && c.src.err != io.EOF {
+		return fmt.Errorf("read capsule: %w", c.src.err)
+	}
+	if err := c.detect(start); err != nil {
+		return err
+	}
+	f, err := c.dec.next()
+	if v := announced(c.form, start); v > Version {
+		return reject(PredVersion, 0, "$.version", fmt.Sprint(v), fmt.Sprint(Version))
+	}
+	if err != nil {
+		return err
+	}
+	if f.letter != frameHead {
+		return reject(PredMagic, 0, "$", "another frame", "a head")
+	}
+	if err := headCodec.Decode(f.record, &c.head, canon.Limits{}); err != nil {
+		return moved(err, f.base)
+	}
+	if err := c.checkHead(); err != nil {
+		return err
+	}
+	if c.held, err = c.dec.next(); err == io.EOF {
+		return reject(PredComplete, c.index.Length, "$", "the end of the file", "entries")
+	}
+	if err == nil && c.held.letter == frameSchema {
+		err = c.checkSchema(c.held)
+		c.held = nil
+	} else if err == nil && (c.form == Described || !c.head.Schema.IsZero()) {
+		err = reject(PredSchema, c.held.at, "$", "no schema", "the schema the head names")
+	}
+	return err
+}
+
+// detect finds out the form.
+func (c *Reader) detect(start []byte) error {
+	switch {
+	case looksLikeText(start):
+		c.form, c.dec = Text, &textDecoder{c.src, c.sum, c.limits()}
+	case bytes.HasPrefix(start, []byte("\x82\x61H")):
+		c.form, c.dec = Binary, &binaryDecoder{source: c.src, sum: c.sum}
+	case bytes.HasPrefix(start, []byte("\x82\x64head")):
+		lim := c.limits()
+		c.form, c.dec = Described, &describedDecoder{canon.NewReader(c.src, lim), c.sum, lim}
+	case len(start) == 0:
+		return reject(PredMagic, 0, "$", "an empty file", "a capsule")
+	default:
+		return reject(PredMagic, 0, "$", fmt.Sprintf("a file that begins with %.12q", start), "a capsule")
+	}
+	return nil
+}
+
+// limits are those of one line or frame of the forms that hold an entry in one piece.
+func (c *Reader) limits() perdure.Limits {
+	lim := c.o.Limits
+	if lim.Bytes <= 0 || lim.Bytes > maxLine {
+		lim.Bytes = maxLine
+	}
+	return lim
+}
+
+// announced is the version that the beginning of a capsule states, however little of the rest can be read; 0 when it states none.
+func announced(f Form, start []byte) int64 {
+	switch f {
+	case Text:
+		line, _, _ := bytes.Cut(start, []byte("\n"))
+		var v struct {
+			Head struct{ Version int64 }
+		}
+		if json.Unmarshal(line, &v) == nil {
+			return v.Head.Version
+		}
+	case Described:
+		b, err := canon.NewReader(bytes.NewReader(start), canon.Limits{}).Next(canon.DataType)
+		if err != nil {
+			return 0
+		}
+		list, _ := canon.Data(b).Value().([]any)
+		if len(list) == 2 {
+			m, _ := list[1].(map[string]any)
+			v, _ := m["version"].(int64)
+			return v
+		}
+	case Binary:
+		n, width, ok := bytesHead(start[3:])
+		if !ok || uint64(len(start)-3-width) < n {
+			return 0
+		}
+		rec := start[3+width:][:n]
+		if canon.Check(canon.DataType, rec, canon.Limits{}) != nil || len(rec) == 0 || rec[0]>>5 != 5 {
+			return 0
+		}
+		if v, ok := canon.Data(canon.Span(rec, 2)).Value().(int64); ok {
+			return v
+		}
+	}
+	return 0
+}
+
+func (c *Reader) checkHead() error {
+	h := &c.head
+	switch {
+	case h.Magic != Magic:
+		return reject(PredMagic, 0, "$.magic", fmt.Sprintf("%.30q", h.Magic), fmt.Sprintf("%q", Magic))
+	case h.Version != Version:
+		return reject(PredVersion, 0, "$.version", fmt.Sprint(h.Version), fmt.Sprint(Version))
+	case h.Unicode != canon.UnicodeVersion:
+		return reject(PredUnicode, 0, "$.unicode", fmt.Sprintf("%.20q", h.Unicode), canon.UnicodeVersion)
+	case h.Limits != FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: chunkWindow}:
+		return reject(PredSize, 0, "$.limits", "other limits", "those of this version")
+	case h.Anchor != nil && h.Depth.Kind != last:
+		return reject(PredDepth, 0, "$.anchor", "an anchor", "none at depth "+h.Depth.String())
+	case h.Depth.N < 0 || h.Depth.N > 0 && h.Depth.Kind != last || h.Depth == Last(0) && h.Anchor == nil:
+		return reject(PredDepth, 0, "$.depth", h.Depth.String()+" without what it needs", "a depth this reader knows, with its anchor")
+	case h.Shared && c.o.Chunks == nil:
+		return reject(PredChunk, 0, "$.shared", "a capsule whose chunks are kept in its set", "the set it belongs to")
+	case h.Binding == Detached && c.o.Signatures == nil:
+		return reject(PredBinding, 0, "$.binding", "detached signatures", "the file of signatures beside it")
+	case h.Binding != Detached && c.o.Signatures != nil:
+		return reject(PredBinding, 0, "$.binding", h.Binding.String()+" signatures", "no file of signatures beside it")
+	}
+	if err := c.checkShallow(); err != nil {
+		return err
+	}
+	c.lineage = newLineage(h)
+	if h.Binding != Detached {
+		return nil
+	}
+	sigs, _, err := decrypt(newSource(c.o.Signatures, c.o.MaxBytes), c.o.Identities)
+	if err != nil {
+		return err
+	}
+	c.sigs, err = newSignatureReader(sigs, h.Agent)
+	return err
+}
+
+func (c *Reader) checkSchema(f *frame) error {
+	want, id, err := schemaOf()
+	if err != nil {
+		return err
+	}
+	if c.head.Schema != id || !bytes.Equal(want, f.record) {
+		return reject(PredSchema, f.at, "$.schema", "schema "+c.head.Schema.Short(), id.Short())
+	}
+	return nil
+}
+
+// errReadOnce says that a Reader was asked for its entries twice.
+var errReadOnce = errors.New("read capsule: its entries were read before; open it again")
+
+// Entries yields the entries as they arrive, parents before children. It can be called once. The sequence ends with an error unless the
+// whole capsule was good: until it has ended without one, what it yielded is not to be acted on.
+func (c *Reader) Entries() iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		if c.started {
+			yield(nil, errReadOnce)
+			return
+		}
+		c.started = true
+		for {
+			e, err := c.next()
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("read capsule: %w", err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// frame returns the next frame.
+func (c *Reader) frame() (*frame, error) {
+	if f := c.held; f != nil {
+		c.held = nil
+		return f, nil
+	}
+	return c.dec.next()
+}
+
+// next returns the next entry, io.EOF after a good end.
+func (c *Reader) next() (*perdure.Entry, error) {
+	f, err := c.frame()
+	if err == io.EOF {
+		return nil, reject(PredComplete, c.src.off, "$", "the end of the file", "an index")
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.letter == frameEntry && c.manifest == nil:
+		return c.entry(f)
+	case f.letter == frameManifest && c.manifest == nil && c.head.Binding == WithManifest:
+		c.manifest = new(Manifest)
+		if err := manifestCodec.Decode(f.record, c.manifest, canon.Limits{}); err != nil {
+			return nil, moved(err, f.base)
+		}
+		return c.next()
+	case f.letter == frameIndex:
+		if err := c.finish(f); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+	name, _ := frameName(f.letter)
+	return nil, reject(PredOrder, f.at, "$", "frame "+name, "the next entry, or the end")
+}
+
+// entry completes an entry and checks it.
+func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
+	if c.index.Entries%indexEvery == 0 {
+		c.index.Every = append(c.index.Every, f.at)
+	}
+	c.index.Entries++
+	e, err := assemble(f, c.o.Limits, c.chunk)
+	if err != nil {
+		return nil, err
+	}
+	if f.payload.More {
+		return nil, of(reject(PredOrder, f.at, "$.more", "a mark that a store leaves", "an exported capsule; open this one as a store"), e)
+	}
+	if c.sigs != nil {
+		if e, err = c.attach(e, f); err != nil {
+			return nil, err
+		}
+	}
+	if e.BodyBytes() != nil {
+		c.index.Bodies++
+	}
+	if c.o.Shallow {
+		if e.ID() != c.head.Agent {
+			return nil, moved(perdure.Foreign(e, c.head.Agent), f.at)
+		}
+		return e, nil
+	}
+	return e, c.lineage.add(e, f.at)
+}
+
+// attach gives an entry its detached signature.
+func (c *Reader) attach(e *perdure.Entry, f *frame) (*perdure.Entry, error) {
+	if e.Signature != nil {
+		return nil, of(reject(PredBinding, f.at, "$.signature", "a signature in the entry", "only detached ones"), e)
+	}
+	sig, err := c.sigs.of(e.Name)
+	if err != nil || sig == nil {
+		return e, err
+	}
+	return perdure.NewEntry(e.HeaderBytes(), e.BodyBytes(), sig, c.o.Limits)
+}
+
+// assemble makes the entry of a frame, getting the chunks of its body one by one.
+func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)) (*perdure.Entry, error) {
+	if len(f.payload.Chunks) == 0 {
+		if len(f.body) > inlineBody {
+			return nil, reject(PredFrame, f.at, "$.body", num(len(f.body), "bytes in one piece"), "chunks above "+num(inlineBody, "bytes"))
+		}
+		if f.entry != nil {
+			return f.entry, nil
+		}
+		e, err := perdure.NewEntry(f.header, f.body, f.signature, lim)
+		return e, moved(err, f.base)
+	}
+	if f.body != nil {
+		return nil, reject(PredFrame, f.at, "$.body", "a body and chunks", "one of them")
+	}
+	bare, err := perdure.NewEntry(f.header, nil, f.signature, lim)
+	if err != nil {
+		return nil, moved(err, f.base)
+	}
+	var total int64
+	for _, ref := range f.payload.Chunks {
+		if ref.Size < 1 || ref.Size > chunkMax {
+			return nil, of(reject(PredChunk, f.at, "$.chunks", num(ref.Size, "bytes"), "1 to "+num(chunkMax, "bytes")), bare)
+		}
+		total += ref.Size
+	}
+	if total != bare.Size || total <= inlineBody {
+		return nil, of(reject(PredChunk, f.at, "$.chunks", num(total, "bytes in all"), num(bare.Size, "bytes, and chunks only for large bodies")), bare)
+	}
+	var body []byte
+	for _, ref := range f.payload.Chunks {
+		b, err := chunk(ref)
+		if err != nil {
+			return nil, err
+		}
+		if body == nil && total <= 4<<20 {
+			body = make([]byte, 0, total) // the first chunk is good: so much may be believed
+		}
+		body = append(body, b...)
+	}
+	e, err := perdure.NewEntry(f.header, body, f.signature, lim)
+	if err != nil {
+		return nil, moved(err, f.base)
+	}
+	sizes, err := cuts(body)
+	if err == nil && !slices.EqualFunc(sizes, f.payload.Chunks, func(n int, ref chunkRef) bool { return int64(n) == ref.Size }) {
+		err = of(reject(PredChunk, f.at, "$.chunks", "a body cut elsewhere", "the cuts FastCDC makes"), e)
+	}
+	return e, err
+}
+
+// chunk returns the next chunk of a body: out of the window, the set, or the next frame.
+func (c *Reader) chunk(ref chunkRef) ([]byte, error) {
+	if b, ok := c.chunks.held[ref.Name]; ok {
+		return b, nil
+	}
+	var rec []byte
+	var at int64
+	if c.head.Shared {
+		var err error
+		if rec, err = c.o.Chunks.Chunk(ref.Name); err != nil {
+			if errors.Is(err, perdure.ErrNotFound) {
+				return nil, reject(PredChunk, 0, "$.chunks", "no chunk "+ref.Name.Short()+" in the set", "every chunk present")
+			}
+			return nil, err
+		}
+	} else {
+		f, err := c.dec.next()
+		if err == io.EOF {
+			err = reject(PredComplete, c.src.off, "$", "the end of the file inside a body", "its chunks")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if f.letter != frameChunk {
+			return nil, reject(PredChunk, f.at, "$", "another frame", "chunk "+ref.Name.Short())
+		}
+		rec, at = f.record, f.base
+		c.index.Chunks++
+	}
+	b, err := ref.unpacked(rec, at)
+	if err == nil {
+		c.chunks.add(ref, b)
+	}
+	return b, err
+}
+
+// finish holds the index against what came before it.
+func (c *Reader) finish(f *frame) error {
+	var x Index
+	if err := indexCodec.Decode(f.record, &x, canon.Limits{}); err != nil {
+		return moved(err, f.base)
+	}
+	c.index.Length, c.index.Digest = f.at, c.sum.before()
+	differs := func(path, got, want string) error { return reject(PredIndex, f.at, "$."+path, got, want) }
+	switch {
+	case x.Entries != c.index.Entries || x.Entries == 0:
+		return differs("entries", num(c.index.Entries, "entries"), fmt.Sprint(x.Entries))
+	case x.Bodies != c.index.Bodies:
+		return differs("bodies", num(c.index.Bodies, "bodies"), fmt.Sprint(x.Bodies))
+	case x.Chunks != c.index.Chunks:
+		return differs("chunks", num(c.index.Chunks, "chunks"), fmt.Sprint(x.Chunks))
+	case x.Length != c.index.Length || !slices.Equal(x.Every, c.index.Every):
+		return differs("length", num(c.index.Length, "bytes"), fmt.Sprint(x.Length))
+	case x.Digest != c.index.Digest:
+		return differs("digest", c.index.Digest.Short(), x.Digest.Short())
+	}
+	if !c.o.Shallow {
+		if err := c.lineage.sealed(f.at); err != nil {
+			return err
+		}
+		if !slices.Equal(x.Heads, c.lineage.sortedHeads()) {
+			return differs("heads", "other heads", "those of the entries")
+		}
+	}
+	if c.sigs != nil {
+		if err := c.sigs.end(); err != nil {
+			return err
+		}
+	}
+	if err := c.finishBound(&x); err != nil {
+		return moved(err, f.at)
+	}
+	if _, err := c.dec.next(); err != io.EOF {
+		return reject(PredIndex, c.src.off, "$", "more after the index", "the end of the file")
+	}
+	c.end = &x
+	return nil
+}
+
+// finishBound checks what binds the capsule as a whole.
+func (c *Reader) finishBound(x *Index) error {
+	if c.head.Binding == WithManifest {
+		if c.manifest == nil {
+			return reject(PredBinding, 0, "$.binding", "no manifest", "the manifest the head announces")
+		}
+		if err := c.manifest.Check(Member{c.head.Agent, x.Heads}); err != nil {
+			return err
+		}
+	}
+	if a := c.o.Attestation; a != nil {
+		return a.covers(&c.head, x)
+	}
+	return nil
+}
+
+// Read implements io.Reader for the forms that are read in values.
+func (s *source) Read(p []byte) (int, error) {
+	if err := s.fill(1); err != nil {
+		return 0, err
+	}
+	n := copy(p, s.buf[s.i:s.n])
+	s.skip(n)
+	return n, nil
+}
