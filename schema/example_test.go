@@ -1,0 +1,107 @@
+package schema_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/perdure/perdure/schema"
+)
+
+// An agent's memory becomes a file with a fingerprint, the next one names that as its parent, and both verify as a chain.
+func Example() {
+	src, err := os.ReadFile("testdata/memory-snapshot-v1.lode")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := schema.Parse(src, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	snapshot, err := os.ReadFile("testdata/snapshot-001.json")
+	if err != nil {
+		log.Fatal(err)
+	}
+	one, err := schema.Compile(s, snapshot, schema.Options{Embed: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	first, err := schema.Fingerprint(one)
+	if err != nil {
+		log.Fatal(err)
+	}
+	two, err := schema.Compile(s, fmt.Appendf(nil, `{"agentName": "research-assistant", "sessionId": "s-002",
+		"timestamp": "2026-03-16T09:00:00Z", "state": {}, "keys": [], "parentHash": %q}`, first), schema.Options{Embed: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	chain, err := schema.VerifyChain([]schema.File{{Name: "two.vein", Bytes: two}, {Name: "one.vein", Bytes: one}}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, l := range chain.Links {
+		fmt.Println(l.Name, l.Fingerprint)
+	}
+	text, err := schema.Restore(one, first, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(text))
+	// Output:
+	// one.vein fcd2622529010470cd84ccf637490eaffc157597d82b1cd4456af4a069f99a69
+	// two.vein ac21b6c2745d3f2ded25572aaac8271e665c4bf3773be8b1e8ed50a859cf0ddb
+	// {"agentName":"research-assistant","keys":["lastQuery","resultCount"],"sessionId":"s-001","state":{"lastQuery":"canonical encodings","resultCount":"47"},"timestamp":"2026-03-15T10:30:00Z","ttl":"7d"}
+}
+
+// A value of an older version is read as one of a newer version. The file is not rewritten.
+func ExampleVein_As() {
+	var versions []*schema.Schema
+	for _, name := range []string{"testdata/memory-snapshot-v1.lode", "testdata/memory-snapshot-v2.lode"} {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			log.Fatal(err)
+		}
+		s, err := schema.Parse(src, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		versions = append(versions, s)
+	}
+	snapshot, err := os.ReadFile("testdata/snapshot-001.json")
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, err := schema.Compile(versions[0], snapshot, schema.Options{Embed: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	v, err := schema.Open(file, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	value, err := v.As(versions[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := versions[1].ToJSON(value)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(text))
+	// Output:
+	// {"agentName":"research-assistant","run":"s-001","state":{"lastQuery":"canonical encodings","resultCount":"47"},"tier":"short","timestamp":"2026-03-15T10:30:00Z","ttl":"7d"}
+}
+
+// A mistake in a schema is refused with its place and what to do about it.
+func ExampleParse() {
+	_, err := schema.Parse([]byte(`{
+  "name": "Ticket", "version": 1,
+  "fields": [
+    {"id": 1, "name": "title", "type": "text"},
+    {"id": 1, "name": "owner", "type": "text"}
+  ]
+}`), nil)
+	fmt.Println(err)
+	// Output:
+	// rejected by schema.field-id at $.fields[1].id (byte 109): got id 1, which field title has at line 5, column 12, want an id of its own; give the field an id no field ever had
+}
