@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Backup implements perdure.Backuper. The copy is the store as of one moment after the call began; others write on meanwhile.
@@ -74,11 +75,11 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 		}
 	}
 	if len(hashes) > 0 {
-		if err := errors.Join(syncFile(folderOf(temp)), os.Rename(folderOf(temp), folderOf(path))); err != nil {
+		if err := errors.Join(disk.Sync(folderOf(temp)), disk.Rename(folderOf(temp), folderOf(path))); err != nil {
 			return err
 		}
 	}
-	return errors.Join(syncFile(temp), place(temp, path), syncFile(filepath.Dir(path)))
+	return errors.Join(disk.Sync(temp), place(temp, path), disk.Sync(filepath.Dir(path)))
 }
 
 // blobsOf lists the bodies that a store nobody uses refers to.

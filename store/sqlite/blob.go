@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // folder is where the bodies are that are too long for the file.
@@ -39,7 +40,7 @@ func (s *Store) writeBlobs(ctx context.Context, entries []*perdure.Entry) ([]per
 	if len(hashes) == 0 {
 		return nil, nil
 	}
-	return hashes, syncFile(s.folder())
+	return hashes, disk.Sync(s.folder())
 }
 
 // writeBlob writes a body to its file. Its name is durable once the folder is.
@@ -48,25 +49,24 @@ func writeBlob(store string, hash perdure.Hash, body []byte) error {
 	if info, err := os.Lstat(path); err == nil && info.Size() == int64(len(body)) {
 		return nil
 	}
-	switch err := os.Mkdir(filepath.Dir(path), 0o700); {
+	switch err := disk.Mkdir(filepath.Dir(path), 0o700); {
 	case err == nil:
-		if err := syncFile(filepath.Dir(store)); err != nil {
+		if err := disk.Sync(filepath.Dir(store)); err != nil {
 			return err
 		}
 	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
 	temp := fmt.Sprintf("%s%s%08x", path, tempMark, rand.Uint32())
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+	err := disk.Write(temp, body, 0o600)
+	if err == nil {
+		err = disk.Sync(temp)
 	}
-	_, err = f.Write(body)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(temp, path)
+	if err == nil {
+		err = disk.Rename(temp, path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write body %s: %w", hash.Short(), err), os.Remove(temp))
+		return errors.Join(fmt.Errorf("write body %s: %w", hash.Short(), err), disk.Remove(temp))
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ const tempMark = ".new-"
 func (w *writer) keepBlob(e *perdure.Entry, at perdure.Cursor) error {
 	err := writeBlob(w.path, e.Body, e.BodyBytes())
 	if err == nil {
-		err = syncFile(folderOf(w.path))
+		err = disk.Sync(folderOf(w.path))
 	}
 	if err != nil {
 		return brokenError{err}
@@ -114,7 +114,7 @@ func (s *Store) sweep(ctx context.Context, hashes []perdure.Hash) error {
 			if used {
 				continue
 			}
-			if err := os.Remove(blobPath(w.path, h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := disk.Remove(blobPath(w.path, h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Reindex implements perdure.Reindexer. It reads and checks every entry. Others may use the store meanwhile.
@@ -162,7 +163,7 @@ func (s *Store) tidy(ctx context.Context) error {
 		if h.UnmarshalText([]byte(f.Name())) == nil {
 			err = s.sweep(ctx, []perdure.Hash{h})
 		} else if info, ierr := f.Info(); ierr == nil && strings.Contains(f.Name(), tempMark) && time.Since(info.ModTime()) > time.Hour {
-			err = os.Remove(s.folder() + string(os.PathSeparator) + f.Name()) // left by a process that was stopped
+			err = disk.Remove(s.folder() + string(os.PathSeparator) + f.Name()) // left by a process that was stopped
 		}
 		if err != nil {
 			return err

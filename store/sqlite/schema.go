@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/perdure/perdure/internal/disk"
 )
 
 const (
@@ -53,7 +55,7 @@ func create(path string) error {
 	temp := fmt.Sprintf("%s.new-%08x", path, rand.Uint32())
 	defer func() {
 		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
-			_ = os.Remove(temp + suffix)
+			_ = disk.Remove(temp + suffix)
 		}
 	}()
 	c, err := dial(temp, "rwc", "page_size=4096", "journal_mode=WAL", "synchronous=FULL")
@@ -65,34 +67,25 @@ func create(path string) error {
 		return fmt.Errorf("make a store: %w", err)
 	}
 	// Nobody has seen this file, so opening and closing it beside SQLite drops no locks.
-	if err := syncFile(temp); err != nil {
+	if err := disk.Sync(temp); err != nil {
 		return fmt.Errorf("make a store: %w", err)
 	}
 	if err := place(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make a store: %w", err)
 	}
-	return syncFile(filepath.Dir(path))
+	return disk.Sync(filepath.Dir(path))
 }
 
 // place gives a file its name, unless there is a file of that name.
 func place(temp, path string) error {
-	err := os.Link(temp, path)
+	err := disk.Link(temp, path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fs.ErrExist
 	}
-	return os.Rename(temp, path) // a file system without links
-}
-
-// syncFile makes a file or folder durable.
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return disk.Rename(temp, path) // a file system without links
 }
 
 // inspect refuses a file that is not a store of this version. It changes nothing.
