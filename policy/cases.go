@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -198,7 +197,7 @@ func plainValue(key string, v any) (any, error) {
 			}
 		}
 		return out, nil
-	case nil, bool, int64, uint64, float64, json.Number:
+	case nil, bool, int64, uint64, float64:
 		return v, nil
 	}
 	return nil, fmt.Errorf("%T is no fact", v)

@@ -17,6 +17,7 @@ func checkPolicy(p *ast.Policy) (*argument, []error) {
 	args, err := inferArgs(p)
 	errs := flatten(err)
 	errs = append(errs, checkHas(p)...)
+	errs = append(errs, checkEnums(p)...)
 	s := schemaOf()
 	if args != nil {
 		rec, _ := args.schemaType().(resolved.RecordType)
@@ -47,6 +48,22 @@ func checkHas(p *ast.Policy) []error {
 			if len(recs) > 0 && !slices.ContainsFunc(recs, func(r resolved.RecordType) bool { _, found := r[has.Value]; return found }) {
 				path, root := accessPath(has.Arg)
 				errs = append(errs, fmt.Errorf("%s has no attribute `%s`, ever", strings.Join(append([]string{root}, path...), "."), has.Value))
+			}
+			return true
+		})
+	}
+	return errs
+}
+
+// checkEnums refuses a member an enumeration does not have, which the type checker lets pass.
+func checkEnums(p *ast.Policy) []error {
+	var errs []error
+	for _, c := range p.Conditions {
+		ast.Inspect(ast.NewNode(c.Body), func(n ast.IsNode) bool {
+			v, _ := n.(ast.NodeValue)
+			uid, _ := v.Value.(types.EntityUID)
+			if enum, ok := schemaOf().Enums[uid.Type]; ok && !slices.Contains(enum.Values, uid) {
+				errs = append(errs, fmt.Errorf("`%s`: want one of %v", uid, enum.Values))
 			}
 			return true
 		})

@@ -37,7 +37,9 @@ var schemaOf = sync.OnceValue(func() *resolved.Schema {
 	return r
 })
 
-func actionUID(name string) cedar.EntityUID { return cedar.NewEntityUID(typeAction, cedar.String(name)) }
+func actionUID(name string) cedar.EntityUID {
+	return cedar.NewEntityUID(typeAction, cedar.String(name))
+}
 
 // contextOf is the type of the facts of an action; nil when there is no such action.
 func contextOf(action string) resolved.RecordType {
