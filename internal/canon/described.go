@@ -63,9 +63,9 @@ func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 	if err := Check(embedded, d.dst, lim); err != nil {
 		return dst, err
 	}
-	// The reader above should follow one spelling only; this holds it to that.
+	// A schema can be described in more ways than one, in another order or with too much; this leaves one.
 	if !bytes.Equal(appendDescribed(nil, embedded, d.dst), b) {
-		return dst, rooted(reject(PredDescribedSchema, 0, "another spelling of the value", "the described form"))
+		return dst, rooted(reject(PredDescribedSchema, 0, "another spelling of the schema", "the described form"))
 	}
 	return append(dst, d.dst...), nil
 }

@@ -151,6 +151,8 @@ func TestReaderKeepsToItsLimits(t *testing.T) {
 	wantPredicate(t, err, PredBytes)
 	_, err = NewReader(bytes.NewReader(AppendBytes(nil, make([]byte, 2000))), Limits{Bytes: 1000}).Next(AnyType)
 	wantPredicate(t, err, PredBytes)
+	_, err = NewReader(bytes.NewReader(append(AppendArray(nil, 30), make([]byte, 30)...)), Limits{Bytes: 20}).Next(AnyType)
+	wantPredicate(t, err, PredBytes)
 	_, err = NewReader(bytes.NewReader(claim), Limits{}).Next(AnyType)
 	wantPredicate(t, err, PredTruncated)
 	boom := errors.New("boom")
