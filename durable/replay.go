@@ -62,6 +62,11 @@ func recent(a *perdure.Agent, key string, recs *records) (record, found) {
 		for _, m := range a.Fold().Inbox { // an event may have come before the wait for it
 			b.events[m.Event] = m.Data
 		}
+		for _, c := range a.Fold().Children { // and a child may have ended before
+			if _, known := recs.ended[c.Agent]; c.Ended && !known {
+				recs.ended[c.Agent] = record{signal: c.Signal, data: c.Result}
+			}
+		}
 		for i := len(after) - 1; i >= 0; i-- {
 			b.add(after[i])
 		}
