@@ -79,10 +79,10 @@ func (s *Signer) Sign(name Hash) ([]byte, error) {
 	return sig, nil
 }
 
-// KeyText writes a public key as one word of text: NAME+HASH+KEY.
+// KeyText writes a public key as one word of text: NAME+HASH+KEY, or 64 hex digits for a name that is no word.
 func KeyText(name string, k Key) string {
 	text, err := note.NewEd25519VerifierKey(name, k[:])
-	if err != nil {
+	if err != nil || checkKeyName(name) != nil {
 		return k.String()
 	}
 	return text
