@@ -1,10 +1,12 @@
 package perdure
 
 import (
-	"crypto/rand"
 	"fmt"
+	"io"
 	"slices"
 	"time"
+
+	"github.com/perdure/perdure/internal/entropy"
 )
 
 // Draft is the content of an entry to be written, and what of its header its author chooses.
@@ -82,7 +84,7 @@ func (a *Agent) highest(parents []Hash) int64 {
 // build encodes an entry under a fresh salt.
 func (s *Signer) build(h Header, body Body) (*Entry, error) {
 	rec := bodyRecord{Content: body}
-	if _, err := rand.Read(rec.Salt[:]); err != nil {
+	if _, err := io.ReadFull(entropy.Reader, rec.Salt[:]); err != nil {
 		return nil, fmt.Errorf("write entry: %w", err)
 	}
 	return newEntry(h, &rec, s.key)
