@@ -1,0 +1,177 @@
+package capsule
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/perdure/perdure"
+)
+
+// sized is a size of a benchmark: out of the environment, or the default.
+func sized(name string, or int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+		return n
+	}
+	return or
+}
+
+// long is an agent with n entries of about size bytes, signed every 64.
+func long(b *testing.B, n, size int) (*perdure.MemStore, perdure.AgentID) {
+	b.Helper()
+	w := newAuthor()
+	g, a := w.genesis("long")
+	s := new(perdure.MemStore)
+	if err := s.Append(b.Context(), g.ID(), nil, g); err != nil {
+		b.Fatal(err)
+	}
+	for i := 1; i < n; {
+		var bodies []perdure.Body
+		for ; i < n && len(bodies) < 64; i++ {
+			bodies = append(bodies, event("step", size, uint64(i)))
+		}
+		es, next := w.commit(a, bodies...)
+		if err := s.Append(b.Context(), a.ID(), a.Heads(), es...); err != nil {
+			b.Fatal(err)
+		}
+		a = next
+	}
+	return s, g.ID()
+}
+
+// peak is the most heap that was in use above what was at first, seen by looking whenever poll is called.
+type peak struct {
+	base, top uint64
+	sample    []metrics.Sample
+	n         int
+}
+
+func newPeak() *peak {
+	runtime.GC()
+	p := &peak{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
+	p.base = p.read()
+	return p
+}
+
+func (p *peak) read() uint64 {
+	metrics.Read(p.sample)
+	return p.sample[0].Value.Uint64()
+}
+
+func (p *peak) poll() {
+	if p.n++; p.n%64 == 0 {
+		p.top = max(p.top, p.read())
+	}
+}
+
+func (p *peak) report(b *testing.B) {
+	b.ReportMetric(float64(p.top-min(p.base, p.top))/(1<<20), "peak-MiB")
+}
+
+// BenchmarkCapsule exports and reads agents with many entries and with large bodies, beside SHA-256 and zstd over the same bytes. Sizes:
+// PERDURE_BENCH_ENTRIES, PERDURE_BENCH_BLOBS (in MiB).
+func BenchmarkCapsule(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		n, size int
+	}{
+		{"entries", sized("PERDURE_BENCH_ENTRIES", 100_000), 1000},
+		{"blobs", sized("PERDURE_BENCH_BLOBS", 64), 1 << 20},
+	} {
+		s, id := long(b, c.n, c.size)
+		var raw int64 // bytes of headers and bodies: the same for every form
+		for e, err := range perdure.Memory(b.Context(), s, id) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			raw += int64(len(e.HeaderBytes()) + len(e.BodyBytes()))
+		}
+		b.Run(c.name, func(b *testing.B) { benchForms(b, s, id, raw) })
+	}
+}
+
+func benchForms(b *testing.B, s perdure.Store, id perdure.AgentID, raw int64) {
+	file := exportedB(b, s, id, Options{})
+	b.Run("floor/sha256", func(b *testing.B) {
+		b.SetBytes(raw)
+		plain := make([]byte, 1<<20)
+		for b.Loop() {
+			h := sha256.New()
+			for left := raw; left > 0; left -= int64(len(plain)) {
+				h.Write(plain[:min(left, int64(len(plain)))])
+			}
+		}
+	})
+	b.Run("floor/zstd", func(b *testing.B) {
+		b.SetBytes(raw)
+		var bodies bytes.Buffer
+		for e := range perdure.Memory(b.Context(), s, id) {
+			bodies.Write(e.HeaderBytes())
+			bodies.Write(e.BodyBytes())
+		}
+		for b.Loop() {
+			w, _ := zstd.NewWriter(io.Discard, zstd.WithEncoderConcurrency(1))
+			_, _ = w.Write(bodies.Bytes())
+			_ = w.Close()
+		}
+	})
+	for _, form := range forms {
+		if form == Described && raw > 64<<20 {
+			continue // it carries the schema through every entry: for looking at, not for bulk
+		}
+		file := file
+		if form != Binary {
+			file = exportedB(b, s, id, Options{Form: form})
+		}
+		b.Run(fmt.Sprint(form, "/export"), func(b *testing.B) {
+			b.SetBytes(raw)
+			p := newPeak()
+			for b.Loop() {
+				if _, err := Export(b.Context(), io.Discard, s, id, Options{Form: form, Progress: func(int64, int64) { p.poll() }}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			p.report(b)
+		})
+		for _, shallow := range []bool{false, true} {
+			name := "verify"
+			if shallow {
+				name = "shallow"
+			}
+			b.Run(fmt.Sprint(form, "/", name), func(b *testing.B) {
+				b.SetBytes(raw)
+				p := newPeak()
+				for b.Loop() {
+					r, err := NewReader(bytes.NewReader(file), ReadOptions{Shallow: shallow, Local: shallow})
+					if err != nil {
+						b.Fatal(err)
+					}
+					for _, err := range r.Entries() {
+						if err != nil {
+							b.Fatal(err)
+						}
+						p.poll()
+					}
+				}
+				p.report(b)
+				b.ReportMetric(float64(len(file))/float64(raw), "size/raw")
+			})
+		}
+	}
+}
+
+func exportedB(b *testing.B, s perdure.Store, id perdure.AgentID, o Options) []byte {
+	var buf bytes.Buffer
+	if _, err := Export(b.Context(), &buf, s, id, o); err != nil {
+		b.Fatal(err)
+	}
+	return buf.Bytes()
+}

@@ -1,0 +1,310 @@
+package capsule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// ImportOptions say how to take in a capsule. The zero ImportOptions validate deeply and take whatever is good.
+type ImportOptions struct {
+	ReadOptions
+	Trust *perdure.Trust  // refuse an agent that somebody not trusted here wrote to; nil: signatures are checked, but not whose they are
+	Hold  *perdure.Signer // an agent that was not here before is paused in this name until somebody resumes it
+	Older bool            // an older copy than the one here is no error: nothing is added
+	Now   time.Time       // zero: the time of the call
+
+	Progress func(entries, total int64) // total is 0 while the capsule is validated
+}
+
+// Relation is how an arriving copy of a memory relates to the one already here.
+type Relation uint8
+
+const (
+	Created  Relation = iota // the agent was not here
+	Same                     // both hold the same entries
+	Newer                    // it has everything that was here, and more
+	Older                    // everything in it was here, and more
+	Diverged                 // each has what the other lacks; now both are here
+)
+
+func (r Relation) String() string {
+	return [...]string{"created", "same", "newer", "older", "diverged"}[r]
+}
+
+// Arrival is what an import came to.
+type Arrival struct {
+	Head     Head
+	Index    Index
+	Relation Relation
+	Manifest *Manifest    // who vouches for the heads, if the capsule says
+	Hold     perdure.Hash // the pause the agent was put under; zero: none
+	Fold     perdure.Hash // of the capsule at its depth; zero after shallow validation
+}
+
+// Import takes a capsule into a store. It reads it twice: first to validate all of it, so that a bad one leaves nothing behind, then to add its
+// entries. A copy that diverged from the one here is merged with it by union.
+//
+// A capsule of less than 32 MiB is added all at once. Of a larger one entries are added in parts, during which a store with claims keeps nodes
+// away from the agent; a crash between them leaves a good beginning, and importing again adds the rest.
+func Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, o ImportOptions) (*Arrival, error) {
+	im := &importing{ctx: ctx, s: s, src: src, o: o}
+	if im.o.Now.IsZero() {
+		im.o.Now = time.Now()
+	}
+	a, err := im.run()
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	return a, nil
+}
+
+// importing is one import.
+type importing struct {
+	ctx   context.Context
+	s     perdure.Store
+	src   io.ReadSeeker
+	o     ImportOptions
+	last  *Reader // of the pass that ended last
+	names map[short]struct{}
+	size  int64
+	fold  perdure.Hash
+}
+
+func (im *importing) run() (*Arrival, error) {
+	if err := im.validate(); err != nil {
+		return nil, err
+	}
+	a := &Arrival{Head: im.last.Head(), Index: *im.last.Index(), Manifest: im.last.Manifest()}
+	a.Fold = im.fold
+	var err error
+	if a.Relation, err = im.relate(a); err != nil {
+		return nil, err
+	}
+	switch {
+	case a.Relation == Created && a.Head.Anchor != nil:
+		return nil, reject(PredDepth, 0, "$.anchor", "only the end of a memory", "the whole of it, or a store that holds what came before")
+	case a.Relation == Older && !im.o.Older:
+		return nil, reject(PredRollback, 0, "$.heads", "a copy older than the one here", "one at least as new")
+	case a.Relation == Older || a.Relation == Same:
+		return a, nil
+	}
+	var hold []*perdure.Entry
+	if im.o.Hold != nil && a.Relation == Created {
+		agent, err := im.folded()
+		if err != nil {
+			return nil, err
+		}
+		pause := perdure.Event{Name: "arrived", Notice: perdure.Pause{Note: "arrived as a capsule; resume it to admit it here"}}
+		if hold, _, err = im.o.Hold.Commit(agent, im.o.Now, perdure.Draft{Body: pause}); err != nil {
+			return nil, err
+		}
+		a.Hold = hold[0].Name
+	}
+	return a, im.add(a, hold)
+}
+
+// open goes back to the beginning of the capsule.
+func (im *importing) open() (err error) {
+	for _, part := range []any{im.src, im.o.Signatures} {
+		if part == nil {
+			continue
+		}
+		seeker, ok := part.(io.Seeker)
+		if !ok {
+			return errors.New("the signatures are read twice: give a file, not a stream")
+		}
+		if _, err := seeker.Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("read from the beginning: %w", err)
+		}
+	}
+	im.last, err = NewReader(im.src, im.o.ReadOptions)
+	return err
+}
+
+// entries reads the capsule from its beginning.
+func (im *importing) entries() iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		if err := im.open(); err != nil {
+			yield(nil, err)
+			return
+		}
+		for e, err := range im.last.Entries() {
+			if err == nil {
+				err = im.ctx.Err()
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// validate reads all of the capsule and, unless validation is shallow, folds it.
+func (im *importing) validate() error {
+	if err := im.open(); err != nil {
+		return err
+	}
+	if im.last.head.Anchor != nil {
+		return im.validateEnd() // only the end of a memory, which cannot be verified from genesis
+	}
+	v, err := perdure.Verify(im.counted(), perdure.VerifyOptions{Trust: im.o.Trust, Shallow: im.o.Shallow, Progress: im.checked})
+	if err == nil && !im.o.Shallow {
+		im.fold = v.Fold
+	}
+	return err
+}
+
+func (im *importing) checked(entries int64) {
+	if im.o.Progress != nil {
+		im.o.Progress(entries, 0)
+	}
+}
+
+// counted is entries, noting what there is.
+func (im *importing) counted() iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		im.names, im.size = map[short]struct{}{}, 0
+		for e, err := range im.entries() {
+			if err == nil {
+				im.names[short(e.Name[:16])] = struct{}{}
+				im.size += int64(len(e.HeaderBytes()) + len(e.BodyBytes()))
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// validateEnd is validate for a capsule that begins with a snapshot.
+func (im *importing) validateEnd() error {
+	var all []*perdure.Entry
+	for e, err := range im.counted() {
+		if err != nil {
+			return err
+		}
+		all = append(all, e)
+	}
+	a, err := Fold(im.last.head, all)
+	if err == nil && im.o.Trust != nil {
+		if a, err = perdure.FromSnapshot(all[0]); err == nil {
+			a, err = im.o.Trust.Admit(a, all[1:]...)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	im.fold, err = a.Fold().Hash()
+	return err
+}
+
+// folded is the agent in the capsule.
+func (im *importing) folded() (*perdure.Agent, error) {
+	if im.last.head.Depth.Kind == full {
+		return perdure.FoldEntries(im.entries())
+	}
+	var all []*perdure.Entry
+	for e, err := range im.entries() {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return Fold(im.last.head, all)
+}
+
+// relate finds out how the capsule relates to what the store holds.
+func (im *importing) relate(a *Arrival) (Relation, error) {
+	held, err := im.s.Heads(im.ctx, a.Head.Agent)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return Created, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if slices.Equal(held, a.Index.Heads) {
+		return Same, nil
+	}
+	if !slices.ContainsFunc(held, func(h perdure.Hash) bool { _, ok := im.names[short(h[:16])]; return !ok }) {
+		return Newer, nil
+	}
+	missing := map[perdure.Hash]bool{}
+	for _, h := range a.Index.Heads {
+		missing[h] = true
+	}
+	for item, err := range im.s.Entries(im.ctx, a.Head.Agent, 0) {
+		if err != nil {
+			return 0, err
+		}
+		if delete(missing, item.Name); len(missing) == 0 {
+			return Older, nil
+		}
+	}
+	return Diverged, nil
+}
+
+// atOnce is the size up to which a capsule is added in one call.
+const atOnce = 32 << 20
+
+// add reads the capsule again and hands its entries to the store, and after them the hold.
+func (im *importing) add(a *Arrival, hold []*perdure.Entry) error {
+	id := a.Head.Agent
+	var batch []*perdure.Entry
+	var size, done int64
+	var claim perdure.Claim
+	claimer, claims := im.s.(perdure.Claimer)
+	flush := func() error {
+		if err := im.s.Put(im.ctx, id, batch...); err != nil {
+			return err
+		}
+		if claims && claim.Fence == 0 && done < a.Index.Entries {
+			c, err := claimer.Claim(im.ctx, id, importer(im.o.Hold), 10*time.Minute)
+			if err != nil {
+				return fmt.Errorf("keep nodes away from the agent meanwhile: %w", err)
+			}
+			claim = c
+		}
+		if im.o.Progress != nil {
+			im.o.Progress(done, a.Index.Entries)
+		}
+		batch, size = nil, 0
+		return nil
+	}
+	for e, err := range im.entries() {
+		if err != nil {
+			return err
+		}
+		batch, size, done = append(batch, e), size+int64(len(e.BodyBytes())), done+1
+		if im.size > atOnce && e.Signature != nil && done < a.Index.Entries && (len(batch) >= batchEntries || size >= batchBytes) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if im.last.Index().Digest != a.Index.Digest {
+		return errors.New("the capsule changed while it was read; import it again")
+	}
+	batch = append(batch, hold...)
+	if err := flush(); err != nil {
+		return err
+	}
+	if claim.Fence == 0 {
+		return nil
+	}
+	return claimer.Release(im.ctx, claim, nil, 0) // nil heads: the store looks at the entries itself
+}
+
+// importer is whom a claim during an import is for.
+func importer(s *perdure.Signer) perdure.Key {
+	if s != nil {
+		return s.Key()
+	}
+	return perdure.Key{'i', 'm', 'p', 'o', 'r', 't'}
+}

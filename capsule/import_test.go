@@ -1,0 +1,167 @@
+package capsule
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+func take(t testing.TB, s perdure.Store, b []byte, o ImportOptions) (*Arrival, error) {
+	t.Helper()
+	return Import(t.Context(), s, bytes.NewReader(b), o)
+}
+
+func TestCopiesRelate(t *testing.T) {
+	w := newAuthor()
+	g, a := w.genesis("a")
+	first, a1 := w.commit(a, event("first", 10, 1))
+	left, _ := w.commit(a1, event("left", 10, 1))
+	right, _ := w.commit(a1, event("right", 10, 1))
+	capsule := func(entries ...*perdure.Entry) []byte {
+		s, id := put(t, entries...)
+		return exported(t, s, id, Options{})
+	}
+	old, one, two := capsule(g, first[0]), capsule(g, first[0], left[0]), capsule(g, first[0], right[0])
+	s := new(perdure.MemStore)
+	for _, step := range []struct {
+		what    string
+		capsule []byte
+		want    Relation
+		entries int
+	}{
+		{"a new agent", old, Created, 2}, {"the same again", old, Same, 2}, {"a newer copy", one, Newer, 3}, {"another branch", two, Diverged, 4},
+		{"a branch that is here", one, Older, 4},
+	} {
+		got, err := take(t, s, step.capsule, ImportOptions{Older: true})
+		if err != nil || got.Relation != step.want {
+			t.Fatalf("%s: %v, %v, want %v", step.what, got, err, step.want)
+		}
+		n := 0
+		for range perdure.Memory(t.Context(), s, g.ID()) {
+			n++
+		}
+		if n != step.entries {
+			t.Fatalf("%s: %d entries, want %d", step.what, n, step.entries)
+		}
+	}
+	_, err := take(t, s, old, ImportOptions{})
+	refused(t, "an older copy", err, PredRollback)
+}
+
+func TestBadCapsulesLeaveNothingBehind(t *testing.T) {
+	s, id := simple(t, 20)
+	good := exported(t, s, id, Options{})
+	for name, bad := range map[string][]byte{
+		"cut": good[:len(good)-5], "flipped at the end": flip(good, len(good)-200), "flipped in the middle": flip(good, len(good)/2),
+	} {
+		to := new(perdure.MemStore)
+		if _, err := take(t, to, bad, ImportOptions{}); !errors.Is(err, perdure.ErrRejected) {
+			t.Errorf("%s: got %v, want a rejection", name, err)
+		}
+		if _, err := to.Heads(t.Context(), id); !errors.Is(err, perdure.ErrNotFound) {
+			t.Errorf("%s: the store holds something: %v", name, err)
+		}
+	}
+}
+
+func TestArrivalsAreHeldUntilAdmitted(t *testing.T) {
+	s, id := simple(t, 10)
+	here := newAuthor()
+	to := new(perdure.MemStore)
+	got, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{Hold: here.Signer, Now: began})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Load(t.Context(), to, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := a.Fold(); f.State() != perdure.Dormant || len(f.Paused) != 1 || f.Paused[0] != got.Hold {
+		t.Fatalf("an arriving agent is %v, paused by %v, want dormant by %s", f.State(), f.Paused, got.Hold.Short())
+	}
+	es, _ := here.commit(a, perdure.Event{Name: "admitted", Notice: perdure.Resume{Of: []perdure.Hash{got.Hold}}})
+	if a, err = a.Apply(es...); err != nil || len(a.Fold().Paused) != 0 {
+		t.Fatalf("after a resume the agent is paused by %v, %v", a.Fold().Paused, err)
+	}
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	w := newAuthor()
+	g, a := w.genesis("a")
+	es, a := w.commit(a, event("x", 10, 1))
+	snap, a := w.commit(a, snapshot(a))
+	more, _ := w.commit(a, event("y", 10, 1))
+	s, id := put(t, g, es[0], snap[0], more[0])
+	trust := perdure.NewTrust(perdure.Trustee{Key: w.Key(), Rights: perdure.MayOwn, Scope: "acme"})
+	for _, d := range []Depth{Full, Headers} {
+		b := exported(t, s, id, Options{Depth: d})
+		_, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: new(perdure.Trust)})
+		refused(t, "a stranger's agent at depth "+d.String(), err, "key.trusted")
+		if _, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: trust}); err != nil {
+			t.Fatalf("a trusted agent at depth %v: %v", d, err)
+		}
+	}
+	end := exported(t, s, id, Options{Depth: Last(0)})
+	_, err := take(t, new(perdure.MemStore), end, ImportOptions{})
+	refused(t, "the end of a memory that is not here", err, PredDepth)
+	to, _ := put(t, g, es[0])
+	if got, err := take(t, to, end, ImportOptions{Trust: trust}); err != nil || got.Relation != Diverged && got.Relation != Newer {
+		t.Fatalf("the end of a memory whose beginning is here: %v, %v", got, err)
+	}
+	if foldHash(t, to, id) != foldHash(t, s, id) {
+		t.Fatal("a memory put together from its beginning and its end folds to something else")
+	}
+	_, err = take(t, new(perdure.MemStore), end, ImportOptions{Trust: new(perdure.Trust)})
+	if err == nil {
+		t.Fatal("a stranger's end of a memory was taken")
+	}
+}
+
+func TestLargeCapsulesArriveInParts(t *testing.T) {
+	w := newAuthor()
+	g, a := w.genesis("large")
+	s, id := put(t, g)
+	for i := range 20 {
+		es, next := w.commit(a, event("blob", 2<<20, uint64(i)), event("small", 10, 1))
+		if err := s.Append(t.Context(), id, a.Heads(), es...); err != nil {
+			t.Fatal(err)
+		}
+		a = next
+	}
+	to := &countingStore{MemStore: new(perdure.MemStore)}
+	if _, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if to.puts < 5 {
+		t.Errorf("40 MiB arrived in %d parts, want several", to.puts)
+	}
+	if foldHash(t, to, id) != foldHash(t, s, id) {
+		t.Error("the parts fold to something else")
+	}
+	for range to.Due(t.Context(), time.Now()) {
+		return
+	}
+	t.Error("the agent is not due after the import: it is still claimed")
+}
+
+// countingStore counts what it is given.
+type countingStore struct {
+	*perdure.MemStore
+	puts int
+}
+
+func (s *countingStore) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
+	s.puts++
+	return s.MemStore.Put(ctx, id, entries...)
+}
+
+// flip is b with one bit of the byte at i changed.
+func flip(b []byte, i int) []byte {
+	c := bytes.Clone(b)
+	c[i] ^= 1 << (i % 8)
+	return c
+}
