@@ -55,6 +55,28 @@ type answered struct{ err error }
 func (a *answered) Error() string { return a.err.Error() }
 func (a *answered) Unwrap() error { return a.err }
 
+// advised is an error with what to do about it.
+type advised struct {
+	err  error
+	hint string
+}
+
+func (a *advised) Error() string { return a.err.Error() }
+func (a *advised) Unwrap() error { return a.err }
+
+// missing says in its own words that something is not there.
+type missing string
+
+func (m missing) Error() string        { return string(m) }
+func (m missing) Is(target error) bool { return target == perdure.ErrNotFound }
+
+var (
+	// errDenied says that policy, the charter or a person said no.
+	errDenied = errors.New("denied")
+	// errPerson says that a person must act before the agent goes on.
+	errPerson = errors.New("waits for a person")
+)
+
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {
 	var wrong *misused
@@ -71,6 +93,10 @@ func exitCode(err error) int {
 		return exitNotFound
 	case errors.Is(err, perdure.ErrConflict):
 		return exitConflict
+	case errors.Is(err, errDenied):
+		return exitDenied
+	case errors.Is(err, errPerson):
+		return exitWaiting
 	}
 	return exitFailure
 }
@@ -107,7 +133,10 @@ func explain(err error) (message, hint string) {
 	message = strings.Join(strings.Fields(err.Error()), " ")
 	var wrong *misused
 	var refused *perdure.Rejection
+	var with *advised
 	switch {
+	case errors.As(err, &with):
+		hint = with.hint
 	case errors.As(err, &wrong):
 		hint = fmt.Sprintf("see %s --help", wrong.command)
 	case errors.As(err, &refused):

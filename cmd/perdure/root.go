@@ -50,6 +50,7 @@ hash-linked, signed entries.`,
 		Annotations:   exits(exitCodes()...),
 	}
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
+	root.AddCommand(newCommand(), lsCommand(), showCommand(), logCommand())
 	root.AddCommand(canonCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, styleOf(c.OutOrStdout()))) // cobra takes no error from help
@@ -115,7 +116,16 @@ func wantsJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+	for i, a := range args {
+		if (a == "-o" || a == "--output") && i+1 < len(args) {
+			a = "-o" + args[i+1]
+		}
+		switch a {
+		case "--json", "--json=true", "-ojson", "-ojsonl", "-o=json", "-o=jsonl", "--output=json", "--output=jsonl":
+			return true
+		}
+	}
+	return false
 }
 
 // jsonFlag reports whether the command was given --json.

@@ -30,3 +30,20 @@ func isTerminal(v any) bool {
 	f, ok := v.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }
+
+func (s style) dim(text string) string  { return s.wrap("2", text) }
+func (s style) good(text string) string { return s.wrap("32", text) }
+func (s style) warn(text string) string { return s.wrap("33", text) }
+
+// state colours the name of a state or a standing.
+func (s style) state(text string) string {
+	switch text {
+	case "terminated":
+		return s.dim(text)
+	case "waiting":
+		return s.warn(text)
+	case "running", "execution":
+		return s.good(text)
+	}
+	return text
+}

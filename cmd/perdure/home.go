@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/store/sqlite"
+)
+
+// What lies in a home folder.
+const (
+	homeName  = ".perdure" // looked for upward from the working directory
+	storeFile = "store.db"
+	keyFile   = "key"
+	trustFile = "trust"
+	storeEnv  = "PERDURE_STORE"
+)
+
+// home is where agents rest for one command: a store, and beside it the key that signs and whom to trust.
+type home struct {
+	c   *cobra.Command
+	url *string
+
+	scheme string // sqlite or mem
+	dir    string // the folder of key and trust; "" for mem
+	file   string // of the store
+}
+
+// storeFlag adds --store to a command.
+func storeFlag(c *cobra.Command) *home {
+	h := &home{c: c}
+	h.url = c.Flags().String("store", "", "the store: a folder, a file, sqlite:PATH or mem: (default: $"+storeEnv+", else "+homeName+
+		" here or above, else the user's data folder)")
+	return h
+}
+
+// locate says where the store is, without touching it.
+func (h *home) locate() error {
+	url := *h.url
+	if url == "" && !h.c.Flags().Changed("store") {
+		url = os.Getenv(storeEnv)
+	} else if url == "" {
+		return misuse(h.c, errors.New("--store is empty; name a folder, a file, sqlite:PATH or mem:, or leave it out"))
+	}
+	if url == "" {
+		dir, err := defaultHome()
+		if err != nil {
+			return err
+		}
+		h.scheme, h.dir, h.file = "sqlite", dir, filepath.Join(dir, storeFile)
+		return nil
+	}
+	scheme, path, found := strings.Cut(url, ":")
+	switch {
+	case !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1: // a drive is no scheme
+		scheme, path = "sqlite", url
+	case scheme == "mem" && path == "":
+		h.scheme, h.dir, h.file = "mem", "", ""
+		return nil
+	case scheme != "sqlite" || path == "":
+		return misuse(h.c, fmt.Errorf("store %q: want a folder, a file, sqlite:PATH or mem:", url))
+	}
+	h.scheme, h.dir, h.file = scheme, path, filepath.Join(path, storeFile)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) == filepath.Ext(storeFile) {
+		h.dir, h.file = filepath.Dir(path), path
+	}
+	return nil
+}
+
+// defaultHome is .perdure here or in a folder above, else the user's data folder.
+func defaultHome() (string, error) {
+	at, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		dir := filepath.Join(at, homeName)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir, nil
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			break
+		}
+		at = above
+	}
+	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return filepath.Join(data, "perdure"), nil
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's data folder: %w: name a store with --store or %s", err, storeEnv)
+	}
+	return filepath.Join(user, ".local", "share", "perdure"), nil
+}
+
+// openStore opens the store; create makes it where there is none.
+func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error) {
+	if err := h.locate(); err != nil {
+		return nil, err
+	}
+	if h.scheme == "mem" {
+		return new(perdure.MemStore), nil
+	}
+	if create {
+		if err := os.MkdirAll(h.dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the store's folder: %w", err)
+		}
+	} else if _, err := os.Stat(h.file); errors.Is(err, fs.ErrNotExist) {
+		return nil, &advised{missing("there is no store at " + h.file + " yet"),
+			"make an agent with perdure new, or name a store with --store or " + storeEnv}
+	}
+	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create})
+}
+
+// use opens the store, calls f and closes it.
+func (h *home) use(create bool, f func(ctx context.Context, s perdure.Store) error) error {
+	ctx := h.c.Context()
+	s, err := h.openStore(ctx, create)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(ctx, s), s.Close())
+}
+
+// signer is the key this home signs with. The first time it makes one, and says so.
+func (h *home) signer() (*perdure.Signer, error) {
+	if h.dir == "" {
+		return perdure.GenerateSigner(keyName())
+	}
+	path := filepath.Join(h.dir, keyFile)
+	s, err := perdure.ReadKey(path)
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, perdure.ErrNotFound) {
+		return s, err
+	}
+	if s, err = perdure.GenerateSigner(keyName()); err != nil {
+		return nil, err
+	}
+	if err := perdure.WriteKey(path, s); errors.Is(err, fs.ErrExist) {
+		return perdure.ReadKey(path) // another process was first
+	} else if err != nil {
+		return nil, err
+	}
+	if err := h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: "made here"}); err != nil {
+		return nil, err
+	}
+	note(h.c, "made a key in %s: keep it safe, agents made here answer to it", path)
+	return s, nil
+}
+
+// node is a node that can tell agents things, but not run them.
+func (h *home) node(s perdure.Store) (*perdure.Node, error) {
+	key, err := h.signer()
+	if err != nil {
+		return nil, err
+	}
+	return &perdure.Node{Store: s, Key: key}, nil
+}
+
+// trust is whom this home trusts; nobody if it does not say.
+func (h *home) trust() (*perdure.Trust, error) {
+	if h.dir == "" {
+		return perdure.NewTrust(), nil
+	}
+	f, err := os.Open(filepath.Join(h.dir, trustFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return perdure.NewTrust(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := perdure.ParseTrust(f)
+	return t, errors.Join(err, f.Close())
+}
+
+// trustKey adds a line to the trust file. The file is replaced whole.
+func (h *home) trustKey(who perdure.Trustee) error {
+	t, err := h.trust()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(h.dir, trustFile)
+	f, err := os.CreateTemp(h.dir, trustFile+".*.part")
+	if err != nil {
+		return err
+	}
+	_, err = t.With(who).WriteTo(f)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// keyName is what people call a key made here: the user's name, as one word.
+func keyName() string {
+	name := "me"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	name = strings.Map(func(r rune) rune {
+		if r == '+' || r <= ' ' || r > '~' {
+			return '-'
+		}
+		return r
+	}, name)
+	return name
+}
+
+// keyNames are the names of keys this home knows.
+func (h *home) keyNames() map[perdure.Key]string {
+	names := map[perdure.Key]string{}
+	if t, err := h.trust(); err == nil {
+		for _, who := range t.Trustees() {
+			if who.Name != "" {
+				names[who.Key] = who.Name
+			}
+		}
+	}
+	return names
+}
+
+// note tells people something beside the result.
+func note(c *cobra.Command, format string, args ...any) {
+	_, _ = fmt.Fprintf(c.ErrOrStderr(), "perdure: "+format+"\n", args...) // the result does not depend on it
+}

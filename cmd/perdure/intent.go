@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/perdure/perdure"
+)
+
+// intentFile is an intent as people write it, in YAML or JSON.
+type intentFile struct {
+	Name      string            `yaml:"name"`
+	Goal      string            `yaml:"goal"`
+	Kind      string            `yaml:"kind"`
+	Inputs    any               `yaml:"inputs"`
+	Budget    budgetFile        `yaml:"budget"`
+	Deadline  string            `yaml:"deadline"`
+	Advisor   string            `yaml:"advisor"`
+	Tools     []string          `yaml:"tools"` // absent: whatever policy permits; empty: none
+	Labels    map[string]string `yaml:"labels"`
+	Scope     string            `yaml:"scope"`
+	Depth     int64             `yaml:"depth"`
+	TTL       string            `yaml:"ttl"`
+	Approvers []string          `yaml:"approvers"`
+}
+
+type budgetFile struct {
+	Cost   string `yaml:"cost"` // in US dollars
+	Tokens *int64 `yaml:"tokens"`
+	Calls  *int64 `yaml:"calls"`
+}
+
+// readIntent reads an intent file. A field it does not know is an error: it would be a wish nobody hears.
+func readIntent(r io.Reader) (intentFile, error) {
+	var f intentFile
+	dec := yaml.NewDecoder(io.LimitReader(r, perdure.MaxBody))
+	dec.KnownFields(true)
+	if err := dec.Decode(&f); err != nil {
+		if errors.Is(err, io.EOF) {
+			return f, errors.New("it is empty; write at least `goal: …`")
+		}
+		return f, err
+	}
+	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return f, errors.New("it holds more than one document; write one intent a file")
+	}
+	return f, nil
+}
+
+// genesis is the agent the file describes.
+func (f *intentFile) genesis(now time.Time) (perdure.Genesis, error) {
+	g := perdure.Genesis{
+		Intent:  perdure.Intent{Name: f.Name, Goal: f.Goal, Kind: f.Kind, Advisor: f.Advisor, Tools: f.Tools, Labels: f.Labels},
+		Charter: perdure.Charter{Scope: f.Scope, Depth: f.Depth},
+	}
+	if g.Charter.Scope == "" {
+		g.Charter.Scope = "home"
+	}
+	if err := perdure.CheckScope(g.Charter.Scope); err != nil {
+		return g, err
+	}
+	if f.Depth < 0 {
+		return g, fmt.Errorf("depth %d: want 0 or more generations", f.Depth)
+	}
+	for _, text := range f.Approvers {
+		k, _, err := perdure.ParseKey(text)
+		if err != nil {
+			return g, fmt.Errorf("approver: %w", err)
+		}
+		g.Charter.Approvers = append(g.Charter.Approvers, k)
+	}
+	var err error
+	if g.Intent.Inputs, err = dataOfYAML(f.Inputs); err != nil {
+		return g, fmt.Errorf("inputs: %w", err)
+	}
+	if g.Intent.Budget, err = f.Budget.budget(); err != nil {
+		return g, err
+	}
+	if g.Intent.Deadline, err = parseDeadline(f.Deadline, now); err != nil {
+		return g, err
+	}
+	if f.TTL != "" {
+		ttl, err := parseDuration(f.TTL)
+		if err != nil || ttl < time.Millisecond {
+			return g, fmt.Errorf("ttl %q: want a duration such as 720h or 30d", f.TTL)
+		}
+		g.Intent.TTL = ttl.Milliseconds()
+	}
+	return g, nil
+}
+
+// budget is the limit the file sets, or nil when it sets none.
+func (b *budgetFile) budget() (*perdure.Budget, error) {
+	out := perdure.Budget{Tokens: b.Tokens, Calls: b.Calls}
+	if b.Cost != "" {
+		cost, err := parseDollars(b.Cost)
+		if err != nil {
+			return nil, fmt.Errorf("budget cost: %w", err)
+		}
+		out.Cost = &cost
+	}
+	for what, n := range map[string]*int64{"tokens": b.Tokens, "calls": b.Calls} {
+		if n != nil && *n < 0 {
+			return nil, fmt.Errorf("budget %s %d: want 0 or more", what, *n)
+		}
+	}
+	if out == (perdure.Budget{}) {
+		return nil, nil
+	}
+	return &out, nil
+}
+
+// parseDeadline reads a time, or a duration from now.
+func parseDeadline(s string, now time.Time) (perdure.Time, error) {
+	if s == "" {
+		return 0, nil
+	}
+	at, err := parseMoment(s, now)
+	if err != nil {
+		return 0, fmt.Errorf("deadline: %w", err)
+	}
+	if d, err := parseDuration(s); err == nil {
+		at = now.Add(d)
+	}
+	if !at.After(now) {
+		return 0, fmt.Errorf("deadline %s has passed; name a later one", s)
+	}
+	return perdure.TimeOf(at), nil
+}
+
+// microdollars are the units money is counted in.
+const microdollars = 1_000_000
+
+// parseDollars reads an amount in US dollars, such as 1.50, as millionths of one.
+func parseDollars(s string) (int64, error) {
+	whole, part, _ := strings.Cut(strings.TrimPrefix(s, "$"), ".")
+	if len(part) > 6 {
+		return 0, fmt.Errorf("%q: the smallest amount is 0.000001 dollars", s)
+	}
+	n, err := strconv.ParseInt(whole+part+strings.Repeat("0", 6-len(part)), 10, 64)
+	if err != nil || n < 0 || strings.HasPrefix(whole, "+") || whole == "" || n > math.MaxInt64/1024 {
+		return 0, fmt.Errorf("%q: want US dollars, such as 1.50", s)
+	}
+	return n, nil
+}
+
+// dollars writes an amount for people.
+func dollars(n int64) string {
+	s := fmt.Sprintf("%d.%06d", n/microdollars, n%microdollars)
+	return "$" + s[:len(s)-4] + strings.TrimRight(s[len(s)-4:], "0")
+}
+
+// dataOfYAML is what YAML or JSON decoded to, as Data; none for nothing.
+func dataOfYAML(v any) (perdure.Data, error) {
+	if v == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("%w: want what JSON can hold", err)
+	}
+	return perdure.DataFromJSON(bytes.TrimSpace(b))
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// line is one entry as people read it.
+type line struct {
+	Seq    int64          `json:"seq"`
+	Entry  perdure.Hash   `json:"entry"`
+	Time   perdure.Time   `json:"time"`
+	Kind   perdure.Kind   `json:"kind"`
+	Origin perdure.Key    `json:"origin"`
+	What   string         `json:"what"`
+	Tool   string         `json:"tool,omitempty"`
+	Signal perdure.Signal `json:"signal,omitempty"`
+	Parent []perdure.Hash `json:"parents,omitempty"`
+	Body   perdure.Body   `json:"body,omitempty"`
+}
+
+// narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only its decision, and a
+// decision often only the advice it answers.
+type narrator struct {
+	proposed map[perdure.Hash][]perdure.Action
+	decided  map[perdure.Hash]perdure.Action
+}
+
+func newNarrator() *narrator {
+	return &narrator{proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]perdure.Action{}}
+}
+
+// line is what an entry says.
+func (n *narrator) line(e *perdure.Entry) line {
+	l := line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Parent: e.Parents, Body: e.Content()}
+	switch b := e.Content().(type) {
+	case nil:
+		l.What = fmt.Sprintf("(its body of %d bytes is gone)", e.Size)
+	case perdure.Genesis:
+		l.What = b.Intent.Goal
+	case perdure.Advice:
+		n.proposed[e.Name] = b.Actions
+		l.What, l.Signal = adviceText(&b), b.Signal
+	case perdure.Decision:
+		act := b.Action
+		if from := n.proposed[b.Advice]; act == nil && b.Index < int64(len(from)) {
+			act = from[b.Index]
+		}
+		n.decided[e.Name] = act
+		l.What, l.Tool = decisionText(&b, act), toolName(act)
+	case perdure.Outcome:
+		act := n.decided[b.Decision]
+		delete(n.decided, b.Decision)
+		l.What, l.Tool, l.Signal = outcomeText(&b, act), toolName(act), b.Signal
+	case perdure.Event:
+		l.What = eventText(&b)
+		if s, ok := b.Notice.(perdure.Settle); ok {
+			l.Signal, l.Tool = s.Signal, toolName(n.decided[s.Decision])
+		}
+	case perdure.Snapshot:
+		l.What = fmt.Sprintf("the fold of %d entries", b.Fold.Count)
+	}
+	return l
+}
+
+func toolName(a perdure.Action) string {
+	x, _ := a.(perdure.Execute)
+	return x.Tool
+}
+
+func adviceText(b *perdure.Advice) string {
+	var parts []string
+	for _, a := range b.Actions {
+		parts = append(parts, actionText(a))
+	}
+	what := "proposes " + strings.Join(parts, "; ")
+	if len(parts) == 0 {
+		what = "proposes nothing"
+	}
+	if b.Signal != 0 {
+		what = "gives no advice"
+	}
+	if b.Text != "" {
+		what += ": " + b.Text
+	}
+	if by := strings.TrimSpace(b.Advisor + " " + b.Model); by != "" {
+		what = by + " " + what
+	}
+	return what
+}
+
+func decisionText(b *perdure.Decision, act perdure.Action) string {
+	what := b.Verdict.Answer.String() + " " + actionText(act)
+	if b.Effect != 0 {
+		what += " (" + b.Effect.String() + ")"
+	}
+	if len(b.Verdict.Rules) > 0 {
+		what += " by " + strings.Join(b.Verdict.Rules, ", ")
+	}
+	if b.Verdict.Reason != "" {
+		what += ": " + b.Verdict.Reason
+	}
+	return what
+}
+
+func outcomeText(b *perdure.Outcome, act perdure.Action) string {
+	what := strings.TrimSpace(toolName(act))
+	if what == "" {
+		what = actionText(act)
+	}
+	if b.Latency > 0 {
+		what += " in " + (time.Duration(b.Latency) * time.Millisecond).String()
+	}
+	if b.Reconciled {
+		what += ", found out afterwards"
+	}
+	if b.Note != "" {
+		what += ": " + b.Note
+	} else if b.Result != nil {
+		what += ": " + dataText(b.Result)
+	}
+	return what
+}
+
+func eventText(b *perdure.Event) string {
+	what := b.Name
+	switch n := b.Notice.(type) {
+	case nil:
+	case perdure.Approval:
+		what = "approves " + n.Digest.Short()
+		if !n.Approve {
+			what = "refuses " + n.Digest.Short()
+		}
+		what += noted(n.Note)
+	case perdure.Settle:
+		what = "settles " + n.Decision.Short() + noted(n.Note)
+	case perdure.Grant:
+		what = "grants " + spendText(n.Amount) + noted(n.Note)
+	case perdure.Pause:
+		what += noted(n.Note)
+	case perdure.Resume:
+		what += noted(n.Note)
+	case perdure.Cancel:
+		what += noted(n.Note)
+	case perdure.ChildEnded:
+		what = "child " + n.Child.Short() + " ended " + n.Signal.String() + noted(n.Note)
+	case perdure.KeyChange, perdure.Edit, perdure.Doubt:
+	}
+	if b.By != "" {
+		what += " by " + b.By
+	}
+	if b.Data != nil {
+		what += " " + dataText(b.Data)
+	}
+	return what
+}
+
+func noted(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (" + note + ")"
+}
+
+// actionText says what an action would do.
+func actionText(a perdure.Action) string {
+	switch a := a.(type) {
+	case perdure.Execute:
+		if a.Args == nil {
+			return a.Tool
+		}
+		return a.Tool + " " + dataText(a.Args)
+	case perdure.Mutate:
+		return "mutate" + noted(a.Note)
+	case perdure.Delegate:
+		return "delegate: " + a.Intent.Goal
+	case perdure.Sleep:
+		return "sleep " + triggerText(a.Trigger) + noted(a.Note)
+	case perdure.Wake:
+		return "wake" + noted(a.Note)
+	case perdure.End:
+		return "end " + a.Signal.String() + noted(a.Note)
+	}
+	return "an action that is not known here"
+}
+
+// triggerText says what wakes.
+func triggerText(t perdure.Trigger) string {
+	join := func(of []perdure.Trigger, word string) string {
+		var parts []string
+		for _, t := range of {
+			parts = append(parts, triggerText(t))
+		}
+		return strings.Join(parts, word)
+	}
+	switch t := t.(type) {
+	case perdure.At:
+		return "until " + t.Time.String()
+	case perdure.After:
+		return "for " + (time.Duration(t.Millis) * time.Millisecond).String()
+	case perdure.On:
+		if t.Filter != "" {
+			return "until event " + t.Event + " where " + t.Filter
+		}
+		return "until event " + t.Event
+	case perdure.Done:
+		if !t.Child.IsZero() {
+			return "until child " + t.Child.Short() + " has ended"
+		}
+		return "until decision " + t.Decision.Short() + " has its outcome"
+	case perdure.When:
+		return "until " + t.Condition
+	case perdure.Every:
+		return "asking " + t.Poll.Tool + " every " + (time.Duration(t.Millis) * time.Millisecond).String() + " until " + t.Until
+	case perdure.Any:
+		return join(t.Of, " or ")
+	case perdure.All:
+		return join(t.Of, " and ")
+	}
+	return "until something not known here"
+}
+
+func dataText(d perdure.Data) string { return string(d.JSON()) }
+
+// spendText is an amount for people.
+func spendText(s perdure.Spend) string {
+	var parts []string
+	if s.Cost != 0 {
+		parts = append(parts, dollars(s.Cost))
+	}
+	if s.Tokens != 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", s.Tokens))
+	}
+	if s.Calls != 0 {
+		parts = append(parts, fmt.Sprintf("%d calls", s.Calls))
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}

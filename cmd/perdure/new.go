@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func newCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "new [flags] GOAL | new -f FILE [flags]",
+		Short: "Make an agent",
+		Long: `New makes an agent with a goal and prints its name and id. It does nothing yet: perdure run works on it once, and perdure
+node works on every agent that is due.
+
+An intent file (-f, YAML or JSON) has the fields name, goal, kind, inputs, budget {cost, tokens, calls}, deadline, advisor, tools,
+labels, scope, depth, ttl and approvers. Flags win over the file. Costs are in US dollars. A deadline is a time, or a duration
+from now. Tools that are left out mean whatever policy permits; an empty list means none.
+
+Without a name the agent is called by the first words of its goal. The first agent in a folder's .perdure makes the store and the
+key that signs; mkdir .perdure first to keep agents with a project.`,
+		Example: `  perdure new "watch the door"
+  perdure new "summarise the news" --name news --advisor claude --budget-cost 0.50 --deadline 24h
+  perdure new -f intent.yaml --label team=ops`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	file := c.Flags().StringP("file", "f", "", "read the intent from this file; - is standard input")
+	flags := newFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		f, err := intentOf(c, *file, args)
+		if err != nil {
+			return err
+		}
+		if err := flags.apply(c, &f); err != nil {
+			return misuse(c, err)
+		}
+		g, err := f.genesis(time.Now())
+		if err != nil {
+			return misuse(c, err)
+		}
+		return h.use(true, func(ctx context.Context, s perdure.Store) error { return create(ctx, h, out, s, g) })
+	}
+	return c
+}
+
+// intentFlags are the fields of an intent as flags.
+type intentFlags struct {
+	name, kind, cost, deadline, advisor, scope *string
+	tokens, calls, depth                       *int64
+	labels                                     *map[string]string
+	tools                                      *[]string
+}
+
+func newFlags(c *cobra.Command) *intentFlags {
+	f := c.Flags()
+	return &intentFlags{
+		name:     f.String("name", "", "what to call the agent"),
+		kind:     f.String("kind", "", "what kind of agent it is"),
+		advisor:  f.String("advisor", "", "the advisor that proposes what it does"),
+		scope:    f.String("scope", "", "where it belongs, a path such as acme/ops (default home)"),
+		deadline: f.String("deadline", "", "when it must be done: a time, or a duration from now"),
+		cost:     f.String("budget-cost", "", "the most it may spend, in US dollars"),
+		tokens:   f.Int64("budget-tokens", 0, "the most model tokens it may use"),
+		calls:    f.Int64("budget-calls", 0, "the most tool calls it may make"),
+		depth:    f.Int64("depth", 0, "how many generations it may delegate to"),
+		labels:   f.StringToString("label", nil, "a label, name=value; may be repeated"),
+		tools:    f.StringSlice("tool", nil, "a tool it may use; may be repeated (default: whatever policy permits)"),
+	}
+}
+
+// apply puts what was given on the command line over the file.
+func (i *intentFlags) apply(c *cobra.Command, f *intentFile) error {
+	given := c.Flags().Changed
+	for name, to := range map[string]struct{ from, to *string }{
+		"name": {i.name, &f.Name}, "kind": {i.kind, &f.Kind}, "advisor": {i.advisor, &f.Advisor}, "scope": {i.scope, &f.Scope},
+		"deadline": {i.deadline, &f.Deadline}, "budget-cost": {i.cost, &f.Budget.Cost},
+	} {
+		if given(name) {
+			if *to.from == "" {
+				return fmt.Errorf("--%s is empty; leave it out", name)
+			}
+			*to.to = *to.from
+		}
+	}
+	if given("budget-tokens") {
+		f.Budget.Tokens = i.tokens
+	}
+	if given("budget-calls") {
+		f.Budget.Calls = i.calls
+	}
+	if given("depth") {
+		f.Depth = *i.depth
+	}
+	if given("tool") {
+		f.Tools = *i.tools
+	}
+	for k, v := range *i.labels {
+		if f.Labels == nil {
+			f.Labels = map[string]string{}
+		}
+		f.Labels[k] = v
+	}
+	return nil
+}
+
+// intentOf is the intent that the argument or the file gives.
+func intentOf(c *cobra.Command, file string, args []string) (intentFile, error) {
+	if file == "" {
+		if len(args) == 0 || strings.TrimSpace(args[0]) == "" {
+			return intentFile{}, misuse(c, errors.New(`say what the agent is for: perdure new "GOAL", or -f FILE`))
+		}
+		return intentFile{Goal: args[0]}, nil
+	}
+	if len(args) > 0 {
+		return intentFile{}, misuse(c, errors.New("the goal is in the file; leave the argument out"))
+	}
+	var f intentFile
+	err := withInput(c, file, func(r io.Reader) (err error) {
+		if f, err = readIntent(r); err != nil {
+			return fmt.Errorf("intent %s: %w", file, err)
+		}
+		return nil
+	})
+	if err == nil && strings.TrimSpace(f.Goal) == "" {
+		err = misuse(c, fmt.Errorf("intent %s has no goal; write `goal: …`", file))
+	}
+	return f, err
+}
+
+// made is what a command that makes an agent prints.
+type made struct {
+	Agent perdure.AgentID `json:"agent"`
+	Name  string          `json:"name,omitempty"`
+}
+
+// create stores a new agent and prints it.
+func create(ctx context.Context, h *home, out *output, s perdure.Store, g perdure.Genesis) error {
+	n, err := h.node(s)
+	if err != nil {
+		return err
+	}
+	if g.Intent.Name == "" {
+		if g.Intent.Name, err = freeName(ctx, s, slug(g.Intent.Goal)); err != nil {
+			return err
+		}
+	}
+	a, err := n.Create(ctx, g)
+	if err != nil {
+		return err
+	}
+	if err := index(ctx, s, a); err != nil {
+		return err
+	}
+	return out.print(made{a.ID(), g.Intent.Name}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s %s\n", g.Intent.Name, a.ID())
+		return err
+	})
+}
+
+// index tells the store what the agent comes to, for listings.
+func index(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
+	l, ok := s.(perdure.Lister)
+	if !ok {
+		return nil
+	}
+	return l.Index(ctx, a.Heads(), a.Listing(time.Now()))
+}
+
+// slugWords is how many words of a goal make a name.
+const slugWords = 4
+
+// slug is the first words of a goal as one word.
+func slug(goal string) string {
+	words := strings.FieldsFunc(strings.ToLower(goal), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	name := strings.Join(words[:min(len(words), slugWords)], "-")
+	if name == "" {
+		name = "agent"
+	}
+	return name[:min(len(name), 48)]
+}
+
+// freeName is the name, or with a number if agents are called that already.
+func freeName(ctx context.Context, s perdure.Store, name string) (string, error) {
+	l, err := lister(s)
+	if err != nil {
+		return name, nil
+	}
+	taken := map[string]bool{}
+	for one, err := range l.List(ctx, perdure.Filter{Name: name + "*"}) {
+		if err != nil {
+			return "", err
+		}
+		taken[one.Name] = true
+	}
+	free := name
+	for i := 2; taken[free]; i++ {
+		free = fmt.Sprintf("%s-%d", name, i)
+	}
+	return free, nil
+}

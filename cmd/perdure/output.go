@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/itchyny/gojq"
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+// The formats of output.
+const (
+	formatTable = "table"
+	formatJSON  = "json"
+	formatLines = "jsonl"
+	formatYAML  = "yaml"
+)
+
+// output is how a command was asked to print.
+type output struct {
+	c      *cobra.Command
+	format *choice
+	query  *string
+}
+
+// outputFlags adds -o and --jq to a command.
+func outputFlags(c *cobra.Command) *output {
+	o := &output{c: c, format: &choice{formatTable, []string{formatTable, formatJSON, formatLines, formatYAML}}}
+	c.Flags().VarP(o.format, "output", "o", "how to print: a table for people, one JSON value, one JSON value a line, or YAML")
+	err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.format.of, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err) // the flag was added a line above
+	}
+	o.query = c.Flags().String("jq", "", "print what this jq expression makes of the JSON")
+	return o
+}
+
+// check refuses flags that contradict each other, and says which format was asked for.
+func (o *output) check() (string, error) {
+	format := o.format.value
+	set := o.c.Flags().Changed("output")
+	if jsonFlag(o.c) {
+		if set && format != formatJSON {
+			return "", misuse(o.c, fmt.Errorf("--json and -o %s contradict each other; use one of them", format))
+		}
+		format = formatJSON
+	}
+	if *o.query != "" {
+		if set && format == formatTable {
+			return "", misuse(o.c, errors.New("--jq works on JSON; leave -o table out, or use -o json, jsonl or yaml"))
+		}
+		if format == formatTable {
+			format = formatJSON
+		}
+		if _, err := o.compiled(); err != nil {
+			return "", err
+		}
+	}
+	return format, nil
+}
+
+func (o *output) compiled() (*gojq.Code, error) {
+	q, err := gojq.Parse(*o.query)
+	if err != nil {
+		return nil, misuse(o.c, fmt.Errorf("--jq: %w", err))
+	}
+	code, err := gojq.Compile(q)
+	if err != nil {
+		return nil, misuse(o.c, fmt.Errorf("--jq: %w", err))
+	}
+	return code, nil
+}
+
+// tabular reports whether people read what is printed.
+func (o *output) tabular() bool {
+	format, err := o.check()
+	return err == nil && format == formatTable
+}
+
+// print prints one value: as text for people, or in the format asked for.
+func (o *output) print(v any, text func(io.Writer) error) error {
+	format, err := o.check()
+	if err != nil {
+		return err
+	}
+	w := o.c.OutOrStdout()
+	if format == formatTable {
+		return text(w)
+	}
+	return o.value(w, format, readable(v))
+}
+
+// list prints values: as a table, a JSON list, one JSON value a line, or a YAML list.
+func (o *output) list(v []any, table func(io.Writer) error) error {
+	format, err := o.check()
+	if err != nil {
+		return err
+	}
+	w := o.c.OutOrStdout()
+	if format == formatTable {
+		return table(w)
+	}
+	plain := make([]any, len(v))
+	for i := range v {
+		plain[i] = readable(v[i])
+	}
+	if format != formatLines {
+		return o.value(w, format, plain)
+	}
+	for _, each := range plain {
+		if err := o.value(w, format, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value writes one value, through the jq expression if there is one.
+func (o *output) value(w io.Writer, format string, v any) error {
+	if *o.query == "" {
+		return writeValue(w, format, v)
+	}
+	code, err := o.compiled()
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var plain any
+	if err := json.Unmarshal(b, &plain); err != nil {
+		return err
+	}
+	results := code.RunWithContext(o.c.Context(), plain)
+	for {
+		r, ok := results.Next()
+		if !ok {
+			return nil
+		}
+		if err, bad := r.(error); bad {
+			return fmt.Errorf("--jq: %w", err)
+		}
+		if s, isText := r.(string); isText && format != formatYAML { // as jq -r does: scripts want the word
+			if _, err := fmt.Fprintln(w, s); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := writeValue(w, format, r); err != nil {
+			return err
+		}
+	}
+}
+
+func writeValue(w io.Writer, format string, v any) error {
+	if format != formatYAML {
+		return printJSON(w, v)
+	}
+	enc := yaml.NewEncoder(w)
+	enc.SetIndent(2)
+	return errors.Join(enc.Encode(v), enc.Close())
+}
+
+// table is rows of cells, aligned by the width people see.
+type table struct {
+	head []string
+	rows [][]string
+	tint []func(string) string // of each column, if any
+}
+
+// add adds a row.
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// write prints the table; nothing when it has no rows.
+func (t *table) write(w io.Writer) error {
+	if len(t.rows) == 0 {
+		return nil
+	}
+	all := t.rows
+	if t.head != nil {
+		all = slices.Concat([][]string{t.head}, t.rows)
+	}
+	width := make([]int, len(all[0]))
+	for _, row := range all {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	s := styleOf(w)
+	var b strings.Builder
+	for r, row := range all {
+		var line strings.Builder
+		for i, cell := range row {
+			pad := ""
+			if i < len(row)-1 {
+				pad = strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
+			}
+			switch {
+			case t.head != nil && r == 0:
+				cell = s.head(cell)
+			case s.on && i < len(t.tint) && t.tint[i] != nil:
+				cell = t.tint[i](cell)
+			}
+			line.WriteString(cell + pad)
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// oneLine is text without line ends and control characters, cut to a width.
+func oneLine(s string, width int) string {
+	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)), " ")
+	if width > 0 && utf8.RuneCountInString(s) > width {
+		return string([]rune(s)[:width-1]) + "…"
+	}
+	return s
+}

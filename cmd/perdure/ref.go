@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+// minPrefix is how many hex digits of a name are enough to try it: fewer are words people use.
+const minPrefix = 4
+
+// maxCandidates is how many candidates an ambiguous name lists.
+const maxCandidates = 8
+
+// lister is the store as one that can say which agents it holds.
+func lister(s perdure.Store) (perdure.Lister, error) {
+	l, ok := s.(perdure.Lister)
+	if !ok {
+		return nil, errors.New("this store cannot list agents; name one by its whole id")
+	}
+	return l, nil
+}
+
+// findAgent is the agent that a name or the beginning of an id means.
+func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg string) (perdure.AgentID, error) {
+	var id perdure.AgentID
+	if err := id.UnmarshalText([]byte(arg)); err == nil {
+		_, err := s.Heads(ctx, id)
+		return id, err
+	}
+	found, err := candidates(ctx, s, arg)
+	if err != nil {
+		return id, err
+	}
+	switch len(found) {
+	case 1:
+		return found[0].Agent, nil
+	case 0:
+		return id, &advised{missing(fmt.Sprintf("there is no agent %q", arg)), "see perdure ls; an agent is named by its name or by 4 or more digits of its id"}
+	}
+	var lines []string
+	for _, l := range found {
+		lines = append(lines, strings.TrimSpace(l.Agent.Short()+" "+l.Name))
+		if len(lines) == maxCandidates {
+			lines = append(lines, "…")
+			break
+		}
+	}
+	return id, misuse(c, fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
+}
+
+// candidates are the agents of this name and those whose id begins so.
+func candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Listing, error) {
+	l, err := lister(s)
+	if err != nil {
+		return nil, err
+	}
+	if arg == "" {
+		return nil, nil
+	}
+	var found []perdure.Listing
+	add := func(f perdure.Filter, fits func(perdure.Listing) bool) error {
+		for one, err := range l.List(ctx, f) {
+			if err != nil {
+				return err
+			}
+			known := slices.ContainsFunc(found, func(k perdure.Listing) bool { return k.Agent == one.Agent })
+			if fits(one) && !known {
+				found = append(found, one)
+			}
+			if len(found) > maxCandidates {
+				return nil
+			}
+		}
+		return nil
+	}
+	if err := add(perdure.Filter{Name: arg}, func(l perdure.Listing) bool { return l.Name == arg }); err != nil {
+		return nil, err
+	}
+	if prefix := strings.ToLower(arg); len(arg) >= minPrefix && isHex(prefix) {
+		return found, add(perdure.Filter{Prefix: prefix}, func(perdure.Listing) bool { return true })
+	}
+	return found, nil
+}
+
+func isHex(s string) bool {
+	return len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// splitRef parts AGENT@REF.
+func splitRef(arg string) (agent, ref string) {
+	if i := strings.LastIndexByte(arg, '@'); i > 0 {
+		return arg[:i], arg[i+1:]
+	}
+	return arg, ""
+}
+
+// pointIn is an agent at a point in its memory: now, or at the entry that AGENT@REF names.
+type pointIn struct {
+	agent *perdure.Agent
+	entry *perdure.Entry // nil: now
+	ref   string
+}
+
+// name is the point as people write it.
+func (p *pointIn) name() string {
+	n := p.agent.Fold().Intent.Name
+	if n == "" {
+		n = p.agent.ID().Short()
+	}
+	if p.entry == nil {
+		return n
+	}
+	return n + "@" + strconv.FormatInt(p.entry.Seq, 10)
+}
+
+// findPoint is the agent that AGENT or AGENT@REF means.
+func findPoint(ctx context.Context, c *cobra.Command, s perdure.Store, arg string) (*pointIn, error) {
+	agent, ref := splitRef(arg)
+	id, err := findAgent(ctx, c, s, agent)
+	if err != nil {
+		return nil, err
+	}
+	if ref == "" {
+		if strings.HasSuffix(arg, "@") {
+			return nil, misuse(c, fmt.Errorf("%s: after the @ comes a seq, a hash, a time or a duration", arg))
+		}
+		a, err := perdure.Load(ctx, s, id)
+		return &pointIn{agent: a}, err
+	}
+	e, err := findEntry(c, perdure.Memory(ctx, s, id), ref, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	a, err := perdure.AgentAt(perdure.Memory(ctx, s, id), e.Name)
+	return &pointIn{agent: a, entry: e, ref: ref}, err
+}
+
+// findEntry is the entry that a seq, the beginning of a hash, a time or a duration ago means.
+func findEntry(c *cobra.Command, memory iter.Seq2[*perdure.Entry, error], ref string, now time.Time) (*perdure.Entry, error) {
+	seq, seqErr := strconv.ParseInt(ref, 10, 64)
+	at, atErr := parseMoment(ref, now)
+	prefix := strings.ToLower(ref)
+	byHash := len(ref) >= minPrefix && isHex(prefix)
+	if seqErr != nil && atErr != nil && !byHash {
+		return nil, misuse(c, fmt.Errorf("@%s: want a seq (@12), 4 or more digits of an entry's hash (@9f3c), a time (@2026-01-31T12:00:00Z) or how long ago (@10m)", ref))
+	}
+	var bySeq, named []*perdure.Entry
+	var last *perdure.Entry // by the fold order, of those written by then
+	for e, err := range memory {
+		switch {
+		case err != nil:
+			return nil, err
+		case seqErr == nil && e.Seq == seq:
+			bySeq = append(bySeq, e)
+		case byHash && strings.HasPrefix(e.Name.String(), prefix):
+			named = append(named, e)
+		}
+		if atErr == nil && !e.Time.Go().After(at) && (last == nil || last.Position().Compare(e.Position()) < 0) {
+			last = e
+		}
+	}
+	for _, found := range [][]*perdure.Entry{bySeq, named} {
+		if len(found) > 1 {
+			var names []string
+			for _, e := range found {
+				names = append(names, e.Name.Short())
+			}
+			return nil, misuse(c, fmt.Errorf("@%s could be %s; use more digits of the hash", ref, strings.Join(names, ", ")))
+		}
+		if len(found) == 1 {
+			return found[0], nil
+		}
+	}
+	if last != nil && seqErr != nil {
+		return last, nil
+	}
+	return nil, &advised{missing("there is no entry at @" + ref), "see perdure log for the entries there are"}
+}
+
+// parseMoment reads a time, a day, or how long ago: 2026-01-31T12:00:00Z, 2026-01-31, 90s, 2d.
+func parseMoment(s string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	d, err := parseDuration(s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q: want a time such as 2026-01-31T12:00:00Z, or a duration such as 90s, 24h or 7d", s)
+	}
+	return now.Add(-d), nil
+}
+
+// parseDuration is time.ParseDuration that also knows days and weeks.
+func parseDuration(s string) (time.Duration, error) {
+	for suffix, unit := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if n, ok := strings.CutSuffix(s, suffix); ok {
+			if days, err := strconv.ParseUint(n, 10, 16); err == nil {
+				return time.Duration(days) * unit, nil
+			}
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%q is negative", s)
+	}
+	return d, err
+}
+
+// agentArg completes the names and ids of agents.
+func agentArg(h *home) func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(c *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 && c.Annotations[everyArgKey] == "" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []cobra.Completion
+		ctx := context.Background()
+		h.c.SetContext(ctx)
+		err := h.use(false, func(ctx context.Context, s perdure.Store) error {
+			l, err := lister(s)
+			if err != nil {
+				return err
+			}
+			for one, err := range l.List(ctx, perdure.Filter{}) {
+				if err != nil {
+					return err
+				}
+				word := one.Name
+				if word == "" || !strings.HasPrefix(word, toComplete) {
+					word = one.Agent.Short()
+				}
+				if strings.HasPrefix(word, toComplete) {
+					names = append(names, cobra.CompletionWithDesc(word, strings.TrimSpace(one.State.String()+" "+one.Kind)))
+				}
+				if len(names) == maxCompletions {
+					break
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+const (
+	// maxCompletions is how many agents a shell is offered.
+	maxCompletions = 256
+	// everyArgKey is the annotation of commands all of whose arguments are agents.
+	everyArgKey = "agents"
+)
