@@ -18,7 +18,9 @@ import (
 type argument struct {
 	typ    resolved.IsType // of a leaf; nil while unknown
 	fields map[string]*argument
-	read   bool // not only asked for with `has`
+	read   bool              // not only asked for with `has`
+	shape  *shape            // of typ
+	folded map[string]string // the names of the fields by what careless decoders look at
 }
 
 // inference finds the arguments of one rule.
@@ -223,7 +225,7 @@ func (a *argument) at(path []string) resolved.IsType {
 	return a.typ
 }
 
-// check refuses arguments whose type remains unknown, or that are both a value and a record.
+// check makes arguments ready for judging and refuses those whose type remains unknown, or that are both a value and a record.
 func (a *argument) check(name string, errs *[]error) {
 	switch {
 	case a.fields != nil && a.typ != nil:
@@ -231,8 +233,13 @@ func (a *argument) check(name string, errs *[]error) {
 	case a.fields == nil && a.typ == nil && a.read:
 		*errs = append(*errs, fmt.Errorf("%s: nothing says what type it is; compare it with a literal", name))
 	}
+	if a.typ != nil {
+		a.shape = shapeOf(a.typ)
+	}
+	a.folded = make(map[string]string, len(a.fields))
 	for _, key := range slices.Sorted(maps.Keys(a.fields)) {
 		a.fields[key].check(name+"."+key, errs)
+		a.folded[foldKey(key)] = key
 	}
 }
 
@@ -251,49 +258,39 @@ func (a *argument) schemaType() resolved.IsType {
 	return rec
 }
 
-// value is what the rule gets to see of an argument. Null is absent. A key that a decoder careless of case, dashes or underscores would
-// take for one the rule looks at is refused: the tool might take it for that one.
-func (a *argument) value(v any) (types.Value, error) {
+// judge says why the rule cannot judge an argument, if it cannot: it is of another type than the rule takes it for. Null is absent. A key that
+// a decoder careless of case, dashes or underscores would take for one the rule looks at is refused: the tool might take it for that one.
+func (a *argument) judge(v any) error {
 	if a.fields == nil {
-		if a.typ == nil {
-			return types.True, nil
+		if a.shape == nil {
+			return nil
 		}
-		return convert(a.typ, v)
+		_, err := a.shape.convert(v, false)
+		return err
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("want a record, got %s", kindOf(v))
+		return fmt.Errorf("want a record, got %s", kindOf(v))
 	}
-	out := make(types.RecordMap, len(a.fields))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		e, f := m[key], a.fields[key]
-		if f == nil {
+		f, e := a.fields[key], m[key]
+		switch {
+		case f == nil:
 			if like := a.lookalike(key); like != "" {
-				return nil, fmt.Errorf("%q could be taken for %q: want it written so", key, like)
+				return fmt.Errorf("%q could be taken for %q: want it written so", key, like)
 			}
-			continue
+		case e != nil:
+			if err := f.judge(e); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
 		}
-		if e == nil {
-			continue
-		}
-		c, err := f.value(e)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		out[types.String(key)] = c
 	}
-	return types.NewRecord(out), nil
+	return nil
 }
 
 // lookalike is the field that key could be taken for, or "".
 func (a *argument) lookalike(key string) string {
-	folded := foldKey(key)
-	for _, name := range slices.Sorted(maps.Keys(a.fields)) {
-		if foldKey(name) == folded {
-			return name
-		}
-	}
-	return ""
+	return a.folded[foldKey(key)]
 }
 
 // foldKey drops what careless decoders do not look at.

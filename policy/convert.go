@@ -1,8 +1,8 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -11,13 +11,41 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/schema/resolved"
 )
 
-// convert is a fact as a value of its type in the schema. What is missing, unknown or of another type is an error: Cedar itself would skip a
-// rule that stumbles over it. Integers are clamped.
-func convert(t resolved.IsType, v any) (types.Value, error) {
+// shape is a type of the schema, made ready for converting facts to it.
+type shape struct {
+	typ    resolved.IsType
+	elem   *shape  // of a set
+	fields []field // of a record, by name
+	open   bool    // a record of anything, which is not converted
+}
+
+type field struct {
+	name     types.String
+	optional bool
+	*shape
+}
+
+func shapeOf(t resolved.IsType) *shape {
+	s := &shape{typ: t}
 	switch t := t.(type) {
+	case resolved.SetType:
+		s.elem = shapeOf(t.Element)
+	case resolved.RecordType:
+		for _, name := range slices.Sorted(maps.Keys(t)) {
+			s.fields = append(s.fields, field{name: name, optional: t[name].Optional, shape: shapeOf(t[name].Type)})
+		}
+	case resolved.StringType, resolved.LongType, resolved.BoolType, resolved.ExtensionType, resolved.EntityType:
+	}
+	return s
+}
+
+// convert is a fact as a value of its type in the schema. What is missing, unknown or of another type is an error: Cedar itself would skip a
+// rule that stumbles over it. Integers are clamped. Unless build is set, the fact is only checked.
+func (s *shape) convert(v any, build bool) (types.Value, error) {
+	switch t := s.typ.(type) {
 	case resolved.StringType:
-		if s, ok := v.(string); ok {
-			return types.String(s), nil
+		if text, ok := v.(string); ok {
+			return types.String(text), nil
 		}
 	case resolved.BoolType:
 		if b, ok := v.(bool); ok {
@@ -34,11 +62,14 @@ func convert(t resolved.IsType, v any) (types.Value, error) {
 	case resolved.EntityType:
 		return convertEntity(cedar.EntityType(t), v)
 	case resolved.SetType:
-		return convertSet(t, v)
+		return s.convertSet(v, build)
 	case resolved.RecordType:
-		return convertRecord(t, v)
+		if _, ok := v.(map[string]any); ok && s.open {
+			return types.Record{}, nil
+		}
+		return s.convertRecord(v, build)
 	}
-	return nil, fmt.Errorf("want %s, got %s", typeName(t), kindOf(v))
+	return nil, fmt.Errorf("want %s, got %s", typeName(s.typ), kindOf(v))
 }
 
 func convertEntity(t cedar.EntityType, v any) (types.Value, error) {
@@ -50,57 +81,110 @@ func convertEntity(t cedar.EntityType, v any) (types.Value, error) {
 	return uid, nil
 }
 
-func convertSet(t resolved.SetType, v any) (types.Value, error) {
+func (s *shape) convertSet(v any, build bool) (types.Value, error) {
 	list, ok := v.([]any)
 	if !ok {
-		return nil, fmt.Errorf("want %s, got %s", typeName(t), kindOf(v))
+		return nil, fmt.Errorf("want %s, got %s", typeName(s.typ), kindOf(v))
 	}
-	values := make([]types.Value, len(list))
+	var values []types.Value
 	for i, e := range list {
-		var err error
-		if values[i], err = convert(t.Element, e); err != nil {
+		c, err := s.elem.convert(e, build)
+		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
+		if build {
+			values = append(values, c)
+		}
+	}
+	if !build {
+		return nil, nil
 	}
 	return types.NewSet(values...), nil
 }
 
-func convertRecord(t resolved.RecordType, v any) (types.Value, error) {
+func (s *shape) convertRecord(v any, build bool) (types.Value, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("want a record, got %s", kindOf(v))
 	}
-	out := make(types.RecordMap, len(t))
+	if !build {
+		return nil, s.fill(nil, m, nil)
+	}
+	out := make(types.RecordMap, len(m))
+	if err := s.fill(out, m, nil); err != nil {
+		return nil, err
+	}
+	return types.NewRecord(out), nil
+}
+
+// fill puts the attributes of a record into out; nil: they are only checked. If only is not nil, those it does not name are not put there.
+func (s *shape) fill(out types.RecordMap, m map[string]any, only func(name types.String) bool) error {
 	seen := 0
-	var wrong []string // the least of them is reported, so that the same facts give the same reason
-	for name, attr := range t {
-		e, present := m[string(name)]
-		if !present && attr.Optional {
+	for i := range s.fields {
+		f := &s.fields[i]
+		e, present := m[string(f.name)]
+		if !present && f.optional {
 			continue
 		}
 		if !present {
-			wrong = append(wrong, string(name)+" is missing")
-			continue
+			return fmt.Errorf("%s is missing", f.name)
 		}
 		seen++
-		c, err := convert(attr.Type, e)
+		build := out != nil && (only == nil || only(f.name))
+		c, err := f.convert(e, build)
 		if err != nil {
-			wrong = append(wrong, string(name)+": "+err.Error())
-			continue
+			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		out[name] = c
+		if build {
+			out[f.name] = c
+		}
 	}
 	if seen < len(m) {
-		for name := range m {
-			if _, known := t[types.String(name)]; !known {
-				wrong = append(wrong, name+": no such fact")
-			}
+		return s.unknown(m)
+	}
+	return nil
+}
+
+// unknown names the first attribute that the record does not have.
+func (s *shape) unknown(m map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if !slices.ContainsFunc(s.fields, func(f field) bool { return string(f.name) == name }) {
+			return fmt.Errorf("%s: no such fact", name)
 		}
 	}
-	if len(wrong) > 0 {
-		return nil, errors.New(slices.Min(wrong))
+	return nil
+}
+
+// loose is an argument as a value of whatever type it has. What Cedar has no type for is merely there; no rule that reads it gets that far.
+func loose(v any, depth int) types.Value {
+	switch v := v.(type) {
+	case bool:
+		return types.Boolean(v)
+	case string:
+		return types.String(v)
+	case int64, uint64, float64:
+		if n, ok := long(v); ok {
+			return types.Long(n)
+		}
+	case []any:
+		values := make([]types.Value, len(v))
+		for i, e := range v {
+			values[i] = loose(e, depth+1)
+		}
+		return types.NewSet(values...)
+	case map[string]any:
+		if depth > maxDepth {
+			break
+		}
+		out := make(types.RecordMap, len(v))
+		for k, e := range v {
+			if e != nil {
+				out[types.String(k)] = loose(e, depth+1)
+			}
+		}
+		return types.NewRecord(out)
 	}
-	return types.NewRecord(out), nil
+	return types.True
 }
 
 // long is v as an integer, if it is a whole number.

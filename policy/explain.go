@@ -3,6 +3,8 @@ package policy
 import (
 	"time"
 
+	cedar "github.com/cedar-policy/cedar-go"
+
 	"github.com/perdure/perdure"
 )
 
@@ -35,21 +37,51 @@ func (s *Set) Explain(a *perdure.Agent, r perdure.Request, now time.Time) Explan
 
 // ExplainFacts answers from facts as DecideFacts does, and says what every rule made of them. Change a fact to see what would happen if.
 func (s *Set) ExplainFacts(f Facts) Explanation {
-	var t trace
-	v := s.decide(f, &t)
-	return Explanation{Verdict: v, Facts: f, Rules: t.rules}
+	x := Explanation{Verdict: s.DecideFacts(f), Facts: f}
+	sets, unknown := s.applicable(f["policies"])
+	if unknown != nil {
+		return x
+	}
+	q, err := newQuestion(f, sets)
+	if err != nil {
+		return x
+	}
+	for i, set := range sets {
+		prefix := ""
+		if i > 0 {
+			prefix = set.prefix()
+		}
+		for _, r := range set.rules {
+			rep := r.report(q)
+			rep.ID = prefix + rep.ID
+			x.Rules = append(x.Rules, rep)
+		}
+	}
+	return x
 }
 
-// trace is what the rules said.
-type trace struct{ rules []RuleReport }
-
-func (t *trace) add(prefix string, r *rule, matched bool, f *fault) {
-	if t == nil {
-		return
+// report asks one rule alone.
+func (r *rule) report(q *question) RuleReport {
+	rep := RuleReport{ID: r.id, Permit: r.permit, Obligation: r.obligation, Reason: r.reason, Where: r.where()}
+	only := actionsOf(r.tree.Action)
+	applies := only == nil
+	for _, uid := range only {
+		applies = applies || uid == q.request.Action
 	}
-	rep := RuleReport{ID: prefix + r.id, Permit: r.permit, Matched: matched, Obligation: r.obligation, Reason: r.reason, Where: r.where()}
+	if !applies {
+		return rep
+	}
+	if r.args != nil {
+		if err := r.judge(q); err != nil {
+			rep.Fault = err.Error()
+			return rep
+		}
+	}
+	one := &ruleList{rules: []*rule{r}, byID: map[cedar.PolicyID]*rule{cedar.PolicyID(r.id): r}}
+	matched, f := one.match(q)
 	if f != nil {
 		rep.Fault = f.what
 	}
-	t.rules = append(t.rules, rep)
+	rep.Matched = len(matched) > 0
+	return rep
 }

@@ -187,13 +187,15 @@ func amounts(s perdure.Spend) map[string]any {
 
 func limits(b *perdure.Budget) map[string]any {
 	m := map[string]any{}
-	if b == nil {
-		return m
-	}
-	for name, p := range map[string]*int64{"cost": b.Cost, "tokens": b.Tokens, "calls": b.Calls} {
+	add := func(name string, p *int64) {
 		if p != nil {
 			m[name] = *p
 		}
+	}
+	if b != nil {
+		add("cost", b.Cost)
+		add("tokens", b.Tokens)
+		add("calls", b.Calls)
 	}
 	return m
 }

@@ -142,9 +142,7 @@ func Parse(files ...File) (*Set, error) {
 		return nil, fmt.Errorf("load policy: %w", err)
 	}
 	s.hash = perdure.HashOf(d)
-	for _, r := range s.rules {
-		s.permits = s.permits || r.permit
-	}
+	s.index()
 	return s, nil
 }
 
@@ -152,6 +150,9 @@ func Parse(files ...File) (*Set, error) {
 func parseFile(f File) ([]*rule, error) {
 	if len(f.Text) > maxText {
 		return nil, &Fault{File: f.Name, Line: 1, Column: 1, What: fmt.Sprintf("%d bytes: want at most %d", len(f.Text), maxText)}
+	}
+	if line := tooNested(f.Text); line > 0 {
+		return nil, &Fault{File: f.Name, Line: line, Column: 1, What: fmt.Sprintf("brackets nest deeper than %d", maxNesting)}
 	}
 	list, err := cedar.NewPolicyListFromBytes(f.Name, f.Text)
 	if err != nil {
@@ -199,17 +200,42 @@ func newRule(p *cedar.Policy) (r *rule, wrong []string) {
 		}
 	}
 	tree := (*ast.Policy)(p.AST())
+	if n := countNodes(tree); n > maxNodes {
+		return r, append(wrong, fmt.Sprintf("%d parts: want at most %d; split it into several rules", n, maxNodes))
+	}
 	args, errs := checkPolicy(tree)
 	for _, err := range errs {
 		wrong = append(wrong, err.Error())
 	}
-	if args != nil {
-		r.args = args
-		bare := *tree
-		bare.Conditions = nil
-		r.scope = policyOf(&bare)
-	}
+	r.tree, r.args = tree, args
 	return r, wrong
+}
+
+// tooNested is the line on which brackets nest too deep, or 0. Those within strings count too: nobody writes that many.
+func tooNested(text []byte) int {
+	line, depth := 1, 0
+	for _, c := range text {
+		switch c {
+		case '\n':
+			line++
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		}
+		if depth > maxNesting {
+			return line
+		}
+	}
+	return 0
+}
+
+func countNodes(p *ast.Policy) int {
+	n := 0
+	for _, c := range p.Conditions {
+		ast.Inspect(ast.NewNode(c.Body), func(ast.IsNode) bool { n++; return true })
+	}
+	return n
 }
 
 // ruleID is what an @id looks like.

@@ -45,6 +45,9 @@ func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 		{"arguments as a whole", head + "context.args == {} };", "can only be asked for its attributes"},
 		{"argument in ip", head + "context.args has host && ip(context.args.host).isLoopback() };", "rule x: "},
 		{"arguments of sleep", "@id(\"x\") forbid (principal, action == Action::\"sleep\", resource) when { context.args has n };", "rule x: "},
+		{"too nested", head + strings.Repeat("(", 100_000) + "true" + strings.Repeat(")", 100_000) + " };", "test.cedar:3:1: brackets nest deeper than 64"},
+		{"too long", head + strings.Repeat("context.tainted && ", 5000) + "true };", "split it into several rules"},
+		{"too large", "//" + strings.Repeat(" ", 1<<20), "bytes: want at most"},
 		{"obligation on permit", "@id(\"x\") @obligation(\"approval:\") permit (principal, action, resource);", "stands on a forbid"},
 		{"unknown obligation", "@id(\"x\") @obligation(\"mail:ops\") forbid (principal, action, resource);", "want approval:"},
 		{"no quorum", "@id(\"x\") @obligation(\"approval:;quorum=0\") forbid (principal, action, resource);", "quorum \"0\": want 1 to"},
@@ -109,4 +112,19 @@ func TestHashNamesTheTextAndNotTheFiles(t *testing.T) {
 	if hash(a) == hash(a, b) || hash(a) == hash(policy.File{Name: a.Name, Text: append([]byte("// \n"), a.Text...)}) {
 		t.Error("another text has the same hash")
 	}
+}
+
+func FuzzParseNeverPanics(f *testing.F) {
+	f.Add(guarded)
+	f.Add(strictText())
+	f.Add("@id(\"x\") permit (principal, action, resource) when { context.args[\"a\"] == -(-9223372036854775808) };")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := policy.Parse(policy.File{Name: "fuzz.cedar", Text: []byte(text)})
+		if err != nil {
+			return
+		}
+		for _, action := range actions {
+			s.DecideFacts(full(action))
+		}
+	})
 }

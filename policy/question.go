@@ -6,28 +6,29 @@ import (
 
 	cedar "github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/types"
-	"github.com/cedar-policy/cedar-go/x/exp/schema/resolved"
 
 	"github.com/perdure/perdure"
 )
 
 // question is facts in the form Cedar is asked in. It is the store of entities of that one request.
 type question struct {
+	action    string
 	request   cedar.Request
 	agent     cedar.Entity
+	attrs     map[string]any // of the agent
 	args      map[string]any // of an execute
-	policies  []perdure.Hash
 	now       perdure.Time
 	approvals int64
 }
 
-// newQuestion holds facts against the schema.
-func newQuestion(f Facts) (*question, error) {
+// newQuestion holds facts against the schema. Every fact is checked; those that no rule of the sets reads are not handed to Cedar.
+func newQuestion(f Facts, sets []*Set) (*question, error) {
 	if v, ok := f["version"].(int64); !ok || v != factsVersion || len(f) != 6 {
 		return nil, fmt.Errorf("want version %d with action, resource, agent, policies and context", factsVersion)
 	}
-	action, _ := f["action"].(string)
-	want := contextOf(action)
+	q := &question{}
+	q.action, _ = f["action"].(string)
+	want := contextShapes()[q.action]
 	if want == nil {
 		return nil, fmt.Errorf("action: no such action")
 	}
@@ -35,20 +36,19 @@ func newQuestion(f Facts) (*question, error) {
 	if !ok {
 		return nil, fmt.Errorf("context: want a record, got %s", kindOf(f["context"]))
 	}
-	q := &question{}
-	if err := q.setContext(want, context); err != nil {
+	if err := q.setContext(want, context, sets); err != nil {
 		return nil, fmt.Errorf("context: %w", err)
 	}
 	if err := q.setAgent(f["agent"]); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	q.request.Principal, q.request.Action = q.agent.UID, actionUID(action)
+	q.request.Principal, q.request.Action = q.agent.UID, actionUID(q.action)
 	resource, ok := f["resource"].(string)
 	if !ok {
 		return nil, fmt.Errorf("resource: want a String, got %s", kindOf(f["resource"]))
 	}
 	kind := typeAgent
-	switch action {
+	switch q.action {
 	case "execute":
 		if kind = typeTool; context["tool"] != resource {
 			return nil, fmt.Errorf("resource: want the tool of the context")
@@ -61,33 +61,52 @@ func newQuestion(f Facts) (*question, error) {
 		}
 	}
 	q.request.Resource = cedar.NewEntityUID(kind, types.String(resource))
-	return q, q.setPolicies(f["policies"])
+	return q, nil
 }
 
-// setContext takes the facts of the action. Arguments are typed rule by rule, so they are left out here.
-func (q *question) setContext(want resolved.RecordType, context map[string]any) error {
-	typed := context
-	if _, has := want["args"]; has {
-		args, ok := context["args"].(map[string]any)
-		if !ok {
-			return fmt.Errorf("args: want a record, got %s", kindOf(context["args"]))
+// setContext takes the facts of the action. Arguments have no shape of their own: each rule that looks at them judges them first.
+func (q *question) setContext(want *shape, context map[string]any, sets []*Set) error {
+	var rules []*actionRules
+	for _, s := range sets {
+		if r := s.actions[q.action]; r != nil {
+			rules = append(rules, r)
 		}
-		q.args = args
-		typed = make(map[string]any, len(context))
-		for k, v := range context {
-			typed[k] = v
-		}
-		typed["args"] = map[string]any{}
 	}
-	rec, err := convertRecord(want, typed)
-	if err != nil {
+	reads := func(name types.String) bool {
+		for _, r := range rules {
+			if r.whole || r.facts[name] {
+				return true
+			}
+		}
+		return false
+	}
+	out := types.RecordMap{}
+	if err := want.fill(out, context, reads); err != nil {
 		return err
 	}
-	q.request.Context, _ = rec.(types.Record)
+	if q.args, _ = context["args"].(map[string]any); q.args != nil && reads("args") {
+		out["args"] = looseArgs(q.args, rules)
+	}
+	q.request.Context = types.NewRecord(out)
 	now, _ := context["now"].(int64)
-	q.now = perdure.Time(now)
+	q.now = perdure.Time(clamp(now))
 	q.approvals, _ = context["approvals"].(int64)
 	return nil
+}
+
+// looseArgs is the arguments some rule looks at.
+func looseArgs(args map[string]any, rules []*actionRules) types.Record {
+	out := types.RecordMap{}
+	for _, a := range rules {
+		for _, r := range a.args {
+			for name := range r.args.fields {
+				if v := args[name]; v != nil {
+					out[types.String(name)] = loose(v, 0)
+				}
+			}
+		}
+	}
+	return types.NewRecord(out)
 }
 
 // setAgent takes who is asking.
@@ -104,50 +123,32 @@ func (q *question) setAgent(v any) error {
 	if !ok {
 		return fmt.Errorf("labels: want a record, got %s", kindOf(m["labels"]))
 	}
-	tags := make(types.RecordMap, len(labels))
-	for k, l := range labels {
-		text, ok := l.(string)
-		if !ok {
+	for _, l := range labels {
+		if _, ok := l.(string); !ok {
 			return fmt.Errorf("labels: want Strings")
 		}
-		tags[types.String(k)] = types.String(text)
 	}
-	attrs := make(map[string]any, len(m))
+	q.attrs = make(map[string]any, len(m))
 	for k, a := range m {
 		if k != "id" && k != "labels" {
-			attrs[k] = a
+			q.attrs[k] = a
 		}
 	}
-	shape := schemaOf().Entities[typeAgent].Shape
-	rec, err := convertRecord(shape, attrs)
-	if err != nil {
+	if _, err := agentShape().convert(q.attrs, false); err != nil {
 		return err
 	}
 	scope, _ := m["scope"].(string)
 	if err := perdure.CheckScope(scope); err != nil {
 		return err
 	}
-	q.agent = cedar.Entity{
-		UID: cedar.NewEntityUID(typeAgent, types.String(id)), Parents: cedar.NewEntityUIDSet(cedar.NewEntityUID(typeScope, types.String(scope))), Tags: types.NewRecord(tags),
+	q.agent.UID = cedar.NewEntityUID(typeAgent, types.String(id))
+	q.agent.Parents = cedar.NewEntityUIDSet(cedar.NewEntityUID(typeScope, types.String(scope)))
+	tags := make(types.RecordMap, len(labels))
+	for k, l := range labels {
+		text, _ := l.(string)
+		tags[types.String(k)] = types.String(text)
 	}
-	q.agent.Attributes, _ = rec.(types.Record)
-	return nil
-}
-
-// setPolicies takes the agent's own policies.
-func (q *question) setPolicies(v any) error {
-	list, ok := v.([]any)
-	if !ok {
-		return fmt.Errorf("policies: want a list, got %s", kindOf(v))
-	}
-	for _, e := range list {
-		text, _ := e.(string)
-		h, err := perdure.ParseHash(text)
-		if err != nil {
-			return fmt.Errorf("policies: %w", err)
-		}
-		q.policies = append(q.policies, h)
-	}
+	q.agent.Tags = types.NewRecord(tags)
 	return nil
 }
 
@@ -155,6 +156,11 @@ func (q *question) setPolicies(v any) error {
 func (q *question) Get(uid cedar.EntityUID) (cedar.Entity, bool) {
 	switch uid.Type {
 	case typeAgent:
+		if q.attrs != nil { // not before a rule asks for it
+			rec, _ := agentShape().convert(q.attrs, true)
+			q.agent.Attributes, _ = rec.(types.Record)
+			q.attrs = nil
+		}
 		return q.agent, uid == q.agent.UID
 	case typeScope:
 		e := cedar.Entity{UID: uid}

@@ -41,14 +41,23 @@ func actionUID(name string) cedar.EntityUID {
 	return cedar.NewEntityUID(typeAction, cedar.String(name))
 }
 
-// contextOf is the type of the facts of an action; nil when there is no such action.
-func contextOf(action string) resolved.RecordType {
-	a, ok := schemaOf().Actions[actionUID(action)]
-	if !ok || a.AppliesTo == nil {
-		return nil
-	}
-	return a.AppliesTo.Context
-}
+// shapes of the facts of each action, and of the attributes of an agent.
+var (
+	contextShapes = sync.OnceValue(func() map[string]*shape {
+		m := map[string]*shape{}
+		for uid, a := range schemaOf().Actions {
+			if a.AppliesTo != nil {
+				context := shapeOf(a.AppliesTo.Context)
+				for _, f := range context.fields {
+					f.open = f.name == "args"
+				}
+				m[string(uid.ID)] = context
+			}
+		}
+		return m
+	})
+	agentShape = sync.OnceValue(func() *shape { return shapeOf(schemaOf().Entities[typeAgent].Shape) })
+)
 
 // withArgs is the schema with the arguments of a tool typed.
 func withArgs(args resolved.RecordType) *resolved.Schema {

@@ -1,16 +1,12 @@
 package policy
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	cedar "github.com/cedar-policy/cedar-go"
-	xast "github.com/cedar-policy/cedar-go/ast"
-	"github.com/cedar-policy/cedar-go/types"
-	"github.com/cedar-policy/cedar-go/x/exp/ast"
 
 	"github.com/perdure/perdure"
 )
@@ -19,22 +15,12 @@ import (
 type Set struct {
 	rules   []*rule // by id
 	permits bool    // has a permit at all
+	actions map[string]*actionRules
 	hash    perdure.Hash
 	known   map[perdure.Hash]*Set
 }
 
 var _ perdure.Policy = (*Set)(nil)
-
-// rule is one Cedar policy.
-type rule struct {
-	id, reason string
-	permit     bool
-	obligation *Obligation // of a forbid that asks
-	policy     *cedar.Policy
-	at         cedar.Position
-	args       *argument     // the arguments it looks at; nil when it looks at none
-	scope      *cedar.Policy // the rule without its conditions, when it looks at arguments
-}
 
 // The rules of this package itself.
 const (
@@ -81,62 +67,102 @@ func (s *Set) Decide(a *perdure.Agent, r perdure.Request, now time.Time) perdure
 }
 
 // DecideFacts answers from facts. Whatever they are, it never panics, and facts that are not as the schema says are denied.
-func (s *Set) DecideFacts(f Facts) perdure.Verdict { return s.decide(f, nil) }
-
-// decide answers from facts and, if t is not nil, records what every rule said.
-func (s *Set) decide(f Facts, t *trace) perdure.Verdict {
+func (s *Set) DecideFacts(f Facts) perdure.Verdict {
 	hash, err := f.Hash()
-	deny := func(rule, reason string) perdure.Verdict {
-		return perdure.Verdict{Rules: []string{rule}, Policy: s.hash, Facts: hash, Reason: reason}
-	}
 	if err != nil {
-		return deny(ruleFacts, err.Error())
+		return perdure.Verdict{Rules: []string{ruleFacts}, Policy: s.hash, Reason: err.Error()}
 	}
-	q, err := newQuestion(f)
-	if err != nil {
-		return deny(ruleFacts, "facts: "+err.Error())
-	}
-	v := s.answer(q, "", true, t)
-	for _, h := range q.policies {
-		if h == s.hash {
-			continue
-		}
-		own := s.known[h]
-		if own == nil {
-			return deny(ruleUnknown, "the charter names policy "+h.String()+", which this node does not have: load it")
-		}
-		v = narrower(v, own.answer(q, h.Short()+":", false, t))
-	}
-	if v.Answer == perdure.Ask && q.approvals > 0 && q.approvals < v.Quorum {
-		v = deny(ruleQuorum, "more people must approve than were asked: propose it again")
-	}
+	v := s.decide(f)
 	v.Policy, v.Facts = s.hash, hash
 	return v
 }
 
-// answer is what the rules of one set say. A local set must permit; one that only narrows and has no permit at all need not.
-func (s *Set) answer(q *question, prefix string, local bool, t *trace) perdure.Verdict {
-	var permits, forbids, asks []*rule
-	for _, r := range s.rules {
-		matched, fault := r.eval(q)
-		t.add(prefix, r, matched, fault)
+func (s *Set) decide(f Facts) perdure.Verdict {
+	sets, err := s.applicable(f["policies"])
+	if err != nil {
+		return *err
+	}
+	q, fault := newQuestion(f, sets)
+	if fault != nil {
+		return deny(ruleFacts, "facts: "+fault.Error())
+	}
+	v := s.answer(q, "", true)
+	for _, own := range sets[1:] {
+		v = narrower(v, own.answer(q, own.prefix(), false))
+	}
+	if v.Answer == perdure.Ask && q.approvals > 0 && q.approvals < v.Quorum {
+		return deny(ruleQuorum, "more people must approve than were asked: propose it again")
+	}
+	return v
+}
+
+// prefix marks the rules of a set that a charter named.
+func (s *Set) prefix() string { return s.hash.Short() + ":" }
+
+func deny(rule, reason string) perdure.Verdict {
+	return perdure.Verdict{Rules: []string{rule}, Reason: reason}
+}
+
+// applicable is the sets that decide: s and those the charter names. One that is not known denies.
+func (s *Set) applicable(policies any) ([]*Set, *perdure.Verdict) {
+	sets := []*Set{s}
+	list, ok := policies.([]any)
+	if !ok {
+		v := deny(ruleFacts, "facts: policies: want a list, got "+kindOf(policies))
+		return nil, &v
+	}
+	for _, e := range list {
+		text, _ := e.(string)
+		h, err := perdure.ParseHash(text)
+		if err != nil {
+			v := deny(ruleFacts, "facts: policies: "+err.Error())
+			return nil, &v
+		}
+		own := s.known[h]
 		switch {
-		case fault != nil:
-			return perdure.Verdict{Rules: []string{fault.rule, prefix + r.id}, Reason: fault.what}
-		case !matched:
-		case r.permit:
-			permits = append(permits, r)
-		case r.obligation != nil:
-			asks = append(asks, r)
+		case h == s.hash:
+		case own == nil:
+			v := deny(ruleUnknown, "the charter names policy "+text+", which this node does not have: load it")
+			return nil, &v
 		default:
+			sets = append(sets, own)
+		}
+	}
+	return sets, nil
+}
+
+// answer is what the rules of one set say. A local set must permit; one that only narrows and has no permit at all need not.
+func (s *Set) answer(q *question, prefix string, local bool) perdure.Verdict {
+	rules := s.actions[q.action]
+	if rules == nil {
+		rules = &actionRules{}
+	}
+	for _, r := range rules.args {
+		if err := r.judge(q); err != nil {
+			return perdure.Verdict{Rules: []string{ruleArgs, prefix + r.id}, Reason: err.Error()}
+		}
+	}
+	matched, fault := rules.forbids.match(q)
+	if fault != nil {
+		return fault.verdict(prefix)
+	}
+	permitted, fault := rules.permits.match(q)
+	if fault != nil {
+		return fault.verdict(prefix)
+	}
+	var forbids, asks []*rule
+	for _, r := range matched {
+		if r.obligation != nil {
+			asks = append(asks, r)
+		} else {
 			forbids = append(forbids, r)
 		}
 	}
 	switch {
 	case len(forbids) > 0:
 		return verdictOf(perdure.Deny, prefix, forbids)
-	case len(permits) == 0 && (local || s.permits):
-		return perdure.Verdict{Rules: []string{prefix + ruleDefault}, Reason: "no rule permits it"}
+	case len(permitted) == 0 && (local || s.permits):
+		return deny(prefix+ruleDefault, "no rule permits it")
 	case len(asks) > 0:
 		v := verdictOf(perdure.Ask, prefix, asks)
 		quorums := map[string]int64{}
@@ -145,11 +171,11 @@ func (s *Set) answer(q *question, prefix string, local bool, t *trace) perdure.V
 		}
 		return v
 	}
-	return verdictOf(perdure.Allow, prefix, permits)
+	return verdictOf(perdure.Allow, prefix, permitted)
 }
 
 func verdictOf(answer perdure.Answer, prefix string, rules []*rule) perdure.Verdict {
-	v := perdure.Verdict{Answer: answer}
+	v := perdure.Verdict{Answer: answer, Rules: make([]string, 0, len(rules)+1)}
 	var reasons []string
 	for _, r := range rules {
 		v.Rules = append(v.Rules, prefix+r.id)
@@ -190,41 +216,28 @@ func narrower(a, b perdure.Verdict) perdure.Verdict {
 	return a
 }
 
-// fault is why a rule has no answer.
-type fault struct{ rule, what string }
-
-// eval says whether a rule matches.
-func (r *rule) eval(q *question) (bool, *fault) {
-	req := q.request
-	if r.args != nil && q.args != nil {
-		if matched, f := match(r, r.scope, q, req); f != nil || !matched {
-			return false, f
-		}
-		args, err := r.args.value(q.args)
-		if err != nil {
-			return false, &fault{ruleArgs, "rule " + r.id + " cannot judge the arguments: " + err.Error()}
-		}
-		context := req.Context.Map()
-		context["args"] = args
-		req.Context = types.NewRecord(context)
-	}
-	return match(r, r.policy, q, req)
+// fault is a rule that could not be evaluated. To Cedar such a rule does not apply; here it denies.
+type fault struct {
+	rule *rule
+	what string
 }
 
-// match evaluates one Cedar policy. To Cedar a policy that errors does not apply; here it is a fault.
-func match(r *rule, p *cedar.Policy, q *question, req cedar.Request) (bool, *fault) {
-	decision, diag := cedar.Authorize(only{p}, q, req)
+func (f *fault) verdict(prefix string) perdure.Verdict {
+	return perdure.Verdict{Rules: []string{ruleError, prefix + f.rule.id}, Reason: "rule " + f.rule.id + ": " + f.what}
+}
+
+// match is the rules that match, in order.
+func (l *ruleList) match(q *question) ([]*rule, *fault) {
+	if len(l.rules) == 0 {
+		return nil, nil
+	}
+	_, diag := cedar.Authorize(l, q, q.request)
 	if len(diag.Errors) > 0 {
-		return false, &fault{ruleError, "rule " + r.id + ": " + diag.Errors[0].Message}
+		return nil, &fault{l.byID[diag.Errors[0].PolicyID], diag.Errors[0].Message}
 	}
-	return bool(decision) || len(diag.Reasons) > 0, nil
+	var matched []*rule
+	for _, r := range diag.Reasons {
+		matched = append(matched, l.byID[r.PolicyID])
+	}
+	return matched, nil
 }
-
-// only is one policy as a set.
-type only struct{ policy *cedar.Policy }
-
-func (o only) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
-	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) { yield("", o.policy) }
-}
-
-func policyOf(p *ast.Policy) *cedar.Policy { return cedar.NewPolicyFromAST((*xast.Policy)(p)) }

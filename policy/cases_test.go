@@ -1,0 +1,77 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/policy"
+)
+
+func TestTableOfCasesIsRun(t *testing.T) {
+	s := parse(t, `
+		@id("all") permit (principal, action, resource);
+		@id("nights") forbid (principal, action, resource) when { context.now.toTime() >= duration("22h") };
+		@id("payments-ask") @obligation("approval:finance;quorum=2") forbid (principal, action == Action::"execute", resource == Tool::"bank.pay")
+		unless { context.args has cents && context.args.cents <= 100 };`)
+	for form, table := range map[string]string{
+		"YAML": `
+- {name: small, resource: bank.pay, context: {args: {cents: 100}}, want: allow}
+- name: large
+  resource: bank.pay
+  context: {effect: once, args: {cents: 500}}
+  want: ask
+  rules: [payments-ask]
+- {name: at night, context: {now: 2026-01-07T23:00:00Z}, want: deny, rules: [nights]}
+- {name: a sleeper, action: sleep, agent: {scope: acme/ops, labels: {stage: prod}}, want: allow}
+- {name: wrong answer, resource: bank.pay, context: {args: {cents: 5}}, want: deny}
+- {name: wrong rule, resource: bank.pay, want: ask, rules: [nights]}
+- {name: no such fact, context: {spend: 5}, want: deny, rules: [policy.facts]}
+- {name: taken away, context: {spent: {cost: null}}, want: deny, rules: [policy.facts]}
+`,
+		"JSON": `[
+{"name": "small", "resource": "bank.pay", "context": {"args": {"cents": 100}}, "want": "allow"},
+{"name": "large", "resource": "bank.pay", "context": {"args": {"cents": 500}}, "want": "ask", "rules": ["payments-ask"]},
+{"name": "at night", "context": {"now": "2026-01-07T23:00:00Z"}, "want": "deny", "rules": ["nights"]},
+{"name": "wrong answer", "resource": "bank.pay", "want": "deny"}]`,
+	} {
+		results, err := s.RunTests(strings.NewReader(table))
+		if err != nil {
+			t.Fatalf("%s: %v", form, err)
+		}
+		for _, r := range results {
+			if wrong := r.Wrong != ""; wrong != strings.HasPrefix(r.Case.Name, "wrong ") {
+				t.Errorf("%s, %s: got %q", form, r.Case.Name, r.Wrong)
+			}
+			if len(r.Explanation.Rules) == 0 && r.Explanation.Verdict.Rules[0] != "policy.facts" {
+				t.Errorf("%s, %s: nothing is explained", form, r.Case.Name)
+			}
+		}
+	}
+}
+
+func TestTablesThatCannotBeReadAreErrors(t *testing.T) {
+	for table, want := range map[string]string{
+		"":                                          "no case",
+		"- {name: x, wnat: deny}":                   "wnat",
+		"- {name: x, want: maybe}":                  "one of allow, ask, deny",
+		"- {name: x, action: run, want: deny}":      "no such action",
+		"- {name: x, want: deny, context: [1]}":     "cannot unmarshal",
+		"- {want: deny, context: {now: yesterday}}": "parsing time",
+	} {
+		if _, err := policy.Default().RunTests(strings.NewReader(table)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want an error with %q", table, err, want)
+		}
+	}
+}
+
+func TestSampleFitsTheSchema(t *testing.T) {
+	s := parse(t, `@id("all") permit (principal, action, resource);`)
+	for _, action := range actions {
+		if v := s.DecideFacts(policy.Sample(action)); v.Reason != "" || len(v.Rules) != 1 || v.Rules[0] != "all" {
+			t.Errorf("%s: got %s by %v (%s), want allow by all", action, v.Answer, v.Rules, v.Reason)
+		}
+	}
+	if policy.Sample("run") != nil {
+		t.Error("an action that does not exist has facts")
+	}
+}

@@ -1,0 +1,151 @@
+package policy
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	cedar "github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/types"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+)
+
+// rule is one Cedar policy.
+type rule struct {
+	id, reason string
+	permit     bool
+	obligation *Obligation // of a forbid that asks
+	policy     *cedar.Policy
+	tree       *ast.Policy
+	at         cedar.Position
+	args       *argument // the arguments it looks at; nil when it looks at none
+}
+
+// actionRules is the rules of a set that can apply to one action. A set has one for each action it has rules about.
+type actionRules struct {
+	permits, forbids ruleList // all of one kind, so that Cedar names each that matches
+	args             []*rule  // those that look at arguments
+	facts            map[types.String]bool
+	whole            bool // some rule reads the context as a whole
+}
+
+// ruleList is rules as Cedar asks for them, always in the same order.
+type ruleList struct {
+	rules []*rule
+	byID  map[cedar.PolicyID]*rule
+}
+
+// All yields the rules by id.
+func (l *ruleList) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
+	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
+		for _, r := range l.rules {
+			if !yield(cedar.PolicyID(r.id), r.policy) {
+				return
+			}
+		}
+	}
+}
+
+func (l *ruleList) add(r *rule) {
+	if l.byID == nil {
+		l.byID = map[cedar.PolicyID]*rule{}
+	}
+	l.rules, l.byID[cedar.PolicyID(r.id)] = append(l.rules, r), r
+}
+
+// index sorts the rules by the actions they can apply to.
+func (s *Set) index() {
+	s.actions = map[string]*actionRules{}
+	for _, r := range s.rules {
+		s.permits = s.permits || r.permit
+		only := actionsOf(r.tree.Action)
+		for uid := range schemaOf().Actions {
+			if only != nil && !slices.Contains(only, uid) {
+				continue
+			}
+			a := s.actions[string(uid.ID)]
+			if a == nil {
+				a = &actionRules{facts: map[types.String]bool{}}
+				s.actions[string(uid.ID)] = a
+			}
+			a.add(r)
+		}
+	}
+}
+
+func (a *actionRules) add(r *rule) {
+	if r.permit {
+		a.permits.add(r)
+	} else {
+		a.forbids.add(r)
+	}
+	if r.args != nil {
+		a.args = append(a.args, r)
+	}
+	for _, c := range r.tree.Conditions {
+		a.whole = !readFacts(c.Body, a.facts) || a.whole
+	}
+}
+
+// readFacts notes which attributes of the context an expression reads. It returns false if it reads the context as a whole.
+func readFacts(n ast.IsNode, facts map[types.String]bool) bool {
+	reads, named := 0, 0
+	isContext := func(n ast.IsNode) bool { v, ok := n.(ast.NodeTypeVariable); return ok && v.Name == "context" }
+	ast.Inspect(ast.NewNode(n), func(n ast.IsNode) bool {
+		if isContext(n) {
+			reads++
+		}
+		switch n := n.(type) {
+		case ast.NodeTypeAccess:
+			if isContext(n.Arg) {
+				named, facts[n.Value] = named+1, true
+			}
+		case ast.NodeTypeHas:
+			if isContext(n.Arg) {
+				named, facts[n.Value] = named+1, true
+			}
+		}
+		return true
+	})
+	return reads == named
+}
+
+// judge says why the rule cannot judge the arguments of a call it is about, if it cannot.
+func (r *rule) judge(q *question) error {
+	if q.args == nil || !q.within(r.tree.Principal, q.request.Principal) || !q.within(r.tree.Resource, q.request.Resource) {
+		return nil
+	}
+	if err := r.args.judge(q.args); err != nil {
+		return fmt.Errorf("rule %s cannot judge the arguments: %w", r.id, err)
+	}
+	return nil
+}
+
+// within reports whether an entity is one that a rule is about.
+func (q *question) within(scope ast.IsScopeNode, uid cedar.EntityUID) bool {
+	switch s := scope.(type) {
+	case ast.ScopeTypeEq:
+		return uid == s.Entity
+	case ast.ScopeTypeIn:
+		return q.in(uid, s.Entity)
+	case ast.ScopeTypeIs:
+		return uid.Type == s.Type
+	case ast.ScopeTypeIsIn:
+		return uid.Type == s.Type && q.in(uid, s.Entity)
+	}
+	return true
+}
+
+// in reports whether an entity is another or below it.
+func (q *question) in(uid, outer cedar.EntityUID) bool {
+	if uid == outer {
+		return true
+	}
+	e, _ := q.Get(uid)
+	for parent := range e.Parents.All() {
+		if q.in(parent, outer) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,215 @@
+package policy_test
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
+)
+
+type tool struct{ spec perdure.Spec }
+
+func (t tool) Spec() perdure.Spec { return t.spec }
+func (t tool) Call(context.Context, perdure.Call) (perdure.Result, error) {
+	time.Sleep(700 * time.Millisecond) // of a synctest bubble: so that entries fall into different seconds
+	return perdure.Result{Spend: perdure.Spend{Cost: 10}}, nil
+}
+
+// live runs an agent that reads, writes with approval, is refused, sleeps and ends.
+func live(t *testing.T, s *policy.Set, own ...perdure.Hash) (*perdure.MemStore, *perdure.Node, perdure.AgentID) {
+	t.Helper()
+	key, err := perdure.GenerateSigner("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := [][]perdure.Action{
+		{perdure.Execute{Tool: "read", Args: data(t, map[string]any{"path": "/a"})}, perdure.Execute{Tool: "read", Args: data(t, map[string]any{"path": "/b"})}},
+		{perdure.Execute{Tool: "write", Args: data(t, map[string]any{"path": "/a"})}},
+		{perdure.Delegate{Intent: perdure.Intent{Goal: "more"}}},
+		{perdure.Sleep{Trigger: perdure.After{Millis: 90_000}}},
+		{perdure.Execute{Tool: "read"}, perdure.Execute{Tool: "missing"}, perdure.End{Signal: perdure.OK}},
+	}
+	advisor := perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+		return perdure.Advice{Actions: script[min(a.Fold().Turns, int64(len(script)-1))]}, nil
+	})
+	store := new(perdure.MemStore)
+	n := &perdure.Node{
+		Store: store, Key: key, Policy: s, PolicyHash: s.Hash(), Advisors: map[string]perdure.Advisor{"": advisor},
+		Tools: []perdure.Tool{tool{perdure.Spec{Name: "read", Effect: perdure.Read}}, tool{perdure.Spec{Name: "write", Effect: perdure.Once}}, tool{perdure.Spec{Name: "missing", Effect: perdure.Read}}},
+	}
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be verified", Tools: []string{"read", "write"}}, Charter: perdure.Charter{Scope: "test", Policies: own}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := n.RunAgent(t.Context(), a.ID()); err != nil {
+			t.Fatal(err)
+		}
+		now, err := perdure.Load(t.Context(), store, a.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.Fold().Ended != nil {
+			return store, n, a.ID()
+		}
+		for _, q := range now.Fold().Asks {
+			if _, err := n.Tell(t.Context(), a.ID(), perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+	}
+	t.Fatal("the agent did not end")
+	return nil, nil, perdure.AgentID{}
+}
+
+func TestEveryDecisionIsDerivedAgainFromTheAgentAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := parse(t, `@id("no-secrets") forbid (principal, action == Action::"execute", resource) when { context.args has path && context.args.path like "/secret*" };`)
+		s := policy.Default().Know(own)
+		store, _, id := live(t, s, own.Hash())
+		v, err := s.Verify(perdure.Memory(t.Context(), store, id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range v.Differences {
+			t.Errorf("%s\n got %+v\nwant %+v", d, d.Got, d.Want)
+		}
+		if v.Checked < 7 || v.Runtime < 2 || !v.OK() || v.Decisions != v.Checked+v.Runtime {
+			t.Errorf("checked %d and %d of the runtime of %d decisions, want at least 7 and 2", v.Checked, v.Runtime, v.Decisions)
+		}
+		// Under another policy, or without the agent's own, nothing is as recorded.
+		for _, other := range []*policy.Set{policy.Default(), parse(t, `@id("x") permit (principal, action, resource);`).Know(own)} {
+			v, err := other.Verify(perdure.Memory(t.Context(), store, id))
+			if err != nil || len(v.Differences) != v.Checked {
+				t.Errorf("got %d differences of %d and %v, want all", len(v.Differences), v.Checked, err)
+			}
+		}
+		// A set that knows the one it was decided under derives it under that one.
+		if v, err := parse(t, `@id("x") permit (principal, action, resource);`).Know(own, policy.Default()).Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() {
+			t.Errorf("under a set that knows the right one: %v, %v", v, err)
+		}
+	})
+}
+
+func TestForgedDecisionsAreFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := policy.Default()
+		store, n, id := live(t, s)
+		a, err := perdure.Load(t.Context(), store, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := perdure.Execute{Tool: "write", Args: data(t, map[string]any{"path": "/b"})}
+		honest := s.Decide(a, perdure.Request{Action: write, Effect: perdure.Once, Node: n.Key.Key()}, time.Now())
+		forge := func(change func(v *perdure.Verdict)) perdure.Decision {
+			v := honest
+			v.Rules = slices.Clone(v.Rules)
+			change(&v)
+			return perdure.Decision{Action: write, Effect: perdure.Once, Verdict: v}
+		}
+		for name, d := range map[string]perdure.Decision{
+			"answer":           forge(func(v *perdure.Verdict) { v.Answer = perdure.Allow }),
+			"rules":            forge(func(v *perdure.Verdict) { v.Rules = []string{"default.read"} }),
+			"facts":            forge(func(v *perdure.Verdict) { v.Facts = perdure.Hash{1} }),
+			"policy":           forge(func(v *perdure.Verdict) { v.Policy = perdure.Hash{1} }),
+			"quorum":           forge(func(v *perdure.Verdict) { v.Quorum = 0 }),
+			"expiry":           forge(func(v *perdure.Verdict) { v.Expires++ }),
+			"asked":            forge(func(v *perdure.Verdict) { v.Asked = nil }),
+			"reason":           forge(func(v *perdure.Verdict) { v.Reason = "because" }),
+			"runtime":          forge(func(v *perdure.Verdict) { v.Answer, v.Rules = perdure.Allow, []string{"runtime.wake"} }),
+			"no rules":         forge(func(v *perdure.Verdict) { v.Rules = nil }),
+			"another effect":   {Action: write, Effect: perdure.Read, Verdict: honest},
+			"another argument": {Action: perdure.Execute{Tool: "write"}, Effect: perdure.Once, Verdict: honest},
+		} {
+			entries, _, err := n.Key.Commit(a, time.Now(), perdure.Draft{Body: d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := s.Verify(joined(perdure.Memory(t.Context(), store, id), entries))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(v.Differences) != 1 || v.Differences[0].Entry != entries[0].Name || !strings.Contains(v.Differences[0].String(), "decision ") {
+				t.Errorf("%s: got %v, want the forged decision alone", name, v.Differences)
+			}
+		}
+		entries, _, err := n.Key.Commit(a, time.Now(), perdure.Draft{Body: forge(func(*perdure.Verdict) {})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := s.Verify(joined(perdure.Memory(t.Context(), store, id), entries)); err != nil || !v.OK() {
+			t.Errorf("the honest one: %v, %v", v, err)
+		}
+	})
+}
+
+// TestDecisionsBesideOtherBranchesAreDerivedFromTheirOwnPast has an event arrive that the author of a decision had not seen.
+func TestDecisionsBesideOtherBranchesAreDerivedFromTheirOwnPast(t *testing.T) {
+	s := policy.Default()
+	key, err := perdure.GenerateSigner("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := key.Genesis(perdure.Genesis{Charter: perdure.Charter{Scope: "test", Depth: 3}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := []*perdure.Entry{g}
+	decide := func(a *perdure.Agent, at time.Time) ([]*perdure.Entry, *perdure.Agent) {
+		x := perdure.Execute{Tool: "read"}
+		asked := at.Add(-3500 * time.Millisecond) // it took its author a while to write it down
+		v := s.Decide(a, perdure.Request{Action: x, Effect: perdure.Read, Node: key.Key()}, asked)
+		entries, next, err := key.Commit(a, at, perdure.Draft{Body: perdure.Decision{Action: x, Effect: perdure.Read, Verdict: v}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entries, next
+	}
+	for i := range 4 {
+		at := now.Add(time.Duration(i) * time.Minute)
+		left, _ := decide(a, at)
+		right, tainted, err := key.Commit(a, at, perdure.Draft{Body: perdure.Event{Name: "mail", Taint: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		beside, _ := decide(tainted, at)
+		for _, entries := range [][]*perdure.Entry{left, right, beside} {
+			if a, err = a.Apply(entries...); err != nil {
+				t.Fatal(err)
+			}
+			memory = append(memory, entries...)
+		}
+	}
+	v, err := s.Verify(joined(nil, memory))
+	if err != nil || !v.OK() || v.Checked != 8 {
+		t.Errorf("got %+v, %v, want 8 decisions derived again", v, err)
+	}
+}
+
+func joined(first iter.Seq2[*perdure.Entry, error], then []*perdure.Entry) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		if first != nil {
+			for e, err := range first {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+		for _, e := range then {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
