@@ -1,0 +1,67 @@
+package schema_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/schema"
+)
+
+// The state of an agent is perdure.Data by name, and its schema is named by a perdure.Hash.
+func TestAgentStateIsHeldToItsSchema(t *testing.T) {
+	s, err := schema.Parse([]byte(`{"name": "State", "version": 1, "fields": [
+		{"id": 1, "name": "phase", "type": "Phase", "required": true},
+		{"id": 2, "name": "spent", "type": "float", "predicate": "this <= 10.0"},
+		{"id": 3, "name": "seen", "type": "list<Item>"},
+		{"id": 4, "name": "digest", "type": "bytes<2>"},
+		{"id": 5, "name": "total", "type": "u64"}],
+		"types": {"Phase": {"enum": ["search", "write"]}, "Item": {"fields": [
+			{"id": 1, "name": "url", "type": "verbatim", "required": true}, {"id": 2, "name": "rank", "type": "int"}]}},
+		"invariants": ["self.phase == 'search' || has(self.seen)"]}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	intent := perdure.Intent{StateSchema: perdure.Hash(s.ID())}
+	if intent.StateSchema.String() != s.ID().String() {
+		t.Errorf("got %s, want %s", intent.StateSchema, s.ID())
+	}
+	for _, c := range []struct {
+		vars map[string]any
+		want string // empty: accepted
+	}{
+		{map[string]any{"phase": "search"}, ""},
+		{map[string]any{"phase": "search", "spent": 3, "digest": []byte{1, 2}, "total": uint64(1 << 63)}, ""},
+		{map[string]any{"phase": "write", "seen": []any{map[string]any{"url": "e\u0301", "rank": 1}}}, ""},
+		{map[string]any{}, "field.missing"},
+		{map[string]any{"phase": "sing"}, "field.enum"},
+		{map[string]any{"phase": "search", "spent": 11.5}, "schema.predicate"},
+		{map[string]any{"phase": "write"}, "schema.invariant"},
+		{map[string]any{"phase": "search", "sepnt": 3}, "field.critical"},
+		{map[string]any{"phase": "search", "$99": 3}, "field.critical"},
+		{map[string]any{"phase": "search", "digest": []byte{1}}, "field.length"},
+		{map[string]any{"phase": "write", "seen": []any{map[string]any{"rank": 1}}}, "field.missing"},
+		{map[string]any{"phase": nil}, "field.type"},
+	} {
+		vars := map[string]perdure.Data{}
+		for k, v := range c.vars {
+			if vars[k], err = perdure.DataOf(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := s.CheckState(vars)
+		var r *perdure.Rejection
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%v: %v", c.vars, err)
+		case c.want != "" && (!errors.As(err, &r) || r.Predicate != c.want || !errors.Is(err, perdure.ErrRejected)):
+			t.Errorf("%v: got %v, want %s", c.vars, err, c.want)
+		case r != nil && strings.Contains(r.Got, "line"):
+			t.Errorf("%v: %v speaks of lines, and there are none", c.vars, r)
+		}
+	}
+	if err := s.CheckState(map[string]perdure.Data{"phase": {0xff}}); !errors.Is(err, perdure.ErrRejected) {
+		t.Errorf("got %v for data that is not canonical", err)
+	}
+}
