@@ -40,7 +40,13 @@ func (s *Store) writeBlobs(ctx context.Context, entries []*perdure.Entry) ([]per
 	if len(hashes) == 0 {
 		return nil, nil
 	}
-	return hashes, disk.Sync(s.folder())
+	if err := disk.Sync(s.folder()); err != nil || s.rooted.Load() {
+		return hashes, err
+	}
+	// Whoever made the folder may have been stopped before its name was durable, or may not have come so far yet.
+	err := disk.Sync(filepath.Dir(s.path))
+	s.rooted.Store(err == nil)
+	return hashes, err
 }
 
 // writeBlob writes a body to its file. Its name is durable once the folder is.
@@ -106,6 +112,7 @@ func (s *Store) readBlob(hash perdure.Hash, size int64) ([]byte, error) {
 // sweep removes files of bodies that nothing refers to. Writers look for theirs under the same lock.
 func (s *Store) sweep(ctx context.Context, hashes []perdure.Hash) error {
 	return s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
+		removed := false
 		for _, h := range hashes {
 			_, used, err := w.number("SELECT cursor FROM blobs WHERE hash=? LIMIT 1", h[:])
 			if err != nil {
@@ -114,10 +121,16 @@ func (s *Store) sweep(ctx context.Context, hashes []perdure.Hash) error {
 			if used {
 				continue
 			}
-			if err := disk.Remove(blobPath(w.path, h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			switch err := disk.Remove(blobPath(w.path, h)); {
+			case err == nil:
+				removed = true
+			case !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
 		}
-		return nil
+		if !removed {
+			return nil
+		}
+		return disk.Sync(folderOf(w.path)) // or a power cut brings them back
 	}})
 }

@@ -74,6 +74,9 @@ func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, er
 			p := &rows[0].parts[i]
 			switch p.place {
 			case bodyDropped:
+				if p.size > perdure.InlineBody { // whoever dropped it may not have come to its file
+					blobs = append(blobs, p.hash)
+				}
 				continue
 			case bodyHere:
 				p.hash = perdure.HashOf(p.body)

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/perdure/perdure"
 )
@@ -36,6 +37,7 @@ type Store struct {
 	words  words
 	pool   chan *conn // of connections that read; nil stands for one not opened yet
 	watch  hub
+	rooted atomic.Bool // the folder of blobs has a durable name
 
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool
