@@ -50,7 +50,12 @@ hash-linked, signed entries.`,
 		Annotations:   exits(exitCodes()...),
 	}
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
-	root.AddCommand(newCommand(), lsCommand(), showCommand(), logCommand())
+	root.AddCommand(
+		newCommand(), lsCommand(), showCommand(), logCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
+		runCommand(), nodeCommand(), // what runs them
+		sendCommand(), inboxCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), // people
+		verifyCommand(), keyCommand(), doctorCommand(), // integrity
+	)
 	root.AddCommand(canonCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, styleOf(c.OutOrStdout()))) // cobra takes no error from help

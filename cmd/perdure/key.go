@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func keyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "key",
+		Short: "Show, make and trust keys",
+		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that says whose entries count and
+what for.`,
+	}
+	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand())
+	return c
+}
+
+// keyView is a key as printed.
+type keyView struct {
+	Name string      `json:"name"`
+	Key  perdure.Key `json:"key"`
+	Text string      `json:"text"` // as a trust file takes it
+	File string      `json:"file"`
+}
+
+func (k keyView) print(out *output) error {
+	return out.print(k, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, k.Text)
+		return err
+	})
+}
+
+func keyShowCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:         "show [flags]",
+		Short:       "Print the public key of this store",
+		Long:        `Show prints the public key that signs what is written to this store, as one word that others put into their trust file.`,
+		Example:     `  perdure key show`,
+		Args:        cobra.NoArgs,
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		path, err := h.keyPath()
+		if err != nil {
+			return err
+		}
+		s, err := perdure.ReadKey(path)
+		if err != nil {
+			return err
+		}
+		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
+	}
+	return c
+}
+
+// keyPath is where the key of this home is.
+func (h *home) keyPath() (string, error) {
+	if err := h.locate(); err != nil {
+		return "", err
+	}
+	if h.dir == "" {
+		return "", misuse(h.c, errors.New("a store in memory has no key file; name another with --store"))
+	}
+	return filepath.Join(h.dir, keyFile), nil
+}
+
+func keyNewCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "new [flags]",
+		Short: "Make the key of this store",
+		Long: `New makes the key that signs what is written to this store, readable by its owner only, and trusts it. It never replaces a key:
+agents that were made with one answer to it. The first perdure new makes one by itself.`,
+		Example: `  perdure key new --name alice
+  perdure key new --store /srv/agents`,
+		Args:        cobra.NoArgs,
+		Annotations: exits(exitOK, exitFailure, exitUsage),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	name := c.Flags().String("name", "", "what to call the key (default: the user's name)")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		path, err := h.keyPath()
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(path); err == nil {
+			return &advised{fmt.Errorf("there is a key at %s already", path), "move it away first if you mean it; agents made with it answer to it alone"}
+		}
+		called := *name
+		if called == "" {
+			called = keyName()
+		}
+		s, err := perdure.GenerateSigner(called)
+		if err != nil {
+			return misuse(c, err)
+		}
+		if err := os.MkdirAll(h.dir, 0o700); err != nil {
+			return err
+		}
+		if err := perdure.WriteKey(path, s); err != nil {
+			return err
+		}
+		err = h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: "made here"})
+		if err != nil {
+			return err
+		}
+		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
+	}
+	return c
+}
+
+func keyTrustCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "trust [flags] [KEY]",
+		Short: "Trust a key, or list whom this store trusts",
+		Long: `Trust adds a key to the trust file of this store: what it may do, and in which scope. Without a key it prints the file. With --revoke
+everything the key was trusted with is taken back.
+
+KEY is one word as perdure key show prints it, or 64 hex digits. Rights are author (write entries), approve (answer what a person
+is asked) and own (everything).`,
+		Example: `  perdure key trust
+  perdure key trust alice+c0ffee12+AX… --rights author,approve --scope acme/ops
+  perdure key trust bob+00d15ea5+AY… --revoke`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	rights := c.Flags().String("rights", "author", "what it may do: author, approve, own, joined by commas")
+	scope := c.Flags().String("scope", perdure.AnyScope, "in this scope and below; * is everywhere")
+	comment := c.Flags().String("comment", "", "a comment")
+	revoke := c.Flags().Bool("revoke", false, "take back everything the key was trusted with")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := h.keyPath(); err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			for _, f := range []string{"rights", "scope", "comment", "revoke"} {
+				if c.Flags().Changed(f) {
+					return misuse(c, fmt.Errorf("--%s is about a KEY; name one", f))
+				}
+			}
+			return printTrust(h, out)
+		}
+		if *revoke && (c.Flags().Changed("rights") || c.Flags().Changed("scope")) {
+			return misuse(c, errors.New("--revoke takes everything back, in every scope; leave --rights and --scope out"))
+		}
+		who, err := trusteeOf(args[0], *rights, *scope, *comment, *revoke)
+		if err != nil {
+			return misuse(c, err)
+		}
+		if err := os.MkdirAll(h.dir, 0o700); err != nil {
+			return err
+		}
+		if err := h.trustKey(who); err != nil {
+			return err
+		}
+		return printTrust(h, out)
+	}
+	return c
+}
+
+// trusteeOf is one line of a trust file, read from its parts as the file is.
+func trusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee, error) {
+	line := key + " " + rights + " " + scope
+	if revoke {
+		line = "-" + key
+	}
+	if strings.ContainsAny(comment+key+rights+scope, "\r\n") {
+		return perdure.Trustee{}, errors.New("a line of a trust file has no line ends in it")
+	}
+	if comment != "" {
+		line += " # " + comment
+	}
+	t, err := perdure.ParseTrust(strings.NewReader(line + "\n"))
+	if err != nil {
+		return perdure.Trustee{}, err
+	}
+	lines := t.Trustees()
+	if len(lines) != 1 {
+		return perdure.Trustee{}, fmt.Errorf("key %q: want one key", key)
+	}
+	return lines[0], nil
+}
+
+// printTrust prints the trust file.
+func printTrust(h *home, out *output) error {
+	t, err := h.trust()
+	if err != nil {
+		return err
+	}
+	var values []any
+	for _, who := range t.Trustees() {
+		values = append(values, struct {
+			Key     perdure.Key `json:"key"`
+			Name    string      `json:"name,omitempty"`
+			Rights  string      `json:"rights,omitempty"`
+			Scope   string      `json:"scope,omitempty"`
+			Comment string      `json:"comment,omitempty"`
+			Revoked bool        `json:"revoked"`
+		}{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, who.Revoked})
+	}
+	return out.list(values, func(w io.Writer) error {
+		_, err := t.WriteTo(w)
+		return err
+	})
+}

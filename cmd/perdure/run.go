@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run [flags] AGENT",
+		Short: "Work on one agent until it rests",
+		Long: `Run works on one agent until it sleeps, waits, has ended, or needs what this node does not have. What happens is shown on standard
+error, one line an entry; the result says where the agent stands and why.
+
+Interrupt it, or kill it: whatever was done is recorded, and the next run goes on from there. It exits with 7 when a person must
+act first, with 6 when another node holds the agent.`,
+		Example: `  perdure run news
+  perdure run news --quiet --json`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: exits(exitCodes()...),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	p := powerFlags(c)
+	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		return h.use(false, func(ctx context.Context, s perdure.Store) error {
+			id, err := findAgent(ctx, c, s, args[0])
+			if err != nil {
+				return err
+			}
+			return runAgent(ctx, c, h, out, p, s, id, *quiet)
+		})
+	}
+	return c
+}
+
+// ran is what run prints.
+type ran struct {
+	Agent    perdure.AgentID `json:"agent"`
+	Name     string          `json:"name,omitempty"`
+	Standing string          `json:"standing"`
+	Why      string          `json:"why"`
+	Until    perdure.Time    `json:"until,omitempty"`
+	Person   bool            `json:"person"`           // a person must act first
+	Cannot   string          `json:"cannot,omitempty"` // what this node lacks
+	Ended    *perdure.Ending `json:"ended,omitempty"`
+}
+
+// runAgent works on an agent and says where it stands.
+func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
+	n, err := p.node(h, s, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err != nil {
+		return err
+	}
+	show := func() error { return nil }
+	if !quiet {
+		if show, err = streamEntries(ctx, c, s, id); err != nil {
+			return err
+		}
+	}
+	idle, err := n.RunAgent(ctx, id)
+	if err = errors.Join(err, show()); err != nil {
+		return err
+	}
+	a, err := perdure.Load(context.WithoutCancel(ctx), s, id)
+	if err != nil {
+		return err
+	}
+	f := a.Fold()
+	r := ran{id, f.Intent.Name, f.Standing(), lack(idle.Why), idle.Until, idle.Person, idle.Cannot, f.Ended}
+	err = out.print(r, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, r.text(called(a)))
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case idle.Person:
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox"}
+	case idle.Cannot != "":
+		return &advised{fmt.Errorf("%s needs a node with %s", called(a), lack(idle.Cannot)), "run it where that is set up; see perdure run --help"}
+	}
+	return nil
+}
+
+// lack says what a node lacks in words, when it is the advisor of an intent that names none.
+func lack(text string) string {
+	if strings.HasSuffix(text, "advisor:") {
+		return strings.TrimSuffix(text, "advisor:") + "an advisor for agents that name none"
+	}
+	return text
+}
+
+// text is where the agent stands, for people.
+func (r *ran) text(name string) string {
+	switch {
+	case r.Ended != nil:
+		text := name + " has ended: " + r.Ended.Signal.String() + noted(oneLine(r.Ended.Note, lineWidth))
+		if r.Ended.Result != nil {
+			text += "\n" + dataText(r.Ended.Result)
+		}
+		return text
+	case r.Until != 0 && !r.Person && r.Cannot == "":
+		return fmt.Sprintf("%s is %s: %s; next look at %s", name, r.Standing, r.Why, r.Until)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", name, r.Standing, r.Why), ": ")
+}
+
+// streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
+func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id perdure.AgentID) (func() error, error) {
+	told := newNarrator()
+	var cursor perdure.Cursor
+	for snap, err := range s.Snapshots(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		cursor = snap.Cursor
+		break
+	}
+	style := styleOf(c.ErrOrStderr())
+	read := func(ctx context.Context, show bool) error {
+		for item, err := range s.Entries(ctx, id, cursor) {
+			if err != nil {
+				return err
+			}
+			cursor = item.Cursor
+			one := told.line(item.Entry)
+			if show {
+				_, _ = fmt.Fprintln(c.ErrOrStderr(), one.text(style)) // the run does not depend on it
+			}
+		}
+		return nil
+	}
+	if err := read(ctx, false); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	changed := watch(ctx, s)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+				if read(ctx, true) != nil {
+					return
+				}
+			}
+		}
+	}()
+	return func() error {
+		stop()
+		<-done
+		return read(context.Background(), true)
+	}, nil
+}
+
+func nodeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "node [flags]",
+		Short: "Run every agent that is due, until stopped",
+		Long: `Node runs the agents of a store: it takes those that are due, wakes sleepers on time and on events, and leaves alone what it cannot do
+or what another node holds. It keeps nothing: stop it, kill it, start another on the same store. Several may run at once.
+
+Stopped with Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to end, and records what came of them.
+Logs go to standard error.`,
+		Example: `  perdure node
+  perdure node --concurrency 8 --store /srv/agents --json`,
+		Args:        cobra.NoArgs,
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
+	}
+	h := storeFlag(c)
+	p := powerFlags(c)
+	concurrency := c.Flags().Int("concurrency", 0, "agents worked on at once (default 64)")
+	grace := c.Flags().Duration("grace", 10*time.Second, "how long effects under way may go on when stopped")
+	verbose := c.Flags().BoolP("verbose", "v", false, "log more")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *concurrency < 0 || c.Flags().Changed("concurrency") && *concurrency == 0 {
+			return misuse(c, errors.New("--concurrency: want at least 1"))
+		}
+		if *grace <= 0 {
+			return misuse(c, errors.New("--grace: want more than zero"))
+		}
+		level := slog.LevelInfo
+		if *verbose {
+			level = slog.LevelDebug
+		}
+		var handler slog.Handler = slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level})
+		if jsonFlag(c) {
+			handler = slog.NewJSONHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level})
+		}
+		log := slog.New(handler)
+		return h.use(true, func(ctx context.Context, s perdure.Store) error {
+			n, err := p.node(h, s, log)
+			if err != nil {
+				return err
+			}
+			n.Concurrency, n.Grace = *concurrency, *grace
+			advisors, tools := describe(n)
+			log.Info("running", "store", h.where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
+			if err := n.Run(ctx); err != nil {
+				return err
+			}
+			log.Info("stopped")
+			if cause := context.Cause(ctx); cause != nil && strings.Contains(cause.Error(), "terminated") {
+				return nil // whoever sent SIGTERM wanted it to end, and it did
+			}
+			return ctx.Err()
+		})
+	}
+	return c
+}
+
+// where is the store, for people.
+func (h *home) where() string {
+	if h.scheme == "mem" {
+		return "mem:"
+	}
+	return h.file
+}

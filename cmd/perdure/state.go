@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func stateCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "state [flags] AGENT[@REF]",
+		Short: "Show everything a decision may depend on",
+		Long: `State prints the fold of an agent's memory, whole, now or at a point in the past: a seq, 4 or more digits of an entry's hash, a time,
+or how long ago. Nothing else can influence what the agent does. It is YAML unless -o says otherwise.`,
+		Example: `  perdure state news
+  perdure state news@12 -o json --jq .vars
+  perdure state news@2026-01-31T12:00:00Z`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		return h.use(false, func(ctx context.Context, s perdure.Store) error {
+			p, err := findPoint(ctx, c, s, args[0])
+			if err != nil {
+				return err
+			}
+			f := p.agent.Fold()
+			return out.print(f, func(w io.Writer) error { return writeValue(w, formatYAML, readable(f)) })
+		})
+	}
+	return c
+}
+
+func diffCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "diff [flags] AGENT@REF AGENT[@REF]",
+		Short: "Show what changed between two points in memory",
+		Long: `Diff compares two folds, of one agent at two points or of two agents (an agent and its fork): what was removed, what was added, and
+what is different, by path.`,
+		Example: `  perdure diff news@3 news@9
+  perdure diff news@1h news
+  perdure diff news news-2 -o json`,
+		Args:        cobra.ExactArgs(2),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
+	}
+	c.Annotations[everyArgKey] = "all"
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		return h.use(false, func(ctx context.Context, s perdure.Store) error {
+			from, err := findPoint(ctx, c, s, args[0])
+			if err != nil {
+				return err
+			}
+			to, err := findPoint(ctx, c, s, args[1])
+			if err != nil {
+				return err
+			}
+			var found []change
+			compare(&found, "", readable(from.agent.Fold()), readable(to.agent.Fold()))
+			values := make([]any, len(found))
+			for i := range found {
+				values[i] = found[i]
+			}
+			return out.list(values, func(w io.Writer) error { return writeChanges(w, from, to, found) })
+		})
+	}
+	return c
+}
+
+// change is one difference between two folds.
+type change struct {
+	Path string `json:"path"`
+	From any    `json:"from,omitempty"` // absent: it was added
+	To   any    `json:"to,omitempty"`   // absent: it was removed
+}
+
+// compare collects the differences between two readable values.
+func compare(found *[]change, path string, a, b any) {
+	oa, isA := a.(object)
+	ob, isB := b.(object)
+	la, listA := a.([]any)
+	lb, listB := b.([]any)
+	switch {
+	case reflect.DeepEqual(a, b):
+	case isA && isB:
+		for _, f := range oa {
+			compare(found, join(path, f.name), f.value, ob.get(f.name))
+		}
+		for _, f := range ob {
+			if oa.get(f.name) == nil {
+				compare(found, join(path, f.name), nil, f.value)
+			}
+		}
+	case listA && listB:
+		for i := range max(len(la), len(lb)) {
+			var x, y any
+			if i < len(la) {
+				x = la[i]
+			}
+			if i < len(lb) {
+				y = lb[i]
+			}
+			compare(found, path+"["+strconv.Itoa(i)+"]", x, y)
+		}
+	default:
+		*found = append(*found, change{path, a, b})
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// writeChanges prints differences for people.
+func writeChanges(w io.Writer, from, to *pointIn, found []change) error {
+	s := styleOf(w)
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+from.name()), s.good("+++ "+to.name())); err != nil {
+		return err
+	}
+	for _, c := range found {
+		for _, side := range []struct {
+			mark  string
+			tint  func(string) string
+			value any
+		}{{"-", s.bad, c.From}, {"+", s.good, c.To}} {
+			if side.value == nil {
+				continue
+			}
+			b, err := json.Marshal(side.value)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+c.Path+": "+oneLine(string(b), lineWidth))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,337 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+// teller is a command that tells an agent something.
+type teller struct {
+	c    *cobra.Command
+	h    *home
+	out  *output
+	note *string
+}
+
+// newTeller adds what such commands share. Their first argument is the agent.
+func newTeller(c *cobra.Command) *teller {
+	t := &teller{c: c, h: storeFlag(c), out: outputFlags(c)}
+	c.ValidArgsFunction = agentArg(t.h)
+	if c.Annotations == nil {
+		c.Annotations = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitInterrupted)
+	}
+	return t
+}
+
+// withNote adds --note.
+func (t *teller) withNote(usage string) *teller {
+	t.note = t.c.Flags().String("note", "", usage)
+	return t
+}
+
+// told is what such a command prints.
+type told struct {
+	Agent    perdure.AgentID `json:"agent"`
+	Name     string          `json:"name,omitempty"`
+	Entry    perdure.Hash    `json:"entry"`
+	Seq      int64           `json:"seq"`
+	What     string          `json:"what"`
+	Standing string          `json:"standing"`
+}
+
+// tell finds the agent, makes an event of it and stores that. The event is durable when tell returns.
+func (t *teller) tell(arg string, event func(a *perdure.Agent, key *perdure.Signer) (perdure.Event, error)) error {
+	if _, err := t.out.check(); err != nil {
+		return err
+	}
+	return t.h.use(false, func(ctx context.Context, s perdure.Store) error {
+		id, err := findAgent(ctx, t.c, s, arg)
+		if err != nil {
+			return err
+		}
+		a, err := perdure.Load(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		n, err := t.h.node(s)
+		if err != nil {
+			return err
+		}
+		ev, err := event(a, n.Key)
+		if err != nil {
+			return err
+		}
+		if ev.By == "" {
+			ev.By = n.Key.Name
+		}
+		e, err := n.Tell(ctx, id, ev)
+		if err != nil {
+			return err
+		}
+		ctx = context.WithoutCancel(ctx) // the event is durable: what follows only says so
+		if a, err = perdure.Load(ctx, s, id); err != nil {
+			return err
+		}
+		if err := index(ctx, s, a); err != nil {
+			return err
+		}
+		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), a.Fold().Standing()}
+		return t.out.print(r, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", called(a), oneLine(r.What, lineWidth), r.Seq, r.Standing)
+			return err
+		})
+	})
+}
+
+// called is what people call an agent.
+func called(a *perdure.Agent) string {
+	if n := a.Fold().Intent.Name; n != "" {
+		return n
+	}
+	return a.ID().Short()
+}
+
+// living refuses an agent that has ended.
+func living(a *perdure.Agent) error {
+	if a.Fold().Ended != nil {
+		return fmt.Errorf("%s: %w", called(a), perdure.ErrTerminated)
+	}
+	return nil
+}
+
+func sendCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "send [flags] AGENT NAME [JSON|-]",
+		Short: "Tell an agent something",
+		Long: `Send gives an agent an event: a name and, if it has any, data as JSON. The agent may be asleep, at work or elsewhere; what it waits for
+it gets even if it arrived before the wait. A second event with the same --id changes nothing.
+
+Data is the third argument, standard input (-), or a file (--data @FILE). Text that is not JSON is refused: quote it as JSON does.`,
+		Example: `  perdure send news refresh
+  perdure send shop order '{"item":"book","count":2}' --id order-17
+  perdure send shop order --data @order.json`,
+		Args: cobra.RangeArgs(2, 3),
+	}
+	t := newTeller(c)
+	id := c.Flags().String("id", "", "the sender's own id of this event")
+	data := c.Flags().String("data", "", "the data: JSON, - for standard input, or @FILE")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 3 && c.Flags().Changed("data") {
+			return misuse(c, errors.New("data is given twice; use the third argument or --data"))
+		}
+		if strings.TrimSpace(args[1]) == "" {
+			return misuse(c, errors.New("an event needs a NAME"))
+		}
+		from := *data
+		if len(args) == 3 {
+			from = args[2]
+		} else if c.Flags().Changed("data") && from == "" {
+			return misuse(c, errors.New("--data is empty; leave it out"))
+		}
+		value, err := dataArg(c, from)
+		if err != nil {
+			return err
+		}
+		return t.tell(args[0], func(*perdure.Agent, *perdure.Signer) (perdure.Event, error) {
+			return perdure.Event{Name: args[1], Data: value, ID: *id}, nil
+		})
+	}
+	return c
+}
+
+// dataArg reads data from an argument: JSON, - for standard input, @FILE, or nothing.
+func dataArg(c *cobra.Command, arg string) (perdure.Data, error) {
+	var text []byte
+	var err error
+	switch name, isFile := strings.CutPrefix(arg, "@"); {
+	case arg == "":
+		return nil, nil
+	case arg == "-":
+		text, err = readWhole(c, "-", perdure.Limits{Bytes: perdure.MaxBody})
+	case isFile:
+		text, err = os.ReadFile(name)
+	default:
+		text = []byte(arg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := perdure.DataFromJSON(text)
+	if err != nil {
+		return nil, misuse(c, fmt.Errorf(`data is not JSON (text is written "so", in quotes): %w`, err))
+	}
+	return d, nil
+}
+
+func pauseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "pause [flags] AGENT",
+		Short: "Stop an agent from deciding anything",
+		Long:  `Pause keeps an agent from deciding anything until perdure resume. What is under way ends and is recorded.`,
+		Example: `  perdure pause news --note "while we look into the bill"
+  perdure resume news`,
+		Args: cobra.ExactArgs(1),
+	}
+	t := newTeller(c).withNote("why")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+			return perdure.Event{Name: "pause", Notice: perdure.Pause{Note: *t.note}}, living(a)
+		})
+	}
+	return c
+}
+
+func resumeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "resume [flags] AGENT",
+		Short: "Let a paused agent go on",
+		Long: `Resume ends the pauses an agent is under, those that can be seen here. A pause written elsewhere and not seen yet stands.
+
+An agent whose process was killed needs no resume: any node goes on with it.`,
+		Example: `  perdure resume news`,
+		Args:    cobra.ExactArgs(1),
+	}
+	t := newTeller(c).withNote("why")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+			if err := living(a); err != nil {
+				return perdure.Event{}, err
+			}
+			of := a.Fold().Paused
+			if len(of) == 0 {
+				return perdure.Event{}, &advised{fmt.Errorf("%s is not paused", called(a)), "see perdure show " + called(a) + " for what it waits for"}
+			}
+			return perdure.Event{Name: "resume", Notice: perdure.Resume{Of: of, Note: *t.note}}, nil
+		})
+	}
+	return c
+}
+
+func endCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "end [flags] AGENT",
+		Short: "End an agent for good",
+		Long: `End ends an agent. Its memory stays and can be read, verified and forked; its living children are ended by the node that runs them.
+An effect under way is not taken back.`,
+		Example: `  perdure end news --note "no longer needed"`,
+		Args:    cobra.ExactArgs(1),
+	}
+	t := newTeller(c).withNote("why")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+			return perdure.Event{Name: "cancel", Notice: perdure.Cancel{Note: *t.note}}, living(a)
+		})
+	}
+	return c
+}
+
+func grantCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "grant [flags] AGENT",
+		Short:   "Add to an agent's budget",
+		Long:    `Grant adds to what an agent may spend. Only its owner can: a grant by another key does not count and is refused here.`,
+		Example: `  perdure grant news --cost 0.50 --tokens 100000`,
+		Args:    cobra.ExactArgs(1),
+	}
+	t := newTeller(c).withNote("why")
+	cost := c.Flags().String("cost", "", "US dollars, such as 1.50")
+	tokens := c.Flags().Int64("tokens", 0, "model tokens")
+	calls := c.Flags().Int64("calls", 0, "tool calls")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		amount := perdure.Spend{Tokens: *tokens, Calls: *calls}
+		if *cost != "" {
+			n, err := parseDollars(*cost)
+			if err != nil {
+				return misuse(c, fmt.Errorf("--cost: %w", err))
+			}
+			amount.Cost = n
+		}
+		if amount.Tokens < 0 || amount.Calls < 0 || amount == (perdure.Spend{}) {
+			return misuse(c, errors.New("say how much more it may spend: --cost, --tokens or --calls, above zero"))
+		}
+		return t.tell(args[0], func(a *perdure.Agent, key *perdure.Signer) (perdure.Event, error) {
+			if err := living(a); err != nil {
+				return perdure.Event{}, err
+			}
+			if owner := a.Fold().Charter.Owner; owner != key.Key() {
+				return perdure.Event{}, &advised{fmt.Errorf("%w: %s is owned by %s, and this key is %s", errDenied, called(a), owner.Short(), key.Key().Short()),
+					"use the store and key of its owner"}
+			}
+			if a.Fold().Intent.Budget == nil {
+				return perdure.Event{}, &advised{fmt.Errorf("%s has no limit to add to", called(a)), "it may already spend what policy permits"}
+			}
+			return perdure.Event{Name: "grant", Notice: perdure.Grant{Amount: amount, Note: *t.note}}, nil
+		})
+	}
+	return c
+}
+
+func settleCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "settle [flags] AGENT DECISION",
+		Short: "Say what came of an effect nobody can tell of",
+		Long: `Settle gives the outcome of an open decision: somebody looked, and knows whether the effect happened. Perdure never repeats an effect
+of class once to find out. DECISION is 4 or more digits of the decision's hash, as perdure inbox prints it.`,
+		Example: `  perdure inbox
+  perdure settle shop 9f3c --signal ok --note "the bank shows the payment"`,
+		Args: cobra.ExactArgs(2),
+	}
+	t := newTeller(c).withNote("how it was found out")
+	signal := &choice{"", []string{perdure.OK.String(), perdure.Failed.String()}}
+	choiceFlag(c, signal, "signal", "whether it happened: ok, or failed if it did not and will not")
+	result := c.Flags().String("result", "", "what it returned: JSON, - for standard input, or @FILE")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if signal.value == "" {
+			return misuse(c, errors.New("say whether it happened: --signal ok, or --signal failed"))
+		}
+		data, err := dataArg(c, *result)
+		if err != nil {
+			return err
+		}
+		as, err := parseName[perdure.Signal]("--signal", signal.value)
+		if err != nil {
+			return misuse(c, err)
+		}
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+			var open []perdure.Hash
+			for _, o := range a.Fold().Open {
+				open = append(open, o.Decision)
+			}
+			d, err := pick(c, open, args[1], "open decision", called(a))
+			return perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: d, Signal: as, Result: data, Note: *t.note}}, err
+		})
+	}
+	return c
+}
+
+// pick is the one of several hashes that a prefix means; an empty prefix means the only one.
+func pick(c *cobra.Command, of []perdure.Hash, prefix, what, agent string) (perdure.Hash, error) {
+	prefix = strings.ToLower(prefix)
+	if prefix != "" && (len(prefix) < minPrefix || !isHex(prefix)) {
+		return perdure.Hash{}, misuse(c, fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
+	}
+	var found []perdure.Hash
+	var names []string
+	for _, h := range of {
+		if strings.HasPrefix(h.String(), prefix) {
+			found, names = append(found, h), append(names, h.Short())
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return perdure.Hash{}, misuse(c, fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
+	case len(of) == 0:
+		return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show " + agent}
+	}
+	return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox"}
+}

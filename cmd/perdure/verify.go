@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func verifyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "verify [flags] AGENT|FILE",
+		Short: "Check a whole memory, and say who wrote it",
+		Long: `Verify checks every link, every hash and every signature of a memory, that each entry is covered by a signature of its author, and
+that every snapshot is the fold of its past. It prints what was checked, by whom the entries are signed, and the head to publish:
+whoever holds that hash can tell whether a copy is this memory, whole.
+
+FILE is a memory in binary or text form. With --trusted, entries by keys the store's trust file does not name are refused; with
+--head, a memory that does not end there.`,
+		Example: `  perdure verify news
+  perdure verify news --trusted --head 2f1c…
+  perdure verify ./news.memory --json`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		names, _ := agentArg(h)(c, args, word)
+		return names, cobra.ShellCompDirectiveDefault
+	}
+	trusted := c.Flags().Bool("trusted", false, "refuse authors that the trust file does not name")
+	heads := c.Flags().StringSlice("head", nil, "the head the memory must have, 64 hex digits; may be repeated")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		o := perdure.VerifyOptions{}
+		for _, text := range *heads {
+			head, err := perdure.ParseHash(text)
+			if err != nil {
+				return misuse(c, fmt.Errorf("--head: %w", err))
+			}
+			o.Heads = append(o.Heads, head)
+		}
+		if err := h.locate(); err != nil {
+			return err
+		}
+		if *trusted {
+			t, err := h.trust()
+			if err != nil {
+				return err
+			}
+			o.Trust = t
+		}
+		if isFile(args[0]) {
+			return verifyFile(c, h, out, args[0], o)
+		}
+		return h.use(false, func(ctx context.Context, s perdure.Store) error {
+			id, err := findAgent(ctx, c, s, args[0])
+			if err != nil {
+				return err
+			}
+			return verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
+		})
+	}
+	return c
+}
+
+// isFile reports whether an argument names a file rather than an agent: it is there, or it looks like a path.
+func isFile(arg string) bool {
+	if strings.ContainsAny(arg, `/\`) {
+		return true
+	}
+	info, err := os.Stat(arg)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// entryCount is about how many entries an agent has, from the index; zero when it is not known.
+func entryCount(ctx context.Context, s perdure.Store, id perdure.AgentID) int64 {
+	if l, ok := s.(perdure.Lister); ok {
+		for one, err := range l.List(ctx, perdure.Filter{Prefix: id.String()}) {
+			if err == nil {
+				return one.Entries
+			}
+		}
+	}
+	return 0
+}
+
+// verifyFile verifies the memory in a file, in binary or text form.
+func verifyFile(c *cobra.Command, h *home, out *output, name string, o perdure.VerifyOptions) error {
+	return verify(c, h, out, 0, fileMemory(c, name), o)
+}
+
+// fileMemory yields the entries of a memory in a file. It can be ranged over again.
+func fileMemory(c *cobra.Command, name string) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		err := withInput(c, name, func(r io.Reader) error {
+			buffered := bufio.NewReader(r)
+			form := formBinary
+			if first, err := buffered.Peek(1); err == nil && first[0] == '{' {
+				form = formText
+			}
+			lim, err := limitsOf(c, 2*perdure.MaxBody)
+			if err != nil {
+				return err
+			}
+			for e, err := range readMemory(buffered, form, lim) {
+				if err == nil {
+					err = c.Context().Err()
+				}
+				if err != nil || !yield(e, nil) {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// checked is what verify found, for people and programs.
+type checked struct {
+	OK bool `json:"ok"`
+	*perdure.Verified
+	Signers []signer `json:"signers"`
+}
+
+// signer is an author, and what this home knows of it.
+type signer struct {
+	Key     perdure.Key `json:"key"`
+	Name    string      `json:"name,omitempty"`
+	Entries int64       `json:"entries"`
+	Trusted string      `json:"trusted,omitempty"` // the rights and scopes it is trusted with
+}
+
+// verify verifies a memory and prints what was found.
+func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq2[*perdure.Entry, error], o perdure.VerifyOptions) error {
+	bar := newProgress(c, "verify", total)
+	o.Progress = func(n int64) { bar.to(n) }
+	v, err := perdure.Verify(memory, o)
+	bar.end()
+	var refused *perdure.Rejection
+	if format, _ := out.check(); errors.As(err, &refused) && format != formatTable {
+		return errors.Join(&answered{err}, out.print(verdict{Rejection: refused}, nil))
+	}
+	if err != nil {
+		return err
+	}
+	r := checked{OK: true, Verified: v}
+	t, err := h.trust()
+	if err != nil {
+		return err
+	}
+	for _, origin := range v.Origins {
+		r.Signers = append(r.Signers, signerOf(t, origin))
+	}
+	return out.print(r, func(w io.Writer) error { return r.write(w) })
+}
+
+// signerOf is what a trust file says of an author.
+func signerOf(t *perdure.Trust, o perdure.Origin) signer {
+	s := signer{Key: o.Key, Entries: o.Entries}
+	var with []string
+	for _, who := range t.Trustees() {
+		if who.Key != o.Key {
+			continue
+		}
+		if who.Name != "" {
+			s.Name = who.Name
+		}
+		if who.Revoked {
+			s.Trusted = ""
+			return s
+		}
+		with = append(with, who.Rights.String()+" "+who.Scope)
+	}
+	slices.Sort(with)
+	s.Trusted = strings.Join(with, "; ")
+	return s
+}
+
+// write prints what was checked.
+func (r *checked) write(w io.Writer) error {
+	s := styleOf(w)
+	t := table{tint: []func(string) string{s.head}}
+	t.add("verified", s.good("ok")+": agent "+r.Agent.String())
+	t.add("entries", fmt.Sprintf("%d: every link, seq and hash", r.Entries))
+	t.add("bodies", fmt.Sprintf("%d present, %d dropped", r.Bodies, r.Dropped))
+	t.add("signatures", fmt.Sprintf("%d: every one, and every entry is covered by its author's", r.Signatures))
+	t.add("snapshots", fmt.Sprintf("%d derived again and found the same, %d taken as they stand", r.Snapshots, r.Taken))
+	for _, by := range r.Signers {
+		name, trust := by.Name, by.Trusted
+		if name == "" {
+			name = "a key not known here"
+		}
+		if trust == "" {
+			trust = s.warn("not trusted here")
+		} else {
+			trust = "trusted with " + trust
+		}
+		t.add("signed by", fmt.Sprintf("%s %s: %d entries, %s", name, by.Key, by.Entries, trust))
+	}
+	for _, d := range r.Diverged {
+		t.add("diverged", d)
+	}
+	t.add("fold", r.Fold.String())
+	for _, head := range r.Heads {
+		t.add("head", head.String())
+	}
+	return t.write(w)
+}
