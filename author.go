@@ -83,7 +83,7 @@ func (a *Agent) highest(parents []Hash) int64 {
 
 // build encodes an entry under a fresh salt.
 func (s *Signer) build(h Header, body Body) (*Entry, error) {
-	rec := bodyRecord{Content: body}
+	rec := saltedBody{Content: body}
 	if _, err := io.ReadFull(entropy.Reader, rec.Salt[:]); err != nil {
 		return nil, fmt.Errorf("write entry: %w", err)
 	}
@@ -91,7 +91,7 @@ func (s *Signer) build(h Header, body Body) (*Entry, error) {
 }
 
 // newEntry encodes an entry.
-func newEntry(h Header, rec *bodyRecord, origin Key) (*Entry, error) {
+func newEntry(h Header, rec *saltedBody, origin Key) (*Entry, error) {
 	e := &Entry{Header: h}
 	var err error
 	if e.body, err = bodyCodec.Append(make([]byte, 0, 256), rec); err != nil {

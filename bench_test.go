@@ -108,7 +108,7 @@ func BenchmarkFloorCopy(b *testing.B) {
 func BenchmarkEncodeAndHash(b *testing.B) {
 	s := benchSigner(b)
 	e := benchMemory(b, 4, 64)[3]
-	rec := bodyRecord{Content: e.content}
+	rec := saltedBody{Content: e.content}
 	b.SetBytes(int64(len(e.header) + len(e.body)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -104,7 +104,7 @@ func (d *dag) add(name string, from ...string) *Entry {
 		s = people[who]
 	}
 	h := Header{Time: TimeOf(epoch) + Time(len(d.names))}
-	rec := bodyRecord{Content: Event{Name: name}}
+	rec := saltedBody{Content: Event{Name: name}}
 	copy(rec.Salt[:], "salt of "+name)
 	if b := d.body[name]; b != nil {
 		rec.Content = b(d)

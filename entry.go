@@ -127,9 +127,9 @@ func NewEntry(header, body, signature []byte, lim Limits) (*Entry, error) {
 	if err := headerCodec.Decode(header, &e.Header, lim); err != nil {
 		return nil, under(err, "$.header")
 	}
-	var rec *bodyRecord
+	var rec *saltedBody
 	if body != nil {
-		rec = new(bodyRecord)
+		rec = new(saltedBody)
 		if err := bodyCodec.Decode(body, rec, lim); err != nil {
 			return nil, under(err, "$.body")
 		}
@@ -138,7 +138,7 @@ func NewEntry(header, body, signature []byte, lim Limits) (*Entry, error) {
 }
 
 // checked is e, if it passes.
-func (e *Entry) checked(body *bodyRecord) (*Entry, error) {
+func (e *Entry) checked(body *saltedBody) (*Entry, error) {
 	if err := e.check(body); err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (e *Entry) joined(o *Entry) *Entry {
 }
 
 // check names the entry, and holds its header and its body, if it has one, against each other.
-func (e *Entry) check(body *bodyRecord) error {
+func (e *Entry) check(body *saltedBody) error {
 	e.Name = HashOf(e.header)
 	if err := e.checkHeader(); err != nil {
 		return err

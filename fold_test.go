@@ -461,7 +461,7 @@ G -> A -> B -> C
 `)
 	x := d.entries["X"]
 	h := Header{Agent: x.Agent, Parents: []Hash{x.Name}, Seq: 4, Time: x.Time}
-	bad, err := newEntry(h, &bodyRecord{Content: Event{Name: "jump"}}, people["owner"].key)
+	bad, err := newEntry(h, &saltedBody{Content: Event{Name: "jump"}}, people["owner"].key)
 	if err == nil {
 		err = people["owner"].seal(bad)
 	}

@@ -34,7 +34,7 @@ func newWorld(choose chooser) (*world, error) {
 	w := &world{choose: choose}
 	n := func(v int64) *int64 { return &v }
 	g := Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(100)}, Tools: []string{"x", "y"}}, Charter: Charter{Owner: people["owner"].key, Scope: "acme", Depth: 2}}
-	e, err := newEntry(Header{Time: TimeOf(epoch)}, &bodyRecord{Content: g}, people["owner"].key)
+	e, err := newEntry(Header{Time: TimeOf(epoch)}, &saltedBody{Content: g}, people["owner"].key)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (w *world) write(node *worldNode) error {
 	}
 	highest, _ := f.highest(parents)
 	h := Header{Agent: f.Agent, Parents: parents, Seq: highest + 1, Time: TimeOf(epoch) + Time(w.choose(100_000))}
-	rec := bodyRecord{Content: w.body(f)}
+	rec := saltedBody{Content: w.body(f)}
 	rec.Salt[0] = byte(len(w.entries))
 	e, err := newEntry(h, &rec, node.s.key)
 	if err != nil {

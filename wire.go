@@ -8,8 +8,8 @@ const FormatVersion = 1
 // signatureSize is the length of an Ed25519 signature.
 const signatureSize = 64
 
-// bodyRecord is a body on the wire: its content under a salt, so that the hash of a short secret cannot be guessed once the body is gone.
-type bodyRecord struct {
+// saltedBody is a body on the wire: its content under a salt, so that the hash of a short secret cannot be guessed once the body is gone.
+type saltedBody struct {
 	Salt     [16]byte       `canon:"1,salt"`
 	Content  Body           `canon:"2,content"`
 	Reserved canon.Reserved `canon:",reserved"`
@@ -18,13 +18,13 @@ type bodyRecord struct {
 // entryRecord is an entry on the wire. The name of the entry is the hash of the header's bytes, the header commits to the body's.
 type entryRecord struct {
 	Header    Header              `canon:"1,header"`
-	Body      *bodyRecord         `canon:"2,body,optional"`      // absent when dropped
+	Body      *saltedBody         `canon:"2,body,optional"`      // absent when dropped
 	Signature [signatureSize]byte `canon:"3,signature,omitzero"` // over the name; on the last entry of each commit
 }
 
 var (
 	headerCodec *canon.Codec[Header]
-	bodyCodec   *canon.Codec[bodyRecord]
+	bodyCodec   *canon.Codec[saltedBody]
 	entryCodec  *canon.Codec[entryRecord]
 	foldCodec   *canon.Codec[Fold]
 	effectCodec *canon.Codec[effectRecord]
@@ -72,7 +72,7 @@ func init() {
 		canon.Case[Body](6, "snapshot", Snapshot{}),
 	)
 	headerCodec = canon.For[Header]("header")
-	bodyCodec = canon.For[bodyRecord]("body")
+	bodyCodec = canon.For[saltedBody]("body")
 	entryCodec = canon.For[entryRecord]("entry")
 	foldCodec = canon.For[Fold]("fold")
 	effectCodec = canon.For[effectRecord]("effect")
