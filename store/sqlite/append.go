@@ -229,5 +229,6 @@ func (w *writer) addRow(a *agent, entries []*perdure.Entry) (int, error) {
 		r.heads = a.heads
 	}
 	a.rid = rid
-	return len(r.parts), w.insert(a.key, r.append(make([]byte, 1, size+256*len(r.parts))))
+	w.buffer = r.append(append(w.buffer[:0], 0))
+	return len(r.parts), w.insert(a.key, w.buffer)
 }

@@ -85,9 +85,13 @@ type writer struct {
 	words    *words
 	hub      *hub
 	agents   map[perdure.AgentID]*agent
-	version  int64 // of the file, as other connections change it
-	next     int64 // rid
-	relaxed  bool  // commits are not synced at present
+	version  int64                      // of the file, as other connections change it
+	next     int64                      // rid
+	recent   int64                      // rows in recent
+	placed   []driver.Value             // agent and rid of rows that are still to go there
+	room     [2 * maxBatch]driver.Value // for placed
+	buffer   []byte
+	relaxed  bool // commits are not synced at present
 	changed  []perdure.AgentID
 	poisoned error
 }
@@ -173,6 +177,9 @@ func (w *writer) transact(batch []*request) error {
 			return errors.Join(r.err, w.exec("ROLLBACK"))
 		}
 	}
+	if err := w.settle(); err != nil {
+		return errors.Join(err, w.exec("ROLLBACK"))
+	}
 	if err := w.exec("COMMIT"); err != nil {
 		return errors.Join(err, w.exec("ROLLBACK"))
 	}
@@ -211,6 +218,9 @@ func (w *writer) begin() error {
 		var last int64
 		last, _, err = w.number("SELECT max(rid) FROM log")
 		w.next = last + 1
+		if err == nil {
+			w.recent, _, err = w.number("SELECT count(*) FROM recent")
+		}
 	}
 	if err != nil {
 		return errors.Join(err, w.exec("ROLLBACK"))

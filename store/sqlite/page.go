@@ -24,6 +24,7 @@ func (w *writer) insert(key int64, data []byte) error {
 		pieces = (len(data) + quarter - 1) / quarter
 	}
 	data[0] = byte(pieces - 1)
+	w.placed = append(w.placed, key, w.next)
 	size := (len(data) + pieces - 1) / pieces
 	for i := range pieces {
 		agent := driver.Value(key)
@@ -37,6 +38,43 @@ func (w *writer) insert(key int64, data []byte) error {
 		w.next++
 	}
 	return nil
+}
+
+// maxRecent is how many rows are in recent before they move to places. Every agent has a page of its own in places, sooner or later, so
+// that an append would change one for each; recent is a few pages for all.
+const maxRecent = 2048
+
+// placeMany writes 32 rows at once: what a statement costs is mostly not the row.
+const placeMany = "INSERT INTO recent VALUES(?,?)" +
+	",(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?)" +
+	",(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?)"
+
+// place writes to recent which rows the transaction has added for which agents. What looks for rows of an agent comes after it.
+func (w *writer) place() error {
+	for len(w.placed) > 0 {
+		text, n := "INSERT INTO recent VALUES(?,?)", 2
+		if len(w.placed) >= 64 {
+			text, n = placeMany, 64
+		}
+		if err := w.do(text, w.placed[:n]...); err != nil {
+			return err
+		}
+		w.placed, w.recent = w.placed[n:], w.recent+int64(n/2)
+	}
+	w.placed = w.room[:0]
+	return nil
+}
+
+// settle moves what is in recent to places when there is much of it.
+func (w *writer) settle() error {
+	if err := w.place(); err != nil || w.recent < maxRecent {
+		return err
+	}
+	w.recent = 0
+	if err := w.exec("INSERT INTO places SELECT agent, rid FROM recent ORDER BY agent, rid"); err != nil {
+		return err
+	}
+	return w.exec("DELETE FROM recent")
 }
 
 // storedRow is a row and where it is.
@@ -72,7 +110,7 @@ func join(c *conn, rid int64, data []byte) (storedRow, error) {
 
 // newestRow is the row that arrived last for an agent.
 func newestRow(c *conn, key int64) (storedRow, error) {
-	rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE agent=? ORDER BY rid DESC LIMIT 1", key)
+	rows, err := rowsBelow(c, key, 1<<62, 1)
 	if err == nil && len(rows) == 0 {
 		err = fmt.Errorf("%w: an agent has no entries", errRow)
 	}
@@ -80,6 +118,26 @@ func newestRow(c *conn, key int64) (storedRow, error) {
 		return storedRow{}, err
 	}
 	return rows[0], nil
+}
+
+// rowsFrom are up to n rows of an agent from rid on, in order. Rows in recent are later than all of the agent's in places.
+func rowsFrom(c *conn, key, rid, n int64) ([]storedRow, error) {
+	rows, err := rowsOf(c, "SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid LIMIT ?", key, rid, n)
+	if err != nil || int64(len(rows)) == n {
+		return rows, err
+	}
+	more, err := rowsOf(c, "SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid LIMIT ?", key, rid, n-int64(len(rows)))
+	return append(rows, more...), err
+}
+
+// rowsBelow are up to n rows of an agent before rid, the last one first.
+func rowsBelow(c *conn, key, rid, n int64) ([]storedRow, error) {
+	rows, err := rowsOf(c, "SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC LIMIT ?", key, rid, n)
+	if err != nil || int64(len(rows)) == n {
+		return rows, err
+	}
+	more, err := rowsOf(c, "SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC LIMIT ?", key, rid, n-int64(len(rows)))
+	return append(rows, more...), err
 }
 
 // rowsOf reads the rows that a query for rid and data yields.
@@ -108,7 +166,7 @@ func rowsOf(c *conn, text string, args ...driver.Value) ([]storedRow, error) {
 
 // lastBefore is the name of the entry of an agent that arrived before a row, or zero.
 func lastBefore(c *conn, id perdure.AgentID, key, rid int64) (perdure.Hash, error) {
-	rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE agent=? AND rid<? ORDER BY rid DESC LIMIT 1", key, rid)
+	rows, err := rowsBelow(c, key, rid, 1)
 	if err != nil || len(rows) == 0 {
 		return perdure.Hash{}, err
 	}

@@ -55,7 +55,7 @@ func (p *past) back(c *conn) (err error) {
 		}
 		p.from = 1<<62 - 1
 	}
-	rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE agent=? AND rid<? ORDER BY rid DESC LIMIT ?", p.key, p.from, int64(pageRows))
+	rows, err := rowsBelow(c, p.key, p.from, pageRows)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,10 @@ func (p *past) catchUp(w *writer, a *agent) error {
 	if p.to == a.rid {
 		return nil
 	}
-	rows, err := rowsOf(w.conn, "SELECT rid, data FROM log WHERE agent=? AND rid>? ORDER BY rid", a.key, p.to)
+	if err := w.place(); err != nil {
+		return err
+	}
+	rows, err := rowsFrom(w.conn, a.key, p.to+1, 1<<62)
 	for _, r := range rows {
 		var before perdure.Hash
 		if before, err = lastBefore(w.conn, p.id, a.key, r.rid); err != nil {

@@ -67,7 +67,7 @@ func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Curso
 	if !before.IsZero() {
 		from++
 	}
-	rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE agent=? AND rid>=? ORDER BY rid LIMIT ?", key, from, int64(pageRows))
+	rows, err := rowsFrom(c, key, from, pageRows)
 	if err != nil || len(rows) == 0 {
 		return nil, before, false, err
 	}

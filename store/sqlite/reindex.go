@@ -22,6 +22,9 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 		total, _, err = c.number("SELECT count(*) FROM agents")
 		return err
 	})
+	if err == nil {
+		err = s.replace(ctx)
+	}
 	done := 0
 	for key := int64(0); err == nil; {
 		var id perdure.AgentID
@@ -49,6 +52,29 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 	}
 	if err != nil {
 		return fmt.Errorf("reindex: %w", err)
+	}
+	return nil
+}
+
+// replace finds the rows of each agent anew, some at a time.
+func (s *Store) replace(ctx context.Context) error {
+	const some = 4096
+	for from, last := int64(0), int64(1); from < last; from += some {
+		err := s.submit(ctx, &request{apply: func(w *writer) error {
+			last = w.next
+			w.recent += maxRecent // whatever there is: rows in recent are to be later than those in places
+			if err := brokenOr(w.settle()); err != nil {
+				return err
+			}
+			if err := w.do("INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>=? AND rid<? AND agent IS NOT NULL", from, from+some); err != nil {
+				return err
+			}
+			clear(w.agents)
+			return nil
+		}})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -117,6 +143,9 @@ func (w *writer) reindex(id perdure.AgentID, x *index) error {
 		return errMoved
 	}
 	if !slices.Equal(a.heads, x.heads) {
+		if err := w.place(); err != nil {
+			return err
+		}
 		r, err := newestRow(w.conn, a.key)
 		if err != nil {
 			return brokenOr(err)
