@@ -119,5 +119,5 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	}
 	f := s.Fold.clone()
 	f.step(snapshot, false, f.past(snapshot.Parents))
-	return &Agent{fold: f, cur: segment{base: f}, top: snapshot.Position()}, nil
+	return &Agent{fold: f.clone(), cur: segment{base: f}, top: snapshot.Position()}, nil
 }

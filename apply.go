@@ -89,6 +89,7 @@ func (a *Agent) push(e *Entry) (bool, error) {
 func (a *Agent) link(e *Entry, void bool, past Head) {
 	if a.cur.n >= tailWindow && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone()}
+		a.fold.own.head = false // base has it too
 	}
 	a.cur.last = &link{Entry: e, before: a.cur.last}
 	a.cur.n++

@@ -98,23 +98,23 @@ func (e *Entry) MarshalBinary() ([]byte, error) {
 // see Agent.Apply.
 func DecodeEntry(b []byte, lim Limits) (*Entry, error) {
 	rec := records.Get().(*entryRecord)
-	defer func() {
-		*rec = entryRecord{}
-		records.Put(rec)
-	}()
-	if err := entryCodec.Decode(b, rec, lim); err != nil {
+	err := entryCodec.Decode(b, rec, lim)
+	e, body, signed := &Entry{Header: rec.Header}, rec.Body, rec.Signature != [signatureSize]byte{}
+	rec.Header.Parents, rec.Header.Reserved, rec.Body = nil, nil, nil // they are the entry's now
+	records.Put(rec)
+	if err != nil {
 		return nil, err
 	}
-	e := &Entry{Header: rec.Header, header: canon.Span(b, 1)}
+	e.header = canon.Span(b, 1)
 	rest := b[2+len(e.header):] // after the head of the map, the key 1 and the header
-	if rec.Signature != [signatureSize]byte{} {
+	if signed {
 		cut := len(rest) - signatureSize
 		e.Signature, rest = rest[cut:], rest[:cut-3] // before it stand the key 3 and a head of two bytes
 	}
-	if rec.Body != nil {
+	if body != nil {
 		e.body = rest[1:len(rest):len(rest)]
 	}
-	return e.checked(rec.Body)
+	return e.checked(body)
 }
 
 // records are what DecodeEntry decodes into: an Entry holds the parts.

@@ -104,6 +104,7 @@ func (v *verifier) copy() *verifier {
 	a := *v.a
 	if a.fold != nil {
 		a.fold = a.fold.clone()
+		v.a.fold.own = owned{} // what they share must not be written to
 	}
 	c.a, c.origins, c.count, c.seals.others = &a, map[Key]*int64{}, nil, maps.Clone(v.seals.others)
 	return &c

@@ -41,9 +41,14 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 func (f *Fold) advanceHeads(e *Entry, h Head) {
 	h.Name, h.Seq = e.Name, e.Seq
 	if len(f.Heads) <= 1 && (len(f.Heads) == 0 || slices.Contains(e.Parents, f.Heads[0].Name)) {
-		f.Heads = []Head{h}
+		if f.own.head {
+			f.Heads[0] = h
+		} else {
+			f.Heads, f.own.head = []Head{h}, true
+		}
 		return
 	}
+	f.own.head = false
 	heads := make([]Head, 0, len(f.Heads)+1)
 	for _, old := range f.Heads {
 		if !slices.Contains(e.Parents, old.Name) {
