@@ -47,6 +47,9 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 		bytes += len(e.HeaderBytes()) + min(len(e.BodyBytes()), perdure.InlineBody)
 	}
 	blobs, err := s.writeBlobs(ctx, entries)
+	if broken := (brokenError{}); errors.As(err, &broken) {
+		err = s.submit(context.WithoutCancel(ctx), &request{apply: func(*writer) error { return broken }})
+	}
 	var past *past
 	for err == nil {
 		err = s.submit(ctx, &request{bytes: bytes, apply: func(w *writer) error {

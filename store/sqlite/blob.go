@@ -40,11 +40,11 @@ func (s *Store) writeBlobs(ctx context.Context, entries []*perdure.Entry) ([]per
 	if len(hashes) == 0 {
 		return nil, nil
 	}
-	if err := disk.Sync(s.folder()); err != nil || s.rooted.Load() {
+	if err := synced(s.folder()); err != nil || s.rooted.Load() {
 		return hashes, err
 	}
 	// Whoever made the folder may have been stopped before its name was durable, or may not have come so far yet.
-	err := disk.Sync(filepath.Dir(s.path))
+	err := synced(filepath.Dir(s.path))
 	s.rooted.Store(err == nil)
 	return hashes, err
 }
@@ -57,7 +57,7 @@ func writeBlob(store string, hash perdure.Hash, body []byte) error {
 	}
 	switch err := disk.Mkdir(filepath.Dir(path), 0o700); {
 	case err == nil:
-		if err := disk.Sync(filepath.Dir(store)); err != nil {
+		if err := synced(filepath.Dir(store)); err != nil {
 			return err
 		}
 	case !errors.Is(err, fs.ErrExist):
@@ -66,13 +66,22 @@ func writeBlob(store string, hash perdure.Hash, body []byte) error {
 	temp := fmt.Sprintf("%s%s%08x", path, tempMark, rand.Uint32())
 	err := disk.Write(temp, body, 0o600)
 	if err == nil {
-		err = disk.Sync(temp)
+		err = synced(temp)
 	}
 	if err == nil {
 		err = disk.Rename(temp, path)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("write body %s: %w", hash.Short(), err), disk.Remove(temp))
+	}
+	return nil
+}
+
+// synced makes a file or folder durable. If that goes wrong, nobody can tell what is on the disk, and a later sync that goes right does not
+// say that it is all there.
+func synced(path string) error {
+	if err := disk.Sync(path); err != nil {
+		return brokenError{fmt.Errorf("sync %s: %w", path, err)}
 	}
 	return nil
 }
@@ -84,7 +93,7 @@ const tempMark = ".new-"
 func (w *writer) keepBlob(e *perdure.Entry, at perdure.Cursor) error {
 	err := writeBlob(w.path, e.Body, e.BodyBytes())
 	if err == nil {
-		err = disk.Sync(folderOf(w.path))
+		err = synced(folderOf(w.path))
 	}
 	if err != nil {
 		return brokenError{err}
@@ -131,6 +140,6 @@ func (s *Store) sweep(ctx context.Context, hashes []perdure.Hash) error {
 		if !removed {
 			return nil
 		}
-		return disk.Sync(folderOf(w.path)) // or a power cut brings them back
+		return synced(folderOf(w.path)) // or a power cut brings them back
 	}})
 }
