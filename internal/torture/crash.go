@@ -47,19 +47,19 @@ func (c Crash) WriteTo(dir string) error {
 	return nil
 }
 
-// Crashes yields the states the disk can be in had the power gone after each operation of the trace. It yields a state that several cuts
-// lead to once, for the last of them: that is where most had been acknowledged.
-func (t Trace) Crashes(seed uint64) iter.Seq[Crash] {
+// Crashes yields the states the disk can be in had the power gone after each operation of the trace, or after each mark alone. It yields
+// a state that several cuts lead to once, for the last of them: that is where most had been acknowledged.
+func (t Trace) Crashes(seed uint64, marks bool) iter.Seq[Crash] {
 	return func(yield func(Crash) bool) {
 		hash := maphash.MakeSeed()
 		last := map[uint64]int{} // the cut and variant that yields a state
 		n := 0
-		for c := range t.crashes(seed) {
+		for c := range t.crashes(seed, marks) {
 			last[c.sum(hash)] = n
 			n++
 		}
 		n = 0
-		for c := range t.crashes(seed) {
+		for c := range t.crashes(seed, marks) {
 			if last[c.sum(hash)] == n && !yield(c) {
 				return
 			}
@@ -80,21 +80,23 @@ func (c Crash) sum(seed maphash.Seed) uint64 {
 }
 
 // crashes yields every state of every cut.
-func (t Trace) crashes(seed uint64) iter.Seq[Crash] {
+func (t Trace) crashes(seed uint64, marks bool) iter.Seq[Crash] {
 	return func(yield func(Crash) bool) {
-		v, marks := newVolume(), 0
+		v, mark := newVolume(), 0
 		rng := rand.New(rand.NewPCG(seed, 0))
 		for cut := 0; cut <= len(t); cut++ {
-			for why, files := range v.states(rng) {
-				if !yield(Crash{Cut: cut, Marks: marks, Why: why, Files: files}) {
-					return
+			if !marks || cut > 0 && t[cut-1].Kind == Mark {
+				for why, files := range v.states(rng) {
+					if !yield(Crash{Cut: cut, Marks: mark, Why: why, Files: files}) {
+						return
+					}
 				}
 			}
 			if cut == len(t) {
 				return
 			}
 			if o := t[cut]; o.Kind == Mark {
-				marks = int(o.Off)
+				mark = int(o.Off)
 			}
 			v.play(t[cut])
 		}

@@ -3,14 +3,20 @@ package torture
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/perdure/perdure/internal/disk"
 )
 
-// Disk is a folder whose every change is recorded, and can be made to fail. SQLite uses it through the VFS that it registers under its
-// name; files outside SQLite are changed through its methods. It may be used from many goroutines.
+var _ disk.Disk = (*Disk)(nil)
+
+// Disk is a folder whose every change is recorded, and can be made to fail: those SQLite makes and those made through package disk. It may
+// be used from many goroutines.
 type Disk struct {
 	// Forget makes a disk take the syncs it names without doing them and without saying so, as a store would that left them out.
 	Forget func(Op) bool
@@ -18,7 +24,7 @@ type Disk struct {
 	Quick bool
 
 	root string
-	name string
+	undo func()
 
 	mu    sync.Mutex
 	trace Trace
@@ -31,13 +37,28 @@ type Disk struct {
 }
 
 // NewDisk returns a disk over an empty folder. Close it when nothing uses it any more.
-func NewDisk(root string) (*Disk, error) {
+func NewDisk(folder string) (*Disk, error) {
+	root, err := filepath.EvalSymlinks(folder) // as SQLite does
+	if err != nil {
+		return nil, err
+	}
 	d := &Disk{root: root, files: map[string]int{}}
-	return d, d.register()
+	if err := registerVFS(); err != nil {
+		return nil, err
+	}
+	vfsDisks.Store(root, d)
+	d.undo = disk.Replace(root, d)
+	return d, nil
 }
 
-// VFS is the name under which SQLite finds the disk.
-func (d *Disk) VFS() string { return d.name }
+// Close makes the folder an ordinary one again.
+func (d *Disk) Close() {
+	vfsDisks.Delete(d.root)
+	d.undo()
+}
+
+// Root is the folder.
+func (d *Disk) Root() string { return d.root }
 
 // Trace is what was done so far.
 func (d *Disk) Trace() Trace {
@@ -89,6 +110,8 @@ func (d *Disk) record(o Op) {
 	switch o.Kind {
 	case Create:
 		d.files[o.Path] = o.File
+	case Link:
+		d.files[o.To] = d.files[o.Path]
 	case Rename:
 		d.files[o.To] = d.files[o.Path]
 		delete(d.files, o.Path)
@@ -114,16 +137,47 @@ func (d *Disk) rel(path string) string {
 	return rel
 }
 
-// Do does an operation on a file outside SQLite: real changes the real disk. A fault comes before it, and a short write writes half.
-func (d *Disk) Do(k Kind, path string, data []byte, real func(data []byte) error) error {
-	return d.do(Op{Kind: k, Path: d.rel(path), Data: data}, real)
+// Mkdir implements disk.Disk.
+func (d *Disk) Mkdir(path string, perm fs.FileMode) error {
+	return d.do(Op{Kind: Mkdir, Path: d.rel(path)}, func([]byte) error { return os.Mkdir(path, perm) })
 }
 
-// DoRename gives a file another name.
-func (d *Disk) DoRename(path, to string, real func([]byte) error) error {
-	return d.do(Op{Kind: Rename, Path: d.rel(path), To: d.rel(to)}, real)
+// Write implements disk.Disk.
+func (d *Disk) Write(path string, b []byte, perm fs.FileMode) error {
+	err := d.do(Op{Kind: Create, Path: d.rel(path)}, func([]byte) error { return disk.System{}.Write(path, nil, perm) })
+	if err != nil {
+		return err
+	}
+	return d.do(Op{Kind: Write, Path: d.rel(path), Data: b}, func(b []byte) error { return os.WriteFile(path, b, perm) })
 }
 
+// Sync implements disk.Disk.
+func (d *Disk) Sync(path string) error {
+	o := Op{Kind: Sync, Path: d.rel(path)}
+	if info, err := os.Stat(path); err != nil {
+		return err
+	} else if info.IsDir() {
+		o.Kind = SyncDir
+	}
+	return d.do(o, func([]byte) error { return disk.System{}.Sync(path) })
+}
+
+// Link implements disk.Disk.
+func (d *Disk) Link(path, to string) error {
+	return d.do(Op{Kind: Link, Path: d.rel(path), To: d.rel(to)}, func([]byte) error { return os.Link(path, to) })
+}
+
+// Rename implements disk.Disk.
+func (d *Disk) Rename(path, to string) error {
+	return d.do(Op{Kind: Rename, Path: d.rel(path), To: d.rel(to)}, func([]byte) error { return os.Rename(path, to) })
+}
+
+// Remove implements disk.Disk.
+func (d *Disk) Remove(path string) error {
+	return d.do(Op{Kind: Remove, Path: d.rel(path)}, func([]byte) error { return os.Remove(path) })
+}
+
+// do does an operation: real changes the real disk. A fault comes before it, and a short write writes half.
 func (d *Disk) do(o Op, real func(data []byte) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,7 +186,7 @@ func (d *Disk) do(o Op, real func(data []byte) error) error {
 	switch {
 	case flaw == Short:
 		o.Data = o.Data[:len(o.Data)/2]
-	case flaw != None && o.Kind == Sync:
+	case flaw != None && (o.Kind == Sync || o.Kind == SyncDir):
 		d.record(Op{Kind: Lost, File: o.File, Path: o.Path})
 		return flaw.Err()
 	case flaw != None:

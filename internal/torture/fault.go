@@ -39,7 +39,7 @@ func (f Flaw) strikes(k Kind) bool {
 	case Broken:
 		return k != Mark
 	case Full:
-		return k == Write || k == Create || k == Mkdir || k == Rename
+		return k == Write || k == Create || k == Mkdir || k == Rename || k == Link
 	case Short:
 		return k == Write
 	case FailedSync:

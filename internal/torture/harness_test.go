@@ -2,9 +2,11 @@ package torture
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 )
@@ -12,28 +14,39 @@ import (
 // newDisk is a disk over a folder of the test's own.
 func newDisk(t *testing.T) *Disk {
 	t.Helper()
-	d, err := NewDisk(t.TempDir())
+	d, err := NewDisk(memoryDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(d.Close)
 	d.Quick = true
 	return d
 }
 
 // explore writes every state the trace can leave behind to a folder, checks it, and returns how many there were and what was found wrong.
-func explore(t *testing.T, trace Trace, check func(dir string, c Crash) error) (states int, found []string) {
+// With sabotage something is to be found, so it looks where that is likely, and one thing is enough.
+func explore(t *testing.T, trace Trace, sabotage bool, check func(dir string, c Crash) error) (states int, found []string) {
 	t.Helper()
+	enough := 10
+	if sabotage {
+		enough = 1
+	}
 	type job struct {
 		dir string
 		c   Crash
 	}
 	jobs := make(chan job)
 	var mu sync.Mutex
+	full := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(found) >= enough
+	}
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for j := range jobs {
-				if err := check(j.dir, j.c); err != nil {
+				if err := quickly(j.dir, func() error { return check(j.dir, j.c) }); err != nil {
 					mu.Lock()
 					found = append(found, fmt.Sprintf("cut %d (after %v), %s, %d marks: %v", j.c.Cut, trace[max(j.c.Cut-1, 0)], j.c.Why, j.c.Marks, err))
 					mu.Unlock()
@@ -42,9 +55,12 @@ func explore(t *testing.T, trace Trace, check func(dir string, c Crash) error) (
 			}
 		})
 	}
-	root := t.TempDir()
-	for c := range trace.Crashes(seed()) {
+	root := memoryDir(t)
+	for c := range trace.Crashes(seed(), sabotage) {
 		dir := filepath.Join(root, fmt.Sprint(states))
+		if full() {
+			break
+		}
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -60,4 +76,48 @@ func explore(t *testing.T, trace Trace, check func(dir string, c Crash) error) (
 	return states, found
 }
 
-func seed() uint64 { return 1 }
+// memoryDir is a folder in memory where the system has such a thing, else on disk.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "perdure-torture-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// quickly calls f while nothing in a folder is synced.
+func quickly(dir string, f func() error) error {
+	d, err := NewDisk(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	d.Quick = true
+	return f()
+}
+
+// seed is where everything random comes from.
+var seed = sync.OnceValue(func() uint64 {
+	if s, err := strconv.ParseUint(os.Getenv("PERDURE_TORTURE_SEED"), 10, 64); err == nil {
+		return s
+	}
+	return rand.Uint64()
+})
+
+// number is an amount of work: what the environment says, or what is usual, or less under -short.
+func number(t *testing.T, env string, usual, short int) int {
+	t.Helper()
+	if v := os.Getenv(env); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			t.Fatalf("%s: %v", env, err)
+		}
+		return n
+	}
+	if testing.Short() {
+		return short
+	}
+	return usual
+}

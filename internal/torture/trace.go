@@ -13,16 +13,17 @@ const (
 	Create   Kind = iota // a new empty file gets a name
 	Mkdir                // a new folder gets a name
 	Rename               // a file gets another name, atomically
+	Link                 // a file gets a second name
 	Remove               // a name goes
 	Write                // bytes at an offset
 	Truncate             // a file gets a size
 	Sync                 // what was written to a file is made durable
 	SyncDir              // the names in a folder are made durable
-	Lost                 // a sync failed: what was written before it is never made durable by a later one
+	Lost                 // a sync of a file, or of a folder if no file is named, failed: what came before it is never made durable by a later one
 	Mark                 // not an operation: the test noted something here
 )
 
-var kindNames = [...]string{"create", "mkdir", "rename", "remove", "write", "truncate", "sync", "sync folder", "lost sync", "mark"}
+var kindNames = [...]string{"create", "mkdir", "rename", "link", "remove", "write", "truncate", "sync", "sync folder", "lost sync", "mark"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -31,7 +32,7 @@ type Op struct {
 	Kind Kind
 	File int    // the file, whatever its name is; zero for operations on names alone
 	Path string // relative to the disk
-	To   string // the new name in a Rename
+	To   string // the new name in a Rename or Link
 	Off  int64  // where a Write begins; the size a Truncate gives; the number of a Mark
 	Data []byte
 }
@@ -42,8 +43,8 @@ func (o Op) String() string {
 		return fmt.Sprintf("write %s %d+%d", o.Path, o.Off, len(o.Data))
 	case Truncate, Mark:
 		return fmt.Sprintf("%s %s %d", o.Kind, o.Path, o.Off)
-	case Rename:
-		return fmt.Sprintf("rename %s to %s", o.Path, o.To)
+	case Rename, Link:
+		return fmt.Sprintf("%s %s to %s", o.Kind, o.Path, o.To)
 	case Create, Mkdir, Remove, Sync, SyncDir, Lost:
 	}
 	return o.Kind.String() + " " + o.Path
@@ -52,7 +53,7 @@ func (o Op) String() string {
 // named reports whether the operation changes names, and in which folder.
 func (o Op) named() (folder string, ok bool) {
 	switch o.Kind {
-	case Create, Mkdir, Rename, Remove:
+	case Create, Mkdir, Rename, Link, Remove:
 		return filepath.Dir(o.Path), true
 	case Write, Truncate, Sync, SyncDir, Lost, Mark:
 	}
@@ -70,4 +71,13 @@ func (t Trace) Marks() int {
 		}
 	}
 	return 0
+}
+
+// Worst is the disk had the power gone at the end of the trace and taken everything with it that was not synced.
+func (t Trace) Worst() Crash {
+	v := newVolume()
+	for _, o := range t {
+		v.play(o)
+	}
+	return Crash{Cut: len(t), Marks: t.Marks(), Why: "nothing unsynced", Files: v.crash(nil, nil)}
 }

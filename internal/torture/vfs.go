@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -15,8 +14,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// The VFS of a disk is the system's own, except that opening, deleting, writing, truncating and syncing go through the Disk. Reading,
-// locking and shared memory stay what they are.
+// SQLite gets a VFS that is the system's own, except that opening, deleting, writing, truncating and syncing files on a Disk go through
+// the Disk. Reading, locking and shared memory stay what they are.
 
 // vfsFile is a file SQLite has open on a disk.
 type vfsFile struct {
@@ -28,9 +27,8 @@ type vfsFile struct {
 }
 
 var (
-	vfsDisks  sync.Map // of *Disk, by the address of its VFS
-	vfsFiles  sync.Map // of *vfsFile, by the address of the file
-	vfsNumber atomic.Int64
+	vfsDisks sync.Map // of *Disk, by its folder
+	vfsFiles sync.Map // of *vfsFile, by the address of the file
 )
 
 // at is what a C pointer points to.
@@ -51,14 +49,13 @@ type (
 	syncFn     = func(tls *libc.TLS, file uintptr, flags int32) int32
 )
 
-// register makes the disk known to SQLite.
-func (d *Disk) register() error {
+// registerVFS makes the VFS the one SQLite uses.
+var registerVFS = sync.OnceValue(func() error {
 	tls := libc.NewTLS()
 	defer tls.Close()
-	d.name = fmt.Sprintf("torture%d", vfsNumber.Add(1))
 	base := sqlite3.Xsqlite3_vfs_find(tls, 0)
 	p := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(sqlite3.Tsqlite3_vfs{})))
-	name, err := libc.CString(d.name)
+	name, err := libc.CString("torture")
 	if base == 0 || p == 0 || err != nil {
 		return errors.Join(errors.New("SQLite has no VFS, or there is no memory"), err)
 	}
@@ -66,30 +63,40 @@ func (d *Disk) register() error {
 	*v = *at[sqlite3.Tsqlite3_vfs](base)
 	v.FpNext, v.FzName, v.FpAppData = 0, name, base
 	v.FxOpen, v.FxDelete = ptr(openFn(vfsOpen)), ptr(deleteFn(vfsDelete))
-	vfsDisks.Store(p, d)
-	if rc := sqlite3.Xsqlite3_vfs_register(tls, p, 0); rc != sqlite3.SQLITE_OK {
-		return fmt.Errorf("register VFS %s: SQLite says %d", d.name, rc)
+	if rc := sqlite3.Xsqlite3_vfs_register(tls, p, 1); rc != sqlite3.SQLITE_OK {
+		return fmt.Errorf("register a VFS: SQLite says %d", rc)
 	}
 	return nil
+})
+
+// vfsDisk is the disk a path is on, or nil.
+func vfsDisk(path string) *Disk {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if d, ok := vfsDisks.Load(dir); ok {
+			return d.(*Disk)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
 }
 
-// vfsBase is the system's VFS below one of a disk.
+// vfsBase is the system's VFS below ours.
 func vfsBase(vfs uintptr) (uintptr, *sqlite3.Tsqlite3_vfs) {
 	base := at[sqlite3.Tsqlite3_vfs](vfs).FpAppData
 	return base, at[sqlite3.Tsqlite3_vfs](base)
 }
 
 func vfsOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int32 {
-	v, _ := vfsDisks.Load(vfs)
-	d := v.(*Disk)
 	base, system := vfsBase(vfs)
 	open := fn[openFn](system.FxOpen)
-	if name == 0 || flags&sqlite3.SQLITE_OPEN_DELETEONCLOSE != 0 {
-		return open(tls, base, name, file, flags, out) // a temporary file: nobody misses it
+	path := libc.GoString(name)
+	d := vfsDisk(path)
+	if d == nil || flags&sqlite3.SQLITE_OPEN_DELETEONCLOSE != 0 {
+		return open(tls, base, name, file, flags, out) // not ours, or a temporary file: nobody misses it
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	path := libc.GoString(name)
 	_, err := os.Lstat(path)
 	fresh := err != nil && flags&sqlite3.SQLITE_OPEN_CREATE != 0
 	if fresh && d.meet(Create) != None {
@@ -202,9 +209,12 @@ func vfsSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 }
 
 func vfsDelete(tls *libc.TLS, vfs, name uintptr, dirSync int32) int32 {
-	v, _ := vfsDisks.Load(vfs)
-	d := v.(*Disk)
 	base, system := vfsBase(vfs)
+	path := libc.GoString(name)
+	d := vfsDisk(path)
+	if d == nil {
+		return fn[deleteFn](system.FxDelete)(tls, base, name, dirSync)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.meet(Remove) != None {
@@ -214,10 +224,10 @@ func vfsDelete(tls *libc.TLS, vfs, name uintptr, dirSync int32) int32 {
 	if rc != sqlite3.SQLITE_OK {
 		return rc
 	}
-	path := d.rel(libc.GoString(name))
-	d.record(Op{Kind: Remove, Path: path})
+	rel := d.rel(path)
+	d.record(Op{Kind: Remove, Path: rel})
 	if dirSync != 0 {
-		d.record(Op{Kind: SyncDir, Path: filepath.Dir(path)})
+		d.record(Op{Kind: SyncDir, Path: filepath.Dir(rel)})
 	}
 	return rc
 }

@@ -21,7 +21,7 @@ func newVolume() *volume { return &volume{data: map[int][]byte{}, names: map[str
 // play does one operation.
 func (v *volume) play(o Op) {
 	switch o.Kind {
-	case Create, Mkdir, Rename, Remove:
+	case Create, Mkdir, Rename, Link, Remove:
 		v.moves = append(v.moves, o)
 	case Write, Truncate:
 		v.loose = append(v.loose, o)
@@ -33,7 +33,11 @@ func (v *volume) play(o Op) {
 			return w.File == o.File
 		})
 	case Lost:
-		v.loose = slices.DeleteFunc(v.loose, func(w Op) bool { return w.File == o.File })
+		v.loose = slices.DeleteFunc(v.loose, func(w Op) bool { return w.File == o.File && o.File != 0 })
+		v.moves = slices.DeleteFunc(v.moves, func(m Op) bool {
+			in, _ := m.named()
+			return in == o.Path && o.File == 0
+		})
 	case SyncDir:
 		v.moves = slices.DeleteFunc(v.moves, func(m Op) bool {
 			in, _ := m.named()
@@ -66,10 +70,12 @@ func (o Op) move(names map[string]int) {
 		names[o.Path] = o.File
 	case Mkdir:
 		names[o.Path] = folder
-	case Rename:
+	case Rename, Link:
 		if f, ok := names[o.Path]; ok {
-			delete(names, o.Path)
 			names[o.To] = f
+			if o.Kind == Rename {
+				delete(names, o.Path)
+			}
 		}
 	case Remove:
 		delete(names, o.Path)

@@ -1,0 +1,147 @@
+//go:build unix
+
+package torture
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/store/sqlite"
+)
+
+// childEnv tells a process that these tests started what it is to do.
+const childEnv = "PERDURE_TORTURE_CHILD"
+
+func TestMain(m *testing.M) {
+	if task := os.Getenv(childEnv); task != "" {
+		var c child
+		err := json.Unmarshal([]byte(task), &c)
+		if err == nil {
+			err = c.run(context.Background())
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child is a process that runs a node until it is killed.
+type child struct {
+	Dir    string // holds the store, the world and the ledger of what was acknowledged
+	Name   string // of its key
+	Agents int    // how many living agents there are to be at least
+	Finish bool   // make no agents, and leave when all have ended
+}
+
+func (c *child) store() string  { return filepath.Join(c.Dir, "store.db") }
+func (c *child) world() world   { return world{filepath.Join(c.Dir, "world")} }
+func (c *child) ledger() string { return filepath.Join(c.Dir, "acknowledged."+c.Name) }
+
+// signerOf is the key of a name: the same in every process.
+func signerOf(name string) *perdure.Signer {
+	h := perdure.HashOf([]byte(name))
+	return must(perdure.NewSigner(name, ed25519.NewKeyFromSeed(h[:])))
+}
+
+func (c *child) run(ctx context.Context) (err error) {
+	s, err := sqlite.Open(ctx, c.store(), sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	ledger, err := os.OpenFile(c.ledger(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer ledger.Close()
+	n := newNode(&witnessed{Store: s, ledger: ledger}, signerOf(c.Name), c.world())
+	n.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	if _, err := io.WriteString(os.Stdout, "open\n"); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ran := make(chan error, 1)
+	go func() { ran <- n.Run(ctx) }()
+	for alive := 1; alive > 0 || !c.Finish; {
+		if alive, err = c.look(ctx, n); err != nil {
+			break
+		}
+		for ; alive < c.Agents && !c.Finish; alive++ {
+			if _, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: fmt.Sprint("by ", os.Getpid()), Goal: "all steps"}, Charter: perdure.Charter{Scope: "torture", Depth: 1}}); err != nil {
+				return err
+			}
+		}
+		if err = pause(ctx, 5*time.Millisecond); err != nil {
+			break
+		}
+	}
+	stop()
+	return errors.Join(err, <-ran)
+}
+
+// look settles what needs a person and counts the agents that have something left to do.
+func (c *child) look(ctx context.Context, n *perdure.Node) (alive int, err error) {
+	for l, err := range n.Store.(perdure.Lister).List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return 0, err
+		}
+		if l.State == perdure.Terminated {
+			continue
+		}
+		a, err := perdure.Load(ctx, n.Store, l.Agent) // the listing is an index: it may be behind
+		if err != nil {
+			return 0, err
+		}
+		if a.Fold().Ended == nil || len(a.Fold().Open) > 0 {
+			alive++
+		}
+		if err := settle(ctx, n, c.world(), a); err != nil {
+			return 0, err
+		}
+	}
+	return alive, nil
+}
+
+// witnessed is a store that writes down what it acknowledged, as soon as it has.
+type witnessed struct {
+	*sqlite.Store
+	ledger *os.File
+}
+
+func (s *witnessed) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
+	if err := s.Store.Append(ctx, id, heads, entries...); err != nil {
+		return err
+	}
+	return s.note(id, entries)
+}
+
+func (s *witnessed) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
+	if err := s.Store.Put(ctx, id, entries...); err != nil {
+		return err
+	}
+	return s.note(id, entries)
+}
+
+func (s *witnessed) note(id perdure.AgentID, entries []*perdure.Entry) error {
+	var b bytes.Buffer
+	for _, e := range entries {
+		fmt.Fprintf(&b, "%s %s\n", id, e.Name)
+	}
+	_, err := s.ledger.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,334 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/store/sqlite"
+)
+
+// workload uses a store in every way that changes its files, and keeps the ledger of it.
+type workload struct {
+	d      *Disk
+	key    *perdure.Signer
+	s      *sqlite.Store
+	agents []*perdure.Agent // as they are once everything handed over is there
+
+	mu      sync.Mutex
+	commits []commit
+	pruned  map[perdure.Hash]int // the mark after which the body was durably gone; never: zero
+	broken  bool                 // a sync of the log failed since the store was opened
+	wrong   []string             // what the store did wrong
+}
+
+// commit is what one call handed to the store.
+type commit struct {
+	id      perdure.AgentID
+	entries []*perdure.Entry
+	mark    int   // where in the trace it was acknowledged; not at all: zero
+	err     error // what the store said
+}
+
+const storeFile = "store.db"
+
+func newWorkload(d *Disk) *workload {
+	return &workload{d: d, key: signerOf("workload"), pruned: map[perdure.Hash]int{}}
+}
+
+// blobs is where the store has bodies that are too long for its file.
+func (w *workload) blobs(dir string) string { return filepath.Join(dir, storeFile+"-blobs") }
+
+// open opens the store on the disk.
+func (w *workload) open(ctx context.Context) (err error) {
+	w.broken = false
+	w.s, err = sqlite.Open(ctx, filepath.Join(w.d.Root(), storeFile), sqlite.Options{})
+	return err
+}
+
+// create makes an agent.
+func (w *workload) create(ctx context.Context) error {
+	g, err := w.key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be there"}, Charter: perdure.Charter{Scope: "torture"}}, time.Now())
+	if err != nil {
+		return err
+	}
+	a, err := perdure.Begin(g)
+	if err != nil {
+		return err
+	}
+	w.agents = append(w.agents, a)
+	return w.hand(ctx, a.ID(), nil, []*perdure.Entry{g})
+}
+
+// add appends a commit of n events, each with so many bytes, to an agent.
+func (w *workload) add(ctx context.Context, i, n, size int) error {
+	drafts := make([]perdure.Draft, n)
+	for j := range drafts {
+		drafts[j].Body = perdure.Event{Name: "told", Data: must(perdure.DataOf(strings.Repeat(string(rune('a'+j)), size)))}
+	}
+	return w.commit(ctx, i, drafts...)
+}
+
+func (w *workload) commit(ctx context.Context, i int, drafts ...perdure.Draft) error {
+	a := w.agents[i]
+	entries, next, err := w.key.Commit(a, time.Now(), drafts...)
+	if err != nil {
+		return err
+	}
+	if err := w.hand(ctx, a.ID(), a.Heads(), entries); err != nil {
+		return err
+	}
+	w.agents[i] = next
+	return nil
+}
+
+// hand gives a commit to the store and notes what came of it.
+func (w *workload) hand(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries []*perdure.Entry) error {
+	lost := w.lost()
+	err := w.s.Append(ctx, id, heads, entries...)
+	c := commit{id: id, entries: entries, err: err}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lost = w.lost() - lost
+	switch {
+	case err == nil && lost > 0:
+		w.wrong = append(w.wrong, "a commit was acknowledged although a sync of the log failed while it was made")
+	case err == nil && w.broken:
+		w.wrong = append(w.wrong, "a commit was acknowledged after a sync of the log had failed")
+	case err != nil && lost > 0:
+		w.broken = true
+	}
+	if err == nil {
+		c.mark = w.d.Mark()
+	}
+	w.commits = append(w.commits, c)
+	return err
+}
+
+// lost is how many syncs of the log have failed.
+func (w *workload) lost() (n int) {
+	for _, o := range w.d.Trace() {
+		if o.Kind == Lost && o.Path == storeFile+"-wal" {
+			n++
+		}
+	}
+	return n
+}
+
+// prune drops the body of the first entry of an agent that is picked.
+func (w *workload) prune(ctx context.Context, i int, pick func(*perdure.Entry) bool) error {
+	id := w.agents[i].ID()
+	if !slices.ContainsFunc(w.commits, func(c commit) bool {
+		return c.id == id && c.err == nil && c.entries[0].Kind == perdure.KindSnapshot
+	}) {
+		return errors.New("no snapshot stands for what is to be pruned")
+	}
+	for _, c := range w.commits {
+		for _, e := range c.entries {
+			if _, gone := w.pruned[e.Name]; c.id != id || gone || !pick(e) {
+				continue
+			}
+			w.pruned[e.Name] = 0
+			_, err := w.s.Prune(ctx, id, e.Name)
+			if err == nil {
+				w.pruned[e.Name] = w.d.Mark()
+			}
+			return err
+		}
+	}
+	return errors.New("no such entry to prune")
+}
+
+// checkpoint moves the log into the main file, as a store does by itself when the log is long.
+func (w *workload) checkpoint(mode string) error {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.d.Root(), storeFile)+"?mode=rw&_pragma=busy_timeout(10000)")
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec("PRAGMA wal_checkpoint(" + mode + ")")
+	return errors.Join(err, db.Close())
+}
+
+// course is the whole workload, in the order it is done.
+func (w *workload) course() []func(context.Context) error {
+	add := func(i, n, size int) func(context.Context) error {
+		return func(ctx context.Context) error { return w.add(ctx, i, n, size) }
+	}
+	checkpoint := func(mode string) func(context.Context) error {
+		return func(context.Context) error { return w.checkpoint(mode) }
+	}
+	var claim perdure.Claim
+	return []func(context.Context) error{
+		w.open, w.create, add(0, 3, 300), w.create, add(1, 1, 10),
+		func(ctx context.Context) (err error) {
+			claim, err = w.s.Claim(ctx, w.agents[0].ID(), w.key.Key(), time.Minute)
+			return err
+		},
+		add(0, 1, 20), // synced after something that was not
+		func(ctx context.Context) error { return w.s.Renew(ctx, claim, time.Hour) },
+		add(0, 2, 2000),
+		checkpoint("PASSIVE"),
+		func(ctx context.Context) error {
+			return w.s.Index(ctx, w.agents[0].Heads(), w.agents[0].Listing(time.Now()))
+		},
+		add(1, 1, 6000), // the log begins anew
+		func(ctx context.Context) error {
+			return w.s.Release(ctx, claim, w.agents[0].Heads(), perdure.TimeOf(time.Now()))
+		},
+		func(context.Context) error { return w.d.Mkdir(w.blobs(w.d.Root()), 0o700) }, // as a process does that is killed right then
+		add(0, 1, perdure.InlineBody+10),                                             // a blob
+		add(1, 2, perdure.InlineBody+20),                                             // two blobs, the same but for their salt
+		checkpoint("TRUNCATE"),
+		func(ctx context.Context) error { return w.snapshot(ctx, 0) },
+		func(ctx context.Context) error { return w.snapshot(ctx, 1) },
+		add(0, 1, 100),
+		func(ctx context.Context) error {
+			return w.prune(ctx, 0, func(e *perdure.Entry) bool { return e.Size > perdure.InlineBody })
+		},
+		func(ctx context.Context) error {
+			return w.prune(ctx, 1, func(e *perdure.Entry) bool { return e.Kind == perdure.KindEvent && e.Size < 100 })
+		},
+		add(1, 1, 30),
+		w.both,
+		func(context.Context) error { return w.s.Close() },
+		w.open, add(0, 1, 40), add(1, 1, 50),
+		func(context.Context) error { return w.s.Close() },
+	}
+}
+
+// snapshot appends the fold of an agent: only what comes before one can be pruned.
+func (w *workload) snapshot(ctx context.Context, i int) error {
+	return w.commit(ctx, i, perdure.Draft{Body: perdure.Snapshot{Fold: *w.agents[i].Fold()}})
+}
+
+// both appends to both agents at the same time, so that they share a sync.
+func (w *workload) both(ctx context.Context) error {
+	errs := make([]error, 2)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = w.add(ctx, i, 2, 200) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// check opens what is left of the store in a folder and holds it against the ledger as it was at a mark. It goes on with it, too.
+func (w *workload) check(dir string, marks int) error {
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, filepath.Join(dir, storeFile), sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.checkStore(ctx, s, marks), s.Close(), w.checkBlobs(dir, marks))
+}
+
+// checkBlobs finds no file of a body that was durably pruned.
+func (w *workload) checkBlobs(dir string, marks int) error {
+	for _, c := range w.commits {
+		for _, e := range c.entries {
+			if mark := w.pruned[e.Name]; mark == 0 || mark > marks {
+				continue
+			}
+			if _, err := os.Lstat(filepath.Join(w.blobs(dir), e.Body.String())); !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("the file of a body that was pruned is still there: %v", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *workload) checkStore(ctx context.Context, s *sqlite.Store, marks int) error {
+	found := map[perdure.AgentID]map[perdure.Hash]*perdure.Entry{}
+	for l, err := range s.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		held := map[perdure.Hash]*perdure.Entry{}
+		found[l.Agent] = held
+		a, err := checkAgent(ctx, s, l.Agent, func(e *perdure.Entry) { held[e.Name] = e })
+		if err != nil {
+			return fmt.Errorf("agent %s: %w", l.Agent.Short(), err)
+		}
+		if err := goOn(ctx, s, a, w.key); err != nil {
+			return fmt.Errorf("agent %s: %w", l.Agent.Short(), err)
+		}
+	}
+	n := 0
+	for _, c := range w.commits {
+		held, err := w.checkCommit(c, found[c.id], marks)
+		if err != nil {
+			return err
+		}
+		n += held
+	}
+	for _, held := range found {
+		n -= len(held)
+	}
+	if n != 0 {
+		return fmt.Errorf("%d entries too few or too many", n)
+	}
+	for look, err := range s.Due(ctx, time.Now().Add(2*time.Hour)) {
+		if err != nil {
+			return fmt.Errorf("due: %w", err)
+		}
+		delete(found, look.Agent)
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("%d agents that are due are not found", len(found))
+	}
+	return nil
+}
+
+// checkCommit finds a commit whole, as it was, or, if it was not acknowledged, not at all. It returns how many of its entries are there.
+func (w *workload) checkCommit(c commit, held map[perdure.Hash]*perdure.Entry, marks int) (n int, err error) {
+	for _, e := range c.entries {
+		got := held[e.Name]
+		if got == nil {
+			continue
+		}
+		n++
+		mark, pruned := w.pruned[e.Name]
+		switch {
+		case got.BodyBytes() == nil && !pruned:
+			return n, fmt.Errorf("entry %s has lost its body", e.Name.Short())
+		case got.BodyBytes() != nil && pruned && mark != 0 && mark <= marks:
+			return n, fmt.Errorf("entry %s has the body that was pruned", e.Name.Short())
+		case got.BodyBytes() == nil:
+			e = e.Drop()
+		}
+		if !bytes.Equal(must(got.MarshalBinary()), must(e.MarshalBinary())) {
+			return n, fmt.Errorf("entry %s is not what it was", e.Name.Short())
+		}
+	}
+	acknowledged := c.mark != 0 && c.mark <= marks
+	if n != len(c.entries) && (n > 0 || acknowledged) {
+		return n, fmt.Errorf("%d of the %d entries of a commit are there (acknowledged: %t)", n, len(c.entries), acknowledged)
+	}
+	return n, nil
+}
+
+// goOn appends to an agent and finds it there.
+func goOn(ctx context.Context, s perdure.Store, a *perdure.Agent, key *perdure.Signer) error {
+	entries, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "went on"}})
+	if err != nil {
+		return err
+	}
+	if err := s.Append(ctx, a.ID(), a.Heads(), entries...); err != nil {
+		return fmt.Errorf("go on: %w", err)
+	}
+	heads, err := s.Heads(ctx, a.ID())
+	if err != nil || !slices.Equal(heads, next.Heads()) {
+		return fmt.Errorf("go on: heads %v, want %v: %w", heads, next.Heads(), err)
+	}
+	return nil
+}
