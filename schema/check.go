@@ -15,7 +15,7 @@ func (s *Schema) Check(value []byte) error {
 	if !s.asserted {
 		return nil
 	}
-	c := checker{s: s, left: maxEvaluations}
+	c := checker{s: s, work: newWork()}
 	if r := c.value(s.typ, decode(s.typ, value), "$"); r != nil {
 		return r
 	}
@@ -46,7 +46,7 @@ func (s *Schema) State(vars map[string]canon.Data) ([]byte, error) {
 // checker evaluates predicates, field by field, then invariants, from the inside out.
 type checker struct {
 	s    *Schema
-	left int
+	work *work
 }
 
 func (c *checker) value(t *canon.Type, v any, path string) *canon.Rejection {
@@ -120,8 +120,8 @@ func (c *checker) record(v *view, rec record, path string) *canon.Rejection {
 }
 
 func (c *checker) assert(p canon.Predicate, a assertion, this any, self map[string]any, path string) *canon.Rejection {
-	if c.left--; c.left < 0 {
-		return refuse(predLimit, path, "more predicates to evaluate", fmt.Sprintf("at most %d for one value", maxEvaluations))
+	if r := c.work.spend(a.price.of(this, self), path); r != nil {
+		return r
 	}
 	holds, err := a.holds(this, self)
 	switch {

@@ -10,30 +10,30 @@ import (
 // that never happens if total.
 type conversion struct {
 	total bool
-	do    func(v any, path string) (any, bool, *canon.Rejection)
+	do    func(w *work, v any, path string) (any, bool, *canon.Rejection)
 }
 
 // conversion returns how values go from one type to another, or one without do if they cannot.
 func (d *direction) conversion(from, to *canon.Type) conversion {
 	if sameType(from, to) {
-		return conversion{true, func(v any, path string) (any, bool, *canon.Rejection) {
-			x, r := d.value(from, to, v, path)
+		return conversion{true, func(w *work, v any, path string) (any, bool, *canon.Rejection) {
+			x, r := d.value(w, from, to, v, path)
 			return x, true, r
 		}}
 	}
 	if to.Kind == canon.List && sameType(from, to.Elem) {
-		return conversion{true, func(v any, path string) (any, bool, *canon.Rejection) {
-			x, r := d.value(from, to.Elem, v, path)
+		return conversion{true, func(w *work, v any, path string) (any, bool, *canon.Rejection) {
+			x, r := d.value(w, from, to.Elem, v, path)
 			return []any{x}, true, r
 		}}
 	}
 	if from.Kind == canon.List && sameType(from.Elem, to) {
-		return conversion{false, func(v any, path string) (any, bool, *canon.Rejection) {
+		return conversion{false, func(w *work, v any, path string) (any, bool, *canon.Rejection) {
 			list := v.([]any)
 			if len(list) != 1 {
 				return nil, false, nil
 			}
-			x, r := d.value(from.Elem, to, list[0], path)
+			x, r := d.value(w, from.Elem, to, list[0], path)
 			return x, true, r
 		}}
 	}
@@ -41,7 +41,7 @@ func (d *direction) conversion(from, to *canon.Type) conversion {
 	if do == nil {
 		return conversion{}
 	}
-	return conversion{total, func(v any, _ string) (any, bool, *canon.Rejection) {
+	return conversion{total, func(_ *work, v any, _ string) (any, bool, *canon.Rejection) {
 		x, ok := do(v)
 		return x, ok, nil
 	}}

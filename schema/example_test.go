@@ -3,6 +3,7 @@ package schema_test
 import (
 	"fmt"
 	"log"
+	"net/netip"
 	"os"
 
 	"github.com/perdure/perdure/schema"
@@ -90,6 +91,26 @@ func ExampleVein_As() {
 	fmt.Println(string(text))
 	// Output:
 	// {"agentName":"research-assistant","run":"s-001","state":{"lastQuery":"canonical encodings","resultCount":"47"},"tier":"short","timestamp":"2026-03-15T10:30:00Z","ttl":"7d"}
+}
+
+// A schema names predicates written in Go with an at sign.
+func ExampleLibrary() {
+	lib := schema.Library{"net.address": func(this any, _ map[string]any) error {
+		_, err := netip.ParseAddr(this.(string))
+		return err
+	}}
+	s, err := schema.Parse([]byte(`{"name": "Host", "version": 1, "fields": [
+		{"id": 1, "name": "address", "type": "text", "required": true, "predicate": "@net.address"}]}`), lib)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, src := range []string{`{"address": "192.0.2.1"}`, `{"address": "192.0.2"}`} {
+		_, err := s.FromJSON([]byte(src))
+		fmt.Println(err)
+	}
+	// Output:
+	// <nil>
+	// rejected by schema.predicate at $.address (byte 12): got ParseAddr("192.0.2"): IPv4 address too short at line 1, column 13, want @net.address; change the value so that the predicate holds
 }
 
 // A mistake in a schema is refused with its place and what to do about it.

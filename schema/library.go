@@ -20,7 +20,7 @@ type Library map[string]func(this any, self map[string]any) error
 // assertion is one compiled predicate.
 type assertion struct {
 	src   string
-	path  string
+	price price
 	holds func(this any, self map[string]any) (bool, error)
 }
 
@@ -31,7 +31,7 @@ func (s *Schema) assert(src, path string, t *canon.Type, v *view) (assertion, *c
 		if fn == nil {
 			return assertion{}, refuse(predLibrary, path, clip(src), "a registered predicate")
 		}
-		return assertion{src, path, func(this any, self map[string]any) (bool, error) {
+		return assertion{src, price{}, func(this any, self map[string]any) (bool, error) {
 			err := fn(this, self)
 			return err == nil, err
 		}}, nil
@@ -40,7 +40,7 @@ func (s *Schema) assert(src, path string, t *canon.Type, v *view) (assertion, *c
 	if r != nil {
 		return assertion{}, r
 	}
-	return assertion{src, path, func(this any, self map[string]any) (bool, error) {
+	return assertion{src, priceOf(src), func(this any, self map[string]any) (bool, error) {
 		return p.Eval(map[string]any{"this": this, "self": self})
 	}}, nil
 }

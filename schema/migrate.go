@@ -67,7 +67,7 @@ func (st *step) downgrade(value []byte) ([]byte, error) {
 	rec := decode(st.new.typ, value).(record)
 	stripped := maps.Clone(rec)
 	delete(stripped, Complement)
-	older, r := st.down.record(st.new.views[""], st.old.views[""], stripped, "$")
+	older, r := st.down.record(newWork(), st.new.views[""], st.old.views[""], stripped, "$")
 	if r != nil {
 		return nil, r
 	}
@@ -76,7 +76,7 @@ func (st *step) downgrade(value []byte) ([]byte, error) {
 		return nil, moved(predDowngrade, st.old, err)
 	}
 	// What the upgrade would make of it by itself. Where it would refuse, everything is kept.
-	again, r := st.up.record(st.old.views[""], st.new.views[""], older, "$")
+	again, r := st.up.record(newWork(), st.old.views[""], st.new.views[""], older, "$")
 	if r != nil {
 		again = record{}
 	}
@@ -120,7 +120,7 @@ func (st *step) upgrade(value []byte) ([]byte, error) {
 		}
 		untouched = c.Base == sha256.Sum256(encode(nil, st.old.typ, rec))
 	}
-	newer, r := st.up.record(st.old.views[""], st.new.views[""], rec, "$")
+	newer, r := st.up.record(newWork(), st.old.views[""], st.new.views[""], rec, "$")
 	if r != nil {
 		if !untouched {
 			return nil, r

@@ -93,6 +93,66 @@ func TestEditsOfTheOlderVersionWin(t *testing.T) {
 	}
 }
 
+// A renamed field that the older version could not hold exactly is kept, but a change made there counts for more.
+func TestEditsWinOverWhatWasKeptOfThem(t *testing.T) {
+	s := mustParse(t, `{"name": "A", "version": 2, "fields": [
+		{"id": 1, "name": "cents", "type": "int", "required": true, "until": 2},
+		{"id": 2, "name": "amount", "type": "float", "required": true, "since": 2}, {"id": 3, "name": "note", "type": "text", "since": 2}],
+		"changes": [{"to": 2, "upgrade": [{"rename": "cents", "to": "amount"}], "downgrade": [{"rename": "amount", "to": "cents"}, {"default": "cents", "value": -1}]}]}`)
+	v1 := at(t, s, 1)
+	v := fromJSON(t, s, `{"amount": 1.5, "note": "x"}`)
+	down, err := s.Downgrade(1, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := toJSON(t, v1, down)
+	if !strings.Contains(text, `"cents":-1`) {
+		t.Fatalf("got %s, want the default for a float that is no integer", text)
+	}
+	for now, want := range map[string]string{`"cents":-1`: `{"amount":1.5,"note":"x"}`, `"cents":7`: `{"amount":7,"note":"x"}`} {
+		up, err := s.Upgrade(1, fromJSON(t, v1, strings.Replace(text, `"cents":-1`, now, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := toJSON(t, s, up); got != want {
+			t.Errorf("%s: got %s, want %s", now, got, want)
+		}
+	}
+}
+
+func TestConversionsKeepTheValueOrSayNo(t *testing.T) {
+	for _, c := range []struct{ from, to, value, want string }{ // want "" is no
+		{"int", "float", `-3`, `-3`},
+		{"float", "int", `3`, `3`}, {"float", "int", `3.5`, ``}, {"float", "int", `1e300`, ``}, {"float", "int", `"NaN"`, ``}, {"float", "int", `"Infinity"`, ``},
+		{"int", "u64", `3`, `"3"`}, {"int", "u64", `-3`, ``},
+		{"u64", "int", `"3"`, `3`}, {"u64", "int", `"9007199254740992"`, ``},
+		{"int", "text", `-3`, `"-3"`}, {"text", "int", `"-3"`, `-3`}, {"text", "int", `"+3"`, ``}, {"text", "int", `"9007199254740992"`, ``},
+		{"u64", "text", `"18446744073709551615"`, `"18446744073709551615"`}, {"text", "u64", `"3"`, `"3"`}, {"text", "u64", `"03"`, ``},
+		{"bool", "text", `true`, `"true"`}, {"text", "bool", `"false"`, `false`}, {"text", "bool", `"no"`, ``},
+		{"text", "verbatim", `"a"`, `"a"`}, {"verbatim", "text", `"\u00e9"`, `"é"`}, {"verbatim", "text", `"e\u0301"`, ``},
+		{"E", "text", `"b"`, `"b"`}, {"text", "E", `"b"`, `"b"`}, {"text", "E", `"x"`, ``}, {"E", "F", `"b"`, `"b"`}, {"E", "F", `"a"`, ``},
+		{"bytes<2>", "bytes", `"AAA"`, `"AAA"`}, {"bytes", "bytes<2>", `"AAA"`, `"AAA"`}, {"bytes", "bytes<2>", `"AA"`, ``},
+		{"text", "list<text>", `"a"`, `["a"]`}, {"list<text>", "text", `["a"]`, `"a"`}, {"list<text>", "text", `["a","b"]`, ``}, {"list<text>", "text", `[]`, ``},
+		{"map<text,E>", "map<text,E>", `{"x":"a"}`, `{"x":"a"}`},
+	} {
+		s := mustParse(t, `{"name": "C", "version": 2, "types": {"E": {"enum": ["a", "b"]}, "F": {"enum": ["b", "c"]}}, "fields": [
+			{"id": 1, "name": "old", "type": "`+c.from+`", "required": true, "until": 2}, {"id": 2, "name": "new", "type": "`+c.to+`", "since": 2}],
+			"changes": [{"to": 2, "upgrade": [{"rename": "old", "to": "new"}], "downgrade": [{"default": "old", "value": `+c.value+`}]}]}`)
+		up, err := s.Upgrade(1, fromJSON(t, at(t, s, 1), `{"old": `+c.value+`}`))
+		if err != nil {
+			t.Errorf("%s to %s: %v", c.from, c.to, err)
+			continue
+		}
+		want := `{"new":` + c.want + `}`
+		if c.want == "" {
+			want = `{}`
+		}
+		if got := toJSON(t, s, up); got != want {
+			t.Errorf("%s to %s: %s became %s, want %s", c.from, c.to, c.value, got, want)
+		}
+	}
+}
+
 // What the upgrade would add by itself is not added to a value that did not have it.
 func TestAbsentStaysAbsent(t *testing.T) {
 	s := mustParse(t, `{"name": "A", "version": 2, "fields": [{"id": 1, "name": "a", "type": "int"}, {"id": 2, "name": "b", "type": "int", "since": 2}],

@@ -52,19 +52,19 @@ var (
 	predComplement = canon.Predicate{Name: "schema.complement", Phase: canon.PhaseStructure,
 		Meaning: "field 127 holds what a downgrade put there", Hint: "remove field 127: what the newer version had is then lost"}
 
-	predVein = canon.Predicate{Name: "vein.format", Phase: canon.PhaseStructure,
+	predVein = canon.Predicate{Name: "schema.vein", Phase: canon.PhaseStructure,
 		Meaning: "a .vein file is a value in its container, of a format version this reader knows", Hint: "compile the value again"}
-	predParent = canon.Predicate{Name: "vein.parent", Phase: canon.PhaseLineage,
+	predParent = canon.Predicate{Name: "schema.parent", Phase: canon.PhaseLineage,
 		Meaning: "a parent hash is 64 hex digits, and is given once: in the value if its schema has a field parentHash, else beside it", Hint: "use the fingerprint of the file before it"}
-	predFingerprint = canon.Predicate{Name: "vein.fingerprint", Phase: canon.PhaseLineage,
+	predFingerprint = canon.Predicate{Name: "schema.fingerprint", Phase: canon.PhaseLineage,
 		Meaning: "a file has the fingerprint expected of it", Hint: "fetch the file again, or look for who changed it"}
-	predBreak = canon.Predicate{Name: "chain.break", Phase: canon.PhaseLineage,
+	predBreak = canon.Predicate{Name: "schema.chain-break", Phase: canon.PhaseLineage,
 		Meaning: "every file of a chain can be read, and all but one name a parent", Hint: "restore the file from a copy"}
-	predFork = canon.Predicate{Name: "chain.fork", Phase: canon.PhaseLineage,
+	predFork = canon.Predicate{Name: "schema.chain-fork", Phase: canon.PhaseLineage,
 		Meaning: "no two files of a chain name the same parent", Hint: "keep one branch, or verify each by itself"}
-	predMissing = canon.Predicate{Name: "chain.missing", Phase: canon.PhaseLineage,
+	predMissing = canon.Predicate{Name: "schema.chain-missing", Phase: canon.PhaseLineage,
 		Meaning: "the parent of every file is in the chain", Hint: "add the file with that fingerprint"}
-	predLoop = canon.Predicate{Name: "chain.cycle", Phase: canon.PhaseLineage,
+	predLoop = canon.Predicate{Name: "schema.chain-cycle", Phase: canon.PhaseLineage,
 		Meaning: "no file descends from itself", Hint: "the hash function was broken or the links were not computed from the files"}
 )
 

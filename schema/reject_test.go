@@ -168,6 +168,15 @@ func TestHostileSchemasAreRefusedBeforeTheyCost(t *testing.T) {
 		"ring of records": {doc(`{"id": 1, "name": "a", "type": "A"}`, `, "types": {`+fields(26, func(i int) string {
 			return fmt.Sprintf(`"%c": {"fields": [{"id": 1, "name": "n", "type": "%c", "required": true}]}`, 'A'+i, 'A'+(i+1)%26)
 		})+`}`), "schema.cycle"},
+		"conditions": {doc(fields(100, func(i int) string {
+			return fmt.Sprintf(`{"id": %d, "name": "f%d", "type": "int", "predicate": [%s]}`, i+1, i, fields(6, func(k int) string { return fmt.Sprintf(`"this > %d"`, k) }))
+		}), ""), "schema.limit"},
+		"long conditions": {doc(fields(60, func(i int) string {
+			return fmt.Sprintf(`{"id": %d, "name": "f%d", "type": "int", "predicate": "%s"}`, i+1, i, "true"+strings.Repeat(" && this > 1", 100))
+		}), ""), "schema.limit"},
+		"many parts": {strings.Replace(doc(one, `, "types": {`+fields(40, func(i int) string {
+			return fmt.Sprintf(`"T%d": {"enum": [%s]}`, i, fields(1000, func(k int) string { return fmt.Sprintf(`"v%d"`, k) }))
+		})+`}`), `"version": 1`, `"version": 2`, 1), "schema.limit"},
 		"not UTF-8": {"{\"name\": \"\xff\"}", "schema.json"},
 		"trailing":  {doc(one, "") + "{}", "schema.json"},
 	} {
@@ -230,16 +239,27 @@ func TestBadValuesAreRefusedWithTheirPlace(t *testing.T) {
 	}
 }
 
+// Each evaluation below is stopped by its own limit after tens of milliseconds. There must not be thousands of them.
 func TestWorkOfPredicatesIsBounded(t *testing.T) {
-	s := mustParse(t, `{"name": "W", "version": 1, "fields": [{"id": 1, "name": "l", "type": "list<R>"}],
-		"types": {"R": {"fields": [{"id": 1, "name": "n", "type": "int", "required": true, "predicate": "@even"}]}}}`)
-	for n, predicate := range map[int]string{maxEvaluations: "", maxEvaluations + 1: "schema.limit"} {
-		value := append([]byte{0xa1, 1}, canon.AppendArray(nil, n)...)
-		value = append(value, bytes.Repeat([]byte{0xa1, 1, 2}, n)...)
-		if err := s.Check(value); predicate == "" && err != nil {
-			t.Errorf("%d evaluations: %v", n, err)
-		} else if predicate != "" {
-			refusedBy(t, err, predicate, "at most")
-		}
+	const all = "self.l.all(a, self.l.all(b, self.l.all(c, self.l.all(d, a == b || c <= d))))"
+	dear := mustParse(t, `{"name": "W", "version": 2, "fields": [{"id": 1, "name": "r", "type": "list<R>"}],
+		"types": {"R": {"fields": [{"id": 1, "name": "l", "type": "list<int>", "required": true}, {"id": 2, "name": "n", "type": "int", "since": 2}]}},
+		"invariants": [{"in": "R", "predicate": "`+all+`", "since": 2}],
+		"changes": [{"to": 2, "upgrade": [{"in": "R", "default": "n", "value": 1, "when": "`+all+`"}]}]}`)
+	cheap := mustParse(t, `{"name": "W", "version": 1, "fields": [{"id": 1, "name": "r", "type": "list<R>"}],
+		"types": {"R": {"fields": [{"id": 1, "name": "l", "type": "list<int>", "required": true, "predicate": "size(this) < 10"}]}}}`)
+	value := func(records, elements int) []byte {
+		one := append([]byte{0xa1, 1}, canon.AppendArray(nil, elements)...)
+		one = append(one, bytes.Repeat([]byte{0}, elements)...)
+		return append(append([]byte{0xa1, 1}, canon.AppendArray(nil, records)...), bytes.Repeat(one, records)...)
 	}
+	if err := cheap.Check(value(50_000, 3)); err != nil {
+		t.Errorf("a short predicate for each of many records: %v", err)
+	}
+	if err := dear.Check(value(30, 4)); err != nil {
+		t.Errorf("a long predicate for each of some records: %v", err)
+	}
+	refusedBy(t, dear.Check(value(1000, 10)), "schema.limit", "fewer loops")
+	_, err := dear.Upgrade(1, value(1000, 10))
+	refusedBy(t, err, "schema.limit", "fewer loops")
 }

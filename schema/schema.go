@@ -46,7 +46,7 @@ type Schema struct {
 
 // view is a record as it is in one version.
 type view struct {
-	name       string
+	in         string // the name of its type, "" for the schema's own record
 	typ        *canon.Type
 	fields     []viewField // by id
 	byName     map[string]*viewField
@@ -183,7 +183,7 @@ func compileVersion(d *document, lib Library) (*Schema, error) {
 }
 
 func (s *Schema) addView(name string, fields []field, types map[string]*canon.Type) {
-	v := &view{name: name, typ: types[name], byName: map[string]*viewField{}}
+	v := &view{in: name, typ: types[name], byName: map[string]*viewField{}}
 	for _, f := range fields {
 		if lives(f.Since, f.Until, s.doc.Version) {
 			v.fields = append(v.fields, viewField{field: f, typ: typeOf(f.Type, types)})
@@ -283,6 +283,16 @@ func (s *Schema) addAssertions() *canon.Rejection {
 
 // title names the record for messages.
 func (v *view) title() string { return v.typ.Schema.Name }
+
+// name is the name of the field with an id.
+func (v *view) name(id uint16) string {
+	for i := range v.fields {
+		if v.fields[i].ID == int64(id) {
+			return v.fields[i].Name
+		}
+	}
+	return fmt.Sprintf("$%d", id)
+}
 
 // names are the names of the fields.
 func (v *view) names() []string { return sortedKeys(v.byName) }

@@ -30,6 +30,7 @@ type move struct {
 	convert conversion
 	value   any // of a default
 	when    *condition.Program
+	price   price // of when
 }
 
 // newStep compiles the change between two versions and checks that it leaves nothing open.
@@ -110,6 +111,7 @@ func (d *direction) compile(rules []rule) *canon.Rejection {
 			m.value = v
 		}
 		if r.When != "" {
+			m.price = priceOf(r.When)
 			if m.when, bad = d.from.condition(r.When, r.path+".when", 0, from); bad != nil {
 				return bad
 			}
@@ -175,12 +177,12 @@ func (d *direction) complete() *canon.Rejection {
 }
 
 // value moves a value of the same type in both versions.
-func (d *direction) value(from, to *canon.Type, v any, path string) (any, *canon.Rejection) {
+func (d *direction) value(w *work, from, to *canon.Type, v any, path string) (any, *canon.Rejection) {
 	switch v := v.(type) {
 	case []any:
 		list := make([]any, len(v))
 		for i, e := range v {
-			x, r := d.value(from.Elem, to.Elem, e, index(path, i))
+			x, r := d.value(w, from.Elem, to.Elem, e, index(path, i))
 			if r != nil {
 				return nil, r
 			}
@@ -190,7 +192,7 @@ func (d *direction) value(from, to *canon.Type, v any, path string) (any, *canon
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for _, k := range sortedKeys(v) {
-			x, r := d.value(from.Elem, to.Elem, v[k], path+"["+clip(k)+"]")
+			x, r := d.value(w, from.Elem, to.Elem, v[k], path+"["+clip(k)+"]")
 			if r != nil {
 				return nil, r
 			}
@@ -198,13 +200,13 @@ func (d *direction) value(from, to *canon.Type, v any, path string) (any, *canon
 		}
 		return m, nil
 	case record:
-		return d.record(d.from.byType[from], d.to.byType[to], v, path)
+		return d.record(w, d.from.byType[from], d.to.byType[to], v, path)
 	}
 	return v, nil
 }
 
 // record moves a record: fields both versions have stay, rules supply others, and fields neither knows are passed on.
-func (d *direction) record(from, to *view, rec record, path string) (record, *canon.Rejection) {
+func (d *direction) record(w *work, from, to *view, rec record, path string) (record, *canon.Rejection) {
 	out := record{}
 	for _, id := range slices.Sorted(maps.Keys(rec)) {
 		v, target := rec[id], fieldType(to.typ, id)
@@ -219,7 +221,7 @@ func (d *direction) record(from, to *view, rec record, path string) (record, *ca
 			}
 			out[id] = decode(target, raw)
 		case !unknown && target != canon.DataType:
-			x, r := d.value(fieldType(from.typ, id), target, v, path)
+			x, r := d.value(w, fieldType(from.typ, id), target, v, path+"."+from.name(id))
 			if r != nil {
 				return nil, r
 			}
@@ -227,7 +229,7 @@ func (d *direction) record(from, to *view, rec record, path string) (record, *ca
 		}
 	}
 	var self map[string]any
-	for _, m := range d.rules[to.name] {
+	for _, m := range d.rules[to.in] {
 		id := uint16(m.target.ID)
 		if _, given := out[id]; given {
 			continue
@@ -235,6 +237,9 @@ func (d *direction) record(from, to *view, rec record, path string) (record, *ca
 		if m.when != nil {
 			if self == nil {
 				self = d.from.self(from, rec)
+			}
+			if r := w.spend(m.price.of(nil, self), path); r != nil {
+				return nil, r
 			}
 			holds, err := m.when.Eval(map[string]any{"self": self})
 			if err != nil {
@@ -252,13 +257,13 @@ func (d *direction) record(from, to *view, rec record, path string) (record, *ca
 		if !ok {
 			continue
 		}
-		v, ok, r := m.convert.do(v, path+"."+m.source.Name)
+		v, ok, r := m.convert.do(w, v, path+"."+m.source.Name)
 		if r != nil {
 			return nil, r
 		}
 		if ok {
 			out[id] = v
-		} else if m.target.Required && !d.otherwise(to.name, m) {
+		} else if m.target.Required && !d.otherwise(to.in, m) {
 			return nil, refuse(d.pred, path+"."+m.source.Name, clip(fmt.Sprint(v)), "a value that "+m.target.Type+" can hold")
 		}
 	}

@@ -114,7 +114,7 @@ func identifier(s string) bool {
 	return true
 }
 
-// reservedNames cannot be the names of declared types.
+// reservedName reports whether s cannot be the name of a declared type.
 func reservedName(s string) bool {
 	_, taken := builtin[s]
 	return taken || s == "list" || s == "array" || s == "map" || s == "record" || s == "enum"

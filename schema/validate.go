@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/perdure/perdure/internal/canon"
@@ -10,15 +11,8 @@ import (
 
 // validate checks what a document says about all its versions at once, and notes where its parts stand.
 func (d *document) validate() *canon.Rejection {
-	switch {
-	case !identifier(d.Name):
-		return refuse(predName, "$.name", clip(d.Name), "an identifier")
-	case d.Version < 1:
-		return refuse(predVersion, "$.version", strconv.FormatInt(d.Version, 10), "a version from 1 up")
-	case d.Version > maxVersions:
-		return refuse(predLimit, "$.version", strconv.FormatInt(d.Version, 10), fmt.Sprintf("at most %d versions", maxVersions), "start a schema under a new name")
-	case len(d.Types) > maxTypes || len(d.Invariants) > maxInvariants:
-		return refuse(predLimit, "$", fmt.Sprintf("%d types and %d invariants", len(d.Types), len(d.Invariants)), fmt.Sprintf("at most %d and %d", maxTypes, maxInvariants))
+	if r := d.validSize(); r != nil {
+		return r
 	}
 	if r := d.validFields(d.Fields, "$"); r != nil {
 		return r
@@ -30,19 +24,75 @@ func (d *document) validate() *canon.Rejection {
 		}
 	}
 	for i := range d.Invariants {
-		inv := &d.Invariants[i]
-		inv.path = index("$.invariants", i)
-		if r := d.bounds(inv.Since, inv.Until, inv.path); r != nil {
+		if r := d.validInvariant(&d.Invariants[i], index("$.invariants", i)); r != nil {
 			return r
-		}
-		if t := d.typeDef(inv.In); inv.In != "" && (t == nil || t.Fields == nil) {
-			return refuse(predType, inv.path+".in", clip(inv.In), "a record under types")
-		}
-		if inv.Predicate == "" {
-			return refuse(predExpression, inv.path, "an empty predicate", "a condition")
 		}
 	}
 	return d.validChanges()
+}
+
+func (d *document) validInvariant(inv *invariant, path string) *canon.Rejection {
+	inv.path = path
+	if t := d.typeDef(inv.In); inv.In != "" && (t == nil || t.Fields == nil) {
+		return refuse(predType, path+".in", clip(inv.In), "a record under types")
+	}
+	if inv.Predicate == "" {
+		return refuse(predExpression, path, "an empty predicate", "a condition")
+	}
+	return d.bounds(inv.Since, inv.Until, path)
+}
+
+// validSize checks the name, the version, and how much there is to compile.
+func (d *document) validSize() *canon.Rejection {
+	switch {
+	case !identifier(d.Name):
+		return refuse(predName, "$.name", clip(d.Name), "an identifier")
+	case d.Version < 1:
+		return refuse(predVersion, "$.version", strconv.FormatInt(d.Version, 10), "a version from 1 up")
+	case d.Version > maxVersions:
+		return refuse(predLimit, "$.version", strconv.FormatInt(d.Version, 10), fmt.Sprintf("at most %d versions", maxVersions), "start a schema under a new name")
+	case len(d.Types) > maxTypes || len(d.Invariants) > maxInvariants:
+		return refuse(predLimit, "$", fmt.Sprintf("%d types and %d invariants", len(d.Types), len(d.Invariants)), fmt.Sprintf("at most %d and %d", maxTypes, maxInvariants))
+	}
+	parts := len(d.Fields)
+	for _, t := range d.Types {
+		parts += len(t.Fields) + len(t.Enum)
+	}
+	if int64(parts)*d.Version > maxParts {
+		return refuse(predLimit, "$", fmt.Sprintf("%d fields and enum values in %d versions", parts, d.Version), fmt.Sprintf("at most %d in all", maxParts))
+	}
+	n, size := 0, 0
+	for _, src := range d.expressions() {
+		n, size = n+1, size+len(src)
+	}
+	if n > maxConditions || size > maxExpressions {
+		return refuse(predLimit, "$", fmt.Sprintf("%d predicates and conditions of %d bytes", n, size), fmt.Sprintf("at most %d of %d bytes", maxConditions, maxExpressions))
+	}
+	return nil
+}
+
+// expressions returns everything there is to compile.
+func (d *document) expressions() []string {
+	var all []string
+	for _, i := range d.Invariants {
+		all = append(all, i.Predicate)
+	}
+	for _, f := range d.Fields {
+		all = append(all, f.Predicates...)
+	}
+	for _, t := range d.Types {
+		for _, f := range t.Fields {
+			all = append(all, f.Predicates...)
+		}
+	}
+	for _, c := range d.Changes {
+		for _, r := range slices.Concat(c.Upgrade, c.Downgrade) {
+			if r.When != "" {
+				all = append(all, r.When)
+			}
+		}
+	}
+	return all
 }
 
 func (d *document) validType(t *typeDef, seen map[string]bool) *canon.Rejection {

@@ -42,9 +42,9 @@ func TestFilesThatAreNotWhatTheySayAreRefused(t *testing.T) {
 		file            []byte
 		predicate, want string
 	}{
-		"empty":           {nil, "vein.format", "lode compile"},
-		"text":            {[]byte(`{"text": "a"}`), "vein.format", "another file"},
-		"newer":           {bytes.Replace(file, []byte("vein/1"), []byte("vein/2"), 1), "vein.format", "another format version"},
+		"empty":           {nil, "schema.vein", "lode compile"},
+		"text":            {[]byte(`{"text": "a"}`), "schema.vein", "another file"},
+		"newer":           {bytes.Replace(file, []byte("vein/1"), []byte("vein/2"), 1), "schema.vein", "another format version"},
 		"cut short":       {file[:len(file)-1], "canon.truncated", ""},
 		"longer":          {append(bytes.Clone(file), 0), "canon.trailing", ""},
 		"unknown schema":  {bare, "schema.known", s.ID().String()},
@@ -52,7 +52,7 @@ func TestFilesThatAreNotWhatTheySayAreRefused(t *testing.T) {
 		"no schema":       {pack(container{Magic: magic, Schema: sha256.Sum256([]byte{1}), Value: canon.Data{0xa0}, Embedded: canon.Data{1}}), "field.type", ""},
 		"bad value":       {pack(container{Magic: magic, Schema: s.ID(), Value: canon.Data{0xa0}, Embedded: s.Canonical()}), "field.missing", "text"},
 		"value not NFC":   {pack(container{Magic: magic, Schema: s.ID(), Value: append([]byte{0xa1, 1, 0x63}, "e\u0301"...), Embedded: s.Canonical()}), "canon.nfc", ""},
-		"a second parent": {pack(container{Magic: magic, Schema: snapshots.ID(), Value: value, Parent: Hash{1}, Embedded: snapshots.Canonical()}), "vein.parent", ""},
+		"a second parent": {pack(container{Magic: magic, Schema: snapshots.ID(), Value: value, Parent: Hash{1}, Embedded: snapshots.Canonical()}), "schema.parent", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := Open(c.file, nil)
@@ -63,7 +63,7 @@ func TestFilesThatAreNotWhatTheySayAreRefused(t *testing.T) {
 		})
 	}
 	_, err = Pack(snapshots, value, Options{Parent: Hash{1}})
-	refusedBy(t, err, "vein.parent", "parentHash")
+	refusedBy(t, err, "schema.parent", "parentHash")
 	_, err = Pack(s, []byte{0xa0}, Options{})
 	refusedBy(t, err, "field.missing", "")
 }
@@ -120,12 +120,40 @@ func TestRestoreGivesTheExpectedValueOrNone(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	got, err := Restore(file, Hash{1}, nil)
-	refusedBy(t, err, "vein.fingerprint", h.String())
+	refusedBy(t, err, "schema.fingerprint", h.String())
 	if got != nil {
 		t.Errorf("got %s besides the error", got)
 	}
 	_, err = ParseHash(strings.ToUpper(h.String()))
-	refusedBy(t, err, "vein.parent", "lower case")
+	refusedBy(t, err, "schema.parent", "lower case")
+}
+
+// A schema that comes with a file is held to the predicates this reader has.
+func TestEmbeddedSchemasUseTheReadersLibrary(t *testing.T) {
+	s, err := Parse([]byte(ticket), even)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := Compile(s, []byte(`{"title": "a", "state": "open", "points": 3, "n": 2}`), Options{Embed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(file, nil)
+	refusedBy(t, err, "schema.library", "@even")
+	v, err := Open(file, &Registry{Library: even})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := v.As(at(t, s, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := toJSON(t, at(t, s, 1), old), `{"n":2,"size":"3","state":"open","title":"a"}`; got != want {
+		t.Errorf("as version 1: got %s, want %s", got, want)
+	}
+	if got, err := Decode(file, &Registry{Library: even}); err != nil || string(got) != `{"n":2,"points":3,"state":"open","title":"a"}` {
+		t.Errorf("got %s, %v", got, err)
+	}
 }
 
 // files builds the files of a lineage: "a b:a c:b" is a chain of three.
@@ -153,13 +181,13 @@ func TestChainsAreVerifiedInAnyOrder(t *testing.T) {
 		"a":                   nil,
 		"a b:a c:b d:c e:d":   nil,
 		"a b:a b:a":           nil, // the same file twice
-		"b:?":                 {"chain.missing b"},
-		"a b:a d:?":           {"chain.missing d"},
-		"a b:a c:a":           {"chain.fork"},
-		"a b:a c:a d:a":       {"chain.fork"},
-		"a b":                 {"chain.break"},
-		"a b c:b d:c":         {"chain.break"},
-		"a b:a c:a d:? e:d f": {"chain.break", "chain.missing d", "chain.fork"},
+		"b:?":                 {"schema.chain-missing b"},
+		"a b:a d:?":           {"schema.chain-missing d"},
+		"a b:a c:a":           {"schema.chain-fork"},
+		"a b:a c:a d:a":       {"schema.chain-fork"},
+		"a b":                 {"schema.chain-break"},
+		"a b c:b d:c":         {"schema.chain-break"},
+		"a b:a c:a d:? e:d f": {"schema.chain-break", "schema.chain-missing d", "schema.chain-fork"},
 	} {
 		all := files(t, lineage)
 		for range 5 {
@@ -197,10 +225,10 @@ func TestChangedFileBreaksItsChain(t *testing.T) {
 	all := files(t, "a b:a c:b")
 	all[1].Bytes = files(t, "a x:a")[1].Bytes
 	_, err := VerifyChain(all, nil)
-	refusedBy(t, err, "chain.missing", "look at b, which nothing follows")
+	refusedBy(t, err, "schema.chain-missing", "look at b, which nothing follows")
 	all[1].Bytes = all[1].Bytes[:20]
 	_, err = VerifyChain(all, nil)
-	refusedBy(t, err, "chain.break", "canon.truncated")
+	refusedBy(t, err, "schema.chain-break", "canon.truncated")
 }
 
 func TestParentHashOfTheValueLinksIt(t *testing.T) {
@@ -213,7 +241,7 @@ func TestParentHashOfTheValueLinksIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = VerifyChain([]File{{"s.vein", b}}, nil)
-	refusedBy(t, err, "chain.break", "64 hex digits")
+	refusedBy(t, err, "schema.chain-break", "64 hex digits")
 	raw := mustParse(t, `{"name": "B", "version": 1, "fields": [{"id": 1, "name": "parentHash", "type": "bytes"}]}`)
 	for value, ok := range map[string]bool{`{}`: true, `{"parentHash": "` + strings.Repeat("A", 43) + `"}`: true, `{"parentHash": "AAAA"}`: false} {
 		b, err := Compile(raw, []byte(value), Options{})
@@ -244,7 +272,7 @@ func TestCyclesAreFoundAndEnd(t *testing.T) {
 		saw(p.Predicate)
 		got = append(got, p.Predicate)
 	}
-	if diff := cmp.Diff([]string{"chain.fork", "chain.cycle", "chain.cycle"}, got); diff != "" || len(c.Links) != 5 {
+	if diff := cmp.Diff([]string{"schema.chain-fork", "schema.chain-cycle", "schema.chain-cycle"}, got); diff != "" || len(c.Links) != 5 {
 		t.Errorf("%d links (-want +got):\n%s", len(c.Links), diff)
 	}
 }
