@@ -217,6 +217,7 @@ func (t *Trust) Admit(a *Agent, entries ...*Entry) (*Agent, error) {
 type trustCheck struct {
 	trust  *Trust
 	only   map[Hash]bool // judge these; nil: all
+	blind  bool          // bodies are gone, and with them what the scope is
 	doubts map[Hash]doubt
 }
 
@@ -238,6 +239,9 @@ func (c *trustCheck) watch(f *Fold, e *Entry, void bool) {
 		return // it counts for nothing
 	}
 	scope, owner := f.Charter.Scope, Key{}
+	if c.blind {
+		scope = ""
+	}
 	if g, ok := e.content.(Genesis); ok {
 		scope, owner = g.Charter.Scope, g.Charter.Owner
 	} else if k, ok := e.keyChange(); ok && e.Origin == f.Charter.Owner {

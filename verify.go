@@ -125,31 +125,18 @@ func (v *verifier) tally(e *Entry) {
 // add verifies the next entry.
 func (v *verifier) add(e *Entry) error {
 	if e.content == nil {
-		v.gap = true
+		v.gap, v.trust.blind = true, true
 	} else if e.Kind == KindSnapshot {
 		taken, err := v.snapshot(e)
 		if err != nil || taken {
 			return err
 		}
 	}
-	if v.a.fold != nil {
-		if ok, err := v.a.push(e); ok || err != nil {
-			v.seals.add(e)
-			return err
-		}
-	}
-	next, err := v.a.apply([]*Entry{e}, true)
+	a, err := v.a.take(e, &v.seals)
 	if err != nil {
 		return err
 	}
-	if len(next.held) > 0 {
-		_, err := next.whole()
-		return err
-	}
-	if next.fold != v.a.fold { // else it is here already
-		v.seals.add(e)
-	}
-	v.a = next
+	v.a = a
 	return nil
 }
 
@@ -171,7 +158,7 @@ func (v *verifier) snapshot(e *Entry) (taken bool, err error) {
 	}
 	v.seals.add(e)
 	a.bare, a.watch = v.a.bare, v.a.watch
-	v.a, v.gap = a, false
+	v.a, v.gap, v.trust.blind = a, false, false
 	v.Taken++
 	return true, nil
 }
@@ -190,7 +177,7 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 		v.tally(e)
 		v.seals.add(e)
 	}
-	v.a.full = true
+	v.a.full, v.trust.blind = true, v.Dropped > 0
 	a, err := v.a.apply(all, true)
 	if err != nil {
 		return err

@@ -19,28 +19,44 @@ func FoldEntries(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	return a, err
 }
 
-// foldStream folds a memory commit by commit.
+// foldStream folds a memory as it comes.
 func foldStream(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	a := new(Agent)
-	var batch []*Entry
+	var s seals
 	for e, err := range entries {
 		if err != nil {
 			return nil, err
 		}
-		batch = append(batch, e)
-		if e.Signature == nil {
-			continue
-		}
-		if a, err = a.Apply(batch...); err != nil {
+		if a, err = a.take(e, &s); err != nil {
 			return nil, err
 		}
-		batch = batch[:0]
 	}
-	a, err := a.Apply(batch...)
+	if e := s.broken(); e != nil {
+		return nil, unsealed(e)
+	}
+	return a.whole()
+}
+
+// take folds the next entry of a memory, in place where that is possible, and has s see to it that a signature covers it. The caller owns a.
+// An entry whose parents did not come before it is refused at once: what nobody can fold must not pile up.
+func (a *Agent) take(e *Entry, s *seals) (*Agent, error) {
+	if a.fold != nil {
+		if ok, err := a.push(e); ok || err != nil {
+			s.add(e)
+			return a, err
+		}
+	}
+	next, err := a.apply([]*Entry{e}, true)
 	if err != nil {
 		return nil, err
 	}
-	return a.whole()
+	if len(next.held) > 0 {
+		return next.whole()
+	}
+	if next.fold != a.fold { // else it is here already
+		s.add(e)
+	}
+	return next, nil
 }
 
 // foldWhole folds a memory with every entry in hand.
