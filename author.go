@@ -12,8 +12,9 @@ import (
 // Draft is the content of an entry to be written, and what of its header its author chooses.
 type Draft struct {
 	Body   Body
-	Policy Hash     // the policy set in force
-	Trace  [16]byte // W3C trace id
+	Policy Hash          // the policy set in force
+	Trace  [16]byte      // W3C trace id
+	TTL    time.Duration // how long the body is kept; zero: as the intent says
 }
 
 // Genesis writes the first entry of a new agent. A charter without an owner gets the signer as its owner.
@@ -58,7 +59,7 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 	if len(parents) > MaxParents {
 		parents = parents[:MaxParents]
 	}
-	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + a.highest(parents), Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, Kind: d.Body.kind(), Origin: s.key}
+	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + a.highest(parents), Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
 	after := a.fold.clone()
 	after.step(&Entry{Header: h, content: d.Body}, false, Head{})
 	h.Due = min(after.Due(now), maxAmount)

@@ -124,9 +124,13 @@ func checkEvent(e *Entry, ev *Event) error {
 		if n.Spend != nil && n.Spend.negative() {
 			return negative(e, at+".child-ended.spend")
 		}
+	case Pruned:
+		if n.Entries < 0 || n.Bytes < 0 {
+			return negative(e, at+".pruned")
+		}
 	case Edit:
 		return checkAction(e, at+".edit", n.Mutate)
-	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt:
+	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Erased:
 	}
 	return nil
 }

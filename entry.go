@@ -23,8 +23,9 @@ type Header struct {
 	Trace    [16]byte       `canon:"8,trace,omitzero"`   // W3C trace id
 	Policy   Hash           `canon:"9,policy,omitzero"`  // the policy set in force
 	Kind     Kind           `canon:"10,kind"`
-	Body     Hash           `canon:"11,body"` // SHA-256 of the body's canonical bytes
-	Size     int64          `canon:"12,size"` // their number
+	Body     Hash           `canon:"11,body"`            // SHA-256 of the body's canonical bytes
+	Size     int64          `canon:"12,size"`            // their number
+	TTL      int64          `canon:"13,ttl_ms,omitzero"` // how long the body is kept; absent: as the intent says
 	Reserved canon.Reserved `canon:",reserved"`
 }
 
@@ -202,7 +203,7 @@ func (e *Entry) checkHeader() error {
 		return reject(predHeaderSize, e, "$.header", fmt.Sprint(len(e.header), " bytes"), fmt.Sprint("at most ", MaxHeader), "the header is not from this format")
 	case h.Size < 1 || h.Size > MaxBody:
 		return reject(predBodySize, e, "$.header.size", fmt.Sprint(h.Size), fmt.Sprint("1 to ", MaxBody), "keep large things outside, by hash")
-	case h.Time < 0 || h.Due < 0:
+	case h.Time < 0 || h.Due < 0 || h.TTL < 0:
 		return reject(predTime, e, "$.header.time", h.Time.String(), "a time since 1970", "")
 	case e.Signature != nil && len(e.Signature) != signatureSize:
 		return reject(predSignature, e, "$.signature", fmt.Sprint(len(e.Signature), " bytes"), fmt.Sprint(signatureSize), "")

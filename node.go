@@ -19,6 +19,7 @@ type Node struct {
 	Tools    []Tool             // what it can do
 	Advisors map[string]Advisor // by the name an intent asks for; "" for those that name none
 
+	Vault         Vault         // opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64
 	Parallel      int           // effects of one agent performed at once; zero: 8

@@ -68,6 +68,22 @@ type Doubt struct {
 	Decision Hash `canon:"1,decision"`
 }
 
+// Pruned tells which bodies were dropped, and why.
+type Pruned struct {
+	Rule    string `canon:"1,rule"`
+	Through Hash   `canon:"2,through"` // the entries were in the past of this one
+	Entries int64  `canon:"3,entries"`
+	Bytes   int64  `canon:"4,bytes"`
+}
+
+// Erased tells that the key of a subject was destroyed, and with it everything sealed for it. The subject is not named again.
+type Erased struct {
+	Subject Hash   `canon:"1,subject"` // SHA-256 of its name
+	Note    string `canon:"2,note,omitzero,verbatim"`
+}
+
+func (Pruned) notice()     {}
+func (Erased) notice()     {}
 func (Doubt) notice()      {}
 func (Approval) notice()   {}
 func (ChildEnded) notice() {}

@@ -110,6 +110,9 @@ func (n *Node) call(ctx context.Context, id AgentID, e effect) *Outcome {
 			break
 		}
 		c := Call{Agent: id, Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again}
+		if c.Args, err = Unseal(n.Vault, a.Args); err != nil {
+			break
+		}
 		if res, err = callTool(cctx, tool, c); err != nil && cctx.Err() != nil {
 			if ctx.Err() != nil {
 				return nil

@@ -52,6 +52,8 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			f.Open = replaced(f.Open, i, o)
 		}
 		return
+	case Pruned, Erased: // a matter of record
+		return
 	case Edit:
 		f.mutate(e, &n.Mutate)
 	}
@@ -66,7 +68,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased:
 	}
 	return false
 }

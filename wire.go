@@ -28,6 +28,7 @@ var (
 	entryCodec  *canon.Codec[entryRecord]
 	foldCodec   *canon.Codec[Fold]
 	effectCodec *canon.Codec[effectRecord]
+	sealedCodec *canon.Codec[sealedRecord]
 	keyCodec    *canon.Codec[keyRecord]
 )
 
@@ -62,6 +63,8 @@ func init() {
 		canon.Case[Notice](8, "cancel", Cancel{}),
 		canon.Case[Notice](9, "edit", Edit{}),
 		canon.Case[Notice](10, "doubt", Doubt{}),
+		canon.Case[Notice](11, "pruned", Pruned{}),
+		canon.Case[Notice](12, "erased", Erased{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),
@@ -76,6 +79,7 @@ func init() {
 	entryCodec = canon.For[entryRecord]("entry")
 	foldCodec = canon.For[Fold]("fold")
 	effectCodec = canon.For[effectRecord]("effect")
+	sealedCodec = canon.For[sealedRecord]("sealed")
 	keyCodec = canon.For[keyRecord]("effect-key")
 }
 

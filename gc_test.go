@@ -1,0 +1,117 @@
+package perdure_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+func TestCollectingDropsBodiesAndEverythingStillVerifies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		tool, _ := counter("do", perdure.Read)
+		n := newNode(t, store, scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+			if turn == 20 {
+				return []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "go"}}}
+			}
+			return steps("do", 40)(nil, turn)
+		}), tool)
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+		run(t, n, id)
+		before := load(t, store, id)
+		if c, err := n.Expired(t.Context(), id); err != nil || c.Entries != 0 {
+			t.Fatalf("got %+v, %v before the time is up", c, err)
+		}
+		time.Sleep(2 * time.Hour)
+		would, err := n.Expired(t.Context(), id)
+		if err != nil || would.Entries == 0 {
+			t.Fatalf("got %+v, %v, want something to collect", would, err)
+		}
+		did, err := n.Collect(t.Context(), id)
+		if err != nil || did.Entries != would.Entries {
+			t.Fatalf("collected %+v, %v, want %+v", did, err, would)
+		}
+		v, err := perdure.Verify(perdure.Memory(t.Context(), store, id), perdure.VerifyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Dropped != did.Entries {
+			t.Errorf("%d bodies are gone, want %d", v.Dropped, did.Entries)
+		}
+		if f := load(t, store, id); f.Turns != before.Turns || f.Intent.Goal != before.Intent.Goal {
+			t.Errorf("the fold changed: %d turns, goal %q", f.Turns, f.Intent.Goal)
+		}
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "go"}); err != nil {
+			t.Fatal(err)
+		}
+		if run(t, n, id); load(t, store, id).Ended == nil {
+			t.Error("the agent did not go on after the collection")
+		}
+	})
+}
+
+func TestErasedArgumentsReachNoTool(t *testing.T) {
+	store := new(perdure.MemStore)
+	var got []string
+	mail := &tool{spec: perdure.Spec{Name: "mail", Effect: perdure.Read}}
+	mail.call = func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+		got = append(got, string(c.Args.JSON()))
+		return perdure.Result{}, nil
+	}
+	vault := perdure.DirVault(filepath.Join(t.TempDir(), "vault"))
+	plain, err := perdure.DataOf("ana@example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := perdure.Seal(vault, "ana", plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, err := perdure.DataOf(map[string]any{"to": sealed.Value()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, store, scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		if turn == 1 {
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "go"}}}
+		}
+		if turn == 3 {
+			return []perdure.Action{perdure.End{Signal: perdure.OK}}
+		}
+		return []perdure.Action{perdure.Execute{Tool: "mail", Args: args}}
+	}), mail)
+	n.Vault = vault
+	id := create(t, n, perdure.Genesis{})
+	run(t, n, id)
+	if len(got) != 1 || got[0] != `{"to":"ana@example.org"}` {
+		t.Fatalf("the tool got %v, want the address", got)
+	}
+	hash, err := load(t, store, id).Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Erase(t.Context(), id, "ana", "asked to be forgotten"); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := load(t, store, id).Hash(); err != nil || again == hash {
+		t.Error("the erasure is not on record")
+	}
+	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, n, id)
+	if len(got) != 1 {
+		t.Errorf("the tool was called with erased arguments: %v", got)
+	}
+	if _, err := perdure.Unseal(vault, args); !errors.Is(err, perdure.ErrErased) {
+		t.Errorf("got %v, want ErrErased", err)
+	}
+	if _, err := perdure.Verify(perdure.Memory(t.Context(), store, id), perdure.VerifyOptions{}); err != nil {
+		t.Error(err)
+	}
+}
