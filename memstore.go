@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -376,31 +377,39 @@ func (s *MemStore) Reindex(ctx context.Context, progress func(done, total int)) 
 	if err != nil {
 		return fmt.Errorf("reindex: %w", err)
 	}
+	var errs []error
 	for i, id := range ids {
-		if err := s.held(ctx, "reindex", id, (*memAgent).reindex); err != nil {
-			return err
-		}
-		a, err := Load(ctx, s, id) // not a fold from genesis: what lies behind a snapshot may have been pruned
-		if err != nil {
-			return fmt.Errorf("reindex: %w", err)
-		}
-		if err := s.Index(ctx, a.Heads(), a.Listing(time.Now())); err != nil {
-			return err
-		}
+		errs = append(errs, s.reindex(ctx, id))
 		if progress != nil {
 			progress(i+1, len(ids))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// reindex derives heads, snapshots and due anew, and forgets the listing.
+// reindex derives everything about an agent anew.
+func (s *MemStore) reindex(ctx context.Context, id AgentID) error {
+	if err := s.held(ctx, "reindex", id, (*memAgent).reindex); err != nil {
+		return err
+	}
+	a, err := Load(ctx, s, id) // not a fold from genesis: what lies behind a snapshot may have been pruned
+	if err != nil {
+		return fmt.Errorf("reindex: %w", err)
+	}
+	return s.held(ctx, "reindex", id, func(m *memAgent) error {
+		m.listing = a.Listing(time.Now())
+		return nil
+	})
+}
+
+// reindex derives heads, snapshots and due anew.
 func (a *memAgent) reindex() error {
 	old := a.memIndex
-	a.memIndex = memIndex{due: old.due, listing: Listing{Agent: old.listing.Agent}}
+	a.memIndex = memIndex{due: old.due}
 	for i, e := range a.entries {
 		a.index(e, Cursor(i+1))
 	}
+	a.listing = old.listing
 	if a.claim.Node.IsZero() {
 		a.due = a.dueOfHeads()
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Reindex implements perdure.Reindexer. It reads and checks every entry. Others may use the store meanwhile.
+// Reindex implements perdure.Reindexer. It reads and checks every entry. Others may use the store meanwhile. An agent that cannot be
+// folded keeps the listing it has, and the others are done before Reindex says so.
 func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
 	var total int64
 	err := s.read(ctx, func(c *conn) (err error) {
@@ -26,6 +27,7 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 		err = s.replace(ctx)
 	}
 	done := 0
+	var failed []error
 	for key := int64(0); err == nil; {
 		var id perdure.AgentID
 		var found bool
@@ -40,9 +42,10 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 		if err != nil || !found {
 			break
 		}
-		if err = s.reindex(ctx, id); err != nil {
-			err = fmt.Errorf("agent %s: %w", id.Short(), err)
+		if e := s.reindex(ctx, id); e != nil && len(failed) < maxFailed {
+			failed = append(failed, fmt.Errorf("agent %s: %w", id.Short(), e))
 		}
+		err = s.usable(ctx)
 		if done++; progress != nil {
 			progress(done, max(done, int(total)))
 		}
@@ -50,11 +53,14 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 	if err == nil {
 		err = s.tidy(ctx)
 	}
-	if err != nil {
+	if err = errors.Join(append(failed, err)...); err != nil {
 		return fmt.Errorf("reindex: %w", err)
 	}
 	return nil
 }
+
+// maxFailed is how many agents that went wrong Reindex names.
+const maxFailed = 16
 
 // replace finds the rows of each agent anew, some at a time.
 func (s *Store) replace(ctx context.Context) error {

@@ -43,7 +43,7 @@ CREATE INDEX listings_name ON listings(name);
 
 // pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more fairly.
 var writerPragmas = []string{
-	"busy_timeout=0", "journal_mode=WAL", "synchronous=FULL", "mmap_size=0", "cache_size=-65536", "secure_delete=ON", "wal_autocheckpoint=4000",
+	"busy_timeout=0", "journal_mode=WAL", "synchronous=FULL", "mmap_size=0", "cache_size=-16384", "secure_delete=ON", "wal_autocheckpoint=4000",
 	"foreign_keys=OFF", "temp_store=MEMORY", "cell_size_check=ON", "journal_size_limit=67108864",
 }
 
@@ -65,7 +65,7 @@ func create(path string) error {
 		return fmt.Errorf("make a store: %w", err)
 	}
 	script := fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", schema, applicationID, schemaVersion)
-	if err := errors.Join(c.exec(script), c.close()); err != nil {
+	if err := errors.Join(c.exec(script), c.fold(), c.close()); err != nil {
 		return fmt.Errorf("make a store: %w", err)
 	}
 	// Nobody has seen this file, so opening and closing it beside SQLite drops no locks.
@@ -76,6 +76,15 @@ func create(path string) error {
 		return fmt.Errorf("make a store: %w", err)
 	}
 	return disk.Sync(filepath.Dir(path))
+}
+
+// fold moves all of the write-ahead log into the file. Closing does that, too, but does not say when it went wrong.
+func (c *conn) fold() error {
+	blocked, _, err := c.number("PRAGMA wal_checkpoint(TRUNCATE)")
+	if err == nil && blocked != 0 {
+		err = errors.New("somebody else uses the file")
+	}
+	return err
 }
 
 // place gives a file its name, unless there is a file of that name.
