@@ -272,17 +272,25 @@ func (a *argument) judge(v any) error {
 	if !ok {
 		return fmt.Errorf("want a record, got %s", kindOf(v))
 	}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		f, e := a.fields[key], m[key]
-		switch {
-		case f == nil:
-			if like := a.lookalike(key); like != "" {
-				return fmt.Errorf("%q could be taken for %q: want it written so", key, like)
-			}
-		case e != nil:
-			if err := f.judge(e); err != nil {
-				return fmt.Errorf("%s: %w", key, err)
-			}
+	first, wrong := "", error(nil) // the first by name, so that the same arguments give the same reason
+	for key, e := range m {
+		if err := a.judgeField(key, e); err != nil && (wrong == nil || key < first) {
+			first, wrong = key, err
+		}
+	}
+	return wrong
+}
+
+func (a *argument) judgeField(key string, v any) error {
+	f := a.fields[key]
+	switch {
+	case f == nil:
+		if like := a.lookalike(key); like != "" {
+			return fmt.Errorf("%q could be taken for %q: want it written so", key, like)
+		}
+	case v != nil:
+		if err := f.judge(v); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil

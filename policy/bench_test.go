@@ -143,6 +143,12 @@ func BenchmarkVerify(b *testing.B) {
 					b.Fatal(err)
 				}
 				memory = append(memory, entries...)
+				if i%64 == 63 {
+					if entries, a, err = key.Commit(a, at, perdure.Draft{Body: perdure.Snapshot{Fold: *a.Fold()}}); err != nil {
+						b.Fatal(err)
+					}
+					memory = append(memory, entries...)
+				}
 			}
 			for b.Loop() {
 				v, err := s.Verify(joined(nil, memory))

@@ -10,9 +10,9 @@ import (
 
 // Explanation is why a verdict is what it is.
 type Explanation struct {
-	Verdict perdure.Verdict
-	Facts   Facts
-	Rules   []RuleReport // every rule that was asked, the node's own first, then those of the charter's sets
+	Verdict perdure.Verdict `json:"verdict"`
+	Facts   Facts           `json:"facts"`
+	Rules   []RuleReport    `json:"rules"` // every rule that was asked, the node's own first, then those of the charter's sets
 }
 
 // RuleReport is what one rule said.

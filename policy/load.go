@@ -28,10 +28,11 @@ type File struct {
 
 // Fault is one thing wrong with a policy file. Load returns all of them, joined.
 type Fault struct {
-	File         string `json:"file"`
-	Line, Column int
-	Rule         string `json:"rule,omitempty"` // its @id
-	What         string `json:"what"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Rule   string `json:"rule,omitempty"` // its @id
+	What   string `json:"what"`
 }
 
 func (f *Fault) Error() string {

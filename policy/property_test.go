@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -116,4 +117,21 @@ func TestVerdictsAreTheSameEveryTime(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestSetsAndFactsAreSharedBetweenGoroutines(t *testing.T) {
+	f := full("execute")
+	want := fmt.Sprint(strict.DecideFacts(f))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				if got := fmt.Sprint(strict.DecideFacts(f)); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+				strict.ExplainFacts(f)
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -15,7 +15,7 @@ type question struct {
 	action    string
 	request   cedar.Request
 	agent     cedar.Entity
-	attrs     map[string]any // of the agent
+	attrs     map[string]any // what agent is to be made of, until it is
 	args      map[string]any // of an execute
 	now       perdure.Time
 	approvals int64
@@ -100,7 +100,7 @@ func looseArgs(args map[string]any, rules []*actionRules) types.Record {
 	for _, a := range rules {
 		for _, r := range a.args {
 			for name := range r.args.fields {
-				if v := args[name]; v != nil {
+				if v := args[name]; v != nil && out[types.String(name)] == nil {
 					out[types.String(name)] = loose(v, 0)
 				}
 			}
@@ -115,51 +115,50 @@ func (q *question) setAgent(v any) error {
 	if !ok {
 		return fmt.Errorf("want a record, got %s", kindOf(v))
 	}
-	id, ok := m["id"].(string)
-	if !ok || id == "" {
-		return fmt.Errorf("id: want a String, got %s", kindOf(m["id"]))
+	if err := agentShape().fill(nil, m, nil); err != nil {
+		return err
 	}
-	labels, ok := m["labels"].(map[string]any)
-	if !ok {
-		return fmt.Errorf("labels: want a record, got %s", kindOf(m["labels"]))
-	}
+	labels, _ := m["labels"].(map[string]any)
 	for _, l := range labels {
 		if _, ok := l.(string); !ok {
 			return fmt.Errorf("labels: want Strings")
 		}
 	}
-	q.attrs = make(map[string]any, len(m))
-	for k, a := range m {
-		if k != "id" && k != "labels" {
-			q.attrs[k] = a
-		}
-	}
-	if _, err := agentShape().convert(q.attrs, false); err != nil {
-		return err
-	}
 	scope, _ := m["scope"].(string)
 	if err := perdure.CheckScope(scope); err != nil {
 		return err
 	}
-	q.agent.UID = cedar.NewEntityUID(typeAgent, types.String(id))
-	q.agent.Parents = cedar.NewEntityUIDSet(cedar.NewEntityUID(typeScope, types.String(scope)))
-	tags := make(types.RecordMap, len(labels))
+	id, _ := m["id"].(string)
+	if id == "" {
+		return fmt.Errorf("id: want the name of the agent")
+	}
+	q.agent.UID, q.attrs = cedar.NewEntityUID(typeAgent, types.String(id)), m
+	return nil
+}
+
+// build makes the entity of the agent, once a rule asks for it. What it is made of has been checked.
+func (q *question) build() {
+	attrs, tags := types.RecordMap{}, types.RecordMap{}
+	declared := schemaOf().Entities[typeAgent].Shape
+	if err := agentShape().fill(attrs, q.attrs, func(name types.String) bool { _, ok := declared[name]; return ok }); err != nil {
+		return
+	}
+	labels, _ := q.attrs["labels"].(map[string]any)
 	for k, l := range labels {
 		text, _ := l.(string)
 		tags[types.String(k)] = types.String(text)
 	}
-	q.agent.Tags = types.NewRecord(tags)
-	return nil
+	scope, _ := q.attrs["scope"].(string)
+	q.agent.Parents = cedar.NewEntityUIDSet(cedar.NewEntityUID(typeScope, types.String(scope)))
+	q.agent.Attributes, q.agent.Tags, q.attrs = types.NewRecord(attrs), types.NewRecord(tags), nil
 }
 
 // Get finds an entity: the agent, or a scope, which is in the scope above it.
 func (q *question) Get(uid cedar.EntityUID) (cedar.Entity, bool) {
 	switch uid.Type {
 	case typeAgent:
-		if q.attrs != nil { // not before a rule asks for it
-			rec, _ := agentShape().convert(q.attrs, true)
-			q.agent.Attributes, _ = rec.(types.Record)
-			q.attrs = nil
+		if q.attrs != nil {
+			q.build()
 		}
 		return q.agent, uid == q.agent.UID
 	case typeScope:

@@ -41,7 +41,7 @@ func actionUID(name string) cedar.EntityUID {
 	return cedar.NewEntityUID(typeAction, cedar.String(name))
 }
 
-// shapes of the facts of each action, and of the attributes of an agent.
+// The shapes of the facts of each action, and of those of the agent: its attributes, its id and its labels.
 var (
 	contextShapes = sync.OnceValue(func() map[string]*shape {
 		m := map[string]*shape{}
@@ -56,7 +56,16 @@ var (
 		}
 		return m
 	})
-	agentShape = sync.OnceValue(func() *shape { return shapeOf(schemaOf().Entities[typeAgent].Shape) })
+	agentShape = sync.OnceValue(func() *shape {
+		attrs := maps.Clone(schemaOf().Entities[typeAgent].Shape)
+		attrs["id"] = resolved.Attribute{Type: resolved.StringType{}}
+		attrs["labels"] = resolved.Attribute{Type: resolved.RecordType{}}
+		agent := shapeOf(attrs)
+		for _, f := range agent.fields {
+			f.open = f.name == "labels"
+		}
+		return agent
+	})
 )
 
 // withArgs is the schema with the arguments of a tool typed.

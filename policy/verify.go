@@ -12,11 +12,11 @@ import (
 
 // Verification is what came of deriving the decisions of a memory again.
 type Verification struct {
-	Decisions   int // in the memory
-	Checked     int // derived again from the agent alone
-	Runtime     int // of the runtime itself, within bounds no policy can widen: their form was checked
-	Unread      int // without their body
-	Differences []Difference
+	Decisions   int          `json:"decisions"` // in the memory
+	Checked     int          `json:"checked"`   // derived again from the agent alone
+	Runtime     int          `json:"runtime"`   // of the runtime itself, within bounds no policy can widen: their form was checked
+	Unread      int          `json:"unread"`    // without their body
+	Differences []Difference `json:"differences"`
 }
 
 // OK reports whether every decision could be derived again as it is recorded.
@@ -24,11 +24,11 @@ func (v *Verification) OK() bool { return len(v.Differences) == 0 && v.Unread ==
 
 // Difference is a decision that is not what the policy says of the agent as it was then.
 type Difference struct {
-	Entry perdure.Hash
-	Seq   int64
-	What  string
-	Got   perdure.Verdict // as recorded
-	Want  perdure.Verdict // as derived
+	Entry perdure.Hash    `json:"entry"`
+	Seq   int64           `json:"seq"`
+	What  string          `json:"what"`
+	Got   perdure.Verdict `json:"got"`  // as recorded
+	Want  perdure.Verdict `json:"want"` // as derived
 }
 
 func (d Difference) String() string {
@@ -37,7 +37,7 @@ func (d Difference) String() string {
 
 // Verify derives the verdict of every decision of a memory again, from the agent as it was when the decision was made and from nothing else,
 // and says where the recorded one differs. Decisions made under another set are derived under that one, if s knows it. The memory itself
-// must have been verified; what class of effect a tool has is taken as recorded. An error says that the memory cannot be folded.
+// must have been verified, its snapshots too; what class of effect a tool has is taken as recorded. An error says that the memory cannot be folded.
 func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error]) (*Verification, error) {
 	m := &replay{byName: map[perdure.Hash]*perdure.Entry{}}
 	for e, err := range entries {
@@ -195,10 +195,33 @@ func (m *replay) before(e *perdure.Entry) (*perdure.Agent, error) {
 	if m.agent != nil && slices.Equal(m.agent.Heads(), e.Parents) {
 		return m.agent, nil
 	}
-	if len(e.Parents) == 1 {
-		return perdure.AgentAt(each(m.all), e.Parents[0])
+	if len(e.Parents) != 1 {
+		return perdure.FoldEntries(each(m.past(e)))
 	}
-	return perdure.FoldEntries(each(m.past(e)))
+	if recent := m.sinceSnapshot(e); recent != nil {
+		if a, err := perdure.AgentAt(each(recent), e.Parents[0]); err == nil {
+			return a, nil
+		}
+	}
+	return perdure.AgentAt(each(m.all), e.Parents[0])
+}
+
+// sinceSnapshot is the newest snapshot before e and what follows it up to e; nil when there is none. The parents of the snapshot are there
+// without their bodies, which it stands for. If something that e descends from lies beside the snapshot, these entries do not fold.
+func (m *replay) sinceSnapshot(e *perdure.Entry) []*perdure.Entry {
+	end, _ := slices.BinarySearchFunc(m.all, e, func(a, b *perdure.Entry) int { return a.Position().Compare(b.Position()) })
+	for i := end - 1; i > 0; i-- {
+		if s := m.all[i]; s.Kind == perdure.KindSnapshot && s.Content() != nil {
+			var recent []*perdure.Entry
+			for _, name := range s.Parents {
+				if p := m.byName[name]; p != nil {
+					recent = append(recent, p.Drop())
+				}
+			}
+			return append(recent, m.all[i:end]...)
+		}
+	}
+	return nil
 }
 
 // advance folds the whole commits before e, as long as they follow each other in one line.
