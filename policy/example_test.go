@@ -33,13 +33,17 @@ func ExampleSet_RunTests() {
 		return
 	}
 	for _, r := range results {
-		fmt.Printf("%s: %s %s\n", r.Case.Name, r.Explanation.Verdict.Answer, r.Wrong)
+		fmt.Println(r.Case.Name+":", r.Explanation.Verdict.Answer)
+		if r.Wrong != "" {
+			fmt.Println("  wrong:", r.Wrong)
+		}
 	}
 	// Output:
 	// small change: allow
 	// more than a dollar: ask
 	// an amount in words: deny
-	// anything else: deny got deny by policy.default (no rule permits it), want ask
+	// anything else: deny
+	//   wrong: got deny by policy.default (no rule permits it), want ask
 }
 
 func ExampleParse() {
