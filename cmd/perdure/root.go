@@ -54,7 +54,7 @@ hash-linked, signed entries.`,
 		newCommand(), lsCommand(), showCommand(), logCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
 		runCommand(), nodeCommand(), // what runs them
 		sendCommand(), inboxCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), // people
-		verifyCommand(), keyCommand(), doctorCommand(), // integrity
+		exportCommand(), importCommand(), verifyCommand(), keyCommand(), doctorCommand(), // integrity
 	)
 	root.AddCommand(canonCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 	"slices"
 	"strings"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 )
 
 func verifyCommand() *cobra.Command {
@@ -24,11 +27,11 @@ func verifyCommand() *cobra.Command {
 that every snapshot is the fold of its past. It prints what was checked, by whom the entries are signed, and the head to publish:
 whoever holds that hash can tell whether a copy is this memory, whole.
 
-FILE is a memory in binary or text form. With --trusted, entries by keys the store's trust file does not name are refused; with
+FILE is a capsule, or a memory in binary or text form. With --trusted, entries by keys the store's trust file does not name are refused; with
 --head, a memory that does not end there.`,
 		Example: `  perdure verify news
   perdure verify news --trusted --head 2f1c…
-  perdure verify ./news.memory --json`,
+  perdure verify ./news-0f3c.agent --json`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
@@ -39,6 +42,8 @@ FILE is a memory in binary or text form. With --trusted, entries by keys the sto
 	}
 	trusted := c.Flags().Bool("trusted", false, "refuse authors that the trust file does not name")
 	heads := c.Flags().StringSlice("head", nil, "the head the memory must have, 64 hex digits; may be repeated")
+	ids := c.Flags().StringArray("identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
+	pass := c.Flags().String("passphrase-file", "", "decrypt FILE with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
@@ -62,7 +67,11 @@ FILE is a memory in binary or text form. With --trusted, entries by keys the sto
 			o.Trust = t
 		}
 		if isFile(args[0]) {
-			return verifyFile(c, h, out, args[0], o)
+			decrypt, err := identities(*ids, *pass)
+			if err != nil {
+				return err
+			}
+			return verifyFile(c, h, out, args[0], o, decrypt)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			id, err := findAgent(ctx, c, s, args[0])
@@ -96,9 +105,153 @@ func entryCount(ctx context.Context, s perdure.Store, id perdure.AgentID) int64 
 	return 0
 }
 
-// verifyFile verifies the memory in a file, in binary or text form.
-func verifyFile(c *cobra.Command, h *home, out *output, name string, o perdure.VerifyOptions) error {
-	return verify(c, h, out, 0, fileMemory(c, name), o)
+// verifyFile verifies the memory in a file: a capsule, or entries one after the other.
+func verifyFile(c *cobra.Command, h *home, out *output, name string, o perdure.VerifyOptions, ids []age.Identity) error {
+	is, err := isCapsule(name)
+	if err != nil {
+		return err
+	}
+	if !is {
+		return verify(c, h, out, 0, fileMemory(c, name), o)
+	}
+	whole, err := wholeCapsule(name, ids)
+	if err != nil {
+		return refusal(out, err)
+	}
+	if whole {
+		return verify(c, h, out, 0, capsuleMemory(c, name, ids), o)
+	}
+	return verifyPart(c, h, out, name, o, ids)
+}
+
+// isCapsule tells a capsule from entries one after the other by how the file begins. Whatever is neither is read as a capsule, which
+// says what is wrong.
+func isCapsule(name string) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	first := make([]byte, 10)
+	n, err := io.ReadFull(f, first)
+	if err = errors.Join(f.Close()); err != nil {
+		return false, err
+	}
+	const mapMajor = 5 // of CBOR, in which an entry is a map
+	first = first[:n]
+	entry := n > 0 && first[0]>>5 == mapMajor || bytes.HasPrefix(first, []byte(`{"body"`)) || bytes.HasPrefix(first, []byte(`{"header"`))
+	return !entry, nil
+}
+
+// openCapsule opens a capsule file; close it by calling done.
+func openCapsule(name string, ids []age.Identity) (r *capsule.Reader, done func() error, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := capsule.ReadOptions{Identities: ids}
+	sig, err := signaturesBeside(name)
+	if err == nil && sig != nil {
+		o.Signatures = sig
+	}
+	done = func() error {
+		if sig != nil {
+			return errors.Join(f.Close(), sig.Close())
+		}
+		return f.Close()
+	}
+	if err == nil {
+		r, err = capsule.NewReader(bufio.NewReader(f), o)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	return r, done, nil
+}
+
+// wholeCapsule reports whether a capsule says that it holds the whole memory.
+func wholeCapsule(name string, ids []age.Identity) (bool, error) {
+	r, done, err := openCapsule(name, ids)
+	if err != nil {
+		return false, err
+	}
+	return r.Head().Depth == capsule.Full, done()
+}
+
+// capsuleMemory yields the entries of a capsule. It can be ranged over again.
+func capsuleMemory(c *cobra.Command, name string, ids []age.Identity) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		r, done, err := openCapsule(name, ids)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for e, err := range r.Entries() {
+			if err == nil {
+				err = c.Context().Err()
+			}
+			if !yield(e, err) || err != nil {
+				break
+			}
+		}
+		if err := done(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// verifyPart verifies a capsule that does not hold the whole memory: what it holds is checked, what it stands for is somebody's word.
+func verifyPart(c *cobra.Command, h *home, out *output, name string, o perdure.VerifyOptions, ids []age.Identity) error {
+	if o.Trust != nil {
+		return misuse(c, errors.New("--trusted needs the whole memory; export the agent at depth full"))
+	}
+	r, done, err := openCapsule(name, ids)
+	if err != nil {
+		return refusal(out, err)
+	}
+	v := &perdure.Verified{Agent: r.Head().Agent}
+	counts := map[perdure.Key]int64{}
+	var entries []*perdure.Entry
+	for e, err := range r.Entries() {
+		if err = errors.Join(err, c.Context().Err()); err != nil {
+			return errors.Join(refusal(out, err), done())
+		}
+		v.Entries++
+		if e.BodyBytes() != nil {
+			v.Bodies++
+		}
+		if e.Signature != nil {
+			v.Signatures++
+		}
+		counts[e.Origin]++
+		entries = append(entries, e)
+	}
+	v.Dropped, v.Heads, v.Taken = v.Entries-v.Bodies, r.Index().Heads, 1
+	if o.Heads != nil && !slices.Equal(slices.SortedFunc(slices.Values(o.Heads), perdure.Hash.Compare), v.Heads) {
+		return errors.Join(fmt.Errorf("%s does not end at the head given: it was cut short or grew", name), done())
+	}
+	a, err := capsule.Fold(r.Head(), entries)
+	if err != nil {
+		return errors.Join(refusal(out, err), done())
+	}
+	if v.Fold, err = a.Fold().Hash(); err != nil {
+		return err
+	}
+	for k, n := range counts {
+		v.Origins = append(v.Origins, perdure.Origin{Key: k, Entries: n})
+	}
+	slices.SortFunc(v.Origins, func(a, b perdure.Origin) int { return perdure.Hash(a.Key).Compare(perdure.Hash(b.Key)) })
+	v.Diverged = a.Diverged()
+	note(c, "%s holds depth %s only: what came before is taken on the word of who signed its snapshot", name, r.Head().Depth)
+	return errors.Join(printChecked(h, out, v), done())
+}
+
+// refusal is an error, printed as the result where that is for programs.
+func refusal(out *output, err error) error {
+	var refused *perdure.Rejection
+	if format, _ := out.check(); errors.As(err, &refused) && format != formatTable {
+		return errors.Join(&answered{err}, out.print(verdict{Rejection: refused}, nil))
+	}
+	return err
 }
 
 // fileMemory yields the entries of a memory in a file. It can be ranged over again.
@@ -110,10 +263,7 @@ func fileMemory(c *cobra.Command, name string) iter.Seq2[*perdure.Entry, error] 
 			if first, err := buffered.Peek(1); err == nil && first[0] == '{' {
 				form = formText
 			}
-			lim, err := limitsOf(c, 2*perdure.MaxBody)
-			if err != nil {
-				return err
-			}
+			lim := perdure.Limits{Bytes: 2 * perdure.MaxBody}
 			for e, err := range readMemory(buffered, form, lim) {
 				if err == nil {
 					err = c.Context().Err()
@@ -151,13 +301,14 @@ func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq
 	o.Progress = func(n int64) { bar.to(n) }
 	v, err := perdure.Verify(memory, o)
 	bar.end()
-	var refused *perdure.Rejection
-	if format, _ := out.check(); errors.As(err, &refused) && format != formatTable {
-		return errors.Join(&answered{err}, out.print(verdict{Rejection: refused}, nil))
-	}
 	if err != nil {
-		return err
+		return refusal(out, err)
 	}
+	return printChecked(h, out, v)
+}
+
+// printChecked prints what was verified, and what this home knows of the authors.
+func printChecked(h *home, out *output, v *perdure.Verified) error {
 	r := checked{OK: true, Verified: v}
 	t, err := h.trust()
 	if err != nil {

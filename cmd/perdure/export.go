@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+)
+
+func exportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export [flags] AGENT [FILE|-]",
+		Short: "Write an agent as one file",
+		Long: `Export writes an agent as a capsule: one file that holds its memory, and that perdure import takes in anywhere. The same entries give the
+same bytes, whichever store they come from. Without a FILE it is named after the agent.
+
+Depth says how much of the past goes along: full (everything can be checked, everything may be done), headers (every link and
+signature, recent bodies), or a number of recent entries behind a snapshot. Forms are binary, described (any CBOR tool shows it) and
+text (one JSON line an entry). With --to it is encrypted to age or SSH recipients.`,
+		Example: `  perdure export news
+  perdure export news news.jsonl --form text
+  perdure export news - --depth headers --to age1… | ssh there perdure import -`,
+		Args:        cobra.RangeArgs(1, 2),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	form := &choice{capsule.Binary.String(), []string{capsule.Binary.String(), capsule.Described.String(), capsule.Text.String()}}
+	choiceFlag(c, form, "form", "how the capsule is spelled")
+	depth := c.Flags().String("depth", "full", "how much of the past: full, headers, or a number of entries")
+	detached := c.Flags().Bool("detached", false, "put the signatures into FILE"+capsule.SigExt)
+	embed := c.Flags().Bool("schema", false, "embed the schema of entries")
+	to := c.Flags().StringArray("to", nil, "encrypt to this age recipient or SSH public key; may be repeated")
+	pass := c.Flags().String("passphrase-file", "", "encrypt with the passphrase in this file")
+	force := c.Flags().Bool("force", false, "replace FILE if it is there; write binary to a terminal")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		e := &exporting{c: c, h: h, out: out, force: *force, detached: *detached}
+		var err error
+		if e.o.Form, err = capsule.ParseForm(form.value); err != nil {
+			return misuse(c, err)
+		}
+		if e.o.Depth, err = capsule.ParseDepth(*depth); err != nil {
+			return misuse(c, fmt.Errorf("--depth: %w", err))
+		}
+		if e.o.Recipients, err = recipients(*to, *pass); err != nil {
+			return misuse(c, err)
+		}
+		e.o.Schema = *embed
+		if len(args) == 2 {
+			e.file = args[1]
+		}
+		if e.file == "-" && *detached {
+			return misuse(c, errors.New("detached signatures go into a file beside FILE; name a FILE"))
+		}
+		if e.file == "-" && !*force && e.o.Form != capsule.Text && isTerminal(c.OutOrStdout()) {
+			return misuse(c, errors.New("this would write binary to a terminal; name a FILE, or use --force"))
+		}
+		if format, _ := out.check(); e.file == "-" && format != formatTable {
+			return misuse(c, fmt.Errorf("the capsule itself goes to standard output; leave -o %s out, or name a FILE", format))
+		}
+		return h.use(false, func(ctx context.Context, s perdure.Store) error { return e.run(ctx, s, args[0]) })
+	}
+	return c
+}
+
+// exporting is one export.
+type exporting struct {
+	c        *cobra.Command
+	h        *home
+	out      *output
+	o        capsule.Options
+	file     string
+	force    bool
+	detached bool
+}
+
+// exported is what export prints.
+type exported struct {
+	Agent   perdure.AgentID `json:"agent"`
+	Name    string          `json:"name,omitempty"`
+	File    string          `json:"file"`
+	Form    string          `json:"form"`
+	Depth   string          `json:"depth"`
+	Entries int64           `json:"entries"`
+	Bodies  int64           `json:"bodies"`
+	Bytes   int64           `json:"bytes"`
+	Heads   []perdure.Hash  `json:"heads"`
+}
+
+func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) error {
+	id, err := findAgent(ctx, e.c, s, agent)
+	if err != nil {
+		return err
+	}
+	a, err := perdure.Load(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	if e.file == "" {
+		e.file = capsule.FileName(a.Fold().Intent.Name, id)
+	}
+	for _, name := range append([]string{e.file}, sigName(e.file, e.detached)...) {
+		if _, err := os.Stat(name); err == nil && !e.force && e.file != "-" {
+			return &advised{fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it"}
+		}
+	}
+	bar := newProgress(e.c, "export", a.Fold().Count)
+	e.o.Progress = func(done, _ int64) { bar.to(done) }
+	var end *capsule.Index
+	var size int64
+	write := func(w io.Writer) error {
+		n := &countingWriter{w: w}
+		end, err = capsule.Export(ctx, n, s, id, e.o)
+		size = n.n
+		return err
+	}
+	if e.file == "-" {
+		return errors.Join(write(e.c.OutOrStdout()), e.c.Context().Err())
+	}
+	if e.detached {
+		e.o.Binding = capsule.Detached
+		err = writeOutput(e.c, e.file+capsule.SigExt, func(sig io.Writer) error {
+			e.o.Signatures = sig
+			return writeOutput(e.c, e.file, write)
+		})
+	} else {
+		err = writeOutput(e.c, e.file, write)
+	}
+	bar.end()
+	if errors.Is(err, capsule.ErrNoSnapshot) {
+		return &advised{err, "use --depth full"}
+	}
+	if err != nil {
+		return err
+	}
+	r := exported{id, a.Fold().Intent.Name, e.file, e.o.Form.String(), e.o.Depth.String(), end.Entries, end.Bodies, size, end.Heads}
+	return e.out.print(r, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: %d entries, %d bytes, depth %s, head %s\n", r.File, r.Entries, r.Bytes, r.Depth, r.Heads[0])
+		return err
+	})
+}
+
+// sigName is the file of detached signatures, if there is to be one.
+func sigName(file string, detached bool) []string {
+	if !detached {
+		return nil
+	}
+	return []string{file + capsule.SigExt}
+}
+
+// countingWriter counts what was written.
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}

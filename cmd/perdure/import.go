@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+)
+
+func importCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "import [flags] FILE|-",
+		Short: "Take in an agent from a file",
+		Long: `Import validates a capsule, all of it, and then adds its entries to the store; a bad one leaves nothing behind. A copy of an agent that is
+here already is merged with it: entries are added, none is lost. An older copy than the one here is refused.
+
+An agent that was not here before arrives paused, so that nothing runs before somebody has looked: perdure resume lets it go on.
+With --ready it does not. With --trusted an agent written by keys the trust file does not name is refused.`,
+		Example: `  perdure import news-0f3c.agent
+  perdure import secret.agent --identity ~/.ssh/id_ed25519 --trusted`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	trusted := c.Flags().Bool("trusted", false, "refuse authors that the trust file does not name")
+	ready := c.Flags().Bool("ready", false, "do not pause an agent that was not here before")
+	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
+	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
+	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		var o capsule.ImportOptions
+		var err error
+		if o.Identities, err = identities(*ids, *pass); err != nil {
+			return err
+		}
+		src, done, err := seekable(c, args[0])
+		if err != nil {
+			return err
+		}
+		defer done()
+		o.Older = *older
+		return h.use(true, func(ctx context.Context, s perdure.Store) error {
+			key, err := h.signer()
+			if err != nil {
+				return err
+			}
+			if !*ready {
+				o.Hold = key
+			}
+			if *trusted {
+				if o.Trust, err = h.trust(); err != nil {
+					return err
+				}
+			}
+			sig, err := signaturesBeside(args[0])
+			if err != nil {
+				return err
+			}
+			if sig != nil {
+				o.Signatures = sig
+				defer func() { _ = sig.Close() }() // it was only read
+			}
+			return takeIn(ctx, c, out, s, src, o)
+		})
+	}
+	return c
+}
+
+// arrived is what import prints.
+type arrived struct {
+	Agent    perdure.AgentID `json:"agent"`
+	Name     string          `json:"name,omitempty"`
+	Relation string          `json:"relation"` // to the copy that was here
+	Depth    string          `json:"depth"`
+	Entries  int64           `json:"entries"`
+	Heads    []perdure.Hash  `json:"heads"`
+	Paused   bool            `json:"paused"`
+	Standing string          `json:"standing"`
+}
+
+// takeIn imports a capsule and says what came of it.
+func takeIn(ctx context.Context, c *cobra.Command, out *output, s perdure.Store, src io.ReadSeeker, o capsule.ImportOptions) error {
+	bar := newProgress(c, "import", 0)
+	o.Progress = func(done, total int64) { bar.total = total; bar.to(done) }
+	got, err := capsule.Import(ctx, s, src, o)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
+	a, err := perdure.Load(ctx, s, got.Head.Agent)
+	if err != nil {
+		return err
+	}
+	if err := index(ctx, s, a); err != nil {
+		return err
+	}
+	r := arrived{a.ID(), a.Fold().Intent.Name, got.Relation.String(), got.Head.Depth.String(), got.Index.Entries, a.Heads(), len(a.Fold().Paused) > 0, a.Fold().Standing()}
+	return out.print(r, func(w io.Writer) error {
+		text := fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), r.Relation, r.Entries, r.Standing)
+		if !got.Hold.IsZero() {
+			text += "it arrived paused; look at it with perdure show " + called(a) + ", then perdure resume " + called(a) + "\n"
+		}
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+// seekable opens a file, or copies standard input to one that is gone afterwards: a capsule is read twice.
+func seekable(c *cobra.Command, name string) (io.ReadSeeker, func(), error) {
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		return f, func() { _ = f.Close() }, nil // it was only read
+	}
+	f, err := os.CreateTemp("", "perdure-import-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	done := func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) } // a temporary file that stays does no harm
+	err = withInput(c, "-", func(r io.Reader) error {
+		_, err := io.Copy(f, io.LimitReader(r, capsule.DefaultMaxBytes+1))
+		return err
+	})
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return f, done, nil
+}
+
+// signaturesBeside opens the file of detached signatures beside a capsule; nil if there is none.
+func signaturesBeside(name string) (*os.File, error) {
+	if name == "-" {
+		return nil, nil
+	}
+	f, err := os.Open(name + capsule.SigExt)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"filippo.io/age"
+
+	"github.com/perdure/perdure/capsule"
+)
+
+// recipients are whom to encrypt to; none: nobody.
+func recipients(to []string, passphraseFile string) ([]age.Recipient, error) {
+	if passphraseFile != "" {
+		if len(to) > 0 {
+			return nil, errors.New("a passphrase goes with no other recipient; use --to or --passphrase-file")
+		}
+		r, _, err := passphrase(passphraseFile)
+		return []age.Recipient{r}, err
+	}
+	var all []age.Recipient
+	for _, text := range to {
+		r, err := capsule.ParseRecipient(text)
+		if err != nil {
+			return nil, fmt.Errorf("--to: %w", err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// identities are whom to decrypt as.
+func identities(files []string, passphraseFile string) ([]age.Identity, error) {
+	var all []age.Identity
+	if passphraseFile != "" {
+		_, id, err := passphrase(passphraseFile)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, id)
+	}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		ids, err := capsule.ParseIdentities(f, func() ([]byte, error) {
+			return nil, fmt.Errorf("identity %s is protected by a passphrase; unlock a copy of it with ssh-keygen -p, or use an age identity", name)
+		})
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("identity %s: %w", name, err)
+		}
+		all = append(all, ids...)
+	}
+	return all, nil
+}
+
+// passphrase reads a passphrase from a file, without its line end.
+func passphrase(file string) (age.Recipient, age.Identity, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	b = bytes.TrimRight(b, "\r\n")
+	if len(b) == 0 {
+		return nil, nil, fmt.Errorf("passphrase file %s is empty", file)
+	}
+	return capsule.Passphrase(string(b))
+}
