@@ -1,0 +1,204 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Files are the tools that work on the files below a folder: files.read, files.list and files.stat, which change nothing; files.write and
+// files.remove, which are idempotent; files.append, which is done once. Paths are relative, with slashes. No path, symbolic link or
+// ".." leads out of the folder. A call reads or writes at most MaxFile bytes, and only ordinary files.
+//
+// Content is text where it is valid UTF-8, and bytes where it is not. The caller closes root when the tools are no longer called.
+func Files(root *os.Root) []perdure.Tool {
+	f := files{root}
+	spec := func(name, description string, effect perdure.Effect) perdure.Spec {
+		return perdure.Spec{Name: "files." + name, Description: description, Effect: effect, Deadline: DefaultTimeout}
+	}
+	return []perdure.Tool{
+		newTyped(spec("read", "reads a file, or a part of it", perdure.Read), reported(f.read)),
+		newTyped(spec("list", "lists a folder", perdure.Read), reported(f.list)),
+		newTyped(spec("stat", "says what is at a path: file, folder or nothing, its size and when it was changed", perdure.Read), reported(f.stat)),
+		newTyped(spec("write", "writes a file whole, in one step; folders on the way are made", perdure.Idempotent), reported(f.write)),
+		newTyped(spec("append", "adds to the end of a file, which is made if there is none", perdure.Once), reported(f.append)),
+		newTyped(spec("remove", "removes a file or an empty folder; it is no error if there is none", perdure.Idempotent), reported(f.remove)),
+	}
+}
+
+type files struct{ root *os.Root }
+
+type pathArgs struct {
+	Path string `json:"path" jsonschema:"the path, relative, with slashes"`
+}
+
+type readArgs struct {
+	Path   string `json:"path" jsonschema:"the path of the file, relative, with slashes"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"the byte to begin at"`
+	Limit  int64  `json:"limit,omitempty" jsonschema:"the number of bytes to read at most"`
+}
+
+type writeArgs struct {
+	Path  string  `json:"path" jsonschema:"the path of the file, relative, with slashes"`
+	Text  *string `json:"text,omitempty" jsonschema:"the content, if it is text"`
+	Bytes []byte  `json:"bytes,omitempty" jsonschema:"the content as base64, if it is not text"`
+}
+
+// reported makes the value a file tool returns its result, and an error that the file system reports a failed outcome.
+func reported[Args any](fn func(Args) (map[string]any, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
+	return func(ctx context.Context, _ perdure.Call, args Args) (perdure.Result, error) {
+		if err := ctx.Err(); err != nil {
+			return perdure.Result{}, err
+		}
+		v, err := fn(args)
+		if err != nil {
+			return refused("%v", err), nil
+		}
+		data, err := perdure.DataOf(v)
+		return perdure.Result{Data: data}, err
+	}
+}
+
+// local checks a path and puts it in its shortest form.
+func local(p string) (string, error) {
+	switch {
+	case p == "":
+		return ".", nil
+	case strings.ContainsRune(p, 0):
+		return "", fmt.Errorf("field path: %q holds a NUL byte", p)
+	case path.IsAbs(p):
+		return "", fmt.Errorf("field path: %q is absolute; give it relative to the folder of the tool", p)
+	}
+	return path.Clean(p), nil
+}
+
+// open opens an ordinary file. What is not one is refused before anything of it is read: a pipe would never answer.
+func (f files) open(name string, flag int, perm fs.FileMode) (*os.File, fs.FileInfo, error) {
+	file, err := f.root.OpenFile(name, flag|syscall.O_NONBLOCK, perm)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is a %s, not a file", name, kindOf(info.Mode()))
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return file, info, nil
+}
+
+func (f files) read(a readArgs) (map[string]any, error) {
+	name, err := local(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	if a.Offset < 0 || a.Limit < 0 {
+		return nil, errors.New("fields offset and limit: want zero or more")
+	}
+	file, info, err := f.open(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	limit := int64(MaxFile)
+	if a.Limit > 0 {
+		limit = min(limit, a.Limit)
+	}
+	b, err := io.ReadAll(io.NewSectionReader(file, a.Offset, limit))
+	if err != nil {
+		return nil, err
+	}
+	v := map[string]any{"size": info.Size()}
+	more := a.Offset+int64(len(b)) < info.Size()
+	put(v, content(b, more))
+	if more {
+		v["truncated"] = true
+	}
+	return v, nil
+}
+
+// put adds content under the name that says which it is.
+func put(v map[string]any, content any) {
+	if b, ok := content.([]byte); ok {
+		v["bytes"] = b
+		return
+	}
+	v["text"] = content
+}
+
+func (f files) list(a pathArgs) (map[string]any, error) {
+	name, err := local(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a %s, not a folder", name, kindOf(info.Mode()))
+	}
+	dir, err := f.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(maxList + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	truncated := len(entries) > maxList
+	entries = entries[:min(len(entries), maxList)]
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	list := make([]any, 0, len(entries))
+	for _, e := range entries {
+		item := map[string]any{"name": strings.ToValidUTF8(e.Name(), "\uFFFD"), "kind": kindOf(e.Type())}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			item["size"] = info.Size()
+		}
+		list = append(list, item)
+	}
+	v := map[string]any{"entries": list}
+	if truncated {
+		v["truncated"] = true
+	}
+	return v, nil
+}
+
+func (f files) stat(a pathArgs) (map[string]any, error) {
+	name, err := local(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]any{"kind": "nothing"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"kind": kindOf(info.Mode()), "size": info.Size(), "changed": info.ModTime().UTC().Format(time.RFC3339Nano)}, nil
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "file"
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeSymlink != 0:
+		return "link"
+	}
+	return "special file"
+}

@@ -1,0 +1,116 @@
+package tool
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// content is what is to be written.
+func (a *writeArgs) content() ([]byte, error) {
+	b := a.Bytes
+	switch {
+	case (a.Text == nil) == (a.Bytes == nil):
+		return nil, errors.New("fields text and bytes: give one of them")
+	case a.Text != nil:
+		b = []byte(*a.Text)
+	}
+	if len(b) > MaxFile {
+		return nil, fmt.Errorf("%d bytes are more than one call may write, %d; write the file in parts", len(b), MaxFile)
+	}
+	return b, nil
+}
+
+// target checks the path and the content of a file to be written, and makes the folders on the way.
+func (f files) target(a *writeArgs) (name string, b []byte, err error) {
+	if name, err = local(a.Path); err != nil {
+		return "", nil, err
+	}
+	if name == "." {
+		return "", nil, errors.New("field path: name a file")
+	}
+	if b, err = a.content(); err != nil {
+		return "", nil, err
+	}
+	if info, err := f.root.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return "", nil, fmt.Errorf("%s is a %s, not a file", name, kindOf(info.Mode()))
+	}
+	if dir := path.Dir(name); dir != "." {
+		if err := f.root.MkdirAll(dir, 0o777); err != nil {
+			return "", nil, err
+		}
+	}
+	return name, b, nil
+}
+
+// write puts the content beside the file and then in its place, so that whoever looks sees the old content or the new. A process that
+// dies on the way may leave the file beside it, which ends in .tmp.
+func (f files) write(a writeArgs) (map[string]any, error) {
+	name, b, err := f.target(&a)
+	if err != nil {
+		return nil, err
+	}
+	perm := fs.FileMode(0o666)
+	if info, err := f.root.Stat(name); err == nil {
+		perm = info.Mode().Perm()
+	}
+	tmp := path.Join(path.Dir(name), "."+rand.Text()+".tmp")
+	file, err := f.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.Write(b)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = f.root.Rename(tmp, name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.root.Remove(tmp))
+	}
+	return map[string]any{"size": len(b)}, f.syncDir(name)
+}
+
+// syncDir makes the names in the folder of a file durable.
+func (f files) syncDir(name string) error {
+	dir, err := f.root.Open(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func (f files) append(a writeArgs) (map[string]any, error) {
+	name, b, err := f.target(&a)
+	if err != nil {
+		return nil, err
+	}
+	file, info, err := f.open(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.Write(b)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return nil, err
+	}
+	return map[string]any{"size": info.Size() + int64(len(b))}, f.syncDir(name)
+}
+
+func (f files) remove(a pathArgs) (map[string]any, error) {
+	name, err := local(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	if name == "." {
+		return nil, errors.New("field path: the folder of the tool itself is not removed")
+	}
+	err = f.root.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]any{"removed": false}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"removed": true}, f.syncDir(name)
+}

@@ -1,0 +1,281 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/perdure/perdure"
+)
+
+// HTTP makes tools that send requests to the hosts it lists: http.get and http.head, which change nothing; http.put and http.delete, which
+// are idempotent; http.post, which is done once. The last three carry the key of the effect as Idempotency-Key.
+//
+// Whatever a name resolves to, a private, loopback or otherwise special address is not connected to, and no proxy is used. http.get and
+// http.head follow redirects to hosts that are allowed, without the headers of the call once the origin changes; the others follow
+// none.
+//
+// The result has status, url, headers (those about the content) and text or bytes. It is marked as text from somebody not trusted. A
+// status of 200 to 299 is ok; 429, and 503 with a time to come back, are throttled; others fail. A request that was sent and got no
+// answer has the signal silent: it may have been carried out.
+type HTTP struct {
+	Allow         []string      // the hosts: api.example.com, *.example.com (those below it), host:port, or * for any; https unless http://host says otherwise. None: no request is sent
+	Timeout       time.Duration // zero: DefaultTimeout
+	ResponseLimit int64         // bytes kept of a body; zero: DefaultResponse
+	Loopback      bool          // connect to loopback addresses too, for tests and services on this machine
+}
+
+// IdempotencyKey is the header in which a request carries the key of its effect.
+const IdempotencyKey = "Idempotency-Key"
+
+type getArgs struct {
+	URL     string            `json:"url" jsonschema:"the URL to ask for"`
+	Headers map[string]string `json:"headers,omitempty" jsonschema:"headers to send"`
+}
+
+type sendArgs struct {
+	URL     string            `json:"url" jsonschema:"the URL to send to"`
+	Headers map[string]string `json:"headers,omitempty" jsonschema:"headers to send, such as Content-Type"`
+	Text    string            `json:"text,omitempty" jsonschema:"the body, if it is text"`
+	Bytes   []byte            `json:"bytes,omitempty" jsonschema:"the body as base64, if it is not text"`
+}
+
+// Tools are the tools, or an error if an entry of Allow is not a host.
+func (h HTTP) Tools() ([]perdure.Tool, error) {
+	if h.Timeout == 0 {
+		h.Timeout = DefaultTimeout
+	}
+	if h.ResponseLimit == 0 {
+		h.ResponseLimit = DefaultResponse
+	}
+	allow, err := parseOrigins(h.Allow)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{HTTP: h, allow: allow, transport: h.transport()}
+	get := func(method, description string) perdure.Tool {
+		return newTyped(c.spec(method, description, perdure.Read), func(ctx context.Context, call perdure.Call, a getArgs) (perdure.Result, error) {
+			return c.do(ctx, call, method, &sendArgs{URL: a.URL, Headers: a.Headers})
+		})
+	}
+	send := func(method, description string, effect perdure.Effect) perdure.Tool {
+		return newTyped(c.spec(method, description, effect), func(ctx context.Context, call perdure.Call, a sendArgs) (perdure.Result, error) {
+			return c.do(ctx, call, method, &a)
+		})
+	}
+	return []perdure.Tool{
+		get(http.MethodGet, "asks for a URL"),
+		get(http.MethodHead, "asks for the headers of a URL"),
+		send(http.MethodPut, "puts content at a URL", perdure.Idempotent),
+		send(http.MethodDelete, "deletes what is at a URL", perdure.Idempotent),
+		send(http.MethodPost, "posts content to a URL", perdure.Once),
+	}, nil
+}
+
+// transport connects only where the guard lets it.
+func (h *HTTP) transport() *http.Transport {
+	opts := []ssrf.Option{ssrf.WithAnyPort()} // the ports are those of Allow
+	if h.Loopback {
+		opts = append(opts, ssrf.WithAllowedV4Prefixes(netip.MustParsePrefix("127.0.0.0/8")), ssrf.WithAllowedV6Prefixes(netip.MustParsePrefix("::1/128")))
+	}
+	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: ssrf.New(opts...).Safe}
+	return &http.Transport{
+		Proxy:       nil, // a proxy would connect on our behalf, where no guard looks
+		DialContext: dialer.DialContext,
+		// A request on a connection that was used before is sent again by the library when that breaks, and a key in its header makes it
+		// do so even for POST. On a new connection it is not.
+		DisableKeepAlives:      true,
+		ForceAttemptHTTP2:      true,
+		MaxResponseHeaderBytes: maxResponseHeader,
+		TLSHandshakeTimeout:    30 * time.Second,
+	}
+}
+
+// client is an HTTP as its tools share it.
+type client struct {
+	HTTP
+	allow     []origin
+	transport *http.Transport
+}
+
+func (c *client) spec(method, description string, effect perdure.Effect) perdure.Spec {
+	return perdure.Spec{Name: "http." + strings.ToLower(method), Description: description, Effect: effect, Deadline: c.Timeout}
+}
+
+// do sends a request and reads the answer.
+func (c *client) do(ctx context.Context, call perdure.Call, method string, a *sendArgs) (perdure.Result, error) {
+	limited, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	var sent atomic.Bool
+	traced := httptrace.WithClientTrace(limited, &httptrace.ClientTrace{
+		WroteHeaders: func() { sent.Store(true) },
+	})
+	req, err := c.request(traced, call, method, a)
+	if err != nil {
+		return refused("arguments of http.%s: %v", strings.ToLower(method), err), nil
+	}
+	resp, err := (&http.Client{Transport: c.transport, CheckRedirect: c.redirect}).Do(req)
+	if err == nil {
+		defer resp.Body.Close()
+		var res perdure.Result
+		if res, err = c.result(resp, method); err == nil {
+			return res, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return perdure.Result{}, ctx.Err()
+	}
+	return c.unanswered(err, method, sent.Load(), limited.Err() != nil), nil
+}
+
+// unanswered is the result of a request without a whole answer.
+func (c *client) unanswered(err error, method string, sent, late bool) perdure.Result {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // without the URL, which is in the arguments
+	}
+	res := refused("%v", err)
+	res.Taint = true
+	writes := method != http.MethodGet && method != http.MethodHead
+	switch {
+	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
+		res = refused("the host has an address that is not public, which is not connected to: %v", err)
+	case late:
+		res.Signal, res.Note = perdure.TimedOut, "no answer within "+c.Timeout.String()
+	case sent && writes:
+		res.Signal = perdure.Silent
+	}
+	if sent && writes {
+		res.Note += "; the request was sent and may have been carried out: look before sending it again"
+	}
+	return res
+}
+
+// request is the request of a call.
+func (c *client) request(ctx context.Context, call perdure.Call, method string, a *sendArgs) (*http.Request, error) {
+	u, err := url.Parse(a.URL)
+	if err != nil {
+		return nil, fmt.Errorf("field url: it is not a URL")
+	}
+	if err := check(u, c.allow); err != nil {
+		return nil, err
+	}
+	body := a.Text
+	if len(a.Bytes) > 0 {
+		if body != "" {
+			return nil, errors.New("fields text and bytes: give one of them")
+		}
+		body = string(a.Bytes)
+	}
+	if len(body) > maxRequest {
+		return nil, fmt.Errorf("the body has %d bytes, at most %d can be sent", len(body), maxRequest)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range a.Headers {
+		name = http.CanonicalHeaderKey(name)
+		if reserved(name) {
+			return nil, fmt.Errorf("field headers: %s is not for the caller to set", name)
+		}
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("User-Agent", "perdure")
+	if method != http.MethodGet && method != http.MethodHead {
+		req.Header.Set(IdempotencyKey, call.Key)
+	}
+	return req, nil
+}
+
+// reserved reports whether a header is about the connection, or set by the tool.
+func reserved(name string) bool {
+	switch name {
+	case IdempotencyKey, "X-Idempotency-Key", "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect", "Keep-Alive",
+		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded":
+		return true
+	}
+	return strings.HasPrefix(name, "Proxy-")
+}
+
+// redirect says whether a redirect is followed. Every hop is checked like the first, and connected to under the same guard.
+func (c *client) redirect(req *http.Request, via []*http.Request) error {
+	if m := via[0].Method; m != http.MethodGet && m != http.MethodHead {
+		return http.ErrUseLastResponse
+	}
+	if len(via) > maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	if err := check(req.URL, c.allow); err != nil {
+		return fmt.Errorf("redirected: %w", err)
+	}
+	if first := via[0].URL; req.URL.Scheme != first.Scheme || hostOf(req.URL) != hostOf(first) || portOf(req.URL) != portOf(first) {
+		req.Header = http.Header{"User-Agent": req.Header["User-Agent"]} // the headers were meant for the first origin, and may hold its secrets
+	}
+	req.Header.Del("Referer") // it would tell the URL to the next host
+	return nil
+}
+
+// kept are the headers of a response that are recorded: what says something about the content, and nothing that lets somebody in.
+var kept = []string{"Cache-Control", "Content-Disposition", "Content-Language", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag", "Last-Modified", "Link", "Location", "Retry-After"}
+
+// result is the answer to a request.
+func (c *client) result(resp *http.Response, method string) (perdure.Result, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.ResponseLimit+1))
+	truncated := int64(len(body)) > c.ResponseLimit
+	if err != nil && !truncated {
+		return perdure.Result{}, fmt.Errorf("the answer broke off: %w", err)
+	}
+	body = body[:min(int64(len(body)), c.ResponseLimit)]
+	headers := map[string]any{}
+	for name, values := range resp.Header {
+		if slices.Contains(kept, name) {
+			headers[strings.ToLower(name)] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
+		}
+	}
+	v := map[string]any{"status": resp.StatusCode, "url": resp.Request.URL.Redacted(), "headers": headers}
+	if method != http.MethodHead {
+		put(v, content(body, truncated))
+	}
+	if truncated {
+		v["truncated"] = true
+	}
+	data, err := perdure.DataOf(v)
+	if err != nil {
+		return perdure.Result{}, err
+	}
+	res := perdure.Result{Data: data, Taint: true}
+	after, named := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+	switch {
+	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusServiceUnavailable && named:
+		res.Signal, res.RetryAfter, res.Note = perdure.Throttled, after, "the server answered "+strconv.Itoa(resp.StatusCode)
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		res.Signal, res.Note = perdure.Failed, "the server answered "+strconv.Itoa(resp.StatusCode)
+	}
+	return res, nil
+}
+
+// retryAfter reads a Retry-After header: seconds, or a date.
+func retryAfter(header string, now time.Time) (wait time.Duration, ok bool) {
+	if s, err := strconv.ParseInt(strings.TrimSpace(header), 10, 64); err == nil && s >= 0 {
+		return time.Duration(min(s, int64(maxRetryAfter/time.Second))) * time.Second, true
+	}
+	at, err := http.ParseTime(header)
+	if err != nil {
+		return 0, false
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter), true
+}

@@ -1,0 +1,168 @@
+package tool
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/perdure/perdure"
+)
+
+// givenSecrets are the secrets that a set of tools was given, so that none of them shows what another was told.
+type givenSecrets struct {
+	source Secrets
+
+	mu     sync.Mutex
+	values map[string]string // value -> name
+}
+
+// get is the value of a name, which is remembered.
+func (g *givenSecrets) get(ctx context.Context, name string) (string, error) {
+	v, err := g.source.Secret(ctx, name)
+	switch {
+	case errors.Is(err, ErrUnknownSecret):
+		return "", fmt.Errorf("secret %s is not known to this node: add it to the secrets of the node, or refer to one it has", name)
+	case err != nil:
+		return "", fmt.Errorf("secret %s cannot be had: %w", name, err)
+	case len(v) < minSecret:
+		return "", fmt.Errorf("secret %s is shorter than %d bytes, and could not be kept out of results: use a longer one", name, minSecret)
+	}
+	g.remember(name, v)
+	return v, nil
+}
+
+func (g *givenSecrets) remember(name, value string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.values == nil {
+		g.values = map[string]string{}
+	}
+	if old, ok := g.values[value]; !ok || name < old {
+		g.values[value] = name
+	}
+}
+
+// clean calls fn and takes every value out of what it returns, or panics with.
+func (g *givenSecrets) clean(ctx context.Context, fn func() (perdure.Result, error)) (res perdure.Result, err error) {
+	if known, ok := g.source.(KnownSecrets); ok {
+		all, err := known.Secrets(ctx)
+		if err != nil {
+			return refused("the secrets of this node cannot be had, so they could not be kept out of the result: %v", err), nil
+		}
+		for name, v := range all {
+			if len(v) >= minSecret {
+				g.remember(name, v)
+			}
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("tool panicked: %v", p)
+		}
+		res, err = g.redact(res, err)
+	}()
+	return fn()
+}
+
+// redact takes every value out of a result and an error.
+func (g *givenSecrets) redact(res perdure.Result, err error) (perdure.Result, error) {
+	r := g.replacer()
+	if r == nil {
+		return res, err
+	}
+	if err != nil {
+		if msg := r.Replace(err.Error()); msg != err.Error() {
+			err = &redacted{msg: msg, err: err}
+		}
+	}
+	res.Note = r.Replace(res.Note)
+	var failed error
+	if res.Data, failed = redactData(r, res.Data); failed != nil {
+		return perdure.Result{}, failed
+	}
+	if len(res.Set) > 0 {
+		set := make(map[string]perdure.Data, len(res.Set))
+		for k, v := range res.Set {
+			if set[r.Replace(k)], failed = redactData(r, v); failed != nil {
+				return perdure.Result{}, failed
+			}
+		}
+		res.Set = set
+	}
+	return res, err
+}
+
+func redactData(r *strings.Replacer, d perdure.Data) (perdure.Data, error) {
+	if len(d) == 0 {
+		return d, nil
+	}
+	if err := d.Valid(); err != nil {
+		return nil, errors.New("the result is not canonical data")
+	}
+	v, changed := eachText(d.Value(), r.Replace)
+	if !changed {
+		return d, nil
+	}
+	return perdure.DataOf(v)
+}
+
+// redacted is an error without the values its text had.
+type redacted struct {
+	msg string
+	err error
+}
+
+func (e *redacted) Error() string { return e.msg }
+
+// Is keeps what the error is, such as perdure.ErrIncapable. There is no Unwrap: the text of what it wraps is not to be shown.
+func (e *redacted) Is(target error) bool { return errors.Is(e.err, target) }
+
+// replacer puts references in the place of values; nil if none was given out. A value that is part of a longer one comes after it.
+func (g *givenSecrets) replacer() *strings.Replacer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.values) == 0 {
+		return nil
+	}
+	type pair struct{ from, to string }
+	var pairs []pair
+	for value, name := range g.values {
+		for _, form := range spellings(value) {
+			if len(form) >= minSecret {
+				pairs = append(pairs, pair{form, reference + name})
+			}
+		}
+	}
+	slices.SortFunc(pairs, func(a, b pair) int {
+		if len(a.from) != len(b.from) {
+			return len(b.from) - len(a.from)
+		}
+		return strings.Compare(a.from+a.to, b.from+b.to)
+	})
+	flat := make([]string, 0, 2*len(pairs))
+	for _, p := range pairs {
+		flat = append(flat, p.from, p.to)
+	}
+	return strings.NewReplacer(flat...)
+}
+
+// spellings are the ways in which a value is commonly written.
+func spellings(v string) []string {
+	b := []byte(v)
+	forms := []string{
+		v, url.QueryEscape(v), url.PathEscape(v), hex.EncodeToString(b), strings.ToUpper(hex.EncodeToString(b)),
+		base64.StdEncoding.EncodeToString(b), base64.RawStdEncoding.EncodeToString(b),
+		base64.URLEncoding.EncodeToString(b), base64.RawURLEncoding.EncodeToString(b),
+	}
+	if text, err := json.Marshal(v); err == nil {
+		forms = append(forms, string(text[1:len(text)-1]))
+	}
+	return forms
+}

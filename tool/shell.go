@@ -1,0 +1,186 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Shell is a tool that runs a command in a folder. Its arguments are either command, a program and its arguments, which no shell
+// interprets, or script, which `sh -c` does.
+//
+// The result has exit, stdout and stderr; bytes of these that are not UTF-8 are replaced. A command that exits with another number than 0
+// is a failed outcome. At the deadline the command is killed and the outcome is timed-out. Nothing it started outlives it, unless that has
+// moved itself to a process group of its own.
+//
+// It is no sandbox: a command can do what the user of this process can. Allow says which programs may be run, not what they do with
+// their arguments.
+type Shell struct {
+	Name        string         // zero: shell
+	Dir         string         // the working folder; must be set
+	Allow       []string       // the programs that may be run, as a command names them; "*" is any. A script needs sh. None: nothing runs
+	Env         []string       // the variables a command gets: NAME as this process has it, or NAME=value. None: PATH
+	Timeout     time.Duration  // zero: DefaultTimeout
+	OutputLimit int            // bytes kept of each output, half of them from its end; zero: DefaultOutput
+	Effect      perdure.Effect // zero: perdure.Once
+}
+
+// KeyVariable is the environment variable in which a command finds the idempotency key of its call.
+const KeyVariable = "PERDURE_KEY"
+
+type shellArgs struct {
+	Command []string `json:"command,omitempty" jsonschema:"the program and its arguments; no shell interprets them"`
+	Script  string   `json:"script,omitempty" jsonschema:"a script for sh, in place of command"`
+}
+
+// shellSchema is the schema of the arguments of every Shell.
+var shellSchema = sync.OnceValues(schemaOf[shellArgs])
+
+// Spec implements perdure.Tool.
+func (s Shell) Spec() perdure.Spec {
+	s = s.withDefaults()
+	spec := perdure.Spec{Name: s.Name, Description: s.description(), Effect: s.Effect, Deadline: s.Timeout}
+	if schema, err := shellSchema(); err == nil {
+		spec.Args = schema.data
+	}
+	return spec
+}
+
+// Call implements perdure.Tool.
+func (s Shell) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
+	s = s.withDefaults()
+	schema, err := shellSchema()
+	if err != nil {
+		return perdure.Result{}, err
+	}
+	var args shellArgs
+	if err := schema.decode(c.Args, &args); err != nil {
+		return refused("arguments of %s: %v", s.Name, err), nil
+	}
+	return s.call(ctx, c, args)
+}
+
+// withDefaults is s with every zero field set.
+func (s Shell) withDefaults() Shell {
+	if s.Name == "" {
+		s.Name = "shell"
+	}
+	if s.Timeout == 0 {
+		s.Timeout = DefaultTimeout
+	}
+	if s.OutputLimit == 0 {
+		s.OutputLimit = DefaultOutput
+	}
+	if s.Effect == 0 {
+		s.Effect = perdure.Once
+	}
+	if s.Env == nil {
+		s.Env = []string{"PATH"}
+	}
+	return s
+}
+
+func (s *Shell) description() string {
+	switch {
+	case slices.Contains(s.Allow, "*"):
+		return "runs a command in the working folder"
+	case len(s.Allow) == 0:
+		return "runs commands in the working folder; none is allowed here"
+	}
+	return "runs a command in the working folder; the programs are " + strings.Join(s.Allow, ", ")
+}
+
+// call checks a call and runs its command.
+func (s *Shell) call(ctx context.Context, c perdure.Call, args shellArgs) (perdure.Result, error) {
+	if s.Dir == "" {
+		return refused("%s has no folder to run commands in: set Dir where it is made", s.Name), nil
+	}
+	if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
+		return refused("%s: its folder %s is not there", s.Name, s.Dir), nil
+	}
+	argv := args.Command
+	if args.Script != "" {
+		if len(argv) > 0 {
+			return refused("arguments of %s: give command or script, not both", s.Name), nil
+		}
+		argv = []string{"sh", "-c", args.Script}
+	}
+	if len(argv) == 0 || argv[0] == "" {
+		return refused("arguments of %s: field command: give the program and its arguments, or a script", s.Name), nil
+	}
+	if slices.ContainsFunc(argv, func(a string) bool { return strings.ContainsRune(a, 0) }) {
+		return refused("arguments of %s: field command: a NUL byte cannot be passed to a program", s.Name), nil
+	}
+	if !slices.Contains(s.Allow, "*") && !slices.Contains(s.Allow, argv[0]) {
+		return refused("%s: program %q is not allowed here; allowed are %q", s.Name, argv[0], s.Allow), nil
+	}
+	return s.run(ctx, c, argv)
+}
+
+// run runs a command until it ends or its time is up.
+func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure.Result, error) {
+	limited, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(limited, argv[0], argv[1:]...)
+	if cmd.Err != nil {
+		return refused("%s: %v; is it installed, and on the PATH of this node?", s.Name, cmd.Err), nil
+	}
+	stdout, stderr := newOutput(s.OutputLimit), newOutput(s.OutputLimit)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.Dir, s.environ(c.Key), stdout, stderr, waitOutput
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return perdure.Result{}, ctx.Err()
+		}
+		return refused("%s: %v", s.Name, err), nil
+	}
+	err := cmd.Wait()
+	killGroup(cmd)
+	res, dataErr := s.result(cmd, stdout, stderr)
+	if dataErr != nil {
+		return res, dataErr
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return res, ctx.Err() // the node is stopping: what the command had done by then is not known
+	case limited.Err() != nil && (cmd.ProcessState == nil || !cmd.ProcessState.Exited()):
+		res.Signal, res.Note = perdure.TimedOut, "killed: it had not ended in time"
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		res.Signal, res.Note = perdure.Failed, fmt.Sprintf("%s: %v", argv[0], err)
+	}
+	return res, nil
+}
+
+// result is what a command left behind.
+func (s *Shell) result(cmd *exec.Cmd, stdout, stderr *output) (perdure.Result, error) {
+	v := map[string]any{"stdout": stdout.String(), "stderr": stderr.String()}
+	if cmd.ProcessState != nil {
+		v["exit"] = cmd.ProcessState.ExitCode()
+	}
+	if stdout.Truncated() || stderr.Truncated() {
+		v["truncated"] = true
+	}
+	data, err := perdure.DataOf(v)
+	return perdure.Result{Data: data}, err
+}
+
+// environ is the environment of a command.
+func (s *Shell) environ(key string) []string {
+	env := make([]string, 0, len(s.Env)+1)
+	for _, e := range s.Env {
+		if strings.Contains(e, "=") {
+			env = append(env, e)
+		} else if v, ok := os.LookupEnv(e); ok {
+			env = append(env, e+"="+v)
+		}
+	}
+	return append(env, KeyVariable+"="+key)
+}
