@@ -223,7 +223,12 @@ func triggerText(t perdure.Trigger) string {
 	return "until something not known here"
 }
 
-func dataText(d perdure.Data) string { return string(d.JSON()) }
+func dataText(d perdure.Data) string {
+	if d == nil {
+		return ""
+	}
+	return string(d.JSON())
+}
 
 // spendText is an amount for people.
 func spendText(s perdure.Spend) string {

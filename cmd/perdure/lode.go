@@ -1,0 +1,274 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/schema"
+)
+
+func lodeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lode",
+		Short: "Check values against schemas, and chains of them",
+		Long: `Lode works with schemas (.lode files) and values under them (.vein files): it compiles JSON to canonical bytes, reads them back, names them
+by their fingerprint, and checks that a chain of them is whole.`,
+	}
+	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeFingerprintCommand(), lodeChainCommand())
+	return c
+}
+
+var lodeExits = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted)
+
+// maxLode bounds the files lode reads.
+const maxLode = perdure.MaxBody
+
+// readSchema reads a schema file.
+func readSchema(c *cobra.Command, name string) (*schema.Schema, error) {
+	b, err := readWhole(c, name, perdure.Limits{Bytes: maxLode})
+	if err != nil {
+		return nil, err
+	}
+	s, err := schema.Parse(b, nil)
+	if err != nil {
+		return nil, fmt.Errorf("schema %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// registry is the schemas that were named.
+func registry(c *cobra.Command, names []string) (*schema.Registry, error) {
+	r := new(schema.Registry)
+	for _, name := range names {
+		s, err := readSchema(c, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.Add(s); err != nil {
+			return nil, fmt.Errorf("schema %s: %w", name, err)
+		}
+	}
+	return r, nil
+}
+
+func schemasFlag(c *cobra.Command) *[]string {
+	return c.Flags().StringArrayP("schema", "s", nil, "a schema file, for values that do not hold theirs; may be repeated")
+}
+
+func lodeCheckCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:         "check [flags] SCHEMA",
+		Short:       "Check a schema and print its id",
+		Long:        `Check reads a schema file, compiles every version in it, and prints its name, version and id. The id is the hash of its canonical form.`,
+		Example:     `  perdure lode check memory-snapshot-v1.lode`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: lodeExits,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s, err := readSchema(c, args[0])
+		if err != nil {
+			return err
+		}
+		if jsonFlag(c) {
+			return printJSON(c.OutOrStdout(), struct {
+				Name    string      `json:"name"`
+				Version int         `json:"version"`
+				ID      schema.Hash `json:"id"`
+			}{s.Name(), s.Version(), s.ID()})
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s v%d %s\n", s.Name(), s.Version(), s.ID())
+		return err
+	}
+	return c
+}
+
+func lodeCompileCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "compile -s SCHEMA [flags] FILE|-",
+		Short: "Write a JSON value as canonical bytes under a schema",
+		Long: `Compile checks a JSON value against a schema, predicates and invariants included, and writes it as a .vein file: canonical bytes with the
+id of the schema. With --embed the schema goes along, so that the file can be read without it.`,
+		Example:     `  perdure lode compile session.json -s memory-snapshot-v1.lode -o s.vein`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: lodeExits,
+	}
+	name := c.Flags().StringP("schema", "s", "", "the schema file")
+	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when whole")
+	embed := c.Flags().Bool("embed", false, "put the schema into the file")
+	parent := c.Flags().String("parent", "", "fingerprint of the value before, for schemas without a field parentHash")
+	force := c.Flags().Bool("force", false, "write binary to a terminal")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *name == "" {
+			return misuse(c, errors.New("name the schema with -s FILE"))
+		}
+		if *out == "" && !*force && isTerminal(c.OutOrStdout()) {
+			return misuse(c, errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
+		}
+		o := schema.Options{Embed: *embed}
+		if *parent != "" {
+			h, err := schema.ParseHash(*parent)
+			if err != nil {
+				return misuse(c, fmt.Errorf("--parent: %w", err))
+			}
+			o.Parent = h
+		}
+		s, err := readSchema(c, *name)
+		if err != nil {
+			return err
+		}
+		src, err := readWhole(c, args[0], perdure.Limits{Bytes: maxLode})
+		if err != nil {
+			return err
+		}
+		b, err := schema.Compile(s, src, o)
+		if err != nil {
+			return fmt.Errorf("compile %s: %w", args[0], err)
+		}
+		return writeOutput(c, *out, func(w io.Writer) error {
+			_, err := w.Write(b)
+			return err
+		})
+	}
+	return c
+}
+
+func lodeDecodeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "decode [flags] FILE|-",
+		Short: "Write a .vein file as JSON",
+		Long: `Decode checks a .vein file against its schema, embedded or named with -s, and writes the value as JSON. With --expect it restores: a value
+with another fingerprint is refused and nothing of it is written.`,
+		Example: `  perdure lode decode s.vein -s memory-snapshot-v1.lode
+  perdure lode decode s.vein --expect 5d1f… -o session.json`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: lodeExits,
+	}
+	names := schemasFlag(c)
+	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when whole")
+	expect := c.Flags().String("expect", "", "refuse a value with another fingerprint, 64 hex digits")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		reg, err := registry(c, *names)
+		if err != nil {
+			return err
+		}
+		file, err := readWhole(c, args[0], perdure.Limits{Bytes: maxLode})
+		if err != nil {
+			return err
+		}
+		var text []byte
+		if *expect != "" {
+			want, err := schema.ParseHash(*expect)
+			if err != nil {
+				return misuse(c, fmt.Errorf("--expect: %w", err))
+			}
+			text, err = schema.Restore(file, want, reg)
+			if err != nil {
+				return fmt.Errorf("restore %s: %w", args[0], err)
+			}
+		} else if text, err = schema.Decode(file, reg); err != nil {
+			return fmt.Errorf("decode %s: %w", args[0], err)
+		}
+		return writeOutput(c, *out, func(w io.Writer) error {
+			_, err := w.Write(append(text, '\n'))
+			return err
+		})
+	}
+	return c
+}
+
+func lodeFingerprintCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fingerprint [flags] FILE…",
+		Short: "Print the fingerprints of .vein files",
+		Long: `Fingerprint prints the name of the value in each file: the SHA-256 of its schema id, value and parent. The order of lists matters to it; the
+order in which JSON was written does not.`,
+		Example:     `  perdure lode fingerprint s.vein`,
+		Args:        cobra.MinimumNArgs(1),
+		Annotations: lodeExits,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, name := range args {
+			b, err := readWhole(c, name, perdure.Limits{Bytes: maxLode})
+			if err != nil {
+				return err
+			}
+			h, err := schema.Fingerprint(b)
+			if err != nil {
+				return fmt.Errorf("fingerprint %s: %w", name, err)
+			}
+			if jsonFlag(c) {
+				err = printJSON(c.OutOrStdout(), struct {
+					Name        string      `json:"name"`
+					Fingerprint schema.Hash `json:"fingerprint"`
+				}{name, h})
+			} else {
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", h, name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+func lodeChainCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "verify-chain [flags] FILE…",
+		Short: "Check that .vein files are one chain",
+		Long: `Verify-chain checks that each file can be read, that one of them has no parent, that every other names the fingerprint of another as its
+parent (parentHash), and that nothing is missing or forks. The order of the files does not matter.`,
+		Example:     `  perdure lode verify-chain -s memory-snapshot-v1.lode *.vein`,
+		Args:        cobra.MinimumNArgs(1),
+		Annotations: lodeExits,
+	}
+	names := schemasFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		reg, err := registry(c, *names)
+		if err != nil {
+			return err
+		}
+		var files []schema.File
+		for _, name := range args {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			files = append(files, schema.File{Name: name, Bytes: b})
+		}
+		chain, err := schema.VerifyChain(files, reg)
+		if chain == nil {
+			return err
+		}
+		w := c.OutOrStdout()
+		if jsonFlag(c) {
+			result := struct {
+				OK       bool                 `json:"ok"`
+				Head     schema.Hash          `json:"head,omitzero"`
+				Links    []schema.Link        `json:"links"`
+				Problems []*perdure.Rejection `json:"problems,omitempty"`
+			}{err == nil, chain.Head(), chain.Links, chain.Problems}
+			if err != nil {
+				err = &answered{err}
+			}
+			return errors.Join(err, printJSON(w, result))
+		}
+		for _, l := range chain.Links {
+			if _, err := fmt.Fprintf(w, "%s  %s\n", l.Fingerprint, l.Name); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "ok: a chain of %d, head %s\n", len(chain.Links), chain.Head())
+		return err
+	}
+	return c
+}
