@@ -82,6 +82,9 @@ func newFlipReader(t *testing.T) *flipReader {
 			t.Fatal(err)
 		}
 		r.starts, r.states = append(r.starts, at), append(r.states, v.copy())
+		if v.a.fold != nil {
+			v.a.fold.own = owned{} // what the copy shares must not be written to
+		}
 		v.tally(e)
 		if err := v.add(e); err != nil {
 			t.Fatal(err)
@@ -104,7 +107,6 @@ func (v *verifier) copy() *verifier {
 	a := *v.a
 	if a.fold != nil {
 		a.fold = a.fold.clone()
-		v.a.fold.own = owned{} // what they share must not be written to
 	}
 	c.a, c.origins, c.count, c.seals.others = &a, map[Key]*int64{}, nil, maps.Clone(v.seals.others)
 	return &c
