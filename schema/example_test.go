@@ -31,8 +31,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	two, err := schema.Compile(s, fmt.Appendf(nil, `{"agentName": "research-assistant", "sessionId": "s-002",
-		"timestamp": "2026-03-16T09:00:00Z", "state": {}, "keys": [], "parentHash": %q}`, first), schema.Options{Embed: true})
+	two, err := schema.Compile(s, fmt.Appendf(nil, `{"agentName": "librarian", "sessionId": "s-002",
+		"timestamp": "2026-11-03T09:00:00Z", "state": {}, "keys": [], "parentHash": %q}`, first), schema.Options{Embed: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,9 +49,9 @@ func Example() {
 	}
 	fmt.Println(string(text))
 	// Output:
-	// one.vein fcd2622529010470cd84ccf637490eaffc157597d82b1cd4456af4a069f99a69
-	// two.vein ac21b6c2745d3f2ded25572aaac8271e665c4bf3773be8b1e8ed50a859cf0ddb
-	// {"agentName":"research-assistant","keys":["lastQuery","resultCount"],"sessionId":"s-001","state":{"lastQuery":"canonical encodings","resultCount":"47"},"timestamp":"2026-03-15T10:30:00Z","ttl":"7d"}
+	// one.vein c76a5693a7e9f27011050d7977e0481c474ba8d24ff0c96d7dc13bbd7beb3598
+	// two.vein 064344deae69ae9c2b671676db9d2e163a6c75f0c03ae798ec2b9d14d52dd4c9
+	// {"agentName":"librarian","keys":["shelf","read"],"sessionId":"s-001","state":{"read":"12","shelf":"canonical encodings"},"timestamp":"2026-11-02T08:15:00Z","ttl":"30d"}
 }
 
 // A value of an older version is read as one of a newer version. The file is not rewritten.
@@ -90,7 +90,7 @@ func ExampleVein_As() {
 	}
 	fmt.Println(string(text))
 	// Output:
-	// {"agentName":"research-assistant","run":"s-001","state":{"lastQuery":"canonical encodings","resultCount":"47"},"tier":"short","timestamp":"2026-03-15T10:30:00Z","ttl":"7d"}
+	// {"agentName":"librarian","run":"s-001","state":{"read":"12","shelf":"canonical encodings"},"tier":"short","timestamp":"2026-11-02T08:15:00Z","ttl":"30d"}
 }
 
 // A schema names predicates written in Go with an at sign.
