@@ -96,7 +96,7 @@ unremarkable agent that wants to do something unremarkable. It exits with 1 when
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
 	}
 	h, out := storeFlag(c), outputFlags(c)
-	p := powerFlags(c)
+	p := &powers{policies: policyFlag(c)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
@@ -173,7 +173,7 @@ The action is a call of --tool with --args; without them it is what the agent as
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
-	p := powerFlags(c)
+	p := &powers{policies: policyFlag(c)}
 	tool := c.Flags().String("tool", "", "the tool to be called")
 	args := c.Flags().String("args", "", "its arguments: JSON, - for standard input, or @FILE")
 	effect := &choice{perdure.Once.String(), perdure.Effect(0).CanonNames()[1:]}

@@ -56,7 +56,7 @@ hash-linked, signed entries.`,
 		sendCommand(), inboxCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), // people
 		exportCommand(), importCommand(), verifyCommand(), keyCommand(), doctorCommand(), // integrity
 	)
-	root.AddCommand(policyCommand(), lodeCommand(), canonCommand(), benchCommand(), versionCommand())
+	root.AddCommand(policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, styleOf(c.OutOrStdout()))) // cobra takes no error from help
 	})

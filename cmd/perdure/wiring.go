@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/tool"
 )
 
 // policyDir is the folder of a home whose .cedar files are its policy.
@@ -20,10 +23,26 @@ const policyDir = "policies"
 // they are put together.
 type powers struct {
 	policies *[]string
+	files    *string
+	programs *[]string
+	hosts    *[]string
+	secrets  *string
+	demo     *string // the folder of perdure demo
 }
 
 func powerFlags(c *cobra.Command) *powers {
-	return &powers{policies: c.Flags().StringSlice("policy", nil, "a policy file, or a folder of .cedar files; may be repeated (default: "+policyDir+"/ beside the store, else the built-in policy)")}
+	return &powers{
+		policies: policyFlag(c),
+		files:    c.Flags().String("files", "", "give agents the tools files.* in this folder"),
+		programs: c.Flags().StringSlice("program", nil, "let the tool shell run this program, in the folder of --files; may be repeated"),
+		hosts:    c.Flags().StringSlice("host", nil, "let the tools http.* talk to this host; may be repeated"),
+		secrets:  c.Flags().String("secrets", "", "a file of NAME=value lines that tools find as secret:NAME; only its owner may read it"),
+		demo:     c.Flags().String("demo", "", "have the advisor and tools of perdure demo, which act in this folder"),
+	}
+}
+
+func policyFlag(c *cobra.Command) *[]string {
+	return c.Flags().StringSlice("policy", nil, "a policy file, or a folder of .cedar files; may be repeated (default: "+policyDir+"/ beside the store, else the built-in policy)")
 }
 
 // node is a node over a store with these powers.
@@ -36,7 +55,80 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if err != nil {
 		return nil, err
 	}
-	return &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Advisors: map[string]perdure.Advisor{}, Log: log}, nil
+	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Advisors: map[string]perdure.Advisor{}, Log: log}
+	if n.Tools, err = p.tools(); err != nil {
+		return nil, err
+	}
+	if *p.demo != "" {
+		tools, err := demoTools(*p.demo)
+		if err != nil {
+			return nil, err
+		}
+		n.Tools, n.Advisors["demo"] = append(n.Tools, tools...), perdure.AdvisorFunc(demoAdvisor)
+	}
+	return n, nil
+}
+
+// tools are what the flags let agents do. Nothing is reachable that was not named.
+func (p *powers) tools() ([]perdure.Tool, error) {
+	var all []perdure.Tool
+	if *p.files != "" {
+		root, err := os.OpenRoot(*p.files)
+		if err != nil {
+			return nil, fmt.Errorf("--files: %w", err)
+		}
+		all = append(all, tool.Files(root)...)
+	}
+	if len(*p.programs) > 0 {
+		if *p.files == "" {
+			return nil, errors.New("--program needs a folder to run programs in; name it with --files")
+		}
+		all = append(all, tool.Shell{Dir: *p.files, Allow: *p.programs})
+	}
+	if len(*p.hosts) > 0 {
+		http, err := tool.HTTP{Allow: *p.hosts}.Tools()
+		if err != nil {
+			return nil, fmt.Errorf("--host: %w", err)
+		}
+		all = append(all, http...)
+	}
+	if *p.secrets == "" {
+		return all, nil
+	}
+	secrets, err := readSecrets(*p.secrets)
+	if err != nil {
+		return nil, err
+	}
+	return tool.WithSecrets(all, secrets), nil
+}
+
+// readSecrets reads NAME=value lines from a file that only its owner may read.
+func readSecrets(path string) (tool.SecretMap, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, &advised{fmt.Errorf("others can read the secrets in %s", path), "chmod 600 " + path}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	secrets := tool.SecretMap{}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		if line = strings.TrimRight(line, "\r\n"); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || name == "" || value == "" {
+			return nil, fmt.Errorf("secrets %s, line %d: want NAME=value", path, n) // never the line itself
+		}
+		secrets[name] = value
+	}
+	return secrets, nil
 }
 
 // policy is what the flags name, else the policies beside the store, else the built-in one.
