@@ -97,10 +97,11 @@ func momentOf(f *perdure.Fold, r *perdure.Request, t perdure.Time) map[string]an
 	if weekday == 0 {
 		weekday = 7
 	}
-	return map[string]any{
-		"now": int64(t), "weekday": weekday, "age": max(int64(t-f.Created)/1000, 0), "node": r.Node.String(), "approvals": int64(r.Approvals),
-		"depth": f.Charter.Depth, "tainted": !f.Taint.IsZero(), "turns": f.Turns, "denials": f.Denials,
-	}
+	m := make(map[string]any, 24) // room for what the action adds: growing would cost more than the rest
+	m["now"], m["weekday"], m["age"] = int64(t), weekday, max(int64(t-f.Created)/1000, 0)
+	m["node"], m["approvals"] = r.Node.String(), int64(r.Approvals)
+	m["depth"], m["tainted"], m["turns"], m["denials"] = f.Charter.Depth, !f.Taint.IsZero(), f.Turns, f.Denials
+	return m
 }
 
 // addSpending adds what has been spent and what is under way.

@@ -80,7 +80,7 @@ func (q *question) setContext(want *shape, context map[string]any, sets []*Set) 
 		}
 		return false
 	}
-	out := types.RecordMap{}
+	out := make(types.RecordMap, 8)
 	if err := want.fill(out, context, reads); err != nil {
 		return err
 	}
