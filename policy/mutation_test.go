@@ -35,7 +35,7 @@ func full(action string) policy.Facts {
 
 var (
 	ownSet = must(policy.Parse(policy.File{Name: "own.cedar", Text: []byte(`@id("own") permit (principal, action, resource);`)}))
-	// permissive permits everything but what its arguments forbid: only a fault in the facts can make it deny a call without those.
+	// permissive permits everything: only a fault in the facts can make it deny.
 	permissive = must(policy.Parse(policy.File{Name: "all.cedar", Text: []byte(`@id("all") permit (principal, action, resource);`)})).Know(ownSet)
 	// strict forbids or asks about each of the facts that full has.
 	strict = must(policy.Parse(policy.File{Name: "strict.cedar", Text: []byte(strictText())})).Know(ownSet)

@@ -78,13 +78,13 @@ func (s *Set) DecideFacts(f Facts) perdure.Verdict {
 }
 
 func (s *Set) decide(f Facts) perdure.Verdict {
-	sets, err := s.applicable(f["policies"])
-	if err != nil {
-		return *err
+	sets, denial := s.applicable(f["policies"])
+	if denial != nil {
+		return *denial
 	}
-	q, fault := newQuestion(f, sets)
-	if fault != nil {
-		return deny(ruleFacts, "facts: "+fault.Error())
+	q, err := newQuestion(f, sets)
+	if err != nil {
+		return deny(ruleFacts, "facts: "+err.Error())
 	}
 	v := s.answer(q, "", true)
 	for _, own := range sets[1:] {
