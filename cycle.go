@@ -137,18 +137,19 @@ func (w *work) settle(ctx context.Context, d Decision) error {
 	return w.flush(ctx)
 }
 
-// add writes entries after what is pending and folds them. They are not durable yet.
-func (w *work) add(bodies ...Body) error {
-	for _, b := range bodies {
-		e, next, err := w.n.Key.extend(w.a, time.Now(), Draft{Body: b, Policy: w.n.PolicyHash})
-		if err != nil {
-			return fmt.Errorf("write %s for agent %s: %w", b.kind(), w.a.ID().Short(), err)
-		}
-		w.a = next
-		w.pending = append(w.pending, e)
-		if e.Kind == KindOutcome {
-			w.outcome = len(w.pending)
-		}
+// add writes an entry after what is pending and folds it. It is not durable yet.
+func (w *work) add(b Body) error { return w.addAt(time.Now(), b) }
+
+// addAt is add for what was decided at a moment: the entry bears the time its facts were true at.
+func (w *work) addAt(now time.Time, b Body) error {
+	e, next, err := w.n.Key.extend(w.a, now, Draft{Body: b, Policy: w.n.PolicyHash})
+	if err != nil {
+		return fmt.Errorf("write %s for agent %s: %w", b.kind(), w.a.ID().Short(), err)
+	}
+	w.a = next
+	w.pending = append(w.pending, e)
+	if e.Kind == KindOutcome {
+		w.outcome = len(w.pending)
 	}
 	return nil
 }
@@ -356,7 +357,7 @@ func (w *work) decide(d Decide, now time.Time) (*effect, error) {
 	if dec.Verdict.Answer != Allow {
 		dec.Reserve, dec.Deadline = nil, 0
 	}
-	if err := w.add(dec); err != nil {
+	if err := w.addAt(now, dec); err != nil {
 		return nil, err
 	}
 	if o := slices.IndexFunc(w.a.fold.Open, func(o Open) bool { return o.Decision == w.pending[len(w.pending)-1].Name }); o >= 0 {
