@@ -297,7 +297,7 @@ func rightFor(e *Entry) Right {
 		return MayApprove
 	case KeyChange:
 		return MayOwn
-	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit:
+	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased:
 	}
 	return MayAuthor
 }

@@ -27,8 +27,44 @@ func accepted() ([]*vector, error) {
 		binaryVector("entry-reserved-fields", "entry", reserved.bytes(), "unknown fields 64 to 127 are kept"),
 		binaryVector("memory-smallest", "memory", g.bytes(), "a genesis alone"),
 		binaryVector("memory-void", "memory", voidMemory(), "an entry of a revoked key, written where the revocation was not known, counts for nothing"))
+	described, err := describedValues()
+	if err != nil {
+		return nil, err
+	}
 	more, err := acceptedAgents()
-	return append(out, more...), err
+	return append(append(out, described...), more...), err
+}
+
+// describedValues are values of a schema of their own.
+func describedValues() ([]*vector, error) {
+	text, number := &canon.Type{Kind: canon.Text}, &canon.Type{Kind: canon.Int}
+	colour := &canon.Type{Kind: canon.Enum, Names: []canon.Name{{Number: 1, Name: "red"}, {Number: 4, Name: "blue"}}}
+	circle := &canon.Type{Kind: canon.Record, Schema: &canon.Schema{Name: "circle", Fields: []canon.Field{{ID: 1, Name: "radius", Type: &canon.Type{Kind: canon.Float}}}}}
+	shape := &canon.Type{Kind: canon.Union, Schema: &canon.Schema{Name: "shape", Fields: []canon.Field{{ID: 3, Name: "circle", Type: circle}}}}
+	thing := &canon.Type{Kind: canon.Record, Schema: &canon.Schema{Name: "thing", Fields: []canon.Field{
+		{ID: 1, Name: "zulu", Type: text},
+		{ID: 2, Name: "alpha", Type: &canon.Type{Kind: canon.List, Elem: number}, Presence: canon.Optional},
+		{ID: 3, Name: "colour", Type: colour, Presence: canon.OmitZero},
+		{ID: 4, Name: "shape", Type: shape, Presence: canon.Optional},
+		{ID: 5, Name: "id", Type: &canon.Type{Kind: canon.Bytes, Len: 2}},
+		{ID: 6, Name: "notes", Type: &canon.Type{Kind: canon.Map, Elem: &canon.Type{Kind: canon.Verbatim}}, Presence: canon.OmitZero},
+	}}}
+	var out []*vector
+	for _, c := range []struct {
+		name, why string
+		value     fields
+	}{
+		{"smallest", "required fields only", fields{1: "z", 5: []byte{1, 2}}},
+		{"every-kind", "an enum and a union by name, an optional list that is empty, a map", fields{1: "z", 2: []raw{}, 3: 4, 4: fields{3: fields{1: raw{0xf9, 0x3e, 0x00}}}, 5: []byte{1, 2}, 6: raw{0xa1, 0x61, 'n', 0x61, 'v'}}},
+		{"reserved", "an unknown field is keyed by its id", fields{1: "z", 5: []byte{1, 2}, 64: fields{7: "kept"}}},
+	} {
+		b, err := canon.ToDescribed(nil, thing, record(c.value))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &vector{Name: "described-" + c.name, Why: c.why, As: "value", Form: "described", Hex: hex.EncodeToString(b)})
+	}
+	return out, nil
 }
 
 func acceptedValues() []*vector {

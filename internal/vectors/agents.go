@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/hex"
 	"fmt"
 
 	"github.com/perdure/perdure"
@@ -119,13 +118,9 @@ func acceptedAgents() ([]*vector, error) {
 	return out, nil
 }
 
-// forms is an entry in its three forms, once a kind.
+// forms is an entry in its binary and its text form. Its described form carries the schema of entries, which grows: see describedValues.
 func forms(e *perdure.Entry) ([]*vector, error) {
 	bin, err := e.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	described, err := perdure.EntryToDescribed(e)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +132,6 @@ func forms(e *perdure.Entry) ([]*vector, error) {
 	why := "an entry of kind " + e.Kind.String()
 	return []*vector{
 		binaryVector(name, "entry", bin, why),
-		{Name: name + "-described", Why: why, As: "entry", Form: "described", Hex: hex.EncodeToString(described)},
 		{Name: name + "-text", Why: why, As: "entry", Form: "text", Text: string(text)},
 	}, nil
 }

@@ -99,8 +99,12 @@ func (v *vector) value(in []byte) (err error) {
 	default:
 		err = canon.Check(canon.AnyType, in, v.limits())
 	}
-	if err != nil || v.Form == "described" {
+	if err != nil {
 		return err
+	}
+	if v.Form == "described" {
+		v.Binary = hex.EncodeToString(bin)
+		return nil
 	}
 	text, err := canon.ToText(nil, canon.AnyType, bin)
 	v.Binary, v.JSON = hex.EncodeToString(bin), string(text)
