@@ -39,7 +39,7 @@ func parseOrigin(entry string) (origin, error) {
 	if after, ok := strings.CutPrefix(rest, "*."); ok {
 		o.below, rest = true, after
 	}
-	if rest == "*" || strings.HasPrefix(rest, "*:") {
+	if !o.below && (rest == "*" || strings.HasPrefix(rest, "*:")) {
 		o.any, rest = true, "any"+rest[1:]
 	}
 	u, err := url.Parse(o.scheme + "://" + rest)

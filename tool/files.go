@@ -76,6 +76,8 @@ func local(p string) (string, error) {
 		return ".", nil
 	case strings.ContainsRune(p, 0):
 		return "", fmt.Errorf("field path: %q holds a NUL byte", p)
+	case len(p) > maxPath || strings.Count(p, "/") > maxPathDepth:
+		return "", fmt.Errorf("field path: it is longer than %d bytes or deeper than %d folders", maxPath, maxPathDepth)
 	case path.IsAbs(p):
 		return "", fmt.Errorf("field path: %q is absolute; give it relative to the folder of the tool", p)
 	}

@@ -53,16 +53,17 @@ func (f files) write(a writeArgs) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	perm := fs.FileMode(0o666)
-	if info, err := f.root.Stat(name); err == nil {
-		perm = info.Mode().Perm()
-	}
 	tmp := path.Join(path.Dir(name), "."+rand.Text()+".tmp")
-	file, err := f.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	file, err := f.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	_, err = file.Write(b)
+	if info, statErr := f.root.Stat(name); statErr == nil {
+		err = file.Chmod(info.Mode().Perm()) // as the file had it
+	}
+	if err == nil {
+		_, err = file.Write(b)
+	}
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
 		err = f.root.Rename(tmp, name)
 	}

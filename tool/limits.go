@@ -11,6 +11,9 @@ const (
 	DefaultResponse = 1 << 20
 	// MaxFile bounds the content of one call to a file tool, so that an entry holds it with room to spare.
 	MaxFile = 8 << 20
+	// maxPath and maxPathDepth bound a path: what is longer was not written for people, and each folder on the way costs a call.
+	maxPath      = 1024
+	maxPathDepth = 64
 	// maxList bounds the names one call lists.
 	maxList = 10_000
 	// maxRequest bounds the body of a request.
