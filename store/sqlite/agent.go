@@ -25,9 +25,6 @@ func (w *writer) agent(id perdure.AgentID) (*agent, error) {
 	if a := w.agents[id]; a != nil {
 		return a, nil
 	}
-	if err := w.place(); err != nil {
-		return nil, err
-	}
 	a, err := readAgent(w.conn, id)
 	if err != nil {
 		return nil, brokenOr(err)

@@ -92,60 +92,31 @@ func settled(tb testing.TB, path string) int64 {
 	return total
 }
 
-// rawStore is SQLite alone: the same committer, and one INSERT of the bytes for each append.
-type rawStore struct {
-	*Store
-	blob []byte
-}
-
-func (r rawStore) append(tb testing.TB) {
-	err := r.submit(tb.Context(), &request{bytes: len(r.blob), apply: func(w *writer) error {
-		rid := w.next
-		w.next++
-		return w.do("INSERT INTO raw VALUES(?,?)", rid, r.blob)
-	}})
-	if err != nil {
-		tb.Error(err)
-	}
-}
-
-// BenchmarkAppend appends commits of one entry of 1 KiB, beside SQLite alone in the same run.
+// BenchmarkAppend appends commits of one entry of 1 KiB. Beside it, with the same committer, SQLite alone: one INSERT of each entry's body.
 func BenchmarkAppend(b *testing.B) {
 	for _, writers := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("raw/writers=%d", writers), func(b *testing.B) {
-			r := rawStore{openBench(b, filepath.Join(b.TempDir(), "store")), make([]byte, 1024)}
-			err := r.submit(b.Context(), &request{apply: func(w *writer) error {
+			s, commits := prepare(b, writers)
+			err := s.submit(b.Context(), &request{apply: func(w *writer) error {
 				return w.do("CREATE TABLE raw(rid INTEGER PRIMARY KEY, data BLOB)")
 			}})
 			if err != nil {
 				b.Fatal(err)
 			}
-			spread(b, writers, func(_, n int) {
-				for range n {
-					r.append(b)
+			spread(b, writers, func(i int) {
+				for _, es := range commits[i] {
+					err := s.submit(b.Context(), &request{bytes: 1024, apply: func(w *writer) error {
+						return w.do("INSERT INTO raw(data) VALUES(?)", es[0].BodyBytes())
+					}})
+					if err != nil {
+						b.Error(err)
+					}
 				}
 			})
 		})
 		b.Run(fmt.Sprintf("store/writers=%d", writers), func(b *testing.B) {
-			s := openBench(b, filepath.Join(b.TempDir(), "store"))
-			commits := make([][][]*perdure.Entry, writers)
-			key := newSigner(b)
-			var group sync.WaitGroup
-			for i := range writers {
-				group.Go(func() {
-					g, a := begin(b, key, "")
-					if err := s.Append(b.Context(), a.ID(), nil, g); err != nil {
-						b.Error(err)
-					}
-					for range share(b.N, writers, i) {
-						var es []*perdure.Entry
-						es, a = commit(b, key, a, draft(1024))
-						commits[i] = append(commits[i], es)
-					}
-				})
-			}
-			group.Wait()
-			spread(b, writers, func(i, _ int) {
+			s, commits := prepare(b, writers)
+			spread(b, writers, func(i int) {
 				for _, es := range commits[i] {
 					if err := s.Append(b.Context(), es[0].Agent, es[0].Parents, es...); err != nil {
 						b.Error(err)
@@ -156,17 +127,40 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// prepare returns a store with an agent for each writer, and b.N commits for them to append.
+func prepare(b *testing.B, writers int) (*Store, [][][]*perdure.Entry) {
+	s := openBench(b, filepath.Join(b.TempDir(), "store"))
+	commits := make([][][]*perdure.Entry, writers)
+	key := newSigner(b)
+	var group sync.WaitGroup
+	for i := range writers {
+		group.Go(func() {
+			g, a := begin(b, key, "")
+			if err := s.Append(b.Context(), a.ID(), nil, g); err != nil {
+				b.Error(err)
+			}
+			for range share(b.N, writers, i) {
+				var es []*perdure.Entry
+				es, a = commit(b, key, a, draft(1024))
+				commits[i] = append(commits[i], es)
+			}
+		})
+	}
+	group.Wait()
+	return s, commits
+}
+
 // share is how many of n fall to writer i.
 func share(n, writers, i int) int { return (n + writers - 1 - i) / writers }
 
 // spread runs b.N operations from many goroutines and reports how many there were in a second.
-func spread(b *testing.B, writers int, f func(i, n int)) {
+func spread(b *testing.B, writers int, f func(i int)) {
 	runtime.GC() // what was made to be appended is not the store's to clean up
 	b.ReportAllocs()
 	b.ResetTimer()
 	var group sync.WaitGroup
 	for i := range writers {
-		group.Go(func() { f(i, share(b.N, writers, i)) })
+		group.Go(func() { f(i) })
 	}
 	group.Wait()
 	b.StopTimer()
@@ -189,7 +183,7 @@ func BenchmarkWideAppend(b *testing.B) {
 		at := i * 7919 % agents
 		commits[i], all[at] = commit(b, key, all[at], draft(1024))
 	}
-	spread(b, 256, func(i, _ int) {
+	spread(b, 256, func(i int) {
 		for ; i < len(commits); i += 256 {
 			es := commits[i]
 			if err := s.Put(b.Context(), es[0].Agent, es...); err != nil {
@@ -216,8 +210,8 @@ func populate(tb testing.TB, s *Store, agents int, entries func(i int) []*perdur
 	group.Wait()
 }
 
-// BenchmarkLoad folds an agent of 1,000 entries out of a store that was just opened.
-func BenchmarkLoad(b *testing.B) {
+// BenchmarkRead opens a store and reads an agent of 1,000 entries.
+func BenchmarkRead(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "store")
 	s := openBench(b, path)
 	key := newSigner(b)
@@ -231,16 +225,39 @@ func BenchmarkLoad(b *testing.B) {
 	if err := s.Put(b.Context(), a.ID(), all...); err != nil {
 		b.Fatal(err)
 	}
+	var opening time.Duration
 	for b.Loop() {
+		start := time.Now()
 		s := openBench(b, path)
-		if _, err := perdure.Load(b.Context(), s, a.ID()); err != nil {
-			b.Fatal(err)
+		opening += time.Since(start)
+		n := 0
+		for _, err := range s.Entries(b.Context(), a.ID(), 0) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != len(all) {
+			b.Fatalf("%d entries, want %d", n, len(all))
 		}
 		if err := s.Close(); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(all)), "ns/entry")
+	b.ReportMetric(opening.Seconds()*1000/float64(b.N), "open-ms")
+	b.ReportMetric(float64((b.Elapsed()-opening).Nanoseconds())/float64(b.N)/float64(len(all)), "ns/entry")
+}
+
+// populateSleep puts agents into the store that sleep, each until another time.
+func populateSleep(tb testing.TB, s *Store, key *perdure.Signer, agents int) {
+	populate(tb, s, agents, func(i int) []*perdure.Entry {
+		g, a := begin(tb, key, fmt.Sprintf("agent-%d", i))
+		until := began.Add(time.Duration(i*7919%agents) * time.Second)
+		es, _ := commit(tb, key, a, perdure.Draft{Body: perdure.Decision{
+			Action: perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(until)}}, Verdict: perdure.Verdict{Answer: perdure.Allow},
+		}})
+		return append([]*perdure.Entry{g}, es...)
+	})
 }
 
 // BenchmarkDormant is a store full of agents that sleep. PERDURE_AGENTS says how many; a million take minutes to make.
@@ -252,14 +269,7 @@ func BenchmarkDormant(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "store")
 	s := openBench(b, path)
 	key := newSigner(b)
-	populate(b, s, agents, func(i int) []*perdure.Entry {
-		g, a := begin(b, key, fmt.Sprintf("agent-%d", i))
-		until := began.Add(time.Duration(i*7919%agents) * time.Second)
-		es, _ := commit(b, key, a, perdure.Draft{Body: perdure.Decision{
-			Action: perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(until)}}, Verdict: perdure.Verdict{Answer: perdure.Allow},
-		}})
-		return append([]*perdure.Entry{g}, es...)
-	})
+	populateSleep(b, s, key, agents)
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}

@@ -85,11 +85,10 @@ type writer struct {
 	words    *words
 	hub      *hub
 	agents   map[perdure.AgentID]*agent
-	version  int64                      // of the file, as other connections change it
-	next     int64                      // rid
-	recent   int64                      // rows in recent
-	placed   []driver.Value             // agent and rid of rows that are still to go there
-	room     [2 * maxBatch]driver.Value // for placed
+	version  int64          // of the file, as other connections change it
+	next     int64          // rid
+	recent   int64          // rows in recent
+	tail     []driver.Value // agent and rid of the rows after mark
 	buffer   []byte
 	relaxed  bool // commits are not synced at present
 	changed  []perdure.AgentID
@@ -177,7 +176,7 @@ func (w *writer) transact(batch []*request) error {
 			return errors.Join(r.err, w.exec("ROLLBACK"))
 		}
 	}
-	if err := w.settle(); err != nil {
+	if err := w.place(); err != nil {
 		return errors.Join(err, w.exec("ROLLBACK"))
 	}
 	if err := w.exec("COMMIT"); err != nil {
@@ -219,7 +218,7 @@ func (w *writer) begin() error {
 		last, _, err = w.number("SELECT max(rid) FROM log")
 		w.next = last + 1
 		if err == nil {
-			w.recent, _, err = w.number("SELECT count(*) FROM recent")
+			err = w.recall()
 		}
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ func (w *writer) insert(key int64, data []byte) error {
 		pieces = (len(data) + quarter - 1) / quarter
 	}
 	data[0] = byte(pieces - 1)
-	w.placed = append(w.placed, key, w.next)
+	w.tail = append(w.tail, key, w.next)
 	size := (len(data) + pieces - 1) / pieces
 	for i := range pieces {
 		agent := driver.Value(key)
@@ -40,41 +40,61 @@ func (w *writer) insert(key int64, data []byte) error {
 	return nil
 }
 
-// maxRecent is how many rows are in recent before they move to places. Every agent has a page of its own in places, sooner or later, so
-// that an append would change one for each; recent is a few pages for all.
-const maxRecent = 2048
+const (
+	// maxTail is how many rows may follow mark. Noting a row costs an append another page; reading the tail costs a reader little.
+	maxTail = 64
+	// maxRecent is how many rows are in recent before they move to places. Every agent has a page of its own in places, sooner or later,
+	// so that an append would change one for each; recent is a few pages for all.
+	maxRecent = 4096
+)
 
 // placeMany writes 32 rows at once: what a statement costs is mostly not the row.
 const placeMany = "INSERT INTO recent VALUES(?,?)" +
 	",(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?)" +
 	",(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?)"
 
-// place writes to recent which rows the transaction has added for which agents. What looks for rows of an agent comes after it.
+// place notes in recent which rows after mark are whose, once there are many, and moves what is there to places, once that is much.
 func (w *writer) place() error {
-	for len(w.placed) > 0 {
+	if len(w.tail) < 2*maxTail {
+		return nil
+	}
+	for rest := w.tail; len(rest) > 0; {
 		text, n := "INSERT INTO recent VALUES(?,?)", 2
-		if len(w.placed) >= 64 {
+		if len(rest) >= 64 {
 			text, n = placeMany, 64
 		}
-		if err := w.do(text, w.placed[:n]...); err != nil {
+		if err := w.exec(text, rest[:n]...); err != nil {
 			return err
 		}
-		w.placed, w.recent = w.placed[n:], w.recent+int64(n/2)
+		rest, w.recent = rest[n:], w.recent+int64(n/2)
 	}
-	w.placed = w.room[:0]
-	return nil
-}
-
-// settle moves what is in recent to places when there is much of it.
-func (w *writer) settle() error {
-	if err := w.place(); err != nil || w.recent < maxRecent {
+	w.tail = w.tail[:0]
+	if err := w.exec("UPDATE mark SET rid=?", w.next-1); err != nil || w.recent < maxRecent {
 		return err
 	}
+	return w.settle()
+}
+
+// settle moves what is in recent to places.
+func (w *writer) settle() error {
 	w.recent = 0
 	if err := w.exec("INSERT INTO places SELECT agent, rid FROM recent ORDER BY agent, rid"); err != nil {
 		return err
 	}
 	return w.exec("DELETE FROM recent")
+}
+
+// recall finds what other connections left in the tail and in recent.
+func (w *writer) recall() (err error) {
+	w.tail = w.tail[:0]
+	err = w.query("SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT NULL", func(v []driver.Value) error {
+		w.tail = append(w.tail, v[0], v[1])
+		return nil
+	})
+	if err == nil {
+		w.recent, _, err = w.number("SELECT count(*) FROM recent")
+	}
+	return err
 }
 
 // storedRow is a row and where it is.
@@ -120,24 +140,35 @@ func newestRow(c *conn, key int64) (storedRow, error) {
 	return rows[0], nil
 }
 
-// rowsFrom are up to n rows of an agent from rid on, in order. Rows in recent are later than all of the agent's in places.
-func rowsFrom(c *conn, key, rid, n int64) ([]storedRow, error) {
-	rows, err := rowsOf(c, "SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid LIMIT ?", key, rid, n)
-	if err != nil || int64(len(rows)) == n {
-		return rows, err
+// rowsFrom are up to n rows of an agent from rid on, in order. An agent's rows in places come before those in recent, and these before
+// those in the tail.
+func rowsFrom(c *conn, key, rid, n int64) (rows []storedRow, err error) {
+	for _, text := range []string{
+		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid LIMIT ?",
+		"SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid LIMIT ?",
+		"SELECT rid, data FROM log WHERE rid>(SELECT rid FROM mark) AND agent=? AND rid>=? ORDER BY rid LIMIT ?",
+	} {
+		more, err := rowsOf(c, text, key, rid, n-int64(len(rows)))
+		if rows = append(rows, more...); err != nil || int64(len(rows)) == n {
+			return rows, err
+		}
 	}
-	more, err := rowsOf(c, "SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid LIMIT ?", key, rid, n-int64(len(rows)))
-	return append(rows, more...), err
+	return rows, nil
 }
 
 // rowsBelow are up to n rows of an agent before rid, the last one first.
-func rowsBelow(c *conn, key, rid, n int64) ([]storedRow, error) {
-	rows, err := rowsOf(c, "SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC LIMIT ?", key, rid, n)
-	if err != nil || int64(len(rows)) == n {
-		return rows, err
+func rowsBelow(c *conn, key, rid, n int64) (rows []storedRow, err error) {
+	for _, text := range []string{
+		"SELECT rid, data FROM log WHERE rid>(SELECT rid FROM mark) AND agent=? AND rid<? ORDER BY rid DESC LIMIT ?",
+		"SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC LIMIT ?",
+		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC LIMIT ?",
+	} {
+		more, err := rowsOf(c, text, key, rid, n-int64(len(rows)))
+		if rows = append(rows, more...); err != nil || int64(len(rows)) == n {
+			return rows, err
+		}
 	}
-	more, err := rowsOf(c, "SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC LIMIT ?", key, rid, n-int64(len(rows)))
-	return append(rows, more...), err
+	return rows, nil
 }
 
 // rowsOf reads the rows that a query for rid and data yields.

@@ -80,9 +80,6 @@ func (p *past) catchUp(w *writer, a *agent) error {
 	if p.to == a.rid {
 		return nil
 	}
-	if err := w.place(); err != nil {
-		return err
-	}
 	rows, err := rowsFrom(w.conn, a.key, p.to+1, 1<<62)
 	for _, r := range rows {
 		var before perdure.Hash

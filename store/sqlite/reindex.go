@@ -68,11 +68,11 @@ func (s *Store) replace(ctx context.Context) error {
 	for from, last := int64(0), int64(1); from < last; from += some {
 		err := s.submit(ctx, &request{apply: func(w *writer) error {
 			last = w.next
-			w.recent += maxRecent // whatever there is: rows in recent are to be later than those in places
-			if err := brokenOr(w.settle()); err != nil {
+			if err := brokenOr(w.settle()); err != nil { // rows in recent are to be later than those in places
 				return err
 			}
-			if err := w.do("INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>=? AND rid<? AND agent IS NOT NULL", from, from+some); err != nil {
+			const text = "INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>=? AND rid<? AND rid<=(SELECT rid FROM mark) AND agent IS NOT NULL"
+			if err := w.do(text, from, from+some); err != nil {
 				return err
 			}
 			clear(w.agents)
@@ -149,9 +149,6 @@ func (w *writer) reindex(id perdure.AgentID, x *index) error {
 		return errMoved
 	}
 	if !slices.Equal(a.heads, x.heads) {
-		if err := w.place(); err != nil {
-			return err
-		}
 		r, err := newestRow(w.conn, a.key)
 		if err != nil {
 			return brokenOr(err)

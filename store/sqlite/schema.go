@@ -23,13 +23,16 @@ const (
 //
 //   - log is the entries in the order they arrived, one row for each call, see row. A row that does not fit well into a page goes on in
 //     the rows after it, which have no agent.
-//   - places and recent say which rows are an agent's: places the earlier ones, recent the last few of all agents, see maxRecent.
+//   - places and recent say which rows are an agent's: places the earlier ones, recent the latest thousands of all agents. The very last,
+//     after mark, are in neither: whoever looks for rows reads those few. See maxTail and maxRecent.
 //   - agents has when to look at each; while a node holds the agent, that is the end of its lease.
 //   - words are the keys and policies that rows name by number.
 const schema = `
 CREATE TABLE log(rid INTEGER PRIMARY KEY, agent INTEGER, data BLOB NOT NULL);
 CREATE TABLE places(agent INTEGER NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY(agent, rid)) WITHOUT ROWID;
 CREATE TABLE recent(agent INTEGER NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY(agent, rid)) WITHOUT ROWID;
+CREATE TABLE mark(rid INTEGER PRIMARY KEY);
+INSERT INTO mark VALUES(0);
 CREATE TABLE agents(key INTEGER PRIMARY KEY, id BLOB NOT NULL, due INTEGER, node BLOB, fence INTEGER);
 CREATE INDEX agents_id ON agents(substr(id,1,8));
 CREATE INDEX agents_due ON agents(due) WHERE due IS NOT NULL;
