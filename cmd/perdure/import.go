@@ -107,7 +107,7 @@ func takeIn(ctx context.Context, c *cobra.Command, out *output, s perdure.Store,
 	r := arrived{a.ID(), a.Fold().Intent.Name, got.Relation.String(), got.Head.Depth.String(), got.Index.Entries, a.Heads(), len(a.Fold().Paused) > 0, a.Fold().Standing()}
 	return out.print(r, func(w io.Writer) error {
 		text := fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), r.Relation, r.Entries, r.Standing)
-		if !got.Hold.IsZero() {
+		if !got.Hold.IsZero() && a.Fold().Ended == nil {
 			text += "it arrived paused; look at it with perdure show " + called(a) + ", then perdure resume " + called(a) + "\n"
 		}
 		_, err := io.WriteString(w, text)

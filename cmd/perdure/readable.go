@@ -155,7 +155,7 @@ func readableStruct(v reflect.Value) any {
 	var o object
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		if f.Type == reflect.TypeFor[canon.Reserved]() || !f.IsExported() {
+		if f.Type == reflect.TypeFor[canon.Reserved]() || !f.IsExported() && !f.Anonymous {
 			continue
 		}
 		if f.Anonymous {

@@ -28,9 +28,10 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               func(env *testscript.Env) error { return writeSamples(env.WorkDir) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exitsWith,
-			"unhex": unhex,
-			"flip":  flip,
+			"exits":  exitsWith,
+			"unhex":  unhex,
+			"flip":   flip,
+			"agents": func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
 		},
 	})
 }

@@ -56,7 +56,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 		return nil, err
 	}
 	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Advisors: map[string]perdure.Advisor{}, Log: log}
-	if n.Tools, err = p.tools(); err != nil {
+	if n.Tools, err = p.tools(h.c); err != nil {
 		return nil, err
 	}
 	if *p.demo != "" {
@@ -70,7 +70,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 }
 
 // tools are what the flags let agents do. Nothing is reachable that was not named.
-func (p *powers) tools() ([]perdure.Tool, error) {
+func (p *powers) tools(c *cobra.Command) ([]perdure.Tool, error) {
 	var all []perdure.Tool
 	if *p.files != "" {
 		root, err := os.OpenRoot(*p.files)
@@ -81,14 +81,14 @@ func (p *powers) tools() ([]perdure.Tool, error) {
 	}
 	if len(*p.programs) > 0 {
 		if *p.files == "" {
-			return nil, errors.New("--program needs a folder to run programs in; name it with --files")
+			return nil, misuse(c, errors.New("--program needs a folder to run programs in; name it with --files"))
 		}
 		all = append(all, tool.Shell{Dir: *p.files, Allow: *p.programs})
 	}
 	if len(*p.hosts) > 0 {
 		http, err := tool.HTTP{Allow: *p.hosts}.Tools()
 		if err != nil {
-			return nil, fmt.Errorf("--host: %w", err)
+			return nil, misuse(c, fmt.Errorf("--host: %w", err))
 		}
 		all = append(all, http...)
 	}
