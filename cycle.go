@@ -17,6 +17,7 @@ type work struct {
 	outcome int // how many of pending end with the last outcome: these must not be lost
 	claimed bool
 	cycles  int
+	yields  int // how often others were first
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -41,7 +42,8 @@ func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 		return Idle{}, err
 	}
 	defer n.release(id)
-	return n.runClaimed(ctx, id, c, 0)
+	idle, _, err := n.runClaimed(ctx, id, c, 0)
+	return idle, err
 }
 
 // release tells the advisors that work on these agents, or on all, has stopped.
@@ -53,14 +55,15 @@ func (n *Node) release(ids ...AgentID) {
 	}
 }
 
-// runClaimed works on an agent under a claim, for at most quantum cycles (0: no bound), and gives the claim up.
-func (n *Node) runClaimed(ctx context.Context, id AgentID, c *held, quantum int) (Idle, error) {
+// runClaimed works on an agent under a claim, for at most quantum cycles (0: no bound), and gives the claim up. It returns why it is idle, and
+// with which heads.
+func (n *Node) runClaimed(ctx context.Context, id AgentID, c *held, quantum int) (idle Idle, heads []Hash, err error) {
 	w, err := n.begin(ctx, id)
 	if err != nil {
-		return Idle{}, errors.Join(err, c.release(ctx, nil, TimeOf(time.Now().Add(loadRetry))))
+		return Idle{}, nil, errors.Join(err, c.release(ctx, nil, TimeOf(time.Now().Add(loadRetry))))
 	}
 	w.claimed = c != nil
-	idle, err := w.run(ctx, quantum)
+	idle, err = w.run(ctx, quantum)
 	n.keep(w)
 	due := idle.Until
 	if idle.Cannot != "" || err != nil {
@@ -69,7 +72,7 @@ func (n *Node) runClaimed(ctx context.Context, id AgentID, c *held, quantum int)
 	if err != nil {
 		due = TimeOf(time.Now().Add(loadRetry))
 	}
-	return idle, errors.Join(err, n.index(ctx, w), c.release(ctx, w.heads, due))
+	return idle, w.heads, errors.Join(err, n.index(ctx, w), c.release(ctx, w.heads, due))
 }
 
 // loadRetry is how long an agent that cannot be worked on is left alone.
@@ -90,7 +93,10 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 		}
 		switch s := step.(type) {
 		case Idle:
-			return s, w.flush(ctx)
+			yields := w.yields
+			if err := w.flush(ctx); err != nil || w.yields == yields {
+				return s, err
+			} // else others wrote meanwhile, and there may be something to do after all
 		case Announce:
 			return Idle{Why: "it has ended"}, nil
 		case Rouse, Consult, Decide, Perform, Reconcile, Lapse, Finish:
@@ -184,6 +190,7 @@ func (w *work) flush(ctx context.Context) error {
 
 // yield lets another node's entries go first: outcomes are put beside them, the rest is dropped.
 func (w *work) yield(ctx context.Context, id AgentID) error {
+	w.yields++
 	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
 	if len(done) > 0 && whole {
 		if err := w.n.Store.Put(ctx, id, w.pending...); err != nil {

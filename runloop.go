@@ -157,7 +157,7 @@ func (l *loop) turn(id AgentID) {
 		l.n.rest(id, Hash{}, time.Now().Add(storePoll))
 		return
 	}
-	idle, err := l.n.runClaimed(l.workCtx, id, c, or(l.n.Quantum, 64))
+	idle, heads, err := l.n.runClaimed(l.workCtx, id, c, or(l.n.Quantum, 64))
 	if err != nil {
 		if l.workCtx.Err() == nil {
 			l.n.Log.Error("run agent", "agent", id.Short(), "err", err)
@@ -168,9 +168,7 @@ func (l *loop) turn(id AgentID) {
 	if idle.Until != 0 && idle.Until <= TimeOf(time.Now()) && idle.Cannot == "" {
 		return // its next turn is now
 	}
-	if heads, err := l.n.Store.Heads(l.ctx, id); err == nil {
-		l.n.rest(id, digest(heads), restUntil(idle))
-	}
+	l.n.rest(id, digest(heads), restUntil(idle)) // with the heads it was found idle at: others may have come since
 }
 
 // restUntil is when an idle agent is worth another look if nothing happens to it.
