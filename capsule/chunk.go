@@ -78,6 +78,7 @@ type window struct {
 	held  map[perdure.Hash][]byte // a writer keeps no bytes
 	order []chunkRef
 	size  int64
+	max   int64
 }
 
 func (w *window) add(c chunkRef, b []byte) {
@@ -86,7 +87,7 @@ func (w *window) add(c chunkRef, b []byte) {
 	}
 	w.held[c.Name] = b
 	w.order = append(w.order, c)
-	for w.size += c.Size; w.size > chunkWindow; w.order = w.order[1:] {
+	for w.size += c.Size; w.size > w.max; w.order = w.order[1:] {
 		delete(w.held, w.order[0].Name)
 		w.size -= w.order[0].Size
 	}

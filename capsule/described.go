@@ -96,9 +96,13 @@ func (w *describedEncoder) entry(dst []byte, e *perdure.Entry, p *payload) ([]by
 // describedDecoder reads the described form.
 type describedDecoder struct {
 	*canon.Reader
-	sum *digest
-	lim perdure.Limits
+	sum  *digest
+	lim  perdure.Limits
+	base int64 // where in the file the reader began
 }
+
+// offset is where the next frame begins.
+func (d *describedDecoder) offset() int64 { return d.base + d.Offset() }
 
 func (d *describedDecoder) next() (*frame, error) {
 	d.sum.next()
@@ -112,7 +116,7 @@ func (d *describedDecoder) next() (*frame, error) {
 		err = reject(PredOrder, e.at, "$", "something else", "the entry of the payload before it")
 	}
 	if err == io.EOF {
-		err = reject(PredComplete, d.Offset(), "$", "the end of the file after a payload", "its entry")
+		err = reject(PredComplete, d.offset(), "$", "the end of the file after a payload", "its entry")
 	}
 	if err != nil {
 		return nil, err
@@ -123,18 +127,19 @@ func (d *describedDecoder) next() (*frame, error) {
 	if e.payload.Body != nil || len(e.payload.Chunks) == 0 && !e.payload.More {
 		return nil, reject(PredFrame, f.at, "$.payload", "a payload that says nothing or holds the body", "chunks or more")
 	}
+	e.at = f.at
 	return e, nil
 }
 
 // one reads one list of a name and a value.
 func (d *describedDecoder) one() (*frame, error) {
-	at := d.Offset()
+	at := d.offset()
 	b, err := d.Next(canon.DataType) // what is in it is looked at by name
 	if r, ok := err.(*perdure.Rejection); ok && r.Predicate == canon.PredTruncated {
-		return nil, reject(PredComplete, r.Offset, "$", "the end of the file inside a frame", "a whole frame")
+		return nil, reject(PredComplete, d.base+r.Offset, "$", "the end of the file inside a frame", "a whole frame")
 	}
 	if err != nil {
-		return nil, err
+		return nil, moved(err, d.base)
 	}
 	d.sum.add(b)
 	if len(b) < 3 || b[0] != 0x82 || b[1]>>5 != 3 || b[1]&31 > 23 || len(b) < 2+int(b[1]&31) {

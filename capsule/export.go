@@ -311,9 +311,16 @@ func (p *plan) entries(ctx context.Context) iter.Seq2[*perdure.Entry, error] {
 
 // head is the head of the capsule.
 func (p *plan) head(o Options) Head {
+	h := newHead(p.id, chunkWindow)
+	h.Depth, h.Binding, h.Shared, h.Anchor = o.Depth, o.Binding, o.Chunks != nil, p.anchor
+	return h
+}
+
+// newHead is the head of a capsule with everything in it.
+func newHead(id perdure.AgentID, window int64) Head {
 	return Head{
-		Magic: Magic, Version: Version, Agent: p.id, Depth: o.Depth, Binding: o.Binding, Unicode: canon.UnicodeVersion,
-		Limits: FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: chunkWindow}, Shared: o.Chunks != nil, Anchor: p.anchor,
+		Magic: Magic, Version: Version, Agent: id, Unicode: canon.UnicodeVersion,
+		Limits: FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: window},
 	}
 }
 
@@ -330,7 +337,7 @@ type writer struct {
 
 func newWriter(w io.Writer, f Form) (*writer, error) {
 	enc, err := encoderOf(f)
-	return &writer{w: w, enc: enc, sum: sha256.New()}, err
+	return &writer{w: w, enc: enc, sum: sha256.New(), seen: window{max: chunkWindow}}, err
 }
 
 func encoderOf(f Form) (encoder, error) {

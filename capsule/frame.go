@@ -36,7 +36,7 @@ type Head struct {
 type FrameLimits struct {
 	Inline int64 `canon:"1,inline"` // the largest body that is not cut into chunks
 	Chunk  int64 `canon:"2,chunk"`  // the largest chunk
-	Window int64 `canon:"3,window"` // how many bytes of chunks a reader keeps
+	Window int64 `canon:"3,window"` // how many bytes of chunks a reader keeps; 0: none, every body has all its chunks after it, as in a store
 }
 
 // Anchor is the place in memory at which a capsule begins that does not begin with genesis: just before the snapshot that is its first entry.
@@ -140,4 +140,6 @@ type encoder interface {
 type decoder interface {
 	// next returns the next frame, io.EOF at the end of the input, and a *perdure.Rejection for bytes that are no frame.
 	next() (*frame, error)
+	// offset is where the next frame begins.
+	offset() int64
 }

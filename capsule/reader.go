@@ -50,6 +50,7 @@ type Reader struct {
 	manifest  *Manifest
 	started   bool
 	held      *frame // read, but not looked at yet
+	more      bool   // the last entry is not there without the next
 }
 
 // NewReader reads the head of a capsule in any form, encrypted or not.
@@ -90,7 +91,9 @@ func (c *Reader) open(r io.Reader) error {
 	if encrypted {
 		c.src = newSource(plain, c.o.MaxBytes)
 	}
-	c.src.max = c.o.MaxBytes
+	if c.src.max = c.o.MaxBytes; int64(c.src.n-c.src.i) > c.src.max {
+		return reject(PredSize, c.src.max, "$", "more bytes", num(c.src.max, "bytes"))
+	}
 	start := bytes.Clone(c.src.peek(4 << 10))
 	if c.src.err != nil && c.src.err != io.EOF {
 		return fmt.Errorf("read capsule: %w", c.src.err)
@@ -120,7 +123,7 @@ func (c *Reader) open(r io.Reader) error {
 	if err == nil && c.held.letter == frameSchema {
 		err = c.checkSchema(c.held)
 		c.held = nil
-	} else if err == nil && (c.form == Described || !c.head.Schema.IsZero()) {
+	} else if err == nil && (c.form == Described && !c.head.grows() || !c.head.Schema.IsZero()) {
 		err = reject(PredSchema, c.held.at, "$", "no schema", "the schema the head names")
 	}
 	return err
@@ -130,12 +133,12 @@ func (c *Reader) open(r io.Reader) error {
 func (c *Reader) detect(start []byte) error {
 	switch {
 	case looksLikeText(start):
-		c.form, c.dec = Text, &textDecoder{c.src, c.sum, c.limits()}
+		c.form, c.dec = Text, &textDecoder{source: c.src, sum: c.sum, lim: c.limits()}
 	case bytes.HasPrefix(start, []byte("\x82\x61H")):
 		c.form, c.dec = Binary, &binaryDecoder{source: c.src, sum: c.sum}
 	case bytes.HasPrefix(start, []byte("\x82\x64head")):
 		lim := c.limits()
-		c.form, c.dec = Described, &describedDecoder{canon.NewReader(c.src, lim), c.sum, lim}
+		c.form, c.dec = Described, &describedDecoder{Reader: canon.NewReader(c.src, lim), sum: c.sum, lim: lim}
 	case len(start) == 0:
 		return reject(PredMagic, 0, "$", "an empty file", "a capsule")
 	default:
@@ -191,6 +194,11 @@ func announced(f Form, start []byte) int64 {
 	return 0
 }
 
+// grows reports whether the capsule is the file of a store: the chunks of every body follow it, so that it can be read from anywhere.
+func (h *Head) grows() bool {
+	return h.Limits == FrameLimits{Inline: inlineBody, Chunk: chunkMax} && h.Depth == Full && h.Binding == Inline && !h.Shared && h.Schema.IsZero()
+}
+
 func (c *Reader) checkHead() error {
 	h := &c.head
 	switch {
@@ -200,7 +208,7 @@ func (c *Reader) checkHead() error {
 		return reject(PredVersion, 0, "$.version", fmt.Sprint(h.Version), fmt.Sprint(Version))
 	case h.Unicode != canon.UnicodeVersion:
 		return reject(PredUnicode, 0, "$.unicode", fmt.Sprintf("%.20q", h.Unicode), canon.UnicodeVersion)
-	case h.Limits != FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: chunkWindow}:
+	case h.Limits != FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: chunkWindow} && !h.grows():
 		return reject(PredSize, 0, "$.limits", "other limits", "those of this version")
 	case h.Anchor != nil && h.Depth.Kind != last:
 		return reject(PredDepth, 0, "$.anchor", "an anchor", "none at depth "+h.Depth.String())
@@ -216,7 +224,7 @@ func (c *Reader) checkHead() error {
 	if err := c.checkShallow(); err != nil {
 		return err
 	}
-	c.lineage = newLineage(h)
+	c.lineage, c.chunks.max = newLineage(h), h.Limits.Window
 	if h.Binding != Detached {
 		return nil
 	}
@@ -314,8 +322,8 @@ func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.payload.More {
-		return nil, of(reject(PredOrder, f.at, "$.more", "a mark that a store leaves", "an exported capsule; open this one as a store"), e)
+	if c.more = f.payload.More; c.more && !c.head.grows() {
+		return nil, of(reject(PredOrder, f.at, "$.more", "a mark that only stores leave", "none"), e)
 	}
 	if c.sigs != nil {
 		if e, err = c.attach(e, f); err != nil {
@@ -442,6 +450,8 @@ func (c *Reader) finish(f *frame) error {
 	c.index.Length, c.index.Digest = f.at, c.sum.before()
 	differs := func(path, got, want string) error { return reject(PredIndex, f.at, "$."+path, got, want) }
 	switch {
+	case c.more:
+		return reject(PredComplete, f.at, "$.more", "an entry without those added together with it", "all of them")
 	case x.Entries != c.index.Entries || x.Entries == 0:
 		return differs("entries", num(c.index.Entries, "entries"), fmt.Sprint(x.Entries))
 	case x.Bodies != c.index.Bodies:

@@ -61,9 +61,14 @@ func carried(e *perdure.Entry, p *payload) *perdure.Entry {
 // textDecoder reads the text form.
 type textDecoder struct {
 	*source
-	sum *digest
-	lim perdure.Limits
+	sum   *digest
+	lim   perdure.Limits
+	loose bool // lines that a merge left are no frames, but no fault either
+	messy bool // there were some
 }
+
+// offset is where the next frame begins.
+func (s *source) offset() int64 { return s.off }
 
 var lineEnd = []byte("\n")
 
@@ -76,6 +81,10 @@ func (d *textDecoder) next() (*frame, error) {
 	}
 	d.sum.add(line)
 	d.sum.add(lineEnd)
+	if d.loose && mergeMark(line) {
+		d.messy = true
+		return d.next()
+	}
 	bad := func(got string) error {
 		return reject(PredFrame, at, "$", got, `a line {"name":record} with a known name`)
 	}
@@ -144,3 +153,13 @@ func (f *frame) whole(e *perdure.Entry) (*frame, error) {
 
 // looksLikeText reports whether a capsule that begins with b is in text form.
 func looksLikeText(b []byte) bool { return strings.HasPrefix(string(b), `{"head":`) }
+
+// mergeMark reports whether a line is one that version control puts into a file it could not merge.
+func mergeMark(line []byte) bool {
+	for _, mark := range []string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
+		if bytes.HasPrefix(line, []byte(mark)) {
+			return true
+		}
+	}
+	return len(line) == 0
+}

@@ -1,0 +1,343 @@
+package capsule
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/perdure/perdure"
+)
+
+// Log is a capsule file that entries are appended to, by any number of processes. It is what a store keeps of one agent. A cursor is the
+// number of entries up to and including the one it stands for.
+//
+// The methods that add or drop need the lock. All methods may be called by several goroutines.
+type Log struct {
+	path string
+
+	mu     sync.Mutex
+	f      *os.File
+	form   Form
+	head   Head
+	whole  int64 // where what is whole ends
+	rows   []row
+	at     map[short]int32 // where in rows
+	heads  []perdure.Hash  // ascending
+	snaps  []perdure.Cursor
+	messy  bool // a merge left more in the file than its entries
+	locked bool
+	fault  error // after a write that may have left anything
+}
+
+// row is where an entry lies in the file, and what of it a store is asked for.
+type row struct {
+	name    perdure.Hash
+	at, end int64
+	due     perdure.Time
+	chunks  int32
+	bare    bool // its body was dropped
+}
+
+var errLocked = errors.New("the file is in use by another process")
+
+// CreateLog makes the file of a new agent, durably and all at once. It returns an error wrapping fs.ErrExist if there is one.
+func CreateLog(path string, form Form, entries ...*perdure.Entry) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("create %s: %w", path, fs.ErrExist)
+	}
+	if len(entries) == 0 || entries[0].Kind != perdure.KindGenesis {
+		return fmt.Errorf("create %s: the first entry is no genesis", path)
+	}
+	b, err := logBytes(form, entries[0].ID(), entries)
+	if err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	f, err := replaceFile(path, func(f *os.File) error { _, err := f.Write(b); return err })
+	if err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	return f.Close()
+}
+
+// logBytes is the head of a store's file and its first entries.
+func logBytes(form Form, id perdure.AgentID, entries []*perdure.Entry) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := newLogWriter(&b, form)
+	if err != nil {
+		return nil, err
+	}
+	head := newHead(id, 0)
+	if err := w.head(&head); err != nil {
+		return nil, err
+	}
+	for i, e := range entries {
+		if err := w.entry(e, i+1 < len(entries)); err != nil {
+			return nil, err
+		}
+	}
+	err = w.flush(true)
+	return b.Bytes(), err
+}
+
+// newLogWriter writes bodies with all their chunks.
+func newLogWriter(w io.Writer, form Form) (*writer, error) {
+	c, err := newWriter(w, form)
+	if err == nil {
+		c.seen.max = 0
+	}
+	return c, err
+}
+
+// replaceFile makes a file durably and all at once: written beside, synced, renamed. It returns the file, open.
+func replaceFile(path string, fill func(*os.File) error) (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	if err = f.Chmod(0o644); err == nil {
+		err = fill(f)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		_ = f.Close()
+		_ = os.Remove(f.Name()) // the error that led here is the one to tell
+		return nil, err
+	}
+	return f, nil
+}
+
+// syncFolder makes what was renamed in a folder durable.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// OpenLog opens the file of an agent. An exported capsule becomes the file of a store first. It returns an error
+// wrapping fs.ErrNotExist if there is no file, and a *perdure.Rejection if it is no capsule of a whole agent.
+func OpenLog(path string) (*Log, error) {
+	l := &Log{path: path}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.reopen(); err != nil {
+		l.close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// Agent is whose file it is.
+func (l *Log) Agent() perdure.AgentID { return l.head.Agent }
+
+// Path is where the file is.
+func (l *Log) Path() string { return l.path }
+
+// Close lets the file go.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.close()
+}
+
+func (l *Log) close() error {
+	if l.f == nil {
+		return nil
+	}
+	f := l.f
+	l.f, l.locked = nil, false
+	return f.Close()
+}
+
+// reopen opens the file anew and reads all of it.
+func (l *Log) reopen() error {
+	_ = l.close() // nothing was written through it that was not synced
+	info, err := os.Lstat(l.path)
+	if err != nil {
+		return err
+	}
+	if err := checkRegular(filepath.Base(l.path), info); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = os.Open(l.path)
+	}
+	if err != nil {
+		return err
+	}
+	l.begun(f)
+	return l.scan()
+}
+
+// begun forgets everything but the file, of which nothing has been read yet.
+func (l *Log) begun(f *os.File) {
+	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, nil
+}
+
+// Lock takes the file for this Log alone, waiting for others to finish, cuts what a crash left at its end, and brings the Log up to date. The
+// caller calls Unlock.
+func (l *Log) Lock() error { return l.lock(true) }
+
+func (l *Log) lock(wait bool) error {
+	l.mu.Lock()
+	for range 100 {
+		if l.f == nil || l.fault != nil {
+			if err := l.reopen(); err != nil {
+				l.mu.Unlock()
+				return fmt.Errorf("lock %s: %w", l.path, err)
+			}
+		}
+		if err := lockFile(l.f, wait); err != nil {
+			l.mu.Unlock()
+			return fmt.Errorf("lock %s: %w", l.path, err)
+		}
+		same, err := l.same()
+		if err == nil && !same { // another process has put a new file in its place
+			err = l.reopen()
+			if err == nil {
+				continue
+			}
+		}
+		if err == nil {
+			l.locked = true
+			err = l.tidy()
+		}
+		if err != nil {
+			l.unlock()
+			return fmt.Errorf("lock %s: %w", l.path, err)
+		}
+		return nil
+	}
+	l.mu.Unlock()
+	return fmt.Errorf("lock %s: it is replaced again and again", l.path)
+}
+
+// Unlock lets others at the file.
+func (l *Log) Unlock() { l.unlock() }
+
+func (l *Log) unlock() {
+	l.locked = false
+	if l.f != nil {
+		_ = unlockFile(l.f) // closing the file gives the lock back, too
+	}
+	l.mu.Unlock()
+}
+
+// same reports whether the file that is open is the one at the path.
+func (l *Log) same() (bool, error) {
+	here, err := l.f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(l.path)
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(here, there), nil
+}
+
+// tidy brings a locked Log up to date and its file into the form that entries are appended to.
+func (l *Log) tidy() error {
+	if err := l.scan(); err != nil {
+		return err
+	}
+	if l.messy {
+		return l.rewrite(nil)
+	}
+	info, err := l.f.Stat()
+	if err != nil || info.Size() == l.whole {
+		return err
+	}
+	return l.f.Truncate(l.whole)
+}
+
+// Refresh reads what other processes have added. It does not need the lock.
+func (l *Log) Refresh() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refresh()
+}
+
+func (l *Log) refresh() error {
+	if l.locked {
+		return nil
+	}
+	if l.f != nil && l.fault == nil {
+		same, err := l.same()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", l.path, err)
+		}
+		if same && l.scan() == nil {
+			return nil
+		}
+		if same { // somebody may be in the middle of writing: look again when they are done
+			if err := lockFile(l.f, true); err != nil {
+				return fmt.Errorf("read %s: %w", l.path, err)
+			}
+		}
+	}
+	if err := l.reopen(); err != nil {
+		return fmt.Errorf("read %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// Heads are the entries without a child, ascending.
+func (l *Log) Heads() []perdure.Hash {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.heads)
+}
+
+// Len is how many entries there are.
+func (l *Log) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.rows)
+}
+
+// Due is the earliest due of the heads; zero: none.
+func (l *Log) Due() perdure.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var due perdure.Time
+	for _, h := range l.heads {
+		if d := l.rows[l.at[short(h[:16])]].due; d != 0 && (due == 0 || d < due) {
+			due = d
+		}
+	}
+	return due
+}
+
+// Snapshots are where the snapshots lie that named every head when they arrived and still have their body, newest first.
+func (l *Log) Snapshots() []perdure.Cursor {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []perdure.Cursor
+	for _, c := range slices.Backward(l.snaps) {
+		if !l.rows[c-1].bare {
+			out = append(out, c)
+		}
+	}
+	return out
+}

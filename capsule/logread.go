@@ -1,0 +1,317 @@
+package capsule
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
+
+// decoderAt reads frames of the file from an offset on.
+func (l *Log) decoderAt(at int64) decoder {
+	sum := &digest{h: noHash{}}
+	src := newSource(io.NewSectionReader(l.f, at, math.MaxInt64-at), math.MaxInt64)
+	src.off = at
+	lim := perdure.Limits{Bytes: maxLine}
+	switch l.form {
+	case Text:
+		return &textDecoder{source: src, sum: sum, lim: lim, loose: true}
+	case Described:
+		return &describedDecoder{Reader: canon.NewReader(src, lim), sum: sum, lim: lim, base: at}
+	case Binary:
+	}
+	return &binaryDecoder{source: src, sum: sum}
+}
+
+// begin reads the head of the file.
+func (l *Log) begin() (decoder, error) {
+	r := new(Reader)
+	start := make([]byte, 64)
+	n, err := l.f.ReadAt(start, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if bytes.HasPrefix(start[:n], []byte(ageMagic)) || bytes.HasPrefix(start[:n], []byte(ageArmour[:10])) {
+		return nil, reject(PredRecipient, 0, "$", "an encrypted capsule", "one that can be appended to; import it into a store")
+	}
+	if err := r.detect(start[:n]); err != nil {
+		return nil, err
+	}
+	l.form = r.form
+	whole := make([]byte, 4<<10)
+	n, _ = l.f.ReadAt(whole, 0)
+	if v := announced(l.form, whole[:n]); v > Version {
+		return nil, reject(PredVersion, 0, "$.version", fmt.Sprint(v), fmt.Sprint(Version))
+	}
+	dec := l.decoderAt(0)
+	f, err := dec.next()
+	if err == io.EOF || err == nil && f.letter != frameHead {
+		err = reject(PredMagic, 0, "$", "another frame", "a head")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := headCodec.Decode(f.record, &l.head, canon.Limits{}); err != nil {
+		return nil, moved(err, f.base)
+	}
+	h := &l.head
+	switch {
+	case h.Magic != Magic || h.Version != Version || h.Unicode != canon.UnicodeVersion:
+		return nil, reject(PredMagic, 0, "$", "another head", "that of a capsule of version "+fmt.Sprint(Version))
+	case h.Depth != Full:
+		return nil, reject(PredDepth, 0, "$.depth", "a capsule of depth "+h.Depth.String(), "full: a store holds whole memories")
+	case h.Binding == Detached:
+		return nil, reject(PredBinding, 0, "$.binding", "detached signatures", "inline ones; import the capsule into a store")
+	case h.Shared:
+		return nil, reject(PredChunk, 0, "$.shared", "a capsule whose chunks are kept in its set", "all of it in one file; import it into a store")
+	}
+	return dec, nil
+}
+
+// scan reads the frames after what is known to be whole.
+func (l *Log) scan() error {
+	dec := l.decoderAt(l.whole)
+	if l.whole == 0 {
+		var err error
+		if dec, err = l.begin(); err != nil {
+			return err
+		}
+		if !l.head.grows() {
+			return l.convert()
+		}
+		l.whole = dec.offset()
+	}
+	s := scanner{l: l, dec: dec}
+	err := s.run()
+	if t, ok := dec.(*textDecoder); ok {
+		l.messy = l.messy || t.messy
+	}
+	return err
+}
+
+// noHash is for files that nobody wants the hash of.
+type noHash struct{}
+
+func (noHash) Write(p []byte) (int, error) { return len(p), nil }
+func (noHash) Sum(b []byte) []byte         { return b }
+func (noHash) Reset()                      {}
+func (noHash) Size() int                   { return 0 }
+func (noHash) BlockSize() int              { return 1 }
+
+// scanner finds the entries of a file.
+type scanner struct {
+	l     *Log
+	dec   decoder
+	batch []found // not there without what follows
+	held  []found // whose parents have not come yet: a merge may change the order
+}
+
+// found is an entry and its row.
+type found struct {
+	row
+	*perdure.Entry
+}
+
+func (s *scanner) run() error {
+	for {
+		f, err := s.dec.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if s.torn(err) {
+				break
+			}
+			return err
+		}
+		switch f.letter {
+		case frameEntry:
+			err = s.entry(f)
+		case frameIndex, frameHead, frameSchema:
+			if f.letter == frameHead && s.l.form != Text {
+				err = reject(PredOrder, f.at, "$", "a head", "entries")
+			}
+		case frameManifest, frameChunk:
+			err = reject(PredOrder, f.at, "$", "another frame", "an entry")
+		}
+		if err != nil {
+			if s.torn(err) {
+				break
+			}
+			return err
+		}
+	}
+	for _, h := range s.held {
+		for _, p := range h.Parents {
+			if _, ok := s.l.at[short(p[:16])]; !ok {
+				return moved(perdure.Unlinked(h.Entry, p), h.at)
+			}
+		}
+	}
+	return nil
+}
+
+// torn reports whether an error is what a crash in the middle of a write leaves: the file ends too early, or in zeros.
+func (s *scanner) torn(err error) bool {
+	var r *perdure.Rejection
+	if !errors.As(err, &r) {
+		return false
+	}
+	if r.Predicate == PredComplete {
+		return true
+	}
+	zeros, err := s.l.zeros()
+	return err == nil && zeros <= s.dec.offset()+16 // a head that was not taken yet
+}
+
+// zeros is where the zeros begin that the file ends with. A file system that lost power may have made a file longer before it wrote what
+// belongs there.
+func (l *Log) zeros() (int64, error) {
+	info, err := l.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	b := make([]byte, bufferSize)
+	at := info.Size()
+	for at > l.whole {
+		n := min(int64(len(b)), at-l.whole)
+		if _, err := l.f.ReadAt(b[:n], at-n); err != nil {
+			return 0, err
+		}
+		rest := len(bytes.TrimRight(b[:n], "\x00"))
+		if at -= n - int64(rest); rest > 0 {
+			break
+		}
+	}
+	if at == info.Size() {
+		at = math.MaxInt64 - 16 // none
+	}
+	return at, nil
+}
+
+// entry takes in one entry and the chunks after it.
+func (s *scanner) entry(f *frame) error {
+	e := f.entry
+	if e == nil {
+		var err error
+		if e, err = perdure.NewEntry(f.header, nil, f.signature, perdure.Limits{}); err != nil {
+			return moved(err, f.base)
+		}
+	}
+	bare := f.body == nil && len(f.payload.Chunks) == 0
+	e = e.Drop() // bodies are read when they are asked for
+	for range f.payload.Chunks {
+		k, err := s.dec.next()
+		if err == io.EOF {
+			err = reject(PredComplete, s.dec.offset(), "$", "the end of the file inside a body", "its chunks")
+		}
+		if err == nil && k.letter != frameChunk {
+			err = reject(PredChunk, k.at, "$", "another frame", "the chunks of the body before it")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if e.ID() != s.l.head.Agent {
+		return moved(perdure.Foreign(e, s.l.head.Agent), f.at)
+	}
+	s.batch = append(s.batch, found{row{e.Name, f.at, s.dec.offset(), e.Due, int32(len(f.payload.Chunks)), bare}, e})
+	if f.payload.More {
+		return nil
+	}
+	for _, x := range s.batch {
+		s.arrive(x)
+	}
+	s.batch, s.l.whole = s.batch[:0], s.dec.offset()
+	return nil
+}
+
+// arrive adds an entry whose parents are there, and those that waited for it.
+func (s *scanner) arrive(x found) {
+	l := s.l
+	if i, dup := l.at[short(x.name[:16])]; dup {
+		if l.messy = true; x.bare && !l.rows[i].bare { // it was pruned in one of the copies: that is meant for all
+			l.rows[i] = x.row
+		}
+		return
+	}
+	for _, p := range x.Parents {
+		if _, ok := l.at[short(p[:16])]; !ok {
+			s.held, l.messy = append(s.held, x), true
+			return
+		}
+	}
+	l.add(x.row, x.Entry)
+	for i := 0; i < len(s.held); i++ {
+		if h := s.held[i]; !slices.ContainsFunc(h.Parents, func(p perdure.Hash) bool { _, ok := l.at[short(p[:16])]; return !ok }) {
+			s.held = slices.Delete(s.held, i, i+1)
+			s.arrive(h)
+			i = -1
+		}
+	}
+}
+
+// add puts an entry at the end of the index.
+func (l *Log) add(r row, e *perdure.Entry) {
+	l.at[short(r.name[:16])] = int32(len(l.rows))
+	l.rows = append(l.rows, r)
+	if e.Kind == perdure.KindSnapshot && slices.Equal(l.heads, e.Parents) {
+		l.snaps = append(l.snaps, perdure.Cursor(len(l.rows)))
+	}
+	l.heads = slices.DeleteFunc(l.heads, func(h perdure.Hash) bool { return slices.Contains(e.Parents, h) })
+	i, _ := slices.BinarySearchFunc(l.heads, r.name, perdure.Hash.Compare)
+	l.heads = slices.Insert(l.heads, i, r.name)
+}
+
+// Read returns entries after a cursor: at most n of them, and not many megabytes.
+func (l *Log) Read(after perdure.Cursor, n int) ([]perdure.Item, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []perdure.Item
+	var size int64
+	var dec decoder
+	var at int64
+	for i := int(max(after, 0)); i < len(l.rows) && len(out) < n && size < batchBytes; i++ {
+		r := l.rows[i]
+		if dec == nil || at != r.at {
+			dec = l.decoderAt(r.at)
+		}
+		e, err := l.read(dec, r)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", l.path, err)
+		}
+		at, size = r.end, size+r.end-r.at
+		out = append(out, perdure.Item{Entry: e, Cursor: perdure.Cursor(i + 1)})
+	}
+	return out, nil
+}
+
+// read reads the entry of a row with a decoder that stands before it.
+func (l *Log) read(dec decoder, r row) (*perdure.Entry, error) {
+	f, err := dec.next()
+	if err == nil && f.letter != frameEntry {
+		err = reject(PredOrder, r.at, "$", "another frame", "an entry")
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := assemble(f, perdure.Limits{}, func(ref chunkRef) ([]byte, error) {
+		k, err := dec.next()
+		if err != nil {
+			return nil, err
+		}
+		if k.letter != frameChunk {
+			return nil, reject(PredChunk, k.at, "$", "another frame", "chunk "+ref.Name.Short())
+		}
+		return ref.unpacked(k.record, k.base)
+	})
+	if err == nil && e.Name != r.name {
+		err = of(reject(PredOrder, r.at, "$", "another entry", r.name.Short()), e)
+	}
+	return e, err
+}

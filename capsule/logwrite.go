@@ -1,0 +1,228 @@
+package capsule
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// Add durably appends the entries that are not there, all or none, and returns how many those are. An entry whose parents are not there
+// is refused (entry.linked). The Log is locked.
+func (l *Log) Add(entries ...*perdure.Entry) (int, error) {
+	fresh, err := l.missing(entries)
+	if err != nil || len(fresh) == 0 {
+		return 0, err
+	}
+	var b bytes.Buffer
+	w, err := newLogWriter(&b, l.form)
+	if err != nil {
+		return 0, err
+	}
+	var rows []row
+	for i, e := range fresh {
+		at, chunks := l.whole+w.index.Length+int64(len(w.buf)), w.index.Chunks
+		if err := w.entry(e, i+1 < len(fresh)); err != nil {
+			return 0, err
+		}
+		rows = append(rows, row{e.Name, at, l.whole + w.index.Length + int64(len(w.buf)), e.Due, int32(w.index.Chunks - chunks), e.BodyBytes() == nil})
+	}
+	if err := w.flush(true); err != nil {
+		return 0, err
+	}
+	if err := l.write(b.Bytes()); err != nil {
+		return 0, fmt.Errorf("append to %s: %w", l.path, err)
+	}
+	for i, e := range fresh {
+		l.add(rows[i], e)
+	}
+	l.whole += int64(b.Len())
+	return len(fresh), nil
+}
+
+// missing are the entries that are not there, if all can be linked.
+func (l *Log) missing(entries []*perdure.Entry) ([]*perdure.Entry, error) {
+	var fresh []*perdure.Entry
+	added := map[short]bool{}
+	for _, e := range entries {
+		if e.ID() != l.head.Agent {
+			return nil, perdure.Foreign(e, l.head.Agent)
+		}
+		if _, held := l.at[short(e.Name[:16])]; held || added[short(e.Name[:16])] {
+			continue
+		}
+		for _, p := range e.Parents {
+			if _, held := l.at[short(p[:16])]; !held && !added[short(p[:16])] {
+				return nil, perdure.Unlinked(e, p)
+			}
+		}
+		added[short(e.Name[:16])] = true
+		fresh = append(fresh, e)
+	}
+	return fresh, nil
+}
+
+// write puts bytes durably behind what is whole. After an error nobody knows what is in the file: it is read again before the next use.
+func (l *Log) write(b []byte) error {
+	_, err := l.f.WriteAt(b, l.whole)
+	if err == nil {
+		err = l.f.Sync()
+	}
+	if err != nil {
+		l.fault = err
+		_ = l.f.Truncate(l.whole) // what of it is there was never acknowledged
+		return err
+	}
+	return nil
+}
+
+// Has reports whether an entry is there. The Log is locked.
+func (l *Log) Has(name perdure.Hash) bool {
+	_, ok := l.at[short(name[:16])]
+	return ok
+}
+
+// LockedHeads is Heads for a Log that is locked.
+func (l *Log) LockedHeads() []perdure.Hash { return slices.Clone(l.heads) }
+
+// Drop durably drops the bodies of entries and returns how many bytes of bodies went. It returns an error wrapping perdure.ErrNotFound if
+// one of them is not there. The Log is locked.
+func (l *Log) Drop(names ...perdure.Hash) (gone int64, err error) {
+	drop := map[int]bool{}
+	for _, name := range names {
+		i, ok := l.at[short(name[:16])]
+		if !ok {
+			return 0, fmt.Errorf("entry %s: %w", name.Short(), perdure.ErrNotFound)
+		}
+		if !l.rows[i].bare {
+			drop[int(i)] = true
+		}
+	}
+	if len(drop) == 0 {
+		return 0, nil
+	}
+	err = l.rewrite(func(i int, e *perdure.Entry) *perdure.Entry {
+		if !drop[i] {
+			return e
+		}
+		gone += int64(len(e.BodyBytes()))
+		return e.Drop()
+	})
+	return gone, err
+}
+
+// rewrite puts a new file in the place of the old one, with the same entries in the same order, each changed as asked. The Log is locked,
+// and stays so.
+func (l *Log) rewrite(change func(i int, e *perdure.Entry) *perdure.Entry) error {
+	return l.replace(func(w *writer) error {
+		var dec decoder
+		var at int64
+		for i, r := range l.rows {
+			if dec == nil || at != r.at {
+				dec = l.decoderAt(r.at)
+			}
+			e, err := l.read(dec, r)
+			if err != nil {
+				return err
+			}
+			if at = r.end; change != nil {
+				e = change(i, e)
+			}
+			if err := w.entry(e, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// replace puts a new file in the place of the old one. The Log is locked and stays so: the new file is locked before it has its name.
+func (l *Log) replace(fill func(*writer) error) error {
+	f, err := replaceFile(l.path, func(out *os.File) error {
+		if err := lockFile(out, true); err != nil {
+			return err
+		}
+		w, err := newLogWriter(out, l.form)
+		if err != nil {
+			return err
+		}
+		head := newHead(l.head.Agent, 0)
+		if err := w.head(&head); err != nil {
+			return err
+		}
+		if err := fill(w); err != nil {
+			return err
+		}
+		return w.flush(true)
+	})
+	if err != nil {
+		return fmt.Errorf("rewrite %s: %w", l.path, err)
+	}
+	_ = l.close() // the old file has no name any more
+	l.begun(f)
+	l.locked = true
+	return l.scan()
+}
+
+// exported reads an exported capsule. Of one that was cut short it keeps the beginning that signatures cover.
+func (l *Log) exported() ([]*perdure.Entry, error) {
+	if _, err := l.f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	r, err := NewReader(l.f, ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var entries []*perdure.Entry
+	sealed := 0
+	for e, err := range r.Entries() {
+		var cut *perdure.Rejection
+		if errors.As(err, &cut) && cut.Predicate == PredComplete && sealed > 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if entries = append(entries, e); len(r.lineage.open) == 0 {
+			sealed = len(entries)
+		}
+	}
+	return entries[:sealed], nil
+}
+
+// convert makes an exported capsule the file of a store.
+func (l *Log) convert() error {
+	mine := l.locked
+	if !mine {
+		if err := lockFile(l.f, true); err != nil {
+			return err
+		}
+		if same, err := l.same(); err != nil {
+			return err
+		} else if !same { // another process was first
+			return l.reopen()
+		}
+		l.locked = true
+	}
+	entries, err := l.exported()
+	if err != nil {
+		return err
+	}
+	err = l.replace(func(w *writer) error {
+		for _, e := range entries {
+			if err := w.entry(e, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && !mine {
+		l.locked = false
+		err = unlockFile(l.f)
+	}
+	return err
+}

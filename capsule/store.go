@@ -1,0 +1,399 @@
+package capsule
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Store is an agent in its own file, in use: the file is its store. It holds one agent, which its first Append or Put brings if the file is
+// new. One process at a time has it: that is the claim others respect.
+type Store struct {
+	path string
+	form Form
+
+	mu      sync.Mutex
+	log     *Log // nil before the agent is there
+	claim   perdure.Claim
+	until   perdure.Time // the end of the lease, while claimed
+	due     perdure.Time
+	fence   int64
+	listing perdure.Listing
+	closed  bool
+}
+
+var (
+	_ perdure.Store   = (*Store)(nil)
+	_ perdure.Claimer = (*Store)(nil)
+	_ perdure.Lister  = (*Store)(nil)
+	_ perdure.Pruner  = (*Store)(nil)
+)
+
+// OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is cut. A file that does
+// not exist is made, in binary form, when the agent comes. It returns an error that says so when another process has the file, and a
+// *perdure.Rejection when the file is no capsule of a whole agent; then nothing is changed.
+func OpenStore(path string) (*Store, error) {
+	s := &Store{path: path}
+	log, err := OpenLog(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return nil, fmt.Errorf("open store: %w", err)
+		}
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if err := s.hold(log); err != nil {
+		_ = log.Close() // it was only read
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return s, nil
+}
+
+// hold takes the lock of the file for as long as the store is open.
+func (s *Store) hold(log *Log) error {
+	if err := log.lock(false); err != nil {
+		return err
+	}
+	log.mu.Unlock() // the lock of the file stays
+	s.log = log
+	s.due = log.Due()
+	return s.index()
+}
+
+// index makes the first listing.
+func (s *Store) index() error {
+	items, err := s.log.Read(0, 1)
+	if err != nil || len(items) == 0 || items[0].Content() == nil {
+		return err
+	}
+	a, err := perdure.Begin(items[0].Entry)
+	if err == nil {
+		s.listing = a.Listing(a.Fold().Created.Go())
+	}
+	return err
+}
+
+// use calls f with the store, which must be open and, unless create is set, hold the agent.
+func (s *Store) use(ctx context.Context, verb string, id perdure.AgentID, create bool, f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := ctx.Err()
+	switch {
+	case s.closed:
+		err = fmt.Errorf("store %s: %w", s.path, fs.ErrClosed)
+	case err != nil:
+	case s.log != nil && s.log.Agent() != id && create:
+		err = fmt.Errorf("%s holds agent %s: one file is one agent", s.path, s.log.Agent().Short())
+	case (s.log == nil || s.log.Agent() != id) && !create:
+		err = perdure.ErrNotFound
+	default:
+		err = f()
+	}
+	if err != nil {
+		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
+	}
+	return nil
+}
+
+// Append implements perdure.Store.
+func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
+	return s.use(ctx, "append to", id, true, func() error {
+		var held []perdure.Hash
+		if s.log != nil {
+			held = s.log.heads
+		}
+		if !slices.Equal(held, slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)) {
+			return perdure.ErrConflict
+		}
+		return s.add(id, entries)
+	})
+}
+
+// Put implements perdure.Store.
+func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
+	return s.use(ctx, "put to", id, true, func() error { return s.add(id, entries) })
+}
+
+func (s *Store) add(id perdure.AgentID, entries []*perdure.Entry) error {
+	if s.log == nil {
+		return s.create(id, entries)
+	}
+	s.log.mu.Lock()
+	n, err := s.log.Add(entries...)
+	s.log.mu.Unlock()
+	if err == nil && n > 0 && s.claim.Node.IsZero() {
+		s.due = s.log.Due()
+	}
+	return err
+}
+
+// create makes the file.
+func (s *Store) create(id perdure.AgentID, entries []*perdure.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	fresh := &Log{head: newHead(id, 0), at: map[short]int32{}}
+	list, err := fresh.missing(entries) // all or none
+	if err != nil {
+		return err
+	}
+	if err := CreateLog(s.path, s.form, list...); err != nil {
+		return err
+	}
+	log, err := OpenLog(s.path)
+	if err != nil {
+		return err
+	}
+	return s.hold(log)
+}
+
+// Entries implements perdure.Store.
+func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return pages(after, func(at perdure.Cursor) (page []perdure.Item, err error) {
+		err = s.use(ctx, "read", id, false, func() error {
+			page, err = s.log.Read(at, 256)
+			return err
+		})
+		return page, err
+	})
+}
+
+// pages yields items page by page.
+func pages(after perdure.Cursor, read func(perdure.Cursor) ([]perdure.Item, error)) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for at := after; ; {
+			page, err := read(at)
+			if err != nil {
+				yield(perdure.Item{}, err)
+				return
+			}
+			for _, item := range page {
+				if at = item.Cursor; !yield(item, nil) {
+					return
+				}
+			}
+			if len(page) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// Heads implements perdure.Store.
+func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.Hash, err error) {
+	err = s.use(ctx, "heads of", id, false, func() error {
+		heads = s.log.Heads()
+		return nil
+	})
+	return heads, err
+}
+
+// Snapshots implements perdure.Store.
+func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		var at []perdure.Cursor
+		err := s.use(ctx, "snapshots of", id, false, func() error {
+			at = s.log.Snapshots()
+			return nil
+		})
+		if err != nil {
+			yield(perdure.Item{}, err)
+			return
+		}
+		for _, c := range at {
+			var page []perdure.Item
+			err := s.use(ctx, "snapshots of", id, false, func() (err error) {
+				page, err = s.log.Read(c-1, 1)
+				return err
+			})
+			if err == nil && (len(page) == 0 || page[0].Content() == nil) {
+				continue // pruned meanwhile
+			}
+			var item perdure.Item
+			if err == nil {
+				item = page[0]
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Due implements perdure.Store.
+func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
+	return func(yield func(perdure.Look, error) bool) {
+		s.mu.Lock()
+		err := ctx.Err()
+		if s.closed {
+			err = fs.ErrClosed
+		}
+		var look perdure.Look
+		if s.log != nil {
+			look = perdure.Look{Agent: s.log.Agent(), Due: s.due}
+		}
+		s.mu.Unlock()
+		if err != nil {
+			yield(perdure.Look{}, fmt.Errorf("agents due: %w", err))
+		} else if look.Due != 0 && look.Due <= perdure.TimeOf(now) {
+			yield(look, nil)
+		}
+	}
+}
+
+// Claim implements perdure.Claimer.
+func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+	err = s.use(ctx, "claim", id, false, func() error {
+		now := time.Now()
+		if holder := s.claim.Node; !holder.IsZero() && holder != node && s.until > perdure.TimeOf(now) {
+			return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, holder.Short(), s.until)
+		}
+		s.fence = max(s.fence+1, now.UnixMilli()) // higher than that of whoever had the file before
+		s.claim = perdure.Claim{Agent: id, Node: node, Fence: s.fence}
+		s.until = perdure.TimeOf(now.Add(lease))
+		c, s.due = s.claim, s.until
+		return nil
+	})
+	return c, err
+}
+
+// Renew implements perdure.Claimer.
+func (s *Store) Renew(ctx context.Context, c perdure.Claim, lease time.Duration) error {
+	return s.use(ctx, "renew claim of", c.Agent, false, func() error {
+		if s.claim != c {
+			return fmt.Errorf("%w: the claim was lost", perdure.ErrConflict)
+		}
+		s.until = perdure.TimeOf(time.Now().Add(lease))
+		s.due = s.until
+		return nil
+	})
+}
+
+// Release implements perdure.Claimer.
+func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Hash, due perdure.Time) error {
+	return s.use(ctx, "release", c.Agent, false, func() error {
+		if s.claim != c {
+			return nil
+		}
+		s.claim, s.until = perdure.Claim{}, 0
+		if s.due = due; !slices.Equal(s.log.Heads(), slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)) {
+			s.due = s.log.Due()
+		}
+		return nil
+	})
+}
+
+// List implements perdure.Lister.
+func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
+	return func(yield func(perdure.Listing, error) bool) {
+		s.mu.Lock()
+		l, held, err := s.listing, s.log != nil, ctx.Err()
+		l.Labels = maps.Clone(l.Labels)
+		if s.closed {
+			err = fs.ErrClosed
+		}
+		s.mu.Unlock()
+		if err != nil {
+			yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
+		} else if held && f.Match(l) {
+			yield(l, nil)
+		}
+	}
+}
+
+// Index implements perdure.Lister.
+func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) error {
+	return s.use(ctx, "index", l.Agent, false, func() error {
+		if cmp.Compare(l.Entries, s.listing.Entries) >= 0 {
+			l.Labels = maps.Clone(l.Labels)
+			s.listing = l
+		}
+		return nil
+	})
+}
+
+// Prune implements perdure.Pruner.
+func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (gone int64, err error) {
+	err = s.use(ctx, "prune", id, false, func() (err error) {
+		s.log.mu.Lock()
+		defer s.log.mu.Unlock()
+		gone, err = s.log.Drop(names...)
+		return err
+	})
+	return gone, err
+}
+
+// Close implements perdure.Store. The file gets its index, so that it is a whole capsule again that can be imported anywhere.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if s.log == nil {
+		return nil
+	}
+	err := s.log.finish()
+	if cerr := s.log.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("close store %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// finish writes the index behind the entries of a locked Log.
+func (l *Log) finish() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fault != nil {
+		return nil // what was acknowledged is there; who opens the file next cuts the rest
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(l.f, 0, l.whole)); err != nil {
+		return err
+	}
+	x := Index{Entries: int64(len(l.rows)), Heads: l.heads, Length: l.whole, Digest: perdure.Hash(h.Sum(nil))}
+	for i, r := range l.rows {
+		if !r.bare {
+			x.Bodies++
+		}
+		if i%indexEvery == 0 {
+			x.Every = append(x.Every, r.at)
+		}
+		x.Chunks += int64(r.chunks)
+	}
+	rec, err := indexCodec.Append(nil, &x)
+	if err != nil {
+		return err
+	}
+	enc, err := encoderOf(l.form)
+	if err != nil {
+		return err
+	}
+	b, err := enc.record(nil, frameIndex, rec)
+	if err != nil {
+		return err
+	}
+	if _, err := l.f.WriteAt(b, l.whole); err != nil {
+		return err
+	}
+	return l.f.Sync()
+}
