@@ -1,0 +1,183 @@
+package advisor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure"
+)
+
+// HTTP is an advisor elsewhere, in any language: it is posted a view of the agent and answers with what to do next. The package
+// documentation has the schemas. It is not sent redirects after, and is asked once each time.
+type HTTP struct {
+	URL           string
+	Header        http.Header   // sent with every request, such as Authorization
+	Client        *http.Client  // nil: one that connects directly
+	Timeout       time.Duration // zero: DefaultTimeout
+	Recent        int           // outcomes shown; zero: DefaultRecent
+	Shown         int           // bytes of JSON shown of one result; zero: DefaultShown
+	ResponseLimit int64         // bytes read of the answer; zero: DefaultResponse
+	Store         perdure.Store // where outcomes are read that the agent no longer holds; nil: they are not shown
+}
+
+var _ perdure.Advisor = (*HTTP)(nil)
+
+// direct connects without a proxy and keeps no connection: on one that was used before, the library could send a request twice.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}}
+
+// Advise implements perdure.Advisor.
+func (h *HTTP) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
+	body, err := h.view(ctx, a, time.Now())
+	if err != nil {
+		return perdure.Advice{}, err
+	}
+	limited, cancel := context.WithTimeout(ctx, orDefault(h.Timeout, DefaultTimeout))
+	defer cancel()
+	resp, err := h.post(limited, body)
+	if err == nil {
+		defer resp.Body.Close()
+		var advice perdure.Advice
+		if advice, err = h.advice(resp); err == nil {
+			return advice, nil
+		}
+	}
+	if ctx.Err() == nil && limited.Err() != nil {
+		return perdure.Advice{Signal: perdure.TimedOut, Text: "no advice within " + orDefault(h.Timeout, DefaultTimeout).String()}, nil
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // without the URL, which may hold a password
+	}
+	return perdure.Advice{}, fmt.Errorf("remote advisor: %w", err)
+}
+
+func (h *HTTP) post(ctx context.Context, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range h.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	client := *direct
+	if h.Client != nil {
+		client = *h.Client
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client.Do(req)
+}
+
+// advice reads the answer.
+func (h *HTTP) advice(resp *http.Response) (perdure.Advice, error) {
+	limit := orDefault(h.ResponseLimit, DefaultResponse)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
+		return perdure.Advice{
+			Signal: perdure.Throttled, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()).Milliseconds(),
+			Text: "the remote advisor answered " + strconv.Itoa(resp.StatusCode),
+		}, nil
+	case err != nil:
+		return perdure.Advice{}, err
+	case resp.StatusCode != http.StatusOK:
+		return perdure.Advice{}, fmt.Errorf("it answered %d: %s", resp.StatusCode, clip(body))
+	case int64(len(body)) > limit:
+		return perdure.Advice{}, fmt.Errorf("its advice is longer than %d bytes", limit)
+	}
+	if t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return perdure.Advice{}, fmt.Errorf("its answer is of type %q, want application/json", resp.Header.Get("Content-Type"))
+	}
+	return DecodeAdvice(body)
+}
+
+// DecodeAdvice reads an advice as a remote advisor writes it. It is strict: what the schema does not have is refused, with the path to it.
+func DecodeAdvice(b []byte) (perdure.Advice, error) {
+	data, err := perdure.DataFromJSON(b)
+	if err != nil {
+		return perdure.Advice{}, fmt.Errorf("advice: %w", err)
+	}
+	top, err := fromData(data.Value(), "$", 0)
+	if err != nil {
+		return perdure.Advice{}, fmt.Errorf("advice: %w", err)
+	}
+	asIs := func(s string, _ item) (any, error) { return s, nil }
+	var failed error
+	o := top.object(asIs, &failed)
+	advice := perdure.Advice{Text: o.str("text"), Model: o.str("model"), Summary: o.str("summary")}
+	advice.Actions = list(o, "actions", func(i item) perdure.Action {
+		in := i.object(asIs, &failed)
+		defer in.done()
+		return in.action()
+	})
+	if i, ok := o.get("usage"); ok {
+		in := i.object(asIs, &failed)
+		advice.Usage = &perdure.Usage{In: in.count("in"), Out: in.count("out"), Cached: in.count("cached"), Cost: in.count("cost")}
+		in.done()
+	}
+	o.done()
+	if failed != nil {
+		return perdure.Advice{}, fmt.Errorf("advice: %w", failed)
+	}
+	return advice, nil
+}
+
+// clip is the beginning of a text for a message.
+func clip(b []byte) string {
+	cut := len(b) > maxNote
+	s := strings.ToValidUTF8(string(b[:min(len(b), maxNote)]), "")
+	if cut {
+		s += "…"
+	}
+	return strconv.Quote(s)
+}
+
+// retryAfter reads a Retry-After header: seconds, or a date. Zero: it names no time.
+func retryAfter(header string, now time.Time) time.Duration {
+	if s, err := strconv.ParseInt(strings.TrimSpace(header), 10, 64); err == nil {
+		return time.Duration(min(max(s, 0), int64(maxRetryAfter/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(header)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}
+
+func orDefault[T int | int64 | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// shown is data as JSON, unless it is longer than the limit.
+func (h *HTTP) shown(d perdure.Data) (text json.RawMessage, cut bool) {
+	if len(d) == 0 {
+		return nil, false
+	}
+	if text = d.JSON(); len(text) <= orDefault(h.Shown, DefaultShown) {
+		return text, false
+	}
+	end := orDefault(h.Shown, DefaultShown)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	quoted, err := json.Marshal(string(text[:end]))
+	if err != nil {
+		return nil, true
+	}
+	return quoted, true
+}
