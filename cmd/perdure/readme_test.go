@@ -52,7 +52,7 @@ func TestReadmeSessionsRunAsShown(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), shell, "-c", command)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			cmd.Env = append(os.Environ(), storeEnv+"=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			if _, exited := err.(*exec.ExitError); err != nil && !exited {
 				t.Fatal(err)

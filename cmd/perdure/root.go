@@ -37,14 +37,20 @@ func newRoot() *cobra.Command {
 		Short: "Run agents whose state lives inside the agent",
 		Long: `Perdure runs AI agents whose execution state lives inside the agent itself: an intent, a charter, and a memory of
 hash-linked, signed entries.`,
-		Example: `  # is this file canonical, and what is it?
-  perdure canon check agent.entry
+		Example: `  # make an agent, work on it, look at it
+  perdure new "watch the door"
+  perdure run watch-the-door
+  perdure show watch-the-door
 
-  # the same bytes, for people
-  perdure canon convert --from binary --to text agent.entry
+  # what waits for you?
+  perdure inbox
 
-  # what the codec costs on this machine, beside its floors
-  perdure bench codec`,
+  # one agent, one file; is it what was signed?
+  perdure export watch-the-door door.agent
+  perdure verify door.agent
+
+  # see all of it in a few seconds
+  perdure demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   exits(exitCodes()...),
