@@ -51,10 +51,15 @@ func CreateLog(path string, form Form, entries ...*perdure.Entry) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("create %s: %w", path, fs.ErrExist)
 	}
-	if len(entries) == 0 || entries[0].Kind != perdure.KindGenesis {
-		return fmt.Errorf("create %s: the first entry is no genesis", path)
+	if len(entries) == 0 {
+		return fmt.Errorf("create %s: no entries", path)
 	}
-	b, err := logBytes(form, entries[0].ID(), entries)
+	id := entries[0].ID()
+	list, err := (&Log{head: newHead(id, 0)}).missing(entries) // all or none
+	if err != nil {
+		return err
+	}
+	b, err := logBytes(form, id, list)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
@@ -287,7 +292,7 @@ func (l *Log) refresh() error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", l.path, err)
 		}
-		if same && l.scan() == nil {
+		if info, err := l.f.Stat(); same && err == nil && info.Size() == l.whole || same && l.scan() == nil {
 			return nil
 		}
 		if same { // somebody may be in the middle of writing: look again when they are done
@@ -340,4 +345,17 @@ func (l *Log) Snapshots() []perdure.Cursor {
 		}
 	}
 	return out
+}
+
+// LockFile opens a file, making it if there is none, and takes its lock, waiting for others to finish. Closing it gives the lock back.
+func LockFile(path string) (io.Closer, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f, true); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }

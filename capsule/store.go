@@ -147,12 +147,10 @@ func (s *Store) create(id perdure.AgentID, entries []*perdure.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	fresh := &Log{head: newHead(id, 0), at: map[short]int32{}}
-	list, err := fresh.missing(entries) // all or none
-	if err != nil {
-		return err
+	if e := entries[0]; e.ID() != id {
+		return perdure.Foreign(e, id)
 	}
-	if err := CreateLog(s.path, s.form, list...); err != nil {
+	if err := CreateLog(s.path, s.form, entries...); err != nil {
 		return err
 	}
 	log, err := OpenLog(s.path)

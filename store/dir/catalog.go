@@ -1,0 +1,257 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+)
+
+// file is a capsule file in the folder, as last looked at.
+type file struct {
+	agent perdure.AgentID
+	info  fs.FileInfo // nil: not looked at yet
+	fault error       // why it is left alone, until it changes
+}
+
+// changed reports whether the file is another one now, or has been written to.
+func (f *file) changed(now fs.FileInfo) bool {
+	return f.info == nil || f.info.Size() != now.Size() || !f.info.ModTime().Equal(now.ModTime()) || !os.SameFile(f.info, now)
+}
+
+// agent is an agent in the folder.
+type agent struct {
+	main  string      // the name of its file
+	seen  fs.FileInfo // of the file, when what follows was read out of it; nil: never
+	heads []perdure.Hash
+	due   perdure.Time     // the earliest of the heads
+	first *perdure.Listing // as genesis has it
+}
+
+// list names the capsule files in the folder.
+func (s *Store) list() (map[string]fs.FileInfo, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]fs.FileInfo, len(entries))
+	for _, d := range entries {
+		name := d.Name()
+		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, capsule.Ext) || !d.Type().IsRegular() {
+			continue
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // gone meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[name] = info
+	}
+	return out, nil
+}
+
+// look finds out which files have come, gone and changed, and merges the copies of an agent into one. The caller holds mu.
+func (s *Store) look() error {
+	now, err := s.list()
+	if err != nil {
+		return err
+	}
+	for name, f := range s.files {
+		if now[name] == nil {
+			delete(s.files, name)
+			if a := s.agents[f.agent]; a != nil && a.main == name {
+				delete(s.agents, f.agent)
+			}
+		}
+	}
+	names := make([]string, 0, len(now))
+	for name := range now {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		f := s.files[name]
+		if f != nil && !f.changed(now[name]) {
+			continue
+		}
+		if f == nil || f.fault != nil {
+			f = s.meet(name)
+			s.files[name] = f
+		}
+		f.info = now[name]
+	}
+	for _, name := range names {
+		if f := s.files[name]; f.fault == nil && s.agents[f.agent] == nil {
+			s.agents[f.agent] = &agent{main: name}
+		}
+	}
+	for _, name := range names {
+		if f := s.files[name]; f.fault == nil && s.agents[f.agent].main != name {
+			if err := s.merge(name, f); err != nil {
+				f.fault = err
+			}
+		}
+	}
+	return nil
+}
+
+// meet finds out whose file it is.
+func (s *Store) meet(name string) *file {
+	l, err := capsule.OpenLog(s.path(name))
+	if err != nil {
+		return &file{fault: err}
+	}
+	f := &file{agent: l.Agent()}
+	if l.Len() == 0 {
+		f.fault = errors.New("it has no entries")
+	}
+	if err := l.Close(); err != nil {
+		f.fault = err
+	}
+	return f
+}
+
+// merge adds what another copy of an agent holds to its file, and removes the copy: then all of it is in one place. A copy that does not
+// verify is left alone.
+func (s *Store) merge(name string, f *file) error {
+	main := s.agents[f.agent]
+	if strings.HasSuffix(name, "-"+f.agent.Short()+capsule.Ext) && !strings.HasSuffix(main.main, "-"+f.agent.Short()+capsule.Ext) {
+		name, main.main = main.main, name // the file with the proper name is the one to keep
+		main.seen = nil
+	}
+	other, err := capsule.OpenLog(s.path(name))
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	memory := func(yield func(*perdure.Entry, error) bool) {
+		for at := perdure.Cursor(0); ; {
+			page, err := other.Read(at, 256)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range page {
+				if at = item.Cursor; !yield(item.Entry, nil) {
+					return
+				}
+			}
+			if len(page) == 0 {
+				return
+			}
+		}
+	}
+	if _, err := perdure.Verify(memory, perdure.VerifyOptions{}); err != nil {
+		return err
+	}
+	h, err := s.opened(f.agent, main)
+	if err != nil {
+		return err
+	}
+	defer s.done(f.agent, h)
+	if err := h.Lock(); err != nil {
+		return err
+	}
+	defer h.Unlock()
+	var batch []*perdure.Entry
+	size := 0
+	for e, err := range memory {
+		if err != nil {
+			return err
+		}
+		if !h.Has(e.Name) {
+			batch, size = append(batch, e), size+len(e.BodyBytes())
+		}
+		if len(batch) > 0 && e.Signature != nil && size > 8<<20 {
+			if _, err := h.Add(batch...); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+	}
+	if _, err := h.Add(batch...); err != nil {
+		return err
+	}
+	if err := os.Remove(s.path(name)); err != nil {
+		return err
+	}
+	delete(s.files, name)
+	return nil
+}
+
+// Faults says which files are left alone and why: no capsule, changed, of a newer version, copies that do not verify.
+func (s *Store) Faults() map[string]error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]error{}
+	if err := s.look(); err != nil {
+		out[s.dir] = err
+	}
+	for name, f := range s.files {
+		if f.fault != nil {
+			out[name] = fmt.Errorf("%s: %w", name, f.fault)
+		}
+	}
+	return out
+}
+
+// survey looks at the folder and reads what has changed of every agent. The caller holds mu.
+func (s *Store) survey(rows map[perdure.AgentID]row) error {
+	if err := s.look(); err != nil {
+		return err
+	}
+	var read []row
+	for id, a := range s.agents {
+		f := s.files[a.main]
+		if f == nil || f.info == nil || a.seen != nil && !(&file{info: a.seen}).changed(f.info) {
+			continue
+		}
+		if r, ok := rows[id]; ok && a.seen == nil && r.File == a.main && r.Size == f.info.Size() && r.Mod == f.info.ModTime().UnixNano() {
+			a.seen, a.heads, a.due, a.first = f.info, r.Heads, r.Earliest, r.First
+			continue
+		}
+		if err := s.read(id, a); err != nil {
+			f.fault = err
+			continue
+		}
+		a.seen = f.info
+		read = append(read, row{Agent: id, File: a.main, Size: f.info.Size(), Mod: f.info.ModTime().UnixNano(), Heads: a.heads, Earliest: a.due, First: a.first})
+	}
+	if len(read) == 0 {
+		return nil
+	}
+	return s.journal.note(read)
+}
+
+// read reads what the indexes need out of the file of an agent. The caller holds mu.
+func (s *Store) read(id perdure.AgentID, a *agent) error {
+	h, err := s.opened(id, a)
+	if err != nil {
+		return err
+	}
+	defer s.done(id, h)
+	if err := h.Refresh(); err != nil {
+		return err
+	}
+	a.heads, a.due = h.Heads(), h.Due()
+	if a.first != nil {
+		return nil
+	}
+	items, err := h.Read(0, 1)
+	if err != nil || len(items) == 0 || items[0].Content() == nil {
+		return err
+	}
+	begun, err := perdure.Begin(items[0].Entry)
+	if err == nil {
+		l := begun.Listing(items[0].Time.Go())
+		a.first = &l
+	}
+	return err
+}

@@ -1,0 +1,392 @@
+// Package dir keeps agents in a folder, one capsule file each. The files are all there is: they can be copied, synchronised, put under
+// version control or carried away on a stick while the store is in use or not, and what comes back is merged. In their usual form they
+// are lines of text, which git merges by itself.
+//
+//	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
+//	.index/        what can be thrown away: claims, listings, and when to look at which agent
+//
+// Any number of processes may use a folder at once. A folder shared with others is only as trustworthy as they are: entries are taken from
+// files as they stand, links checked, and who signed them is for perdure.Verify to judge.
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+)
+
+// Store is a folder of agents.
+type Store struct {
+	dir  string
+	form capsule.Form
+
+	mu      sync.Mutex
+	files   map[string]*file // by name
+	agents  map[perdure.AgentID]*agent
+	open    map[perdure.AgentID]*handle
+	clock   int64 // of uses, for letting go of what was not used for longest
+	journal *journal
+	closed  bool
+}
+
+var (
+	_ perdure.Store     = (*Store)(nil)
+	_ perdure.Claimer   = (*Store)(nil)
+	_ perdure.Lister    = (*Store)(nil)
+	_ perdure.Watcher   = (*Store)(nil)
+	_ perdure.Pruner    = (*Store)(nil)
+	_ perdure.Backuper  = (*Store)(nil)
+	_ perdure.Reindexer = (*Store)(nil)
+)
+
+// Options say how a folder is kept. The zero Options keep new agents as text.
+type Options struct {
+	Binary bool // keep new agents in binary form: smaller and faster, but git cannot merge it
+}
+
+// indexDir holds what can be thrown away.
+const indexDir = ".index"
+
+// maxOpen bounds the files that are open while nobody uses them.
+const maxOpen = 128
+
+// Open opens a folder, which it makes if there is none.
+func Open(dir string, o Options) (*Store, error) {
+	s := &Store{dir: dir, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{}}
+	if o.Binary {
+		s.form = capsule.Binary
+	}
+	if err := furnish(dir); err != nil {
+		return nil, fmt.Errorf("open folder of agents: %w", err)
+	}
+	var err error
+	if s.journal, err = openJournal(filepath.Join(dir, indexDir)); err != nil {
+		return nil, fmt.Errorf("open folder of agents: %w", err)
+	}
+	return s, nil
+}
+
+// furnish makes the folder, and tells git and Syncthing what to make of it. Files that are there are left as they are.
+func furnish(dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, indexDir), 0o777); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{
+		".gitattributes":                      "*" + capsule.Ext + " merge=union\n",
+		".stignore":                           indexDir + "\n",
+		filepath.Join(indexDir, ".gitignore"): "*\n",
+	} {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(text)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handle is an open file and how many use it.
+type handle struct {
+	*capsule.Log
+	users int
+	used  int64
+}
+
+// usable says why the store cannot be used, if it cannot. The caller holds mu.
+func (s *Store) usable(ctx context.Context) error {
+	if s.closed {
+		return fmt.Errorf("folder %s: %w", s.dir, fs.ErrClosed)
+	}
+	return ctx.Err()
+}
+
+// with calls f with the file of an agent, up to date or locked. It returns an error wrapping perdure.ErrNotFound if there is none.
+func (s *Store) with(ctx context.Context, verb string, id perdure.AgentID, lock bool, f func(l *capsule.Log) error) error {
+	h, err := s.acquire(ctx, id)
+	if err != nil {
+		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
+	}
+	defer s.release(id, h)
+	if lock {
+		if err = h.Lock(); err == nil {
+			if err = ctx.Err(); err == nil {
+				err = f(h.Log)
+			}
+			h.Unlock()
+		}
+	} else if err = h.Refresh(); err == nil {
+		err = f(h.Log)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: its file is gone", perdure.ErrNotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
+	}
+	return nil
+}
+
+// acquire finds and opens the file of an agent.
+func (s *Store) acquire(ctx context.Context, id perdure.AgentID) (*handle, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	a := s.agents[id]
+	if a == nil {
+		if err := s.look(); err != nil {
+			return nil, err
+		}
+		if a = s.agents[id]; a == nil {
+			return nil, perdure.ErrNotFound
+		}
+	}
+	return s.opened(id, a)
+}
+
+// opened is the open file of an agent. The caller holds mu.
+func (s *Store) opened(id perdure.AgentID, a *agent) (*handle, error) {
+	h := s.open[id]
+	if h == nil || h.Path() != s.path(a.main) {
+		l, err := capsule.OpenLog(s.path(a.main))
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				delete(s.agents, id)
+				delete(s.files, a.main)
+			}
+			return nil, err
+		}
+		h = &handle{Log: l}
+		s.open[id] = h
+	}
+	s.clock++
+	h.users, h.used = h.users+1, s.clock
+	return h, nil
+}
+
+// release lets go of a file, and closes those that were not used for longest.
+func (s *Store) release(id perdure.AgentID, h *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done(id, h)
+}
+
+func (s *Store) done(id perdure.AgentID, h *handle) {
+	h.users--
+	if s.open[id] != h || s.closed {
+		if h.users == 0 {
+			_ = h.Close() // nothing unsynced was written through it
+		}
+		return
+	}
+	for len(s.open) > maxOpen {
+		var oldest perdure.AgentID
+		var found *handle
+		for id, h := range s.open {
+			if h.users == 0 && (found == nil || h.used < found.used) {
+				oldest, found = id, h
+			}
+		}
+		if found == nil {
+			return
+		}
+		delete(s.open, oldest)
+		_ = found.Close()
+	}
+}
+
+func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
+
+// Append implements perdure.Store.
+func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
+	return s.add(ctx, "append to", id, entries, func(held []perdure.Hash) error {
+		if !slices.Equal(held, slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)) {
+			return perdure.ErrConflict
+		}
+		return nil
+	})
+}
+
+// Put implements perdure.Store.
+func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
+	return s.add(ctx, "put to", id, entries, func([]perdure.Hash) error { return nil })
+}
+
+// add adds entries if the heads are accepted.
+func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry, accept func(held []perdure.Hash) error) error {
+	existing := func(l *capsule.Log) error {
+		if err := accept(l.LockedHeads()); err != nil {
+			return err
+		}
+		_, err := l.Add(entries...)
+		return err
+	}
+	err := s.with(ctx, verb, id, true, existing)
+	if !errors.Is(err, perdure.ErrNotFound) {
+		return err
+	}
+	if err := accept(nil); err != nil {
+		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
+	}
+	made, err := s.create(ctx, id, entries)
+	if err != nil {
+		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
+	}
+	if !made { // another process was first
+		return s.with(ctx, verb, id, true, existing)
+	}
+	return nil
+}
+
+// create makes the file of a new agent, and reports whether it was not there.
+func (s *Store) create(ctx context.Context, id perdure.AgentID, entries []*perdure.Entry) (bool, error) {
+	if len(entries) == 0 {
+		return true, nil
+	}
+	first := entries[0]
+	if first.ID() != id {
+		return false, perdure.Foreign(first, id)
+	}
+	if len(first.Parents) > 0 {
+		return false, perdure.Unlinked(first, first.Parents[0])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return false, err
+	}
+	var made bool
+	err := s.journal.exclusive(func() error {
+		g, _ := first.Content().(perdure.Genesis)
+		name := capsule.FileName(g.Intent.Name, id)
+		if err := s.look(); err != nil {
+			return err
+		}
+		if s.agents[id] != nil {
+			return nil
+		}
+		if err := capsule.CreateLog(s.path(name), s.form, entries...); err != nil {
+			return err
+		}
+		made = true
+		s.files[name] = &file{agent: id}
+		s.agents[id] = &agent{main: name}
+		return nil
+	})
+	return made, err
+}
+
+// Entries implements perdure.Store.
+func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for at := after; ; {
+			var page []perdure.Item
+			err := s.with(ctx, "read", id, false, func(l *capsule.Log) (err error) {
+				page, err = l.Read(at, 256)
+				return err
+			})
+			if err != nil {
+				yield(perdure.Item{}, err)
+				return
+			}
+			for _, item := range page {
+				if at = item.Cursor; !yield(item, nil) {
+					return
+				}
+			}
+			if len(page) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// Heads implements perdure.Store.
+func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.Hash, err error) {
+	err = s.with(ctx, "heads of", id, false, func(l *capsule.Log) error {
+		heads = l.Heads()
+		return nil
+	})
+	return heads, err
+}
+
+// Snapshots implements perdure.Store.
+func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		var at []perdure.Cursor
+		err := s.with(ctx, "snapshots of", id, false, func(l *capsule.Log) error {
+			at = l.Snapshots()
+			return nil
+		})
+		if err != nil {
+			yield(perdure.Item{}, err)
+			return
+		}
+		for _, c := range at {
+			var page []perdure.Item
+			err := s.with(ctx, "snapshots of", id, false, func(l *capsule.Log) (err error) {
+				page, err = l.Read(c-1, 1)
+				return err
+			})
+			if err != nil {
+				yield(perdure.Item{}, err)
+				return
+			}
+			if len(page) == 1 && page[0].Content() != nil && !yield(page[0], nil) {
+				return
+			}
+		}
+	}
+}
+
+// Prune implements perdure.Pruner.
+func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (gone int64, err error) {
+	err = s.with(ctx, "prune", id, true, func(l *capsule.Log) (err error) {
+		gone, err = l.Drop(names...)
+		return err
+	})
+	return gone, err
+}
+
+// Close implements perdure.Store.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	err := s.journal.close()
+	for id, h := range s.open {
+		delete(s.open, id)
+		if h.users > 0 {
+			continue // who uses it closes it
+		}
+		if cerr := h.Close(); err == nil {
+			err = cerr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("close folder %s: %w", s.dir, err)
+	}
+	return nil
+}

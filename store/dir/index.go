@@ -1,0 +1,321 @@
+package dir
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+)
+
+// due is when to look at an agent: at the end of its lease, when it was released for, or when the earliest of its heads says.
+func (a *agent) dueBy(r row) perdure.Time {
+	switch {
+	case !r.Node.IsZero():
+		return r.Until
+	case r.Released != nil && slices.Equal(r.Released, a.heads):
+		return r.Look
+	}
+	return a.due
+}
+
+// surveyed calls f with the agents and their rows, up to date, under mu.
+func (s *Store) surveyed(ctx context.Context, f func(rows map[perdure.AgentID]row)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	rows, err := s.journal.current()
+	if err != nil {
+		return err
+	}
+	if err := s.survey(rows); err != nil {
+		return err
+	}
+	f(rows)
+	return nil
+}
+
+// Due implements perdure.Store.
+func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
+	return func(yield func(perdure.Look, error) bool) {
+		var looks []perdure.Look
+		err := s.surveyed(ctx, func(rows map[perdure.AgentID]row) {
+			for id, a := range s.agents {
+				if due := a.dueBy(rows[id]); due != 0 && due <= perdure.TimeOf(now) {
+					looks = append(looks, perdure.Look{Agent: id, Due: due})
+				}
+			}
+		})
+		if err != nil {
+			yield(perdure.Look{}, fmt.Errorf("agents due: %w", err))
+			return
+		}
+		slices.SortFunc(looks, func(x, y perdure.Look) int {
+			return cmp.Or(cmp.Compare(x.Due, y.Due), bytes.Compare(x.Agent[:], y.Agent[:]))
+		})
+		for _, l := range looks {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Claim implements perdure.Claimer.
+func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+	err = s.with(ctx, "claim", id, false, func(*capsule.Log) error {
+		return s.journal.update(id, func(r *row) error {
+			now := time.Now()
+			if !r.Node.IsZero() && r.Node != node && r.Until > perdure.TimeOf(now) {
+				return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, r.Node.Short(), r.Until)
+			}
+			r.Node, r.Until, r.Released, r.Look = node, perdure.TimeOf(now.Add(lease)), nil, 0
+			r.Fence = max(r.Fence+1, now.UnixMilli()) // higher than before even if the index was thrown away
+			c = perdure.Claim{Agent: id, Node: node, Fence: r.Fence}
+			return nil
+		})
+	})
+	return c, err
+}
+
+// errLost says that a claim is another's now.
+var errLost = fmt.Errorf("%w: the claim was lost", perdure.ErrConflict)
+
+// claimed changes the row of an agent if the claim is still good.
+func (s *Store) claimed(c perdure.Claim, change func(*row)) error {
+	return s.journal.update(c.Agent, func(r *row) error {
+		if r.Node != c.Node || r.Fence != c.Fence {
+			return errLost
+		}
+		change(r)
+		return nil
+	})
+}
+
+// Renew implements perdure.Claimer.
+func (s *Store) Renew(ctx context.Context, c perdure.Claim, lease time.Duration) error {
+	return s.with(ctx, "renew claim of", c.Agent, false, func(*capsule.Log) error {
+		return s.claimed(c, func(r *row) { r.Until = perdure.TimeOf(time.Now().Add(lease)) })
+	})
+}
+
+// Release implements perdure.Claimer.
+func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Hash, due perdure.Time) error {
+	return s.with(ctx, "release", c.Agent, false, func(*capsule.Log) error {
+		err := s.claimed(c, func(r *row) {
+			r.Node, r.Until, r.Look = perdure.Key{}, 0, due
+			r.Released = slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)
+		})
+		if err == errLost {
+			return nil
+		}
+		return err
+	})
+}
+
+// List implements perdure.Lister.
+func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
+	return func(yield func(perdure.Listing, error) bool) {
+		var found []perdure.Listing
+		err := s.surveyed(ctx, func(rows map[perdure.AgentID]row) {
+			for id, a := range s.agents {
+				l := rows[id].Listing
+				if l == nil {
+					l = a.first
+				}
+				if l != nil && f.Match(*l) {
+					line := *l
+					line.Labels = maps.Clone(l.Labels)
+					found = append(found, line)
+				}
+			}
+		})
+		if err != nil {
+			yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
+			return
+		}
+		slices.SortFunc(found, func(x, y perdure.Listing) int {
+			return cmp.Or(cmp.Compare(x.Name, y.Name), bytes.Compare(x.Agent[:], y.Agent[:]))
+		})
+		if f.Limit > 0 && len(found) > f.Limit {
+			found = found[:f.Limit]
+		}
+		for _, l := range found {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Index implements perdure.Lister.
+func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) error {
+	return s.with(ctx, "index", l.Agent, false, func(*capsule.Log) error {
+		return s.journal.update(l.Agent, func(r *row) error {
+			if r.Listing == nil || l.Entries >= r.Listing.Entries {
+				l.Labels = maps.Clone(l.Labels)
+				r.Listing = &l
+			}
+			return nil
+		})
+	})
+}
+
+// Reindex implements perdure.Reindexer.
+func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
+	err := s.journal.forget()
+	var ids []perdure.AgentID
+	if err == nil {
+		s.mu.Lock()
+		for _, a := range s.agents {
+			a.seen, a.first = nil, nil
+		}
+		s.mu.Unlock()
+		err = s.surveyed(ctx, func(map[perdure.AgentID]row) { ids = slices.Collect(maps.Keys(s.agents)) })
+	}
+	if err != nil {
+		return fmt.Errorf("reindex: %w", err)
+	}
+	for i, id := range ids {
+		a, err := perdure.Load(ctx, s, id)
+		if err != nil {
+			return fmt.Errorf("reindex: %w", err)
+		}
+		if err := s.Index(ctx, a.Heads(), a.Listing(time.Now())); err != nil {
+			return fmt.Errorf("reindex: %w", err)
+		}
+		if progress != nil {
+			progress(i+1, len(ids))
+		}
+	}
+	return nil
+}
+
+// Backup implements perdure.Backuper. Each agent is copied as it is at some moment during the call.
+func (s *Store) Backup(ctx context.Context, path string) error {
+	err := s.backup(ctx, path)
+	if err != nil {
+		return fmt.Errorf("back up folder %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+func (s *Store) backup(ctx context.Context, path string) error {
+	if err := os.Mkdir(path, 0o777); err != nil {
+		return err
+	}
+	if err := furnish(path); err != nil {
+		return err
+	}
+	var ids []perdure.AgentID
+	if err := s.surveyed(ctx, func(map[perdure.AgentID]row) { ids = slices.Collect(maps.Keys(s.agents)) }); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		err := s.with(ctx, "copy", id, true, func(l *capsule.Log) error {
+			return copyFile(l.Path(), filepath.Join(path, filepath.Base(l.Path())))
+		})
+		if err != nil && !errors.Is(err, perdure.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file durably.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Sync()
+	}
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// watchEvery is how often a watcher looks at the folder, unless that takes long.
+const watchEvery = 25 * time.Millisecond
+
+// Watch implements perdure.Watcher. It looks at the folder again and again: what others synchronise into it arrives without a word.
+func (s *Store) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
+	return func(yield func(perdure.AgentID, error) bool) {
+		var seen map[string]fs.FileInfo
+		timer := time.NewTimer(0)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			from := time.Now()
+			changed, now, err := s.since(seen)
+			if err != nil {
+				yield(perdure.AgentID{}, fmt.Errorf("watch: %w", err))
+				return
+			}
+			seen = now
+			for _, id := range changed {
+				if !yield(id, nil) {
+					return
+				}
+			}
+			timer.Reset(max(watchEvery, 10*time.Since(from)))
+		}
+	}
+}
+
+// since names the agents whose files have changed. The first time there are none.
+func (s *Store) since(seen map[string]fs.FileInfo) ([]perdure.AgentID, map[string]fs.FileInfo, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(context.Background()); err != nil {
+		return nil, nil, err
+	}
+	now, err := s.list()
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []perdure.AgentID
+	looked := false
+	for name, info := range now {
+		if old := seen[name]; seen == nil || old != nil && !(&file{info: old}).changed(info) {
+			continue
+		}
+		if s.files[name] == nil && !looked {
+			looked = true
+			if err := s.look(); err != nil {
+				return nil, nil, err
+			}
+		}
+		if f := s.files[name]; f != nil && f.fault == nil {
+			ids = append(ids, f.agent)
+		}
+	}
+	return ids, now, nil
+}

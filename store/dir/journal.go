@@ -1,0 +1,241 @@
+package dir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+)
+
+// row is what the index knows of an agent. The last row of an agent counts.
+type row struct {
+	Agent perdure.AgentID `json:"agent"`
+
+	// As read out of its file when that had this size and time.
+	File     string           `json:"file,omitempty"`
+	Size     int64            `json:"size,omitempty"`
+	Mod      int64            `json:"mod,omitempty"`
+	Heads    []perdure.Hash   `json:"heads,omitempty"`
+	Earliest perdure.Time     `json:"earliest,omitempty"`
+	First    *perdure.Listing `json:"first,omitempty"` // as genesis has it
+
+	Node  perdure.Key  `json:"node"` // who has claimed it
+	Fence int64        `json:"fence,omitempty"`
+	Until perdure.Time `json:"until,omitempty"`
+
+	Released []perdure.Hash `json:"released,omitempty"` // the heads at which it was released,
+	Look     perdure.Time   `json:"look,omitempty"`     // to be looked at then
+
+	Listing *perdure.Listing `json:"listing,omitempty"` // as folded by a node
+}
+
+// journal is the index: rows that are appended to a file that all processes share. It is never synced: what is lost is found again in the
+// files of the agents, but for claims, which save work and nothing else.
+type journal struct {
+	dir string
+
+	mu   sync.Mutex
+	f    *os.File
+	off  int64
+	rows map[perdure.AgentID]row
+}
+
+const (
+	journalName = "journal"
+	lockName    = "lock"
+	// compactAbove is the size above which a journal is written anew when most of it is out of date.
+	compactAbove = 1 << 20
+)
+
+func openJournal(dir string) (*journal, error) {
+	j := &journal{dir: dir, rows: map[perdure.AgentID]row{}}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j, j.catchUp()
+}
+
+func (j *journal) close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.f == nil {
+		return nil
+	}
+	f := j.f
+	j.f = nil
+	return f.Close()
+}
+
+// exclusive calls f while no other process changes the index or makes files.
+func (j *journal) exclusive(f func() error) error {
+	lock, err := capsule.LockFile(filepath.Join(j.dir, lockName))
+	if err != nil {
+		return err
+	}
+	err = f()
+	if cerr := lock.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// catchUp reads what other processes have written.
+func (j *journal) catchUp() error {
+	path := filepath.Join(j.dir, journalName)
+	there, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if j.f != nil {
+		if here, err := j.f.Stat(); err == nil && there != nil && os.SameFile(here, there) && there.Size() >= j.off {
+			if there.Size() == j.off {
+				return nil
+			}
+			return j.readOn()
+		}
+		_ = j.f.Close()
+		j.f = nil
+	}
+	if err := os.MkdirAll(j.dir, 0o777); err != nil {
+		return err
+	}
+	if j.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return err
+	}
+	j.off, j.rows = 0, map[perdure.AgentID]row{}
+	return j.readOn()
+}
+
+// readOn reads whole lines from where it was left. A line that is none is passed over: it is only an index.
+func (j *journal) readOn() error {
+	b, err := io.ReadAll(io.NewSectionReader(j.f, j.off, 1<<40))
+	if err != nil {
+		return err
+	}
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+	j.off += int64(len(b))
+	for line := range bytes.Lines(b) {
+		var r row
+		if json.Unmarshal(line, &r) == nil && !r.Agent.IsZero() {
+			j.rows[r.Agent] = r
+		}
+	}
+	return nil
+}
+
+// current are the rows, up to date.
+func (j *journal) current() (map[perdure.AgentID]row, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.catchUp(); err != nil {
+		return nil, err
+	}
+	out := make(map[perdure.AgentID]row, len(j.rows))
+	for id, r := range j.rows {
+		out[id] = r
+	}
+	return out, nil
+}
+
+// update changes the row of an agent, unless change returns an error.
+func (j *journal) update(id perdure.AgentID, change func(*row) error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.exclusive(func() error {
+		if err := j.catchUp(); err != nil {
+			return err
+		}
+		r := j.rows[id]
+		r.Agent = id
+		if err := change(&r); err != nil {
+			return err
+		}
+		return j.write([]row{r})
+	})
+}
+
+// note records what was read out of files.
+func (j *journal) note(read []row) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.exclusive(func() error {
+		if err := j.catchUp(); err != nil {
+			return err
+		}
+		for i, r := range read {
+			old := j.rows[r.Agent]
+			old.Agent, old.File, old.Size, old.Mod, old.Heads, old.Earliest, old.First = r.Agent, r.File, r.Size, r.Mod, r.Heads, r.Earliest, r.First
+			read[i] = old
+		}
+		return j.write(read)
+	})
+}
+
+// write appends rows.
+func (j *journal) write(rows []row) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for _, r := range rows {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	if _, err := j.f.WriteAt(b.Bytes(), j.off); err != nil {
+		return fmt.Errorf("write index: %w", err)
+	}
+	for _, r := range rows {
+		j.rows[r.Agent] = r
+	}
+	if j.off += int64(b.Len()); j.off > compactAbove && j.off > 2048*int64(len(j.rows)+1) {
+		return j.compact()
+	}
+	return nil
+}
+
+// compact puts a journal of the rows that count in the place of the old one.
+func (j *journal) compact() error {
+	f, err := os.CreateTemp(j.dir, journalName+".*.tmp")
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(f)
+	for _, r := range j.rows {
+		if err = enc.Encode(r); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(j.dir, journalName))
+	}
+	if err != nil {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+		return err
+	}
+	_ = j.f.Close()
+	j.f = f
+	j.off, err = f.Seek(0, io.SeekEnd)
+	return err
+}
+
+// forget empties the index, but for who holds which agent.
+func (j *journal) forget() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.exclusive(func() error {
+		if err := j.catchUp(); err != nil {
+			return err
+		}
+		for id, r := range j.rows {
+			j.rows[id] = row{Agent: id, Node: r.Node, Fence: r.Fence, Until: r.Until}
+		}
+		return j.compact()
+	})
+}
