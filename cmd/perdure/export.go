@@ -67,7 +67,7 @@ text (one JSON line an entry). With --to it is encrypted to age or SSH recipient
 		if format, _ := out.check(); e.file == "-" && format != formatTable {
 			return misuse(c, fmt.Errorf("the capsule itself goes to standard output; leave -o %s out, or name a FILE", format))
 		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error { return e.run(ctx, s, args[0]) })
+		return h.useFor(args[0], e.run)
 	}
 	return c
 }

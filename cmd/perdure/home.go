@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -132,6 +133,46 @@ func (h *home) use(create bool, f func(ctx context.Context, s perdure.Store) err
 	return errors.Join(f(ctx, s), s.Close())
 }
 
+// useFor is use for a command about one agent, which may be a file: then the file is the store, and arg is passed on as the id of the
+// agent in it. The key stays that of the home.
+func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
+	name, ref := splitRef(arg)
+	if _, err := os.Stat(arg); err == nil && isPath(arg) {
+		name, ref = arg, "" // the @ is in the name of the file
+	}
+	if !isPath(name) {
+		return h.use(false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
+	}
+	if err := h.locate(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(name); err != nil {
+		return err // opening it would make it
+	}
+	s, err := capsule.OpenStore(name)
+	if err != nil {
+		return err
+	}
+	ctx := h.c.Context()
+	found, err := candidates(ctx, s, "")
+	if err == nil && len(found) != 1 {
+		err = missing("there is no agent in " + name)
+	}
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	id := found[0].Agent.String()
+	if name != arg {
+		id += "@" + ref
+	}
+	return errors.Join(f(ctx, s, id), s.Close())
+}
+
+// isPath reports whether an argument can only be a file: it names a folder on the way, or ends as capsules do.
+func isPath(arg string) bool {
+	return strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, capsule.Ext)
+}
+
 // signer is the key this home signs with. The first time it makes one, and says so.
 func (h *home) signer() (*perdure.Signer, error) {
 	if h.dir == "" {
@@ -143,6 +184,9 @@ func (h *home) signer() (*perdure.Signer, error) {
 		return s, err
 	}
 	if s, err = perdure.GenerateSigner(keyName()); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := perdure.WriteKey(path, s); errors.Is(err, fs.ErrExist) {

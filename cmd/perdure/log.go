@@ -41,8 +41,8 @@ With --follow it goes on as entries arrive, from this process or another, until 
 		if err := l.prepare(c, *kinds, *signals); err != nil {
 			return err
 		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, c, s, args[0])
+		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
+			id, err := findAgent(ctx, c, s, arg)
 			if err != nil {
 				return err
 			}

@@ -194,8 +194,8 @@ The action is a call of --tool with --args; without them it is what the agent as
 		if err != nil {
 			return misuse(c, err)
 		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			at, err := findPoint(ctx, c, s, words[0])
+		return h.useFor(words[0], func(ctx context.Context, s perdure.Store, arg string) error {
+			at, err := findPoint(ctx, c, s, arg)
 			if err != nil {
 				return err
 			}

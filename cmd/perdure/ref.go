@@ -37,6 +37,9 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 		_, err := s.Heads(ctx, id)
 		return id, err
 	}
+	if arg == "" {
+		return id, misuse(c, errors.New("name an agent; see perdure ls"))
+	}
 	found, err := candidates(ctx, s, arg)
 	if err != nil {
 		return id, err
@@ -58,14 +61,11 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 	return id, misuse(c, fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
 }
 
-// candidates are the agents of this name and those whose id begins so.
+// candidates are the agents of this name and those whose id begins so; without a name, all.
 func candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Listing, error) {
 	l, err := lister(s)
 	if err != nil {
 		return nil, err
-	}
-	if arg == "" {
-		return nil, nil
 	}
 	var found []perdure.Listing
 	add := func(f perdure.Filter, fits func(perdure.Listing) bool) error {
@@ -83,7 +83,7 @@ func candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Lis
 		}
 		return nil
 	}
-	if err := add(perdure.Filter{Name: arg}, func(l perdure.Listing) bool { return l.Name == arg }); err != nil {
+	if err := add(perdure.Filter{Name: arg}, func(l perdure.Listing) bool { return arg == "" || l.Name == arg }); err != nil {
 		return nil, err
 	}
 	if prefix := strings.ToLower(arg); len(arg) >= minPrefix && isHex(prefix) {

@@ -16,14 +16,17 @@ import (
 
 func runCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "run [flags] AGENT",
+		Use:   "run [flags] AGENT|FILE",
 		Short: "Work on one agent until it rests",
 		Long: `Run works on one agent until it sleeps, waits, has ended, or needs what this node does not have. What happens is shown on standard
 error, one line an entry; the result says where the agent stands and why.
 
+FILE is a capsule (perdure export): the agent runs in the file itself, which is its store. One process at a time has it.
+
 Interrupt it, or kill it: whatever was done is recorded, and the next run goes on from there. It exits with 7 when a person must
 act first, with 6 when another node holds the agent.`,
 		Example: `  perdure run news
+  perdure run news-0f3c.agent
   perdure run news --quiet --json`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitCodes()...),
@@ -36,8 +39,8 @@ act first, with 6 when another node holds the agent.`,
 		if _, err := out.check(); err != nil {
 			return err
 		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, c, s, args[0])
+		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
+			id, err := findAgent(ctx, c, s, arg)
 			if err != nil {
 				return err
 			}

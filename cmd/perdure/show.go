@@ -31,8 +31,8 @@ people, effects under way, and whether its memory hangs together. All of it is d
 		if _, err := out.check(); err != nil {
 			return err
 		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			p, err := findPoint(ctx, c, s, args[0])
+		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
+			p, err := findPoint(ctx, c, s, arg)
 			if err != nil {
 				return err
 			}

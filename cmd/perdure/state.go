@@ -31,8 +31,8 @@ or how long ago. Nothing else can influence what the agent does. It is YAML unle
 		if _, err := out.check(); err != nil {
 			return err
 		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			p, err := findPoint(ctx, c, s, args[0])
+		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
+			p, err := findPoint(ctx, c, s, arg)
 			if err != nil {
 				return err
 			}
@@ -62,25 +62,32 @@ what is different, by path.`,
 		if _, err := out.check(); err != nil {
 			return err
 		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			from, err := findPoint(ctx, c, s, args[0])
-			if err != nil {
-				return err
-			}
-			to, err := findPoint(ctx, c, s, args[1])
-			if err != nil {
-				return err
-			}
-			var found []change
-			compare(&found, "", readable(from.agent.Fold()), readable(to.agent.Fold()))
-			values := make([]any, len(found))
-			for i := range found {
-				values[i] = found[i]
-			}
-			return out.list(values, func(w io.Writer) error { return writeChanges(w, from, to, found) })
-		})
+		from, err := pointOf(c, h, args[0])
+		if err != nil {
+			return err
+		}
+		to, err := pointOf(c, h, args[1])
+		if err != nil {
+			return err
+		}
+		var found []change
+		compare(&found, "", readable(from.agent.Fold()), readable(to.agent.Fold()))
+		values := make([]any, len(found))
+		for i := range found {
+			values[i] = found[i]
+		}
+		return out.list(values, func(w io.Writer) error { return writeChanges(w, from, to, found) })
 	}
 	return c
+}
+
+// pointOf is the point in memory an argument means, in the store or in a file.
+func pointOf(c *cobra.Command, h *home, arg string) (p *pointIn, err error) {
+	err = h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) (err error) {
+		p, err = findPoint(ctx, c, s, arg)
+		return err
+	})
+	return p, err
 }
 
 // change is one difference between two folds.

@@ -52,7 +52,7 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, key *perdure.Sign
 	if _, err := t.out.check(); err != nil {
 		return err
 	}
-	return t.h.use(false, func(ctx context.Context, s perdure.Store) error {
+	return t.h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
 		id, err := findAgent(ctx, t.c, s, arg)
 		if err != nil {
 			return err

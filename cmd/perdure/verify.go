@@ -66,7 +66,11 @@ FILE is a capsule, or a memory in binary or text form. With --trusted, entries b
 			}
 			o.Trust = t
 		}
-		if isFile(args[0]) {
+		file, err := namesFile(h, args[0])
+		if err != nil {
+			return err
+		}
+		if file {
 			decrypt, err := identities(*ids, *pass)
 			if err != nil {
 				return err
@@ -84,13 +88,29 @@ FILE is a capsule, or a memory in binary or text form. With --trusted, entries b
 	return c
 }
 
-// isFile reports whether an argument names a file rather than an agent: it is there, or it looks like a path.
-func isFile(arg string) bool {
-	if strings.ContainsAny(arg, `/\`) {
-		return true
+// namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
+func namesFile(h *home, arg string) (bool, error) {
+	if isPath(arg) {
+		return true, nil
 	}
 	info, err := os.Stat(arg)
-	return err == nil && info.Mode().IsRegular()
+	if err != nil || !info.Mode().IsRegular() {
+		return false, nil
+	}
+	if _, err := os.Stat(h.file); err != nil {
+		return true, nil // there is no store it could be in
+	}
+	err = h.use(false, func(ctx context.Context, s perdure.Store) error {
+		_, err := findAgent(ctx, h.c, s, arg)
+		return err
+	})
+	switch {
+	case errors.Is(err, perdure.ErrNotFound):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	return false, misuse(h.c, fmt.Errorf("%q is an agent and a file; write ./%s for the file, or use the id of the agent", arg, arg))
 }
 
 // entryCount is about how many entries an agent has, from the index; zero when it is not known.
