@@ -14,7 +14,9 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	if ev.Taint {
 		f.Taint = e.Name
 	}
-	f.setVars(ev.Set)
+	if _, ok := ev.Notice.(Settle); !ok {
+		f.setVars(ev.Set)
+	}
 	data := ev.Data
 	switch n := ev.Notice.(type) {
 	case nil:
@@ -25,7 +27,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.vote(e, &n)
 		return
 	case Settle:
-		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Reconciled: true})
+		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})
 	case Pause:
 		f.Paused = pushed(f.Paused, e.Name, len(f.Paused)+1)
 		return

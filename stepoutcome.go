@@ -11,11 +11,11 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 	if o.Spend != nil {
 		f.Spent = f.Spent.Plus(*o.Spend) // of all branches: spend adds up, whatever else is in conflict
 	}
-	f.setVars(o.Set)
 	if o.Taint {
 		f.Taint = e.Name
 	}
 	if i := slices.IndexFunc(f.Asks, func(a Asking) bool { return a.Decision == o.Decision }); i >= 0 {
+		f.setVars(o.Set)
 		f.refuse(e, f.Asks[i].Action)
 		f.Denials++
 		f.Asks = removed(f.Asks, i)
@@ -23,9 +23,10 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 	}
 	i := slices.IndexFunc(f.Open, func(p Open) bool { return p.Decision == o.Decision })
 	if i < 0 {
-		f.conflict(e, "a second outcome of one decision")
+		f.conflict(e, "a second outcome of one decision") // what it sets was set when the first came, and may have changed since
 		return
 	}
+	f.setVars(o.Set)
 	open := f.Open[i]
 	f.Open = removed(f.Open, i)
 	x, isCall := open.Action.(Execute)
