@@ -50,12 +50,21 @@ func (a *Agent) extend(entries []*Entry, unsealed bool) (*Agent, bool, error) {
 	return next, true, nil
 }
 
-// push folds e in place if it links to heads only and comes after everything folded, and reports whether it did. The caller owns a.
+// push folds e in place if it links to what is held and comes after everything folded, and reports whether it did. The caller owns a.
 func (a *Agent) push(e *Entry) (bool, error) {
 	f := a.fold
-	highest, ok := f.highest(e.Parents)
-	if !ok || e.Kind == KindGenesis {
+	if e.Kind == KindGenesis {
 		return false, nil
+	}
+	highest, onHeads := f.highest(e.Parents)
+	if !onHeads {
+		held := false
+		if len(f.Revoked)+len(f.Former) == 0 { // nothing is to be known of the past
+			highest, held = a.highest(e.Parents)
+		}
+		if !held {
+			return false, nil
+		}
 	}
 	if e.Agent != f.Agent {
 		return false, wrongAgent(e, f.Agent)
@@ -72,8 +81,8 @@ func (a *Agent) push(e *Entry) (bool, error) {
 	if e.Position().Compare(a.top) <= 0 {
 		return false, nil
 	}
-	k, change := e.keyChange()
-	if change && !k.Revoke.IsZero() && len(f.Heads) > len(e.Parents) {
+	_, change := e.keyChange()
+	if change && (!onHeads || len(f.Heads) > len(e.Parents)) {
 		return false, nil // not everything is in its past: entries of the key may have to be voided
 	}
 	past := f.past(e.Parents)
@@ -89,7 +98,7 @@ func (a *Agent) push(e *Entry) (bool, error) {
 func (a *Agent) link(e *Entry, void bool, past Head) {
 	if a.cur.n >= tailWindow && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone()}
-		a.fold.own.head = false // base has it too
+		a.fold.own.heads = false // base has them too
 	}
 	a.cur.last = &link{Entry: e, before: a.cur.last}
 	a.cur.n++
@@ -113,12 +122,29 @@ func (f *Fold) highest(parents []Hash) (int64, bool) {
 	return highest, true
 }
 
+// highest is the highest seq of the parents, if all of them are held.
+func (a *Agent) highest(parents []Hash) (int64, bool) {
+	highest, found := int64(-1), 0
+	for e := range a.Recent() {
+		if slices.Contains(parents, e.Name) {
+			highest = max(highest, e.Seq)
+			if found++; found == len(parents) {
+				return highest, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// headIndex is where in the heads this name is, or would be.
+func (f *Fold) headIndex(name Hash) (int, bool) {
+	return slices.BinarySearchFunc(f.Heads, name, func(h Head, n Hash) int { return h.Name.Compare(n) })
+}
+
 // head is the head of this name, or nil.
 func (f *Fold) head(name Hash) *Head {
-	for i := range f.Heads {
-		if f.Heads[i].Name == name {
-			return &f.Heads[i]
-		}
+	if i, found := f.headIndex(name); found {
+		return &f.Heads[i]
 	}
 	return nil
 }
@@ -126,8 +152,11 @@ func (f *Fold) head(name Hash) *Head {
 // past is what is known to those of the parents that are heads, as the head of an entry without a name yet.
 func (f *Fold) past(parents []Hash) Head {
 	var past Head
-	for i := range f.Heads {
-		if h := &f.Heads[i]; len(h.Knows)+len(h.Handed) > 0 && slices.Contains(parents, h.Name) {
+	if len(f.Revoked)+len(f.Former) == 0 {
+		return past
+	}
+	for _, p := range parents {
+		if h := f.head(p); h != nil {
 			past.learn(h)
 		}
 	}

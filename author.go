@@ -3,7 +3,6 @@ package perdure
 import (
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
@@ -59,7 +58,8 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 	if len(parents) > MaxParents {
 		parents = parents[:MaxParents]
 	}
-	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + a.highest(parents), Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
+	highest, _ := a.fold.highest(parents)
+	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
 	after := a.fold.clone()
 	after.step(&Entry{Header: h, content: d.Body}, false, Head{})
 	h.Due = min(after.Due(now), maxAmount)
@@ -69,17 +69,6 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 	}
 	next, err := a.apply([]*Entry{e}, true)
 	return e, next, err
-}
-
-// highest is the highest seq of those heads that are parents.
-func (a *Agent) highest(parents []Hash) int64 {
-	var highest int64
-	for _, h := range a.fold.Heads {
-		if slices.Contains(parents, h.Name) {
-			highest = max(highest, h.Seq)
-		}
-	}
-	return highest
 }
 
 // build encodes an entry under a fresh salt.

@@ -49,9 +49,9 @@ type Fold struct {
 	own owned
 }
 
-// owned says which slices of a fold no other fold can append to, and whether no other has its one head, so that a long run of entries does
-// not copy them at each.
-type owned struct{ inbox, dedupe, conflicts, head bool }
+// owned says which slices of a fold no other fold can append to, and whether no other has its heads, so that a long run of entries does not
+// copy them at each.
+type owned struct{ inbox, dedupe, conflicts, heads bool }
 
 // Head is an entry without a child.
 type Head struct {

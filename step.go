@@ -40,23 +40,16 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 // advanceHeads replaces the parents of e by e.
 func (f *Fold) advanceHeads(e *Entry, h Head) {
 	h.Name, h.Seq = e.Name, e.Seq
-	if len(f.Heads) <= 1 && (len(f.Heads) == 0 || slices.Contains(e.Parents, f.Heads[0].Name)) {
-		if f.own.head {
-			f.Heads[0] = h
-		} else {
-			f.Heads, f.own.head = []Head{h}, true
-		}
-		return
+	if !f.own.heads {
+		f.Heads, f.own.heads = append(make([]Head, 0, len(f.Heads)+1), f.Heads...), true
 	}
-	f.own.head = false
-	heads := make([]Head, 0, len(f.Heads)+1)
-	for _, old := range f.Heads {
-		if !slices.Contains(e.Parents, old.Name) {
-			heads = append(heads, old)
+	for _, p := range e.Parents {
+		if i, found := f.headIndex(p); found {
+			f.Heads = slices.Delete(f.Heads, i, i+1)
 		}
 	}
-	i, _ := slices.BinarySearchFunc(heads, h, func(a, b Head) int { return a.Name.Compare(b.Name) })
-	f.Heads = slices.Insert(heads, i, h)
+	i, _ := f.headIndex(h.Name)
+	f.Heads = slices.Insert(f.Heads, i, h)
 }
 
 // conflict records what did not go together.

@@ -45,6 +45,9 @@ func (a *Agent) take(e *Entry, s *seals) (*Agent, error) {
 			s.add(e)
 			return a, err
 		}
+		if len(a.fold.Heads) > MaxParents {
+			return nil, ErrBehind // folding the window again and again costs more than folding all of it once
+		}
 	}
 	next, err := a.apply([]*Entry{e}, true)
 	if err != nil {
