@@ -51,7 +51,12 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	err = retry(func() error { return c.exec("VACUUM INTO ?", temp) })
+	err = retry(func() error {
+		if err := os.RemoveAll(temp); err != nil {
+			return err
+		}
+		return c.exec("VACUUM INTO ?", temp)
+	})
 	if err := errors.Join(err, c.close()); err != nil {
 		return err
 	}

@@ -145,6 +145,7 @@ func (w *writer) commit(batch []*request) {
 	if err == nil {
 		return
 	}
+	w.words.forget()
 	if w.poisoned == nil {
 		w.poisoned = fmt.Errorf("a write to %s went wrong, so nothing more is written until the store is opened again: %w", w.path, err)
 	}

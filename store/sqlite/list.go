@@ -67,9 +67,10 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 			"JOIN agents a ON a.key=l.agent WHERE (l.name,a.id)>(?,?) AND l.name>=?" + where + " ORDER BY l.name, a.id LIMIT ?"
 		var last perdure.Listing
 		for left, n := f.Limit, pageListings; n == pageListings && possible; {
-			found := make([]perdure.Listing, 0, 16)
-			n = 0
+			var found []perdure.Listing
+			after := last
 			err := s.read(ctx, func(c *conn) error {
+				found, n = found[:0], 0
 				// The text depends on the filter: statements for it are not kept.
 				return c.once(text, func(v []driver.Value) (err error) {
 					n++
@@ -77,7 +78,7 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 						found = append(found, last)
 					}
 					return err
-				}, append(append([]driver.Value{last.Name, last.Agent[:], last.Name}, args...), int64(pageListings))...)
+				}, append(append([]driver.Value{after.Name, after.Agent[:], after.Name}, args...), int64(pageListings))...)
 			})
 			if err != nil {
 				yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))

@@ -23,6 +23,7 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 		after := max(after, 0)
 		for key, before := int64(0), (perdure.Hash{}); ; {
 			var items []perdure.Item
+			var next perdure.Hash
 			var more bool
 			err := s.read(ctx, func(c *conn) (err error) {
 				if key == 0 {
@@ -30,7 +31,7 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 						return err
 					}
 				}
-				items, before, more, err = s.page(c, id, key, after, before)
+				items, next, more, err = s.page(c, id, key, after, before)
 				return err
 			})
 			if err != nil {
@@ -46,6 +47,7 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 			if !more {
 				return
 			}
+			before = next
 		}
 	}
 }
@@ -181,7 +183,7 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 				if err != nil {
 					return err
 				}
-				item, below, err = s.snapshot(c, id, key, below)
+				item, err = s.snapshot(c, id, key, below)
 				return err
 			})
 			if err != nil {
@@ -191,38 +193,39 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 			if item.Entry == nil || !yield(item, nil) {
 				return
 			}
+			below = int64(item.Cursor)
 		}
 	}
 }
 
 // snapshot reads the newest snapshot before a cursor that has its body.
-func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure.Item, int64, error) {
+func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure.Item, error) {
 	for {
 		at, found, err := c.number("SELECT cursor FROM snapshots WHERE agent=? AND cursor<? ORDER BY cursor DESC LIMIT 1", key, below)
 		if err != nil || !found {
-			return perdure.Item{}, below, err
+			return perdure.Item{}, err
 		}
 		below = at
 		rid, i := at>>cursorBits, int(at&(maxRowEntries-1))
 		rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE rid=?", rid)
 		if err != nil {
-			return perdure.Item{}, below, err
+			return perdure.Item{}, err
 		}
 		if len(rows) == 0 || i >= len(rows[0].parts) {
-			return perdure.Item{}, below, fmt.Errorf("%w: a snapshot is not where the index says; run `perdure doctor`", errRow)
+			return perdure.Item{}, fmt.Errorf("%w: a snapshot is not where the index says; run `perdure doctor`", errRow)
 		}
 		if rows[0].parts[i].place == bodyDropped {
 			continue
 		}
 		before, err := lastBefore(c, id, key, rid)
 		if err != nil {
-			return perdure.Item{}, below, err
+			return perdure.Item{}, err
 		}
 		entries, err := s.entries(c, id, before, rows[0].row)
 		if err != nil {
-			return perdure.Item{}, below, err
+			return perdure.Item{}, err
 		}
-		return perdure.Item{Entry: entries[i], Cursor: perdure.Cursor(at)}, below, nil
+		return perdure.Item{Entry: entries[i], Cursor: perdure.Cursor(at)}, nil
 	}
 }
 
@@ -231,10 +234,12 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 	return func(yield func(perdure.Look, error) bool) {
 		for due, key := int64(0), int64(0); ; {
 			looks := make([]perdure.Look, 0, pageLooks)
+			var last int64
 			err := s.read(ctx, func(c *conn) error {
+				looks = looks[:0]
 				return c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key LIMIT ?", func(v []driver.Value) error {
-					due, key = integer(v[0]), integer(v[1])
-					l := perdure.Look{Due: perdure.Time(due)}
+					l := perdure.Look{Due: perdure.Time(integer(v[0]))}
+					last = integer(v[1])
 					id, _ := v[2].([]byte)
 					copy(l.Agent[:], id)
 					looks = append(looks, l)
@@ -253,6 +258,7 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 			if len(looks) < pageLooks {
 				return
 			}
+			due, key = int64(looks[pageLooks-1].Due), last
 		}
 	}
 }

@@ -137,7 +137,8 @@ func (s *Store) usable(ctx context.Context) error {
 
 func (s *Store) errClosed() error { return fmt.Errorf("store %s: %w", s.path, fs.ErrClosed) }
 
-// read calls f with a connection to read from. Within one call f sees one state of the store.
+// read calls f with a connection to read from. Within one call f sees one state of the store. It calls f again when another process was
+// in the way.
 func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 	if err := s.usable(ctx); err != nil {
 		return err
@@ -161,7 +162,10 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 			if err := c.exec("BEGIN"); err != nil {
 				return err
 			}
-			err := errors.Join(f(c), c.exec("COMMIT"))
+			err := f(c)
+			if e := c.exec("COMMIT"); e != nil {
+				err = errors.Join(err, e, c.exec("ROLLBACK"))
+			}
 			if again || !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

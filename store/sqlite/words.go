@@ -27,6 +27,13 @@ func (w *words) remember(value perdure.Hash, number int64) {
 	w.number[value], w.value[number] = number, value
 }
 
+// forget forgets all words, when some may not have been committed.
+func (w *words) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.number, w.value = nil, nil
+}
+
 // numberOf is the number of a word, a new one if it has none.
 func (w *writer) numberOf(value perdure.Hash) (int64, error) {
 	w.words.mu.RLock()
