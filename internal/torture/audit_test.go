@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/sqlite"
@@ -45,6 +46,13 @@ func (c child) audit(t *testing.T) (sum tally, found []string) {
 	}
 	defer s.Close()
 	wrong := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	due := map[perdure.AgentID]perdure.Time{}
+	for look, err := range s.Due(ctx, time.Now().Add(24*time.Hour)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		due[look.Agent] = look.Due
+	}
 	present := map[perdure.Hash]bool{}
 	claimed := map[perdure.AgentID][]act{} // what the memories say happened
 	for l, err := range s.List(ctx, perdure.Filter{}) {
@@ -59,7 +67,7 @@ func (c child) audit(t *testing.T) (sum tally, found []string) {
 		}
 		f := a.Fold()
 		if f.Ended == nil || len(f.Open) > 0 || len(f.Owed) > 0 {
-			wrong("agent %s has not come to its end: %s, %d open", l.Agent.Short(), f.Standing(), len(f.Open))
+			wrong("agent %s has not come to its end; it is due at %v, and next is %+v", l.Agent.Short(), due[l.Agent], perdure.Plan(a, perdure.Capabilities{All: true, Claimed: true}, time.Now()))
 		}
 		if l.State != f.State() {
 			sum.stale++
@@ -207,7 +215,7 @@ func checkActs(id perdure.AgentID, past, claimed []act) (found []string) {
 		tool string
 		step int64
 	}
-	once := map[what]bool{}
+	once := map[what]string{}
 	keys := map[string]what{}
 	for _, a := range past {
 		is := what{a.tool, a.step}
@@ -218,10 +226,10 @@ func checkActs(id perdure.AgentID, past, claimed []act) (found []string) {
 		if a.off || a.tool == "put" || a.tool == "look" {
 			continue
 		}
-		if once[is] {
-			wrong(a, "happened twice")
+		if first := once[is]; first != "" {
+			wrong(a, fmt.Sprintf("happened before, under key %.12s", first))
 		}
-		once[is] = true
+		once[is] = a.key
 		if !slices.Contains(claimed, a) {
 			wrong(a, "happened and the memory does not say so")
 		}

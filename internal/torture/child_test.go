@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,7 +46,17 @@ type child struct {
 	Name   string // of its key
 	Agents int    // how many living agents there are to be at least
 	Finish bool   // make no agents, and leave when all have ended
+	Flaw   flaw   // what it does wrong, for the harness to find
 }
+
+// flaw is something a child does wrong on purpose.
+type flaw string
+
+const (
+	hasty  flaw = "hasty"  // says that entries are acknowledged before they are
+	bold   flaw = "bold"   // repeats effects of class once
+	sloppy flaw = "sloppy" // finds that an effect did not happen without looking
+)
 
 func (c *child) store() string  { return filepath.Join(c.Dir, "store.db") }
 func (c *child) world() world   { return world{filepath.Join(c.Dir, "world")} }
@@ -68,7 +79,10 @@ func (c *child) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer ledger.Close()
-	n := newNode(&witnessed{Store: s, ledger: ledger}, signerOf(c.Name), c.world())
+	n := newNode(&witnessed{Store: s, ledger: ledger, hasty: c.Flaw == hasty}, signerOf(c.Name), c.world())
+	if c.Flaw == bold || c.Flaw == sloppy {
+		n.Tools[0] = &careless{n.Tools[0].(*checked), c.Flaw}
+	}
 	n.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	if _, err := io.WriteString(os.Stdout, "open\n"); err != nil {
 		return err
@@ -117,31 +131,58 @@ func (c *child) look(ctx context.Context, n *perdure.Node) (alive int, err error
 	return alive, nil
 }
 
+// careless is a tool of class once that is not treated as one.
+type careless struct {
+	*checked
+	flaw flaw
+}
+
+func (t *careless) Spec() perdure.Spec {
+	s := t.checked.Spec()
+	if t.flaw == bold {
+		s.Effect = perdure.Idempotent
+	}
+	return s
+}
+
+func (t *careless) Reconcile(ctx context.Context, c perdure.Call) (perdure.Result, error) {
+	if t.flaw == sloppy {
+		return perdure.Result{Signal: perdure.Failed}, nil
+	}
+	return t.checked.Reconcile(ctx, c)
+}
+
 // witnessed is a store that writes down what it acknowledged, as soon as it has.
 type witnessed struct {
 	*sqlite.Store
 	ledger *os.File
+	hasty  bool // or sooner
 }
 
 func (s *witnessed) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
-	if err := s.Store.Append(ctx, id, heads, entries...); err != nil {
-		return err
-	}
-	return s.note(id, entries)
+	return s.note(id, entries, func() error { return s.Store.Append(ctx, id, heads, entries...) })
 }
 
 func (s *witnessed) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
-	if err := s.Store.Put(ctx, id, entries...); err != nil {
-		return err
-	}
-	return s.note(id, entries)
+	return s.note(id, entries, func() error { return s.Store.Put(ctx, id, entries...) })
 }
 
-func (s *witnessed) note(id perdure.AgentID, entries []*perdure.Entry) error {
+func (s *witnessed) note(id perdure.AgentID, entries []*perdure.Entry, write func() error) error {
 	var b bytes.Buffer
 	for _, e := range entries {
 		fmt.Fprintf(&b, "%s %s\n", id, e.Name)
 	}
-	_, err := s.ledger.Write(b.Bytes())
-	return err
+	steps := []func() error{write, func() error {
+		_, err := s.ledger.Write(b.Bytes())
+		return err
+	}}
+	if s.hasty {
+		slices.Reverse(steps)
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// faultStride is how many operations lie between two that fail, unless all are to.
-const faultStride, faultStrideShort = 4, 16
+// faultStride is how many operations lie from one that fails to the next.
+var faultStride = amount{short: 24, usual: 6, long: 1}
 
 func TestFaultsLoseNothing(t *testing.T) {
 	t.Parallel()
-	stride := number(t, "PERDURE_TORTURE_STRIDE", faultStride, faultStrideShort)
+	stride := faultStride.of(t)
 	jobs := make(chan Fault)
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -106,18 +106,27 @@ var seed = sync.OnceValue(func() uint64 {
 	return rand.Uint64()
 })
 
-// number is an amount of work: what the environment says, or what is usual, or less under -short.
-func number(t *testing.T, env string, usual, short int) int {
+// amount is an amount of work.
+type amount struct {
+	short int // under -short
+	usual int
+	long  int    // when PERDURE_TORTURE is long
+	env   string // says otherwise, if set
+}
+
+func (a amount) of(t *testing.T) int {
 	t.Helper()
-	if v := os.Getenv(env); v != "" {
+	switch v := os.Getenv(a.env); {
+	case a.env != "" && v != "":
 		n, err := strconv.Atoi(v)
 		if err != nil {
-			t.Fatalf("%s: %v", env, err)
+			t.Fatalf("%s: %v", a.env, err)
 		}
 		return n
+	case os.Getenv("PERDURE_TORTURE") == "long":
+		return a.long
+	case testing.Short():
+		return a.short
 	}
-	if testing.Short() {
-		return short
-	}
-	return usual
+	return a.usual
 }

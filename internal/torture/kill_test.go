@@ -8,29 +8,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
+// kills is how many kills a run makes.
+var kills = amount{short: 40, usual: 300, long: 10_000, env: "PERDURE_TORTURE_KILLS"}
+
 const (
-	// killsShort and killsUsual are how many kills a run makes when PERDURE_TORTURE_KILLS does not say.
-	killsShort, killsUsual = 40, 300
 	// killsPerStore is after how many kills the agents of a store are let to their end, and everything is held against the ledgers.
 	killsPerStore = 100
 	// startLimit is how long a child may take to open the store, and finishLimit how long the agents may take to end without kills.
-	startLimit, finishLimit = 30 * time.Second, time.Minute
+	startLimit, finishLimit = time.Minute, 3 * time.Minute
 )
 
 // process is a running child.
 type process struct {
 	cmd    *exec.Cmd
-	stdin  io.Closer
 	opened chan error // nil when it has opened the store
 	stderr bytes.Buffer
 }
@@ -131,37 +132,59 @@ func (c child) life(rng *rand.Rand) error {
 
 func TestKillsLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
-	kills := number(t, "PERDURE_TORTURE_KILLS", killsUsual, killsShort)
+	var mu sync.Mutex
 	var total tally
-	for round := 0; kills > 0; round++ {
-		n := min(kills, killsPerStore)
-		kills -= n
-		total.add(killRound(t, round, n))
-		if t.Failed() {
-			return
-		}
+	t.Cleanup(func() { t.Logf("all rounds: %v", total) })
+	left := kills.of(t)
+	for round := 0; left > 0; round++ {
+		n := min(left, killsPerStore)
+		left -= n
+		t.Run(fmt.Sprint("round", round), func(t *testing.T) {
+			t.Parallel()
+			c := newChild(t, "killed")
+			rng := rand.New(rand.NewPCG(seed(), uint64(round)))
+			for i := range n {
+				if err := c.life(rng); err != nil {
+					t.Fatalf("kill %d, seed %d: %v", i, seed(), err)
+				}
+			}
+			sum := c.conclude(t)
+			mu.Lock()
+			defer mu.Unlock()
+			total.add(sum)
+			total.kills += n
+		})
 	}
-	t.Logf("%v", total)
 }
 
-// killRound kills a child n times on one store, lets the agents end, and checks everything.
-func killRound(t *testing.T, round, n int) tally {
-	t.Helper()
-	c := newChild(t, "killed")
-	rng := rand.New(rand.NewPCG(seed(), uint64(round)))
-	for i := range n {
-		if err := c.life(rng); err != nil {
-			t.Fatalf("round %d, kill %d, seed %d: %v", round, i, seed(), err)
-		}
+// killsProof is how many kills are enough to find what a careless child does. Most take a few.
+const killsProof = 400
+
+func TestCarelessNodesAreNoticed(t *testing.T) {
+	t.Parallel()
+	for _, flaw := range []flaw{hasty, bold, sloppy} {
+		t.Run(string(flaw), func(t *testing.T) {
+			t.Parallel()
+			c := newChild(t, "careless")
+			c.Flaw = flaw
+			rng := rand.New(rand.NewPCG(seed(), 1<<33))
+			for i := range killsProof {
+				if err := c.life(rng); err != nil {
+					t.Fatal(err)
+				}
+				if i%10 != 9 {
+					continue
+				}
+				_, found := c.audit(t)
+				found = slices.DeleteFunc(found, func(f string) bool {
+					return !strings.Contains(f, "happened before") && !strings.Contains(f, "is not there")
+				})
+				if len(found) > 0 {
+					t.Logf("after %d kills: %s", i+1, found[0])
+					return
+				}
+			}
+			t.Errorf("%d kills, and nobody noticed", killsProof)
+		})
 	}
-	if err := c.finish(); err != nil {
-		t.Fatalf("round %d, after %d kills, seed %d: %v", round, n, seed(), err)
-	}
-	sum, found := c.audit(t)
-	for _, f := range found {
-		t.Errorf("round %d, after %d kills, seed %d: %s", round, n, seed(), f)
-	}
-	sum.kills = n
-	t.Logf("round %d: %v", round, sum)
-	return sum
 }
