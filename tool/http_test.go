@@ -344,6 +344,7 @@ func TestARequestWithoutAnAnswerIsNotSentAgain(t *testing.T) {
 }
 
 func TestASlowServerTimesOut(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -353,7 +354,7 @@ func TestASlowServerTimesOut(t *testing.T) {
 	}))
 	defer s.Close()
 	defer close(release)
-	h := httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true, Timeout: 100 * time.Millisecond})
+	h := httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true, Timeout: time.Second})
 	for method, want := range map[string]bool{"get": false, "post": true} {
 		res := call(t, h(method), map[string]any{"url": s.URL})
 		if res.Signal != perdure.TimedOut || strings.Contains(res.Note, "may have been") != want {

@@ -145,10 +145,12 @@ func held(t *testing.T, dir string) (open, gone chan struct{}) {
 }
 
 func TestTheWholeProcessGroupIsKilledAtTheDeadline(t *testing.T) {
+	t.Parallel()
 	args := map[string]any{"script": "echo started; (trap '' TERM INT HUP; exec sleep 600 3>held) & wait"}
 	t.Run("of the tool", func(t *testing.T) {
+		t.Parallel()
 		s := anyShell(t)
-		s.Timeout = time.Second
+		s.Timeout = 3 * time.Second // the script must have started what is to be killed
 		_, gone := held(t, s.Dir)
 		res := call(t, s, args)
 		if res.Signal != perdure.TimedOut || fields(t, res)["stdout"] != "started\n" {
@@ -157,9 +159,10 @@ func TestTheWholeProcessGroupIsKilledAtTheDeadline(t *testing.T) {
 		<-gone
 	})
 	t.Run("of the decision", func(t *testing.T) {
+		t.Parallel()
 		s := anyShell(t)
 		_, gone := held(t, s.Dir)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		res, err := s.Call(ctx, perdure.Call{Args: data(t, args)})
 		if err != nil || res.Signal != perdure.TimedOut {
