@@ -1,0 +1,93 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Builtins are the tools that serve the agent itself: Remember, Recall and Now.
+func Builtins(store perdure.Store) []perdure.Tool {
+	return []perdure.Tool{Remember(), Recall(store), Now()}
+}
+
+// Remember is the tool remember: it keeps a value in the agent's own state under a name, in the place of what was there; null takes the name
+// out. The state goes where the agent goes, and conditions read it as vars.
+func Remember() perdure.Tool {
+	type args struct {
+		Name  string       `json:"name" jsonschema:"the name to keep it under"`
+		Value perdure.Data `json:"value" jsonschema:"any value; null forgets the name"`
+	}
+	spec := perdure.Spec{Name: "remember", Description: "keeps a value in your own state under a name; null forgets it", Effect: perdure.Idempotent}
+	return newTyped(spec, func(_ context.Context, _ perdure.Call, a args) (perdure.Result, error) {
+		switch {
+		case a.Name == "" || len(a.Name) > maxStateName:
+			return refused("arguments of remember: field name: give a name of at most %d bytes", maxStateName), nil
+		case len(a.Value) > maxRemembered:
+			return refused("arguments of remember: field value: it has %d bytes, and %d are the most; put it in a file and remember where", len(a.Value), maxRemembered), nil
+		}
+		return perdure.Result{Set: map[string]perdure.Data{a.Name: a.Value}}, nil
+	})
+}
+
+// Recall is the tool recall: it returns what the agent's state has under a name, or, without one, all of it. What the store holds is what
+// counts: a value that an effect under way beside it sets is not there yet.
+func Recall(store perdure.Store) perdure.Tool {
+	type args struct {
+		Name string `json:"name,omitempty" jsonschema:"the name it was kept under; none: everything"`
+	}
+	spec := perdure.Spec{Name: "recall", Description: "returns what you keep in your own state", Effect: perdure.Read}
+	return newTyped(spec, func(ctx context.Context, c perdure.Call, a args) (perdure.Result, error) {
+		var vars map[string]perdure.Data
+		agent, err := perdure.Load(ctx, store, c.Agent)
+		switch {
+		case err == nil:
+			vars = agent.Fold().Vars
+		case !errors.Is(err, perdure.ErrNotFound): // one whose first entries are not written yet has no state
+			return perdure.Result{}, err
+		}
+		if a.Name == "" {
+			all := make(map[string]any, len(vars))
+			for k, v := range vars {
+				all[k] = v
+			}
+			data, err := perdure.DataOf(all)
+			return perdure.Result{Data: data}, err
+		}
+		v, ok := vars[a.Name]
+		if !ok {
+			return refused("nothing is kept under %q; there is %s", clip(a.Name), names(vars)), nil
+		}
+		return perdure.Result{Data: v}, nil
+	})
+}
+
+// names lists the names of a state for people.
+func names(vars map[string]perdure.Data) string {
+	if len(vars) == 0 {
+		return "nothing yet"
+	}
+	return clip(fmt.Sprintf("%q", slices.Sorted(maps.Keys(vars))))
+}
+
+// Now is the tool now: it returns the time of the node, in a zone if one is named.
+func Now() perdure.Tool {
+	type args struct {
+		Zone string `json:"zone,omitempty" jsonschema:"a time zone such as Europe/Oslo; none: UTC"`
+	}
+	spec := perdure.Spec{Name: "now", Description: "returns the date and time", Effect: perdure.Read}
+	return newTyped(spec, func(_ context.Context, _ perdure.Call, a args) (perdure.Result, error) {
+		zone, err := time.LoadLocation(a.Zone)
+		if err != nil || a.Zone == "Local" {
+			return refused("arguments of now: field zone: %q is no time zone known here; want one such as Europe/Oslo", clip(a.Zone)), nil
+		}
+		now := time.Now().In(zone)
+		data, err := perdure.DataOf(map[string]any{"time": now.Format(time.RFC3339), "unix_ms": now.UnixMilli(), "weekday": now.Weekday().String()})
+		return perdure.Result{Data: data}, err
+	})
+}

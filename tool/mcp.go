@@ -1,0 +1,296 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+)
+
+// MCP is a server that speaks the Model Context Protocol, whose tools become tools of a node: read_file of a server named fs is fs.read_file.
+// Its exported fields are set before use and not changed afterwards. One of Command, URL and Transport says where the server is.
+//
+//	files := &tool.MCP{Name: "fs", Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/notes"}}
+//	defer files.Close()
+//	tools, err := files.Tools(ctx)
+//
+// The effect class of a tool comes from its annotations: readOnlyHint is read, idempotentHint is idempotent unless the tool says that it is
+// destructive, everything else is once. Annotations are claims of the server: for one that is not trusted, say in Effects what holds.
+//
+// A result is a map of text, structured (what the server gave as structured content) and content (images, audio, resources and links, as
+// bytes with their type). It is marked as text of somebody not trusted. What the server calls an error is a failed outcome.
+//
+// A server that died is started, or connected to, again by the next call. If it dies during a call of class once, the outcome is silent: it
+// is not known whether the effect happened. Calls of the other classes are made again under the same key.
+type MCP struct {
+	Name      string                                           // the prefix of its tools: letters, digits, _ and -
+	Command   []string                                         // a program and its arguments that speaks the protocol on its standard input and output
+	Dir       string                                           // the working folder of Command; none: that of this process
+	Env       []string                                         // the variables Command gets: NAME as this process has it, or NAME=value. None: PATH and HOME
+	URL       string                                           // of a server that speaks streamable HTTP
+	Header    http.Header                                      // sent with every request to URL
+	Client    *http.Client                                     // for URL; nil: one that knows no cookies and follows no redirects
+	Transport func(ctx context.Context) (mcp.Transport, error) // any other way to reach it, such as a server inside this process
+
+	Effects map[string]perdure.Effect // the effect class by the server's own name of a tool, whatever its annotations say; "*" is for those not named
+	Only    []string                  // the tools to offer, by the server's own name; none: all
+	Timeout time.Duration             // of a call; zero: DefaultTimeout
+	Start   time.Duration             // how long the server may take to start and answer; zero: 1 minute
+	Limit   int                       // bytes kept of the text of a result; zero: DefaultResponse
+
+	setup   sync.Once
+	turn    chan struct{} // held while a session is looked at or made
+	current *mcpSession
+	closed  bool
+	watches sync.WaitGroup
+}
+
+// KeyMeta is the field of _meta in which a server finds the idempotency key of a call.
+const KeyMeta = "perdure/idempotency-key"
+
+// Tools connects to the server and returns its tools as they are now.
+func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	s, err := m.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.start())
+	defer cancel()
+	var tools []perdure.Tool
+	seen := map[string]bool{}
+	for t, err := range s.Tools(ctx, nil) {
+		if err != nil {
+			return nil, fmt.Errorf("list the tools of MCP server %s: %w", m.Name, err)
+		}
+		if len(m.Only) > 0 && !slices.Contains(m.Only, t.Name) {
+			continue
+		}
+		switch {
+		case !toolName.MatchString(t.Name):
+			return nil, fmt.Errorf("MCP server %s has a tool with the name %q, which is none; list the tools to use in Only", m.Name, clip(t.Name))
+		case seen[t.Name]:
+			return nil, fmt.Errorf("MCP server %s has two tools with the name %s; list the tools to use in Only, or repair the server", m.Name, t.Name)
+		case len(tools) == maxServerTools:
+			return nil, fmt.Errorf("MCP server %s has more than %d tools; list those to use in Only", m.Name, maxServerTools)
+		}
+		seen[t.Name] = true
+		spec, err := m.spec(t)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, &mcpTool{server: m, name: t.Name, spec: spec})
+	}
+	for _, name := range m.Only {
+		if !seen[name] {
+			return nil, fmt.Errorf("MCP server %s has no tool %s", m.Name, name)
+		}
+	}
+	return tools, nil
+}
+
+// Close ends the connection, and the server if it was started here. Calls under way are cut off. It can be called more than once.
+func (m *MCP) Close() error {
+	m.init()
+	m.turn <- struct{}{}
+	m.closed = true
+	if m.current != nil {
+		m.current.end()
+		m.current = nil
+	}
+	<-m.turn
+	m.watches.Wait()
+	return nil
+}
+
+var (
+	serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	toolName   = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
+)
+
+// check says what is wrong with the fields.
+func (m *MCP) check() error {
+	if !serverName.MatchString(m.Name) {
+		return fmt.Errorf("MCP server %q: its Name is to be of letters, digits, _ and -, 64 at most", m.Name)
+	}
+	ways := 0
+	for _, set := range []bool{len(m.Command) > 0, m.URL != "", m.Transport != nil} {
+		if set {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return fmt.Errorf("MCP server %s: set one of Command, URL and Transport", m.Name)
+	}
+	return nil
+}
+
+func (m *MCP) init() { m.setup.Do(func() { m.turn = make(chan struct{}, 1) }) }
+
+func (m *MCP) start() time.Duration {
+	if m.Start > 0 {
+		return m.Start
+	}
+	return time.Minute
+}
+
+// spec describes a tool of the server.
+func (m *MCP) spec(t *mcp.Tool) (perdure.Spec, error) {
+	schema, err := json.Marshal(t.InputSchema)
+	if err != nil || len(schema) > maxServerSchema {
+		return perdure.Spec{}, fmt.Errorf("MCP server %s: the schema of tool %s is not JSON of at most %d bytes", m.Name, t.Name, maxServerSchema)
+	}
+	args, err := perdure.DataFromJSON(schema)
+	if err != nil {
+		return perdure.Spec{}, fmt.Errorf("MCP server %s: the schema of tool %s: %w", m.Name, t.Name, err)
+	}
+	description := t.Description
+	if description == "" {
+		description = t.Title
+	}
+	timeout := m.Timeout
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	return perdure.Spec{Name: m.Name + "." + t.Name, Description: clip(description), Args: args, Effect: m.effect(t), Deadline: timeout}, nil
+}
+
+// effect is the class of a tool: what Effects says, else what its annotations claim.
+func (m *MCP) effect(t *mcp.Tool) perdure.Effect {
+	if e, ok := m.Effects[t.Name]; ok {
+		return e
+	}
+	if e, ok := m.Effects["*"]; ok {
+		return e
+	}
+	a := t.Annotations
+	switch {
+	case a == nil:
+		return perdure.Once
+	case a.ReadOnlyHint:
+		return perdure.Read
+	case a.IdempotentHint && (a.DestructiveHint == nil || !*a.DestructiveHint):
+		return perdure.Idempotent
+	}
+	return perdure.Once
+}
+
+// mcpSession is one connection to the server.
+type mcpSession struct {
+	*mcp.ClientSession
+	process *process      // nil: it was not started here
+	done    chan struct{} // closed when the connection has ended
+	suspect atomic.Bool   // it did not answer a call in time
+	lost    atomic.Bool   // it was given up
+}
+
+// session is a connection to the server that is alive, made anew if there is none.
+func (m *MCP) session(ctx context.Context) (*mcpSession, error) {
+	m.init()
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if m.closed {
+		return nil, fmt.Errorf("MCP server %s: %w", m.Name, fs.ErrClosed)
+	}
+	if m.current != nil {
+		if m.current.alive(ctx) {
+			return m.current, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		m.current.process.kill()
+		m.current.end()
+		m.current = nil
+	}
+	s, err := m.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.current = s
+	return s, nil
+}
+
+// connect starts or reaches the server.
+func (m *MCP) connect(ctx context.Context) (*mcpSession, error) {
+	transport, p, err := m.transport(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("MCP server %s: %w", m.Name, err)
+	}
+	limited, cancel := context.WithTimeout(ctx, m.start())
+	defer cancel()
+	client := mcp.NewClient(&mcp.Implementation{Name: "perdure", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	session, err := client.Connect(limited, transport, nil)
+	if err != nil {
+		p.kill()
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("start MCP server %s: %w: %w; is it installed, and on the PATH of this node?", m.Name, err, perdure.ErrIncapable)
+		}
+		return nil, fmt.Errorf("start MCP server %s: %w%s", m.Name, err, p.said())
+	}
+	s := &mcpSession{ClientSession: session, process: p, done: make(chan struct{})}
+	m.watches.Go(func() {
+		_ = s.Wait() // how it ended is told by the calls it cuts off
+		s.end()
+		close(s.done)
+	})
+	return s, nil
+}
+
+// transport is the way to the server, and its process if it is one of ours.
+func (m *MCP) transport(ctx context.Context) (mcp.Transport, *process, error) {
+	switch {
+	case m.Transport != nil:
+		t, err := m.Transport(ctx)
+		return t, nil, err
+	case m.URL != "":
+		return m.httpTransport(), nil, nil
+	}
+	p := m.newProcess()
+	return p, p, nil
+}
+
+// end ends the connection, and the server if it was started here.
+func (s *mcpSession) end() {
+	_ = s.Close() // the connection is gone either way
+	s.process.wait()
+}
+
+// alive reports whether the server is there. One that let a call run out of time is asked for a sign of life: any answer is one.
+func (s *mcpSession) alive(ctx context.Context) bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+	}
+	if s.lost.Load() || !s.suspect.Load() {
+		return !s.lost.Load()
+	}
+	ctx, cancel := context.WithTimeout(ctx, signOfLife)
+	defer cancel()
+	var answer *jsonrpc.Error
+	if err := s.Ping(ctx, nil); err != nil && !errors.As(err, &answer) {
+		return false
+	}
+	s.suspect.Store(false)
+	return true
+}

@@ -1,0 +1,287 @@
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/tool"
+)
+
+// connected is the tools of a server, which ends with the test.
+func connected(t *testing.T, m *tool.MCP) []perdure.Tool {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	tools, err := m.Tools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools
+}
+
+func local(t *testing.T) []perdure.Tool {
+	return connected(t, &tool.MCP{Name: "t", Transport: inProcess(testServer())})
+}
+
+// stdio is the test server as a process.
+func stdio(t *testing.T, env ...string) *tool.MCP {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tool.MCP{Name: "t", Command: []string{exe}, Env: append(env, "TEST_MCP=server")}
+}
+
+func TestEffectClassesComeFromAnnotationsUnlessSaid(t *testing.T) {
+	got := map[string]string{}
+	for _, tl := range local(t) {
+		got[tl.Spec().Name] = tl.Spec().Effect.String()
+	}
+	want := map[string]string{
+		"t.greet": "read", "t.pid": "read", "t.die-once": "read", "t.key": "idempotent", "t.put": "idempotent", "t.wipe": "once", "t.weather": "once",
+		"t.fail": "once", "t.image": "once", "t.long": "once", "t.die": "once", "t.hang": "once",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	said := connected(t, &tool.MCP{
+		Name: "t", Transport: inProcess(testServer()), Only: []string{"greet", "wipe", "fail"},
+		Effects: map[string]perdure.Effect{"wipe": perdure.Idempotent, "*": perdure.Once},
+	})
+	got = map[string]string{}
+	for _, tl := range said {
+		got[tl.Spec().Name] = tl.Spec().Effect.String()
+	}
+	if diff := cmp.Diff(map[string]string{"t.greet": "once", "t.wipe": "idempotent", "t.fail": "once"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSchemaOfArgumentsIsPassedOn(t *testing.T) {
+	spec := named(t, local(t), "t.greet").Spec()
+	schema, _ := spec.Args.Value().(map[string]any)
+	props, _ := schema["properties"].(map[string]any)
+	if diff := cmp.Diff(map[string]any{"name": map[string]any{"type": "string", "description": "whom to greet"}}, props); diff != "" {
+		t.Error(diff)
+	}
+	if spec.Description != "greets" || spec.Deadline != tool.DefaultTimeout {
+		t.Errorf("got %q and %s", spec.Description, spec.Deadline)
+	}
+}
+
+func TestResultsOfAServerBecomeData(t *testing.T) {
+	tools := local(t)
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+		want map[string]any
+	}{
+		{"t.greet", map[string]any{"name": "Ada"}, map[string]any{"text": "hello Ada"}},
+		{"t.weather", nil, map[string]any{"structured": map[string]any{"degrees": int64(21), "sky": "clear"}}},
+		{"t.key", nil, map[string]any{"text": "key-1"}},
+		{"t.image", nil, map[string]any{"text": "one\ntwo", "content": []any{
+			map[string]any{"type": "image", "mime": "image/png", "data": []byte{0x89, 'P', 'N', 'G'}},
+			map[string]any{"type": "link", "uri": "file:///a", "name": "a"},
+			map[string]any{"type": "resource", "uri": "file:///b", "data": "b"},
+		}}},
+	} {
+		res := call(t, named(t, tools, c.tool), c.args)
+		if diff := cmp.Diff(c.want, value(t, res)); diff != "" {
+			t.Errorf("%s: %s", c.tool, diff)
+		}
+		if !res.Taint {
+			t.Errorf("%s: the result is not marked as text of somebody not trusted", c.tool)
+		}
+	}
+}
+
+func TestWhatAServerCallsAnErrorIsAFailedOutcome(t *testing.T) {
+	tools := local(t)
+	fails(t, call(t, named(t, tools, "t.fail"), nil), "the shelf is empty")
+	fails(t, call(t, named(t, tools, "t.greet"), map[string]any{"nam": "Ada"}), `"nam"`)
+	fails(t, call(t, named(t, tools, "t.greet"), []any{1}), "object")
+}
+
+func TestLongTextsAreCutAtACharacter(t *testing.T) {
+	tools := connected(t, &tool.MCP{Name: "t", Transport: inProcess(testServer()), Limit: 999})
+	got := value(t, call(t, named(t, tools, "t.long"), nil))
+	if diff := cmp.Diff(map[string]any{"text": strings.Repeat("é", 499), "truncated": true}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestImagesThatAreTooLargeAreLeftOut(t *testing.T) {
+	var parts []mcp.Content
+	for _, size := range []int{tool.MaxFile - 100, 101, 20} {
+		parts = append(parts, &mcp.ImageContent{Data: make([]byte, size)})
+	}
+	res, err := tool.ResultOf(new(tool.MCP), &mcp.CallToolResult{Content: parts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := value(t, res)
+	list, _ := got["content"].([]any)
+	if len(list) != 3 || got["truncated"] != true {
+		t.Fatalf("got %d parts, truncated %v", len(list), got["truncated"])
+	}
+	if diff := cmp.Diff([]any{map[string]any{"type": "image", "left_out": int64(101)}, map[string]any{"type": "image", "data": make([]byte, 20)}}, list[1:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestServersThatCannotBeUsedAreErrorsThatSayWhy(t *testing.T) {
+	odd := mcp.NewServer(&mcp.Implementation{Name: "odd", Version: "1"}, nil)
+	for _, c := range []struct {
+		server *tool.MCP
+		want   string
+	}{
+		{&tool.MCP{Name: "a.b", URL: "http://localhost"}, "letters, digits"},
+		{&tool.MCP{Name: "a"}, "set one of"},
+		{&tool.MCP{Name: "a", URL: "http://localhost", Command: []string{"x"}}, "set one of"},
+		{&tool.MCP{Name: "a", Command: []string{"no-such-program-of-a-test"}}, "is it installed"},
+		{&tool.MCP{Name: "a", Transport: inProcess(odd), Only: []string{"nothing"}}, "no tool nothing"},
+	} {
+		_, err := c.server.Tools(t.Context())
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q in it", err, c.want)
+		}
+		_ = c.server.Close()
+	}
+	if _, err := (&tool.MCP{Name: "a", Command: []string{"no-such-program-of-a-test"}}).Tools(t.Context()); !errors.Is(err, perdure.ErrIncapable) {
+		t.Errorf("got %v, want ErrIncapable", err)
+	}
+	broken := stdio(t)
+	broken.Env = []string{"TEST_MCP=broken"}
+	if _, err := broken.Tools(t.Context()); err == nil || !strings.Contains(err.Error(), "no folder was given") {
+		t.Errorf("got %v, want what the server wrote", err)
+	}
+}
+
+func TestServerThatDiedIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	m := stdio(t, "TEST_DIED="+filepath.Join(t.TempDir(), "died"))
+	tools := connected(t, m)
+	first := value(t, call(t, named(t, tools, "t.pid"), nil))["text"]
+	res := call(t, named(t, tools, "t.die"), nil)
+	if res.Signal != perdure.Silent || !strings.Contains(res.Note, "not known") {
+		t.Errorf("a once call that the server died in: got %s (%s), want silent", res.Signal, res.Note)
+	}
+	second := value(t, call(t, named(t, tools, "t.pid"), nil))["text"]
+	if first == second {
+		t.Errorf("process %v is still there", first)
+	}
+	if got := value(t, call(t, named(t, tools, "t.die-once"), nil))["text"]; got != "alive again" {
+		t.Errorf("a read call that the server died in: got %v", got)
+	}
+}
+
+func TestServerThatDoesNotAnswerIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	m := stdio(t)
+	tools := connected(t, m)
+	pid, err := strconv.Atoi(value(t, call(t, named(t, tools, "t.pid"), nil))["text"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !stopProcess(pid) {
+		t.Skip("a process cannot be stopped on this system")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := named(t, tools, "t.greet").Call(ctx, perdure.Call{Args: data(t, map[string]any{"name": "Ada"})}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the deadline", err)
+	}
+	if got := value(t, call(t, named(t, tools, "t.pid"), nil))["text"]; got == strconv.Itoa(pid) {
+		t.Errorf("process %v is still there", got)
+	}
+}
+
+func TestCallThatRunsOutOfTimeLeavesTheServerToOthers(t *testing.T) {
+	t.Parallel()
+	tools := connected(t, stdio(t))
+	pid := value(t, call(t, named(t, tools, "t.pid"), nil))["text"]
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := named(t, tools, "t.hang").Call(ctx, perdure.Call{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the deadline", err)
+	}
+	if got := value(t, call(t, named(t, tools, "t.pid"), nil))["text"]; got != pid {
+		t.Errorf("process %v was started in the place of %v, which answers", got, pid)
+	}
+}
+
+func TestCloseLeavesNoProcessBehind(t *testing.T) {
+	t.Parallel()
+	alive, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
+	m := stdio(t, "TEST_ALIVE="+alive.Addr().String())
+	tools := connected(t, m)
+	child, err := alive.Accept() // what the server started
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(child); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("what the server started is still there")
+	}
+	fails(t, call(t, named(t, tools, "t.pid"), nil), fs.ErrClosed.Error())
+}
+
+func TestAgentCallsToolsOfAServer(t *testing.T) {
+	key, err := perdure.GenerateSigner("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &perdure.Node{
+		Store: new(perdure.MemStore), Key: key, Tools: local(t),
+		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+			return perdure.Verdict{Answer: perdure.Allow}
+		}),
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+			if a.Fold().Turns == 0 {
+				return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "t.greet", Args: data(t, map[string]any{"name": "Ada"})}, perdure.Execute{Tool: "t.fail"}}}, nil
+			}
+			return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
+		})},
+	}
+	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "greet"}, Charter: perdure.Charter{Scope: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.RunAgent(t.Context(), a.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = perdure.Load(t.Context(), node.Store, a.ID()); err != nil {
+		t.Fatal(err)
+	}
+	f := a.Fold()
+	signal := func(name string) perdure.Signal { r := f.Tool(name); return r.Last[len(r.Last)-1].Signal }
+	if f.Ended == nil || f.Taint.IsZero() || signal("t.greet") != perdure.OK || signal("t.fail") != perdure.Failed {
+		t.Errorf("got ended %v, taint %s, tools %+v", f.Ended, f.Taint, f.Tools)
+	}
+}

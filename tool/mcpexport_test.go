@@ -1,0 +1,15 @@
+package tool
+
+import (
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+)
+
+// ShortenSignOfLife makes servers that do not answer be given up sooner.
+func ShortenSignOfLife() { signOfLife = 100 * time.Millisecond }
+
+// ResultOf is what a server's answer becomes.
+func ResultOf(m *MCP, res *mcp.CallToolResult) (perdure.Result, error) { return m.result(res) }

@@ -1,0 +1,143 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+)
+
+// result is what a call of a server's tool came to.
+func (m *MCP) result(res *mcp.CallToolResult) (perdure.Result, error) {
+	limit := m.Limit
+	if limit == 0 {
+		limit = DefaultResponse
+	}
+	p := parts{limit: limit, room: MaxFile}
+	for _, c := range res.Content {
+		p.add(c)
+	}
+	out := map[string]any{}
+	if res.StructuredContent != nil {
+		text, err := json.Marshal(res.StructuredContent)
+		if err != nil {
+			return perdure.Result{}, err
+		}
+		if len(text) > limit {
+			p.cut = true
+		} else if out["structured"], err = perdure.DataFromJSON(text); err != nil {
+			return perdure.Result{}, err
+		}
+		if sameJSON(p.text.String(), text) {
+			p.text.Reset() // a copy for those that know no structured content
+		}
+	}
+	if p.text.Len() > 0 {
+		out["text"] = content([]byte(p.text.String()), p.cut)
+	}
+	if len(p.others) > 0 {
+		out["content"] = p.others
+	}
+	if p.cut {
+		out["truncated"] = true
+	}
+	data, err := perdure.DataOf(out)
+	if err != nil {
+		return perdure.Result{}, err
+	}
+	r := perdure.Result{Data: data, Taint: true}
+	if res.IsError {
+		r.Signal, r.Note = perdure.Failed, clip(p.text.String())
+	}
+	return r, nil
+}
+
+// sameJSON reports whether a text is nothing but a value written as JSON.
+func sameJSON(text string, value []byte) bool {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return false
+	}
+	again, err := json.Marshal(v)
+	return err == nil && bytes.Equal(again, value)
+}
+
+// parts are the parts of a result, within limits.
+type parts struct {
+	text   strings.Builder
+	limit  int // of text
+	others []any
+	room   int // bytes left for others
+	cut    bool
+}
+
+// add adds a part. What is too large is left out, and said to be.
+func (p *parts) add(c mcp.Content) {
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		if p.text.Len() > 0 {
+			p.write("\n")
+		}
+		p.write(c.Text)
+	case *mcp.ImageContent:
+		p.other(map[string]any{"type": "image", "mime": c.MIMEType}, c.Data)
+	case *mcp.AudioContent:
+		p.other(map[string]any{"type": "audio", "mime": c.MIMEType}, c.Data)
+	case *mcp.ResourceLink:
+		p.other(map[string]any{"type": "link", "uri": c.URI, "name": c.Name, "mime": c.MIMEType}, nil)
+	case *mcp.EmbeddedResource:
+		if c.Resource == nil {
+			return
+		}
+		about := map[string]any{"type": "resource", "uri": c.Resource.URI, "mime": c.Resource.MIMEType}
+		if c.Resource.Blob == nil {
+			p.other(about, c.Resource.Text)
+			return
+		}
+		p.other(about, c.Resource.Blob)
+	}
+}
+
+func (p *parts) write(s string) {
+	if room := p.limit - p.text.Len(); len(s) > room {
+		s, p.cut = string(wholeRunes([]byte(s[:room]))), true
+	}
+	p.text.WriteString(s)
+}
+
+// other adds a part that is not text, with its data: bytes, text or none.
+func (p *parts) other(about map[string]any, data any) {
+	size := 0
+	for k, v := range about {
+		if v == "" {
+			delete(about, k)
+		}
+		if s, ok := v.(string); ok {
+			size += len(s)
+		}
+	}
+	if len(p.others) == maxContent || size > p.room {
+		p.cut = true
+		return
+	}
+	p.room -= size
+	var n int
+	switch d := data.(type) {
+	case []byte:
+		n = len(d)
+	case string:
+		n = len(d)
+	}
+	switch {
+	case data == nil:
+	case n > p.room:
+		about["left_out"], p.cut = n, true
+	default:
+		about["data"] = data
+		p.room -= n
+	}
+	p.others = append(p.others, about)
+}

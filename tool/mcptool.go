@@ -1,0 +1,99 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+)
+
+// mcpTool is one tool of an MCP server.
+type mcpTool struct {
+	server *MCP
+	name   string // as the server calls it
+	spec   perdure.Spec
+}
+
+// Spec implements perdure.Tool.
+func (t *mcpTool) Spec() perdure.Spec { return t.spec }
+
+// Call implements perdure.Tool.
+func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
+	args := json.RawMessage("{}")
+	if len(c.Args) > 0 {
+		if err := c.Args.Valid(); err != nil {
+			return refused("arguments of %s: %v", t.spec.Name, err), nil
+		}
+		if text := c.Args.JSON(); text[0] == '{' {
+			args = text
+		} else if string(text) != "null" {
+			return refused("arguments of %s: they are to be an object", t.spec.Name), nil
+		}
+	}
+	for again := false; ; again = true {
+		s, err := t.server.session(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return perdure.Result{}, ctx.Err()
+			}
+			return t.unreached(err), nil
+		}
+		res, err := s.CallTool(ctx, &mcp.CallToolParams{Meta: mcp.Meta{KeyMeta: c.Key}, Name: t.name, Arguments: args})
+		if err == nil {
+			return t.server.result(res)
+		}
+		if ctx.Err() != nil {
+			s.suspect.Store(true)
+			return perdure.Result{}, ctx.Err()
+		}
+		if out, known := t.answered(err); known {
+			return out, nil
+		}
+		s.lost.Store(true)                                                                          // the next call makes a new connection
+		untaken := errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed) // gone before it got the call
+		if !again && (untaken || t.spec.Effect.Repeatable()) {
+			continue
+		}
+		if untaken {
+			return t.unreached(err), nil
+		}
+		return perdure.Result{Signal: perdure.Silent, Note: clip("the server was lost during the call, and it is not known whether it happened: " + err.Error() + s.process.said())}, nil
+	}
+}
+
+// rejectedByTransport is the code of the errors that the SDK makes up itself when a message was not delivered, or may not have been.
+const rejectedByTransport = -32005
+
+// answered is the outcome of a call that the server, or the way to it, said no to: it did not happen, or failed.
+func (t *mcpTool) answered(err error) (perdure.Result, bool) {
+	var no *refusal
+	var answer *jsonrpc.Error
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &no) && no.busy:
+		return perdure.Result{Signal: perdure.Throttled, RetryAfter: no.after, Note: no.Error()}, true
+	case errors.As(err, &no):
+		return refused("%s: %v", t.spec.Name, no), true
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return t.unreached(err), true
+	case errors.As(err, &answer) && answer.Code != rejectedByTransport:
+		out := refused("%s: %s", t.spec.Name, answer.Message)
+		out.Taint = true
+		return out, true
+	}
+	return perdure.Result{}, false
+}
+
+// unreached is the outcome of a call that never got to the server.
+func (t *mcpTool) unreached(err error) perdure.Result {
+	var no *refusal
+	if errors.As(err, &no) && no.busy {
+		return perdure.Result{Signal: perdure.Throttled, RetryAfter: no.after, Note: no.Error()}
+	}
+	return refused("%s: the server cannot be reached, and nothing happened: %v", t.spec.Name, err)
+}
