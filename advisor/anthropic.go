@@ -1,0 +1,252 @@
+package advisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/perdure/perdure"
+)
+
+// Anthropic is a model of Anthropic's Messages API. What it thought goes back to it unchanged, as it demands, and tools, system and the
+// settled part of the transcript are kept in its prompt cache.
+type Anthropic struct {
+	Model   string       // such as claude-opus-5-5
+	Key     KeyFunc      // nil: the environment variable ANTHROPIC_API_KEY
+	BaseURL string       // none: Anthropic's own
+	Client  *http.Client // nil: the default one
+}
+
+var _ Model = Anthropic{}
+
+// Name implements Model.
+func (m Anthropic) Name() string { return m.Model }
+
+// Family implements Model.
+func (m Anthropic) Family() string { return "anthropic" }
+
+// Ask implements Model.
+func (m Anthropic) Ask(ctx context.Context, p *Prompt, live func(string)) (Reply, error) {
+	find := m.Key
+	if find == nil {
+		find = KeyFromEnv("ANTHROPIC_API_KEY")
+	}
+	key, err := find.key("Anthropic")
+	if err != nil {
+		return Reply{}, err
+	}
+	opts := []option.RequestOption{
+		option.WithEnvironmentProduction(), option.WithAPIKey(key), option.WithMaxRetries(0), option.WithHTTPClient(observed(m.Client)),
+		option.WithoutOpenTelemetry(),
+	}
+	if m.BaseURL != "" {
+		opts = append(opts, option.WithBaseURL(m.BaseURL))
+	}
+	service := anthropic.NewMessageService(opts...)
+	ctx, x := watched(ctx)
+	stream := service.NewStreaming(ctx, m.params(p))
+	defer stream.Close() //nolint:errcheck // what was read counts
+	var msg anthropic.Message
+	done := false
+	for stream.Next() {
+		e := stream.Current()
+		if err := msg.Accumulate(e); err != nil {
+			return Reply{Tokens: anthropicTokens(&msg)}, broken(ctx, "Anthropic", err).without(key)
+		}
+		if live != nil && e.Type == "content_block_delta" && e.Delta.Type == "text_delta" {
+			live(e.Delta.Text)
+		}
+		done = done || e.Type == "message_stop"
+	}
+	r := anthropicReply(&msg)
+	if err := stream.Err(); err != nil {
+		return r, anthropicFailure(ctx, err, x).without(key)
+	}
+	if !done {
+		return r, cutOff("Anthropic")
+	}
+	if msg.StopReason == "model_context_window_exceeded" && len(msg.Content) == 0 {
+		return r, &Failure{Signal: perdure.Failed, Overflow: true, Note: "Anthropic answered that the context window is exceeded"}
+	}
+	return r, nil
+}
+
+// params is the prompt as Anthropic wants it.
+func (m Anthropic) params(p *Prompt) anthropic.MessageNewParams {
+	keep := anthropic.NewCacheControlEphemeralParam()
+	out := anthropic.MessageNewParams{
+		Model: m.Model, MaxTokens: int64(p.Output), System: []anthropic.TextBlockParam{{Text: p.System, CacheControl: keep}},
+		Messages: make([]anthropic.MessageParam, 0, len(p.Messages)),
+	}
+	if out.MaxTokens == 0 {
+		out.MaxTokens = DefaultOutput
+	}
+	for i := range p.Messages {
+		out.Messages = append(out.Messages, m.message(&p.Messages[i]))
+	}
+	if n := min(p.Stable, len(out.Messages)); n > 0 {
+		markCached(out.Messages[n-1].Content, keep)
+	}
+	for i, t := range p.Tools {
+		tool := anthropic.ToolParam{
+			Name: t.Name, Description: param.NewOpt(t.Description),
+			InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(schemaJSON(t.Args))),
+		}
+		if i == len(p.Tools)-1 {
+			tool.CacheControl = keep
+		}
+		out.Tools = append(out.Tools, anthropic.ToolUnionParam{OfTool: &tool})
+	}
+	if p.Talk && len(p.Tools) > 0 {
+		out.ToolChoice = anthropic.ToolChoiceUnionParam{OfNone: &anthropic.ToolChoiceNoneParam{}}
+	}
+	return out
+}
+
+// markCached marks the last block of a message that can be.
+func markCached(blocks []anthropic.ContentBlockParamUnion, keep anthropic.CacheControlEphemeralParam) {
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if c := blocks[i].GetCacheControl(); c != nil {
+			*c = keep
+			return
+		}
+	}
+}
+
+func (m Anthropic) message(in *Message) anthropic.MessageParam {
+	if blocks, ok := m.thought(in); ok {
+		return anthropic.NewAssistantMessage(blocks...)
+	}
+	blocks := make([]anthropic.ContentBlockParamUnion, 0, len(in.Parts))
+	for _, part := range in.Parts {
+		blocks = append(blocks, anthropicBlock(part))
+	}
+	if in.Model {
+		return anthropic.NewAssistantMessage(blocks...)
+	}
+	return anthropic.NewUserMessage(blocks...)
+}
+
+func anthropicBlock(part Part) anthropic.ContentBlockParamUnion {
+	switch x := part.(type) {
+	case ToolCall:
+		return anthropic.NewToolUseBlock(x.ID, json.RawMessage(argsJSON(x.Args)), x.Name)
+	case ToolResult:
+		return anthropic.NewToolResultBlock(x.ID, x.Text, x.Failed)
+	case Text:
+		return anthropic.NewTextBlock(string(x))
+	}
+	return anthropic.NewTextBlock("")
+}
+
+// Anthropic demands that what a model thought comes back where it stood: the Raw of a reply that holds thoughts is the list of its blocks,
+// those that are recorded elsewhere as their kind and length only.
+func anthropicRaw(msg *anthropic.Message) perdure.Data {
+	var blocks []any
+	thought := false
+	for i := range msg.Content {
+		switch b := &msg.Content[i]; b.Type {
+		case "thinking":
+			blocks, thought = append(blocks, map[string]any{"thinking": b.Thinking, "signature": b.Signature}), true
+		case "redacted_thinking":
+			blocks, thought = append(blocks, map[string]any{"redacted": b.Data}), true
+		case "text":
+			blocks = append(blocks, map[string]any{"text": len(b.Text)})
+		case "tool_use":
+			blocks = append(blocks, map[string]any{"call": true})
+		}
+	}
+	if !thought {
+		return nil
+	}
+	d, err := perdure.DataOf(blocks)
+	if err != nil {
+		return nil
+	}
+	return d
+}
+
+// thought is a message with its thoughts where they stood, if it has any and they still fit what it said.
+func (m Anthropic) thought(in *Message) ([]anthropic.ContentBlockParamUnion, bool) {
+	list, ok := in.Raw.Value().([]any)
+	if !in.Model || !ok {
+		return nil, false
+	}
+	var text string
+	var calls []ToolCall
+	for _, part := range in.Parts {
+		switch x := part.(type) {
+		case Text:
+			text += string(x)
+		case ToolCall:
+			calls = append(calls, x)
+		case ToolResult:
+		}
+	}
+	var out []anthropic.ContentBlockParamUnion
+	for _, v := range list {
+		b, _ := v.(map[string]any)
+		if n, ok := b["text"].(int64); ok {
+			if n < 0 || n > int64(len(text)) {
+				return nil, false
+			}
+			if n > 0 {
+				out = append(out, anthropic.NewTextBlock(text[:n]))
+			}
+			text = text[n:]
+		} else if s, ok := b["thinking"].(string); ok {
+			sign, _ := b["signature"].(string)
+			out = append(out, anthropic.NewThinkingBlock(sign, s))
+		} else if s, ok := b["redacted"].(string); ok {
+			out = append(out, anthropic.NewRedactedThinkingBlock(s))
+		} else if len(calls) > 0 {
+			out, calls = append(out, anthropicBlock(calls[0])), calls[1:]
+		}
+	}
+	return out, text == "" && len(calls) == 0
+}
+
+func anthropicTokens(msg *anthropic.Message) Tokens {
+	u := &msg.Usage
+	return Tokens{
+		In: u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens, Out: u.OutputTokens,
+		Cached: u.CacheReadInputTokens, Written: u.CacheCreationInputTokens,
+	}
+}
+
+func anthropicReply(msg *anthropic.Message) Reply {
+	r := Reply{Tokens: anthropicTokens(msg), Raw: anthropicRaw(msg)}
+	for i := range msg.Content {
+		switch b := &msg.Content[i]; b.Type {
+		case "text":
+			r.Text += b.Text
+		case "tool_use":
+			r.Calls = append(r.Calls, ToolCall{ID: b.ID, Name: b.Name, Args: string(b.Input)})
+		}
+	}
+	switch msg.StopReason {
+	case anthropic.StopReasonMaxTokens, "model_context_window_exceeded":
+		r.Stop = StopLength
+	case anthropic.StopReasonRefusal:
+		r.Stop, r.Refusal = StopRefused, r.Text
+	}
+	return r
+}
+
+func anthropicFailure(ctx context.Context, err error, x *exchange) *Failure {
+	var api *anthropic.Error
+	if !errors.As(err, &api) {
+		return broken(ctx, "Anthropic", err)
+	}
+	c := complaintOf([]byte(api.RawJSON()))
+	if x.status >= 400 { // else it came inside a stream
+		c.status = x.status
+	}
+	c.retry = x.retry
+	return c.failure("Anthropic")
+}

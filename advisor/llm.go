@@ -1,0 +1,311 @@
+package advisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// LLM is an advisor that asks a language model. Its exported fields are set before use and not changed afterwards.
+//
+// What the model is shown is assembled from the agent's memory each time and never stored again: an advice holds what is new, and in Shown
+// a commitment to the entries shown. When the transcript no longer fits, it is summarised, and the summary recorded with the advice.
+//
+// Calls become actions: those of tools Execute, the built-in wait and ask Sleep, delegate Delegate, finish End. A call of a tool that is not
+// there, or with arguments that are none, is reported back to the model as failed. An answer without a call ends the agent with that answer as
+// its result; if the LLM converses, or the agent has children at work, it waits for the next event instead. An answer that comes to nothing
+// (refused, cut by the limit of its length, only bad calls) is asked for again; after three in a row the agent waits for an event.
+//
+// What keeps the provider from answering becomes the signal of an advice, and the runtime asks again when it is time.
+type LLM struct {
+	Model    Model
+	Store    perdure.Store  // where to read what an agent does not hold any more; nil: it is shown what it holds
+	Tools    []perdure.Spec // what the model is offered, as far as an intent names them; see Specs
+	System   string         // instructions for every agent
+	Converse bool           // an answer without a call is one to somebody who will answer
+	Context  int            // tokens of a prompt; zero: what the model's window allows, within reason
+	Output   int            // tokens of an answer; zero: as the provider likes, or DefaultOutput
+	Timeout  time.Duration  // of one answer; zero: DefaultAnswer
+	Prices   Prices         // nil: DefaultPrices; a model without one costs nothing
+
+	// Live is told text as it comes, if not nil. What it was told may come to nothing: the advice is what counts.
+	Live func(id perdure.AgentID, text string)
+
+	mu   sync.Mutex
+	kept map[perdure.AgentID]*recollection
+}
+
+var (
+	_ perdure.Advisor  = (*LLM)(nil)
+	_ perdure.Releaser = (*LLM)(nil)
+)
+
+// Specs are the descriptions of tools, as LLM wants them.
+func Specs(tools ...perdure.Tool) []perdure.Spec {
+	out := make([]perdure.Spec, len(tools))
+	for i, t := range tools {
+		out[i] = t.Spec()
+	}
+	return out
+}
+
+// Advise implements perdure.Advisor.
+func (l *LLM) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
+	if l.Model == nil {
+		return perdure.Advice{}, errors.New("advise: the LLM has no Model; set one")
+	}
+	f := a.Fold()
+	tools := offered(l.Tools, f)
+	names := newWireNames(tools)
+	r, err := l.take(ctx, a, names)
+	if err != nil {
+		return perdure.Advice{}, err
+	}
+	c := &consultation{LLM: l, agent: a, fold: f, tools: tools, names: names, recollection: r}
+	advice, err := c.run(ctx)
+	if err == nil && ctx.Err() != nil && advice.Signal != 0 {
+		err = ctx.Err() // this node is stopping: the provider is not to blame
+	}
+	if err != nil {
+		return perdure.Advice{}, err
+	}
+	if c.recollection == r { // after a summary the next turn begins anew
+		l.put(a.ID(), r)
+	}
+	advice.Model, advice.Usage = l.Model.Name(), l.usage(c.spent)
+	return advice, nil
+}
+
+// consultation is one turn of one agent.
+type consultation struct {
+	*LLM
+	agent *perdure.Agent
+	fold  *perdure.Fold
+	tools []perdure.Spec
+	names *wireNames
+	*recollection
+	spent []Tokens
+	keep  remark // what the summary made on the way has to remember
+	sum   string
+}
+
+// run asks, with a summary first if the transcript does not fit.
+func (c *consultation) run(ctx context.Context) (perdure.Advice, error) {
+	p, tokens := c.prompt()
+	hard := false
+	if tokens > c.budget() && c.transcript.count > 0 {
+		if fail, err := c.summarise(ctx, p, false); fail != nil || err != nil {
+			return c.failed(fail), err
+		}
+		if p, tokens = c.prompt(); tokens > c.budget() {
+			hard = true
+			c.shrink(true)
+			p, _ = c.prompt()
+		}
+	}
+	reply, fail, err := c.ask(ctx, p)
+	if err == nil && fail != nil && fail.Overflow && !hard && c.transcript.count > 0 {
+		if fail, err = c.summarise(ctx, p, true); fail != nil || err != nil {
+			return c.failed(fail), err
+		}
+		p, _ = c.prompt()
+		reply, fail, err = c.ask(ctx, p)
+	}
+	if err != nil || fail != nil {
+		return c.failed(fail), err
+	}
+	return c.advice(&reply), nil
+}
+
+func (c *consultation) prompt() (*Prompt, int) {
+	p, tokens := assemble(c.fold, c.transcript, c.tools, c.System, c.Converse, time.Now())
+	p.Output = c.Output
+	return p, tokens
+}
+
+// budget is the tokens a prompt may take.
+func (l *LLM) budget() int {
+	if l.Context > 0 {
+		return l.Context
+	}
+	price, _ := l.prices().Of(l.Model.Name())
+	if price.Context == 0 {
+		return DefaultContext
+	}
+	return min(price.Context*3/4, largestContext)
+}
+
+// ask asks the model once.
+func (c *consultation) ask(ctx context.Context, p *Prompt) (Reply, *Failure, error) {
+	ctx, cancel := context.WithTimeout(ctx, orDuration(c.Timeout, DefaultAnswer))
+	defer cancel()
+	var live func(string)
+	if c.Live != nil && !p.Talk {
+		live = func(text string) { c.Live(c.agent.ID(), text) }
+	}
+	reply, err := c.Model.Ask(ctx, p, live)
+	if reply.Tokens != (Tokens{}) {
+		c.spent = append(c.spent, reply.Tokens)
+	}
+	var fail *Failure
+	if errors.As(err, &fail) {
+		return reply, fail, nil
+	}
+	return reply, nil, err
+}
+
+func orDuration(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return d
+}
+
+// failed is the advice that no answer came.
+func (c *consultation) failed(fail *Failure) perdure.Advice {
+	if fail == nil {
+		return perdure.Advice{}
+	}
+	if fail.Overflow {
+		return c.fruitless(perdure.Advice{}, fail.Note, perdure.Failed)
+	}
+	return perdure.Advice{Signal: fail.Signal, RetryAfter: fail.RetryAfter.Milliseconds(), Text: fail.Note}
+}
+
+// fruitless is the advice for a reply that came to nothing by the model's own doing. The third in a row makes the agent wait: asking the same
+// again and again costs money and leads nowhere.
+func (c *consultation) fruitless(a perdure.Advice, why string, s perdure.Signal) perdure.Advice {
+	c.keep.nothing = why
+	a.Signal = s
+	if s == perdure.Failed {
+		c.keep.raw, c.keep.opaque = nil, nil // nothing of it is shown again
+	}
+	if c.transcript.fruitless+1 >= maxFruitless {
+		a.Signal = 0
+		a.Text = strings.TrimSpace(a.Text + "\n" + why + " (waiting for an event)")
+	} else if s == perdure.Failed {
+		a.Text = why
+	}
+	if a.Signal != 0 { // only advice that counts can stand for the transcript
+		a.Summary, c.keep.keep, c.keep.clip = "", 0, 0
+	}
+	a.Actions = nil
+	a.Raw = c.keep.data()
+	return a
+}
+
+// advice is a reply as advice.
+func (c *consultation) advice(r *Reply) perdure.Advice {
+	a := perdure.Advice{Text: strings.ToValidUTF8(r.Text, "\uFFFD"), Summary: c.sum, Shown: c.transcript.shown()}
+	c.keep.family, c.keep.raw = c.Model.Family(), r.Raw
+	if r.Stop == StopRefused {
+		return c.fruitless(a, "the model refused: "+orWords(shorten(strings.TrimSpace(r.Refusal), maxProviderNote), "it did not say why"), perdure.Failed)
+	}
+	a.Actions = c.actions(r)
+	switch {
+	case len(a.Actions) > 0:
+	case len(c.keep.bad) > 0:
+		return c.fruitless(a, "none of its calls could be made", perdure.Partial)
+	case r.Stop == StopLength:
+		return c.fruitless(a, "your answer was cut at the limit of its length: go on in smaller steps", perdure.Partial)
+	case strings.TrimSpace(a.Text) == "":
+		return c.fruitless(a, "your answer was empty: call a tool, or finish", perdure.Partial)
+	case !c.Converse && !c.waitsForChildren():
+		if result, err := perdure.DataOf(a.Text); err == nil {
+			a.Actions, a.Text = []perdure.Action{perdure.End{Signal: perdure.OK, Result: result}}, ""
+		}
+	}
+	a.Raw = c.keep.data()
+	return a
+}
+
+func (c *consultation) waitsForChildren() bool {
+	for i := range c.fold.Children {
+		if !c.fold.Children[i].Ended {
+			return true
+		}
+	}
+	return false
+}
+
+// actions are the calls of a reply as actions, the end last. What cannot become one is kept to be reported back.
+func (c *consultation) actions(r *Reply) []perdure.Action {
+	var acts, end []perdure.Action
+	var ids []string
+	used := map[string]bool{}
+	for i := range r.Calls {
+		call := &r.Calls[i]
+		id := c.callID(call.ID, i, used)
+		ids = append(ids, id)
+		act, err := c.action(call, id, i)
+		if err != nil {
+			bad := badCall{id: id, name: shorten(call.Name, longestName), args: shorten(call.Args, shownHard), why: "not called: " + err.Error()}
+			c.keep.bad = append(c.keep.bad, bad)
+			continue
+		}
+		if len(call.Opaque) > 0 {
+			if c.keep.opaque == nil {
+				c.keep.opaque = map[string]perdure.Data{}
+			}
+			c.keep.opaque[id] = call.Opaque
+		}
+		if _, ok := act.(perdure.End); ok {
+			end = append(end, act)
+			continue
+		}
+		acts = append(acts, act)
+	}
+	if len(c.keep.bad) > 0 || len(end) > 0 && len(acts) > 0 {
+		c.keep.calls = ids
+	}
+	return append(acts, end...)
+}
+
+// action is one call as an action. Its error is for the model.
+func (c *consultation) action(call *ToolCall, id string, n int) (perdure.Action, error) {
+	name, known := c.names.tool[call.Name]
+	switch {
+	case n >= maxCalls:
+		return nil, fmt.Errorf("more than %d calls at once", maxCalls)
+	case !known:
+		list := make([]string, len(c.tools))
+		for i := range c.tools {
+			list[i] = c.names.toWire(c.tools[i].Name)
+		}
+		return nil, fmt.Errorf("there is no tool %q; there are %s", shorten(call.Name, longestName), strings.Join(list, ", "))
+	case isBuiltin(c.Tools, name):
+		return builtinAction(name, id, call.Args)
+	}
+	text := strings.TrimSpace(call.Args)
+	if text == "" {
+		text = "{}"
+	}
+	args, err := perdure.DataFromJSON([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("the arguments are not JSON: %w", err)
+	}
+	if _, ok := args.Value().(map[string]any); !ok {
+		return nil, errors.New("the arguments are not a JSON object")
+	}
+	return perdure.Execute{Tool: name, Args: args, Call: id}, nil
+}
+
+// callID is the model's own id of a call if it will do for every provider and is new in this transcript, else another.
+func (c *consultation) callID(id string, n int, used map[string]bool) string {
+	_, before := c.transcript.calls[id]
+	if id == "" || len(id) > maxCallID || plainName(id) != id || before || used[id] {
+		for k := n; ; k++ {
+			id = fmt.Sprintf("call_%d_%d", c.fold.Turns, k)
+			if _, before := c.transcript.calls[id]; !before && !used[id] {
+				break
+			}
+		}
+	}
+	used[id] = true
+	return id
+}

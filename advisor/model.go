@@ -1,0 +1,140 @@
+package advisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Model is a language model behind a provider: Anthropic, OpenAI or Gemini. What is common to all of them (context, summaries, prices, what
+// becomes of a failure) is in LLM; a Model only speaks its provider's protocol.
+type Model interface {
+	// Name is what the provider calls the model.
+	Name() string
+	// Family is which provider's replies it takes back unchanged; those of another are shown to it without their Raw.
+	Family() string
+	// Ask sends one prompt. Text goes to live as it comes, unless live is nil. A *Failure says what kept the provider from answering;
+	// the reply that comes with it holds the tokens it counted all the same. An error that wraps perdure.ErrIncapable says that this
+	// node has no key. Ask tries once: when to try again is the runtime's matter. It does not change the prompt.
+	Ask(ctx context.Context, p *Prompt, live func(text string)) (Reply, error)
+}
+
+// Prompt is what a model is asked.
+type Prompt struct {
+	System   string
+	Messages []Message
+	Stable   int            // how many of Messages come first in the next prompt too: worth keeping in the provider's cache
+	Tools    []perdure.Spec // under the names the wire allows
+	Output   int            // the most tokens to answer with; zero: as the provider likes
+	Talk     bool           // the answer is to be text: no calls
+	Agent    string         // whose prompt it is: those of one agent begin alike
+}
+
+// Message is one message of a prompt.
+type Message struct {
+	Model bool // the model said it; otherwise it is told
+	Parts []Part
+	Raw   perdure.Data // of what the model said: what its provider must get back unchanged
+}
+
+// Part is a part of a message: Text, ToolCall or ToolResult.
+type Part interface{ part() }
+
+// Text is plain text.
+type Text string
+
+// ToolCall is a call the model made.
+type ToolCall struct {
+	ID     string
+	Name   string
+	Args   string       // JSON, if the model wrote JSON
+	Opaque perdure.Data // what its provider must get back with it
+}
+
+// ToolResult is what came of a call.
+type ToolResult struct {
+	ID     string
+	Name   string
+	Text   string
+	Failed bool
+}
+
+func (Text) part()       {}
+func (ToolCall) part()   {}
+func (ToolResult) part() {}
+
+// Stop is why a model stopped.
+type Stop uint8
+
+// The reasons to stop.
+const (
+	StopDone    Stop = iota // it said what it had to say
+	StopLength              // it ran into the limit of its output
+	StopRefused             // it, or a filter of its provider, declined to answer
+)
+
+// Reply is what a model answered.
+type Reply struct {
+	Text    string
+	Calls   []ToolCall
+	Stop    Stop
+	Refusal string // why it declined, if it said
+	Tokens  Tokens
+	Raw     perdure.Data // what its provider must get back with it
+}
+
+// Tokens are the tokens of a reply as the provider counted them.
+type Tokens struct {
+	In      int64 // the whole prompt
+	Out     int64 // with what the model thought
+	Cached  int64 // of In, read from the provider's cache
+	Written int64 // of In, written to it
+}
+
+func (t Tokens) plus(o Tokens) Tokens {
+	return Tokens{In: t.In + o.In, Out: t.Out + o.Out, Cached: t.Cached + o.Cached, Written: t.Written + o.Written}
+}
+
+// Failure says why a provider did not answer. It becomes the signal of an advice, never the end of an agent.
+type Failure struct {
+	Signal     perdure.Signal // Throttled, TimedOut or Failed
+	RetryAfter time.Duration  // as the provider said
+	Overflow   bool           // the prompt was too long for the model
+	Note       string         // for people; holds no key
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %s", f.Signal, f.Note) }
+
+// The bounds of what models are asked and answer.
+const (
+	// DefaultAnswer is how long a model may take: long answers take minutes.
+	DefaultAnswer = 10 * time.Minute
+	// DefaultOutput is the tokens a model may answer with where its provider wants a number.
+	DefaultOutput = 16_384
+	// DefaultContext is the tokens of a prompt for a model whose window is not known; local models are often run with little more.
+	DefaultContext = 32_000
+	// largestContext is the tokens of a prompt where a larger one is not asked for: beyond it answers become dear and no better.
+	largestContext = 200_000
+	// maxCalls bounds the calls of one reply: the rest is reported back as refused.
+	maxCalls = 64
+	// maxCallID bounds a model's own id of a call, which providers bound too; a longer one is replaced.
+	maxCallID = 40
+	// shownResult is the bytes of one result a model is shown.
+	shownResult = 32 << 10
+	// shownHard is the bytes of one result it is shown after a prompt was too long.
+	shownHard = 2 << 10
+	// shownState is the bytes of the agent's state it is shown.
+	shownState = 16 << 10
+	// maxReplyBytes bounds the bytes of a reply on the wire.
+	maxReplyBytes = 64 << 20
+	// maxProviderNote bounds what is repeated of a provider's own error text.
+	maxProviderNote = 512
+	// maxWait bounds the retry-after a provider can ask for.
+	maxWait = 24 * time.Hour
+	// maxFruitless is how many replies in a row may come to nothing before the agent waits for an event instead of asking again.
+	maxFruitless = 3
+	// keptTranscripts is how many agents' transcripts are kept between turns; the others are read again.
+	keptTranscripts = 256
+)

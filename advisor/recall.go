@@ -1,0 +1,201 @@
+package advisor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// recollection is the transcript of an agent, and up to where it goes. Kept between turns it saves rendering the same entries again; it is
+// never the truth: what does not fit the agent is thrown away and made anew from its entries.
+type recollection struct {
+	*transcript
+	summary perdure.Hash
+	last    perdure.Hash // the last entry in it
+	count   int64        // the entries of the fold it was made for
+	revoked int
+	intent  perdure.Hash // that the tools it names were those of
+}
+
+// take is the recollection of an agent, brought up to its newest entry.
+func (l *LLM) take(ctx context.Context, a *perdure.Agent, names *wireNames) (*recollection, error) {
+	f := a.Fold()
+	l.mu.Lock()
+	r := l.kept[a.ID()]
+	delete(l.kept, a.ID())
+	l.mu.Unlock()
+	if r != nil && r.summary == f.Summary && r.revoked == len(f.Revoked) && r.intent == f.Edited && r.follow(a) {
+		return r, nil
+	}
+	return l.recall(ctx, a, names)
+}
+
+// put keeps a recollection for the next turn.
+func (l *LLM) put(id perdure.AgentID, r *recollection) {
+	if r == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for other := range l.kept {
+		if len(l.kept) < keptTranscripts {
+			break
+		}
+		delete(l.kept, other)
+	}
+	if l.kept == nil {
+		l.kept = map[perdure.AgentID]*recollection{}
+	}
+	l.kept[id] = r
+}
+
+// Release implements perdure.Releaser.
+func (l *LLM) Release(ids ...perdure.AgentID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(ids) == 0 {
+		l.kept = nil
+	}
+	for _, id := range ids {
+		delete(l.kept, id)
+	}
+}
+
+// follow adds the entries since, if they all come after what is there.
+func (r *recollection) follow(a *perdure.Agent) bool {
+	var since []*perdure.Entry
+	for e := range a.Recent() {
+		if e.Name == r.last {
+			if a.Fold().Count != r.count+int64(len(since)) {
+				return false // something was folded in between
+			}
+			for _, e := range slices.Backward(since) {
+				r.addUnlessVoid(a.Fold(), e)
+			}
+			r.count = a.Fold().Count
+			return true
+		}
+		since = append(since, e)
+	}
+	return false
+}
+
+func (r *recollection) addUnlessVoid(f *perdure.Fold, e *perdure.Entry) {
+	r.last = e.Name
+	if !slices.Contains(f.Revoked, e.Origin) || !slices.ContainsFunc(f.Conflicts, func(c perdure.Conflict) bool {
+		return c.Entry == e.Name && strings.HasPrefix(c.What, "entry of a revoked key")
+	}) {
+		r.add(e)
+	}
+}
+
+// recall makes the recollection of an agent from its entries: those it holds, or if they do not reach back far enough, those of the store.
+func (l *LLM) recall(ctx context.Context, a *perdure.Agent, names *wireNames) (*recollection, error) {
+	f := a.Fold()
+	entries, from, reached := reach(f, slices.Collect(a.Recent()))
+	if !reached && l.Store != nil {
+		var err error
+		if entries, from, err = l.read(ctx, a); err != nil {
+			return nil, fmt.Errorf("read the transcript of agent %s: %w", a.ID().Short(), err)
+		}
+	}
+	return l.render(f, entries, from, names), nil
+}
+
+// render makes the recollection of the entries from a seq on.
+func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, names *wireNames) *recollection {
+	r := &recollection{
+		transcript: newTranscript(l.Model.Family(), names, shownResult), summary: f.Summary, count: f.Count, revoked: len(f.Revoked), intent: f.Edited,
+	}
+	opening := "Begin."
+	for _, e := range entries {
+		if adv, ok := e.Content().(perdure.Advice); ok && e.Name == f.Summary {
+			opening = summaryOpening + adv.Summary
+			if clip := remarkOf(adv.Raw).clip; clip > 0 {
+				r.clip = int(clip)
+			}
+		}
+	}
+	r.push(Message{Parts: []Part{Text(opening)}}, 0)
+	for _, e := range entries {
+		if e.Seq >= f.Since {
+			r.clip = shownResult
+		}
+		if e.Seq >= from {
+			r.addUnlessVoid(f, e)
+		}
+	}
+	if len(entries) > 0 {
+		r.last = entries[len(entries)-1].Name
+	}
+	return r
+}
+
+// summaryOpening begins a transcript that something came before.
+const summaryOpening = "Summary of what happened before:\n"
+
+// reach puts entries in order and finds the seq the transcript begins at, and whether the entries reach back to it.
+func reach(f *perdure.Fold, entries []*perdure.Entry) (ordered []*perdure.Entry, from int64, reached bool) {
+	slices.SortFunc(entries, func(x, y *perdure.Entry) int { return x.Position().Compare(y.Position()) })
+	found := f.Summary.IsZero()
+	for _, e := range entries {
+		if e.Name == f.Summary {
+			adv, _ := e.Content().(perdure.Advice)
+			if from, found = remarkOf(adv.Raw).keep, true; from == 0 {
+				from = e.Seq
+			}
+		}
+	}
+	if len(entries) == 0 || !found {
+		return entries, f.Since, false
+	}
+	return entries, from, entries[0].Kind == perdure.KindGenesis || entries[0].Seq < from
+}
+
+// read reads the entries of the transcript from the store, from a snapshot before it on.
+func (l *LLM) read(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, int64, error) {
+	f := a.Fold()
+	before := f.Since
+	for {
+		var after perdure.Cursor
+		start := int64(-1)
+		for snap, err := range l.Store.Snapshots(ctx, a.ID()) {
+			if err != nil {
+				return nil, 0, err
+			}
+			if snap.Seq < before {
+				after, start = snap.Cursor, snap.Seq
+				break
+			}
+		}
+		byName := map[perdure.Hash]*perdure.Entry{}
+		for item, err := range l.Store.Entries(ctx, a.ID(), after) {
+			if err != nil {
+				return nil, 0, err
+			}
+			byName[item.Name] = item.Entry
+		}
+		entries, from, _ := reach(f, pastOf(byName, a.Heads()))
+		if start <= from {
+			return entries, from, nil
+		}
+		before = from
+	}
+}
+
+// pastOf is the entries in the past of heads: what a store got since is not of this agent yet.
+func pastOf(byName map[perdure.Hash]*perdure.Entry, heads []perdure.Hash) []*perdure.Entry {
+	out := make([]*perdure.Entry, 0, len(byName))
+	for todo := slices.Clone(heads); len(todo) > 0; {
+		name := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if e := byName[name]; e != nil {
+			delete(byName, name)
+			out, todo = append(out, e), append(todo, e.Parents...)
+		}
+	}
+	return out
+}
