@@ -268,7 +268,7 @@ func (l *Log) add(r row, e *perdure.Entry) {
 	l.heads = slices.Insert(l.heads, i, r.name)
 }
 
-// Read returns entries after a cursor: at most n of them, and not many megabytes.
+// Read returns entries after a cursor: at most n of them, and no more once they are some megabytes.
 func (l *Log) Read(after perdure.Cursor, n int) ([]perdure.Item, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,7 +285,7 @@ func (l *Log) Read(after perdure.Cursor, n int) ([]perdure.Item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", l.path, err)
 		}
-		at, size = r.end, size+r.end-r.at
+		at, size = r.end, size+e.Size
 		out = append(out, perdure.Item{Entry: e, Cursor: perdure.Cursor(i + 1)})
 	}
 	return out, nil

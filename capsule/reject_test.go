@@ -3,7 +3,6 @@ package capsule
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -293,5 +292,4 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 	if !errors.Is(err, perdure.ErrNotFound) || b.Len() > 0 {
 		t.Errorf("an agent that is not there: %v after %d bytes", err, b.Len())
 	}
-	_ = fmt.Sprint(Binary, Described, Text, Form(9), Inline, Detached, Binding(9))
 }

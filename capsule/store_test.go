@@ -200,7 +200,6 @@ func TestFilesThatAreNoStoresAreLeftAlone(t *testing.T) {
 	from, id := simple(t, 12)
 	good := exported(t, from, id, Options{})
 	var sigs bytes.Buffer
-	to, _, _ := Passphrase("x")
 	for name, c := range map[string]struct {
 		file []byte
 		pred string
@@ -228,7 +227,6 @@ func TestFilesThatAreNoStoresAreLeftAlone(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	_ = to
 	dir := t.TempDir()
 	if _, err := OpenStore(filepath.Join(dir, "none", "a.agent")); err == nil {
 		t.Error("a store opened in a folder that is not there")
