@@ -161,30 +161,32 @@ func (d *demo) ledger() int {
 func (d *demo) work() error {
 	err := errors.Join(
 		os.WriteFile(filepath.Join(d.dir, shopPrices), []byte(`{"tea":{"kilo":12.00}}`+"\n"), 0o600),
-		os.MkdirAll(filepath.Join(d.here, policyDir), 0o700),
-		os.MkdirAll(filepath.Join(d.there, policyDir), 0o700),
-		os.WriteFile(filepath.Join(d.here, policyDir, "shop.cedar"), []byte(demoPolicy), 0o600),
-		os.WriteFile(filepath.Join(d.there, policyDir, "shop.cedar"), []byte(demoPolicy), 0o600),
+		os.WriteFile(filepath.Join(d.dir, "buyer.yaml"), []byte(demoScript), 0o600),
 	)
+	for _, home := range []string{d.here, d.there} {
+		err = errors.Join(err, os.MkdirAll(filepath.Join(home, policyDir), 0o700),
+			os.WriteFile(filepath.Join(home, policyDir, "shop.cedar"), []byte(demoPolicy), 0o600),
+			os.WriteFile(filepath.Join(home, nodeFile), []byte(demoNode), 0o600))
+	}
 	if err != nil {
 		return err
 	}
-	d.say("Two stores with a key each. An agent is made in the first: an intent, a charter and a memory. It may make 20 tool calls.")
+	d.say("Two stores, each with a key, a policy and a node.yaml that names a script as advisor and a shop as tool. An agent is made in the first.")
 	for store, name := range map[string]string{d.here: "alice", d.there: "bob"} {
 		if err := d.quietly(store, "key", "new", "--name", name); err != nil {
 			return err
 		}
 	}
-	return d.run(d.here, exitOK, "new", "buy a kilo of tea", "--name", "tea", "--advisor", "demo", "--budget-calls", "20")
+	return d.run(d.here, exitOK, "new", "buy a kilo of tea", "--name", "tea", "--advisor", "buyer", "--budget-calls", "20")
 }
 
 // kill lets the agent work and kills its process in the middle of an effect that must not be repeated.
 func (d *demo) kill() error {
 	d.say("It works: it reads the price and reserves the tea, which must be done once, never twice. The shop has it in its ledger but has not answered yet.")
-	cmd := d.command(d.here, "run", "tea", "--demo", ".")
+	cmd := d.command(d.here, "run", "tea")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	_, _ = fmt.Fprintf(d.w, "%s\n", d.style.good("$ perdure run tea --demo . &"))
+	_, _ = fmt.Fprintf(d.w, "%s\n", d.style.good("$ perdure run tea &"))
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -218,7 +220,7 @@ func (d *demo) goOn() error {
 	case <-time.After(shopLimit):
 	}
 	d.say("Then the tool looks at the world: the ledger has it. The agent goes on without doing it again, up to what policy asks a person.")
-	if err := d.run(d.here, exitWaiting, "run", "tea", "--demo", "."); err != nil {
+	if err := d.run(d.here, exitWaiting, "run", "tea"); err != nil {
 		return err
 	}
 	if n := d.ledger(); n != 1 {
@@ -237,7 +239,7 @@ func (d *demo) ask() error {
 	if err := d.run(d.here, exitOK, "approve", "tea", "--note", "checked the price"); err != nil {
 		return err
 	}
-	if err := d.run(d.here, exitOK, "run", "tea", "--demo", "."); err != nil {
+	if err := d.run(d.here, exitOK, "run", "tea"); err != nil {
 		return err
 	}
 	if n := d.ledger(); n != 2 {
@@ -276,7 +278,7 @@ func (d *demo) finish() error {
 	if err := d.run(d.there, exitOK, "send", "tea", "delivered", `{"by":"van"}`); err != nil {
 		return err
 	}
-	if err := d.run(d.there, exitOK, "run", "tea", "--demo", "."); err != nil {
+	if err := d.run(d.there, exitOK, "run", "tea"); err != nil {
 		return err
 	}
 	if n := d.ledger(); n != 2 {

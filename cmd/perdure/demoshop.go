@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/tool"
 )
 
 // The shop of the demonstration: a price list and a ledger in a folder. What its tools do is real: they write to the ledger.
@@ -72,40 +71,33 @@ func (t *shopTool) done() (perdure.Result, error) {
 	return perdure.Result{Data: d, Set: map[string]perdure.Data{t.verb: d}}, err
 }
 
-// demoTools are the tools of the demonstration in a folder.
-func demoTools(dir string) ([]perdure.Tool, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	return append(tool.Files(root), &shopTool{dir: dir, name: "shop.reserve", verb: "reserved", slow: shopSlow}, &shopTool{dir: dir, name: "shop.pay", verb: "paid"}), nil
+// demoTools are the tools of the shop in a folder.
+func demoTools(dir string) []perdure.Tool {
+	return []perdure.Tool{&shopTool{dir: dir, name: "shop.reserve", verb: "reserved", slow: shopSlow}, &shopTool{dir: dir, name: "shop.pay", verb: "paid"}}
 }
 
-// demoAdvisor proposes one thing a turn: look at the prices, reserve, pay, wait for the delivery, end.
-func demoAdvisor(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-	args := func(v map[string]any) perdure.Data {
-		d, err := perdure.DataOf(v)
-		if err != nil {
-			panic(err) // these are constants
-		}
-		return d
-	}
-	script := []struct {
-		text string
-		act  perdure.Action
-	}{
-		{"first the price", perdure.Execute{Tool: "files.read", Args: args(map[string]any{"path": shopPrices})}},
-		{"one kilo, before it is gone", perdure.Execute{Tool: "shop.reserve", Args: args(map[string]any{"item": "tea", "kilos": 1})}},
-		{"now it has to be paid", perdure.Execute{Tool: "shop.pay", Args: args(map[string]any{"cents": 1200})}},
-		{"nothing to do before it is here", perdure.Sleep{Trigger: perdure.On{Event: "delivered"}, Note: "until the tea is here"}},
-		{"all done", perdure.End{Signal: perdure.OK, Result: args(map[string]any{"tea": "1 kg"}), Note: "the tea is here"}},
-	}
-	turn := a.Fold().Turns
-	if turn >= int64(len(script)) {
-		return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.Failed, Note: "not as planned"}}}, nil
-	}
-	return perdure.Advice{Text: script[turn].text, Actions: []perdure.Action{script[turn].act}}, nil
-}
+// demoScript is what the advisor of the demonstration proposes, turn by turn.
+const demoScript = `turns:
+  - execute: {tool: files.read, args: {path: prices.json}}
+    text: first the price
+  - execute: {tool: shop.reserve, args: {item: tea, kilos: 1}}
+    text: one kilo, before it is gone
+  - execute: {tool: shop.pay, args: {cents: 1200}}
+    as: payment
+    text: now it has to be paid
+  - when: results.payment.signal != "ok"
+    end: {signal: failed, note: "not paid: ${results.payment.note}"}
+  - sleep: {on: delivered, note: until the tea is here}
+    text: nothing to do before it is here
+  - end: {signal: ok, result: {tea: 1 kg}, note: the tea is here}
+    text: all done
+`
+
+// demoNode says what the nodes of the demonstration can do.
+const demoNode = `advisors: {buyer: "script:../buyer.yaml"}
+files: ..
+demo: ..
+`
 
 // demoPolicy is the policy of the demonstration.
 const demoPolicy = `@id("shop.look")

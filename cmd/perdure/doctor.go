@@ -178,6 +178,11 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 				return fmt.Errorf("reindex: %w", err)
 			}
 		}
+		if f, ok := s.(interface{ Faults() map[string]error }); ok {
+			for name, fault := range f.Faults() {
+				d.say("file", odd, "restore it from another copy, or move it away", "%s is left alone: %v", name, fault)
+			}
+		}
 		l, err := lister(s)
 		if err != nil {
 			return err

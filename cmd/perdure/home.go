@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -31,15 +32,15 @@ type home struct {
 	c   *cobra.Command
 	url *string
 
-	scheme string // sqlite or mem
+	scheme string // sqlite, dir or mem
 	dir    string // the folder of key and trust; "" for mem
-	file   string // of the store
+	file   string // of the store; a folder for dir
 }
 
 // storeFlag adds --store to a command.
 func storeFlag(c *cobra.Command) *home {
 	h := &home{c: c}
-	h.url = c.Flags().String("store", "", "the store: a folder, a file, sqlite:PATH or mem: (default: $"+storeEnv+", else "+homeName+
+	h.url = c.Flags().String("store", "", "the store: a folder, a file, sqlite:PATH, dir:PATH or mem: (default: $"+storeEnv+", else "+homeName+
 		" here or above, else the user's data folder)")
 	return h
 }
@@ -50,7 +51,7 @@ func (h *home) locate() error {
 	if url == "" && !h.c.Flags().Changed("store") {
 		url = os.Getenv(storeEnv)
 	} else if url == "" {
-		return misuse(h.c, errors.New("--store is empty; name a folder, a file, sqlite:PATH or mem:, or leave it out"))
+		return misuse(h.c, errors.New("--store is empty; name a folder, a file, sqlite:PATH, dir:PATH or mem:, or leave it out"))
 	}
 	if url == "" {
 		dir, err := defaultHome()
@@ -67,8 +68,12 @@ func (h *home) locate() error {
 	case scheme == "mem" && path == "":
 		h.scheme, h.dir, h.file = "mem", "", ""
 		return nil
+	case scheme == "dir" && path != "":
+		dir, err := defaultHome() // the folder is shared with others: no place for a key
+		h.scheme, h.dir, h.file = scheme, dir, path
+		return err
 	case scheme != "sqlite" || path == "":
-		return misuse(h.c, fmt.Errorf("store %q: want a folder, a file, sqlite:PATH or mem:", url))
+		return misuse(h.c, fmt.Errorf("store %q: want a folder, a file, sqlite:PATH, dir:PATH or mem:", url))
 	}
 	h.scheme, h.dir, h.file = scheme, path, filepath.Join(path, storeFile)
 	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) == filepath.Ext(storeFile) {
@@ -112,6 +117,9 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	if h.scheme == "mem" {
 		return new(perdure.MemStore), nil
 	}
+	if create && h.scheme == "dir" {
+		return dir.Open(h.file, dir.Options{})
+	}
 	if create {
 		if err := os.MkdirAll(h.dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make the store's folder: %w", err)
@@ -119,6 +127,9 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	} else if _, err := os.Stat(h.file); errors.Is(err, fs.ErrNotExist) {
 		return nil, &advised{missing("there is no store at " + h.file + " yet"),
 			"make an agent with perdure new, or name a store with --store or " + storeEnv}
+	}
+	if h.scheme == "dir" {
+		return dir.Open(h.file, dir.Options{})
 	}
 	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create})
 }

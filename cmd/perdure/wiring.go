@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/advisor"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )
@@ -23,6 +25,7 @@ const policyDir = "policies"
 // they are put together.
 type powers struct {
 	policies *[]string
+	advisors *[]string
 	files    *string
 	programs *[]string
 	hosts    *[]string
@@ -33,11 +36,12 @@ type powers struct {
 func powerFlags(c *cobra.Command) *powers {
 	return &powers{
 		policies: policyFlag(c),
+		advisors: c.Flags().StringArray("advisor", nil, "an advisor, [NAME=]SOURCE: script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated"),
 		files:    c.Flags().String("files", "", "give agents the tools files.* in this folder"),
 		programs: c.Flags().StringSlice("program", nil, "let the tool shell run this program, in the folder of --files; may be repeated"),
 		hosts:    c.Flags().StringSlice("host", nil, "let the tools http.* talk to this host; may be repeated"),
 		secrets:  c.Flags().String("secrets", "", "a file of NAME=value lines that tools find as secret:NAME; only its owner may read it"),
-		demo:     c.Flags().String("demo", "", "have the advisor and tools of perdure demo, which act in this folder"),
+		demo:     c.Flags().String("demo", "", "give agents the shop of perdure demo, in this folder"),
 	}
 }
 
@@ -47,6 +51,9 @@ func policyFlag(c *cobra.Command) *[]string {
 
 // node is a node over a store with these powers.
 func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node, error) {
+	if err := p.fill(h); err != nil {
+		return nil, err
+	}
 	key, err := h.signer()
 	if err != nil {
 		return nil, err
@@ -59,19 +66,53 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if n.Tools, err = p.tools(h.c); err != nil {
 		return nil, err
 	}
-	if *p.demo != "" {
-		tools, err := demoTools(*p.demo)
+	for _, text := range *p.advisors {
+		name, a, err := advisorOf(text, s)
 		if err != nil {
-			return nil, err
+			return nil, misuse(h.c, err)
 		}
-		n.Tools, n.Advisors["demo"] = append(n.Tools, tools...), perdure.AdvisorFunc(demoAdvisor)
+		if n.Advisors[name] != nil {
+			return nil, misuse(h.c, fmt.Errorf("--advisor: %q is there twice", name))
+		}
+		n.Advisors[name] = a
 	}
 	return n, nil
+}
+
+// advisorOf reads [NAME=]SOURCE.
+func advisorOf(text string, s perdure.Store) (name string, a perdure.Advisor, err error) {
+	name, source, named := strings.Cut(text, "=")
+	if !named || strings.Contains(name, ":") { // the = is in the source
+		name, source = "", text
+	}
+	scheme, rest, _ := strings.Cut(source, ":")
+	switch scheme {
+	case "script":
+		f, err := os.Open(rest)
+		if err != nil {
+			return "", nil, fmt.Errorf("--advisor %s: %w", text, err)
+		}
+		script, err := advisor.LoadScript(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", nil, fmt.Errorf("--advisor %s: %w", text, err)
+		}
+		script.Store = s
+		return name, script, nil
+	case "http", "https":
+		if u, err := url.Parse(source); err != nil || u.Host == "" {
+			return "", nil, fmt.Errorf("--advisor %s: want the URL of an advisor", text)
+		}
+		return name, &advisor.HTTP{URL: source, Store: s}, nil
+	}
+	return "", nil, fmt.Errorf("--advisor %s: want [NAME=]SOURCE, where SOURCE is script:FILE or a URL", text)
 }
 
 // tools are what the flags let agents do. Nothing is reachable that was not named.
 func (p *powers) tools(c *cobra.Command) ([]perdure.Tool, error) {
 	var all []perdure.Tool
+	if *p.demo != "" {
+		all = append(all, demoTools(*p.demo)...)
+	}
 	if *p.files != "" {
 		root, err := os.OpenRoot(*p.files)
 		if err != nil {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// nodeFile is the file of a home that says what its nodes can do, so that it need not be said on every command line.
+const nodeFile = "node.yaml"
+
+// nodeConfig is that file. Paths in it are relative to its folder.
+type nodeConfig struct {
+	Advisors map[string]string `yaml:"advisors"` // sources by name
+	Files    string            `yaml:"files"`
+	Programs []string          `yaml:"programs"`
+	Hosts    []string          `yaml:"hosts"`
+	Secrets  string            `yaml:"secrets"`
+	Demo     string            `yaml:"demo"`
+}
+
+// fill takes from the home's file what was not said on the command line.
+func (p *powers) fill(h *home) error {
+	if h.dir == "" {
+		return nil
+	}
+	path := filepath.Join(h.dir, nodeFile)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var n nodeConfig
+	dec := yaml.NewDecoder(f)
+	dec.KnownFields(true)
+	if err := dec.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
+		return errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	given := h.c.Flags().Changed
+	at := func(name string) string {
+		if name == "" || filepath.IsAbs(name) {
+			return name
+		}
+		return filepath.Join(h.dir, name)
+	}
+	for flag, from := range map[string]struct {
+		to    *string
+		value string
+	}{"files": {p.files, n.Files}, "secrets": {p.secrets, n.Secrets}, "demo": {p.demo, n.Demo}} {
+		if !given(flag) {
+			*from.to = at(from.value)
+		}
+	}
+	if !given("program") {
+		*p.programs = n.Programs
+	}
+	if !given("host") {
+		*p.hosts = n.Hosts
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Advisors)) {
+		source := n.Advisors[name]
+		if file, ok := strings.CutPrefix(source, "script:"); ok {
+			source = "script:" + at(file)
+		}
+		named := func(text string) bool { return strings.HasPrefix(text, name+"=") }
+		if !slices.ContainsFunc(*p.advisors, named) {
+			*p.advisors = append(*p.advisors, name+"="+source)
+		}
+	}
+	return f.Close()
+}
