@@ -23,7 +23,7 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
 	if !ok {
 		return nil, nil
 	}
-	lease := or(n.Lease, 30*time.Second)
+	lease := or(n.Lease, 10*time.Second)
 	c, err := store.Claim(ctx, id, n.Key.Key(), lease)
 	if err != nil {
 		return nil, fmt.Errorf("claim agent %s: %w", id.Short(), err)

@@ -24,7 +24,7 @@ type Node struct {
 	Concurrency   int           // agents worked on at once; zero: 64
 	Parallel      int           // effects of one agent performed at once; zero: 8
 	Quantum       int           // cycles an agent gets before others have their turn; zero: 64
-	Lease         time.Duration // of a claim; zero: 30 s
+	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s
 	Grace         time.Duration // how long effects under way may go on when Run is stopped; zero: 10 s
 	SnapshotEvery int           // entries between snapshots; zero: 256
 	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
