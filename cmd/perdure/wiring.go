@@ -36,7 +36,7 @@ type powers struct {
 func powerFlags(c *cobra.Command) *powers {
 	return &powers{
 		policies: policyFlag(c),
-		advisors: c.Flags().StringArray("advisor", nil, "an advisor, [NAME=]SOURCE: script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated"),
+		advisors: c.Flags().StringArray("advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL, openai:MODEL[@URL], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated"),
 		files:    c.Flags().String("files", "", "give agents the tools files.* in this folder"),
 		programs: c.Flags().StringSlice("program", nil, "let the tool shell run this program, in the folder of --files; may be repeated"),
 		hosts:    c.Flags().StringSlice("host", nil, "let the tools http.* talk to this host; may be repeated"),
@@ -67,7 +67,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 		return nil, err
 	}
 	for _, text := range *p.advisors {
-		name, a, err := advisorOf(text, s)
+		name, a, err := advisorOf(text, s, n.Tools)
 		if err != nil {
 			return nil, misuse(h.c, err)
 		}
@@ -79,8 +79,8 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	return n, nil
 }
 
-// advisorOf reads [NAME=]SOURCE.
-func advisorOf(text string, s perdure.Store) (name string, a perdure.Advisor, err error) {
+// advisorOf reads [NAME=]SOURCE. Language models are offered the tools.
+func advisorOf(text string, s perdure.Store, tools []perdure.Tool) (name string, a perdure.Advisor, err error) {
 	name, source, named := strings.Cut(text, "=")
 	if !named || strings.Contains(name, ":") { // the = is in the source
 		name, source = "", text
@@ -104,7 +104,26 @@ func advisorOf(text string, s perdure.Store) (name string, a perdure.Advisor, er
 		}
 		return name, &advisor.HTTP{URL: source, Store: s}, nil
 	}
-	return "", nil, fmt.Errorf("--advisor %s: want [NAME=]SOURCE, where SOURCE is script:FILE or a URL", text)
+	if m := modelOf(scheme, rest); m != nil {
+		return name, &advisor.LLM{Model: m, Store: s, Tools: advisor.Specs(tools...)}, nil
+	}
+	return "", nil, fmt.Errorf("--advisor %s: want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or openai:MODEL[@URL]", text)
+}
+
+// modelOf is the language model of a provider, or nil if there is none. Keys are read from the environment when they are needed.
+func modelOf(provider, model string) advisor.Model {
+	model, base, _ := strings.Cut(model, "@")
+	switch {
+	case model == "" || base != "" && provider != "openai":
+		return nil
+	case provider == "anthropic":
+		return advisor.Anthropic{Model: model}
+	case provider == "gemini":
+		return advisor.Gemini{Model: model}
+	case provider == "openai":
+		return advisor.OpenAI{Model: model, BaseURL: base}
+	}
+	return nil
 }
 
 // tools are what the flags let agents do. Nothing is reachable that was not named.
