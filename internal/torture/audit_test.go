@@ -3,12 +3,12 @@
 package torture
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,7 +44,7 @@ func (c child) audit(t *testing.T) (sum tally, found []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer closed(t, s)
 	wrong := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	due := map[perdure.AgentID]perdure.Time{}
 	for look, err := range s.Due(ctx, time.Now().Add(24*time.Hour)) {
@@ -109,15 +109,14 @@ func (c child) acknowledged() ([]perdure.Hash, error) {
 	}
 	var names []perdure.Hash
 	for _, path := range ledgers {
-		f, err := os.Open(path)
+		b, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		defer f.Close()
-		for s := bufio.NewScanner(f); s.Scan(); {
+		for line := range strings.Lines(string(b)) {
 			var id, name string
-			if _, err := fmt.Sscan(s.Text(), &id, &name); err != nil {
-				return nil, fmt.Errorf("ledger %s: %q: %w", path, s.Text(), err)
+			if _, err := fmt.Sscan(line, &id, &name); err != nil {
+				return nil, fmt.Errorf("ledger %s: %q: %w", path, line, err)
 			}
 			h, err := perdure.ParseHash(name)
 			if err != nil {

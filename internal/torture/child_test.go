@@ -78,7 +78,7 @@ func (c *child) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer ledger.Close()
+	defer func() { err = errors.Join(err, ledger.Close()) }()
 	n := newNode(&witnessed{Store: s, ledger: ledger, hasty: c.Flaw == hasty}, signerOf(c.Name), c.world())
 	if c.Flaw == bold || c.Flaw == sloppy {
 		n.Tools[0] = &careless{n.Tools[0].(*checked), c.Flaw}

@@ -50,7 +50,7 @@ func (c child) era(t *testing.T, rng *rand.Rand, ids []perdure.AgentID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer closed(t, s)
 	n := newNode(s, signerOf(c.Name), c.world())
 	pay := &stopping{checked: n.Tools[0].(*checked), rng: rng}
 	n.Tools[0] = pay
@@ -135,7 +135,7 @@ func (c child) backwards(t *testing.T, ids []perdure.AgentID) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer closed(t, s)
 	for _, id := range ids {
 		times := map[perdure.Hash]perdure.Time{}
 		for e, err := range perdure.Memory(t.Context(), s, id) {
@@ -192,7 +192,7 @@ func arrive(t *testing.T, rng *rand.Rand, genesis *perdure.Entry, branches ...[]
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer closed(t, s)
 	id := genesis.ID()
 	if err := s.Append(t.Context(), id, nil, genesis); err != nil {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ func (c Crash) sum(seed maphash.Seed) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
-		fmt.Fprintf(&h, "%q %d %t", name, len(c.Files[name]), c.Files[name] == nil)
+		h.WriteString(fmt.Sprintf("%q %d %t", name, len(c.Files[name]), c.Files[name] == nil))
 		h.Write(c.Files[name])
 	}
 	return h.Sum64()

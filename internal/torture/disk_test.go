@@ -24,7 +24,7 @@ func openLog(t *testing.T, path string) *sql.DB {
 func writeLog(t *testing.T, d *Disk, n int) {
 	t.Helper()
 	db := openLog(t, filepath.Join(d.Root(), "log.db"))
-	defer db.Close()
+	defer closed(t, db)
 	if _, err := db.Exec("CREATE TABLE log (n INTEGER PRIMARY KEY, pad BLOB)"); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func writeLog(t *testing.T, d *Disk, n int) {
 func checkLog(t *testing.T, dir string, acknowledged int) error {
 	t.Helper()
 	db := openLog(t, filepath.Join(dir, "log.db"))
-	defer db.Close()
+	defer closed(t, db)
 	var ok string
 	if err := db.QueryRow("PRAGMA integrity_check").Scan(&ok); err != nil || ok != "ok" {
 		return fmt.Errorf("integrity: %s %v", ok, err)

@@ -85,7 +85,7 @@ func faulty(dir string, f Fault) (fired int, err error) {
 	}
 	d.SetFault(Fault{})
 	if w.s != nil {
-		w.s.Close()
+		_ = w.s.Close() // it may say again what went wrong
 	}
 	if fired <= 0 && len(said) > 0 {
 		return fired, fmt.Errorf("nothing failed, and the store said: %w", errors.Join(said...))
@@ -98,7 +98,7 @@ func faulty(dir string, f Fault) (fired int, err error) {
 		return fired, fmt.Errorf("%w (it said: %v)", err, errors.Join(said...))
 	}
 	after := dir + "-after"
-	defer os.RemoveAll(after)
+	defer func() { err = errors.Join(err, os.RemoveAll(after)) }()
 	if err := errors.Join(os.Mkdir(after, 0o755), worst.WriteTo(after)); err != nil {
 		return fired, err
 	}

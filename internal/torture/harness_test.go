@@ -1,7 +1,9 @@
 package torture
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -27,9 +29,9 @@ func newDisk(t *testing.T) *Disk {
 // With sabotage something is to be found, so it looks where that is likely, and one thing is enough.
 func explore(t *testing.T, trace Trace, sabotage bool, check func(dir string, c Crash) error) (states int, found []string) {
 	t.Helper()
-	enough := 10
+	enough, marks := 10, testing.Short()
 	if sabotage {
-		enough = 1
+		enough, marks = 1, true
 	}
 	type job struct {
 		dir string
@@ -46,17 +48,17 @@ func explore(t *testing.T, trace Trace, sabotage bool, check func(dir string, c 
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for j := range jobs {
-				if err := quickly(j.dir, func() error { return check(j.dir, j.c) }); err != nil {
+				err := quickly(j.dir, func() error { return check(j.dir, j.c) })
+				if err = errors.Join(err, os.RemoveAll(j.dir)); err != nil {
 					mu.Lock()
 					found = append(found, fmt.Sprintf("cut %d (after %v), %s, %d marks: %v", j.c.Cut, trace[max(j.c.Cut-1, 0)], j.c.Why, j.c.Marks, err))
 					mu.Unlock()
 				}
-				os.RemoveAll(j.dir)
 			}
 		})
 	}
 	root := memoryDir(t)
-	for c := range trace.Crashes(seed(), sabotage) {
+	for c := range trace.Crashes(seed(), marks) {
 		dir := filepath.Join(root, fmt.Sprint(states))
 		if full() {
 			break
@@ -83,8 +85,20 @@ func memoryDir(t *testing.T) string {
 	if err != nil {
 		return t.TempDir()
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	return dir
+}
+
+// closed closes something that closes without trouble.
+func closed(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // quickly calls f while nothing in a folder is synced.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -36,8 +37,8 @@ type process struct {
 	stderr bytes.Buffer
 }
 
-// start starts a child.
-func (c child) start() (*process, error) {
+// start starts a child, under another program if one is given.
+func (c child) start(under ...string) (*process, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -46,9 +47,11 @@ func (c child) start() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(exe), opened: make(chan error, 1)}
+	args := append(under, exe)
+	p := &process{cmd: exec.Command(args[0], args[1:]...), opened: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(), childEnv+"="+string(task))
 	p.cmd.Stderr = &p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -63,9 +66,9 @@ func (c child) start() (*process, error) {
 	return p, nil
 }
 
-// kill kills the child and returns what it complained of.
+// kill kills the child, and what it runs under, and returns what it complained of.
 func (p *process) kill() error {
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 		return err
 	}
 	return p.wait()
@@ -91,7 +94,7 @@ func (c child) finish() error {
 	if err != nil {
 		return err
 	}
-	timer := time.AfterFunc(finishLimit, func() { p.cmd.Process.Kill() })
+	timer := time.AfterFunc(finishLimit, func() { _ = p.cmd.Process.Kill() })
 	err = p.wait()
 	if !timer.Stop() {
 		return errors.Join(fmt.Errorf("agents had not ended after %v", finishLimit), err)
@@ -155,6 +158,41 @@ func TestKillsLoseAndDoubleNothing(t *testing.T) {
 			total.kills += n
 		})
 	}
+}
+
+// callKills is how many children are killed at a system call.
+var callKills = amount{short: 5, usual: 30, long: 1000}
+
+// TestKillsAtSystemCallsLoseNothing kills children when they are about to write, sync, cut or rename a file, with the help of strace.
+func TestKillsAtSystemCallsLoseNothing(t *testing.T) {
+	t.Parallel()
+	if out, err := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace=fsync", "true").CombinedOutput(); err != nil {
+		t.Skipf("strace cannot be used here: %v %s", err, out)
+	}
+	c := newChild(t, "traced")
+	rng := rand.New(rand.NewPCG(seed(), 1<<36))
+	struck := 0
+	for i := range callKills.of(t) {
+		call := []string{"fsync", "fdatasync", "pwrite64", "pwrite64", "write", "ftruncate", "renameat", "unlinkat"}[rng.IntN(8)]
+		inject := fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, 1+rng.IntN(8)) // counted by thread
+		p, err := c.start("strace", "-f", "-qq", "-o", os.DevNull, "-e", "trace="+call, "-e", inject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- p.wait() }()
+		select {
+		case err = <-ended:
+			struck++
+		case <-time.After(500 * time.Millisecond): // it does not come to so many
+			err = errors.Join(syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL), <-ended)
+		}
+		if err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatalf("kill %d at %s, seed %d: %v", i, inject, seed(), err)
+		}
+	}
+	t.Logf("%d children were killed at a system call", struck)
+	c.conclude(t)
 }
 
 // killsProof is how many kills are enough to find what a careless child does. Most take a few.
