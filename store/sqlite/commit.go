@@ -84,6 +84,7 @@ type writer struct {
 	*conn
 	words    *words
 	hub      *hub
+	syncs    *atomic.Int64
 	agents   map[perdure.AgentID]*agent
 	version  int64          // of the file, as other connections change it
 	next     int64          // rid
@@ -182,6 +183,9 @@ func (w *writer) transact(batch []*request) error {
 	}
 	if err := w.exec("COMMIT"); err != nil {
 		return errors.Join(err, w.exec("ROLLBACK"))
+	}
+	if !relaxed {
+		w.syncs.Add(1)
 	}
 	w.hub.tell(w.changed, first, w.next)
 	return nil

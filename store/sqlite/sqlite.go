@@ -37,6 +37,7 @@ type Store struct {
 	words  words
 	pool   chan *conn // of connections that read; nil stands for one not opened yet
 	watch  hub
+	syncs  atomic.Int64
 	rooted atomic.Bool // the folder of blobs has a durable name
 
 	mu     sync.RWMutex // held for reading while a request is handed over
@@ -89,7 +90,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	for range readers {
 		s.pool <- nil
 	}
-	w.words, w.hub = &s.words, &s.watch
+	w.words, w.hub, w.syncs = &s.words, &s.watch, &s.syncs
 	go func() {
 		defer close(s.done)
 		w.run(s.queue)
@@ -99,6 +100,28 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 
 // Path is the file the store is in.
 func (s *Store) Path() string { return s.path }
+
+// Syncs is how many times this handle has had the write-ahead log synced, once for all the calls that shared it.
+func (s *Store) Syncs() int64 { return s.syncs.Load() }
+
+// Checkpoint moves everything out of the write-ahead log, so that the size of the file is the size of the store. It happens by itself often
+// enough; call it before measuring.
+func (s *Store) Checkpoint(ctx context.Context) error {
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	c, err := dial(s.path, "rw", "busy_timeout=10000", "synchronous=FULL")
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", s.path, err)
+	}
+	return errors.Join(retry(func() error {
+		busy, _, err := c.number("PRAGMA wal_checkpoint(TRUNCATE)")
+		if err == nil && busy != 0 {
+			err = fmt.Errorf("checkpoint %s: others are using the log; try again", s.path)
+		}
+		return err
+	}), c.close())
+}
 
 // Close implements perdure.Store. It waits for calls under way.
 func (s *Store) Close() error {
