@@ -52,18 +52,22 @@ func (m Anthropic) Ask(ctx context.Context, p *Prompt, live func(string)) (Reply
 	stream := service.NewStreaming(ctx, m.params(p))
 	defer stream.Close() //nolint:errcheck // what was read counts
 	var msg anthropic.Message
+	args := map[int64]string{} // of calls as they came: the SDK empties those that are not JSON
 	done := false
 	for stream.Next() {
 		e := stream.Current()
 		if err := msg.Accumulate(e); err != nil {
 			return Reply{Tokens: anthropicTokens(&msg)}, broken(ctx, "Anthropic", err).without(key)
 		}
+		if e.Type == "content_block_delta" && e.Delta.Type == "input_json_delta" {
+			args[e.Index] += e.Delta.PartialJSON
+		}
 		if live != nil && e.Type == "content_block_delta" && e.Delta.Type == "text_delta" {
 			live(e.Delta.Text)
 		}
 		done = done || e.Type == "message_stop"
 	}
-	r := anthropicReply(&msg)
+	r := anthropicReply(&msg, args)
 	if err := stream.Err(); err != nil {
 		return r, anthropicFailure(ctx, err, x).without(key)
 	}
@@ -219,14 +223,18 @@ func anthropicTokens(msg *anthropic.Message) Tokens {
 	}
 }
 
-func anthropicReply(msg *anthropic.Message) Reply {
+func anthropicReply(msg *anthropic.Message, args map[int64]string) Reply {
 	r := Reply{Tokens: anthropicTokens(msg), Raw: anthropicRaw(msg)}
 	for i := range msg.Content {
 		switch b := &msg.Content[i]; b.Type {
 		case "text":
 			r.Text += b.Text
 		case "tool_use":
-			r.Calls = append(r.Calls, ToolCall{ID: b.ID, Name: b.Name, Args: string(b.Input)})
+			c := ToolCall{ID: b.ID, Name: b.Name, Args: args[int64(i)]}
+			if c.Args == "" { // not in pieces
+				c.Args = string(b.Input)
+			}
+			r.Calls = append(r.Calls, c)
 		}
 	}
 	switch msg.StopReason {

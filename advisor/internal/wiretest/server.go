@@ -1,0 +1,188 @@
+// Package wiretest holds servers that speak the protocols of model providers, for tests: the streams, the fragments, the errors, and the
+// rules a provider refuses a request for.
+package wiretest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// Key is the key the servers want.
+const Key = "sk-test-0123456789abcdef"
+
+// Turn is one answer of a server.
+type Turn struct {
+	Text    []string // in pieces
+	Calls   []Call
+	Think   string // a thought with a signature that must come back
+	Length  bool   // it stops at the limit of its output
+	Refusal string // it declines
+
+	In, Out, Cached, Written int64 // tokens; In is the whole prompt
+
+	Status    int               // answer with an error instead
+	Header    map[string]string // of the error
+	Kind      string            // the provider's word for the error
+	Message   string
+	Cut       bool // end the connection after the first pieces
+	Malformed bool // send a piece that is no JSON
+	Midway    bool // send the error inside the stream
+	Hang      bool // say nothing until the client goes away
+}
+
+// Call is a call of a tool, its arguments in pieces.
+type Call struct {
+	ID, Name string
+	Args     []string
+}
+
+// Overflow is the error of a prompt that is too long, in the words of each provider.
+const Overflow = "overflow"
+
+// Server is a provider.
+type Server struct {
+	*httptest.Server
+	Say func(n int, body map[string]any) Turn // the answer to the n-th request
+
+	t  testing.TB
+	mu sync.Mutex
+	n  int
+	in []map[string]any
+}
+
+// Requests are the bodies of the requests so far.
+func (s *Server) Requests() []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]map[string]any(nil), s.in...)
+}
+
+// Turns answers with one turn after another, the last again and again.
+func Turns(turns ...Turn) func(int, map[string]any) Turn {
+	return func(n int, _ map[string]any) Turn { return turns[min(n, len(turns)-1)] }
+}
+
+// protocol is what is different from provider to provider.
+type protocol struct {
+	authorized func(r *http.Request) bool
+	check      func(body map[string]any) error // a request the provider would refuse
+	fail       func(t *Turn) []byte            // the body of an error
+	stream     func(w *writer, t *Turn)
+}
+
+// serve starts a server that stops with the test.
+func serve(t testing.TB, p protocol, say func(int, map[string]any) Turn) *Server {
+	t.Helper()
+	s := &Server{Say: say, t: t}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.handle(p, w, r) }))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s
+}
+
+func (s *Server) handle(p protocol, w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	var body map[string]any
+	if err == nil {
+		err = json.Unmarshal(raw, &body)
+	}
+	if err == nil {
+		err = p.check(body)
+	}
+	s.mu.Lock()
+	n := s.n
+	s.n++
+	s.in = append(s.in, body)
+	s.mu.Unlock()
+	if !p.authorized(r) {
+		refuse(w, p, &Turn{Status: 401, Kind: "authentication_error", Message: "wrong key " + Key})
+		return
+	}
+	if err != nil {
+		s.t.Errorf("request %d: a provider would refuse it: %v\n%s", n, err, raw)
+		refuse(w, p, &Turn{Status: 400, Kind: "invalid_request_error", Message: err.Error()})
+		return
+	}
+	turn := s.Say(n, body)
+	switch {
+	case turn.Hang:
+		<-r.Context().Done()
+		return
+	case turn.Status != 0 && !turn.Midway:
+		refuse(w, p, &turn)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := &writer{w: w, cut: turn.Cut}
+	defer func() {
+		if v := recover(); v != nil && v != errCut {
+			panic(v)
+		} else if v == errCut {
+			panic(http.ErrAbortHandler) // ends the connection without the end of the body
+		}
+	}()
+	p.stream(out, &turn)
+}
+
+func refuse(w http.ResponseWriter, p protocol, t *Turn) {
+	for k, v := range t.Header {
+		w.Header().Set(k, v)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(t.Status)
+	w.Write(p.fail(t)) //nolint:errcheck // the client may be gone
+}
+
+// writer writes events, each flushed.
+type writer struct {
+	w   http.ResponseWriter
+	cut bool
+}
+
+var errCut = fmt.Errorf("cut")
+
+// event writes an event. Where a stream is to be cut, it is after the first pieces of content.
+func (w *writer) event(name string, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	w.raw(name, string(b))
+}
+
+func (w *writer) raw(name, data string) {
+	if name != "" {
+		fmt.Fprintf(w.w, "event: %s\n", name) //nolint:errcheck // the client may be gone
+	}
+	fmt.Fprintf(w.w, "data: %s\n\n", data)  //nolint:errcheck // the client may be gone
+	http.NewResponseController(w.w).Flush() //nolint:errcheck // the client may be gone
+}
+
+// piece is called after each piece of content.
+func (w *writer) piece() {
+	if w.cut {
+		panic(errCut)
+	}
+}
+
+// list and object read a request.
+func list(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
+
+func object(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+type m = map[string]any
