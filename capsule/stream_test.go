@@ -118,6 +118,35 @@ func TestStreamingStaysWithinMemory(t *testing.T) {
 	}
 }
 
+// TestManyEntriesStayWithinMemory reads more entries than are held. PERDURE_BENCH_ENTRIES sets how many.
+func TestManyEntriesStayWithinMemory(t *testing.T) {
+	const limit = 64
+	path := filepath.Join(t.TempDir(), "long.agent")
+	func() { // the store is garbage afterwards
+		s, id := long(t, sized("PERDURE_BENCH_ENTRIES", 10_000), 1000)
+		if err := os.WriteFile(path, exported(t, s, id, Options{}), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	f := must(os.Open(path))
+	defer f.Close()
+	h := newHeap()
+	r := must(NewReader(f, ReadOptions{}))
+	n := 0
+	for _, err := range r.Entries() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n%64 == 0 {
+			h.look()
+		}
+	}
+	if h.above() > limit {
+		t.Errorf("%.1f MiB more in use while reading %d entries, want at most %d", h.above(), n, limit)
+	}
+	t.Logf("reading %d entries: %.1f MiB above a base of %.1f MiB", n, h.above(), float64(h.base)/(1<<20))
+}
+
 // looking looks at the memory at every write.
 type looking struct {
 	io.Writer
