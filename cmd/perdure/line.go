@@ -147,6 +147,10 @@ func eventText(b *perdure.Event) string {
 		what += noted(n.Note)
 	case perdure.ChildEnded:
 		what = "child " + n.Child.Short() + " ended " + n.Signal.String() + noted(n.Note)
+	case perdure.Pruned:
+		what = fmt.Sprintf("pruned %d bodies, %d bytes, by the %s", n.Entries, n.Bytes, n.Rule)
+	case perdure.Erased:
+		what += noted(n.Note)
 	case perdure.KeyChange, perdure.Edit, perdure.Doubt:
 	}
 	if b.By != "" {

@@ -60,7 +60,7 @@ hash-linked, signed entries.`,
 		newCommand(), lsCommand(), showCommand(), logCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
 		runCommand(), nodeCommand(), // what runs them
 		sendCommand(), inboxCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), // people
-		exportCommand(), importCommand(), verifyCommand(), keyCommand(), doctorCommand(), // integrity
+		exportCommand(), importCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
 	)
 	root.AddCommand(policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {

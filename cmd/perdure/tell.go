@@ -123,6 +123,7 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 	t := newTeller(c)
 	id := c.Flags().String("id", "", "the sender's own id of this event")
 	data := c.Flags().String("data", "", "the data: JSON, - for standard input, or @FILE")
+	subject := c.Flags().String("subject", "", "seal the data for this person, so that perdure erase can make it unreadable everywhere")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 3 && c.Flags().Changed("data") {
 			return misuse(c, errors.New("data is given twice; use the third argument or --data"))
@@ -140,8 +141,21 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 		if err != nil {
 			return err
 		}
+		if c.Flags().Changed("subject") && (*subject == "" || value == nil) {
+			return misuse(c, errors.New("--subject seals data for a person; name them, and give data"))
+		}
 		return t.tell(args[0], func(*perdure.Agent, *perdure.Signer) (perdure.Event, error) {
-			return perdure.Event{Name: args[1], Data: value, ID: *id}, nil
+			ev := perdure.Event{Name: args[1], Data: value, ID: *id}
+			if *subject == "" {
+				return ev, nil
+			}
+			vault := t.h.vault()
+			if vault == nil {
+				return ev, misuse(c, errors.New("a store in memory has no vault to keep the key in; name another with --store"))
+			}
+			var err error
+			ev.Data, err = perdure.Seal(vault, *subject, value)
+			return ev, err
 		})
 	}
 	return c

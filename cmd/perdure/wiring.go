@@ -62,7 +62,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if err != nil {
 		return nil, err
 	}
-	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Advisors: map[string]perdure.Advisor{}, Log: log}
+	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Advisors: map[string]perdure.Advisor{}, Vault: h.vault(), Log: log}
 	if n.Tools, err = p.tools(h.c); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+// vaultDir is the folder of a home with the keys of subjects.
+const vaultDir = "vault"
+
+func gcCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "gc [flags] [AGENT]",
+		Short: "Drop bodies that have outlived their time",
+		Long: `Gc drops the bodies of entries whose ttl has passed, of one agent or of all, and keeps their headers: every link and signature still
+verifies. What went, and under which rule, is recorded in the agent first. With --dry-run nothing is changed.`,
+		Example: `  perdure gc --dry-run
+  perdure gc news`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitConflict, exitInterrupted),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	dry := c.Flags().Bool("dry-run", false, "only say what would go")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		return h.use(false, func(ctx context.Context, s perdure.Store) error {
+			var ids []perdure.AgentID
+			if len(args) == 1 {
+				id, err := findAgent(ctx, c, s, args[0])
+				if err != nil {
+					return err
+				}
+				ids = append(ids, id)
+			} else {
+				l, err := lister(s)
+				if err != nil {
+					return err
+				}
+				for one, err := range l.List(ctx, perdure.Filter{}) {
+					if err != nil {
+						return err
+					}
+					ids = append(ids, one.Agent)
+				}
+			}
+			return collect(ctx, c, h, out, s, ids, *dry)
+		})
+	}
+	return c
+}
+
+// collect drops what has expired, agent by agent, and says what went.
+func collect(ctx context.Context, c *cobra.Command, h *home, out *output, s perdure.Store, ids []perdure.AgentID, dry bool) error {
+	n, err := h.node(s)
+	if err != nil {
+		return err
+	}
+	work := n.Collect
+	if dry {
+		work = n.Expired
+	}
+	bar := newProgress(c, "gc", int64(len(ids)))
+	var found []perdure.Collected
+	var values []any
+	for i, id := range ids {
+		got, err := work(ctx, id)
+		if err != nil {
+			bar.end()
+			return err
+		}
+		if got.Entries > 0 {
+			found, values = append(found, got), append(values, got)
+		}
+		bar.to(int64(i + 1))
+	}
+	bar.end()
+	return out.list(values, func(w io.Writer) error {
+		word := "dropped"
+		if dry {
+			word = "would drop"
+		}
+		for _, g := range found {
+			if _, err := fmt.Fprintf(w, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), word, g.Entries, g.Bytes, g.Rule); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func eraseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "erase --subject NAME [flags] AGENT",
+		Short: "Make what is sealed for a person unreadable, everywhere",
+		Long: `Erase destroys the key of a subject in this home's vault. Everything that was ever sealed for it (perdure send --subject) can no longer be
+read, in any copy of any agent, while every hash and signature still verifies. That it was done is recorded in the agent; the subject is
+not named again. It cannot be undone, so it wants --yes.`,
+		Example: `  perdure send shop order --data @order.json --subject customer-17
+  perdure erase shop --subject customer-17 --note "asked for it" --yes`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	subject := c.Flags().String("subject", "", "whom the data is about")
+	why := c.Flags().String("note", "", "why")
+	yes := c.Flags().Bool("yes", false, "do it: it cannot be undone")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		switch {
+		case strings.TrimSpace(*subject) == "":
+			return misuse(c, errors.New("say whose data it is with --subject NAME"))
+		case !*yes:
+			return misuse(c, errors.New("what is erased cannot be read again by anybody; say --yes if you mean it"))
+		}
+		return h.use(false, func(ctx context.Context, s perdure.Store) error {
+			id, err := findAgent(ctx, c, s, args[0])
+			if err != nil {
+				return err
+			}
+			n, err := h.node(s)
+			if err != nil {
+				return err
+			}
+			e, err := n.Erase(ctx, id, *subject, *why)
+			if err != nil {
+				return err
+			}
+			r := struct {
+				Agent perdure.AgentID `json:"agent"`
+				Entry perdure.Hash    `json:"entry"`
+				Seq   int64           `json:"seq"`
+			}{id, e.Name, e.Seq}
+			return out.print(r, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s: the key of the subject is destroyed (seq %d)\n", args[0], r.Seq)
+				return err
+			})
+		})
+	}
+	return c
+}
+
+// vault is where the keys of subjects are; nil for a store in memory.
+func (h *home) vault() perdure.Vault {
+	if h.dir == "" {
+		return nil
+	}
+	return perdure.DirVault(filepath.Join(h.dir, vaultDir))
+}
