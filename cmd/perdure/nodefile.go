@@ -24,6 +24,7 @@ type nodeConfig struct {
 	Programs []string          `yaml:"programs"`
 	Hosts    []string          `yaml:"hosts"`
 	Secrets  string            `yaml:"secrets"`
+	MCP      map[string]string `yaml:"mcp"` // commands or URLs by name
 	Demo     string            `yaml:"demo"`
 }
 
@@ -67,15 +68,22 @@ func (p *powers) fill(h *home) error {
 	if !given("host") {
 		*p.hosts = n.Hosts
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.Advisors)) {
-		source := n.Advisors[name]
+	for name, source := range n.Advisors {
 		if file, ok := strings.CutPrefix(source, "script:"); ok {
-			source = "script:" + at(file)
-		}
-		named := func(text string) bool { return strings.HasPrefix(text, name+"=") }
-		if !slices.ContainsFunc(*p.advisors, named) {
-			*p.advisors = append(*p.advisors, name+"="+source)
+			n.Advisors[name] = "script:" + at(file)
 		}
 	}
+	addNamed(p.advisors, n.Advisors)
+	addNamed(p.servers, n.MCP)
 	return f.Close()
+}
+
+// addNamed adds NAME=VALUE for what is not there by that name yet.
+func addNamed(to *[]string, more map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		named := func(text string) bool { return strings.HasPrefix(text, name+"=") }
+		if !slices.ContainsFunc(*to, named) {
+			*to = append(*to, name+"="+more[name])
+		}
+	}
 }

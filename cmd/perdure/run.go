@@ -71,11 +71,11 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	show := func() error { return nil }
 	if !quiet {
 		if show, err = streamEntries(ctx, c, s, id); err != nil {
-			return err
+			return errors.Join(err, p.close())
 		}
 	}
 	idle, err := n.RunAgent(ctx, id)
-	if err = errors.Join(err, show()); err != nil {
+	if err = errors.Join(err, show(), p.close()); err != nil {
 		return err
 	}
 	a, err := perdure.Load(context.WithoutCancel(ctx), s, id)
@@ -216,7 +216,7 @@ Logs go to standard error.`,
 			n.Concurrency, n.Grace = *concurrency, *grace
 			advisors, tools := describe(n)
 			log.Info("running", "store", h.where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
-			if err := n.Run(ctx); err != nil {
+			if err := errors.Join(n.Run(ctx), p.close()); err != nil {
 				return err
 			}
 			log.Info("stopped")

@@ -30,7 +30,10 @@ type powers struct {
 	programs *[]string
 	hosts    *[]string
 	secrets  *string
-	demo     *string // the folder of perdure demo
+	servers  *[]string // that speak MCP
+	demo     *string   // the folder of perdure demo
+
+	started []*tool.MCP
 }
 
 func powerFlags(c *cobra.Command) *powers {
@@ -41,6 +44,7 @@ func powerFlags(c *cobra.Command) *powers {
 		programs: c.Flags().StringSlice("program", nil, "let the tool shell run this program, in the folder of --files; may be repeated"),
 		hosts:    c.Flags().StringSlice("host", nil, "let the tools http.* talk to this host; may be repeated"),
 		secrets:  c.Flags().String("secrets", "", "a file of NAME=value lines that tools find as secret:NAME; only its owner may read it"),
+		servers:  c.Flags().StringArray("mcp", nil, "give agents the tools of an MCP server, NAME=COMMAND or NAME=URL; may be repeated"),
 		demo:     c.Flags().String("demo", "", "give agents the shop of perdure demo, in this folder"),
 	}
 }
@@ -63,16 +67,16 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 		return nil, err
 	}
 	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Advisors: map[string]perdure.Advisor{}, Vault: h.vault(), Log: log}
-	if n.Tools, err = p.tools(h.c); err != nil {
-		return nil, err
+	if n.Tools, err = p.tools(h.c, s); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
 	for _, text := range *p.advisors {
 		name, a, err := advisorOf(text, s, n.Tools)
-		if err != nil {
-			return nil, misuse(h.c, err)
+		if err == nil && n.Advisors[name] != nil {
+			err = fmt.Errorf("--advisor: %q is there twice", name)
 		}
-		if n.Advisors[name] != nil {
-			return nil, misuse(h.c, fmt.Errorf("--advisor: %q is there twice", name))
+		if err != nil {
+			return nil, errors.Join(misuse(h.c, err), p.close())
 		}
 		n.Advisors[name] = a
 	}
@@ -126,9 +130,19 @@ func modelOf(provider, model string) advisor.Model {
 	return nil
 }
 
-// tools are what the flags let agents do. Nothing is reachable that was not named.
-func (p *powers) tools(c *cobra.Command) ([]perdure.Tool, error) {
-	var all []perdure.Tool
+// close ends what was started for the node.
+func (p *powers) close() error {
+	var errs []error
+	for _, m := range p.started {
+		errs = append(errs, m.Close())
+	}
+	p.started = nil
+	return errors.Join(errs...)
+}
+
+// tools are what the flags let agents do, and what concerns the agent alone. Nothing is reachable outside that was not named.
+func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error) {
+	all := tool.Builtins(s)
 	if *p.demo != "" {
 		all = append(all, demoTools(*p.demo)...)
 	}
@@ -152,6 +166,18 @@ func (p *powers) tools(c *cobra.Command) ([]perdure.Tool, error) {
 		}
 		all = append(all, http...)
 	}
+	for _, text := range *p.servers {
+		m, err := serverOf(text)
+		if err != nil {
+			return nil, misuse(c, err)
+		}
+		p.started = append(p.started, m)
+		tools, err := m.Tools(c.Context())
+		if err != nil {
+			return nil, fmt.Errorf("--mcp %s: %w", m.Name, err)
+		}
+		all = append(all, tools...)
+	}
 	if *p.secrets == "" {
 		return all, nil
 	}
@@ -160,6 +186,18 @@ func (p *powers) tools(c *cobra.Command) ([]perdure.Tool, error) {
 		return nil, err
 	}
 	return tool.WithSecrets(all, secrets), nil
+}
+
+// serverOf reads NAME=COMMAND or NAME=URL. The words of a command are parted by spaces.
+func serverOf(text string) (*tool.MCP, error) {
+	name, at, ok := strings.Cut(text, "=")
+	if !ok || name == "" || strings.TrimSpace(at) == "" {
+		return nil, fmt.Errorf("--mcp %s: want NAME=COMMAND or NAME=URL", text)
+	}
+	if strings.HasPrefix(at, "http://") || strings.HasPrefix(at, "https://") {
+		return &tool.MCP{Name: name, URL: at}, nil
+	}
+	return &tool.MCP{Name: name, Command: strings.Fields(at)}, nil
 }
 
 // readSecrets reads NAME=value lines from a file that only its owner may read.
