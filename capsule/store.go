@@ -261,7 +261,7 @@ func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key,
 		if holder := s.claim.Node; !holder.IsZero() && holder != node && s.until > perdure.TimeOf(now) {
 			return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, holder.Short(), s.until)
 		}
-		s.fence = max(s.fence+1, now.UnixMilli()) // higher than that of whoever had the file before
+		s.fence = max(s.fence+1, now.UnixNano()) // higher than that of whoever had the file before
 		s.claim = perdure.Claim{Agent: id, Node: node, Fence: s.fence}
 		s.until = perdure.TimeOf(now.Add(lease))
 		c, s.due = s.claim, s.until

@@ -83,7 +83,7 @@ func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key,
 				return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, r.Node.Short(), r.Until)
 			}
 			r.Node, r.Until, r.Released, r.Look = node, perdure.TimeOf(now.Add(lease)), nil, 0
-			r.Fence = max(r.Fence+1, now.UnixMilli()) // higher than before even if the index was thrown away
+			r.Fence = max(r.Fence+1, now.UnixNano()) // higher than before even if the index was thrown away: no two claims fit into a tick
 			c = perdure.Claim{Agent: id, Node: node, Fence: r.Fence}
 			return nil
 		})
