@@ -36,8 +36,9 @@ type LLM struct {
 	// Live is told text as it comes, if not nil. What it was told may come to nothing: the advice is what counts.
 	Live func(id perdure.AgentID, text string)
 
-	mu   sync.Mutex
-	kept map[perdure.AgentID]*recollection
+	mu    sync.Mutex
+	kept  map[perdure.AgentID]*recollection
+	asked map[perdure.AgentID]asked
 }
 
 var (
@@ -66,8 +67,9 @@ func (l *LLM) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, err
 	if err != nil {
 		return perdure.Advice{}, err
 	}
-	c := &consultation{LLM: l, agent: a, fold: f, tools: tools, names: names, recollection: r}
+	c := &consultation{LLM: l, agent: a, fold: f, tools: tools, names: names, recollection: r, spent: l.unrecorded(f)}
 	advice, err := c.run(ctx)
+	l.note(f, c.spent)
 	if err == nil && ctx.Err() != nil && advice.Signal != 0 {
 		err = ctx.Err() // this node is stopping: the provider is not to blame
 	}
@@ -89,9 +91,9 @@ type consultation struct {
 	tools []perdure.Spec
 	names *wireNames
 	*recollection
-	spent []Tokens
-	keep  remark // what the summary made on the way has to remember
-	sum   string
+	spent  []Tokens
+	remark remark // what the advice has to remember
+	sum    string // the summary made on the way
 }
 
 // run asks, with a summary first if the transcript does not fit.
@@ -180,10 +182,10 @@ func (c *consultation) failed(fail *Failure) perdure.Advice {
 // fruitless is the advice for a reply that came to nothing by the model's own doing. The third in a row makes the agent wait: asking the same
 // again and again costs money and leads nowhere.
 func (c *consultation) fruitless(a perdure.Advice, why string, s perdure.Signal) perdure.Advice {
-	c.keep.nothing = why
+	c.remark.nothing = why
 	a.Signal = s
 	if s == perdure.Failed {
-		c.keep.raw, c.keep.opaque = nil, nil // nothing of it is shown again
+		c.remark.raw, c.remark.opaque = nil, nil // nothing of it is shown again
 	}
 	if c.transcript.fruitless+1 >= maxFruitless {
 		a.Signal = 0
@@ -192,24 +194,24 @@ func (c *consultation) fruitless(a perdure.Advice, why string, s perdure.Signal)
 		a.Text = why
 	}
 	if a.Signal != 0 { // only advice that counts can stand for the transcript
-		a.Summary, c.keep.keep, c.keep.clip = "", 0, 0
+		a.Summary, c.remark.keep, c.remark.clip = "", 0, 0
 	}
 	a.Actions = nil
-	a.Raw = c.keep.data()
+	a.Raw = c.remark.data()
 	return a
 }
 
 // advice is a reply as advice.
 func (c *consultation) advice(r *Reply) perdure.Advice {
 	a := perdure.Advice{Text: strings.ToValidUTF8(r.Text, "\uFFFD"), Summary: c.sum, Shown: c.transcript.shown()}
-	c.keep.family, c.keep.raw = c.Model.Family(), r.Raw
+	c.remark.family, c.remark.raw = c.Model.Family(), r.Raw
 	if r.Stop == StopRefused {
 		return c.fruitless(a, "the model refused: "+orWords(shorten(strings.TrimSpace(r.Refusal), maxProviderNote), "it did not say why"), perdure.Failed)
 	}
 	a.Actions = c.actions(r)
 	switch {
 	case len(a.Actions) > 0:
-	case len(c.keep.bad) > 0:
+	case len(c.remark.bad) > 0:
 		return c.fruitless(a, "none of its calls could be made", perdure.Partial)
 	case r.Stop == StopLength:
 		return c.fruitless(a, "your answer was cut at the limit of its length: go on in smaller steps", perdure.Partial)
@@ -220,7 +222,7 @@ func (c *consultation) advice(r *Reply) perdure.Advice {
 			a.Actions, a.Text = []perdure.Action{perdure.End{Signal: perdure.OK, Result: result}}, ""
 		}
 	}
-	a.Raw = c.keep.data()
+	a.Raw = c.remark.data()
 	return a
 }
 
@@ -245,14 +247,14 @@ func (c *consultation) actions(r *Reply) []perdure.Action {
 		act, err := c.action(call, id, i)
 		if err != nil {
 			bad := badCall{id: id, name: shorten(call.Name, longestName), args: shorten(call.Args, shownHard), why: "not called: " + err.Error()}
-			c.keep.bad = append(c.keep.bad, bad)
+			c.remark.bad = append(c.remark.bad, bad)
 			continue
 		}
 		if len(call.Opaque) > 0 {
-			if c.keep.opaque == nil {
-				c.keep.opaque = map[string]perdure.Data{}
+			if c.remark.opaque == nil {
+				c.remark.opaque = map[string]perdure.Data{}
 			}
-			c.keep.opaque[id] = call.Opaque
+			c.remark.opaque[id] = call.Opaque
 		}
 		if _, ok := act.(perdure.End); ok {
 			end = append(end, act)
@@ -260,8 +262,8 @@ func (c *consultation) actions(r *Reply) []perdure.Action {
 		}
 		acts = append(acts, act)
 	}
-	if len(c.keep.bad) > 0 || len(end) > 0 && len(acts) > 0 {
-		c.keep.calls = ids
+	if len(c.remark.bad) > 0 || len(end) > 0 && len(acts) > 0 {
+		c.remark.calls = ids
 	}
 	return append(acts, end...)
 }

@@ -479,3 +479,30 @@ func TestNodeWithoutKeyIsIncapable(t *testing.T) {
 		}
 	})
 }
+
+// TestAgentMovesFromProviderToProvider: what one demanded to get back unchanged is not shown to another.
+func TestAgentMovesFromProviderToProvider(t *testing.T) {
+	for _, from := range providers {
+		for _, to := range providers {
+			t.Run(from.name+" to "+to.name, func(t *testing.T) {
+				t.Parallel()
+				first := from.serve(t, wiretest.Turns(
+					wiretest.Turn{Think: "hmm", Calls: []wiretest.Call{call("c1", "a"), call("c2", "b")}, In: 1, Out: 1},
+					wiretest.Turn{Calls: []wiretest.Call{{ID: "w", Name: "wait", Args: []string{`{"event":"message"}`}}}, In: 1, Out: 1}))
+				second := to.serve(t, wiretest.Turns(done))
+				w := newWorld(t, &advisor.LLM{Model: from.model(first.URL, testKey)})
+				w.run()
+				w.tell("go on")
+				moved := &advisor.LLM{Model: to.model(second.URL, testKey), Store: w.node.Store, Tools: advisor.Specs(w.look)}
+				w.node = &perdure.Node{Store: w.node.Store, Key: w.node.Key, Policy: w.node.Policy, Tools: w.node.Tools, Advisors: map[string]perdure.Advisor{"": moved}}
+				w.run()
+				if f := w.fold(); f.Ended == nil || f.Ended.Signal != perdure.OK {
+					t.Errorf("ended %+v, want ok", f.Ended)
+				}
+				if got := fmt.Sprint(second.Requests()[0]); !strings.Contains(got, "saw a") || !strings.Contains(got, "go on") {
+					t.Errorf("the second provider is not shown what happened: %s", got)
+				}
+			})
+		}
+	}
+}

@@ -82,10 +82,10 @@ func (c *consultation) shrink(hard bool) {
 	}
 	old := c.recollection
 	from := old.keepFrom(tail)
-	c.keep.keep = from
+	c.remark.keep = from
 	next := &recollection{transcript: newTranscript(old.family, c.names, shownResult)}
 	if hard {
-		next.clip, c.keep.clip = shownHard, shownHard
+		next.clip, c.remark.clip = shownHard, shownHard
 	}
 	next.push(Message{Parts: []Part{Text(summaryOpening + c.sum)}}, 0)
 	for i, m := range old.messages {

@@ -224,6 +224,41 @@ func TestShownCommitsToTheEntriesShown(t *testing.T) {
 	}
 }
 
+// TestAdviceOvertakenByAnEventIsPaidFor: something is told to the agent while the model thinks, and the model is asked again.
+func TestAdviceOvertakenByAnEventIsPaidFor(t *testing.T) {
+	t.Parallel()
+	n := 0
+	var s *stage
+	s = newStage(t, &LLM{Model: &thinker{say: func(*Prompt) (Reply, error) {
+		if n++; n == 1 {
+			if _, err := s.node.Tell(t.Context(), s.id, perdure.Event{Name: "message"}); err != nil {
+				t.Error(err)
+			}
+		}
+		return Reply{Text: "done", Tokens: Tokens{In: 100, Out: 10}}, nil
+	}}}, "")
+	if _, err := s.node.RunAgent(t.Context(), s.id); err != nil {
+		t.Fatal(err)
+	}
+	if f := s.load().Fold(); n != 2 || f.Ended == nil || f.Spent.Tokens != 220 {
+		t.Errorf("asked %d times, %d tokens are counted, ended %+v; want 2, 220 and the end", n, f.Spent.Tokens, f.Ended)
+	}
+}
+
+// TestDenialsAndFailuresAreShown to the model as results of its calls.
+func TestDenialsAndFailuresAreShown(t *testing.T) {
+	t.Parallel()
+	m := calls("hm")
+	s := newStage(t, &LLM{Model: m}, "")
+	s.node.Policy = perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
+		return perdure.Verdict{Answer: perdure.Deny, Rules: []string{"no-echo"}, Reason: "echoes are forbidden"}
+	})
+	s.cycles(3)
+	if got := shape(m.last); !strings.Contains(got, "denied by policy: echoes are forbidden true") {
+		t.Errorf("the model is shown\n%s", got)
+	}
+}
+
 // TestThousandTurnsGrowLinearly: a conversation is stored once, whatever the model is sent each time.
 func TestThousandTurnsGrowLinearly(t *testing.T) {
 	if testing.Short() {

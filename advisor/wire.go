@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -289,10 +290,18 @@ func argsJSON(args string) string {
 	return args
 }
 
-// schemaJSON is the JSON Schema of a tool's arguments; without one, any object.
+// schemaJSON is the JSON Schema of a tool's arguments as every provider takes it: of an object, with its properties named.
 func schemaJSON(schema perdure.Data) string {
-	if len(schema) == 0 {
-		return `{"type":"object"}`
+	m, _ := schema.Value().(map[string]any)
+	if _, ok := m["properties"].(map[string]any); ok && m["type"] == "object" {
+		return string(schema.JSON())
 	}
-	return string(schema.JSON())
+	whole := map[string]any{"properties": map[string]any{}}
+	maps.Copy(whole, m)
+	whole["type"] = "object"
+	d, err := perdure.DataOf(whole)
+	if err != nil { // it was data
+		return `{"type":"object","properties":{}}`
+	}
+	return string(d.JSON())
 }
