@@ -1,4 +1,4 @@
-// Deploy is an agent that builds, asks a person, and deploys what the person approved. No process waits for the answer, which is bound to
+// Command deploy is an agent that builds, asks a person, and deploys what the person approved. No process waits for the answer, which is bound to
 // exactly this deployment and can be used once.
 package main
 
@@ -22,7 +22,9 @@ var script string
 
 func main() {
 	approve := flag.Bool("approve", true, "what the person says")
-	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error { return run(ctx, store, out, *approve) })
+	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error {
+		return run(ctx, store, out, *approve)
+	})
 }
 
 func run(ctx context.Context, store perdure.Store, out io.Writer, approve bool) error {

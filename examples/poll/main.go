@@ -1,4 +1,4 @@
-// Poll is an agent that starts a job elsewhere and sleeps until it is done: a tool is asked every so often, and a condition over its
+// Command poll is an agent that starts a job elsewhere and sleeps until it is done: a tool is asked every so often, and a condition over its
 // result wakes the agent.
 package main
 
@@ -22,7 +22,9 @@ var script string
 
 func main() {
 	interval := flag.Duration("interval", time.Second, "the time between two polls")
-	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error { return run(ctx, store, out, *interval, 3) })
+	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error {
+		return run(ctx, store, out, *interval, 3)
+	})
 }
 
 // run runs the agent, whose job is done when it has been asked for so many times.
@@ -36,7 +38,9 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, interval time.
 		return err
 	}
 	said.Store = store // for results of long ago
-	allow := func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict { return perdure.Verdict{Answer: perdure.Allow} }
+	allow := func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+		return perdure.Verdict{Answer: perdure.Allow}
+	}
 	node := &perdure.Node{
 		Store: store, Key: key, Policy: perdure.PolicyFunc(allow), Tools: jobs(out, polls), Advisors: map[string]perdure.Advisor{"": said},
 	}

@@ -35,7 +35,7 @@ func TestItsPatienceHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		begun := time.Now()
-		if err := run(t.Context(), new(perdure.MemStore), &out, 10*time.Second, 1_000_000); err != nil {
+		if err := run(t.Context(), new(perdure.MemStore), &out, time.Minute, 1_000_000); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "it has ended, timed-out") || time.Since(begun) < time.Hour {

@@ -1,4 +1,4 @@
-// Research is an agent that works for hours and is in no process for most of them: it looks, keeps a note, sleeps, and goes on in whatever
+// Command research is an agent that works for hours and is in no process for most of them: it looks, keeps a note, sleeps, and goes on in whatever
 // process is there when it wakes.
 package main
 
@@ -26,7 +26,9 @@ var rules []byte
 
 func main() {
 	hour := flag.Duration("hour", 2*time.Second, "how long an hour takes")
-	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error { return run(ctx, store, out, *hour) })
+	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error {
+		return run(ctx, store, out, *hour)
+	})
 }
 
 func run(ctx context.Context, store perdure.Store, out io.Writer, hour time.Duration) error {

@@ -1,0 +1,104 @@
+// Command durable is an order as a plain Go function. The process is replaced in the middle of it, twice, and what was done is not done again.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/durable"
+	"github.com/perdure/perdure/examples/internal/demo"
+)
+
+// Order is what the function is given.
+type Order struct {
+	Item  string
+	Cents int
+}
+
+func main() {
+	day := flag.Duration("day", 2*time.Second, "how long a day takes")
+	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error { return run(ctx, store, out, *day) })
+}
+
+func run(ctx context.Context, store perdure.Store, out io.Writer, day time.Duration) error {
+	key, err := perdure.GenerateSigner("shop")
+	if err != nil {
+		return err
+	}
+	id, err := durable.Start(ctx, newNode(store, key, out, day), "order", Order{Item: "book", Cents: 1200})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "the first process")
+	waits := func(f *perdure.Fold) bool { return f.Sleep != nil }
+	if _, err := demo.Until(ctx, newNode(store, key, out, day), id, waits); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "the second process, in which the payment arrives")
+	paid, err := perdure.DataOf(map[string]any{"Card": "visa"})
+	if err != nil {
+		return err
+	}
+	second := newNode(store, key, out, day)
+	if _, err := second.Tell(ctx, id, perdure.Event{Name: "paid", By: "the web shop", ID: "payment-1", Data: paid}); err != nil {
+		return err
+	}
+	charged := func(f *perdure.Fold) bool { return f.Sleep != nil && len(f.Inbox) == 0 }
+	if _, err := demo.Until(ctx, second, id, charged); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "the third process, a day later")
+	a, err := demo.Until(ctx, newNode(store, key, out, day), id, demo.Ended)
+	if err != nil {
+		return err
+	}
+	receipt, err := durable.Result[string](a)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, receipt)
+	return nil
+}
+
+// newNode is all there is in a process.
+func newNode(store perdure.Store, key *perdure.Signer, out io.Writer, day time.Duration) *perdure.Node {
+	allow := func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+		return perdure.Verdict{Answer: perdure.Allow}
+	}
+	node := &perdure.Node{Store: store, Key: key, Policy: perdure.PolicyFunc(allow)}
+	durable.Handle(node, "order", func(r *durable.Run, o Order) (string, error) { return order(r, o, out, day) })
+	return node
+}
+
+// order is the function. It begins again in each process, and each step that has a record returns it.
+func order(r *durable.Run, o Order, out io.Writer, day time.Duration) (string, error) {
+	shelf, err := durable.Step(r, "reserve", func(context.Context) (string, error) {
+		fmt.Fprintf(out, "  reserve a %s\n", o.Item)
+		return "shelf 7", nil
+	})
+	if err != nil {
+		return "", err
+	}
+	payment, err := durable.WaitFor[struct{ Card string }](r, "paid", 7*day)
+	if err != nil {
+		return "", err
+	}
+	charge, err := durable.Once(r, "charge", func(context.Context) (string, error) {
+		fmt.Fprintf(out, "  charge %d cents to %s\n", o.Cents, payment.Card)
+		return "charge 41", nil
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := durable.Sleep(r, day); err != nil {
+		return "", err
+	}
+	return durable.Step(r, "ship", func(context.Context) (string, error) {
+		fmt.Fprintf(out, "  ship the %s from %s\n", o.Item, shelf)
+		return fmt.Sprintf("a %s from %s, paid with %s", o.Item, shelf, charge), nil
+	})
+}

@@ -1,0 +1,104 @@
+// Command mcp is an agent whose tools are those of an MCP server. The server is in this program; with Command or URL in the place of Transport it is
+// any other.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/examples/internal/demo"
+	"github.com/perdure/perdure/tool"
+)
+
+//go:embed mcp.yaml
+var script string
+
+func main() { demo.Main(run) }
+
+func run(ctx context.Context, store perdure.Store, out io.Writer) (err error) {
+	words := &tool.MCP{Name: "words", Transport: func(ctx context.Context) (mcp.Transport, error) {
+		client, server := mcp.NewInMemoryTransports()
+		_, err := wordServer().Connect(ctx, server, nil)
+		return client, err
+	}}
+	defer func() { err = errors.Join(err, words.Close()) }()
+	tools, err := words.Tools(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		fmt.Fprintf(out, "%s (%s): %s\n", t.Spec().Name, t.Spec().Effect, t.Spec().Description)
+	}
+	key, err := perdure.GenerateSigner("reader")
+	if err != nil {
+		return err
+	}
+	said, err := advisor.LoadScript(strings.NewReader(script))
+	if err != nil {
+		return err
+	}
+	said.Store = store // for results of long ago
+	node := &perdure.Node{
+		Store: store, Key: key, Policy: perdure.PolicyFunc(careful), Tools: append(tools, tool.Builtins(store)...),
+		Advisors: map[string]perdure.Advisor{"": said},
+	}
+	inputs, err := perdure.DataOf(map[string]any{"text": "what is not recorded did not happen"})
+	if err != nil {
+		return err
+	}
+	a, err := node.Create(ctx, perdure.Genesis{
+		Intent:  perdure.Intent{Name: "words", Goal: "count the words", Inputs: inputs},
+		Charter: perdure.Charter{Scope: "reading"},
+	})
+	if err != nil {
+		return err
+	}
+	if a, err = demo.Until(ctx, node, a.ID(), demo.Ended); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "it has ended, %s: %s; what the server said is marked as not trusted: %t\n", a.Fold().Ended.Signal, a.Fold().Ended.Result.JSON(), !a.Fold().Taint.IsZero())
+	return nil
+}
+
+// careful is a policy in Go: whatever tools there are, the agent may read and remember.
+func careful(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
+	x, isCall := r.Action.(perdure.Execute)
+	if !isCall || r.Effect == perdure.Read || x.Tool == "remember" {
+		return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"careful"}}
+	}
+	return perdure.Verdict{Answer: perdure.Ask, Rules: []string{"careful"}, Reason: "it changes something outside the agent"}
+}
+
+// wordServer is an MCP server.
+func wordServer() *mcp.Server {
+	type args struct {
+		Text string `json:"text" jsonschema:"the text to look at"`
+	}
+	type count struct {
+		Words int `json:"words"`
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "words", Version: "1"}, nil)
+	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mcp.AddTool(s, &mcp.Tool{Name: "count", Description: "counts words", Annotations: reads}, func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, count, error) {
+		return nil, count{Words: len(strings.Fields(a.Text))}, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "longest", Description: "finds the longest word", Annotations: reads}, func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, any, error) {
+		var longest string
+		for _, w := range strings.Fields(a.Text) {
+			if len(w) > len(longest) {
+				longest = w
+			}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: longest}}}, nil, nil
+	})
+	return s
+}
