@@ -217,22 +217,23 @@ func TestTroubleBecomesASignal(t *testing.T) {
 		signal perdure.Signal
 		after  int64
 		tokens map[string]int64 // counted all the same, where the protocol tells before the trouble
-		only   string
 	}{
-		{"429 with retry-after", wiretest.Turn{Status: 429, Kind: "rate_limit_error", Message: "slow down", Header: wait}, perdure.Throttled, 7000, nil, ""},
-		{"429 in milliseconds", wiretest.Turn{Status: 429, Kind: "rate_limit_error", Header: map[string]string{"Retry-After-Ms": "1500"}}, perdure.Throttled, 1500, nil, ""},
-		{"529", wiretest.Turn{Status: 529, Kind: "overloaded_error", Message: "Overloaded"}, perdure.Throttled, 0, nil, ""},
-		{"503 with retry-after", wiretest.Turn{Status: 503, Kind: "server_error", Header: wait}, perdure.Throttled, 7000, nil, ""},
-		{"500", wiretest.Turn{Status: 500, Kind: "api_error", Message: "oh"}, perdure.Failed, 0, nil, ""},
-		{"504", wiretest.Turn{Status: 504, Kind: "timeout_error"}, perdure.TimedOut, 0, nil, ""},
-		{"401 that repeats the key", wiretest.Turn{Status: 401, Kind: "authentication_error", Message: "bad key " + wiretest.Key}, perdure.Failed, 0, nil, ""},
-		{"400 that repeats the key", wiretest.Turn{Status: 400, Kind: "invalid_request_error", Message: "odd " + wiretest.Key}, perdure.Failed, 0, nil, ""},
-		{"overload inside the stream", wiretest.Turn{Midway: true, Status: 503, Kind: "overloaded_error", Message: "Overloaded", In: 50}, perdure.Throttled, 0, map[string]int64{"anthropic": 51}, ""},
-		{"malformed JSON", wiretest.Turn{Text: []string{"a", "b"}, Malformed: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}, ""},
-		{"cut stream", wiretest.Turn{Text: []string{"a", "b"}, Cut: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}, ""},
-		{"cut in a call", wiretest.Turn{Calls: []wiretest.Call{call("c1", "a")}, Cut: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}, ""},
-		{"refusal", wiretest.Turn{Refusal: "I must decline", In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 52, "openai": 52, "gemini": 52}, ""},
-		{"silence", wiretest.Turn{Hang: true}, perdure.TimedOut, 0, nil, ""},
+		{"429 with retry-after", wiretest.Turn{Status: 429, Kind: "rate_limit_error", Message: "slow down", Header: wait}, perdure.Throttled, 7000, nil},
+		{"429 in milliseconds", wiretest.Turn{Status: 429, Kind: "rate_limit_error", Header: map[string]string{"Retry-After-Ms": "1500"}}, perdure.Throttled, 1500, nil},
+		{"529", wiretest.Turn{Status: 529, Kind: "overloaded_error", Message: "Overloaded"}, perdure.Throttled, 0, nil},
+		{"503 with retry-after", wiretest.Turn{Status: 503, Kind: "server_error", Header: wait}, perdure.Throttled, 7000, nil},
+		{"500", wiretest.Turn{Status: 500, Kind: "api_error", Message: "oh"}, perdure.Failed, 0, nil},
+		{"504", wiretest.Turn{Status: 504, Kind: "timeout_error"}, perdure.TimedOut, 0, nil},
+		{"401 that repeats the key", wiretest.Turn{Status: 401, Kind: "authentication_error", Message: "bad key " + wiretest.Key}, perdure.Failed, 0, nil},
+		{"400 that repeats the key", wiretest.Turn{Status: 400, Kind: "invalid_request_error", Message: "odd " + wiretest.Key}, perdure.Failed, 0, nil},
+		{"overload inside the stream", wiretest.Turn{Midway: true, Status: 503, Kind: "overloaded_error", Message: "Overloaded", In: 50}, perdure.Throttled, 0, map[string]int64{"anthropic": 51}},
+		{"malformed JSON", wiretest.Turn{Text: []string{"a", "b"}, Malformed: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
+		{"cut stream", wiretest.Turn{Text: []string{"a", "b"}, Cut: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
+		{"short stream", wiretest.Turn{Text: []string{"a", "b"}, Short: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
+		{"short of a call", wiretest.Turn{Calls: []wiretest.Call{call("c1", "a")}, Short: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
+		{"cut in a call", wiretest.Turn{Calls: []wiretest.Call{call("c1", "a")}, Cut: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
+		{"refusal", wiretest.Turn{Refusal: "I must decline", In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 52, "openai": 52, "gemini": 52}},
+		{"silence", wiretest.Turn{Hang: true}, perdure.TimedOut, 0, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, p provider) {
@@ -268,7 +269,8 @@ func TestTroubleBecomesASignal(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				next, err := llm.Advise(t.Context(), a)
+				patient := &advisor.LLM{Model: llm.Model, Store: llm.Store, Tools: llm.Tools}
+				next, err := patient.Advise(t.Context(), a)
 				if err != nil || next.Signal != 0 || len(next.Actions) != 1 {
 					t.Errorf("asked again: %+v, %v", next, err)
 				}

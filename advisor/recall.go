@@ -222,12 +222,12 @@ func (l *LLM) read(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, int
 // pastOf is the entries in the past of heads: what a store got since is not of this agent yet.
 func pastOf(byName map[perdure.Hash]*perdure.Entry, heads []perdure.Hash) []*perdure.Entry {
 	out := make([]*perdure.Entry, 0, len(byName))
-	for todo := slices.Clone(heads); len(todo) > 0; {
-		name := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	for ahead := slices.Clone(heads); len(ahead) > 0; {
+		name := ahead[len(ahead)-1]
+		ahead = ahead[:len(ahead)-1]
 		if e := byName[name]; e != nil {
 			delete(byName, name)
-			out, todo = append(out, e), append(todo, e.Parents...)
+			out, ahead = append(out, e), append(ahead, e.Parents...)
 		}
 	}
 	return out

@@ -224,6 +224,41 @@ func TestShownCommitsToTheEntriesShown(t *testing.T) {
 	}
 }
 
+// TestLateEventIsShownWhereItBelongs: an event from elsewhere that comes before what the transcript has already.
+func TestLateEventIsShownWhereItBelongs(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, &LLM{Model: calls("hm")}, "r")
+	s.cycles(4)
+	early := s.load()
+	s.cycles(3)
+	data, err := perdure.DataOf("from far away")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, _, err := s.node.Key.Commit(early, time.Now(), perdure.Draft{Body: perdure.Event{Name: "message", Data: data}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Put(t.Context(), s.id, entries...); err != nil {
+		t.Fatal(err)
+	}
+	a := s.load()
+	names := newWireNames(offered(s.llm.Tools, a.Fold()))
+	kept, err := s.llm.take(t.Context(), a, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := s.llm.recall(t.Context(), a, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := assemble(a.Fold(), kept.transcript, nil, "", false, time.Now())
+	want, _ := assemble(a.Fold(), fresh.transcript, nil, "", false, time.Now())
+	if diff := cmp.Diff(shape(want), shape(got)); diff != "" || !strings.Contains(shape(got), "from far away") {
+		t.Errorf("the transcript kept lacks the event (-want +got):\n%s", diff)
+	}
+}
+
 // TestAdviceOvertakenByAnEventIsPaidFor: something is told to the agent while the model thinks, and the model is asked again.
 func TestAdviceOvertakenByAnEventIsPaidFor(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,7 @@ type Turn struct {
 	Kind      string            // the provider's word for the error
 	Message   string
 	Cut       bool // end the connection after the first pieces
+	Short     bool // end the reply after the first pieces, as if it were whole
 	Malformed bool // send a piece that is no JSON
 	Midway    bool // send the error inside the stream
 	Hang      bool // say nothing until the client goes away
@@ -117,11 +118,11 @@ func (s *Server) handle(p protocol, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	out := &writer{w: w, cut: turn.Cut}
+	out := &writer{w: w, cut: turn.Cut || turn.Short}
 	defer func() {
 		if v := recover(); v != nil && v != errCut {
 			panic(v)
-		} else if v == errCut {
+		} else if v == errCut && turn.Cut {
 			panic(http.ErrAbortHandler) // ends the connection without the end of the body
 		}
 	}()
