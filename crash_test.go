@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -389,9 +390,15 @@ func matrix(t *testing.T, seeds uint64, once perdure.Effect) (wrong []string, st
 	return wrong, struck
 }
 
+// raced reports whether the race detector is on, which makes each run ten times as long.
+func raced() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
 func TestNoCrashRepeatsAnEffectOrHidesOne(t *testing.T) {
 	seeds := uint64(10_000)
-	if testing.Short() {
+	if testing.Short() || raced() {
 		seeds = 1000
 	}
 	wrong, struck := matrix(t, seeds, perdure.Once)
