@@ -114,9 +114,9 @@ func (c child) acknowledged() ([]perdure.Hash, error) {
 			return nil, err
 		}
 		for line := range strings.Lines(string(b)) {
-			var id, name string
-			if _, err := fmt.Sscan(line, &id, &name); err != nil {
-				return nil, fmt.Errorf("ledger %s: %q: %w", path, line, err)
+			id, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			if !ok || len(name) < len(id) {
+				continue // killed while it was written; every life begins a new line
 			}
 			h, err := perdure.ParseHash(name)
 			if err != nil {

@@ -79,6 +79,9 @@ func (c *child) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
+	if _, err := io.WriteString(ledger, "\n"); err != nil { // the life before may have been killed in the middle of a line
+		return err
+	}
 	n := newNode(&witnessed{Store: s, ledger: ledger, hasty: c.Flaw == hasty}, signerOf(c.Name), c.world())
 	if c.Flaw == bold || c.Flaw == sloppy {
 		n.Tools[0] = &careless{n.Tools[0].(*checked), c.Flaw}
