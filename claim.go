@@ -29,6 +29,8 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
 		return nil, fmt.Errorf("claim agent %s: %w", id.Short(), err)
 	}
 	h := &held{n: n, store: store, claim: c}
+	h.mu.Lock() // renew may run before the timer is kept
+	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(lease/3, func() { h.renew(lease) })
 	return h, nil
 }

@@ -51,7 +51,6 @@ type world struct {
 	wrong  []string
 	struck map[string]int // the faults that happened, by point
 
-	unheard bool // a write was done and its answer lost: the node writes its outcome again beside it, as it cannot know
 }
 
 // life is one node from its start to its death.
@@ -85,7 +84,6 @@ func (l *life) point(name string, store bool, do func() error) error {
 	if hit {
 		l.struck[f.String()+" "+name]++
 		l.dead = f == killBefore || f == killAfter
-		l.unheard = l.unheard || f == failAfter
 	}
 	dead := l.dead
 	l.mu.Unlock()
@@ -312,7 +310,7 @@ func (w *world) check(ctx context.Context, a *perdure.Agent) {
 			switch {
 			case len(signals) == 0 || signals[len(signals)-1] != perdure.OK && x.Tool != "once" && x.Tool != "reconciled":
 				w.complain("turn %d: memory says %v of %s", turn, signals, id)
-			case len(slices.Compact(slices.Clone(signals))) != 1 || len(signals) > 1 && !w.unheard:
+			case len(slices.Compact(slices.Clone(signals))) != 1 || len(signals) > 1:
 				w.complain("turn %d: memory says %v of %s", turn, signals, id)
 			case (signals[0] == perdure.OK) != (len(keys) > 0):
 				w.complain("turn %d: memory says %s of %s, which happened %d times", turn, signals[0], id, len(keys))
@@ -323,7 +321,7 @@ func (w *world) check(ctx context.Context, a *perdure.Agent) {
 			}
 		}
 	}
-	if c := a.Fold().Conflicts; len(c) > 0 && !w.unheard {
+	if c := a.Fold().Conflicts; len(c) > 0 {
 		w.complain("memory is in conflict with itself: %v", c)
 	}
 }

@@ -197,16 +197,19 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 		}
 	}
-	var lost []Draft
-	if !whole {
-		for _, e := range done {
-			if e.Kind == KindOutcome { // of a decision that is durable already: what came before it in this run is not
-				lost = append(lost, Draft{Body: e.content, Policy: e.Policy})
-			}
-		}
+	if whole {
+		done = nil
 	}
 	if err := w.reload(ctx, id); err != nil {
 		return err
+	}
+	// What is left are outcomes of decisions that are durable already. One whose decision has an outcome by now is there: the append was
+	// done after all, and its answer lost.
+	var lost []Draft
+	for _, e := range done {
+		if o, ok := e.content.(Outcome); ok && w.unanswered(o.Decision) {
+			lost = append(lost, Draft{Body: o, Policy: e.Policy})
+		}
 	}
 	if len(lost) == 0 {
 		return nil

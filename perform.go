@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -87,6 +88,11 @@ func (w *work) stillOpen(decision Hash) bool {
 		}
 	}
 	return false
+}
+
+// unanswered reports whether a decision has no outcome yet: it is open, or waits for a person.
+func (w *work) unanswered(decision Hash) bool {
+	return w.stillOpen(decision) || slices.ContainsFunc(w.a.fold.Asks, func(q Asking) bool { return q.Decision == decision })
 }
 
 // call performs one effect under its deadline. It returns nil when the effect was given up because this node is stopping: then it is not
