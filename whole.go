@@ -122,7 +122,8 @@ func resume(all []*Entry) (*Agent, error) {
 
 // whole refuses a memory in which something is missing.
 func (a *Agent) whole() (*Agent, error) {
-	for _, e := range a.held {
+	if len(a.held) > 0 {
+		e := a.held[0]
 		if missing := a.Missing(); len(missing) > 0 {
 			return nil, reject(predLinked, e, "$.header.parents", "parent "+missing[0].Short()+" is not in this memory", "every parent present", "get the missing entries from the copy this one came from")
 		}

@@ -59,7 +59,7 @@ func blobFile(t testing.TB, n int) (string, perdure.AgentID) {
 			t.Fatal(err)
 		}
 		if a = next; i%8 == 7 { // the agent itself remembers recent entries: fold again what it needs
-			es, next = w.commit(a, snapshot(a))
+			es, _ = w.commit(a, snapshot(a))
 			if err := s.Append(t.Context(), g.ID(), a.Heads(), es...); err != nil {
 				t.Fatal(err)
 			}

@@ -73,7 +73,7 @@ func (h *home) locate() error {
 		h.scheme, h.dir, h.file = scheme, dir, path
 		return err
 	case scheme != "sqlite" || path == "":
-		return misuse(h.c, fmt.Errorf("store %q: want a folder, a file, sqlite:PATH, dir:PATH or mem:", url))
+		return misuse(h.c, fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, a file or a folder", url))
 	}
 	h.scheme, h.dir, h.file = scheme, path, filepath.Join(path, storeFile)
 	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) == filepath.Ext(storeFile) {

@@ -77,12 +77,6 @@ func (o *output) compiled() (*gojq.Code, error) {
 	return code, nil
 }
 
-// tabular reports whether people read what is printed.
-func (o *output) tabular() bool {
-	format, err := o.check()
-	return err == nil && format == formatTable
-}
-
 // print prints one value: as text for people, or in the format asked for.
 func (o *output) print(v any, text func(io.Writer) error) error {
 	format, err := o.check()

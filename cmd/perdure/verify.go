@@ -153,7 +153,10 @@ func isCapsule(name string) (bool, error) {
 	}
 	first := make([]byte, 10)
 	n, err := io.ReadFull(f, first)
-	if err = errors.Join(f.Close()); err != nil {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // a short file is judged by what it has
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return false, err
 	}
 	const mapMajor = 5 // of CBOR, in which an entry is a map

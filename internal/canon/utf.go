@@ -112,7 +112,8 @@ type textScan struct {
 func (s *textScan) next(b []byte, final bool) (int, string) {
 	at, segment, combining := s.at, s.segment, s.combining
 	for at < len(b) {
-		class, size, start := byte(runeAlone), 1, at
+		class, start := byte(runeAlone), at
+		var size int
 		if b[at] >= utf8.RuneSelf {
 			var r rune
 			if r, size = decodeRune(b[at:]); size == 0 {
