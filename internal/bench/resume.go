@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -52,17 +53,30 @@ func Resume(ctx context.Context, open Open, id perdure.AgentID, payload int) (Re
 	defer func() { _ = store.Close() }()
 	r.Open = time.Since(began)
 	began = time.Now()
-	w, err := newWork(store, Steps{Agents: 1, Steps: 1 << 40, Payload: payload, Effect: perdure.Read})
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	first := &firstAppend{Store: store, done: func() { r.Step = time.Since(began); stop() }}
+	w, err := newWork(first, Steps{Agents: 1, Steps: 1 << 40, Payload: payload, Effect: perdure.Read})
 	if err != nil {
 		return r, err
 	}
-	for done := false; !done; {
-		step, err := w.node.Cycle(ctx, id)
-		if err != nil {
-			return r, err
-		}
-		_, done = step.(perdure.Decide)
+	if _, err := w.node.RunAgent(ctx, id); !errors.Is(err, context.Canceled) {
+		return r, err
 	}
-	r.Step = time.Since(began)
 	return r, nil
+}
+
+// firstAppend is a store that tells when the first append is durable.
+type firstAppend struct {
+	perdure.Store
+	once sync.Once
+	done func()
+}
+
+func (f *firstAppend) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
+	err := f.Store.Append(ctx, id, heads, entries...)
+	if err == nil {
+		f.once.Do(f.done)
+	}
+	return err
 }

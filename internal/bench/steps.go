@@ -91,7 +91,7 @@ func newWork(store perdure.Store, set Steps) (*stepWork, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &stepWork{set: set, last: map[perdure.AgentID]time.Time{}, laps: make([]time.Duration, 0, min(set.Agents*set.Steps, 1<<20))}
+	w := &stepWork{set: set, last: map[perdure.AgentID]time.Time{}, laps: make([]time.Duration, 0, min(set.Agents*set.Steps, 1<<12))}
 	payload := make([]byte, set.Payload)
 	if _, err := rand.Read(payload); err != nil {
 		return nil, err
