@@ -46,7 +46,7 @@ func (h *HTTP) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 	defer cancel()
 	resp, err := h.post(limited, body)
 	if err == nil {
-		defer resp.Body.Close()
+		defer func() { _ = resp.Body.Close() }()
 		var advice perdure.Advice
 		if advice, err = h.advice(resp); err == nil {
 			return advice, nil

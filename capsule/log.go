@@ -145,7 +145,7 @@ func OpenLog(path string) (*Log, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.reopen(); err != nil {
-		l.close()
+		_ = l.close()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return l, nil

@@ -242,12 +242,12 @@ func (s *Set) Import(ctx context.Context, st perdure.Store, name string, o Impor
 	if err != nil {
 		return nil, fmt.Errorf("import %s: %w", name, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	o.Chunks = s
 	sigs, err := s.File(name + SigExt)
 	switch {
 	case err == nil:
-		defer sigs.Close()
+		defer func() { _ = sigs.Close() }()
 		o.Signatures = sigs
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("import %s: %w", name, err)

@@ -112,7 +112,7 @@ func (f files) read(a readArgs) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	limit := int64(MaxFile)
 	if a.Limit > 0 {
 		limit = min(limit, a.Limit)
@@ -155,7 +155,7 @@ func (f files) list(a pathArgs) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	entries, err := dir.ReadDir(maxList + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err

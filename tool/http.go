@@ -129,7 +129,7 @@ func (c *client) do(ctx context.Context, call perdure.Call, method string, a *se
 	}
 	resp, err := (&http.Client{Transport: c.transport, CheckRedirect: c.redirect}).Do(req)
 	if err == nil {
-		defer resp.Body.Close()
+		defer func() { _ = resp.Body.Close() }()
 		var res perdure.Result
 		if res, err = c.result(resp, method); err == nil {
 			return res, nil

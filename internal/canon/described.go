@@ -154,7 +154,7 @@ func (w *describer) record(s *Schema) {
 		next.end = len(w.dst)
 		pairs = append(pairs, next)
 	}
-	w.sorted(from, pairs, PredKeyDuplicate) // names differ, so nothing is refused
+	_, _ = w.sorted(from, pairs, PredKeyDuplicate) // names differ, so nothing is refused
 }
 
 // undescriber reads a value written with names, in bytes checked as a schema-less value, into binary form. A walker judges

@@ -113,7 +113,7 @@ func (w *walker) unknown(s *Schema, id, from, i int, keep bool) (int, *Rejection
 		r = reject(PredReservedUnkept, int64(from), "unknown field "+strconv.Itoa(id), s.Name+" as this program knows it")
 	}
 	if r != nil {
-		r.under(".$" + strconv.Itoa(id))
+		_ = r.under(".$" + strconv.Itoa(id))
 	}
 	return i, r
 }

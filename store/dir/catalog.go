@@ -130,7 +130,7 @@ func (s *Store) merge(name string, f *file) error {
 	if err != nil {
 		return err
 	}
-	defer other.Close()
+	defer func() { _ = other.Close() }()
 	memory := func(yield func(*perdure.Entry, error) bool) {
 		for at := perdure.Cursor(0); ; {
 			page, err := other.Read(at, 256)
