@@ -1,8 +1,9 @@
-// Package advisor holds advisors: Script, which proposes what is written down, and HTTP, which asks a program in any language.
+// Package advisor holds advisors: Script, which proposes what is written down, HTTP, which asks a program in any language, and LLM, which asks a
+// language model: Anthropic, OpenAI or an endpoint compatible with it, Gemini.
 //
 // # Actions
 //
-// Both write actions alike. An action is an object with one of these fields:
+// Script and HTTP write actions alike. An action is an object with one of these fields:
 //
 //	execute:  {tool: files.read, args: {path: a.txt}, deadline: 30s}
 //	sleep:    {after: 1h30m, note: why, stale: 24h, recheck: [{tool: …, args: …}]}   or, in place of after:
