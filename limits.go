@@ -40,7 +40,7 @@ const (
 	maxAttempts = 5
 	// tailWindow is how many recent entries an Agent holds so that a late entry can be folded where it belongs. Later than that, the
 	// memory is folded again from the store. It changes cost only, never the result.
-	tailWindow = 256
+	tailWindow = 64
 	// defaultDeadline is how long an effect may take when neither its tool nor the proposal says.
 	defaultDeadline = 5 * time.Minute
 	// conditionEvery is how often a condition that reads the clock is looked at again.
