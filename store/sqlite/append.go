@@ -193,11 +193,7 @@ func (w *writer) create(a *agent, genesis *perdure.Entry) error {
 	}
 	a.key = key
 	w.agents[a.id] = a
-	l := perdure.Listing{Agent: a.id, Created: genesis.Time, Updated: genesis.Time, Due: genesis.Due, State: perdure.Instantiated, Entries: 1}
-	if g, ok := genesis.Content().(perdure.Genesis); ok {
-		l.Name, l.Kind, l.Scope, l.Labels = g.Intent.Name, g.Intent.Kind, g.Charter.Scope, g.Intent.Labels
-	}
-	return w.list(key, l)
+	return w.list(key, perdure.Newborn(genesis))
 }
 
 // addRow writes as many of the entries as go into one row, and returns how many.

@@ -105,7 +105,11 @@ func openWriter(path string) (*writer, error) {
 				return err
 			}
 		}
-		return errors.Join(w.exec("BEGIN IMMEDIATE"), w.exec("ROLLBACK"))
+		if err := w.exec("BEGIN IMMEDIATE"); err != nil {
+			return err
+		}
+		// On a file that cannot be written SQLite begins a transaction that only reads, and says nothing until the first write.
+		return errors.Join(w.exec(fmt.Sprintf("PRAGMA user_version=%d", schemaVersion)), w.exec("ROLLBACK"))
 	})
 	if err != nil && w.conn != nil {
 		err = errors.Join(err, w.close())
