@@ -66,11 +66,11 @@ func (n *Node) runClaimed(ctx context.Context, id AgentID, c *held, quantum int)
 	idle, err = w.run(ctx, quantum)
 	n.keep(w)
 	due := idle.Until
-	if idle.Cannot != "" || err != nil {
-		due = w.a.fold.Due(time.Now()) // another node can go on at once
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		due = TimeOf(time.Now().Add(loadRetry))
+	case idle.Cannot != "":
+		due = w.a.fold.Due(time.Now()) // another node can go on at once
 	}
 	return idle, w.heads, errors.Join(err, n.index(ctx, w), c.release(ctx, w.heads, due))
 }
