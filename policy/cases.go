@@ -136,6 +136,8 @@ func Sample(action string) Facts {
 		context["child"] = map[string]any{"kind": "", "advisor": "", "depth": int64(0), "budget": map[string]any{}}
 	case "mutate":
 		context["changes"], context["narrows"] = []any{"budget"}, true
+	case actionAdmit:
+		maps.Copy(context, map[string]any{"trusted": false, "contested": false, "advisor": "", "budget": map[string]any{}, "spent": none()})
 	case "sleep", "wake", "end":
 	default:
 		return nil

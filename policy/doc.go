@@ -13,6 +13,8 @@
 // Whatever no rule permits is denied. A forbid wins over every permit. A forbid with an @obligation asks a person instead of denying, if a
 // permit matches and no other forbid without an obligation does.
 //
+// An agent that arrives from elsewhere is a question of its own, the action admit (see Set.Admit): only a permit that names it lets one in.
+//
 // # Facts
 //
 // A decision is a function of Facts, and Facts are a function of the agent's fold, the request and the time in whole seconds. The verdict

@@ -63,12 +63,7 @@ func (s *Set) ExplainFacts(f Facts) Explanation {
 // report asks one rule alone.
 func (r *rule) report(q *question) RuleReport {
 	rep := RuleReport{ID: r.id, Permit: r.permit, Obligation: r.obligation, Reason: r.reason, Where: r.where()}
-	only := actionsOf(r.tree.Action)
-	applies := only == nil
-	for _, uid := range only {
-		applies = applies || uid == q.request.Action
-	}
-	if !applies {
+	if !r.about(q.request.Action) {
 		return rep
 	}
 	if r.args != nil {

@@ -12,7 +12,7 @@ import (
 // Facts are what a decision depends on, all of it:
 //
 //	version   of the facts, 1
-//	action    execute, mutate, delegate, sleep, wake or end
+//	action    execute, mutate, delegate, sleep, wake, end or admit
 //	resource  the tool, the scope of the child, or the agent itself
 //	agent     id, name, kind, owner, scope, child, labels
 //	policies  the hashes of the agent's own policy sets
@@ -153,11 +153,7 @@ func argsOf(d perdure.Data) (map[string]any, error) {
 func childFacts(x *perdure.Delegate) map[string]any {
 	child := map[string]any{"kind": x.Intent.Kind, "advisor": x.Intent.Advisor, "depth": x.Depth, "budget": limits(x.Intent.Budget)}
 	if x.Intent.Tools != nil {
-		tools := make([]any, len(x.Intent.Tools))
-		for i, name := range x.Intent.Tools {
-			tools[i] = name
-		}
-		child["tools"] = tools
+		child["tools"] = texts(x.Intent.Tools)
 	}
 	return child
 }
@@ -199,6 +195,14 @@ func limits(b *perdure.Budget) map[string]any {
 		add("calls", b.Calls)
 	}
 	return m
+}
+
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, text := range list {
+		out[i] = text
+	}
+	return out
 }
 
 func hashes(list []perdure.Hash) []any {

@@ -47,7 +47,8 @@ func (f *Fault) Error() string {
 var defaultText []byte
 
 // Default is the built-in policy: deny what is not named, let tools read, ask before they write, let an agent sleep, wake, end and narrow its
-// own bounds, and let it delegate within its depth unless text from somebody not trusted may be speaking.
+// own bounds, let it delegate within its depth unless text from somebody not trusted may be speaking, and ask before an agent from elsewhere
+// runs here.
 func Default() *Set { return builtIn() }
 
 var builtIn = sync.OnceValue(func() *Set {

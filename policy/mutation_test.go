@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/policy"
 )
 
-var actions = []string{"execute", "delegate", "mutate", "sleep", "wake", "end"}
+var actions = []string{"execute", "delegate", "mutate", "sleep", "wake", "end", "admit"}
 
 // full is facts with every optional one present.
 func full(action string) policy.Facts {
@@ -25,6 +25,10 @@ func full(action string) policy.Facts {
 	if child, ok := c["child"].(map[string]any); ok {
 		child["budget"], child["tools"] = limits(), []any{"a"}
 	}
+	if action == "admit" {
+		c["budget"], c["tools"], c["deadline"] = limits(), []any{"a"}, c["now"]
+		c["lineage"] = map[string]any{"parent": "p", "relation": "child"}
+	}
 	if c["args"] != nil {
 		c["args"] = map[string]any{"path": "/etc/passwd", "n": int64(500), "list": []any{"x"}, "deep": map[string]any{"flag": true}}
 	}
@@ -36,10 +40,12 @@ func full(action string) policy.Facts {
 var (
 	ownSet = must(policy.Parse(policy.File{Name: "own.cedar", Text: []byte(`@id("own") permit (principal, action, resource);`)}))
 	// permissive permits everything: only a fault in the facts can make it deny.
-	permissive = must(policy.Parse(policy.File{Name: "all.cedar", Text: []byte(`@id("all") permit (principal, action, resource);`)})).Know(ownSet)
+	permissive = must(policy.Parse(policy.File{Name: "all.cedar", Text: []byte(allText)})).Know(ownSet)
 	// strict forbids or asks about each of the facts that full has.
 	strict = must(policy.Parse(policy.File{Name: "strict.cedar", Text: []byte(strictText())})).Know(ownSet)
 )
+
+const allText = `@id("all") permit (principal, action, resource); @id("in") permit (principal, action == Action::"admit", resource);`
 
 func must(s *policy.Set, err error) *policy.Set {
 	if err != nil {
@@ -50,7 +56,8 @@ func must(s *policy.Set, err error) *policy.Set {
 
 // strictText permits everything and then denies twice over: what one changed fact lets through, another still holds.
 func strictText() string {
-	return `@id("all") permit (principal, action, resource);
+	return allText + `
+		@id("contested") forbid (principal, action == Action::"admit", resource) when { context.contested || !context.trusted };
 		@id("age") forbid (principal, action, resource) when { context.age >= 1 };
 		@id("asks") @obligation("approval:ops") forbid (principal, action, resource) when { context.turns >= 1 };
 		@id("prod") forbid (principal, action, resource) when { principal.hasTag("stage") && principal.getTag("stage") == "prod" };
@@ -115,7 +122,8 @@ func changed(f policy.Facts, path []string, change func(old any) (any, bool)) po
 // optional reports whether a fact may be absent.
 func optional(path string) bool {
 	return strings.HasPrefix(path, "context.args.") || strings.HasPrefix(path, "context.left.") || strings.HasPrefix(path, "context.child.budget.") ||
-		strings.HasPrefix(path, "agent.labels.") || path == "context.deadline" || path == "context.child.tools"
+		strings.HasPrefix(path, "agent.labels.") || path == "context.deadline" || path == "context.child.tools" ||
+		path == "context.tools" || strings.HasPrefix(path, "context.budget.") || path == "context.lineage"
 }
 
 var wrongValues = []any{nil, true, int64(7), "text", 1.5, []byte("x"), []any{}, []any{int64(1)}, []any{nil}, map[string]any{}, map[string]any{"cost": "x"}, uint64(math.MaxUint64), math.NaN(), math.Inf(1)}
@@ -134,7 +142,7 @@ func sameKind(path string, a, b any) bool {
 		return ok
 	}
 	if rec, ok := b.(map[string]any); ok { // labels and arguments have any names
-		return path == "agent.labels" || path == "context.args" || (len(rec) == 0 && (path == "context.left" || path == "context.child.budget"))
+		return path == "agent.labels" || path == "context.args" || (len(rec) == 0 && (path == "context.left" || path == "context.budget" || path == "context.child.budget"))
 	}
 	return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) && fmt.Sprintf("%T", a) != "[]interface {}" && fmt.Sprintf("%T", a) != "map[string]interface {}"
 }
@@ -189,7 +197,7 @@ func TestFactsNobodyKnowsDeny(t *testing.T) {
 }
 
 func TestResourcesThatAreNotTheRequestedOneDeny(t *testing.T) {
-	for _, action := range []string{"execute", "mutate", "sleep", "wake", "end"} {
+	for _, action := range []string{"execute", "mutate", "sleep", "wake", "end", "admit"} {
 		f := full(action)
 		f["resource"] = "another"
 		if v := permissive.DecideFacts(f); v.Answer != perdure.Deny {
@@ -242,7 +250,7 @@ func TestEveryIntegerFactCanBeLimitedAndNotOverflown(t *testing.T) {
 				guard = strings.Join(p[:len(p)-1], ".") + " has " + p[len(p)-1] + " && "
 			}
 			for _, sum := range []string{name + " + 1 > 10", name + " + " + name + " + " + name + " > 30", name + " * 1000 > 10000", name + " * 4611686018427387904 > 10", "-(-" + name + " - 5) > 15"} {
-				s := parse(t, `@id("all") permit (principal, action, resource);
+				s := parse(t, allText+`
 					@id("limit") forbid (principal, action == Action::"`+action+`", resource) when { `+guard+sum+` };`).Know(ownSet)
 				multiplies := strings.Contains(sum, "4611686018427387904")
 				for _, extreme := range []any{int64(11), int64(1<<53 - 1), int64(1 << 53), int64(math.MaxInt64 - 1), int64(math.MaxInt64), uint64(math.MaxUint64), 1e18, 1e300} {

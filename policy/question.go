@@ -19,6 +19,7 @@ type question struct {
 	args      map[string]any // of an execute
 	now       perdure.Time
 	approvals int64
+	contested bool // of an admit
 }
 
 // newQuestion holds facts against the schema. Every fact is checked; those that no rule of the sets reads are not handed to Cedar.
@@ -91,6 +92,7 @@ func (q *question) setContext(want *shape, context map[string]any, sets []*Set) 
 	now, _ := context["now"].(int64)
 	q.now = perdure.Time(clamp(now))
 	q.approvals, _ = context["approvals"].(int64)
+	q.contested, _ = context["contested"].(bool)
 	return nil
 }
 

@@ -58,9 +58,8 @@ func (s *Set) index() {
 	s.actions = map[string]*actionRules{}
 	for _, r := range s.rules {
 		s.permits = s.permits || r.permit
-		only := actionsOf(r.tree.Action)
 		for uid := range schemaOf().Actions {
-			if only != nil && !slices.Contains(only, uid) {
+			if !r.about(uid) {
 				continue
 			}
 			a := s.actions[string(uid.ID)]
@@ -71,6 +70,15 @@ func (s *Set) index() {
 			a.add(r)
 		}
 	}
+}
+
+// about reports whether a rule can apply to an action. A permit for every action is not about admitting agents from elsewhere.
+func (r *rule) about(action cedar.EntityUID) bool {
+	only := actionsOf(r.tree.Action)
+	if only == nil {
+		return !r.permit || action.ID != actionAdmit
+	}
+	return slices.Contains(only, action)
 }
 
 func (a *actionRules) add(r *rule) {

@@ -29,6 +29,7 @@ const (
 	ruleArgs    = "policy.args"    // an argument is not what a rule takes it for
 	ruleDefault = "policy.default" // nothing permits it
 	ruleUnknown = "policy.unknown" // the charter names a policy set that is not known here
+	ruleAdmit   = "policy.admit"   // no permit is about agents from elsewhere
 	ruleQuorum  = "policy.quorum"  // more people must approve than were asked
 )
 
@@ -131,7 +132,7 @@ func (s *Set) applicable(policies any) ([]*Set, *perdure.Verdict) {
 	return sets, nil
 }
 
-// answer is what the rules of one set say. A local set must permit; one that only narrows and has no permit at all need not.
+// answer is what the rules of one set say: the node's own, or one that narrows it.
 func (s *Set) answer(q *question, prefix string, local bool) perdure.Verdict {
 	rules := s.actions[q.action]
 	if rules == nil {
@@ -161,8 +162,10 @@ func (s *Set) answer(q *question, prefix string, local bool) perdure.Verdict {
 	switch {
 	case len(forbids) > 0:
 		return verdictOf(perdure.Deny, prefix, forbids)
-	case len(permitted) == 0 && (local || s.permits):
+	case len(permitted) == 0 && s.mustPermit(q, rules, local):
 		return deny(prefix+ruleDefault, "no rule permits it")
+	case local && len(permitted) == 0 && (q.contested || len(asks) == 0):
+		return q.unruled()
 	case len(asks) > 0:
 		v := verdictOf(perdure.Ask, prefix, asks)
 		quorums := map[string]int64{}
@@ -172,6 +175,15 @@ func (s *Set) answer(q *question, prefix string, local bool) perdure.Verdict {
 		return v
 	}
 	return verdictOf(perdure.Allow, prefix, permitted)
+}
+
+// mustPermit reports whether what no rule of the set permits is denied. A set that only narrows and has no permit at all denies nothing by
+// being silent, and a set without a permit for agents from elsewhere leaves them to a person.
+func (s *Set) mustPermit(q *question, rules *actionRules, local bool) bool {
+	if q.action == actionAdmit && len(s.rules) > 0 && len(rules.permits.rules) == 0 {
+		return false
+	}
+	return local || s.permits
 }
 
 func verdictOf(answer perdure.Answer, prefix string, rules []*rule) perdure.Verdict {
