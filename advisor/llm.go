@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -31,10 +32,13 @@ type LLM struct {
 	Context  int            // tokens of a prompt; zero: what the model's window allows, within reason
 	Output   int            // tokens of an answer; zero: as the provider likes, or DefaultOutput
 	Timeout  time.Duration  // of one answer; zero: DefaultAnswer
-	Prices   Prices         // nil: DefaultPrices; a model without one costs nothing
+	Prices   Prices         // come before DefaultPrices; a model in neither does not think for agents with a budget in money
+	Log      *slog.Logger   // nil: nothing is logged
 
 	// Live is told text as it comes, if not nil. What it was told may come to nothing: the advice is what counts.
 	Live func(id perdure.AgentID, text string)
+
+	unpriced sync.Once // it was noted that the model has no price
 
 	mu    sync.Mutex
 	kept  map[perdure.AgentID]*recollection
@@ -61,6 +65,9 @@ func (l *LLM) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, err
 		return perdure.Advice{}, errors.New("advise: the LLM has no Model; set one")
 	}
 	f := a.Fold()
+	if err := l.priced(f); err != nil {
+		return perdure.Advice{}, err
+	}
 	tools := offered(l.Tools, f)
 	names := newWireNames(tools)
 	r, err := l.take(ctx, a, names)
@@ -135,7 +142,7 @@ func (l *LLM) budget() int {
 	if l.Context > 0 {
 		return l.Context
 	}
-	price, _ := l.prices().Of(l.Model.Name())
+	price, _ := l.price()
 	if price.Context == 0 {
 		return DefaultContext
 	}

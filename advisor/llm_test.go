@@ -1,10 +1,9 @@
 package advisor_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"slices"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -14,13 +13,13 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
-	"github.com/perdure/perdure/advisor/internal/wiretest"
+	"github.com/perdure/perdure/internal/wiretest"
 )
 
 // provider is a model and the server that speaks its protocol.
 type provider struct {
 	name  string
-	serve func(testing.TB, func(int, map[string]any) wiretest.Turn) *wiretest.Server
+	start func(func(int, map[string]any) wiretest.Turn) (*wiretest.Server, error)
 	model func(url string, key advisor.KeyFunc) advisor.Model
 }
 
@@ -34,6 +33,21 @@ var providers = []provider{
 	{"gemini", wiretest.Gemini, func(url string, key advisor.KeyFunc) advisor.Model {
 		return advisor.Gemini{Model: "gemini-2.5-pro", BaseURL: url, Key: key}
 	}},
+}
+
+// serve starts the server for the time of a test, which a request that a provider would refuse fails.
+func (p provider) serve(t testing.TB, say func(int, map[string]any) wiretest.Turn) *wiretest.Server {
+	t.Helper()
+	s, err := p.start(say)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 func testKey() (string, error) { return wiretest.Key, nil }
@@ -156,129 +170,6 @@ func call(id, path string) wiretest.Call {
 
 var done = wiretest.Turn{Calls: []wiretest.Call{{ID: "f1", Name: "finish", Args: []string{`{"result":`, `"all seen"}`}}}, In: 300, Out: 9, Cached: 200}
 
-func TestParallelCallsInFragmentsBecomeOneAdvice(t *testing.T) {
-	each(t, func(t *testing.T, p provider) {
-		s := p.serve(t, wiretest.Turns(
-			wiretest.Turn{Text: []string{"I will ", "look."}, Calls: []wiretest.Call{call("c1", "a"), call("c2", "b")}, In: 100, Out: 20, Cached: 60, Written: 0},
-			done))
-		var live strings.Builder
-		llm := &advisor.LLM{Model: p.model(s.URL, testKey), Live: func(_ perdure.AgentID, text string) { live.WriteString(text) }}
-		w := newWorld(t, llm)
-		w.run()
-		f := w.fold()
-		if f.Ended == nil || f.Ended.Signal != perdure.OK || f.Ended.Result.Text() != "all seen" {
-			t.Fatalf("ended %+v, want ok with the result", f.Ended)
-		}
-		slices.Sort(w.look.calls)
-		if diff := cmp.Diff([]string{"a", "b"}, w.look.calls); diff != "" {
-			t.Errorf("calls of the tool (-want +got):\n%s", diff)
-		}
-		if live.String() != "I will look." {
-			t.Errorf("live text is %q", live.String())
-		}
-		advice, _ := memory[perdure.Advice](w)
-		if len(advice) != 2 || advice[0].Text != "I will look." || len(advice[0].Actions) != 2 {
-			t.Fatalf("advice is %+v", advice)
-		}
-		for i, want := range []perdure.Usage{{In: 100, Out: 20, Cached: 60}, {In: 300, Out: 9, Cached: 200}} {
-			got := *advice[i].Usage
-			if got.Cost == 0 {
-				t.Errorf("advice %d cost nothing", i)
-			}
-			got.Cost = 0
-			if got != want {
-				t.Errorf("usage of advice %d is %+v, want %+v", i, got, want)
-			}
-			if advice[i].Signal != 0 || advice[i].Model != llm.Model.Name() {
-				t.Errorf("advice %d has signal %s and model %q", i, advice[i].Signal, advice[i].Model)
-			}
-		}
-		if f.Spent.Tokens != 429 {
-			t.Errorf("%d tokens are spent, want 429", f.Spent.Tokens)
-		}
-		body := fmt.Sprint(s.Requests()[1])
-		for _, want := range []string{"saw a", "saw b", "c1", "c2", "I will look."} {
-			if !strings.Contains(body, want) {
-				t.Errorf("the second request lacks %q", want)
-			}
-		}
-		if advice[1].Shown == nil || advice[1].Shown.Count < 5 {
-			t.Errorf("shown is %+v, want at least advice, two decisions, two outcomes", advice[1].Shown)
-		}
-	})
-}
-
-// TestTroubleBecomesASignal: whatever the provider does, the agent sleeps with a recorded signal, and goes on when it is asked again.
-func TestTroubleBecomesASignal(t *testing.T) {
-	wait := map[string]string{"Retry-After": "7"}
-	for _, c := range []struct {
-		name   string
-		turn   wiretest.Turn
-		signal perdure.Signal
-		after  int64
-		tokens map[string]int64 // counted all the same, where the protocol tells before the trouble
-	}{
-		{"429 with retry-after", wiretest.Turn{Status: 429, Kind: "rate_limit_error", Message: "slow down", Header: wait}, perdure.Throttled, 7000, nil},
-		{"429 in milliseconds", wiretest.Turn{Status: 429, Kind: "rate_limit_error", Header: map[string]string{"Retry-After-Ms": "1500"}}, perdure.Throttled, 1500, nil},
-		{"529", wiretest.Turn{Status: 529, Kind: "overloaded_error", Message: "Overloaded"}, perdure.Throttled, 0, nil},
-		{"503 with retry-after", wiretest.Turn{Status: 503, Kind: "server_error", Header: wait}, perdure.Throttled, 7000, nil},
-		{"500", wiretest.Turn{Status: 500, Kind: "api_error", Message: "oh"}, perdure.Failed, 0, nil},
-		{"504", wiretest.Turn{Status: 504, Kind: "timeout_error"}, perdure.TimedOut, 0, nil},
-		{"401 that repeats the key", wiretest.Turn{Status: 401, Kind: "authentication_error", Message: "bad key " + wiretest.Key}, perdure.Failed, 0, nil},
-		{"400 that repeats the key", wiretest.Turn{Status: 400, Kind: "invalid_request_error", Message: "odd " + wiretest.Key}, perdure.Failed, 0, nil},
-		{"overload inside the stream", wiretest.Turn{Midway: true, Status: 503, Kind: "overloaded_error", Message: "Overloaded", In: 50}, perdure.Throttled, 0, map[string]int64{"anthropic": 51}},
-		{"malformed JSON", wiretest.Turn{Text: []string{"a", "b"}, Malformed: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
-		{"cut stream", wiretest.Turn{Text: []string{"a", "b"}, Cut: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
-		{"short stream", wiretest.Turn{Text: []string{"a", "b"}, Short: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
-		{"short of a call", wiretest.Turn{Calls: []wiretest.Call{call("c1", "a")}, Short: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
-		{"cut in a call", wiretest.Turn{Calls: []wiretest.Call{call("c1", "a")}, Cut: true, In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 51, "gemini": 52}},
-		{"refusal", wiretest.Turn{Refusal: "I must decline", In: 50, Out: 2}, perdure.Failed, 0, map[string]int64{"anthropic": 52, "openai": 52, "gemini": 52}},
-		{"silence", wiretest.Turn{Hang: true}, perdure.TimedOut, 0, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			each(t, func(t *testing.T, p provider) {
-				s := p.serve(t, wiretest.Turns(c.turn, done))
-				llm := &advisor.LLM{Model: p.model(s.URL, testKey)}
-				if c.turn.Hang {
-					llm.Timeout = 100 * time.Millisecond
-				}
-				w := newWorld(t, llm)
-				start := time.Now()
-				idle := w.run()
-				advice, raw := memory[perdure.Advice](w)
-				if len(advice) != 1 || advice[0].Signal != c.signal || advice[0].RetryAfter != c.after {
-					t.Fatalf("advice is %+v, want one with signal %s and retry-after %d", advice, c.signal, c.after)
-				}
-				if bytes.Contains(raw, []byte(wiretest.Key)) {
-					t.Error("the key is in memory")
-				}
-				if advice[0].Text == "" {
-					t.Error("the advice does not say why")
-				}
-				if idle.Until == 0 || idle.Until.Go().Before(start.Add(time.Duration(max(c.after-10, 1000))*time.Millisecond)) {
-					t.Errorf("idle until %s (%s), want a wait", idle.Until, idle.Why)
-				}
-				if got, want := w.fold().Spent.Tokens, c.tokens[p.name]; got != want {
-					t.Errorf("%d tokens are counted, want %d", got, want)
-				}
-				if n := len(s.Requests()); n != 1 {
-					t.Errorf("%d requests, want 1: when to try again is the runtime's matter", n)
-				}
-				// Asked again, it goes on.
-				a, err := perdure.Load(t.Context(), w.node.Store, w.id)
-				if err != nil {
-					t.Fatal(err)
-				}
-				patient := &advisor.LLM{Model: llm.Model, Store: llm.Store, Tools: llm.Tools}
-				next, err := patient.Advise(t.Context(), a)
-				if err != nil || next.Signal != 0 || len(next.Actions) != 1 {
-					t.Errorf("asked again: %+v, %v", next, err)
-				}
-			})
-		})
-	}
-}
-
 func TestNodeGoesOnAfterThrottling(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(wiretest.Turn{Status: 429, Kind: "rate_limit_error", Header: map[string]string{"Retry-After-Ms": "1"}}, done))
@@ -346,34 +237,6 @@ func TestModelThatLeadsNowhereIsNotAskedForEver(t *testing.T) {
 		w.run()
 		if n := len(s.Requests()); n != 6 {
 			t.Errorf("%d requests after an event, want 3 more", n)
-		}
-	})
-}
-
-func TestOverflowIsSummarisedAndAskedAgainOnce(t *testing.T) {
-	each(t, func(t *testing.T, p provider) {
-		over := wiretest.Turn{Status: 400, Kind: wiretest.Overflow}
-		s := p.serve(t, wiretest.Turns(
-			wiretest.Turn{Calls: []wiretest.Call{call("c1", "a")}, In: 10, Out: 1},
-			over,
-			wiretest.Turn{Text: []string{"SUMMARY: saw a"}, In: 20, Out: 2},
-			wiretest.Turn{Calls: []wiretest.Call{call("c2", "b")}, In: 30, Out: 3},
-			done))
-		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
-		w.run()
-		f := w.fold()
-		if f.Ended == nil || f.Ended.Signal != perdure.OK {
-			t.Fatalf("ended %+v, want ok", f.Ended)
-		}
-		advice, _ := memory[perdure.Advice](w)
-		if len(advice) != 3 || advice[1].Summary != "SUMMARY: saw a" || f.Summary.IsZero() {
-			t.Fatalf("advice is %+v, want a summary in the second", advice)
-		}
-		if u := advice[1].Usage; u.In != 50 || u.Out != 5 {
-			t.Errorf("usage is %+v, want that of the summary and the answer", u)
-		}
-		if last := fmt.Sprint(s.Requests()[4]); !strings.Contains(last, "SUMMARY: saw a") || !strings.Contains(last, "saw b") {
-			t.Errorf("the last request lacks the summary or what came after: %s", last)
 		}
 	})
 }
@@ -481,6 +344,65 @@ func TestNodeWithoutKeyIsIncapable(t *testing.T) {
 		}
 	})
 }
+
+// TestModelWithoutPriceDoesNotSpendABudget: what nobody knows the price of is no present.
+func TestModelWithoutPriceDoesNotSpendABudget(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		s := p.serve(t, wiretest.Turns(done))
+		limit := int64(1_000_000)
+		for _, c := range []struct {
+			name   string
+			budget *perdure.Budget
+			prices advisor.Prices
+			cost   int64
+			thinks bool
+			noted  int
+		}{
+			{"a budget in money", &perdure.Budget{Cost: &limit}, nil, 0, false, 0},
+			{"a budget in money and a price", &perdure.Budget{Cost: &limit}, advisor.Prices{"unheard-of": {In: 2, Out: 10, Cached: 1}}, 490, true, 0},
+			{"a budget in money, and it is free", &perdure.Budget{Cost: &limit}, advisor.Prices{"unheard-of": {}}, 0, true, 0},
+			{"a budget in tokens", &perdure.Budget{Tokens: &limit}, nil, 0, true, 1},
+			{"no budget", nil, nil, 0, true, 1},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				var log strings.Builder
+				llm := &advisor.LLM{Model: renamed{p.model(s.URL, testKey), "unheard-of-1"}, Prices: c.prices, Log: slog.New(slog.NewTextHandler(&log, nil))}
+				w := newWorld(t, llm)
+				for range 2 {
+					a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look", Budget: c.budget}, Charter: perdure.Charter{Owner: w.node.Key.Key(), Scope: "acme"}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.id = a.ID()
+					before := len(s.Requests())
+					idle := w.run()
+					f := w.fold()
+					if !c.thinks {
+						advice, _ := memory[perdure.Advice](w)
+						if len(s.Requests()) != before || idle.Cannot == "" || len(advice) != 1 || !strings.Contains(advice[0].Text, "--prices") || !strings.Contains(advice[0].Text, "unheard-of-1") {
+							t.Errorf("idle %+v after advice %+v, want one that says how to add a price", idle, advice)
+						}
+						continue
+					}
+					if f.Ended == nil || f.Spent.Cost != c.cost {
+						t.Errorf("ended %+v at a cost of %d, want the end at %d", f.Ended, f.Spent.Cost, c.cost)
+					}
+				}
+				if n := strings.Count(log.String(), "has no price"); n != c.noted {
+					t.Errorf("noted %d times, want %d: %s", n, c.noted, log.String())
+				}
+			})
+		}
+	})
+}
+
+// renamed is a model under another name.
+type renamed struct {
+	advisor.Model
+	name string
+}
+
+func (m renamed) Name() string { return m.name }
 
 // TestAgentMovesFromProviderToProvider: what one demanded to get back unchanged is not shown to another.
 func TestAgentMovesFromProviderToProvider(t *testing.T) {

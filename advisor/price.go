@@ -38,7 +38,7 @@ var defaultPrices = sync.OnceValue(func() Prices {
 	return p
 })
 
-// DefaultPrices are the list prices known when this version was made. They change: give LLM your own where it matters.
+// DefaultPrices are the list prices known when this version was made. They change: give LLM your own where it matters, which come first.
 func DefaultPrices() Prices { return maps.Clone(defaultPrices()) }
 
 // LoadPrices reads prices from JSON: an object from the beginnings of names to {"in", "out", "cached", "written", "context", "over", "long"}.
@@ -86,7 +86,7 @@ func (p Price) cost(t Tokens) int64 {
 
 // usage is what asking cost.
 func (l *LLM) usage(parts []Tokens) *perdure.Usage {
-	price, _ := l.prices().Of(l.Model.Name())
+	price, _ := l.price()
 	var sum Tokens
 	var cost int64
 	for _, t := range parts {
@@ -98,9 +98,44 @@ func (l *LLM) usage(parts []Tokens) *perdure.Usage {
 	return &perdure.Usage{In: max(sum.In, 0), Out: max(sum.Out, 0), Cached: max(sum.Cached, 0), Cost: max(cost, 0)}
 }
 
-func (l *LLM) prices() Prices {
-	if l.Prices != nil {
-		return l.Prices
+// price is what the model costs: as Prices says, else as DefaultPrices does. A price that does not say how much the window holds leaves that to
+// the default.
+func (l *LLM) price() (Price, bool) {
+	name := l.Model.Name()
+	listed, known := defaultPrices().Of(name)
+	own, given := l.Prices.Of(name)
+	if !given {
+		return listed, known
 	}
-	return defaultPrices()
+	if own.Context == 0 {
+		own.Context = listed.Context
+	}
+	return own, true
+}
+
+// priced refuses to think for an agent with a budget in money when nobody knows what thinking costs: it would spend without end. Without
+// such a budget the advice counts as free, which is noted once.
+func (l *LLM) priced(f *perdure.Fold) error {
+	if _, known := l.price(); known {
+		return nil
+	}
+	if b := f.Intent.Budget; b != nil && b.Cost != nil {
+		return fmt.Errorf("the agent has a budget in money, and model %s has no price here; give it one (--prices FILE, or Prices of the LLM) such as %s, or zeros if it is free: %w",
+			l.Model.Name(), examplePrice(l.Model.Name()), perdure.ErrIncapable)
+	}
+	if l.Log != nil {
+		l.unpriced.Do(func() {
+			l.Log.Warn("the model has no price: what it costs is counted as nothing", "model", l.Model.Name(), "add", "--prices FILE with "+examplePrice(l.Model.Name()))
+		})
+	}
+	return nil
+}
+
+// examplePrice shows how a price is written.
+func examplePrice(model string) string {
+	name, err := json.Marshal(model)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(`{%s: {"in": 3, "out": 15, "cached": 0.3}} in US dollars a million tokens`, name)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor/internal/wiretest"
+	"github.com/perdure/perdure/internal/wiretest"
 )
 
 func TestRetryAfterIsReadInEveryForm(t *testing.T) {
@@ -121,7 +121,15 @@ func TestSchemaIsOneProvidersTake(t *testing.T) {
 }
 
 func TestAnthropicIsToldWhatToCache(t *testing.T) {
-	s := wiretest.Anthropic(t, wiretest.Turns(wiretest.Turn{Text: []string{"ok"}, In: 100, Cached: 60, Written: 30, Out: 1}))
+	s, err := wiretest.Anthropic(wiretest.Turns(wiretest.Turn{Text: []string{"ok"}, In: 100, Cached: 60, Written: 30, Out: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	m := Anthropic{Model: "claude-x", BaseURL: s.URL, Key: func() (string, error) { return wiretest.Key, nil }}
 	p := &Prompt{
 		System: "sys", Tools: []perdure.Spec{{Name: "a"}, {Name: "b"}}, Stable: 2,

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"testing"
 )
 
 // Anthropic speaks the Messages API.
-func Anthropic(t testing.TB, say func(int, map[string]any) Turn) *Server {
-	return serve(t, protocol{
+func Anthropic(say func(int, map[string]any) Turn) (*Server, error) {
+	return serve(protocol{
 		authorized: func(r *http.Request) bool { return r.Header.Get("x-api-key") == Key && r.URL.Path == "/v1/messages" },
 		check:      anthropicCheck,
 		fail:       func(t *Turn) []byte { return marshal(anthropicError(t)) },

@@ -1,15 +1,15 @@
-// Package wiretest holds servers that speak the protocols of model providers, for tests: the streams, the fragments, the errors, and the
-// rules a provider refuses a request for.
+// Package wiretest holds servers that speak the protocols of model providers, for tests and measurements: the streams, the fragments, the
+// errors, and the rules a provider refuses a request for.
 package wiretest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
-	"testing"
 )
 
 // Key is the key the servers want.
@@ -34,6 +34,8 @@ type Turn struct {
 	Malformed bool // send a piece that is no JSON
 	Midway    bool // send the error inside the stream
 	Hang      bool // say nothing until the client goes away
+
+	Hold <-chan struct{} // after the first piece, go on when this is closed
 }
 
 // Call is a call of a tool, its arguments in pieces.
@@ -45,15 +47,19 @@ type Call struct {
 // Overflow is the error of a prompt that is too long, in the words of each provider.
 const Overflow = "overflow"
 
-// Server is a provider.
+// Server is a provider on a port of this machine.
 type Server struct {
-	*httptest.Server
+	URL string
 	Say func(n int, body map[string]any) Turn // the answer to the n-th request
 
-	t  testing.TB
-	mu sync.Mutex
-	n  int
-	in []map[string]any
+	// Forget is set, before use, where there are too many requests to keep.
+	Forget bool
+
+	http *http.Server
+	mu   sync.Mutex
+	n    int
+	in   []map[string]any
+	bad  []error
 }
 
 // Requests are the bodies of the requests so far.
@@ -61,6 +67,14 @@ func (s *Server) Requests() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]map[string]any(nil), s.in...)
+}
+
+// Close ends the server and says which requests a provider would have refused.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(append(s.bad, err)...)
 }
 
 // Turns answers with one turn after another, the last again and again.
@@ -76,13 +90,16 @@ type protocol struct {
 	stream     func(w *writer, t *Turn)
 }
 
-// serve starts a server that stops with the test.
-func serve(t testing.TB, p protocol, say func(int, map[string]any) Turn) *Server {
-	t.Helper()
-	s := &Server{Say: say, t: t}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.handle(p, w, r) }))
-	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
-	return s
+// serve starts a server.
+func serve(p protocol, say func(int, map[string]any) Turn) (*Server, error) {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{URL: "http://" + at.Addr().String(), Say: say}
+	s.http = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.handle(p, w, r) })}
+	go func() { _ = s.http.Serve(at) }() // until Close
+	return s, nil
 }
 
 func (s *Server) handle(p protocol, w http.ResponseWriter, r *http.Request) {
@@ -97,14 +114,18 @@ func (s *Server) handle(p protocol, w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	n := s.n
 	s.n++
-	s.in = append(s.in, body)
+	if !s.Forget {
+		s.in = append(s.in, body)
+	}
+	if err != nil {
+		s.bad = append(s.bad, fmt.Errorf("request %d: a provider would refuse it: %w\n%s", n, err, raw))
+	}
 	s.mu.Unlock()
 	if !p.authorized(r) {
 		refuse(w, p, &Turn{Status: 401, Kind: "authentication_error", Message: "wrong key " + Key})
 		return
 	}
 	if err != nil {
-		s.t.Errorf("request %d: a provider would refuse it: %v\n%s", n, err, raw)
 		refuse(w, p, &Turn{Status: 400, Kind: "invalid_request_error", Message: err.Error()})
 		return
 	}
@@ -118,7 +139,7 @@ func (s *Server) handle(p protocol, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	out := &writer{w: w, cut: turn.Cut || turn.Short}
+	out := &writer{w: w, cut: turn.Cut || turn.Short, hold: turn.Hold, gone: r.Context().Done()}
 	defer func() {
 		if v := recover(); v != nil && v != errCut {
 			panic(v)
@@ -140,8 +161,10 @@ func refuse(w http.ResponseWriter, p protocol, t *Turn) {
 
 // writer writes events, each flushed.
 type writer struct {
-	w   http.ResponseWriter
-	cut bool
+	w    http.ResponseWriter
+	cut  bool
+	hold <-chan struct{}
+	gone <-chan struct{} // the client
 }
 
 var errCut = fmt.Errorf("cut")
@@ -167,6 +190,13 @@ func (w *writer) raw(name, data string) {
 func (w *writer) piece() {
 	if w.cut {
 		panic(errCut)
+	}
+	if w.hold != nil {
+		select {
+		case <-w.hold:
+		case <-w.gone:
+		}
+		w.hold = nil
 	}
 }
 

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"testing"
 )
 
 // Gemini speaks the Gemini API.
-func Gemini(t testing.TB, say func(int, map[string]any) Turn) *Server {
-	return serve(t, protocol{
+func Gemini(say func(int, map[string]any) Turn) (*Server, error) {
+	return serve(protocol{
 		authorized: func(r *http.Request) bool {
 			return r.Header.Get("x-goog-api-key") == Key && strings.HasSuffix(r.URL.Path, ":streamGenerateContent") && r.URL.Query().Get("alt") == "sse"
 		},

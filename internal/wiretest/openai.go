@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"testing"
 )
 
 // OpenAI speaks the Chat Completions API.
-func OpenAI(t testing.TB, say func(int, map[string]any) Turn) *Server {
-	return serve(t, protocol{
+func OpenAI(say func(int, map[string]any) Turn) (*Server, error) {
+	return serve(protocol{
 		authorized: func(r *http.Request) bool {
 			return r.Header.Get("Authorization") == "Bearer "+Key && r.URL.Path == "/v1/chat/completions"
 		},
