@@ -6,7 +6,7 @@
 //
 //	@id("payments-ask")
 //	@reason("more than a dollar leaves the house")
-//	@obligation("approval:finance;quorum=2;expires=24h")
+//	@obligation("approval:finance;quorum=2;escalate=2h:cfo;expires=24h")
 //	forbid (principal, action == Action::"execute", resource == Tool::"bank.pay")
 //	unless { context.args has cents && context.args.cents <= 100 };
 //

@@ -14,6 +14,8 @@ const (
 	maxNodes = 2000
 	// maxQuorum bounds how many approvals a rule may ask for: more people than that never answer one question.
 	maxQuorum = 64
+	// maxStages bounds how often a rule lets a question go to more people.
+	maxStages = 8
 	// maxExpiry bounds how long a question stays open.
 	maxExpiry = 366 * 24 * time.Hour
 	// maxDepth bounds how deep arguments nest that a rule looks into.

@@ -52,7 +52,7 @@ func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 		{"unknown obligation", "@id(\"x\") @obligation(\"mail:ops\") forbid (principal, action, resource);", "want approval:"},
 		{"no quorum", "@id(\"x\") @obligation(\"approval:;quorum=0\") forbid (principal, action, resource);", "quorum \"0\": want 1 to"},
 		{"bad expiry", "@id(\"x\") @obligation(\"approval:;expires=soon\") forbid (principal, action, resource);", "expires \"soon\""},
-		{"unknown condition of an obligation", "@id(\"x\") @obligation(\"approval:ops;quorm=2\") forbid (principal, action, resource);", "want quorum=N or expires=DURATION"},
+		{"unknown condition of an obligation", "@id(\"x\") @obligation(\"approval:ops;quorm=2\") forbid (principal, action, resource);", "want quorum=N, expires=DURATION or escalate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := policy.Parse(policy.File{Name: "test.cedar", Text: []byte(c.text)})

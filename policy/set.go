@@ -94,6 +94,7 @@ func (s *Set) decide(f Facts) perdure.Verdict {
 	if v.Answer == perdure.Ask && q.approvals > 0 && q.approvals < v.Quorum {
 		return deny(ruleQuorum, "more people must approve than were asked: propose it again")
 	}
+	settle(&v)
 	return v
 }
 
@@ -224,6 +225,7 @@ func narrower(a, b perdure.Verdict) perdure.Verdict {
 		a.Asked = append(a.Asked, b.Asked...)
 		slices.Sort(a.Asked)
 		a.Asked = slices.Compact(a.Asked)
+		a.Escalate = append(a.Escalate, b.Escalate...)
 	}
 	return a
 }

@@ -107,7 +107,7 @@ func (s *Set) verify(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision, ac
 		diff.What = fmt.Sprintf("the answer is %s, policy says %s", got.Answer, want.Answer)
 	case !slices.Equal(got.Rules, want.Rules):
 		diff.What = fmt.Sprintf("decided by %s, policy says by %s", strings.Join(got.Rules, ", "), strings.Join(want.Rules, ", "))
-	case got.Quorum != want.Quorum || got.Expires != want.Expires || !slices.Equal(got.Asked, want.Asked):
+	case got.Quorum != want.Quorum || got.Expires != want.Expires || !slices.Equal(got.Asked, want.Asked) || !slices.EqualFunc(got.Escalate, want.Escalate, sameStage):
 		diff.What = "whom it asks, how many or until when is not what policy says"
 	case got.Reason != want.Reason:
 		diff.What = "the reason is not the one policy gives"
@@ -116,6 +116,8 @@ func (s *Set) verify(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision, ac
 	}
 	return diff
 }
+
+func sameStage(a, b perdure.Escalation) bool { return a.At == b.At && slices.Equal(a.Asked, b.Asked) }
 
 // moment is when policy was asked: at the time of the entry or a little before, at the second whose facts are those recorded.
 func (s *Set) moment(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) time.Time {

@@ -115,12 +115,15 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 			return perdure.Decision{Action: write, Effect: perdure.Once, Verdict: v}
 		}
 		for name, d := range map[string]perdure.Decision{
-			"answer":           forge(func(v *perdure.Verdict) { v.Answer = perdure.Allow }),
-			"rules":            forge(func(v *perdure.Verdict) { v.Rules = []string{"default.read"} }),
-			"facts":            forge(func(v *perdure.Verdict) { v.Facts = perdure.Hash{1} }),
-			"policy":           forge(func(v *perdure.Verdict) { v.Policy = perdure.Hash{1} }),
-			"quorum":           forge(func(v *perdure.Verdict) { v.Quorum = 0 }),
-			"expiry":           forge(func(v *perdure.Verdict) { v.Expires++ }),
+			"answer": forge(func(v *perdure.Verdict) { v.Answer = perdure.Allow }),
+			"rules":  forge(func(v *perdure.Verdict) { v.Rules = []string{"default.read"} }),
+			"facts":  forge(func(v *perdure.Verdict) { v.Facts = perdure.Hash{1} }),
+			"policy": forge(func(v *perdure.Verdict) { v.Policy = perdure.Hash{1} }),
+			"quorum": forge(func(v *perdure.Verdict) { v.Quorum = 0 }),
+			"expiry": forge(func(v *perdure.Verdict) { v.Expires++ }),
+			"escalation": forge(func(v *perdure.Verdict) {
+				v.Escalate = []perdure.Escalation{{At: v.Expires - 1, Asked: []string{"me"}}}
+			}),
 			"asked":            forge(func(v *perdure.Verdict) { v.Asked = nil }),
 			"reason":           forge(func(v *perdure.Verdict) { v.Reason = "because" }),
 			"runtime":          forge(func(v *perdure.Verdict) { v.Answer, v.Rules = perdure.Allow, []string{"runtime.wake"} }),
