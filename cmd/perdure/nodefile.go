@@ -24,6 +24,7 @@ type nodeConfig struct {
 	Programs []string          `yaml:"programs"`
 	Hosts    []string          `yaml:"hosts"`
 	Secrets  string            `yaml:"secrets"`
+	Prices   string            `yaml:"prices"`
 	MCP      map[string]string `yaml:"mcp"` // commands or URLs by name
 	Demo     string            `yaml:"demo"`
 }
@@ -57,7 +58,7 @@ func (p *powers) fill(h *home) error {
 	for flag, from := range map[string]struct {
 		to    *string
 		value string
-	}{"files": {p.files, n.Files}, "secrets": {p.secrets, n.Secrets}, "demo": {p.demo, n.Demo}} {
+	}{"files": {p.files, n.Files}, "secrets": {p.secrets, n.Secrets}, "prices": {p.prices, n.Prices}, "demo": {p.demo, n.Demo}} {
 		if !given(flag) {
 			*from.to = at(from.value)
 		}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"filippo.io/age"
 
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/tool"
 )
 
 // recipients are whom to encrypt to; none: nobody.
@@ -68,4 +70,36 @@ func passphrase(file string) (age.Recipient, age.Identity, error) {
 		return nil, nil, fmt.Errorf("passphrase file %s is empty", file)
 	}
 	return capsule.Passphrase(string(b))
+}
+
+// readSecrets reads NAME=value lines from a file that only its owner may read; no file, no secrets.
+func readSecrets(path string) (tool.SecretMap, error) {
+	if path == "" {
+		return nil, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, &advised{fmt.Errorf("others can read the secrets in %s", path), "chmod 600 " + path}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	secrets := tool.SecretMap{}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		if line = strings.TrimRight(line, "\r\n"); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || name == "" || value == "" {
+			return nil, fmt.Errorf("secrets %s, line %d: want NAME=value", path, n) // never the line itself
+		}
+		secrets[name] = value
+	}
+	return secrets, nil
 }

@@ -27,7 +27,7 @@ func (s style) head(text string) string { return s.wrap("1", text) }
 
 // isTerminal reports whether v is a terminal.
 func isTerminal(v any) bool {
-	f, ok := v.(*os.File)
+	f, ok := v.(interface{ Fd() uintptr })
 	return ok && isatty.IsTerminal(f.Fd())
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )
@@ -31,20 +29,27 @@ type powers struct {
 	hosts    *[]string
 	secrets  *string
 	servers  *[]string // that speak MCP
-	demo     *string   // the folder of perdure demo
+	prices   *string
+	demo     *string // the folder of perdure demo
+	live     *bool
 
+	c       *cobra.Command
+	known   tool.SecretMap                // the secrets, read
+	say     func(perdure.AgentID, string) // hears what models say
 	started []*tool.MCP
 }
 
 func powerFlags(c *cobra.Command) *powers {
 	return &powers{
+		c:        c,
 		policies: policyFlag(c),
-		advisors: c.Flags().StringArray("advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL, openai:MODEL[@URL], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated"),
+		advisors: c.Flags().StringArray("advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL, openai:MODEL[@URL[#KEY]], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated"),
 		files:    c.Flags().String("files", "", "give agents the tools files.* in this folder"),
 		programs: c.Flags().StringSlice("program", nil, "let the tool shell run this program, in the folder of --files; may be repeated"),
 		hosts:    c.Flags().StringSlice("host", nil, "let the tools http.* talk to this host; may be repeated"),
 		secrets:  c.Flags().String("secrets", "", "a file of NAME=value lines that tools find as secret:NAME; only its owner may read it"),
 		servers:  c.Flags().StringArray("mcp", nil, "give agents the tools of an MCP server, NAME=COMMAND or NAME=URL; may be repeated"),
+		prices:   c.Flags().String("prices", "", `a file of what models cost, in JSON: {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, US dollars a million tokens; comes before the prices built in`),
 		demo:     c.Flags().String("demo", "", "give agents the shop of perdure demo, in this folder"),
 	}
 }
@@ -66,68 +71,17 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if err != nil {
 		return nil, err
 	}
-	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Advisors: map[string]perdure.Advisor{}, Vault: h.vault(), Log: log}
+	if p.known, err = readSecrets(*p.secrets); err != nil {
+		return nil, err
+	}
+	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Vault: h.vault(), Log: log}
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	for _, text := range *p.advisors {
-		name, a, err := advisorOf(text, s, n.Tools)
-		if err == nil && n.Advisors[name] != nil {
-			err = fmt.Errorf("--advisor: %q is there twice", name)
-		}
-		if err != nil {
-			return nil, errors.Join(misuse(h.c, err), p.close())
-		}
-		n.Advisors[name] = a
+	if n.Advisors, err = p.thinkers(s, n.Tools, log); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
 	return n, nil
-}
-
-// advisorOf reads [NAME=]SOURCE. Language models are offered the tools.
-func advisorOf(text string, s perdure.Store, tools []perdure.Tool) (name string, a perdure.Advisor, err error) {
-	name, source, named := strings.Cut(text, "=")
-	if !named || strings.Contains(name, ":") { // the = is in the source
-		name, source = "", text
-	}
-	scheme, rest, _ := strings.Cut(source, ":")
-	switch scheme {
-	case "script":
-		f, err := os.Open(rest)
-		if err != nil {
-			return "", nil, fmt.Errorf("--advisor %s: %w", text, err)
-		}
-		script, err := advisor.LoadScript(f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return "", nil, fmt.Errorf("--advisor %s: %w", text, err)
-		}
-		script.Store = s
-		return name, script, nil
-	case "http", "https":
-		if u, err := url.Parse(source); err != nil || u.Host == "" {
-			return "", nil, fmt.Errorf("--advisor %s: want the URL of an advisor", text)
-		}
-		return name, &advisor.HTTP{URL: source, Store: s}, nil
-	}
-	if m := modelOf(scheme, rest); m != nil {
-		return name, &advisor.LLM{Model: m, Store: s, Tools: advisor.Specs(tools...)}, nil
-	}
-	return "", nil, fmt.Errorf("--advisor %s: want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or openai:MODEL[@URL]", text)
-}
-
-// modelOf is the language model of a provider, or nil if there is none. Keys are read from the environment when they are needed.
-func modelOf(provider, model string) advisor.Model {
-	model, base, _ := strings.Cut(model, "@")
-	switch {
-	case model == "" || base != "" && provider != "openai":
-		return nil
-	case provider == "anthropic":
-		return advisor.Anthropic{Model: model}
-	case provider == "gemini":
-		return advisor.Gemini{Model: model}
-	case provider == "openai":
-		return advisor.OpenAI{Model: model, BaseURL: base}
-	}
-	return nil
 }
 
 // close ends what was started for the node.
@@ -178,14 +132,10 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 		}
 		all = append(all, tools...)
 	}
-	if *p.secrets == "" {
+	if p.known == nil {
 		return all, nil
 	}
-	secrets, err := readSecrets(*p.secrets)
-	if err != nil {
-		return nil, err
-	}
-	return tool.WithSecrets(all, secrets), nil
+	return tool.WithSecrets(all, p.known), nil
 }
 
 // serverOf reads NAME=COMMAND or NAME=URL. The words of a command are parted by spaces.
@@ -198,35 +148,6 @@ func serverOf(text string) (*tool.MCP, error) {
 		return &tool.MCP{Name: name, URL: at}, nil
 	}
 	return &tool.MCP{Name: name, Command: strings.Fields(at)}, nil
-}
-
-// readSecrets reads NAME=value lines from a file that only its owner may read.
-func readSecrets(path string) (tool.SecretMap, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, &advised{fmt.Errorf("others can read the secrets in %s", path), "chmod 600 " + path}
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	secrets := tool.SecretMap{}
-	n := 0
-	for line := range strings.Lines(string(b)) {
-		n++
-		if line = strings.TrimRight(line, "\r\n"); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if !ok || name == "" || value == "" {
-			return nil, fmt.Errorf("secrets %s, line %d: want NAME=value", path, n) // never the line itself
-		}
-		secrets[name] = value
-	}
-	return secrets, nil
 }
 
 // policy is what the flags name, else the policies beside the store, else the built-in one.

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/advisor"
+)
+
+// thinkers are the advisors that the flags name.
+func (p *powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logger) (map[string]perdure.Advisor, error) {
+	prices, err := readPrices(*p.prices)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]perdure.Advisor{}
+	for _, text := range *p.advisors {
+		name, source, named := strings.Cut(text, "=")
+		if !named || strings.Contains(name, ":") { // the = is in the source
+			name, source = "", text
+		}
+		if all[name] != nil {
+			return nil, misuse(p.c, fmt.Errorf("--advisor: %q is there twice", name))
+		}
+		a, err := p.thinker(source, s)
+		if err != nil {
+			return nil, misuse(p.c, fmt.Errorf("--advisor %s: %w", text, err))
+		}
+		if l, ok := a.(*advisor.LLM); ok {
+			l.Store, l.Tools, l.Prices, l.Log, l.Live = s, advisor.Specs(tools...), prices, log, p.say
+		}
+		all[name] = a
+	}
+	return all, nil
+}
+
+// thinker is the advisor of a source.
+func (p *powers) thinker(source string, s perdure.Store) (perdure.Advisor, error) {
+	scheme, rest, _ := strings.Cut(source, ":")
+	switch scheme {
+	case "script":
+		f, err := os.Open(rest)
+		if err != nil {
+			return nil, err
+		}
+		script, err := advisor.LoadScript(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		script.Store = s
+		return script, nil
+	case "http", "https":
+		if u, err := url.Parse(source); err != nil || u.Host == "" {
+			return nil, errors.New("want the URL of an advisor")
+		}
+		return &advisor.HTTP{URL: source, Store: s}, nil
+	}
+	if m := p.model(scheme, rest); m != nil {
+		return &advisor.LLM{Model: m}, nil
+	}
+	return nil, errors.New("want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or openai:MODEL[@URL[#KEY]]")
+}
+
+// model is the language model of a provider, or nil if there is none. Keys are looked for when they are needed, among the secrets of the node and
+// in the environment; one for another server than the provider's own is named after #, which is no part of what is sent.
+func (p *powers) model(provider, model string) advisor.Model {
+	model, base, _ := strings.Cut(model, "@")
+	base, key, _ := strings.Cut(base, "#")
+	switch {
+	case model == "" || base != "" && provider != "openai":
+		return nil
+	case provider == "anthropic":
+		return advisor.Anthropic{Model: model, Key: p.key("ANTHROPIC_API_KEY")}
+	case provider == "gemini":
+		return advisor.Gemini{Model: model, Key: p.key("GEMINI_API_KEY")}
+	case provider == "openai" && base == "":
+		return advisor.OpenAI{Model: model, Key: p.key("OPENAI_API_KEY")}
+	case provider == "openai" && key == "":
+		return advisor.OpenAI{Model: model, BaseURL: base}
+	case provider == "openai":
+		return advisor.OpenAI{Model: model, BaseURL: base, Key: p.key(key)}
+	}
+	return nil
+}
+
+// key finds the key of a provider by its name.
+func (p *powers) key(name string) advisor.KeyFunc {
+	return func() (string, error) {
+		if v := p.known[name]; v != "" {
+			return v, nil
+		}
+		return advisor.KeyFromEnv(name)()
+	}
+}
+
+// readPrices reads what models cost; no file, no prices.
+func readPrices(path string) (advisor.Prices, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--prices: %w", err)
+	}
+	prices, err := advisor.LoadPrices(b)
+	if err != nil {
+		return nil, &advised{fmt.Errorf("--prices %s: %w", path, err), `write {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, in US dollars a million tokens`}
+	}
+	return prices, nil
+}
