@@ -61,6 +61,12 @@ func (a *Agent) Recent() iter.Seq[*Entry] {
 	}
 }
 
+// holds reports whether an entry is among those still held, or was a head before them.
+func (a *Agent) holds(name Hash) bool {
+	w := a.window()
+	return w.byName[name] != nil || (w.base != nil && w.base.head(name) != nil)
+}
+
 // Missing names the parents that entries given to Apply are still waiting for.
 func (a *Agent) Missing() []Hash {
 	have := map[Hash]bool{}

@@ -18,6 +18,10 @@ const (
 	firstDelay = 2 * time.Second
 	// longestDelay is the wait no row of signals exceeds: an agent that looks once in ten minutes is still alive to its people.
 	longestDelay = 10 * time.Minute
+	// firstIncapable is how long a node that showed it cannot do something is not asked for it again; each further time doubles it.
+	firstIncapable = time.Minute
+	// longestIncapable is the longest that is: a node put right by its operator is of use again the same day.
+	longestIncapable = 6 * time.Hour
 	// failuresBeforeAnotherWay is how many failures in a row of one tool, while others work, make another way worth asking for.
 	failuresBeforeAnotherWay = 3
 )
@@ -69,6 +73,11 @@ func (f *Fold) retryDelay(w *Owed) Delay {
 	return d
 }
 
+// lapses is when what a node showed it cannot do is worth another try there: its operator may have put it right.
+func (i *Incapability) lapses() Time {
+	return i.Since.Add(grown(firstIncapable, int(i.Times), longestIncapable))
+}
+
 // AnotherWay reports whether a tool keeps failing while others work: a reason to ask the advisor for another way rather than to try again.
 func (f *Fold) AnotherWay(tool string) bool {
 	t := f.Tool(tool)
@@ -102,10 +111,12 @@ func (t *ToolRecord) row(s Signal) int {
 	return n
 }
 
-func doubled(row int) time.Duration {
-	d := firstDelay
-	for i := 1; i < row && d < longestDelay; i++ {
+func doubled(row int) time.Duration { return grown(firstDelay, row, longestDelay) }
+
+// grown is d doubled for every further one in a row, up to a longest.
+func grown(d time.Duration, row int, longest time.Duration) time.Duration {
+	for i := 1; i < row && d < longest; i++ {
 		d *= 2
 	}
-	return min(d, longestDelay)
+	return min(d, longest)
 }

@@ -91,6 +91,14 @@ type Verdict struct {
 	Quorum  int64    `canon:"6,quorum,omitzero"`  // how many must approve; zero is one
 	Expires Time     `canon:"7,expires,omitzero"` // when an ask lapses into a denial
 	Asked   []string `canon:"8,asked,omitzero"`   // whom to ask, in the words of the policy
+
+	Escalate []Escalation `canon:"9,escalate,omitzero"` // whom else to ask when nobody answers, earliest first
+}
+
+// Escalation is whom else to ask about a question that has no answer at a time.
+type Escalation struct {
+	At    Time     `canon:"1,at"`
+	Asked []string `canon:"2,asked"`
 }
 
 // Decision is what authority decided about one action.

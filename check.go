@@ -1,6 +1,9 @@
 package perdure
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkBody holds the fields of a body against each other: what the schema cannot say.
 func checkBody(e *Entry) error {
@@ -94,7 +97,7 @@ func checkDecision(e *Entry, d *Decision) error {
 			return err
 		}
 	}
-	if d.Deadline < 0 || d.Verdict.Expires < 0 {
+	if d.Deadline < 0 || d.Verdict.Expires < 0 || slices.ContainsFunc(d.Verdict.Escalate, func(s Escalation) bool { return s.At < 0 }) {
 		return negative(e, at)
 	}
 	_, delegates := d.Action.(Delegate)
@@ -127,6 +130,10 @@ func checkEvent(e *Entry, ev *Event) error {
 	case Pruned:
 		if n.Entries < 0 || n.Bytes < 0 {
 			return negative(e, at+".pruned")
+		}
+	case Escalated:
+		if n.Stage < 0 {
+			return negative(e, at+".escalated.stage")
 		}
 	case Edit:
 		return checkAction(e, at+".edit", n.Mutate)

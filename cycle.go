@@ -17,7 +17,8 @@ type work struct {
 	outcome int // how many of pending end with the last outcome: these must not be lost
 	claimed bool
 	cycles  int
-	yields  int // how often others were first
+	yields  int   // how often others were first
+	turns   int64 // before the advice that is pending
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -99,7 +100,7 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 			} // else others wrote meanwhile, and there may be something to do after all
 		case Announce:
 			return Idle{Why: "it has ended"}, nil
-		case Rouse, Consult, Decide, Perform, Reconcile, Lapse, Finish:
+		case Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish:
 		}
 	}
 }
@@ -108,6 +109,11 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 func (w *work) cycle(ctx context.Context) (Step, error) {
 	w.cycles++
 	now := time.Now()
+	if idle, err := w.lacks(ctx); err != nil {
+		return nil, err
+	} else if idle != nil {
+		return *idle, nil
+	}
 	step := Plan(w.a, w.n.capabilities(w.claimed, nil), now)
 	switch s := step.(type) {
 	case Idle:
@@ -118,6 +124,8 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 		return s, w.settle(ctx, Decision{Action: s.End, Verdict: w.n.runtimeVerdict("deadline")})
 	case Lapse:
 		return s, w.add(s.Outcome)
+	case Escalate:
+		return s, w.escalate(ctx, s)
 	case Consult:
 		return s, w.consult(ctx, s)
 	case Decide:
@@ -135,9 +143,29 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	return step, fmt.Errorf("plan for agent %s: unknown step %T", w.a.ID().Short(), step)
 }
 
+// lacks is the idle step of a node that lacks something to work on the agent at all; nil if it lacks nothing.
+func (w *work) lacks(ctx context.Context) (*Idle, error) {
+	if idle := w.n.lacksSchema(w.a.fold); idle != nil {
+		return idle, nil
+	}
+	return w.n.lacksRecord(ctx, w.a)
+}
+
 // settle adds a decision that is complete in itself and makes it durable.
 func (w *work) settle(ctx context.Context, d Decision) error {
 	if err := w.add(d); err != nil {
+		return err
+	}
+	return w.flush(ctx)
+}
+
+// escalate records that a question goes to more people.
+func (w *work) escalate(ctx context.Context, s Escalate) error {
+	data, err := DataOf(map[string]any{"decision": s.Ask.String(), "asked": s.Asked})
+	if err != nil {
+		return err
+	}
+	if err := w.add(Event{Name: "escalated", Data: data, By: "runtime", Notice: Escalated{Decision: s.Ask, Stage: s.Stage}}); err != nil {
 		return err
 	}
 	return w.flush(ctx)
@@ -149,6 +177,9 @@ func (w *work) add(b Body) error { return w.addAt(time.Now(), b) }
 // addAt is add for what was decided at a moment: the entry bears the time its facts were true at.
 func (w *work) addAt(now time.Time, b Body) error {
 	e, next, err := w.n.Key.extend(w.a, now, Draft{Body: b, Policy: w.n.PolicyHash})
+	if err == nil {
+		err = w.n.guard(e)
+	}
 	if err != nil {
 		return fmt.Errorf("write %s for agent %s: %w", b.kind(), w.a.ID().Short(), err)
 	}
@@ -191,6 +222,7 @@ func (w *work) flush(ctx context.Context) error {
 // yield lets another node's entries go first: outcomes are put beside them, the rest is dropped.
 func (w *work) yield(ctx context.Context, id AgentID) error {
 	w.yields++
+	advice, last := w.costly(), w.pending[len(w.pending)-1].Name
 	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
 	if len(done) > 0 && whole {
 		if err := w.n.Store.Put(ctx, id, w.pending...); err != nil {
@@ -211,6 +243,9 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 			lost = append(lost, Draft{Body: o, Policy: e.Policy})
 		}
 	}
+	if advice != nil && !w.a.holds(last) {
+		lost = append(lost, w.late(advice)...)
+	}
 	if len(lost) == 0 {
 		return nil
 	}
@@ -223,6 +258,33 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	}
 	w.a, w.heads = next, next.Heads()
 	return w.reload(ctx, id)
+}
+
+// costly is the advice among what is pending, if it cost something to get.
+func (w *work) costly() *Entry {
+	if w.instantAdvisor() {
+		return nil
+	}
+	for _, e := range w.pending {
+		if e.Kind == KindAdvice {
+			w.turns = w.a.fold.Turns - 1
+			return e
+		}
+	}
+	return nil
+}
+
+// late is what to write of advice that others came before. If all they did was to tell the agent something, it stands: the advisor sees that
+// next time. If the agent has got other advice or ended meanwhile, only what it cost is recorded.
+func (w *work) late(e *Entry) []Draft {
+	a, _ := e.content.(Advice)
+	if f := w.a.fold; f.Turns != w.turns || f.Ended != nil {
+		if a.Usage == nil {
+			return nil
+		}
+		a = Advice{Advisor: a.Advisor, Model: a.Model, Usage: a.Usage, Signal: Partial, Text: "another node was first: what it proposed is not taken up"}
+	}
+	return []Draft{{Body: a, Policy: e.Policy}}
 }
 
 // reload reads the agent anew.
@@ -264,20 +326,27 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 	if advice.Signal == 0 && advice.Seen == nil { // an advisor that takes events one by one says itself which it has taken
 		advice.Seen = seen
 	}
-	if err := w.add(advice); err != nil {
-		var r *Rejection
-		if !errors.As(err, &r) {
-			return err
-		}
-		advice = Advice{Advisor: s.Advisor, Signal: Failed, Text: "its advice cannot be recorded: " + r.Error()}
-		if err := w.add(advice); err != nil {
-			return err
-		}
+	if err := w.addAdvice(&advice); err != nil {
+		return err
 	}
 	if !instant(adv) || advice.Signal != 0 {
 		return w.flush(ctx)
 	}
 	return nil
+}
+
+// addAdvice records advice; advice that cannot be written as it is, is recorded as failed, with what it cost.
+func (w *work) addAdvice(a *Advice) error {
+	err := w.add(*a)
+	if !unrecordable(err) {
+		return err
+	}
+	*a = Advice{Advisor: a.Advisor, Model: a.Model, Usage: a.Usage, Signal: Failed, Text: "its advice cannot be recorded: " + err.Error()}
+	if err = w.add(*a); unrecordable(err) { // even its usage or name is wrong
+		*a = Advice{Advisor: a.Advisor, Signal: Failed, Text: "its advice cannot be recorded"}
+		err = w.add(*a)
+	}
+	return err
 }
 
 // advise asks an advisor and turns a panic into an error.
@@ -300,7 +369,7 @@ func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
 	var effects []effect
 	var busy []Hash
 	for {
-		eff, err := w.decide(d, now)
+		eff, err := w.decide(ctx, d, now)
 		if err != nil {
 			return err
 		}
@@ -325,7 +394,7 @@ func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
 }
 
 // decide asks policy about one action and records the decision. It returns the effect to perform, if one was allowed.
-func (w *work) decide(d Decide, now time.Time) (*effect, error) {
+func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, error) {
 	spec, _ := w.n.spec(toolOf(d.Action))
 	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
 	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: d.Approvals, Key: d.Key}
@@ -358,7 +427,15 @@ func (w *work) decide(d Decide, now time.Time) (*effect, error) {
 		dec.Effect, dec.Deadline = Idempotent, TimeOf(now.Add(defaultDeadline))
 	case Mutate, Sleep, Wake, End:
 	}
-	dec.Verdict = w.n.verdict(w.a, req, &dec, now)
+	r, err := w.n.rehearsal(ctx, w.a)
+	if err != nil {
+		return nil, err
+	}
+	if why := r.refuse(d.Action, &spec); why != "" {
+		dec.Verdict = Verdict{Rules: []string{"runtime.rehearsal"}, Reason: why + "; a live fork acts for itself"}
+	} else {
+		dec.Verdict = w.n.verdict(w.a, req, &dec, now)
+	}
 	if dec.Verdict.Answer == Allow {
 		if err := w.attachChild(d, &dec, now); err != nil {
 			dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.delegate"}, Reason: err.Error()}

@@ -15,6 +15,8 @@ var (
 	ErrTerminated = errors.New("agent has ended")
 	// ErrIncapable says that this node cannot do what the agent needs next; another may.
 	ErrIncapable = errors.New("this node cannot do it")
+	// ErrInDoubt is what a tool's error wraps when nobody can know whether the effect happened: the call was sent, and no answer came.
+	ErrInDoubt = errors.New("in doubt: it is not known whether it happened")
 	// ErrBehind says that an entry belongs before what this Agent still holds: fold the memory again from the store.
 	ErrBehind = errors.New("entry belongs before the fold's window: fold the memory again")
 	// ErrRejected is what every *Rejection wraps.

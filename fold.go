@@ -1,5 +1,7 @@
 package perdure
 
+import "slices"
+
 // Fold is everything a decision may depend on, derived from memory and from nothing else. It has canonical bytes, so two nodes that hold the
 // same entries can compare the hash of theirs. It must not be changed: get a new one with Agent.Apply.
 //
@@ -119,6 +121,16 @@ type Asking struct {
 	Since    Time    `canon:"6,since"`
 	Verdict  Verdict `canon:"7,verdict"`
 	Votes    []Vote  `canon:"8,votes,omitzero"`
+	Stage    int64   `canon:"9,stage,omitzero"` // how many of the verdict's escalations have come
+}
+
+// Asked is whom the question goes to by now: those the verdict names, and those of every escalation that has come.
+func (q *Asking) Asked() []string {
+	asked := slices.Clone(q.Verdict.Asked)
+	for i := range q.Verdict.Escalate[:min(q.Stage, int64(len(q.Verdict.Escalate)))] {
+		asked = append(asked, q.Verdict.Escalate[i].Asked...)
+	}
+	return asked
 }
 
 // Vote is one person's answer.
@@ -182,6 +194,9 @@ type Incapability struct {
 	Node Key    `canon:"1,node"`
 	What string `canon:"2,what"`
 	Note string `canon:"3,note,omitzero,verbatim"`
+
+	Since Time  `canon:"4,since,omitzero"` // when it last showed it
+	Times int64 `canon:"5,times,omitzero"` // how often
 }
 
 // Conflict is something two branches of a memory did that does not go together, and what the fold made of it.

@@ -51,6 +51,7 @@ type Lineage struct {
 	Parent   AgentID  `canon:"1,parent"`
 	Cause    Hash     `canon:"2,cause"`
 	Relation Relation `canon:"3,relation"`
+	Rehearse bool     `canon:"4,rehearse,omitzero"` // a fork whose effects come from its parent's record, and are refused where it has none
 }
 
 // Budget is a limit on what an agent may spend. An absent amount is no limit; zero is nothing.

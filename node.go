@@ -19,6 +19,8 @@ type Node struct {
 	Tools    []Tool             // what it can do
 	Advisors map[string]Advisor // by the name an intent asks for; "" for those that name none
 
+	State         StateChecker  // knows the schemas of agents' states; nil: agents that name one wait for another node
+	Guard         Guard         // refuses what must not enter memory; nil: everything may
 	Vault         Vault         // opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64
@@ -37,6 +39,8 @@ type Node struct {
 	mu    sync.Mutex
 	cache map[AgentID]*Agent
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
+
+	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 }
 
 // resting is an agent this node found nothing to do for.
@@ -58,7 +62,7 @@ func (n *Node) init() {
 			n.caps.Advisors = append(n.caps.Advisors, name)
 		}
 		slices.Sort(n.caps.Advisors)
-		n.cache, n.rests = map[AgentID]*Agent{}, map[AgentID]resting{}
+		n.cache, n.rests, n.rehearsals = map[AgentID]*Agent{}, map[AgentID]resting{}, map[AgentID]*rehearsal{}
 		if n.Log == nil {
 			n.Log = slog.New(slog.DiscardHandler)
 		}
@@ -140,6 +144,9 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
+	if err := n.guard(e); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
 	a, err := Begin(e)
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
@@ -156,6 +163,9 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	n.init()
 	e, err := n.Key.genesis(g, time.Now())
 	if err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	if err := n.guard(e); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
 	a, err := new(Agent).apply([]*Entry{e}, true)
@@ -186,7 +196,15 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if a.fold.Ended != nil && ev.Notice == nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
 	}
+	if len(ev.Set) > 0 {
+		if err := n.checkState(a.fold, ev.Set); err != nil {
+			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+		}
+	}
 	entries, _, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
+	if err == nil {
+		err = n.guard(entries[0])
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}

@@ -82,6 +82,13 @@ type Erased struct {
 	Note    string `canon:"2,note,omitzero,verbatim"`
 }
 
+// Escalated tells that a question nobody answered goes to more people.
+type Escalated struct {
+	Decision Hash  `canon:"1,decision"` // the decision that asked
+	Stage    int64 `canon:"2,stage"`    // how many escalations have come, this one included
+}
+
+func (Escalated) notice()  {}
 func (Pruned) notice()     {}
 func (Erased) notice()     {}
 func (Doubt) notice()      {}

@@ -28,23 +28,21 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 			}
 		}
 	}
-	outcomes := make([]*Outcome, len(effects))
-	if len(effects) == 1 {
-		outcomes[0] = w.n.call(ctx, w.a.ID(), effects[0])
-	} else {
-		var wg sync.WaitGroup
-		for i := range effects {
-			wg.Go(func() { outcomes[i] = w.n.call(ctx, w.a.ID(), effects[i]) })
-		}
-		wg.Wait()
+	r, err := w.n.rehearsal(ctx, w.a)
+	if err != nil {
+		return err
 	}
 	once := false
-	for i, o := range outcomes {
-		if o == nil {
-			continue // given up: the decision stays open, and the next node finds out
-		}
-		once = once || !effects[i].open.Effect.Repeatable()
-		if err := w.addOutcome(o); err != nil {
+	for i, c := range w.n.callAll(ctx, w.a.ID(), effects, r) {
+		o := &effects[i].open
+		switch {
+		case c.outcome != nil:
+			once = once || !o.Effect.Repeatable()
+			err = w.addOutcome(c.outcome)
+		case c.doubt != nil:
+			err = w.findOut(ctx, *o, c.doubt)
+		} // else given up: the decision stays open, and the next node finds out
+		if err != nil {
 			return err
 		}
 	}
@@ -54,11 +52,42 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 	return w.flush(ctx)
 }
 
+// called is what came of an effect: its outcome, or why nobody can know it. It has neither when the effect was given up.
+type called struct {
+	outcome *Outcome
+	doubt   error
+}
+
+// callAll performs effects side by side; what a rehearsal has on record is not performed.
+func (n *Node) callAll(ctx context.Context, id AgentID, effects []effect, r *rehearsal) []called {
+	out := make([]called, len(effects))
+	if r != nil {
+		for i := range effects {
+			out[i].outcome = r.serve(&effects[i].open, n)
+		}
+	}
+	if len(effects) == 1 {
+		if out[0].outcome == nil {
+			out[0] = n.call(ctx, id, effects[0])
+		}
+		return out
+	}
+	var wg sync.WaitGroup
+	for i := range effects {
+		if out[i].outcome == nil {
+			wg.Go(func() { out[i] = n.call(ctx, id, effects[i]) })
+		}
+	}
+	wg.Wait()
+	return out
+}
+
 // addOutcome records an outcome; one that cannot be written as it is, is recorded without its data.
 func (w *work) addOutcome(o *Outcome) error {
+	w.n.checkOutcome(w.a.fold, o)
 	err := w.add(*o)
-	if errors.Is(err, ErrRejected) {
-		return w.add(Outcome{Decision: o.Decision, Signal: o.Signal, Latency: o.Latency, Note: "its result cannot be recorded: " + err.Error()})
+	if unrecordable(err) {
+		return w.add(Outcome{Decision: o.Decision, Signal: o.Signal, Latency: o.Latency, Spend: o.Spend, RetryAfter: o.RetryAfter, Taint: o.Taint, Note: "its result cannot be recorded: " + err.Error()})
 	}
 	return err
 }
@@ -95,9 +124,8 @@ func (w *work) unanswered(decision Hash) bool {
 	return w.stillOpen(decision) || slices.ContainsFunc(w.a.fold.Asks, func(q Asking) bool { return q.Decision == decision })
 }
 
-// call performs one effect under its deadline. It returns nil when the effect was given up because this node is stopping: then it is not
-// known here what came of it.
-func (n *Node) call(ctx context.Context, id AgentID, e effect) *Outcome {
+// call performs one effect under its deadline. It is given up when this node is stopping: then it is not known here what came of it.
+func (n *Node) call(ctx context.Context, id AgentID, e effect) called {
 	start := time.Now()
 	out := &Outcome{Decision: e.open.Decision, Signal: OK}
 	var res Result
@@ -121,29 +149,33 @@ func (n *Node) call(ctx context.Context, id AgentID, e effect) *Outcome {
 		}
 		if res, err = callTool(cctx, tool, c); err != nil && cctx.Err() != nil {
 			if ctx.Err() != nil {
-				return nil
+				return called{}
 			}
 			if !e.open.Effect.Repeatable() {
-				return nil // cut off in the middle: in doubt, not failed
+				return called{} // cut off in the middle: in doubt, not failed
 			}
 			err, res = nil, Result{Signal: TimedOut, Note: "no answer within " + time.Since(start).Round(time.Millisecond).String()}
 		}
 		res.Spend = res.Spend.Plus(Spend{Calls: 1})
 	case Delegate:
 		if err = n.spawn(ctx, e.open.Child); err != nil && ctx.Err() != nil {
-			return nil
+			return called{}
 		}
 	case Mutate, Sleep, Wake, End:
 		err = fmt.Errorf("%T has no effect to perform", a)
 	}
 	switch {
+	case errors.Is(err, ErrInDoubt) && !e.open.Effect.Repeatable():
+		return called{doubt: err}
+	case errors.Is(err, ErrInDoubt): // it may be done again under the same key
+		res.Signal, res.Note = TimedOut, err.Error()
 	case errors.Is(err, ErrIncapable):
 		res.Signal, res.Note, res.Spend = Incapable, err.Error(), Spend{}
 	case err != nil:
 		res.Signal, res.Note = Failed, err.Error()
 	}
 	res.fill(out, time.Since(start))
-	return out
+	return called{outcome: out}
 }
 
 // fill writes a result into an outcome.
@@ -203,14 +235,31 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	return w.flush(ctx)
 }
 
+// findOut deals with a once effect whose tool does not know what came of it: it is asked to look, if it can, else a person is.
+func (w *work) findOut(ctx context.Context, o Open, why error) error {
+	if _, ok := w.n.tool(o.toolName()).(Reconciler); ok {
+		return w.reconcile(ctx, o)
+	}
+	return w.doubt(ctx, &o, why)
+}
+
 // doubt records that a tool could not say what came of an effect: from here on a person settles it.
 func (w *work) doubt(ctx context.Context, o *Open, why error) error {
-	note, err := DataOf(map[string]any{"decision": o.Decision.String(), "tool": o.toolName(), "why": why.Error()})
+	err := w.add(inDoubt(o, why.Error()))
+	if unrecordable(err) {
+		err = w.add(inDoubt(o, "what the tool says cannot be recorded"))
+	}
 	if err != nil {
 		return err
 	}
-	if err := w.add(Event{Name: "in-doubt", Data: note, By: "runtime", ID: "in-doubt:" + o.Decision.String(), Notice: Doubt{Decision: o.Decision}}); err != nil {
-		return err
-	}
 	return w.flush(ctx)
+}
+
+// inDoubt is the event that tells of a doubt.
+func inDoubt(o *Open, why string) Event {
+	note, err := DataOf(map[string]any{"decision": o.Decision.String(), "tool": o.toolName(), "why": why})
+	if err != nil {
+		note = nil // the reason is not text: the doubt is what matters
+	}
+	return Event{Name: "in-doubt", Data: note, By: "runtime", ID: "in-doubt:" + o.Decision.String(), Notice: Doubt{Decision: o.Decision}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,9 +27,10 @@ type Spec struct {
 	Deadline    time.Duration // zero: 5 minutes
 	Reserve     Spend         // what a call is expected to cost
 	Reconciles  bool          // can find out whether an effect happened
+	Inner       bool          // changes nothing but the agent itself
 }
 
-// Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Finish or Announce.
+// Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish or Announce.
 type Step interface{ step() }
 
 // Idle says there is nothing to do until a time (zero: until an entry arrives).
@@ -67,6 +69,13 @@ type Reconcile struct{ Open Open }
 // Lapse says a decision is to get its outcome without being performed: an ask that was refused or has expired.
 type Lapse struct{ Outcome Outcome }
 
+// Escalate says a question nobody answered goes to more people: those of the verdict's next escalation.
+type Escalate struct {
+	Ask   Hash // the decision that asked
+	Stage int64
+	Asked []string
+}
+
 // Finish says the agent is to be ended: its deadline has passed.
 type Finish struct{ End End }
 
@@ -85,6 +94,7 @@ func (Decide) step()    {}
 func (Perform) step()   {}
 func (Reconcile) step() {}
 func (Lapse) step()     {}
+func (Escalate) step()  {}
 func (Finish) step()    {}
 func (Announce) step()  {}
 
@@ -129,9 +139,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		return s
 	}
 	if len(f.Recheck) > 0 {
-		return f.planCall(c, Decide{Action: f.recheckCall()}, rest)
+		return f.planCall(c, Decide{Action: f.recheckCall()}, t, rest)
 	}
-	if s := f.planProposal(c, &rest); s != nil {
+	if s := f.planProposal(c, t, &rest); s != nil {
 		return s
 	}
 	if len(f.Open) > 0 || len(f.Asks) > 0 || len(f.Owed) > 0 {
@@ -175,7 +185,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Open {
 		o := &f.Open[i]
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
-		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !(c.Claimed && o.Effect.Repeatable())) {
+		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && o.Effect.Repeatable())) {
 			rest.join(o.Deadline, fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline))
 			continue
 		}
@@ -208,10 +218,25 @@ func (f *Fold) planAsks(t Time, rest *Idle) Step {
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
 		}
+		if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
+			next := &more[q.Stage]
+			if t >= next.At {
+				return Escalate{Ask: q.Decision, Stage: q.Stage + 1, Asked: next.Asked}
+			}
+			rest.Until = earliest(rest.Until, next.At)
+		}
 		rest.Person = true
-		rest.join(q.Verdict.Expires, fmt.Sprintf("approval %s is asked for", q.Digest.Short()))
+		rest.join(q.Verdict.Expires, fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())))
 	}
 	return nil
+}
+
+// askedOf says whom a question goes to, if it goes to anybody in particular.
+func askedOf(people []string) string {
+	if len(people) == 0 {
+		return ""
+	}
+	return " of " + strings.Join(people, ", ")
 }
 
 // count is the approvals that hold now, one a person, and whether somebody refused.
@@ -276,8 +301,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 			rest.join(d.Until, fmt.Sprintf("%s is tried again at %s: %s", name, d.Until, d.Why))
 			continue
 		}
-		if !f.capable(c, name) {
-			rest.lack(name)
+		if !f.capable(c, name, t, rest) {
 			continue
 		}
 		return Decide{Action: w.Action, Key: w.Key, Limit: d.Limit}
@@ -286,7 +310,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 }
 
 // planProposal takes the next undecided proposal of the current advice.
-func (f *Fold) planProposal(c *Capabilities, rest *Idle) Step {
+func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 	if len(f.Proposals) == 0 {
 		return nil
 	}
@@ -298,7 +322,7 @@ func (f *Fold) planProposal(c *Capabilities, rest *Idle) Step {
 		if len(f.Open) > 0 && !parallel(p.Actions[i]) {
 			return *rest // what changes the agent itself waits until what is under way has ended
 		}
-		return f.planCall(c, Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}, *rest)
+		return f.planCall(c, Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}, t, *rest)
 	}
 	return nil
 }
@@ -314,9 +338,8 @@ func parallel(a Action) bool {
 }
 
 // planCall is d, unless this node lacks the tool.
-func (f *Fold) planCall(c *Capabilities, d Decide, rest Idle) Step {
-	if name := toolOf(d.Action); name != "" && !f.capable(c, name) {
-		rest.lack(name)
+func (f *Fold) planCall(c *Capabilities, d Decide, t Time, rest Idle) Step {
+	if name := toolOf(d.Action); name != "" && !f.capable(c, name, t, &rest) {
 		return rest
 	}
 	return d
@@ -337,8 +360,11 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.Person, rest.Why = true, "the budget is used up ("+what+"): grant more, or end it"
 		return rest
 	}
-	if !c.All && (!slices.Contains(c.Advisors, advisor) || f.incapable(c.Node, advisorTool(advisor))) {
+	if !c.All && !slices.Contains(c.Advisors, advisor) {
 		rest.lack(advisorTool(advisor))
+		return rest
+	}
+	if f.incapable(c.Node, advisorTool(advisor), t, &rest) {
 		return rest
 	}
 	return Consult{Advisor: advisor}
@@ -367,15 +393,28 @@ func (c *Capabilities) tool(name string) (Spec, bool) {
 	return Spec{Name: name}, c.All || name == delegateTool
 }
 
-// capable reports whether the node can call the tool and has not shown otherwise.
-func (f *Fold) capable(c *Capabilities, tool string) bool {
-	_, ok := c.tool(tool)
-	return ok && !f.incapable(c.Node, tool)
+// capable reports whether the node can call the tool and has not shown otherwise of late; if not, rest says what it lacks.
+func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
+	if _, ok := c.tool(tool); !ok {
+		rest.lack(tool)
+		return false
+	}
+	return !f.incapable(c.Node, tool, t, rest)
 }
 
-// incapable reports whether the node has shown that it cannot.
-func (f *Fold) incapable(node Key, what string) bool {
-	return slices.ContainsFunc(f.Incapable, func(i Incapability) bool { return i.Node == node && i.What == what })
+// incapable reports whether the node has shown of late that it cannot; then rest says so.
+func (f *Fold) incapable(node Key, what string, t Time, rest *Idle) bool {
+	for i := range f.Incapable {
+		if n := &f.Incapable[i]; n.Node == node && n.What == what && t < n.lapses() {
+			rest.lack(what)
+			rest.Until = earliest(rest.Until, n.lapses())
+			if n.Note != "" {
+				rest.Why += " (this one: " + n.Note + ")"
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // delegateTool stands for the creation of a child, which every node can do.

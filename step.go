@@ -64,7 +64,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		f.Spent = f.Spent.Plus(Spend{Cost: a.Usage.Cost, Tokens: a.Usage.In + a.Usage.Out})
 	}
 	if a.Signal != 0 {
-		f.recordSignal(advisorTool(a.Advisor), e, a.Signal, a.RetryAfter, "")
+		f.recordSignal(advisorTool(a.Advisor), e, a.Signal, a.RetryAfter, a.Text)
 		return
 	}
 	if a.Advisor != "" {

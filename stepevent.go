@@ -54,6 +54,9 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			f.Open = replaced(f.Open, i, o)
 		}
 		return
+	case Escalated:
+		f.escalate(&n)
+		return
 	case Pruned, Erased: // a matter of record
 		return
 	case Edit:
@@ -70,7 +73,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated:
 	}
 	return false
 }
@@ -92,6 +95,17 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 	q := f.Asks[i]
 	q.Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Origin == e.Origin && v.Approve == a.Approve })
 	q.Votes = append(q.Votes, Vote{Event: e.Name, Origin: e.Origin, Approve: a.Approve, Expires: a.Expires})
+	f.Asks = replaced(f.Asks, i, q)
+}
+
+// escalate moves a question on to more people. A stage that came already changes nothing.
+func (f *Fold) escalate(n *Escalated) {
+	i := slices.IndexFunc(f.Asks, func(q Asking) bool { return q.Decision == n.Decision })
+	if i < 0 || f.Asks[i].Stage >= n.Stage || n.Stage > int64(len(f.Asks[i].Verdict.Escalate)) {
+		return
+	}
+	q := f.Asks[i]
+	q.Stage = n.Stage
 	f.Asks = replaced(f.Asks, i, q)
 }
 

@@ -86,10 +86,12 @@ func (f *Fold) closeDelegate(o *Open, out *Outcome) {
 // recordSignal adds a signal to a tool's record.
 func (f *Fold) recordSignal(tool string, e *Entry, s Signal, after int64, note string) {
 	if s == Incapable {
-		inc := Incapability{Node: e.Origin, What: tool, Note: note}
-		if !slices.ContainsFunc(f.Incapable, func(i Incapability) bool { return i.Node == inc.Node && i.What == inc.What }) {
-			f.Incapable = pushed(f.Incapable, inc, maxIncapable)
+		inc := Incapability{Node: e.Origin, What: tool, Note: note, Since: e.Time, Times: 1}
+		if i := slices.IndexFunc(f.Incapable, func(i Incapability) bool { return i.Node == inc.Node && i.What == inc.What }); i >= 0 {
+			inc.Times += f.Incapable[i].Times
+			f.Incapable = removed(f.Incapable, i)
 		}
+		f.Incapable = pushed(f.Incapable, inc, maxIncapable)
 		return
 	}
 	rec := SignalRecord{Signal: s, Time: e.Time, After: after}

@@ -65,6 +65,7 @@ func init() {
 		canon.Case[Notice](10, "doubt", Doubt{}),
 		canon.Case[Notice](11, "pruned", Pruned{}),
 		canon.Case[Notice](12, "erased", Erased{}),
+		canon.Case[Notice](13, "escalated", Escalated{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),
