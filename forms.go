@@ -1,18 +1,33 @@
 package perdure
 
-import "github.com/perdure/perdure/internal/canon"
+import (
+	"sync"
+
+	"github.com/perdure/perdure/internal/canon"
+)
 
 // An entry has three forms of one value. The binary form is what is stored, hashed and signed: see Entry.AppendBinary and DecodeEntry.
 // The other two are read as strictly: exactly what these functions write is accepted.
 
 // EntryToText returns the text form of an entry: one line of RFC 8785 JSON, without its line end.
-func EntryToText(e *Entry) ([]byte, error) {
-	bin, err := e.MarshalBinary()
+func EntryToText(e *Entry) ([]byte, error) { return AppendEntryText(nil, e) }
+
+// AppendEntryText appends the text form of an entry.
+func AppendEntryText(dst []byte, e *Entry) ([]byte, error) {
+	room := binaries.Get().(*[]byte)
+	defer binaries.Put(room)
+	bin, err := e.AppendBinary((*room)[:0])
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
-	return canon.ToText(nil, entryCodec.Type(), bin)
+	if cap(bin) <= InlineBody {
+		*room = bin
+	}
+	return canon.ToText(dst, entryCodec.Type(), bin)
 }
+
+// binaries are what AppendEntryText spells out: no part of them is kept.
+var binaries = sync.Pool{New: func() any { return new([]byte) }}
 
 // EntryFromText reads the text form of one entry and checks what DecodeEntry checks. Offsets in a *Rejection are those of the text.
 func EntryFromText(text []byte, lim Limits) (*Entry, error) {

@@ -23,10 +23,7 @@ func (w *textEncoder) record(dst []byte, letter byte, rec []byte) ([]byte, error
 }
 
 func (w *textEncoder) entry(dst []byte, e *perdure.Entry, p *payload) ([]byte, error) {
-	text, err := perdure.EntryToText(carried(e, p))
-	if err != nil {
-		return dst, err
-	}
+	var err error
 	dst = append(dst, '{')
 	if len(p.Chunks) > 0 {
 		if w.bin, err = payloadCodec.Append(w.bin[:0], &payload{Chunks: p.Chunks}); err != nil {
@@ -38,7 +35,9 @@ func (w *textEncoder) entry(dst []byte, e *perdure.Entry, p *payload) ([]byte, e
 		}
 		dst = append(append(dst, chunks[1:len(chunks)-1]...), ',')
 	}
-	dst = append(append(dst, `"entry":`...), text...)
+	if dst, err = perdure.AppendEntryText(append(dst, entryText...), carried(e, p)); err != nil {
+		return dst, err
+	}
 	if p.More {
 		dst = append(dst, moreText...)
 	}

@@ -10,6 +10,7 @@ import (
 type builder struct {
 	dst     []byte
 	scratch []byte
+	pairs   []pair // of the objects being read, the innermost last
 }
 
 // pair is one encoded pair in dst: its key from key to value, its value from value to end.

@@ -1,7 +1,9 @@
 package canon
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -106,9 +108,7 @@ func (l *lexer) text() (string, *Rejection) {
 		return "", l.unexpected("a string")
 	}
 	from := l.i
-	for l.i < len(l.b) && l.b[l.i] != '"' && l.b[l.i] != '\\' && l.b[l.i] >= ' ' {
-		l.i++
-	}
+	l.i += plainLen(l.b[from:])
 	if l.i < len(l.b) && l.b[l.i] == '"' {
 		s := l.b[from:l.i]
 		l.i++
@@ -132,9 +132,7 @@ func (l *lexer) text() (string, *Rejection) {
 			}
 		default:
 			run := l.i
-			for l.i < len(l.b) && l.b[l.i] != '"' && l.b[l.i] != '\\' && l.b[l.i] >= ' ' {
-				l.i++
-			}
+			l.i += plainLen(l.b[run:])
 			if r := l.utf8(l.b[run:l.i], run); r != nil {
 				return "", r
 			}
@@ -142,6 +140,23 @@ func (l *lexer) text() (string, *Rejection) {
 		}
 	}
 	return "", l.unexpected("the end of the string")
+}
+
+// plainLen is how many bytes at the start of b stand for themselves in a string: up to a quote, a backslash or a control character.
+func plainLen(b []byte) int {
+	const ones = highBits / 128
+	i := 0
+	for ; len(b)-i >= 8; i += 8 { // eight at once: the lowest high bit set marks the first that does not
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := w^ones*'"', w^ones*'\\'
+		if m := ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highBits; m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 func (l *lexer) utf8(s []byte, at int) *Rejection {

@@ -4,21 +4,30 @@ import (
 	"bytes"
 	"encoding/base64"
 	"strconv"
+	"sync"
 )
 
 // FromText appends the binary form of text, the text form of a value of type t. Only the exact text form is accepted:
 // what ToText would write.
 func FromText(dst []byte, t *Type, text []byte, lim Limits) ([]byte, error) {
 	lim = lim.withDefaults()
+	room := textRooms.Get().(*textRoom)
+	defer textRooms.Put(room)
 	p := newParser(text, lim)
-	if r := p.document(t, lim); r != nil {
+	p.builder = room.builder
+	r := p.document(t, lim)
+	room.keep(p.builder)
+	if r != nil {
 		return dst, rooted(r)
 	}
 	if err := Check(t, p.dst, lim); err != nil {
 		return dst, err
 	}
 	// The parser accepts every spelling of a value; this is what leaves one.
-	want := appendTextForm(nil, t, p.dst)
+	want := appendTextForm(room.want[:0], t, p.dst)
+	if cap(want) <= maxRoom {
+		room.want = want
+	}
 	if !bytes.Equal(want, text) {
 		at := 0
 		for at < len(text) && at < len(want) && text[at] == want[at] {
@@ -27,6 +36,23 @@ func FromText(dst []byte, t *Type, text []byte, lim Limits) ([]byte, error) {
 		return dst, rooted(reject(PredTextCanonical, int64(at), excerpt(text, at), excerpt(want, at)))
 	}
 	return append(dst, p.dst...), nil
+}
+
+// textRoom is memory that FromText uses again: it needs about three times the input, and hands out none of it.
+type textRoom struct {
+	builder
+	want []byte
+}
+
+var textRooms = sync.Pool{New: func() any { return new(textRoom) }}
+
+// maxRoom bounds what is kept for the next input: one of megabytes is rare.
+const maxRoom = 1 << 20
+
+func (m *textRoom) keep(b builder) {
+	if cap(b.dst) <= maxRoom && cap(b.scratch) <= maxRoom {
+		m.builder = builder{dst: b.dst[:0], scratch: b.scratch[:0], pairs: b.pairs[:0]}
+	}
 }
 
 func excerpt(b []byte, at int) string {
@@ -193,14 +219,11 @@ func (p *parser) quoted(t *Type) *Rejection {
 		}
 		p.dst = AppendUint(p.dst, u)
 	case Bytes:
-		b, r := p.bytes(s, at)
-		if r != nil {
-			return r
+		n, r := p.bytes(s, at)
+		if r == nil && t.Len > 0 && n != t.Len {
+			r = p.reject(PredLength, at, strconv.Itoa(n)+" bytes", strconv.Itoa(t.Len))
 		}
-		if t.Len > 0 && len(b) != t.Len {
-			return p.reject(PredLength, at, strconv.Itoa(len(b))+" bytes", strconv.Itoa(t.Len))
-		}
-		p.dst = AppendBytes(p.dst, b)
+		return r
 	case Enum:
 		for _, n := range t.Names {
 			if n.Name == s {
@@ -226,12 +249,18 @@ func (p *parser) putText(s string, at int, verbatim bool) *Rejection {
 	return nil
 }
 
-func (p *parser) bytes(s string, at int) ([]byte, *Rejection) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil {
-		return nil, p.reject(PredTextCanonical, at, clip(s), "unpadded base64url")
+var base64url = base64.RawURLEncoding.Strict()
+
+// bytes appends the bytes spelled as s, and returns how many they are.
+func (p *parser) bytes(s string, at int) (int, *Rejection) {
+	n := base64url.DecodedLen(len(s))
+	p.dst = appendHead(p.dst, majorBytes, uint64(n))
+	from := len(p.dst)
+	var err error
+	if p.dst, err = base64url.AppendDecode(p.dst, view(s)); err != nil || len(p.dst) != from+n { // fewer where the decoder passes over line ends
+		return 0, p.reject(PredTextCanonical, at, clip(s), "unpadded base64url")
 	}
-	return b, nil
+	return n, nil
 }
 
 // enter counts one more level of nesting.
@@ -275,15 +304,15 @@ func (p *parser) list(elem func() *Rejection) *Rejection {
 	return nil
 }
 
-// object reads the members of an object into encoded pairs. member gets the key as written and reads the value.
+// object reads the members of an object into encoded pairs, good until the next call. member gets the key as written and writes it.
 func (p *parser) object(member func(key string, at int) (*Type, *Rejection)) ([]pair, *Rejection) {
 	if r := p.enter(); r != nil {
 		return nil, r
 	}
-	var pairs []pair
+	base := len(p.pairs)
 	p.i++
 	for !p.accept('}') {
-		if len(pairs) > 0 && !p.accept(',') {
+		if len(p.pairs) > base && !p.accept(',') {
 			return nil, p.unexpected("a comma or }")
 		}
 		if r := p.item(); r != nil {
@@ -307,9 +336,11 @@ func (p *parser) object(member func(key string, at int) (*Type, *Rejection)) ([]
 			return nil, r.under(keySegment(key))
 		}
 		next.end = len(p.dst)
-		pairs = append(pairs, next)
+		p.pairs = append(p.pairs, next)
 	}
 	p.depth++
+	pairs := p.pairs[base:]
+	p.pairs = p.pairs[:base]
 	return pairs, nil
 }
 

@@ -65,8 +65,7 @@ func (p *parser) freeText(s string, at int, verbatim bool) *Rejection {
 	case strings.HasPrefix(s, "$$"):
 		return p.putText(s[1:], at, verbatim)
 	case kind == "$bytes":
-		b, r := p.bytes(rest, at)
-		p.dst = AppendBytes(p.dst, b)
+		_, r := p.bytes(rest, at)
 		return r
 	case kind == "$int":
 		if u, err := strconv.ParseUint(rest, 10, 64); err == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -22,16 +23,25 @@ func ToText(dst []byte, t *Type, bin []byte) ([]byte, error) {
 }
 
 func appendTextForm(dst []byte, t *Type, bin []byte) []byte {
-	w := textWriter{cursor: cursor{b: bin}, dst: dst}
+	w := textWriters.Get().(*textWriter)
+	w.cursor, w.dst = cursor{b: bin}, dst
 	w.value(t)
-	return w.dst
+	dst = w.dst
+	clear(w.members[:cap(w.members)]) // they hold on to bin
+	w.cursor, w.dst = cursor{}, nil
+	textWriters.Put(w)
+	return dst
 }
+
+// textWriters have room for members.
+var textWriters = sync.Pool{New: func() any { return &textWriter{members: make([]member, 0, 32)} }}
 
 // textWriter writes checked bytes as JSON.
 type textWriter struct {
 	cursor
-	dst   []byte
-	plain bool // schema-less values as ordinary JSON, without escapes
+	dst     []byte
+	members []member // of the objects being written, the innermost last
+	plain   bool     // schema-less values as ordinary JSON, without escapes
 }
 
 func (w *textWriter) value(t *Type) {
@@ -199,16 +209,17 @@ type member struct {
 
 // object writes n pairs in the order of RFC 8785. key reads a key and returns it as written, with the type of its value.
 func (w *textWriter) object(n uint64, key func() (string, *Type)) {
-	members := make([]member, 0, n)
+	base := len(w.members)
 	for range n {
 		k, t := key()
-		members = append(members, member{k, w.i, t})
+		w.members = append(w.members, member{k, w.i, t})
 		w.skip()
 	}
 	end := w.i
-	slices.SortFunc(members, func(a, b member) int { return compareUTF16(a.key, b.key) })
+	slices.SortFunc(w.members[base:], func(a, b member) int { return compareUTF16(a.key, b.key) })
 	w.dst = append(w.dst, '{')
-	for i, m := range members {
+	for i := range int(n) {
+		m := w.members[base+i]
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
@@ -218,7 +229,7 @@ func (w *textWriter) object(n uint64, key func() (string, *Type)) {
 		w.value(m.t)
 	}
 	w.dst = append(w.dst, '}')
-	w.i = end
+	w.members, w.i = w.members[:base], end
 }
 
 // compareUTF16 orders two strings by their UTF-16 code units. That differs from the order of their bytes only between
@@ -254,14 +265,13 @@ func leadUnit(r rune) rune {
 func appendQuoted(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	from := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
+	for {
+		n := plainLen(view(s))
+		if dst = append(dst, s[:n]...); n == len(s) {
+			return append(dst, '"')
 		}
-		dst = append(dst, s[from:i]...)
-		from = i + 1
+		c := s[n]
+		s = s[n+1:]
 		switch c {
 		case '"', '\\':
 			dst = append(dst, '\\', c)
@@ -279,6 +289,4 @@ func appendQuoted(dst []byte, s string) []byte {
 			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		}
 	}
-	dst = append(dst, s[from:]...)
-	return append(dst, '"')
 }
