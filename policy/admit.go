@@ -12,32 +12,39 @@ const actionAdmit = "admit"
 // Admit answers whether an agent that arrives from elsewhere may run on a node, which trusts its owner or does not. Where no permit names
 // the action admit, a person is asked, unless two keys own the agent, which denies. The built-in policy always asks or denies.
 func (s *Set) Admit(a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) perdure.Verdict {
-	return s.DecideFacts(AdmitFacts(a, node, trusted, now))
+	v := admitFacts(a, node, trusted, now)
+	return s.decideValue(&v)
 }
 
 // AdmitFacts are the facts of an agent that arrives from elsewhere.
 func AdmitFacts(a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) Facts {
+	v := admitFacts(a, node, trusted, now)
+	f, _ := v.plain().(map[string]any)
+	return f
+}
+
+func admitFacts(a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) value {
 	f := a.Fold()
-	m := momentOf(f, &perdure.Request{Node: node}, perdure.TimeOf(now.Truncate(time.Second)))
-	m["trusted"], m["contested"], m["advisor"] = trusted, f.Contested, f.Intent.Advisor
-	m["budget"], m["spent"] = limits(f.Intent.Budget), amounts(f.Spent)
-	if f.Intent.Tools != nil {
-		m["tools"] = texts(f.Intent.Tools)
+	moment := momentOf(f, &perdure.Request{Node: node}, perdure.TimeOf(now.Truncate(time.Second)))
+	asks := []named{
+		{"spent", amounts(f.Spent)}, {"budget", limits(f.Intent.Budget)}, {"advisor", text(f.Intent.Advisor)}, {"trusted", truth(trusted)},
+		{"contested", truth(f.Contested)},
 	}
-	if f.Intent.Deadline != 0 {
-		m["deadline"] = int64(f.Intent.Deadline)
+	var more []named // in the order of canonical bytes
+	if f.Intent.Tools != nil {
+		more = append(more, named{"tools", texts(f.Intent.Tools)})
 	}
 	if l := f.Lineage; l != nil {
 		relation := "fork"
 		if l.Relation == perdure.Child {
 			relation = "child"
 		}
-		m["lineage"] = map[string]any{"parent": l.Parent.String(), "relation": relation}
+		more = append(more, named{"lineage", record([]named{{"parent", text(l.Parent.String())}, {"relation", text(relation)}})})
 	}
-	return Facts{
-		"version": int64(factsVersion), "action": actionAdmit, "resource": f.Agent.String(), "agent": agentFacts(f),
-		"policies": hashes(f.Charter.Policies), "context": m,
+	if f.Intent.Deadline != 0 {
+		more = append(more, named{"deadline", number(int64(f.Intent.Deadline))})
 	}
+	return factsAbout(f, actionAdmit, "", record(moment, asks, more))
 }
 
 // unruled is what is said of an agent from elsewhere when no permit is about those.

@@ -265,7 +265,10 @@ func (a *argument) judge(v any) error {
 		if a.shape == nil {
 			return nil
 		}
-		_, err := a.shape.convert(v, false)
+		given, err := valueOf(v)
+		if err == nil {
+			_, err = a.shape.convert(&given, false)
+		}
 		return err
 	}
 	m, ok := v.(map[string]any)

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -15,7 +14,8 @@ import (
 type shape struct {
 	typ    resolved.IsType
 	elem   *shape  // of a set
-	fields []field // of a record, by name
+	fields []field // of a record, in the order of canonical bytes
+	none   []bool  // as many as fields, all false
 	open   bool    // a record of anything, which is not converted
 }
 
@@ -31,9 +31,11 @@ func shapeOf(t resolved.IsType) *shape {
 	case resolved.SetType:
 		s.elem = shapeOf(t.Element)
 	case resolved.RecordType:
-		for _, name := range slices.Sorted(maps.Keys(t)) {
-			s.fields = append(s.fields, field{name: name, optional: t[name].Optional, shape: shapeOf(t[name].Type)})
+		for name, a := range t {
+			s.fields = append(s.fields, field{name: name, optional: a.Optional, shape: shapeOf(a.Type)})
 		}
+		slices.SortFunc(s.fields, func(a, b field) int { return compareNames(string(a.name), string(b.name)) })
+		s.none = make([]bool, len(s.fields))
 	case resolved.StringType, resolved.LongType, resolved.BoolType, resolved.ExtensionType, resolved.EntityType:
 	}
 	return s
@@ -41,54 +43,64 @@ func shapeOf(t resolved.IsType) *shape {
 
 // convert is a fact as a value of its type in the schema. What is missing, unknown or of another type is an error: Cedar itself would skip a
 // rule that stumbles over it. Integers are clamped. Unless build is set, the fact is only checked.
-func (s *shape) convert(v any, build bool) (types.Value, error) {
+func (s *shape) convert(v *value, build bool) (types.Value, error) {
 	switch t := s.typ.(type) {
 	case resolved.StringType:
-		if text, ok := v.(string); ok {
-			return types.String(text), nil
+		if v.kind == isText {
+			return built(types.String(v.text), build)
 		}
 	case resolved.BoolType:
-		if b, ok := v.(bool); ok {
-			return types.Boolean(b), nil
+		if v.kind == isBool {
+			return types.Boolean(v.num != 0), nil
 		}
 	case resolved.LongType:
-		if n, ok := long(v); ok {
+		if v.kind == isLong {
+			return built(types.Long(clamp(v.num)), build)
+		}
+		if n, ok := long(v.plain()); ok && v.kind == isOther {
 			return types.Long(n), nil
 		}
 	case resolved.ExtensionType:
-		if n, ok := v.(int64); ok && t == "datetime" {
-			return types.NewDatetimeFromMillis(clamp(n)), nil
+		if v.kind == isLong && t == "datetime" {
+			return built(types.NewDatetimeFromMillis(clamp(v.num)), build)
 		}
 	case resolved.EntityType:
-		return convertEntity(cedar.EntityType(t), v)
+		return convertEntity(cedar.EntityType(t), v, build)
 	case resolved.SetType:
-		return s.convertSet(v, build)
+		if v.kind == isList {
+			return s.convertSet(v, build)
+		}
 	case resolved.RecordType:
-		if _, ok := v.(map[string]any); ok && s.open {
+		if v.kind == isRecord && !s.open {
+			return s.convertRecord(v, build)
+		}
+		if s.open && (v.kind == isRecord || v.kind == isOther && v.text != "" && v.text[0]>>5 == 5) { // a map, in CBOR
 			return types.Record{}, nil
 		}
-		return s.convertRecord(v, build)
 	}
-	return nil, fmt.Errorf("want %s, got %s", typeName(s.typ), kindOf(v))
+	return nil, fmt.Errorf("want %s, got %s", typeName(s.typ), kindOf(v.plain()))
 }
 
-func convertEntity(t cedar.EntityType, v any) (types.Value, error) {
-	id, ok := v.(string)
-	uid := cedar.NewEntityUID(t, types.String(id))
-	if enum, isEnum := schemaOf().Enums[t]; !ok || (isEnum && !slices.Contains(enum.Values, uid)) {
-		return nil, fmt.Errorf("want the name of a %s, got %s", t, kindOf(v))
+// built is v if it is wanted: putting it into an interface costs an allocation.
+func built[T types.Value](v T, build bool) (types.Value, error) {
+	if !build {
+		return nil, nil
 	}
-	return uid, nil
+	return v, nil
 }
 
-func (s *shape) convertSet(v any, build bool) (types.Value, error) {
-	list, ok := v.([]any)
-	if !ok {
-		return nil, fmt.Errorf("want %s, got %s", typeName(s.typ), kindOf(v))
+func convertEntity(t cedar.EntityType, v *value, build bool) (types.Value, error) {
+	uid := cedar.NewEntityUID(t, types.String(v.text))
+	if enum, isEnum := schemaOf().Enums[t]; v.kind != isText || (isEnum && !slices.Contains(enum.Values, uid)) {
+		return nil, fmt.Errorf("want the name of a %s, got %s", t, kindOf(v.plain()))
 	}
+	return built(uid, build)
+}
+
+func (s *shape) convertSet(v *value, build bool) (types.Value, error) {
 	var values []types.Value
-	for i, e := range list {
-		c, err := s.elem.convert(e, build)
+	for i := range v.rec {
+		c, err := s.elem.convert(&v.rec[i].value, build)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
@@ -96,61 +108,46 @@ func (s *shape) convertSet(v any, build bool) (types.Value, error) {
 			values = append(values, c)
 		}
 	}
-	if !build {
-		return nil, nil
-	}
-	return types.NewSet(values...), nil
+	return built(types.NewSet(values...), build)
 }
 
-func (s *shape) convertRecord(v any, build bool) (types.Value, error) {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("want a record, got %s", kindOf(v))
-	}
+func (s *shape) convertRecord(v *value, build bool) (types.Value, error) {
 	if !build {
-		return nil, s.fill(nil, m, nil)
+		return nil, s.fill(nil, v.rec, nil)
 	}
-	out := make(types.RecordMap, len(m))
-	if err := s.fill(out, m, nil); err != nil {
+	out := make(types.RecordMap, len(v.rec))
+	if err := s.fill(out, v.rec, nil); err != nil {
 		return nil, err
 	}
 	return types.NewRecord(out), nil
 }
 
-// fill puts the attributes of a record into out; nil: they are only checked. If only is not nil, those it does not name are not put there.
-func (s *shape) fill(out types.RecordMap, m map[string]any, only func(name types.String) bool) error {
-	seen := 0
+// fill puts the attributes of a record into out; nil: they are only checked. If only is not nil, those of its fields that it does not mark
+// are not put there.
+func (s *shape) fill(out types.RecordMap, rec []named, only []bool) error {
 	for i := range s.fields {
 		f := &s.fields[i]
-		e, present := m[string(f.name)]
-		if !present && f.optional {
+		if len(rec) == 0 || rec[0].name != string(f.name) {
+			if len(rec) > 0 && compareNames(rec[0].name, string(f.name)) < 0 {
+				return fmt.Errorf("%s: no such fact", rec[0].name)
+			}
+			if !f.optional {
+				return fmt.Errorf("%s is missing", f.name)
+			}
 			continue
 		}
-		if !present {
-			return fmt.Errorf("%s is missing", f.name)
-		}
-		seen++
-		build := out != nil && (only == nil || only(f.name))
-		c, err := f.convert(e, build)
+		build := out != nil && (only == nil || only[i])
+		c, err := f.convert(&rec[0].value, build)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		if build {
 			out[f.name] = c
 		}
+		rec = rec[1:]
 	}
-	if seen < len(m) {
-		return s.unknown(m)
-	}
-	return nil
-}
-
-// unknown names the first attribute that the record does not have.
-func (s *shape) unknown(m map[string]any) error {
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if !slices.ContainsFunc(s.fields, func(f field) bool { return string(f.name) == name }) {
-			return fmt.Errorf("%s: no such fact", name)
-		}
+	if len(rec) > 0 {
+		return fmt.Errorf("%s: no such fact", rec[0].name)
 	}
 	return nil
 }

@@ -38,11 +38,15 @@ func (s *Set) Explain(a *perdure.Agent, r perdure.Request, now time.Time) Explan
 // ExplainFacts answers from facts as DecideFacts does, and says what every rule made of them. Change a fact to see what would happen if.
 func (s *Set) ExplainFacts(f Facts) Explanation {
 	x := Explanation{Verdict: s.DecideFacts(f), Facts: f}
-	sets, unknown := s.applicable(f["policies"])
+	v, err := valueOf(map[string]any(f))
+	if err != nil {
+		return x
+	}
+	sets, unknown := s.applicable(v.field("policies"))
 	if unknown != nil {
 		return x
 	}
-	q, err := newQuestion(f, sets)
+	q, err := newQuestion(&v, sets)
 	if err != nil {
 		return x
 	}

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -25,54 +25,68 @@ const factsVersion = 1
 
 // FactsOf are the facts of a request. An error says that the request cannot be judged; Decide denies it.
 func FactsOf(a *perdure.Agent, r perdure.Request, now time.Time) (Facts, error) {
+	v, err := factsOf(a, &r, now)
+	f, _ := v.plain().(map[string]any)
+	return f, err
+}
+
+func factsOf(a *perdure.Agent, r *perdure.Request, now time.Time) (value, error) {
 	f := a.Fold()
 	t := perdure.TimeOf(now.Truncate(time.Second))
-	moment := momentOf(f, &r, t)
-	facts := Facts{
-		"version":  int64(factsVersion),
-		"agent":    agentFacts(f),
-		"policies": hashes(f.Charter.Policies),
-		"context":  moment,
-	}
-	facts["resource"] = f.Agent.String()
+	moment := momentOf(f, r, t)
 	switch x := r.Action.(type) {
 	case perdure.Execute:
-		facts["action"], facts["resource"] = "execute", x.Tool
-		addSpending(moment, f, t)
-		return facts, addCall(moment, f, &x, r.Effect, t)
+		call, err := callFacts(f, &x, r.Effect, t)
+		return factsAbout(f, "execute", x.Tool, record(moment, spendingFacts(f, t), call)), err
 	case perdure.Delegate:
-		facts["action"], facts["resource"] = "delegate", x.Scope
-		if x.Scope == "" {
-			facts["resource"] = f.Charter.Scope
+		scope := x.Scope
+		if scope == "" {
+			scope = f.Charter.Scope
 		}
-		addSpending(moment, f, t)
-		moment["child"] = childFacts(&x)
+		return factsAbout(f, "delegate", scope, record(moment, spendingFacts(f, t), []named{{"child", childFacts(&x)}})), nil
 	case perdure.Mutate:
-		facts["action"] = "mutate"
-		moment["changes"], moment["narrows"] = changes(&x)
+		names, narrows := changes(&x)
+		return factsAbout(f, "mutate", "", record(moment, []named{{"changes", texts(names)}, {"narrows", truth(narrows)}})), nil
 	case perdure.Sleep:
-		facts["action"] = "sleep"
+		return factsAbout(f, "sleep", "", record(moment)), nil
 	case perdure.Wake:
-		facts["action"] = "wake"
+		return factsAbout(f, "wake", "", record(moment)), nil
 	case perdure.End:
-		facts["action"] = "end"
-	default:
-		return nil, fmt.Errorf("facts of agent %s: no such action %T", f.Agent.Short(), r.Action)
+		return factsAbout(f, "end", "", record(moment)), nil
 	}
-	return facts, nil
+	return value{}, fmt.Errorf("facts of agent %s: no such action %T", f.Agent.Short(), r.Action)
+}
+
+// factsAbout is the facts of an action on a resource; none: the agent itself.
+func factsAbout(f *perdure.Fold, action, resource string, context value) value {
+	id := f.Agent.String()
+	if resource == "" && action != "execute" {
+		resource = id
+	}
+	own := value{kind: isList, rec: make([]named, len(f.Charter.Policies))}
+	for i, h := range f.Charter.Policies {
+		own.rec[i].value = text(h.String())
+	}
+	return record([]named{
+		{"agent", agentFacts(f, id)}, {"action", text(action)}, {"context", context}, {"version", number(factsVersion)}, {"policies", own}, {"resource", text(resource)},
+	})
 }
 
 // Hash is the SHA-256 of the canonical bytes of the facts.
 func (f Facts) Hash() (perdure.Hash, error) {
-	d, err := f.data()
+	d, err := perdure.DataOf(map[string]any(f))
 	return perdure.HashOf(d), err
 }
 
-func (f Facts) data() (perdure.Data, error) { return perdure.DataOf(map[string]any(f)) }
+// hash is the same for facts in the form of this package.
+func (v *value) hash() (perdure.Hash, error) {
+	d := perdure.Data(v.append(make([]byte, 0, 2048)))
+	return perdure.HashOf(d), d.Valid()
+}
 
 // MarshalJSON writes the facts as JSON.
 func (f Facts) MarshalJSON() ([]byte, error) {
-	d, err := f.data()
+	d, err := perdure.DataOf(map[string]any(f))
 	if err != nil {
 		return nil, err
 	}
@@ -80,87 +94,124 @@ func (f Facts) MarshalJSON() ([]byte, error) {
 }
 
 // agentFacts is who is asking.
-func agentFacts(f *perdure.Fold) map[string]any {
-	labels := make(map[string]any, len(f.Intent.Labels))
+func agentFacts(f *perdure.Fold, id string) value {
+	labels := make([]named, 0, len(f.Intent.Labels))
 	for k, v := range f.Intent.Labels {
-		labels[k] = v
+		labels = append(labels, named{k, text(v)})
 	}
-	return map[string]any{
-		"id": f.Agent.String(), "name": f.Intent.Name, "kind": f.Intent.Kind, "owner": f.Charter.Owner.String(), "scope": f.Charter.Scope,
-		"child": f.Lineage != nil && f.Lineage.Relation == perdure.Child, "labels": labels,
-	}
+	return record([]named{
+		{"id", text(id)}, {"kind", text(f.Intent.Kind)}, {"name", text(f.Intent.Name)}, {"child", truth(f.Lineage != nil && f.Lineage.Relation == perdure.Child)},
+		{"owner", text(f.Charter.Owner.String())}, {"scope", text(f.Charter.Scope)}, {"labels", record(sorted(labels))},
+	})
 }
 
 // momentOf is the facts every action has.
-func momentOf(f *perdure.Fold, r *perdure.Request, t perdure.Time) map[string]any {
+func momentOf(f *perdure.Fold, r *perdure.Request, t perdure.Time) []named {
 	weekday := int64(t.Go().Weekday())
 	if weekday == 0 {
 		weekday = 7
 	}
-	m := make(map[string]any, 24) // room for what the action adds: growing would cost more than the rest
-	m["now"], m["weekday"], m["age"] = int64(t), weekday, max(int64(t-f.Created)/1000, 0)
-	m["node"], m["approvals"] = r.Node.String(), int64(r.Approvals)
-	m["depth"], m["tainted"], m["turns"], m["denials"] = f.Charter.Depth, !f.Taint.IsZero(), f.Turns, f.Denials
-	return m
+	return []named{
+		{"age", number(max(int64(t-f.Created)/1000, 0))}, {"now", number(int64(t))}, {"node", text(r.Node.String())}, {"depth", number(f.Charter.Depth)},
+		{"turns", number(f.Turns)}, {"denials", number(f.Denials)}, {"tainted", truth(!f.Taint.IsZero())}, {"weekday", number(weekday)},
+		{"approvals", number(int64(r.Approvals))},
+	}
 }
 
-// addSpending adds what has been spent and what is under way.
-func addSpending(m map[string]any, f *perdure.Fold, t perdure.Time) {
-	if f.Intent.Deadline != 0 {
-		m["deadline"] = int64(f.Intent.Deadline)
-	}
+// spendingFacts is what has been spent and what is under way.
+func spendingFacts(f *perdure.Fold, t perdure.Time) []named {
 	living := int64(0)
 	for i := range f.Children {
 		if !f.Children[i].Ended {
 			living++
 		}
 	}
-	m["spent"], m["reserved"], m["left"] = amounts(f.Spent), amounts(f.Reserved()), limits(f.Left())
-	m["open"], m["children"] = int64(len(f.Open)), living
-	m["calls"] = allCalls(f, t).facts()
+	m := append(make([]named, 0, 7),
+		named{"left", limits(f.Left())}, named{"open", number(int64(len(f.Open)))}, named{"calls", allCalls(f, t).facts()},
+		named{"spent", amounts(f.Spent)}, named{"children", number(living)})
+	if f.Intent.Deadline != 0 {
+		m = append(m, named{"deadline", number(int64(f.Intent.Deadline))})
+	}
+	return append(m, named{"reserved", amounts(f.Reserved())})
 }
 
-// addCall adds what is known of the tool and of this call.
-func addCall(m map[string]any, f *perdure.Fold, x *perdure.Execute, effect perdure.Effect, t perdure.Time) error {
+// callFacts is what is known of the tool and of this call.
+func callFacts(f *perdure.Fold, x *perdure.Execute, effect perdure.Effect, t perdure.Time) ([]named, error) {
 	if effect != perdure.Read && effect != perdure.Idempotent {
 		effect = perdure.Once
 	}
-	m["tool"], m["effect"] = x.Tool, effect.String()
-	m["toolCalls"], m["failures"] = toolCalls(f, x.Tool, t).facts(), failures(f, x.Tool)
 	args, err := argsOf(x.Args)
-	m["args"] = args
-	return err
+	return []named{
+		{"args", args}, {"tool", text(x.Tool)}, {"effect", text(effect.String())}, {"failures", number(failures(f, x.Tool))},
+		{"toolCalls", toolCalls(f, x.Tool, t).facts()},
+	}, err
 }
 
 // argsOf is arguments as a record. Arguments that read differently from how they are written are refused: the tool might see others.
-func argsOf(d perdure.Data) (map[string]any, error) {
-	if len(d) == 0 {
-		return map[string]any{}, nil
+func argsOf(d perdure.Data) (value, error) {
+	const none = "\xf6" // null
+	if len(d) == 0 || string(d) == none {
+		return record(nil), nil
 	}
-	v := d.Value()
-	if back, err := perdure.DataOf(v); err != nil || !bytes.Equal(back, d) {
-		return nil, fmt.Errorf("arguments: want canonical data with text keys")
+	wrong := d.Valid() != nil
+	if !wrong {
+		_, ok := textKeys(d)
+		wrong = !ok
 	}
-	switch v := v.(type) {
-	case nil:
-		return map[string]any{}, nil
-	case map[string]any:
-		return v, nil
+	if wrong {
+		return record(nil), errors.New("arguments: want canonical data with text keys")
 	}
-	return nil, fmt.Errorf("arguments: want a record of named values, got %T", v)
+	if d[0]>>5 != 5 { // a map, in CBOR
+		return record(nil), fmt.Errorf("arguments: want a record of named values, got %s", kindOf(d.Value()))
+	}
+	return other(d, nil)
 }
 
-func childFacts(x *perdure.Delegate) map[string]any {
-	child := map[string]any{"kind": x.Intent.Kind, "advisor": x.Intent.Advisor, "depth": x.Depth, "budget": limits(x.Intent.Budget)}
-	if x.Intent.Tools != nil {
-		child["tools"] = texts(x.Intent.Tools)
+// textKeys reports whether every key in canonical data is a text, and what follows the data. A number as a key would read as text, and the
+// tool sees a number.
+func textKeys(d perdure.Data) (rest perdure.Data, ok bool) {
+	major, info := d[0]>>5, d[0]&31
+	n, d := uint64(info), d[1:]
+	if info >= 24 {
+		n = 0
+		for range 1 << (info - 24) {
+			n, d = n<<8|uint64(d[0]), d[1:]
+		}
 	}
-	return child
+	switch major { // of CBOR
+	case 2, 3: // bytes and text
+		return d[n:], true
+	case 4: // a list
+		for range n {
+			if d, ok = textKeys(d); !ok {
+				return nil, false
+			}
+		}
+	case 5: // a map
+		for range n {
+			if d[0]>>5 != 3 {
+				return nil, false
+			}
+			d, _ = textKeys(d)
+			if d, ok = textKeys(d); !ok {
+				return nil, false
+			}
+		}
+	}
+	return d, true
+}
+
+func childFacts(x *perdure.Delegate) value {
+	var tools []named
+	if x.Intent.Tools != nil {
+		tools = []named{{"tools", texts(x.Intent.Tools)}}
+	}
+	return record([]named{{"kind", text(x.Intent.Kind)}, {"depth", number(x.Depth)}, {"budget", limits(x.Intent.Budget)}, {"advisor", text(x.Intent.Advisor)}}, tools)
 }
 
 // changes names what a mutation changes, and says whether it is bounds alone.
-func changes(x *perdure.Mutate) (names []any, narrows bool) {
-	names, narrows = []any{}, true
+func changes(x *perdure.Mutate) (names []string, narrows bool) {
+	narrows = true
 	add := func(name string, present, bound bool) {
 		if present {
 			names, narrows = append(names, name), narrows && bound
@@ -178,39 +229,23 @@ func changes(x *perdure.Mutate) (names []any, narrows bool) {
 	return names, narrows
 }
 
-func amounts(s perdure.Spend) map[string]any {
-	return map[string]any{"cost": s.Cost, "tokens": s.Tokens, "calls": s.Calls}
+func amounts(s perdure.Spend) value {
+	return record([]named{{"cost", number(s.Cost)}, {"calls", number(s.Calls)}, {"tokens", number(s.Tokens)}})
 }
 
-func limits(b *perdure.Budget) map[string]any {
-	m := map[string]any{}
+func limits(b *perdure.Budget) value {
+	var m []named
 	add := func(name string, p *int64) {
 		if p != nil {
-			m[name] = *p
+			m = append(m, named{name, number(*p)})
 		}
 	}
 	if b != nil {
 		add("cost", b.Cost)
-		add("tokens", b.Tokens)
 		add("calls", b.Calls)
+		add("tokens", b.Tokens)
 	}
-	return m
-}
-
-func texts(list []string) []any {
-	out := make([]any, len(list))
-	for i, text := range list {
-		out[i] = text
-	}
-	return out
-}
-
-func hashes(list []perdure.Hash) []any {
-	out := make([]any, len(list))
-	for i, h := range list {
-		out[i] = h.String()
-	}
-	return out
+	return record(m)
 }
 
 // advisorRecord reports whether a record of signals is of an advisor, not of a tool.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	cedar "github.com/cedar-policy/cedar-go"
@@ -15,84 +16,85 @@ type question struct {
 	action    string
 	request   cedar.Request
 	agent     cedar.Entity
-	attrs     map[string]any // what agent is to be made of, until it is
-	args      map[string]any // of an execute
+	attrs     *value         // what agent is to be made of, until it is
+	args      map[string]any // of an execute, if some rule looks at them
 	now       perdure.Time
 	approvals int64
 	contested bool // of an admit
 }
 
 // newQuestion holds facts against the schema. Every fact is checked; those that no rule of the sets reads are not handed to Cedar.
-func newQuestion(f Facts, sets []*Set) (*question, error) {
-	if v, ok := f["version"].(int64); !ok || v != factsVersion || len(f) != 6 {
+func newQuestion(f *value, sets []*Set) (*question, error) {
+	if v := f.field("version"); v.kind != isLong || v.num != factsVersion || len(f.rec) != 6 {
 		return nil, fmt.Errorf("want version %d with action, resource, agent, policies and context", factsVersion)
 	}
-	q := &question{}
-	q.action, _ = f["action"].(string)
+	q := &question{action: f.field("action").text}
 	want := contextShapes()[q.action]
 	if want == nil {
 		return nil, fmt.Errorf("action: no such action")
 	}
-	context, ok := f["context"].(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("context: want a record, got %s", kindOf(f["context"]))
+	context := f.field("context")
+	if context.kind != isRecord {
+		return nil, fmt.Errorf("context: want a record, got %s", kindOf(context.plain()))
 	}
 	if err := q.setContext(want, context, sets); err != nil {
 		return nil, fmt.Errorf("context: %w", err)
 	}
-	if err := q.setAgent(f["agent"]); err != nil {
+	if err := q.setAgent(f.field("agent")); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	q.request.Principal, q.request.Action = q.agent.UID, actionUID(q.action)
-	resource, ok := f["resource"].(string)
-	if !ok {
-		return nil, fmt.Errorf("resource: want a String, got %s", kindOf(f["resource"]))
+	resource := f.field("resource")
+	if resource.kind != isText {
+		return nil, fmt.Errorf("resource: want a String, got %s", kindOf(resource.plain()))
 	}
 	kind := typeAgent
 	switch q.action {
 	case "execute":
-		if kind = typeTool; context["tool"] != resource {
+		if kind = typeTool; context.field("tool").text != resource.text {
 			return nil, fmt.Errorf("resource: want the tool of the context")
 		}
 	case "delegate":
 		kind = typeScope
 	default:
-		if string(q.agent.UID.ID) != resource {
+		if string(q.agent.UID.ID) != resource.text {
 			return nil, fmt.Errorf("resource: want the agent itself")
 		}
 	}
-	q.request.Resource = cedar.NewEntityUID(kind, types.String(resource))
+	q.request.Resource = cedar.NewEntityUID(kind, types.String(resource.text))
 	return q, nil
 }
 
 // setContext takes the facts of the action. Arguments have no shape of their own: each rule that looks at them judges them first.
-func (q *question) setContext(want *shape, context map[string]any, sets []*Set) error {
+func (q *question) setContext(want *shape, context *value, sets []*Set) error {
 	var rules []*actionRules
+	reads := want.none
 	for _, s := range sets {
-		if r := s.actions[q.action]; r != nil {
-			rules = append(rules, r)
+		r := s.actions[q.action]
+		if r == nil {
+			continue
 		}
-	}
-	reads := func(name types.String) bool {
-		for _, r := range rules {
-			if r.whole || r.facts[name] {
-				return true
-			}
+		if rules = append(rules, r); len(rules) == 1 {
+			reads = r.reads
+			continue
 		}
-		return false
+		reads = slices.Clone(reads)
+		for i, more := range r.reads {
+			reads[i] = reads[i] || more
+		}
 	}
 	out := make(types.RecordMap, 8)
-	if err := want.fill(out, context, reads); err != nil {
+	if err := want.fill(out, context.rec, reads); err != nil {
 		return err
 	}
-	if q.args, _ = context["args"].(map[string]any); q.args != nil && reads("args") {
+	if slices.ContainsFunc(rules, func(r *actionRules) bool { return len(r.args) > 0 }) {
+		q.args, _ = context.field("args").plain().(map[string]any)
 		out["args"] = looseArgs(q.args, rules)
 	}
 	q.request.Context = types.NewRecord(out)
-	now, _ := context["now"].(int64)
-	q.now = perdure.Time(clamp(now))
-	q.approvals, _ = context["approvals"].(int64)
-	q.contested, _ = context["contested"].(bool)
+	q.now = perdure.Time(clamp(context.field("now").num))
+	q.approvals = context.field("approvals").num
+	q.contested = context.field("contested").num != 0
 	return nil
 }
 
@@ -112,45 +114,44 @@ func looseArgs(args map[string]any, rules []*actionRules) types.Record {
 }
 
 // setAgent takes who is asking.
-func (q *question) setAgent(v any) error {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return fmt.Errorf("want a record, got %s", kindOf(v))
+func (q *question) setAgent(v *value) error {
+	if v.kind != isRecord {
+		return fmt.Errorf("want a record, got %s", kindOf(v.plain()))
 	}
-	if err := agentShape().fill(nil, m, nil); err != nil {
+	if err := agentShape().fill(nil, v.rec, nil); err != nil {
 		return err
 	}
-	labels, _ := m["labels"].(map[string]any)
-	for _, l := range labels {
-		if _, ok := l.(string); !ok {
+	for _, l := range v.field("labels").rec {
+		if l.kind != isText {
 			return fmt.Errorf("labels: want Strings")
 		}
 	}
-	scope, _ := m["scope"].(string)
-	if err := perdure.CheckScope(scope); err != nil {
+	if err := perdure.CheckScope(v.field("scope").text); err != nil {
 		return err
 	}
-	id, _ := m["id"].(string)
+	id := v.field("id").text
 	if id == "" {
 		return fmt.Errorf("id: want the name of the agent")
 	}
-	q.agent.UID, q.attrs = cedar.NewEntityUID(typeAgent, types.String(id)), m
+	q.agent.UID, q.attrs = cedar.NewEntityUID(typeAgent, types.String(id)), v
 	return nil
 }
 
 // build makes the entity of the agent, once a rule asks for it. What it is made of has been checked.
 func (q *question) build() {
 	attrs, tags := types.RecordMap{}, types.RecordMap{}
-	declared := schemaOf().Entities[typeAgent].Shape
-	if err := agentShape().fill(attrs, q.attrs, func(name types.String) bool { _, ok := declared[name]; return ok }); err != nil {
+	want := agentShape()
+	declared := make([]bool, len(want.fields))
+	for i := range want.fields {
+		_, declared[i] = schemaOf().Entities[typeAgent].Shape[want.fields[i].name]
+	}
+	if err := want.fill(attrs, q.attrs.rec, declared); err != nil {
 		return
 	}
-	labels, _ := q.attrs["labels"].(map[string]any)
-	for k, l := range labels {
-		text, _ := l.(string)
-		tags[types.String(k)] = types.String(text)
+	for _, l := range q.attrs.field("labels").rec {
+		tags[types.String(l.name)] = types.String(l.text)
 	}
-	scope, _ := q.attrs["scope"].(string)
+	scope := q.attrs.field("scope").text
 	q.agent.Parents = cedar.NewEntityUIDSet(cedar.NewEntityUID(typeScope, types.String(scope)))
 	q.agent.Attributes, q.agent.Tags, q.attrs = types.NewRecord(attrs), types.NewRecord(tags), nil
 }

@@ -25,8 +25,7 @@ type rule struct {
 type actionRules struct {
 	permits, forbids ruleList // all of one kind, so that Cedar names each that matches
 	args             []*rule  // those that look at arguments
-	facts            map[types.String]bool
-	whole            bool // some rule reads the context as a whole
+	reads            []bool   // which facts of the context some rule reads, in the order of its shape
 }
 
 // ruleList is rules as Cedar asks for them, always in the same order.
@@ -64,10 +63,10 @@ func (s *Set) index() {
 			}
 			a := s.actions[string(uid.ID)]
 			if a == nil {
-				a = &actionRules{facts: map[types.String]bool{}}
+				a = &actionRules{reads: slices.Clone(contextShapes()[string(uid.ID)].none)}
 				s.actions[string(uid.ID)] = a
 			}
-			a.add(r)
+			a.add(r, contextShapes()[string(uid.ID)])
 		}
 	}
 }
@@ -81,7 +80,7 @@ func (r *rule) about(action cedar.EntityUID) bool {
 	return slices.Contains(only, action)
 }
 
-func (a *actionRules) add(r *rule) {
+func (a *actionRules) add(r *rule, context *shape) {
 	if r.permit {
 		a.permits.add(r)
 	} else {
@@ -91,7 +90,11 @@ func (a *actionRules) add(r *rule) {
 		a.args = append(a.args, r)
 	}
 	for _, c := range r.tree.Conditions {
-		a.whole = !readFacts(c.Body, a.facts) || a.whole
+		facts := map[types.String]bool{}
+		whole := !readFacts(c.Body, facts)
+		for i := range context.fields {
+			a.reads[i] = a.reads[i] || whole || facts[context.fields[i].name]
+		}
 	}
 }
 

@@ -60,16 +60,24 @@ func (s *Set) Know(others ...*Set) *Set {
 
 // Decide answers a request from the facts of the agent and from nothing else.
 func (s *Set) Decide(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
-	f, err := FactsOf(a, r, now)
+	f, err := factsOf(a, &r, now)
 	if err != nil {
 		return perdure.Verdict{Rules: []string{ruleFacts}, Policy: s.hash, Reason: err.Error()}
 	}
-	return s.DecideFacts(f)
+	return s.decideValue(&f)
 }
 
 // DecideFacts answers from facts. Whatever they are, it never panics, and facts that are not as the schema says are denied.
 func (s *Set) DecideFacts(f Facts) perdure.Verdict {
-	hash, err := f.Hash()
+	v, err := valueOf(map[string]any(f))
+	if err != nil {
+		return perdure.Verdict{Rules: []string{ruleFacts}, Policy: s.hash, Reason: err.Error()}
+	}
+	return s.decideValue(&v)
+}
+
+func (s *Set) decideValue(f *value) perdure.Verdict {
+	hash, err := f.hash()
 	if err != nil {
 		return perdure.Verdict{Rules: []string{ruleFacts}, Policy: s.hash, Reason: err.Error()}
 	}
@@ -78,8 +86,8 @@ func (s *Set) DecideFacts(f Facts) perdure.Verdict {
 	return v
 }
 
-func (s *Set) decide(f Facts) perdure.Verdict {
-	sets, denial := s.applicable(f["policies"])
+func (s *Set) decide(f *value) perdure.Verdict {
+	sets, denial := s.applicable(f.field("policies"))
 	if denial != nil {
 		return *denial
 	}
@@ -106,15 +114,14 @@ func deny(rule, reason string) perdure.Verdict {
 }
 
 // applicable is the sets that decide: s and those the charter names. One that is not known denies.
-func (s *Set) applicable(policies any) ([]*Set, *perdure.Verdict) {
+func (s *Set) applicable(policies *value) ([]*Set, *perdure.Verdict) {
 	sets := []*Set{s}
-	list, ok := policies.([]any)
-	if !ok {
-		v := deny(ruleFacts, "facts: policies: want a list, got "+kindOf(policies))
+	if policies.kind != isList {
+		v := deny(ruleFacts, "facts: policies: want a list, got "+kindOf(policies.plain()))
 		return nil, &v
 	}
-	for _, e := range list {
-		text, _ := e.(string)
+	for i := range policies.rec {
+		text := policies.rec[i].text
 		h, err := perdure.ParseHash(text)
 		if err != nil {
 			v := deny(ruleFacts, "facts: policies: "+err.Error())

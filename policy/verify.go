@@ -123,11 +123,11 @@ func sameStage(a, b perdure.Escalation) bool { return a.At == b.At && slices.Equ
 func (s *Set) moment(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) time.Time {
 	for lag := time.Duration(0); lag <= clockLag; lag += time.Second {
 		at := written.Add(-lag)
-		f, err := FactsOf(a, *r, at)
+		f, err := factsOf(a, r, at)
 		if err != nil {
 			break
 		}
-		if h, err := f.Hash(); err == nil && h == facts {
+		if h, err := f.hash(); err == nil && h == facts {
 			return at
 		}
 	}
