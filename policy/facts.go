@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -80,9 +81,13 @@ func (f Facts) Hash() (perdure.Hash, error) {
 
 // hash is the same for facts in the form of this package.
 func (v *value) hash() (perdure.Hash, error) {
-	d := perdure.Data(v.append(make([]byte, 0, 2048)))
-	return perdure.HashOf(d), d.Valid()
+	buf := hashed.Get().(*[]byte)
+	defer hashed.Put(buf)
+	*buf = v.append((*buf)[:0])
+	return perdure.HashOf(*buf), perdure.Data(*buf).Valid()
 }
+
+var hashed = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
 
 // MarshalJSON writes the facts as JSON.
 func (f Facts) MarshalJSON() ([]byte, error) {

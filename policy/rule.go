@@ -23,9 +23,9 @@ type rule struct {
 
 // actionRules is the rules of a set that can apply to one action. A set has one for each action it has rules about.
 type actionRules struct {
-	permits, forbids ruleList // all of one kind, so that Cedar names each that matches
-	args             []*rule  // those that look at arguments
-	reads            []bool   // which facts of the context some rule reads, in the order of its shape
+	all, permits ruleList // of a forbid that matches, Cedar tells no permits: these are asked again alone
+	args         []*rule  // those that look at arguments
+	reads        []bool   // which facts of the context some rule reads, in the order of its shape
 }
 
 // ruleList is rules as Cedar asks for them, always in the same order.
@@ -81,10 +81,9 @@ func (r *rule) about(action cedar.EntityUID) bool {
 }
 
 func (a *actionRules) add(r *rule, context *shape) {
+	a.all.add(r)
 	if r.permit {
 		a.permits.add(r)
-	} else {
-		a.forbids.add(r)
 	}
 	if r.args != nil {
 		a.args = append(a.args, r)

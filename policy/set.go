@@ -151,21 +151,23 @@ func (s *Set) answer(q *question, prefix string, local bool) perdure.Verdict {
 			return perdure.Verdict{Rules: []string{ruleArgs, prefix + r.id}, Reason: err.Error()}
 		}
 	}
-	matched, fault := rules.forbids.match(q)
+	matched, fault := rules.all.match(q)
 	if fault != nil {
 		return fault.verdict(prefix)
 	}
-	permitted, fault := rules.permits.match(q)
-	if fault != nil {
-		return fault.verdict(prefix)
-	}
-	var forbids, asks []*rule
+	var forbids, asks, permitted []*rule
 	for _, r := range matched {
-		if r.obligation != nil {
+		switch {
+		case r.permit:
+			permitted = append(permitted, r)
+		case r.obligation != nil:
 			asks = append(asks, r)
-		} else {
+		default:
 			forbids = append(forbids, r)
 		}
+	}
+	if len(asks) > 0 && len(forbids) == 0 {
+		permitted, _ = rules.permits.match(q) // none has a fault: all have been asked
 	}
 	switch {
 	case len(forbids) > 0:
