@@ -64,7 +64,7 @@ func (f *Fold) retryDelay(w *Owed) Delay {
 		}
 		d.Until, d.Why = w.Since.Add(wait), "throttled; "+d.Why
 	case TimedOut, Silent:
-		d.Until, d.Why = w.Since.Add(doubled(int(w.Attempt))), "no answer in time; "+d.Why
+		d.Until, d.Why = w.Since.Add(doubled(int(w.Attempt))), "gave no answer in time; "+d.Why
 		d.Limit = min(2*w.Limit, longestDelay.Milliseconds()*6)
 	case Incapable:
 		d.Until, d.Why = 0, "this node could not; another may"

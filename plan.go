@@ -298,7 +298,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		d := f.retryDelay(w)
 		name := toolOf(w.Action)
 		if t < d.Until {
-			rest.join(d.Until, fmt.Sprintf("%s is tried again at %s: %s", name, d.Until, d.Why))
+			rest.join(d.Until, fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why))
 			continue
 		}
 		if !f.capable(c, name, t, rest) {
@@ -353,7 +353,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		return rest
 	}
 	if d := f.Backoff(advisorTool(advisor)); t < d.Until {
-		rest.join(d.Until, d.Why)
+		rest.join(d.Until, fmt.Sprintf("asleep until %s because %s", d.Until, d.Why))
 		return rest
 	}
 	if what, spent := f.Exhausted(); spent {
