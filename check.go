@@ -159,6 +159,10 @@ func checkTrigger(e *Entry, at string, t Trigger) error {
 		if t.Child.IsZero() == t.Decision.IsZero() {
 			return bad(".done", "both or neither", "a child or a decision", "")
 		}
+	case Gather:
+		if t.OK < 0 || t.Failed < 0 {
+			return bad(".gather", "a negative number", "zero or more", "")
+		}
 	case Every:
 		if t.Millis < 1 {
 			return bad(".every.ms", fmt.Sprint(t.Millis), "at least 1", "")

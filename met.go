@@ -48,6 +48,8 @@ func (q *question) ask(t Trigger) Waiting {
 		return q.event(t)
 	case Done:
 		return q.done(t)
+	case Gather:
+		return q.gather(t)
 	case When:
 		return q.when(t)
 	case Every:
@@ -205,7 +207,7 @@ func nthPoll(t Trigger, n int64) (Execute, bool) {
 			of = t.Of
 		case All:
 			of = t.Of
-		case At, After, On, Done, When:
+		case At, After, On, Done, Gather, When:
 		}
 		for _, t := range of {
 			if x, ok := walk(t); ok {
@@ -250,7 +252,7 @@ func CheckTrigger(t Trigger) error {
 		return checkAll(t.Of)
 	case All:
 		return checkAll(t.Of)
-	case At, After, Done:
+	case At, After, Done, Gather:
 	}
 	if src == "" {
 		return nil
@@ -283,7 +285,7 @@ var foldVars = []condition.Var{
 	{Name: "vars", Kind: condition.MapDyn},     // the agent's state
 	{Name: "spent", Kind: condition.MapDyn},    // cost, tokens, calls
 	{Name: "left", Kind: condition.MapDyn},     // the same, where there is a limit
-	{Name: "children", Kind: condition.MapDyn}, // open, ended, ok
+	{Name: "children", Kind: condition.MapDyn}, // open, ended, ok, failed
 	{Name: "inbox", Kind: condition.ListDyn},   // names of unseen events
 	{Name: "turns", Kind: condition.Int},
 }
@@ -321,18 +323,6 @@ func (f *Fold) conditionVars(now time.Time) map[string]any {
 			}
 		}
 	}
-	var open, ended, ok int64
-	for i := range f.Children {
-		switch c := &f.Children[i]; {
-		case !c.Ended:
-			open++
-		case c.Signal == OK:
-			ok++
-			ended++
-		default:
-			ended++
-		}
-	}
 	inbox := make([]any, 0, len(f.Inbox))
 	for i := range f.Inbox {
 		inbox = append(inbox, f.Inbox[i].Name)
@@ -343,6 +333,12 @@ func (f *Fold) conditionVars(now time.Time) map[string]any {
 	}
 	return map[string]any{
 		"now": now, "asleep": asleep, "vars": vars, "spent": amounts(f.Spent), "left": left, "turns": f.Turns, "inbox": inbox,
-		"children": map[string]any{"open": open, "ended": ended, "ok": ok},
+		"children": f.childrenVars(),
 	}
+}
+
+// childrenVars is what conditions know of children.
+func (f *Fold) childrenVars() map[string]any {
+	n := f.count(nil)
+	return map[string]any{"open": n.open, "ended": n.ok + n.failed, "ok": n.ok, "failed": n.failed}
 }

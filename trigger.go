@@ -1,6 +1,6 @@
 package perdure
 
-// Trigger is what wakes a dormant agent: At, After, On, Done, When, Every, or Any and All of these. It is a pure question to the fold.
+// Trigger is what wakes a dormant agent: At, After, On, Done, Gather, When, Every, or Any and All of these. It is a pure question to the fold.
 type Trigger interface{ trigger() }
 
 // At is met from a time on.
@@ -26,6 +26,14 @@ type Done struct {
 	Decision Hash    `canon:"2,decision,omitzero"`
 }
 
+// Gather is met when enough children have ended: all of them; or OK of them with ok, or fewer than that still can; or Failed of them otherwise
+// than with ok. It counts those of Of, or without any, all the agent has.
+type Gather struct {
+	Of     []AgentID `canon:"1,of,omitzero"`
+	OK     int64     `canon:"2,ok,omitzero"`
+	Failed int64     `canon:"3,failed,omitzero"`
+}
+
 // When is met while a condition over the agent's own fold holds.
 type When struct {
 	Condition string `canon:"1,condition,verbatim"`
@@ -48,11 +56,12 @@ type All struct {
 	Of []Trigger `canon:"1,of"`
 }
 
-func (At) trigger()    {}
-func (After) trigger() {}
-func (On) trigger()    {}
-func (Done) trigger()  {}
-func (When) trigger()  {}
-func (Every) trigger() {}
-func (Any) trigger()   {}
-func (All) trigger()   {}
+func (At) trigger()     {}
+func (After) trigger()  {}
+func (On) trigger()     {}
+func (Done) trigger()   {}
+func (Gather) trigger() {}
+func (When) trigger()   {}
+func (Every) trigger()  {}
+func (Any) trigger()    {}
+func (All) trigger()    {}

@@ -51,6 +51,7 @@ func init() {
 		canon.Case[Trigger](6, "every", Every{}),
 		canon.Case[Trigger](7, "any", Any{}),
 		canon.Case[Trigger](8, "all", All{}),
+		canon.Case[Trigger](9, "gather", Gather{}),
 	)
 	canon.RegisterUnion[Notice]("notice",
 		canon.Case[Notice](1, "approval", Approval{}),
