@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,8 +17,8 @@ func inboxCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inbox [flags]",
 		Short: "List what waits for a person",
-		Long: `Inbox lists, over all agents of the store, what only a person can answer: actions that policy asks about, effects nobody can tell
-of, pauses, and budgets that are used up; each with the command that answers it.`,
+		Long: `Inbox lists, over all agents of the store, what only a person can answer: questions of agents, actions that policy asks about, effects
+nobody can tell of, pauses, and budgets that are used up; each with the command that answers it.`,
 		Example: `  perdure inbox
   perdure inbox -o jsonl --jq 'select(.kind=="approval") | .digest'`,
 		Args:        cobra.NoArgs,
@@ -46,9 +46,11 @@ of, pauses, and budgets that are used up; each with the command that answers it.
 
 // The kinds of things that wait for a person.
 const (
+	waitsAnswer   = "question"
 	waitsApproval = "approval"
 	waitsDoubt    = "in-doubt"
 	waitsPause    = "paused"
+	waitsBudget   = "budget"
 	waitsOther    = "other"
 )
 
@@ -62,22 +64,34 @@ type waiting struct {
 	Tool     string          `json:"tool,omitempty"`
 	Action   perdure.Action  `json:"action,omitempty"`
 	What     string          `json:"what"`
-	Asked    []string        `json:"asked,omitempty"` // whom policy would ask
+	Why      string          `json:"why,omitempty"`   // the reason policy gives
+	Asked    []string        `json:"asked,omitempty"` // whom policy would ask, by now
 	Quorum   int64           `json:"quorum,omitempty"`
 	Approved int             `json:"approved,omitempty"`
+	Stage    int64           `json:"stage,omitempty"` // how often the question has gone to more people
+	Next     *escalation     `json:"next,omitempty"`  // to whom it goes if nobody answers
 	Since    perdure.Time    `json:"since,omitempty"`
 	Expires  perdure.Time    `json:"expires,omitempty"`
 	Answer   string          `json:"answer"` // the command to type
 }
 
-// waitingFor looks through every agent that has not ended.
+// escalation is whom a question goes to, and when.
+type escalation struct {
+	At    perdure.Time `json:"at"`
+	Asked []string     `json:"asked"`
+}
+
+// mayWait are the states in which an agent may wait for a person: neither one that has done nothing yet nor one that has ended asks anything.
+var mayWait = []perdure.State{perdure.Evaluation, perdure.Execution, perdure.Mutation, perdure.Delegation, perdure.Dormant, perdure.Reentry}
+
+// waitingFor looks through the agents that may wait for a person, as the store's index knows them, and at nothing else.
 func waitingFor(ctx context.Context, s perdure.Store, now time.Time) ([]waiting, error) {
 	l, err := lister(s)
 	if err != nil {
 		return nil, err
 	}
 	var ids []perdure.AgentID
-	for one, err := range l.List(ctx, perdure.Filter{}) {
+	for one, err := range l.List(ctx, perdure.Filter{States: mayWait}) {
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +110,7 @@ func waitingFor(ctx context.Context, s perdure.Store, now time.Time) ([]waiting,
 
 // waitsOf is what of one agent waits for a person.
 func waitsOf(a *perdure.Agent, now time.Time) []waiting {
-	f, name := a.Fold(), called(a)
+	f, name := a.Fold(), callable(a)
 	var found []waiting
 	add := func(w waiting) {
 		w.Agent, w.Name = a.ID(), f.Intent.Name
@@ -116,13 +130,17 @@ func waitsOf(a *perdure.Agent, now time.Time) []waiting {
 		add(waiting{Kind: waitsPause, What: idle.Why, Since: f.Updated, Answer: "perdure resume " + name})
 		return found // it asks nothing meanwhile
 	}
-	for _, q := range f.Asks {
-		if answeredBy(q, now) {
-			continue
+	for i := range f.Asks {
+		if q := &f.Asks[i]; !answeredBy(q, now) {
+			add(approvalOf(q, name, now))
 		}
-		add(waiting{Kind: waitsApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action, What: actionText(q.Action),
-			Asked: q.Verdict.Asked, Quorum: max(q.Verdict.Quorum, 1), Approved: len(q.Votes), Since: q.Since, Expires: q.Verdict.Expires,
-			Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest.Short())})
+	}
+	if q, asks := questionOf(f, now); asks {
+		add(waiting{Kind: waitsAnswer, What: q.text, Since: f.Sleep.Since, Expires: q.until, Answer: "perdure answer " + name + " TEXT"})
+	}
+	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
+		amount, _, _ := strings.Cut(what, ":")
+		add(waiting{Kind: waitsBudget, What: idle.Why, Since: f.Updated, Answer: "perdure grant " + name + " --" + amount + " N"})
 	}
 	if idle.Person && len(found) == 0 {
 		add(waiting{Kind: waitsOther, What: idle.Why, Since: f.Updated, Answer: "perdure show " + name})
@@ -130,21 +148,35 @@ func waitsOf(a *perdure.Agent, now time.Time) []waiting {
 	return found
 }
 
-// answeredBy reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has lapsed.
-func answeredBy(q perdure.Asking, now time.Time) bool {
-	yes := int64(0)
-	for _, v := range q.Votes {
-		if !v.Approve {
-			return true
-		}
-		if v.Expires == 0 || now.Before(v.Expires.Go()) {
-			yes++
-		}
+// approvalOf is an action that policy asks about.
+func approvalOf(q *perdure.Asking, name string, now time.Time) waiting {
+	w := waiting{Kind: waitsApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action, What: actionText(q.Action),
+		Why: q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: approvals(q, now), Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
+		Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest.Short())}
+	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
+		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
 	}
-	return yes >= max(q.Verdict.Quorum, 1) || q.Verdict.Expires != 0 && !now.Before(q.Verdict.Expires.Go())
+	return w
 }
 
-// writeInbox prints it for people: what is asked on one line, how to answer on the next.
+// approvals is how many people's approvals of a question hold at a time.
+func approvals(q *perdure.Asking, now time.Time) int {
+	var by []perdure.Key
+	for _, v := range q.Votes {
+		if v.Approve && (v.Expires == 0 || now.Before(v.Expires.Go())) && !slices.Contains(by, v.Origin) {
+			by = append(by, v.Origin)
+		}
+	}
+	return len(by)
+}
+
+// answeredBy reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has lapsed.
+func answeredBy(q *perdure.Asking, now time.Time) bool {
+	return slices.ContainsFunc(q.Votes, func(v perdure.Vote) bool { return !v.Approve }) ||
+		int64(approvals(q, now)) >= max(q.Verdict.Quorum, 1) || q.Verdict.Expires != 0 && !now.Before(q.Verdict.Expires.Go())
+}
+
+// writeInbox prints it for people: what is asked on one line, who is asked and until when on the next, and then how to answer.
 func writeInbox(w io.Writer, found []waiting, now time.Time) error {
 	s := styleOf(w)
 	for _, one := range found {
@@ -152,77 +184,41 @@ func writeInbox(w io.Writer, found []waiting, now time.Time) error {
 		if name == "" {
 			name = one.Agent.Short()
 		}
-		more := ", " + ago(one.Since, now) + expiry(one.Expires)
-		if one.Quorum > 1 {
-			more += fmt.Sprintf(", %d of %d approved", one.Approved, one.Quorum)
+		text := fmt.Sprintf("%s  %s  %s, %s\n", s.head(name), s.warn(one.Kind), oneLine(one.What, lineWidth), ago(one.Since, now))
+		if more := one.circumstances(now); more != "" {
+			text += "    " + more + "\n"
 		}
-		if _, err := fmt.Fprintf(w, "%s  %s  %s%s\n    %s\n", s.head(name), s.warn(one.Kind), oneLine(one.What, lineWidth), more, s.dim(one.Answer)); err != nil {
+		if _, err := io.WriteString(w, text+"    "+s.dim(one.Answer)+"\n"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func approveCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "approve [flags] AGENT [DIGEST]",
-		Short: "Permit what an agent asks for",
-		Long: `Approve permits exactly one effect that policy asks a person about: the digest binds the tool, its arguments and the decision that
-asked, and an approval is used once. DIGEST is 4 or more of its digits, as perdure inbox prints them; it may be left out when
-the agent asks for one thing only.`,
-		Example: `  perdure inbox
-  perdure approve shop 41d0 --note "checked the invoice" --expires 1h`,
-		Args: cobra.RangeArgs(1, 2),
+// circumstances says why a person is asked, who, how many must agree, until when, and who is asked next.
+func (w *waiting) circumstances(now time.Time) string {
+	var parts []string
+	if w.Why != "" {
+		parts = append(parts, oneLine(w.Why, lineWidth))
 	}
-	t := newTeller(c).withNote("why")
-	expires := c.Flags().String("expires", "", "when the approval lapses if it was not used: a time, or a duration from now")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		until, err := parseDeadline(*expires, time.Now())
-		if err != nil {
-			return misuse(c, fmt.Errorf("--expires: %w", err))
-		}
-		return t.answer(args, perdure.Approval{Approve: true, Expires: until, Note: *t.note})
+	if len(w.Asked) > 0 {
+		parts = append(parts, "asks "+strings.Join(w.Asked, ", "))
 	}
-	return c
-}
-
-func denyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "deny [flags] AGENT [DIGEST]",
-		Short:   "Refuse what an agent asks for",
-		Long:    `Deny refuses one effect that policy asks a person about. A refusal stands whatever others say; the advisor is told and may propose another way.`,
-		Example: `  perdure deny shop 41d0 --note "too expensive"`,
-		Args:    cobra.RangeArgs(1, 2),
+	if w.Quorum > 1 {
+		parts = append(parts, fmt.Sprintf("%d of %d approved", w.Approved, w.Quorum))
 	}
-	t := newTeller(c).withNote("why")
-	c.RunE = func(_ *cobra.Command, args []string) error { return t.answer(args, perdure.Approval{Note: *t.note}) }
-	return c
-}
-
-// answer tells an agent what a person says to what it asks.
-func (t *teller) answer(args []string, answer perdure.Approval) error {
-	return t.tell(args[0], func(a *perdure.Agent, key *perdure.Signer) (perdure.Event, error) {
-		var ev perdure.Event
-		if err := living(a); err != nil {
-			return ev, err
+	if w.Stage > 0 {
+		parts = append(parts, fmt.Sprintf("escalated %s", times(w.Stage)))
+	}
+	if w.Next != nil {
+		parts = append(parts, "goes to "+strings.Join(w.Next.Asked, ", ")+" "+moment(w.Next.At, now))
+	}
+	if w.Expires != 0 {
+		word := "lapses "
+		if w.Kind == waitsAnswer {
+			word = "it goes on without an answer "
 		}
-		f := a.Fold()
-		var asks []perdure.Hash
-		for _, q := range f.Asks {
-			asks = append(asks, q.Digest)
-		}
-		digest, err := pick(t.c, asks, append(args, "")[1], "question for a person", called(a))
-		if err != nil {
-			return ev, err
-		}
-		if ok := f.Charter.Approvers; len(ok) > 0 && !slices.Contains(ok, key.Key()) {
-			return ev, &advised{fmt.Errorf("%w: the charter of %s names others to approve, not the key %s", errDenied, called(a), key.Key().Short()), "ask one of them"}
-		}
-		i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
-		if x := f.Asks[i].Verdict.Expires; x != 0 && !time.Now().Before(x.Go()) {
-			return ev, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
-		}
-		answer.Decision, answer.Digest = f.Asks[i].Decision, digest
-		return perdure.Event{Name: "approval", Notice: answer}, nil
-	})
+		parts = append(parts, word+moment(w.Expires, now))
+	}
+	return strings.Join(parts, "; ")
 }

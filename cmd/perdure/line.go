@@ -20,17 +20,47 @@ type line struct {
 	Signal perdure.Signal `json:"signal,omitempty"`
 	Parent []perdure.Hash `json:"parents,omitempty"`
 	Body   perdure.Body   `json:"body,omitempty"`
+
+	folded string // what stands for several entries, in the place of the kind
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only its decision, and a
 // decision often only the advice it answers.
 type narrator struct {
 	proposed map[perdure.Hash][]perdure.Action
+	recent   []perdure.Hash // the keys of proposed, oldest first
 	decided  map[perdure.Hash]perdure.Action
 }
 
+// maxProposed is how many advices a narrator remembers: a decision answers a recent one, and a memory may be long.
+const maxProposed = 256
+
 func newNarrator() *narrator {
 	return &narrator{proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]perdure.Action{}}
+}
+
+// narratorAfter is a narrator that goes on after a snapshot: it knows what was proposed and what was under way then.
+func narratorAfter(snapshot *perdure.Entry) *narrator {
+	n := newNarrator()
+	s, _ := snapshot.Content().(perdure.Snapshot)
+	for _, p := range s.Fold.Proposals {
+		n.propose(p.Advice, p.Actions)
+	}
+	for _, o := range s.Fold.Open {
+		n.decided[o.Decision] = o.Action
+	}
+	for _, q := range s.Fold.Asks {
+		n.decided[q.Decision] = q.Action
+	}
+	return n
+}
+
+func (n *narrator) propose(advice perdure.Hash, actions []perdure.Action) {
+	n.proposed[advice] = actions
+	if n.recent = append(n.recent, advice); len(n.recent) > maxProposed {
+		delete(n.proposed, n.recent[0])
+		n.recent = n.recent[1:]
+	}
 }
 
 // line is what an entry says.
@@ -42,7 +72,7 @@ func (n *narrator) line(e *perdure.Entry) line {
 	case perdure.Genesis:
 		l.What = b.Intent.Goal
 	case perdure.Advice:
-		n.proposed[e.Name] = b.Actions
+		n.propose(e.Name, b.Actions)
 		l.What, l.Signal = adviceText(&b), b.Signal
 	case perdure.Decision:
 		act := b.Action
@@ -151,6 +181,8 @@ func eventText(b *perdure.Event) string {
 		what = fmt.Sprintf("pruned %d bodies, %d bytes, by the %s", n.Entries, n.Bytes, n.Rule)
 	case perdure.Erased:
 		what += noted(n.Note)
+	case perdure.Escalated:
+		what = fmt.Sprintf("escalated %s: nobody answered %s", times(n.Stage), n.Decision.Short())
 	case perdure.KeyChange, perdure.Edit, perdure.Doubt:
 	}
 	if b.By != "" {

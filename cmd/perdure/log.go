@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +17,11 @@ func logCommand() *cobra.Command {
 		Use:   "log [flags] AGENT",
 		Short: "Show an agent's memory, one line an entry",
 		Long: `Log prints the memory of an agent, oldest entry first: seq, time, kind, how it ended, and what it says. Seq and hash can be used
-in AGENT@REF.
+in AGENT@REF. Several reads in a row that went well are one line; --reads shows each of them, and so does --tool. JSON and YAML
+have every entry.
 
-With --follow it goes on as entries arrive, from this process or another, until the agent has ended.`,
+With --follow it goes on as entries arrive, from this process or another, until the agent has ended; --json is one value a line then.
+perdure tail follows several agents at once.`,
 		Example: `  perdure log news
   perdure log news -n 20 --kind outcome --signal failed
   perdure log news --follow -o jsonl`,
@@ -31,14 +30,12 @@ With --follow it goes on as entries arrive, from this process or another, until 
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
-	l := &logged{out: out}
-	kinds := c.Flags().StringSlice("kind", nil, "only entries of this kind; may be repeated")
-	signals := c.Flags().StringSlice("signal", nil, "only entries that ended so; may be repeated")
-	c.Flags().StringVar(&l.tool, "tool", "", "only entries about this tool")
+	l := &logged{out: out, chosen: chosenFlags(c)}
 	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last so many (default all)")
 	c.Flags().BoolVar(&l.follow, "follow", false, "go on as entries arrive")
+	c.Flags().BoolVar(&l.reads, "reads", false, "show every read, not runs of them as one line")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := l.prepare(c, *kinds, *signals); err != nil {
+		if err := l.prepare(c); err != nil {
 			return err
 		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
@@ -54,135 +51,110 @@ With --follow it goes on as entries arrive, from this process or another, until 
 
 // logged is one run of log.
 type logged struct {
-	out     *output
-	kinds   []perdure.Kind
-	signals []perdure.Signal
-	tool    string
-	last    int
-	follow  bool
-	stream  bool // lines are printed as they come
-
-	told   *narrator
-	cursor perdure.Cursor
+	*chosen
+	out    *output
+	last   int
+	follow bool
+	reads  bool
+	format string
 }
 
 // prepare checks the flags.
-func (l *logged) prepare(c *cobra.Command, kinds, signals []string) error {
-	format, err := l.out.check()
-	if err != nil {
+func (l *logged) prepare(c *cobra.Command) (err error) {
+	if l.format, err = l.out.check(); err != nil {
 		return err
 	}
-	if l.follow && (format == formatJSON || format == formatYAML) {
-		return misuse(c, fmt.Errorf("--follow never comes to the end of one %s value; use -o jsonl", strings.ToUpper(format)))
+	if l.follow {
+		if l.format, err = lineFormat(c, l.format); err != nil {
+			return err
+		}
 	}
 	if l.last < 0 || c.Flags().Changed("lines") && l.last == 0 {
 		return misuse(c, errors.New("-n: want at least 1"))
 	}
-	for _, word := range kinds {
-		k, err := parseName[perdure.Kind]("--kind", word)
-		if err != nil {
-			return misuse(c, err)
-		}
-		l.kinds = append(l.kinds, k)
+	if l.reads && l.format != formatTable {
+		return misuse(c, fmt.Errorf("%s has every read anyway; leave --reads out", strings.ToUpper(l.format)))
 	}
-	for _, word := range signals {
-		s, err := parseName[perdure.Signal]("--signal", word)
-		if err != nil {
-			return misuse(c, err)
-		}
-		l.signals = append(l.signals, s)
-	}
-	l.stream = format == formatLines || format == formatTable
-	l.told = newNarrator()
-	return nil
+	return l.parse(c)
 }
 
-// parseName reads the name of a wire number.
-func parseName[T interface {
-	~uint8
-	CanonNames() []string
-}](what, word string) (T, error) {
-	names := T(0).CanonNames()
-	i := slices.Index(names, word)
-	if i < 0 || word == "" {
-		return 0, fmt.Errorf("%s %q: want one of %s", what, word, strings.Join(names[1:], ", "))
+// lineFormat is the format for what never comes to an end: each value has a line of its own.
+func lineFormat(c *cobra.Command, format string) (string, error) {
+	switch format {
+	case formatYAML:
+		return "", misuse(c, errors.New("following never comes to the end of a YAML list; use -o jsonl"))
+	case formatJSON:
+		return formatLines, nil
 	}
-	return T(i), nil
+	return format, nil
 }
 
 // run prints what there is, and with --follow what comes.
 func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	found, err := l.read(ctx, s, id)
-	if err != nil {
+	var values []any
+	show := func(one line) error { return l.out.line(l.format, one, one.text) }
+	if l.format == formatJSON || l.format == formatYAML {
+		show = func(one line) error { values = append(values, one); return nil }
+	}
+	w, err := l.past(ctx, s, id, show)
+	switch {
+	case err != nil:
 		return err
-	}
-	if l.last > 0 && len(found) > l.last {
-		found = found[len(found)-l.last:]
-	}
-	if !l.stream {
-		values := make([]any, len(found))
-		for i := range found {
-			values[i] = found[i]
-		}
+	case l.format == formatJSON || l.format == formatYAML:
 		return l.out.list(values, nil)
+	case !l.follow:
+		return nil
 	}
-	if err := l.print(found); err != nil || !l.follow {
-		return err
-	}
-	changed := watch(ctx, s)
-	for {
-		a, err := perdure.Load(ctx, s, id)
-		if err != nil {
-			return err
+	return live(ctx, s, []*follower{w}, func(_ *follower, one line) error {
+		if !l.fits(one) {
+			return nil
 		}
-		ended := a.Fold().Ended != nil
-		if found, err = l.read(ctx, s, id); err != nil {
-			return err
-		}
-		if err := l.print(found); err != nil || ended {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
-		}
-	}
+		return show(one)
+	})
 }
 
-// read is the lines after the cursor that the filters let pass.
-func (l *logged) read(ctx context.Context, s perdure.Store, id perdure.AgentID) ([]line, error) {
-	var found []line
-	for item, err := range s.Entries(ctx, id, l.cursor) {
-		if err != nil {
+// past shows what there is and returns a follower that stands behind it.
+func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(line) error) (*follower, error) {
+	folding := l.format == formatTable && !l.reads && l.tool == ""
+	if l.last > 0 && !folding {
+		w, found, err := followRecent(ctx, s, id, l.last, l.fits)
+		for _, one := range found {
+			if err == nil {
+				err = show(one)
+			}
+		}
+		return w, err
+	}
+	var recent []line // with -n
+	emit := show
+	if l.last > 0 {
+		emit = func(one line) error {
+			if recent = append(recent, one); len(recent) > 2*l.last {
+				recent = recent[len(recent)-l.last:]
+			}
+			return nil
+		}
+	}
+	folder := newReadFolder(emit)
+	if folding {
+		emit = folder.add
+	}
+	w := follow(s, id)
+	err := w.next(ctx, func(one line) error {
+		if !l.fits(one) {
+			return nil
+		}
+		return emit(one)
+	})
+	if err = errors.Join(err, folder.flush()); err != nil {
+		return nil, err
+	}
+	for _, one := range recent[max(0, len(recent)-l.last):] {
+		if err := show(one); err != nil {
 			return nil, err
 		}
-		l.cursor = item.Cursor
-		if one := l.told.line(item.Entry); l.fits(one) {
-			found = append(found, one)
-		}
 	}
-	return found, nil
-}
-
-func (l *logged) fits(one line) bool {
-	return (len(l.kinds) == 0 || slices.Contains(l.kinds, one.Kind)) &&
-		(len(l.signals) == 0 || slices.Contains(l.signals, one.Signal)) &&
-		(l.tool == "" || one.Tool == l.tool)
-}
-
-// print prints lines as they come.
-func (l *logged) print(found []line) error {
-	for _, one := range found {
-		err := l.out.print(one, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, one.text(styleOf(w)))
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return w, nil
 }
 
 // text is the line for people. Columns have fixed widths, since lines come one at a time.
@@ -199,46 +171,13 @@ func (l line) text(s style) string {
 	default:
 		pad = s.bad(pad)
 	}
+	kind := l.folded
+	if kind == "" {
+		kind = l.Kind.String()
+	}
 	return strings.TrimRight(fmt.Sprintf("%5s  %s  %-8s  %s  %s", strconv.FormatInt(l.Seq, 10), s.dim(l.Time.Go().Format("2006-01-02 15:04:05.000")),
-		l.Kind, pad, oneLine(l.What, lineWidth)), " ")
+		kind, pad, oneLine(l.What, lineWidth)), " ")
 }
 
 // lineWidth is how much of what an entry says fits a line.
 const lineWidth = 160
-
-// followPoll is how often a store is looked at while following, in case its watch missed something or it has none.
-const followPoll = time.Second
-
-// watch yields something whenever the store may have new entries, until ctx ends.
-func watch(ctx context.Context, s perdure.Store) <-chan struct{} {
-	changed := make(chan struct{}, 1)
-	nudge := func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
-	if w, ok := s.(perdure.Watcher); ok {
-		go func() {
-			for _, err := range w.Watch(ctx) {
-				if err != nil {
-					return
-				}
-				nudge()
-			}
-		}()
-	}
-	go func() {
-		tick := time.NewTicker(followPoll)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				nudge()
-			}
-		}
-	}()
-	return changed
-}

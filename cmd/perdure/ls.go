@@ -114,25 +114,3 @@ func next(l perdure.Listing, now time.Time) string {
 	}
 	return "in " + span(l.Due.Go().Sub(now))
 }
-
-// ago is how long ago a time was, for people.
-func ago(t perdure.Time, now time.Time) string {
-	if t == 0 {
-		return "never"
-	}
-	return span(now.Sub(t.Go())) + " ago"
-}
-
-// span is a duration in its largest unit.
-func span(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}

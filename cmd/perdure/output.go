@@ -90,6 +90,16 @@ func (o *output) print(v any, text func(io.Writer) error) error {
 	return o.value(w, format, readable(v))
 }
 
+// line prints one of many values that come one at a time: as a line for people, or as one of JSON.
+func (o *output) line(format string, v any, text func(style) string) error {
+	w := o.c.OutOrStdout()
+	if format == formatTable {
+		_, err := fmt.Fprintln(w, text(styleOf(w)))
+		return err
+	}
+	return o.value(w, format, readable(v))
+}
+
 // list prints values: as a table, a JSON list, one JSON value a line, or a YAML list.
 func (o *output) list(v []any, table func(io.Writer) error) error {
 	format, err := o.check()

@@ -34,6 +34,7 @@ act first, with 6 when another node holds the agent.`,
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
+	p.liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
@@ -64,6 +65,7 @@ type ran struct {
 
 // runAgent works on an agent and says where it stands.
 func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
+	p.listen(c, quiet)
 	n, err := p.node(h, s, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
@@ -124,31 +126,16 @@ func (r *ran) text(name string) string {
 
 // streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
 func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id perdure.AgentID) (func() error, error) {
-	told := newNarrator()
-	var cursor perdure.Cursor
-	for snap, err := range s.Snapshots(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		cursor = snap.Cursor
-		break
+	w, _, err := followRecent(ctx, s, id, 0, func(line) bool { return false })
+	if err != nil {
+		return nil, err
 	}
 	style := styleOf(c.ErrOrStderr())
-	read := func(ctx context.Context, show bool) error {
-		for item, err := range s.Entries(ctx, id, cursor) {
-			if err != nil {
-				return err
-			}
-			cursor = item.Cursor
-			one := told.line(item.Entry)
-			if show {
-				_, _ = fmt.Fprintln(c.ErrOrStderr(), one.text(style)) // the run does not depend on it
-			}
-		}
-		return nil
-	}
-	if err := read(ctx, false); err != nil {
-		return nil, err
+	show := func(ctx context.Context) error {
+		return w.next(ctx, func(one line) error {
+			_, _ = fmt.Fprintln(c.ErrOrStderr(), one.text(style)) // the run does not depend on it
+			return nil
+		})
 	}
 	ctx, stop := context.WithCancel(ctx)
 	changed := watch(ctx, s)
@@ -159,8 +146,8 @@ func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id pe
 			select {
 			case <-ctx.Done():
 				return
-			case <-changed:
-				if read(ctx, true) != nil {
+			case <-changed.signal:
+				if show(ctx) != nil {
 					return
 				}
 			}
@@ -169,7 +156,7 @@ func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id pe
 	return func() error {
 		stop()
 		<-done
-		return read(context.Background(), true)
+		return show(context.Background())
 	}, nil
 }
 

@@ -99,6 +99,14 @@ func called(a *perdure.Agent) string {
 	return a.ID().Short()
 }
 
+// callable is how to name an agent on the command line: by its name if that needs no quotes.
+func callable(a *perdure.Agent) string {
+	if n := a.Fold().Intent.Name; n != "" && !strings.ContainsAny(n, " '\"$`\\&|;<>()*?[]#~=%!{}") {
+		return n
+	}
+	return a.ID().Short()
+}
+
 // living refuses an agent that has ended.
 func living(a *perdure.Agent) error {
 	if a.Fold().Ended != nil {

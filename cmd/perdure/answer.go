@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/advisor"
+)
+
+// question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.
+// Models ask so with the call ask, Go functions with durable.Ask.
+type question struct {
+	text  string
+	to    string       // the id of the asking call, which the answer carries
+	until perdure.Time // when the agent goes on without an answer; zero: never
+}
+
+// questionOf is what an agent asks at a time, if it does and nobody has answered.
+func questionOf(f *perdure.Fold, now time.Time) (question, bool) {
+	if f.Ended != nil || f.Sleep == nil || f.Met(now).Met {
+		return question{}, false
+	}
+	s := f.Sleep.Sleep
+	q := question{text: s.Note, to: s.Call}
+	of := []perdure.Trigger{s.Trigger}
+	if list, ok := s.Trigger.(perdure.Any); ok {
+		of = list.Of
+	}
+	asks := false
+	for _, t := range of {
+		switch t := t.(type) {
+		case perdure.On:
+			asks = asks || t.Event == advisor.AnswerEvent
+		case perdure.After:
+			q.until = f.Sleep.Since + perdure.Time(t.Millis)
+		case perdure.At:
+			q.until = t.Time
+		case perdure.Done, perdure.When, perdure.Every, perdure.Any, perdure.All:
+		}
+	}
+	if q.text == "" {
+		q.text = "(it does not say what)"
+	}
+	return q, asks
+}
+
+func answerCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "answer [flags] AGENT TEXT|-",
+		Short: "Answer what an agent asks",
+		Long: `Answer tells an agent that asks a question what a person says to it. The agent wakes with the answer; it is an event called answer with
+the text as say. TEXT is one argument, or standard input (-).
+
+What policy asks about, an effect that needs permission, is answered with perdure approve or perdure deny.`,
+		Example: `  perdure inbox
+  perdure answer news "the blue one"
+  perdure answer news - < reply.txt`,
+		Args: cobra.ExactArgs(2),
+	}
+	t := newTeller(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		text := args[1]
+		if text == "-" {
+			b, err := readWhole(c, "-", perdure.Limits{Bytes: perdure.MaxBody})
+			if err != nil {
+				return err
+			}
+			text = string(trimLineEnd(b))
+		}
+		if strings.TrimSpace(text) == "" {
+			return misuse(c, errors.New("the answer is empty; say something, or perdure send AGENT NAME for an event without text"))
+		}
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+			ev := perdure.Event{Name: advisor.AnswerEvent}
+			if err := living(a); err != nil {
+				return ev, err
+			}
+			q, asks := questionOf(a.Fold(), time.Now())
+			if !asks {
+				hint := "see perdure show " + called(a)
+				if len(a.Fold().Asks) > 0 {
+					hint = "it asks for permission: perdure approve " + called(a) + ", or perdure deny"
+				}
+				return ev, &advised{missing(called(a) + " asks no question"), hint}
+			}
+			answer := map[string]any{"say": text}
+			if q.to != "" {
+				answer["to"] = q.to
+			}
+			var err error
+			ev.Data, err = perdure.DataOf(answer)
+			return ev, err
+		})
+	}
+	return c
+}
+
+func approveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "approve [flags] AGENT [DIGEST]",
+		Short: "Permit what an agent asks for",
+		Long: `Approve permits exactly one effect that policy asks a person about: the digest binds the tool, its arguments and the decision that
+asked, and an approval is used once. DIGEST is 4 or more of its digits, as perdure inbox prints them; it may be left out when
+the agent asks for one thing only.`,
+		Example: `  perdure inbox
+  perdure approve shop 41d0 --note "checked the invoice" --expires 1h`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	t := newTeller(c).withNote("why")
+	expires := c.Flags().String("expires", "", "when the approval lapses if it was not used: a time, or a duration from now")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		until, err := parseDeadline(*expires, time.Now())
+		if err != nil {
+			return misuse(c, fmt.Errorf("--expires: %w", err))
+		}
+		return t.vote(args, perdure.Approval{Approve: true, Expires: until, Note: *t.note})
+	}
+	return c
+}
+
+func denyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "deny [flags] AGENT [DIGEST]",
+		Short:   "Refuse what an agent asks for",
+		Long:    `Deny refuses one effect that policy asks a person about. A refusal stands whatever others say; the advisor is told and may propose another way.`,
+		Example: `  perdure deny shop 41d0 --note "too expensive"`,
+		Args:    cobra.RangeArgs(1, 2),
+	}
+	t := newTeller(c).withNote("why")
+	c.RunE = func(_ *cobra.Command, args []string) error { return t.vote(args, perdure.Approval{Note: *t.note}) }
+	return c
+}
+
+// vote tells an agent whether a person permits what it asks for.
+func (t *teller) vote(args []string, answer perdure.Approval) error {
+	return t.tell(args[0], func(a *perdure.Agent, key *perdure.Signer) (perdure.Event, error) {
+		var ev perdure.Event
+		if err := living(a); err != nil {
+			return ev, err
+		}
+		f := a.Fold()
+		var asks []perdure.Hash
+		for _, q := range f.Asks {
+			asks = append(asks, q.Digest)
+		}
+		digest, err := pick(t.c, asks, append(args, "")[1], "question for a person", called(a))
+		if err != nil {
+			return ev, err
+		}
+		if ok := f.Charter.Approvers; len(ok) > 0 && !slices.Contains(ok, key.Key()) {
+			return ev, &advised{fmt.Errorf("%w: the charter of %s names others to approve, not the key %s", errDenied, called(a), key.Key().Short()), "ask one of them"}
+		}
+		i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
+		if x := f.Asks[i].Verdict.Expires; x != 0 && !time.Now().Before(x.Go()) {
+			return ev, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
+		}
+		answer.Decision, answer.Digest = f.Asks[i].Decision, digest
+		return perdure.Event{Name: "approval", Notice: answer}, nil
+	})
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// moment is a time as people say it, with how far off it is: 14:05 UTC (in 3m), or 2026-11-22 14:05 UTC (in 7d).
+func moment(t perdure.Time, now time.Time) string {
+	at := t.Go().In(now.Location())
+	layout := "15:04 MST"
+	switch off := at.Sub(now).Abs(); {
+	case off < 10*time.Minute:
+		layout = "15:04:05 MST"
+	case at.Format(time.DateOnly) != now.Format(time.DateOnly) && off > 12*time.Hour:
+		layout = "2006-01-02 15:04 MST"
+	}
+	if at.Before(now) {
+		return at.Format(layout) + " (" + ago(t, now) + ")"
+	}
+	return at.Format(layout) + " (in " + span(at.Sub(now)) + ")"
+}
+
+// written finds the times in a sentence of the runtime.
+var written = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
+// timely is a sentence of the runtime with its times as people say them.
+func timely(text string, now time.Time) string {
+	return written.ReplaceAllStringFunc(text, func(at string) string {
+		t, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil {
+			return at
+		}
+		return moment(perdure.TimeOf(t), now)
+	})
+}
+
+// times says how often.
+func times(n int64) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// ago is how long ago a time was, for people.
+func ago(t perdure.Time, now time.Time) string {
+	if t == 0 {
+		return "never"
+	}
+	return span(now.Sub(t.Go())) + " ago"
+}
+
+// span is a duration in its largest unit.
+func span(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

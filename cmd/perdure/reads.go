@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// readFolder passes lines on, and says in one line what a run of reads was: calls that change nothing and went well. What asked for them
+// is folded with them, unless its advisor had something to say.
+type readFolder struct {
+	emit func(line) error
+
+	held []line                    // the run so far
+	open map[perdure.Hash]struct{} // the decisions in it that have no outcome yet
+}
+
+const (
+	// minRun is how many reads are folded: a single one says more by itself.
+	minRun = 2
+	// maxRun bounds the lines held.
+	maxRun = 8192
+)
+
+func newReadFolder(emit func(line) error) *readFolder {
+	return &readFolder{emit: emit, open: map[perdure.Hash]struct{}{}}
+}
+
+// add takes the next line.
+func (r *readFolder) add(one line) error {
+	if len(r.held) >= maxRun {
+		if err := r.flush(); err != nil {
+			return err
+		}
+	}
+	switch b := one.Body.(type) {
+	case perdure.Advice:
+		if !onlyCalls(&b) {
+			break
+		}
+		r.held = append(r.held, one)
+		return nil
+	case perdure.Decision:
+		if b.Verdict.Answer != perdure.Allow || b.Effect != perdure.Read || one.Tool == "" {
+			break
+		}
+		r.held, r.open[one.Entry] = append(r.held, one), struct{}{}
+		return nil
+	case perdure.Outcome:
+		if _, is := r.open[b.Decision]; !is || b.Signal != perdure.OK {
+			break
+		}
+		delete(r.open, b.Decision)
+		r.held = append(r.held, one)
+		return nil
+	}
+	if err := r.flush(); err != nil {
+		return err
+	}
+	return r.emit(one)
+}
+
+// onlyCalls reports whether an advice proposes to call tools and says no more.
+func onlyCalls(b *perdure.Advice) bool {
+	for _, a := range b.Actions {
+		if _, is := a.(perdure.Execute); !is {
+			return false
+		}
+	}
+	return len(b.Actions) > 0 && b.Signal == 0 && b.Text == "" && b.Summary == ""
+}
+
+// flush ends the run: one line for the reads that came to an end, and those of the rest.
+func (r *readFolder) flush() error {
+	ended, asked := 0, map[perdure.Hash]int{} // how many of an advice's calls are folded
+	for _, one := range r.held {
+		switch b := one.Body.(type) {
+		case perdure.Decision:
+			if _, open := r.open[one.Entry]; !open {
+				asked[b.Advice]++
+			}
+		case perdure.Outcome:
+			ended++
+		}
+	}
+	fold := func(one line) bool {
+		switch b := one.Body.(type) {
+		case perdure.Advice:
+			return asked[one.Entry] == len(b.Actions)
+		case perdure.Decision:
+			_, open := r.open[one.Entry]
+			return !open
+		}
+		return true
+	}
+	var run, rest []line
+	for _, one := range r.held {
+		if ended >= minRun && fold(one) {
+			run = append(run, one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	r.held = r.held[:0]
+	clear(r.open)
+	if len(run) > 0 {
+		rest = append([]line{foldedReads(run)}, rest...)
+	}
+	for _, one := range rest {
+		if err := r.emit(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldedReads is the one line of a run.
+func foldedReads(run []line) line {
+	var tools []string
+	count, total := map[string]int{}, 0
+	for _, one := range run {
+		if one.Kind != perdure.KindOutcome {
+			continue
+		}
+		if total++; count[one.Tool] == 0 {
+			tools = append(tools, one.Tool)
+		}
+		count[one.Tool]++
+	}
+	for i, name := range tools {
+		tools[i] = fmt.Sprintf("%s x%d", name, count[name])
+	}
+	return line{Seq: run[0].Seq, Time: run[0].Time, Signal: perdure.OK, folded: "reads",
+		What: fmt.Sprintf("%d reads: %s (to seq %d)", total, strings.Join(tools, ", "), run[len(run)-1].Seq)}
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func tailCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tail [flags] AGENT… | tail --all [flags]",
+		Short: "Follow what agents do, as it happens",
+		Long: `Tail shows the entries of agents as they arrive, from any process that uses the store: the last lines of each first, then what comes. With
+several agents each line begins with the agent's name. It ends when all of them have ended, or with Ctrl-C.
+
+With --all it follows every agent of the store, those made later too, until Ctrl-C. --json is one value a line.`,
+		Example: `  perdure tail news
+  perdure tail news shop -n 3 --kind outcome
+  perdure tail --all --json --jq 'select(.signal=="failed") | .name'`,
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
+	}
+	c.Annotations[everyArgKey] = "all"
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	t := &tailed{out: out, chosen: chosenFlags(c)}
+	all := c.Flags().Bool("all", false, "follow every agent of the store")
+	c.Flags().IntVarP(&t.last, "lines", "n", 10, "how many lines of the past to show of each agent")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := t.prepare(c, args, *all); err != nil {
+			return err
+		}
+		if *all {
+			return h.use(false, t.everyone)
+		}
+		if len(args) == 1 {
+			return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error { return t.named(ctx, s, []string{arg}) })
+		}
+		return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.named(ctx, s, args) })
+	}
+	return c
+}
+
+// tailed is one run of tail.
+type tailed struct {
+	*chosen
+	out    *output
+	last   int
+	format string
+	many   bool // lines begin with the agent's name
+	width  int  // of the names
+}
+
+// agentLine is a line, and of which agent it is.
+type agentLine struct {
+	Agent perdure.AgentID `json:"agent"`
+	Name  string          `json:"name,omitempty"`
+	line
+}
+
+// prepare checks the flags.
+func (t *tailed) prepare(c *cobra.Command, args []string, all bool) error {
+	format, err := t.out.check()
+	if err == nil {
+		t.format, err = lineFormat(c, format)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case all && len(args) > 0:
+		return misuse(c, errors.New("--all follows every agent; leave the names out, or --all"))
+	case !all && len(args) == 0:
+		return misuse(c, errors.New("name the agents to follow, or follow every one with --all"))
+	case all && c.Flags().Changed("lines"):
+		return misuse(c, errors.New("--all begins now; leave -n out, or name the agents"))
+	case t.last < 0:
+		return misuse(c, errors.New("-n: want 0 or more"))
+	}
+	for _, arg := range args {
+		if len(args) > 1 && isPath(arg) {
+			return misuse(c, fmt.Errorf("%s is a file, a store of its own; follow it alone", arg))
+		}
+	}
+	t.many = all || len(args) > 1
+	return t.parse(c)
+}
+
+// named follows agents by name.
+func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) error {
+	var followed []*follower
+	past := map[*follower][]line{}
+	known := map[perdure.AgentID]bool{}
+	for _, arg := range args {
+		id, err := findAgent(ctx, t.out.c, s, arg)
+		if err != nil {
+			return err
+		}
+		if known[id] {
+			continue
+		}
+		known[id] = true
+		a, err := perdure.Load(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		w, found, err := followRecent(ctx, s, id, t.last, t.fits)
+		if err != nil {
+			return err
+		}
+		w.name = called(a)
+		followed, past[w] = append(followed, w), found
+		t.width = max(t.width, utf8.RuneCountInString(w.name))
+	}
+	for _, w := range followed {
+		for _, one := range past[w] {
+			if err := t.show(w, one); err != nil {
+				return err
+			}
+		}
+	}
+	return live(ctx, s, followed, t.show)
+}
+
+// show prints a line that fits.
+func (t *tailed) show(w *follower, one line) error {
+	if !t.fits(one) {
+		return nil
+	}
+	v := agentLine{Agent: w.id, line: one}
+	if w.name != w.id.Short() {
+		v.Name = w.name
+	}
+	return t.out.line(t.format, v, func(s style) string {
+		if !t.many {
+			return one.text(s)
+		}
+		return s.head(w.name) + strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(w.name))+1) + one.text(s)
+	})
+}
+
+// everyone follows every agent of the store, from now on. What was there before is known by its heads, so that an agent is read only when
+// it changes.
+func (t *tailed) everyone(ctx context.Context, s perdure.Store) error {
+	changed := watch(ctx, s)
+	before := map[perdure.AgentID][]perdure.Hash{}
+	followed := map[perdure.AgentID]*follower{}
+	l, err := lister(s)
+	if err != nil {
+		return err
+	}
+	for one, err := range l.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return err
+		}
+		heads, err := s.Heads(ctx, one.Agent)
+		if err != nil {
+			return err
+		}
+		before[one.Agent] = heads
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed.signal:
+		}
+		ids, all := changed.take()
+		delete(ids, perdure.AgentID{})
+		if all {
+			for one, err := range l.List(ctx, perdure.Filter{}) {
+				if err != nil {
+					return err
+				}
+				ids[one.Agent] = struct{}{}
+			}
+		}
+		for id := range ids {
+			w := followed[id]
+			if w == nil {
+				if w, err = t.begin(ctx, s, id, before[id]); err != nil {
+					return err
+				}
+				if w == nil {
+					continue
+				}
+				followed[id] = w
+				delete(before, id)
+			}
+			if err := w.next(ctx, func(one line) error { return t.show(w, one) }); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin is a follower of an agent behind the heads it had, or nil if it still has those.
+func (t *tailed) begin(ctx context.Context, s perdure.Store, id perdure.AgentID, heads []perdure.Hash) (*follower, error) {
+	now, err := s.Heads(ctx, id)
+	if err != nil || slices.Equal(now, heads) {
+		return nil, err
+	}
+	a, err := perdure.Load(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	w, err := followAfter(ctx, s, id, heads)
+	if err != nil {
+		return nil, err
+	}
+	w.name = called(a)
+	t.width = max(t.width, utf8.RuneCountInString(w.name))
+	return w, nil
+}
