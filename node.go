@@ -97,18 +97,29 @@ func or[T int | time.Duration](v, def T) T {
 // begin starts work on an agent, from the cache if its heads are still the heads.
 func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	n.init()
+	a := n.kept(ctx, id)
 	n.mu.Lock()
-	a := n.cache[id]
 	delete(n.cache, id)
 	n.mu.Unlock()
 	if a != nil {
-		heads, err := n.Store.Heads(ctx, id)
-		if err == nil && slices.Equal(heads, a.Heads()) {
-			return &work{n: n, a: a, heads: heads}, nil
-		}
+		return &work{n: n, a: a, heads: a.Heads()}, nil
 	}
 	w := &work{n: n}
 	return w, w.reload(ctx, id)
+}
+
+// kept is the agent in the cache if its heads are still the heads, else nil.
+func (n *Node) kept(ctx context.Context, id AgentID) *Agent {
+	n.mu.Lock()
+	a := n.cache[id]
+	n.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	if heads, err := n.Store.Heads(ctx, id); err != nil || !slices.Equal(heads, a.Heads()) {
+		return nil
+	}
+	return a
 }
 
 // keep puts the agent into the cache for the next cycle, unless work was lost.
@@ -189,9 +200,12 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 // Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	n.init()
-	a, err := Load(ctx, n.Store, id)
-	if err != nil {
-		return nil, err
+	a := n.kept(ctx, id)
+	if a == nil {
+		var err error
+		if a, err = Load(ctx, n.Store, id); err != nil {
+			return nil, err
+		}
 	}
 	if a.fold.Ended != nil && ev.Notice == nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
@@ -201,7 +215,7 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 		}
 	}
-	entries, _, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
+	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
 	if err == nil {
 		err = n.guard(entries[0])
 	}
@@ -211,6 +225,11 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err := n.Store.Put(ctx, id, entries...); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
+	n.mu.Lock()
+	if n.cache[id] == a { // nobody is at work on it: the next cycle goes on from here
+		n.cache[id] = told
+	}
+	n.mu.Unlock()
 	return entries[0], nil
 }
 
