@@ -104,58 +104,63 @@ func BenchmarkRawCedar(b *testing.B) {
 	})
 }
 
-// BenchmarkVerify derives 300 decisions again, each the first of its commit or each after an advice in the same one.
+// BenchmarkVerify derives the decisions of a memory without snapshots again, each the first of its commit or each after an advice in the
+// same one: the cost of a decision is to be the same however long the memory is.
 func BenchmarkVerify(b *testing.B) {
-	for _, together := range []bool{false, true} {
-		b.Run(fmt.Sprintf("together=%v", together), func(b *testing.B) {
-			s := policy.Default()
-			key, err := perdure.GenerateSigner("node")
-			if err != nil {
-				b.Fatal(err)
-			}
-			g, err := key.Genesis(perdure.Genesis{Charter: perdure.Charter{Scope: "test"}}, now)
-			if err != nil {
-				b.Fatal(err)
-			}
-			a, err := perdure.Begin(g)
-			if err != nil {
-				b.Fatal(err)
-			}
-			memory := []*perdure.Entry{g}
-			x := perdure.Execute{Tool: "read"}
-			for i := range 300 {
-				at := now.Add(time.Duration(i) * time.Second)
-				advice := perdure.Draft{Body: perdure.Advice{Actions: []perdure.Action{x}}}
-				entries, next, err := key.Commit(a, at, advice)
-				if err != nil {
-					b.Fatal(err)
-				}
-				v := s.Decide(next, perdure.Request{Action: x, Effect: perdure.Read, Node: key.Key()}, at)
-				decision := perdure.Draft{Body: perdure.Decision{Action: x, Effect: perdure.Read, Verdict: v}}
-				if together {
-					entries, a, err = key.Commit(a, at, advice, decision)
-				} else {
-					var more []*perdure.Entry
-					more, a, err = key.Commit(next, at, decision)
-					entries = append(entries, more...)
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-				memory = append(memory, entries...)
-				if i%64 == 63 {
-					if entries, a, err = key.Commit(a, at, perdure.Draft{Body: perdure.Snapshot{Fold: *a.Fold()}}); err != nil {
-						b.Fatal(err)
+	for _, n := range []int{1000, 10_000} {
+		for _, together := range []bool{false, true} {
+			b.Run(fmt.Sprintf("decisions=%d/together=%v", n, together), func(b *testing.B) {
+				s, memory := policy.Default(), decided(b, n, together)
+				for b.Loop() {
+					v, err := s.Verify(joined(nil, memory))
+					if err != nil || v.Derived != n || !v.OK() {
+						b.Fatal(v, err)
 					}
-					memory = append(memory, entries...)
 				}
-			}
-			for b.Loop() {
-				v, err := s.Verify(joined(nil, memory))
-				if err != nil || v.Checked != 300 || (!together && !v.OK()) {
-					b.Fatal(v, err)
-				}
-			}
-		})
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/decision")
+			})
+		}
 	}
+}
+
+// decided is a memory of n advices and the decisions about them.
+func decided(b *testing.B, n int, together bool) []*perdure.Entry {
+	s := policy.Default()
+	key, err := perdure.GenerateSigner("node")
+	if err != nil {
+		b.Fatal(err)
+	}
+	g, err := key.Genesis(perdure.Genesis{Charter: perdure.Charter{Scope: "test"}}, now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, err := perdure.Begin(g)
+	if err != nil {
+		b.Fatal(err)
+	}
+	memory := []*perdure.Entry{g}
+	x := perdure.Sleep{Trigger: perdure.On{Event: "go"}}
+	for i := range n {
+		at := now.Add(time.Duration(i) * time.Second)
+		advice := perdure.Draft{Body: perdure.Advice{Actions: []perdure.Action{x}}}
+		entries, next, err := key.Commit(a, at, advice)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !together {
+			memory, a = append(memory, entries...), next
+		}
+		v := s.Decide(next, perdure.Request{Action: x, Node: key.Key()}, at)
+		decision := perdure.Draft{Body: perdure.Decision{Action: x, Verdict: v}}
+		if together {
+			entries, a, err = key.Commit(a, at, advice, decision)
+		} else {
+			entries, a, err = key.Commit(a, at, decision)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		memory = append(memory, entries...)
+	}
+	return memory
 }

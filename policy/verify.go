@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,15 +13,27 @@ import (
 
 // Verification is what came of deriving the decisions of a memory again.
 type Verification struct {
-	Decisions   int          `json:"decisions"` // in the memory
-	Checked     int          `json:"checked"`   // derived again from the agent alone
-	Runtime     int          `json:"runtime"`   // of the runtime itself, within bounds no policy can widen: their form was checked
-	Unread      int          `json:"unread"`    // without their body
-	Differences []Difference `json:"differences"`
+	Decisions   int          `json:"decisions"`             // in the memory
+	Derived     int          `json:"derived"`               // again, from the agent alone
+	Runtime     int          `json:"runtime"`               // of the runtime itself, within bounds no policy can widen: their form was checked
+	Gaps        []Gap        `json:"gaps,omitempty"`        // those that could not be derived again
+	Differences []Difference `json:"differences,omitempty"` // those that do not hold
 }
 
 // OK reports whether every decision could be derived again as it is recorded.
-func (v *Verification) OK() bool { return len(v.Differences) == 0 && v.Unread == 0 }
+func (v *Verification) OK() bool { return len(v.Differences) == 0 && len(v.Gaps) == 0 }
+
+// Gap is a decision that cannot be derived again here.
+type Gap struct {
+	Entry  perdure.Hash `json:"entry"`
+	Seq    int64        `json:"seq"`
+	Policy perdure.Hash `json:"policy,omitzero"` // that it was made under and that is not at hand; none: a body is gone
+	Why    string       `json:"why"`
+}
+
+func (g Gap) String() string {
+	return fmt.Sprintf("decision %s at seq %d: %s", g.Entry.Short(), g.Seq, g.Why)
+}
 
 // Difference is a decision that is not what the policy says of the agent as it was then.
 type Difference struct {
@@ -37,69 +50,106 @@ func (d Difference) String() string {
 
 // Verify derives the verdict of every decision of a memory again, from the agent as it was when the decision was made and from nothing else,
 // and says where the recorded one differs. Decisions made under another set are derived under that one, if s knows it. The memory itself
-// must have been verified, its snapshots too; what class of effect a tool has is taken as recorded. An error says that the memory cannot be folded.
+// must have been verified, its snapshots too; what class of effect a tool has is taken as recorded. The cost is that of folding the memory
+// (see perdure.Replay) and deciding once more. An error says that the memory cannot be folded.
 func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error]) (*Verification, error) {
-	m := &replay{byName: map[perdure.Hash]*perdure.Entry{}}
-	for e, err := range entries {
+	v := &Verification{}
+	for m, err := range perdure.Replay(entries) {
 		if err != nil {
 			return nil, err
 		}
-		m.all, m.byName[e.Name] = append(m.all, e), e
-	}
-	slices.SortFunc(m.all, func(a, b *perdure.Entry) int { return a.Position().Compare(b.Position()) })
-	v := &Verification{}
-	for _, e := range m.all {
-		if e.Kind != perdure.KindDecision {
-			continue
-		}
-		v.Decisions++
-		d, ok := e.Content().(perdure.Decision)
-		if !ok {
-			v.Unread++
-			continue
-		}
-		before, err := m.before(e)
-		if err != nil {
-			return nil, fmt.Errorf("verify decision %s: %w", e.Name.Short(), err)
-		}
-		if isRuntime(&d) {
-			v.Runtime++
-			if what := checkRuntime(before.Fold(), e, &d, m.action(&d)); what != "" {
-				v.Differences = append(v.Differences, Difference{Entry: e.Name, Seq: e.Seq, What: what, Got: d.Verdict})
-			}
-			continue
-		}
-		v.Checked++
-		if diff := s.verify(before, e, &d, m.action(&d)); diff != nil {
-			v.Differences = append(v.Differences, *diff)
+		if m.Entry.Kind == perdure.KindDecision {
+			v.Decisions++
+			s.verify(v, m)
 		}
 	}
 	return v, nil
 }
 
-// verify derives one verdict again.
-func (s *Set) verify(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision, action perdure.Action) *Difference {
-	diff := &Difference{Entry: e.Name, Seq: e.Seq, Got: d.Verdict}
-	set := s
-	if known := s.known[d.Verdict.Policy]; known != nil {
-		copied := *known
-		copied.known = s.known
-		set = &copied
+// verify adds what came of one decision.
+func (s *Set) verify(v *Verification, m perdure.Moment) {
+	e := m.Entry
+	d, ok := e.Content().(perdure.Decision)
+	gap := Gap{Entry: e.Name, Seq: e.Seq}
+	switch {
+	case !ok:
+		gap.Why = "its body is gone"
+	case m.Before == nil:
+		gap.Why = "bodies before it are gone, and no snapshot stands for them"
+	case isRuntime(&d):
+		v.Runtime++
+		if what := checkRuntime(m.Before.Fold(), e, &d); what != "" {
+			v.Differences = append(v.Differences, Difference{Entry: e.Name, Seq: e.Seq, What: what, Got: d.Verdict})
+		}
+		return
+	case s.under(d.Verdict.Policy) == nil:
+		gap.Policy = d.Verdict.Policy
+		gap.Why = fmt.Sprintf("made under policy %s, which is not at hand", d.Verdict.Policy)
+		if d.Verdict.Policy.IsZero() {
+			gap.Why = "it names no policy it was made under"
+		}
+	default:
+		v.Derived++
+		if diff := s.under(d.Verdict.Policy).compare(m.Before, e, &d); diff != nil {
+			v.Differences = append(v.Differences, *diff)
+		}
+		return
 	}
-	if set.hash != d.Verdict.Policy {
-		diff.What = fmt.Sprintf("made under policy %s, which is not known here: load it", d.Verdict.Policy.Short())
-		return diff
+	v.Gaps = append(v.Gaps, gap)
+}
+
+// under is the set with a hash and with what s knows; nil when s does not know it.
+func (s *Set) under(hash perdure.Hash) *Set {
+	known := s.known[hash]
+	switch {
+	case hash.IsZero():
+		return nil
+	case hash == s.hash:
+		return s
+	case known == nil:
+		return nil
 	}
-	if action == nil {
-		diff.What = "the action it decides on is not in this memory"
-		return diff
-	}
-	r := perdure.Request{Action: action, Approvals: len(d.Approvals), Node: e.Origin}
-	if _, ok := action.(perdure.Execute); ok {
+	copied := *known
+	copied.known = maps.Clone(s.known)
+	copied.known[s.hash] = s
+	return &copied
+}
+
+// RequestOf is what policy was asked when it made a decision, if that can be told from the agent as it was then.
+func RequestOf(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) (perdure.Request, bool) {
+	r := perdure.Request{Action: actionOf(a.Fold(), d), Approvals: len(d.Approvals), Node: e.Origin}
+	if _, ok := r.Action.(perdure.Execute); ok {
 		r.Effect = d.Effect
 	}
-	now := set.moment(a, &r, e.Time.Go(), d.Verdict.Facts)
-	diff.Want = approved(set.Decide(a, r, now), len(d.Approvals))
+	return r, r.Action != nil
+}
+
+// actionOf is what a decision is about.
+func actionOf(f *perdure.Fold, d *perdure.Decision) perdure.Action {
+	if d.Action != nil {
+		return d.Action
+	}
+	for i := range f.Proposals {
+		if p := &f.Proposals[i]; p.Advice == d.Advice && d.Index >= 0 && d.Index < int64(len(p.Actions)) {
+			return p.Actions[d.Index]
+		}
+	}
+	return nil
+}
+
+// compare derives one verdict again, and says how the recorded one differs.
+func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *Difference {
+	diff := &Difference{Entry: e.Name, Seq: e.Seq, Got: d.Verdict}
+	r, ok := RequestOf(a, e, d)
+	if !ok {
+		diff.What = "the action it decides on was not proposed"
+		return diff
+	}
+	if !given(a.Fold(), d.Approvals) {
+		diff.What = "it uses approvals that nobody gave"
+		return diff
+	}
+	diff.Want = approved(s.Decide(a, r, s.moment(a, &r, e.Time.Go(), d.Verdict.Facts)), len(d.Approvals))
 	switch got, want := &d.Verdict, &diff.Want; {
 	case got.Facts != want.Facts:
 		diff.What = "the facts it was decided on are not those of the agent at that point"
@@ -143,6 +193,15 @@ func approved(v perdure.Verdict, approvals int) perdure.Verdict {
 	return v
 }
 
+// given reports whether people gave the approvals, all to one question.
+func given(f *perdure.Fold, approvals []perdure.Hash) bool {
+	return len(approvals) == 0 || slices.ContainsFunc(f.Asks, func(q perdure.Asking) bool {
+		return !slices.ContainsFunc(approvals, func(h perdure.Hash) bool {
+			return !slices.ContainsFunc(q.Votes, func(v perdure.Vote) bool { return v.Event == h && v.Approve })
+		})
+	})
+}
+
 // isRuntime reports whether a decision says that the runtime made it without asking policy.
 func isRuntime(d *perdure.Decision) bool {
 	return len(d.Verdict.Rules) > 0 && strings.HasPrefix(d.Verdict.Rules[0], "runtime.")
@@ -150,11 +209,11 @@ func isRuntime(d *perdure.Decision) bool {
 
 // checkRuntime says what is wrong with a decision of the runtime: it may deny anything, but of itself it only wakes an agent or ends one
 // whose deadline has passed.
-func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision, action perdure.Action) string {
+func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision) string {
 	if d.Verdict.Answer == perdure.Deny {
 		return ""
 	}
-	switch x := action.(type) {
+	switch x := actionOf(f, d).(type) {
 	case perdure.Wake:
 		if f.Sleep != nil && d.Verdict.Rules[0] == "runtime.wake" && x.Sleep == f.Sleep.Decision {
 			return ""
@@ -166,107 +225,4 @@ func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision, action
 	case perdure.Execute, perdure.Mutate, perdure.Delegate, perdure.Sleep, nil:
 	}
 	return fmt.Sprintf("%s by %s, which the runtime cannot decide without policy", d.Verdict.Answer, d.Verdict.Rules[0])
-}
-
-// replay is a memory from which the agent is derived as it was.
-type replay struct {
-	all    []*perdure.Entry // in fold order
-	byName map[perdure.Hash]*perdure.Entry
-	agent  *perdure.Agent // of the first next entries
-	next   int
-}
-
-// action is what a decision is about.
-func (m *replay) action(d *perdure.Decision) perdure.Action {
-	if d.Action != nil {
-		return d.Action
-	}
-	e := m.byName[d.Advice]
-	if e == nil {
-		return nil
-	}
-	if adv, ok := e.Content().(perdure.Advice); ok && d.Index >= 0 && d.Index < int64(len(adv.Actions)) {
-		return adv.Actions[d.Index]
-	}
-	return nil
-}
-
-// before is the agent its author had when writing e: everything in the past of e and nothing beside it.
-func (m *replay) before(e *perdure.Entry) (*perdure.Agent, error) {
-	m.advance(e)
-	if m.agent != nil && slices.Equal(m.agent.Heads(), e.Parents) {
-		return m.agent, nil
-	}
-	if len(e.Parents) != 1 {
-		return perdure.FoldEntries(each(m.past(e)))
-	}
-	if recent := m.sinceSnapshot(e); recent != nil {
-		if a, err := perdure.AgentAt(each(recent), e.Parents[0]); err == nil {
-			return a, nil
-		}
-	}
-	return perdure.AgentAt(each(m.all), e.Parents[0])
-}
-
-// sinceSnapshot is the newest snapshot before e and what follows it up to e; nil when there is none. The parents of the snapshot are there
-// without their bodies, which it stands for. If something that e descends from lies beside the snapshot, these entries do not fold.
-func (m *replay) sinceSnapshot(e *perdure.Entry) []*perdure.Entry {
-	end, _ := slices.BinarySearchFunc(m.all, e, func(a, b *perdure.Entry) int { return a.Position().Compare(b.Position()) })
-	for i := end - 1; i > 0; i-- {
-		if s := m.all[i]; s.Kind == perdure.KindSnapshot && s.Content() != nil {
-			var recent []*perdure.Entry
-			for _, name := range s.Parents {
-				if p := m.byName[name]; p != nil {
-					recent = append(recent, p.Drop())
-				}
-			}
-			return append(recent, m.all[i:end]...)
-		}
-	}
-	return nil
-}
-
-// advance folds the whole commits before e, as long as they follow each other in one line.
-func (m *replay) advance(e *perdure.Entry) {
-	for i := m.next; i < len(m.all) && m.all[i].Position().Compare(e.Position()) < 0; i++ {
-		if m.all[i].Signature == nil {
-			continue
-		}
-		commit := m.all[m.next : i+1]
-		var a *perdure.Agent
-		var err error
-		if m.agent == nil {
-			a, err = perdure.FoldEntries(each(commit))
-		} else {
-			a, err = m.agent.Apply(commit...)
-		}
-		if err != nil {
-			return
-		}
-		m.agent, m.next = a, i+1
-	}
-}
-
-// past is the entries e descends from, in fold order.
-func (m *replay) past(e *perdure.Entry) []*perdure.Entry {
-	in := map[perdure.Hash]bool{}
-	for todo := slices.Clone(e.Parents); len(todo) > 0; {
-		name := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if p := m.byName[name]; p != nil && !in[name] {
-			in[name] = true
-			todo = append(todo, p.Parents...)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(m.all), func(p *perdure.Entry) bool { return !in[p.Name] })
-}
-
-func each(entries []*perdure.Entry) iter.Seq2[*perdure.Entry, error] {
-	return func(yield func(*perdure.Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
 }

@@ -81,15 +81,15 @@ func TestEveryDecisionIsDerivedAgainFromTheAgentAlone(t *testing.T) {
 		for _, d := range v.Differences {
 			t.Errorf("%s\n got %+v\nwant %+v", d, d.Got, d.Want)
 		}
-		if v.Checked < 7 || v.Runtime < 2 || !v.OK() || v.Decisions != v.Checked+v.Runtime {
-			t.Errorf("checked %d and %d of the runtime of %d decisions, want at least 7 and 2", v.Checked, v.Runtime, v.Decisions)
+		if v.Derived < 7 || v.Runtime < 2 || !v.OK() || v.Decisions != v.Derived+v.Runtime {
+			t.Errorf("derived %d and %d of the runtime of %d decisions, want at least 7 and 2", v.Derived, v.Runtime, v.Decisions)
 		}
-		// Under another policy, or without the agent's own, nothing is as recorded.
-		for _, other := range []*policy.Set{policy.Default(), parse(t, `@id("x") permit (principal, action, resource);`).Know(own)} {
-			v, err := other.Verify(perdure.Memory(t.Context(), store, id))
-			if err != nil || len(v.Differences) != v.Checked {
-				t.Errorf("got %d differences of %d and %v, want all", len(v.Differences), v.Checked, err)
-			}
+		// Without the agent's own policy nothing is as recorded, and without the one it was decided under nothing can be told.
+		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || len(v.Differences) != v.Derived || v.Derived < 7 {
+			t.Errorf("without its own policy: got %d differences of %d and %v, want all", len(v.Differences), v.Derived, err)
+		}
+		if v, err := parse(t, allText).Know(own).Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 || len(v.Gaps) != v.Decisions-v.Runtime || v.Gaps[0].Policy != s.Hash() {
+			t.Errorf("without the policy: got %+v and %v, want gaps alone", v, err)
 		}
 		// A set that knows the one it was decided under derives it under that one.
 		if v, err := parse(t, `@id("x") permit (principal, action, resource);`).Know(own, policy.Default()).Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() {
@@ -114,13 +114,15 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 			change(&v)
 			return perdure.Decision{Action: write, Effect: perdure.Once, Verdict: v}
 		}
+		approved := s.Decide(a, perdure.Request{Action: write, Effect: perdure.Once, Approvals: 1, Node: n.Key.Key()}, time.Now())
+		approved.Answer, approved.Rules = perdure.Allow, append(approved.Rules, "runtime.approved")
 		for name, d := range map[string]perdure.Decision{
-			"answer": forge(func(v *perdure.Verdict) { v.Answer = perdure.Allow }),
-			"rules":  forge(func(v *perdure.Verdict) { v.Rules = []string{"default.read"} }),
-			"facts":  forge(func(v *perdure.Verdict) { v.Facts = perdure.Hash{1} }),
-			"policy": forge(func(v *perdure.Verdict) { v.Policy = perdure.Hash{1} }),
-			"quorum": forge(func(v *perdure.Verdict) { v.Quorum = 0 }),
-			"expiry": forge(func(v *perdure.Verdict) { v.Expires++ }),
+			"proposal": {Advice: perdure.Hash{1}, Index: 2, Effect: perdure.Once, Verdict: honest},
+			"answer":   forge(func(v *perdure.Verdict) { v.Answer = perdure.Allow }),
+			"rules":    forge(func(v *perdure.Verdict) { v.Rules = []string{"default.read"} }),
+			"facts":    forge(func(v *perdure.Verdict) { v.Facts = perdure.Hash{1} }),
+			"quorum":   forge(func(v *perdure.Verdict) { v.Quorum = 0 }),
+			"expiry":   forge(func(v *perdure.Verdict) { v.Expires++ }),
 			"escalation": forge(func(v *perdure.Verdict) {
 				v.Escalate = []perdure.Escalation{{At: v.Expires - 1, Asked: []string{"me"}}}
 			}),
@@ -128,6 +130,7 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 			"reason":           forge(func(v *perdure.Verdict) { v.Reason = "because" }),
 			"runtime":          forge(func(v *perdure.Verdict) { v.Answer, v.Rules = perdure.Allow, []string{"runtime.wake"} }),
 			"no rules":         forge(func(v *perdure.Verdict) { v.Rules = nil }),
+			"approvals":        {Action: write, Effect: perdure.Once, Approvals: []perdure.Hash{{1}}, Verdict: approved},
 			"another effect":   {Action: write, Effect: perdure.Read, Verdict: honest},
 			"another argument": {Action: perdure.Execute{Tool: "write"}, Effect: perdure.Once, Verdict: honest},
 		} {
@@ -149,6 +152,32 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 		}
 		if v, err := s.Verify(joined(perdure.Memory(t.Context(), store, id), entries)); err != nil || !v.OK() {
 			t.Errorf("the honest one: %v, %v", v, err)
+		}
+	})
+}
+
+func TestDecisionsThatCannotBeDerivedAreNamedWithTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := policy.Default()
+		store, _, id := live(t, s)
+		var whole, pruned []*perdure.Entry
+		dropped := 0
+		for e, err := range perdure.Memory(t.Context(), store, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole = append(whole, e)
+			if e.Kind == perdure.KindDecision && dropped == 0 {
+				dropped, e = len(whole), e.Drop()
+			}
+			pruned = append(pruned, e)
+		}
+		v, err := s.Verify(joined(nil, pruned))
+		if err != nil || len(v.Differences) > 0 || len(v.Gaps) < 2 || v.Gaps[0].Entry != whole[dropped-1].Name || v.Derived+v.Runtime+len(v.Gaps) != v.Decisions {
+			t.Fatalf("got %+v, %v, want gaps from the first decision on", v, err)
+		}
+		if got := v.Gaps[0].Why + "; " + v.Gaps[1].Why; got != "its body is gone; bodies before it are gone, and no snapshot stands for them" {
+			t.Errorf("got %q", got)
 		}
 	})
 }
@@ -195,7 +224,7 @@ func TestDecisionsBesideOtherBranchesAreDerivedFromTheirOwnPast(t *testing.T) {
 		}
 	}
 	v, err := s.Verify(joined(nil, memory))
-	if err != nil || !v.OK() || v.Checked != 8 {
+	if err != nil || !v.OK() || v.Derived != 8 {
 		t.Errorf("got %+v, %v, want 8 decisions derived again", v, err)
 	}
 }
