@@ -89,13 +89,48 @@ func (s *Set) verify(v *Verification, m perdure.Moment) {
 			gap.Why = "it names no policy it was made under"
 		}
 	default:
+		set := s.under(d.Verdict.Policy)
+		if lacks, ok := set.lacking(m.Before.Fold(), &d.Verdict); ok {
+			gap.Policy, gap.Why = lacks, fmt.Sprintf("the charter names policy %s, which is not at hand", lacks)
+			break
+		}
 		v.Derived++
-		if diff := s.under(d.Verdict.Policy).compare(m.Before, e, &d); diff != nil {
+		if diff := set.compare(m.Before, e, &d); diff != nil {
 			v.Differences = append(v.Differences, *diff)
 		}
 		return
 	}
 	v.Gaps = append(v.Gaps, gap)
+}
+
+// lacking is a policy of the charter that s does not know and the author of a verdict did.
+func (s *Set) lacking(f *perdure.Fold, v *perdure.Verdict) (perdure.Hash, bool) {
+	for _, h := range f.Charter.Policies {
+		if h != s.hash && s.known[h] == nil {
+			return h, !unknownTo(v)
+		}
+	}
+	return perdure.Hash{}, false
+}
+
+// unknownTo reports whether a verdict denies because its author did not know a policy of the charter.
+func unknownTo(v *perdure.Verdict) bool {
+	return v.Answer == perdure.Deny && len(v.Rules) == 1 && v.Rules[0] == ruleUnknown
+}
+
+// derive is the verdict policy gave, or would have given. An author that did not know a policy of the charter is taken to be ignorant of it.
+func (s *Set) derive(a *perdure.Agent, r perdure.Request, now time.Time, recorded *perdure.Verdict) perdure.Verdict {
+	if unknownTo(recorded) {
+		for _, h := range a.Fold().Charter.Policies {
+			ignorant := *s
+			ignorant.known = maps.Clone(s.known)
+			delete(ignorant.known, h)
+			if v := ignorant.Decide(a, r, now); v.Reason == recorded.Reason {
+				return v
+			}
+		}
+	}
+	return s.Decide(a, r, now)
 }
 
 // under is the set with a hash and with what s knows; nil when s does not know it.
@@ -149,7 +184,7 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 		diff.What = "it uses approvals that nobody gave"
 		return diff
 	}
-	diff.Want = approved(s.Decide(a, r, s.moment(a, &r, e.Time.Go(), d.Verdict.Facts)), len(d.Approvals))
+	diff.Want = approved(s.derive(a, r, s.moment(a, &r, e.Time.Go(), d.Verdict.Facts), &d.Verdict), len(d.Approvals))
 	switch got, want := &d.Verdict, &diff.Want; {
 	case got.Facts != want.Facts:
 		diff.What = "the facts it was decided on are not those of the agent at that point"

@@ -84,9 +84,9 @@ func TestEveryDecisionIsDerivedAgainFromTheAgentAlone(t *testing.T) {
 		if v.Derived < 7 || v.Runtime < 2 || !v.OK() || v.Decisions != v.Derived+v.Runtime {
 			t.Errorf("derived %d and %d of the runtime of %d decisions, want at least 7 and 2", v.Derived, v.Runtime, v.Decisions)
 		}
-		// Without the agent's own policy nothing is as recorded, and without the one it was decided under nothing can be told.
-		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || len(v.Differences) != v.Derived || v.Derived < 7 {
-			t.Errorf("without its own policy: got %d differences of %d and %v, want all", len(v.Differences), v.Derived, err)
+		// Without its own policy, or without the one it was decided under, nothing can be told.
+		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 || len(v.Gaps) < 7 || v.Gaps[0].Policy != own.Hash() {
+			t.Errorf("without its own policy: got %+v and %v, want gaps alone", v, err)
 		}
 		if v, err := parse(t, allText).Know(own).Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 || len(v.Gaps) != v.Decisions-v.Runtime || v.Gaps[0].Policy != s.Hash() {
 			t.Errorf("without the policy: got %+v and %v, want gaps alone", v, err)
@@ -96,6 +96,37 @@ func TestEveryDecisionIsDerivedAgainFromTheAgentAlone(t *testing.T) {
 			t.Errorf("under a set that knows the right one: %v, %v", v, err)
 		}
 	})
+}
+
+func TestDenialsForWantOfAPolicyAreDerivedByThoseWhoHaveIt(t *testing.T) {
+	first, second := parse(t, `@id("a") forbid (principal, action == Action::"end", resource);`), parse(t, `@id("b") forbid (principal, action == Action::"wake", resource);`)
+	all := policy.Default().Know(first, second)
+	key, err := perdure.GenerateSigner("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := key.Genesis(perdure.Genesis{Charter: perdure.Charter{Scope: "test", Policies: []perdure.Hash{first.Hash(), second.Hash()}}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, node := range map[string]*policy.Set{"neither": policy.Default(), "one": policy.Default().Know(first), "both": all} {
+		act := perdure.Sleep{Trigger: perdure.On{Event: "go"}}
+		v := node.Decide(a, perdure.Request{Action: act, Node: key.Key()}, now)
+		if (v.Answer == perdure.Allow) != (name == "both") {
+			t.Fatalf("%s known: got %s", name, v.Answer)
+		}
+		entries, _, err := key.Commit(a, now, perdure.Draft{Body: perdure.Decision{Action: act, Verdict: v}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := all.Verify(joined(nil, append([]*perdure.Entry{g}, entries...))); err != nil || !got.OK() || got.Derived != 1 {
+			t.Errorf("%s known: got %+v, %v, want it derived again", name, got, err)
+		}
+	}
 }
 
 func TestForgedDecisionsAreFound(t *testing.T) {
