@@ -25,6 +25,7 @@ type segment struct {
 	base *Fold
 	last *link
 	n    int
+	size int64 // of the bodies
 }
 
 // link is one folded entry and the one before it.

@@ -96,12 +96,12 @@ func (a *Agent) push(e *Entry) (bool, error) {
 
 // link puts e at the end of the window and folds it. The caller owns a.
 func (a *Agent) link(e *Entry, void bool, past Head) {
-	if a.cur.n >= tailWindow && !a.full {
+	if (a.cur.n >= tailWindow || a.cur.size >= tailBytes) && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone()}
 		a.fold.own.heads = false // base has them too
 	}
 	a.cur.last = &link{Entry: e, before: a.cur.last}
-	a.cur.n++
+	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))
 	a.top = e.Position()
 	if a.watch != nil {
 		a.watch(a.fold, e, void)

@@ -41,6 +41,8 @@ const (
 	// tailWindow is how many recent entries an Agent holds so that a late entry can be folded where it belongs. Later than that, the
 	// memory is folded again from the store. It changes cost only, never the result.
 	tailWindow = 64
+	// tailBytes is how many bytes of their bodies end the window sooner, so that an agent of large bodies is not held in memory by the dozen.
+	tailBytes = 4 << 20
 	// defaultDeadline is how long an effect may take when neither its tool nor the proposal says.
 	defaultDeadline = 5 * time.Minute
 	// conditionEvery is how often a condition that reads the clock is looked at again.

@@ -13,6 +13,8 @@ import (
 const (
 	// pageRows is how many rows are read at a time. Between pages the connection is free and nothing keeps old states of the file alive.
 	pageRows = 64
+	// pageBytes is how many bytes of bodies end a page sooner: blobs are read one by one, and nobody wants 64 of them at once.
+	pageBytes = 4 << 20
 	// pageLooks is the same for rows of the agents.
 	pageLooks = 1024
 )
@@ -79,17 +81,20 @@ func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Curso
 		}
 	}
 	var items []perdure.Item
-	for _, r := range rows {
+	var size int64
+	for n, r := range rows {
 		entries, err := s.entries(c, id, before, r.row)
 		if err != nil {
 			return nil, before, false, fmt.Errorf("%w (row %d)", err, r.rid)
 		}
 		for i, e := range entries {
 			if at := cursor(r.rid, i); at > after {
-				items = append(items, perdure.Item{Entry: e, Cursor: at})
+				items, size = append(items, perdure.Item{Entry: e, Cursor: at}), size+int64(len(e.BodyBytes()))
 			}
 		}
-		before = r.last(id)
+		if before = r.last(id); size > pageBytes && n+1 < len(rows) {
+			return items, before, true, nil
+		}
 	}
 	return items, before, len(rows) == pageRows, nil
 }
