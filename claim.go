@@ -24,7 +24,7 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
 		return nil, nil
 	}
 	lease := or(n.Lease, 10*time.Second)
-	c, err := store.Claim(ctx, id, n.Key.Key(), lease)
+	c, err := store.Claim(ctx, id, n.instance, lease)
 	if err != nil {
 		return nil, fmt.Errorf("claim agent %s: %w", id.Short(), err)
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/perdure/perdure/internal/entropy"
 )
 
 // Node runs agents. It keeps nothing they depend on: kill it at any moment and another node goes on from the store. Its exported fields
@@ -41,6 +44,7 @@ type Node struct {
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
+	instance   Key                    // names this node in claims: its key may be that of other processes, too
 }
 
 // resting is an agent this node found nothing to do for.
@@ -63,6 +67,9 @@ func (n *Node) init() {
 		}
 		slices.Sort(n.caps.Advisors)
 		n.cache, n.rests, n.rehearsals = map[AgentID]*Agent{}, map[AgentID]resting{}, map[AgentID]*rehearsal{}
+		if _, err := io.ReadFull(entropy.Reader, n.instance[:]); err != nil {
+			n.instance = n.caps.Node // it is then kept apart from nodes with other keys only
+		}
 		if n.Log == nil {
 			n.Log = slog.New(slog.DiscardHandler)
 		}

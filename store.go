@@ -52,12 +52,20 @@ type Look struct {
 type Claimer interface {
 	// Claim takes the agent for the node until the lease ends. It returns an error wrapping ErrConflict when another node holds it.
 	// Each claim of an agent has a higher fence than the one before.
+	//
+	// A node names itself by something no other process has: its key may be shared.
 	Claim(ctx context.Context, id AgentID, node Key, lease time.Duration) (Claim, error)
 	// Renew moves the end of the lease. It returns an error wrapping ErrConflict when the claim has been lost.
 	Renew(ctx context.Context, c Claim, lease time.Duration) error
 	// Release gives the claim up and sets when a node should look next; zero: only on an event. A lost claim is not an error. The time
 	// is an index: it is ignored if entries arrived that the heads do not cover.
 	Release(ctx context.Context, c Claim, heads []Hash, due Time) error
+}
+
+// Reclaimer is a Claimer that can tell when a node has died.
+type Reclaimer interface {
+	// Reclaim ends the claims of nodes that are known to have died, before their leases do.
+	Reclaim(ctx context.Context) error
 }
 
 // Claim is one node's hold on an agent.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"time"
 
@@ -12,14 +13,15 @@ import (
 
 // Claim implements perdure.Claimer.
 func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+	_ = s.nodes.Hold(node[:]) // if it cannot be told that this node has died, others wait for the end of its lease
 	err = s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
 		a, err := w.held(id)
 		if err != nil {
 			return err
 		}
 		now := time.Now()
-		if !a.node.IsZero() && a.node != node && a.due > perdure.TimeOf(now) {
-			return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, a.node.Short(), a.due)
+		if !a.node.IsZero() && a.node != node && a.due > perdure.TimeOf(now) && !s.nodes.Dead(a.node[:]) {
+			return fmt.Errorf("%w: another node works on it, for now until %s", perdure.ErrConflict, a.due)
 		}
 		// A fence is above the last one even if that was lost because it had not been synced.
 		a.node, a.fence, a.due = node, max(a.fence+1, now.UnixMilli()), perdure.TimeOf(now.Add(lease))
@@ -67,4 +69,44 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 		return fmt.Errorf("release agent %s: %w", c.Agent.Short(), err)
 	}
 	return nil
+}
+
+// longestLease is how far ahead Reclaim looks for the leases of the dead. It keeps it from looking through agents that sleep.
+const longestLease = time.Minute
+
+// Reclaim implements perdure.Reclaimer.
+func (s *Store) Reclaim(ctx context.Context) error {
+	var ids []perdure.AgentID
+	now := time.Now()
+	err := s.read(ctx, func(c *conn) error {
+		ids = ids[:0]
+		return c.query("SELECT id, node FROM agents WHERE due>? AND due<=? AND node IS NOT NULL", func(v []driver.Value) error {
+			id, _ := v[0].([]byte)
+			if node, ok := v[1].([]byte); ok && s.nodes.Dead(node) {
+				ids = append(ids, perdure.AgentID(id))
+			}
+			return nil
+		}, now.UnixMilli(), now.Add(longestLease).UnixMilli())
+	})
+	for _, id := range ids {
+		if err == nil {
+			err = s.reclaim(ctx, id)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("take over from nodes that died: %w", err)
+	}
+	return nil
+}
+
+// reclaim ends the claim on an agent, if the node that had it has died.
+func (s *Store) reclaim(ctx context.Context, id perdure.AgentID) error {
+	return s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
+		a, err := w.held(id)
+		if err != nil || a.node.IsZero() || !s.nodes.Dead(a.node[:]) {
+			return err
+		}
+		a.node, a.due = perdure.Key{}, dueOf(a.heads)
+		return w.do("UPDATE agents SET due=?, node=NULL WHERE key=?", null(a.due), a.key)
+	}})
 }

@@ -6,6 +6,9 @@
 //
 // When a write or sync goes wrong, nobody can tell what is on the disk: the store then refuses every write until it is opened again,
 // which finds out. Reading goes on.
+//
+// The nodes that work on agents of the store keep a file each in FILE-nodes, so that the others know when one has died and take its agents
+// over at once instead of waiting for the end of its lease.
 package sqlite
 
 import (
@@ -19,6 +22,7 @@ import (
 	"sync/atomic"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/alive"
 )
 
 // Options change how a store is opened. The zero value is right for most.
@@ -39,6 +43,7 @@ type Store struct {
 	watch  hub
 	syncs  atomic.Int64
 	rooted atomic.Bool // the folder of blobs has a durable name
+	nodes  alive.Folder
 
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool
@@ -51,6 +56,7 @@ type Store struct {
 var (
 	_ perdure.Store     = (*Store)(nil)
 	_ perdure.Claimer   = (*Store)(nil)
+	_ perdure.Reclaimer = (*Store)(nil)
 	_ perdure.Lister    = (*Store)(nil)
 	_ perdure.Watcher   = (*Store)(nil)
 	_ perdure.Pruner    = (*Store)(nil)
@@ -90,6 +96,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	for range readers {
 		s.pool <- nil
 	}
+	s.nodes.Path = path + "-nodes"
 	w.words, w.hub, w.syncs = &s.words, &s.watch, &s.syncs
 	go func() {
 		defer close(s.done)
@@ -135,7 +142,7 @@ func (s *Store) Close() error {
 	}
 	close(s.queue)
 	<-s.done
-	errs := []error{s.watch.close()}
+	errs := []error{s.watch.close(), s.nodes.Close()}
 	for range readers {
 		if c := <-s.pool; c != nil {
 			errs = append(errs, c.close())

@@ -1,0 +1,6 @@
+package disk
+
+import "errors"
+
+// ErrLocked says that another handle has the lock of a file.
+var ErrLocked = errors.New("locked by another process")
