@@ -61,6 +61,9 @@ func reported[Args any](fn func(Args) (map[string]any, error)) func(context.Cont
 			return perdure.Result{}, err
 		}
 		v, err := fn(args)
+		if errors.Is(err, perdure.ErrInDoubt) {
+			return perdure.Result{}, err
+		}
 		if err != nil {
 			return refused("%v", err), nil
 		}

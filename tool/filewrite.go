@@ -91,8 +91,10 @@ func (f files) append(a writeArgs) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = file.Write(b)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	n, err := file.Write(b)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil && n > 0 {
+		return nil, inDoubt("%d of %d bytes were added to %s, and then: %v", n, len(b), name, err)
+	} else if err != nil {
 		return nil, err
 	}
 	return map[string]any{"size": info.Size() + int64(len(b))}, f.syncDir(name)

@@ -11,7 +11,8 @@ import (
 // Func is a tool made of a function. The JSON Schema of Args, which is a struct or a map with text keys, is derived from its type: the
 // json tag names a field, omitempty or omitzero makes it optional, the jsonschema tag describes it. Arguments that do not fit are a failed
 // outcome that names the field, and fn is not called. What fn returns is recorded as its JSON; an error is a failed outcome, unless
-// it wraps perdure.ErrIncapable. call.Key is the idempotency key to pass on.
+// it wraps perdure.ErrIncapable, or perdure.ErrInDoubt because nobody knows whether the effect happened. call.Key is the idempotency key to
+// pass on.
 //
 // Func panics if Args has no JSON Schema, such as a struct with a channel in it.
 func Func[Args, Out any](name, description string, effect perdure.Effect, fn func(ctx context.Context, call perdure.Call, args Args) (Out, error)) perdure.Tool {
@@ -60,6 +61,11 @@ func (t *typed[Args]) Call(ctx context.Context, c perdure.Call) (perdure.Result,
 // for the call has run out.
 func refused(format string, args ...any) perdure.Result {
 	return perdure.Result{Signal: perdure.Failed, Note: clip(fmt.Sprintf(format, args...))}
+}
+
+// inDoubt is the error of a call that was made, and of which nobody knows whether it happened.
+func inDoubt(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", clip(fmt.Sprintf(format, args...)), perdure.ErrInDoubt)
 }
 
 // dataOf is a Go value as its JSON.

@@ -29,8 +29,8 @@ import (
 // none.
 //
 // The result has status, url, headers (those about the content) and text or bytes. It is marked as text from somebody not trusted. A
-// status of 200 to 299 is ok; 429, and 503 with a time to come back, are throttled; others fail. A request that was sent and got no
-// answer has the signal silent: it may have been carried out.
+// status of 200 to 299 is ok; 429, and 503 with a time to come back, are throttled; others fail. A request that changes something, was sent,
+// and got no answer, or 502 or 504 from somebody on the way, is in doubt: it may have been carried out.
 type HTTP struct {
 	Allow         []string      // the hosts: api.example.com, *.example.com (those below it), host:port, or * for any; https unless http://host says otherwise. None: no request is sent
 	Timeout       time.Duration // zero: DefaultTimeout
@@ -131,38 +131,42 @@ func (c *client) do(ctx context.Context, call perdure.Call, method string, a *se
 	if err == nil {
 		defer func() { _ = resp.Body.Close() }()
 		var res perdure.Result
-		if res, err = c.result(resp, method); err == nil {
-			return res, nil
+		if res, err = c.result(resp, method); err == nil || errors.Is(err, perdure.ErrInDoubt) {
+			return res, err
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && sent.Load() {
 		return perdure.Result{}, ctx.Err()
 	}
-	return c.unanswered(err, method, sent.Load(), limited.Err() != nil), nil
+	return c.unanswered(limited, err, method, sent.Load())
 }
 
-// unanswered is the result of a request without a whole answer.
-func (c *client) unanswered(err error, method string, sent, late bool) perdure.Result {
+// unanswered is what came of a request without a whole answer.
+func (c *client) unanswered(ctx context.Context, err error, method string, sent bool) (perdure.Result, error) {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // without the URL, which is in the arguments
 	}
-	res := refused("%v", err)
-	res.Taint = true
-	writes := method != http.MethodGet && method != http.MethodHead
+	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	switch {
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
-		res = refused("the host has an address that is not public, which is not connected to: %v", err)
+		return refused("the host has an address that is not public, which is not connected to: %v", err), nil
+	case sent && changes(method) && late:
+		return perdure.Result{}, inDoubt("the request was sent, and there was no answer within %s", c.Timeout)
+	case sent && changes(method):
+		return perdure.Result{}, inDoubt("the request was sent, and then: %v", err)
 	case late:
-		res.Signal, res.Note = perdure.TimedOut, "no answer within "+c.Timeout.String()
-	case sent && writes:
-		res.Signal = perdure.Silent
+		return perdure.Result{Signal: perdure.TimedOut, Note: "no answer within " + c.Timeout.String()}, nil
+	case ctx.Err() != nil: // the node is stopping
+		return perdure.Result{Signal: perdure.Throttled, Note: "given up before anything was sent"}, nil
 	}
-	if sent && writes {
-		res.Note += "; the request was sent and may have been carried out: look before sending it again"
-	}
-	return res
+	res := refused("%v", err)
+	res.Taint = true
+	return res, nil
 }
+
+// changes reports whether a request of this method changes something.
+func changes(method string) bool { return method != http.MethodGet && method != http.MethodHead }
 
 // request is the request of a call.
 func (c *client) request(ctx context.Context, call perdure.Call, method string, a *sendArgs) (*http.Request, error) {
@@ -195,7 +199,7 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("User-Agent", "perdure")
-	if method != http.MethodGet && method != http.MethodHead {
+	if changes(method) {
 		req.Header.Set(IdempotencyKey, call.Key)
 	}
 	return req, nil
@@ -213,7 +217,7 @@ func reserved(name string) bool {
 
 // redirect says whether a redirect is followed. Every hop is checked like the first, and connected to under the same guard.
 func (c *client) redirect(req *http.Request, via []*http.Request) error {
-	if m := via[0].Method; m != http.MethodGet && m != http.MethodHead {
+	if changes(via[0].Method) {
 		return http.ErrUseLastResponse
 	}
 	if len(via) > maxRedirects {
@@ -262,6 +266,8 @@ func (c *client) result(resp *http.Response, method string) (perdure.Result, err
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusServiceUnavailable && named:
 		res.Signal, res.RetryAfter, res.Note = perdure.Throttled, after, "the server answered "+strconv.Itoa(resp.StatusCode)
+	case changes(method) && (resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusGatewayTimeout):
+		return perdure.Result{}, inDoubt("somebody on the way answered %d for the server", resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		res.Signal, res.Note = perdure.Failed, "the server answered "+strconv.Itoa(resp.StatusCode)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -325,10 +326,7 @@ func TestARequestWithoutAnAnswerIsNotSentAgain(t *testing.T) {
 	for _, answer := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "garbage\r\n\r\n"} {
 		u, requests := broken(t, answer)
 		h := httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true})
-		res := call(t, h("post"), map[string]any{"url": u, "text": "pay"})
-		if res.Signal != perdure.Silent || !strings.Contains(res.Note, "may have been carried out") {
-			t.Errorf("answer %q: got %s (%s), want silent", answer, res.Signal, res.Note)
-		}
+		doubts(t, h("post"), map[string]any{"url": u, "text": "pay"}, "the request was sent")
 		if n := requests.Load(); n != 1 {
 			t.Errorf("answer %q: the request was sent %d times", answer, n)
 		}
@@ -343,6 +341,41 @@ func TestARequestWithoutAnAnswerIsNotSentAgain(t *testing.T) {
 	fails(t, call(t, httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true})("post"), map[string]any{"url": u}), "refused") // surely not sent
 }
 
+func TestAGatewayThatLostTheServerLeavesDoubt(t *testing.T) {
+	var status atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	defer s.Close()
+	h := httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true})
+	for code, doubt := range map[int64]bool{400: false, 404: false, 409: false, 500: false, 502: true, 503: false, 504: true} {
+		status.Store(code)
+		if doubt {
+			doubts(t, h("post"), map[string]any{"url": s.URL}, strconv.FormatInt(code, 10))
+		} else {
+			fails(t, call(t, h("post"), map[string]any{"url": s.URL}), strconv.FormatInt(code, 10))
+		}
+		fails(t, call(t, h("get"), map[string]any{"url": s.URL}))
+	}
+}
+
+func TestWhatWasNotSentIsNotInDoubt(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing to a handshake
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	u := "https://" + l.Addr().String()
+	h := httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true, Timeout: 50 * time.Millisecond})
+	if res := call(t, h("post"), map[string]any{"url": u}); res.Signal != perdure.TimedOut {
+		t.Errorf("got %s (%s), want timed-out: nothing was sent", res.Signal, res.Note)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	res, err := h("post").Call(ctx, perdure.Call{Args: data(t, map[string]any{"url": u})})
+	if err != nil || res.Signal != perdure.Throttled {
+		t.Errorf("got %s, %v, want it to be tried again: nothing was sent", res.Signal, err)
+	}
+}
+
 func TestASlowServerTimesOut(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -355,12 +388,10 @@ func TestASlowServerTimesOut(t *testing.T) {
 	defer s.Close()
 	defer close(release)
 	h := httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true, Timeout: time.Second})
-	for method, want := range map[string]bool{"get": false, "post": true} {
-		res := call(t, h(method), map[string]any{"url": s.URL})
-		if res.Signal != perdure.TimedOut || strings.Contains(res.Note, "may have been") != want {
-			t.Errorf("%s: got %s (%s), want timed-out", method, res.Signal, res.Note)
-		}
+	if res := call(t, h("get"), map[string]any{"url": s.URL}); res.Signal != perdure.TimedOut {
+		t.Errorf("got %s (%s), want timed-out", res.Signal, res.Note)
 	}
+	doubts(t, h("post"), map[string]any{"url": s.URL}, "no answer within 1s")
 	h = httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

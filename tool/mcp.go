@@ -33,8 +33,8 @@ import (
 // A result is a map of text, structured (what the server gave as structured content) and content (images, audio, resources and links, as
 // bytes with their type). It is marked as text of somebody not trusted. What the server calls an error is a failed outcome.
 //
-// A server that died is started, or connected to, again by the next call. If it dies during a call of class once, the outcome is silent: it
-// is not known whether the effect happened. Calls of the other classes are made again under the same key.
+// A server that died is started, or connected to, again by the next call. If it dies during a call of class once, that is in doubt: it is not
+// known whether the effect happened. Calls of the other classes are made again under the same key.
 type MCP struct {
 	Name      string                                           // the prefix of its tools: letters, digits, _ and -
 	Command   []string                                         // a program and its arguments that speaks the protocol on its standard input and output

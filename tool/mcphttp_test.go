@@ -78,9 +78,7 @@ func TestBusyServerThrottles(t *testing.T) {
 		}
 	}
 	busy.Store(http.StatusBadGateway) // the server behind may have done it
-	if res := call(t, named(t, tools, "t.wipe"), nil); res.Signal != perdure.Silent {
-		t.Errorf("bad gateway: got %s (%s), want silent", res.Signal, res.Note)
-	}
+	doubts(t, named(t, tools, "t.wipe"), nil, "the server was lost during the call")
 	busy.Store(0)
 	if got := value(t, call(t, named(t, tools, "t.wipe"), nil))["text"]; got != "wiped" {
 		t.Errorf("got %v after it was busy", got)

@@ -62,7 +62,7 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 		if untaken {
 			return t.unreached(err), nil
 		}
-		return perdure.Result{Signal: perdure.Silent, Note: clip("the server was lost during the call, and it is not known whether it happened: " + err.Error() + s.process.said())}, nil
+		return perdure.Result{}, inDoubt("the server was lost during the call: %v%s", err, s.process.said())
 	}
 }
 

@@ -18,8 +18,9 @@ import (
 // interprets, or script, which `sh -c` does.
 //
 // The result has exit, stdout and stderr; bytes of these that are not UTF-8 are replaced. A command that exits with another number than 0
-// is a failed outcome. At the deadline the command is killed and the outcome is timed-out. Nothing it started outlives it, unless that has
-// moved itself to a process group of its own.
+// is a failed outcome. At the deadline the command is killed: nobody knows how far it got, so if it is of class once the effect is in doubt, and
+// else the outcome is timed-out. The same holds when somebody else kills it. Nothing it started outlives it, unless that has moved itself to
+// a process group of its own.
 //
 // It is no sandbox: a command can do what the user of this process can. Allow says which programs may be run, not what they do with
 // their arguments.
@@ -151,11 +152,25 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return res, ctx.Err() // the node is stopping: what the command had done by then is not known
-	case limited.Err() != nil && (cmd.ProcessState == nil || !cmd.ProcessState.Exited()):
-		res.Signal, res.Note = perdure.TimedOut, "killed: it had not ended in time"
+	case cmd.ProcessState == nil || !cmd.ProcessState.Exited():
+		return s.killed(res, limited.Err() != nil, stdout, stderr)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		res.Signal, res.Note = perdure.Failed, fmt.Sprintf("%s: %v", argv[0], err)
 	}
+	return res, nil
+}
+
+// killed is what came of a command that did not end by itself.
+func (s *Shell) killed(res perdure.Result, late bool, stdout, stderr *output) (perdure.Result, error) {
+	why := "killed by somebody else"
+	if late {
+		why = "killed: it had not ended in time"
+	}
+	if !s.Effect.Repeatable() {
+		said := strings.TrimSpace(stdout.String() + stderr.String())
+		return perdure.Result{}, inDoubt("%s; it had written %q", why, said)
+	}
+	res.Signal, res.Note = perdure.TimedOut, why
 	return res, nil
 }
 

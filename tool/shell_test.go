@@ -150,7 +150,7 @@ func TestTheWholeProcessGroupIsKilledAtTheDeadline(t *testing.T) {
 	t.Run("of the tool", func(t *testing.T) {
 		t.Parallel()
 		s := anyShell(t)
-		s.Timeout = 3 * time.Second // the script must have started what is to be killed
+		s.Effect, s.Timeout = perdure.Idempotent, 3*time.Second // the script must have started what is to be killed
 		_, gone := held(t, s.Dir)
 		res := call(t, s, args)
 		if res.Signal != perdure.TimedOut || fields(t, res)["stdout"] != "started\n" {
@@ -165,11 +165,20 @@ func TestTheWholeProcessGroupIsKilledAtTheDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		res, err := s.Call(ctx, perdure.Call{Args: data(t, args)})
-		if err != nil || res.Signal != perdure.TimedOut {
-			t.Errorf("got %s, %v, want timed-out", res.Signal, err)
+		if !errors.Is(err, perdure.ErrInDoubt) || !strings.Contains(err.Error(), "started") {
+			t.Errorf("got %s, %v, want doubt with the output so far", res.Signal, err)
 		}
 		<-gone
 	})
+}
+
+func TestACommandKilledByAnotherIsInDoubt(t *testing.T) {
+	s := anyShell(t)
+	doubts(t, s, map[string]any{"script": "echo half; kill -9 $$"}, "killed by somebody else", "half")
+	s.Effect = perdure.Read
+	if res := call(t, s, map[string]any{"script": "kill -9 $$"}); res.Signal != perdure.TimedOut {
+		t.Errorf("got %s, want timed-out: a read may be done again", res.Signal)
+	}
 }
 
 func TestACommandGivenUpIsKilledAndItsOutcomeIsNotKnown(t *testing.T) {

@@ -78,6 +78,21 @@ func fails(t testing.TB, res perdure.Result, parts ...string) {
 	}
 }
 
+// doubts checks that a call is in doubt, with an error that holds every part.
+func doubts(t testing.TB, tl perdure.Tool, args any, parts ...string) {
+	t.Helper()
+	res, err := tl.Call(t.Context(), perdure.Call{Key: "key-1", Args: data(t, args)})
+	if !errors.Is(err, perdure.ErrInDoubt) {
+		t.Errorf("%s: got %s (%s), %v, want doubt", tl.Spec().Name, res.Signal, res.Note, err)
+		return
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Errorf("got %q, want %q in it", err, p)
+		}
+	}
+}
+
 type order struct {
 	Item  string    `json:"item" jsonschema:"what to order"`
 	Count int8      `json:"count,omitempty"`
