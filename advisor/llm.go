@@ -35,7 +35,8 @@ type LLM struct {
 	Prices   Prices         // come before DefaultPrices; a model in neither does not think for agents with a budget in money
 	Log      *slog.Logger   // nil: nothing is logged
 
-	// Live is told text as it comes, if not nil. What it was told may come to nothing: the advice is what counts.
+	// Live is told text as it comes, if not nil, and an empty text when the answer has ended. What it was told may come to nothing: the
+	// advice is what counts.
 	Live func(id perdure.AgentID, text string)
 
 	unpriced sync.Once // it was noted that the model has no price
@@ -158,6 +159,9 @@ func (c *consultation) ask(ctx context.Context, p *Prompt) (Reply, *Failure, err
 		live = func(text string) { c.Live(c.agent.ID(), text) }
 	}
 	reply, err := c.Model.Ask(ctx, p, live)
+	if live != nil {
+		live("")
+	}
 	if reply.Tokens != (Tokens{}) {
 		c.spent = append(c.spent, reply.Tokens)
 	}
