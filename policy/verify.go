@@ -82,12 +82,12 @@ func (s *Set) verify(v *Verification, m perdure.Moment) {
 			v.Differences = append(v.Differences, Difference{Entry: e.Name, Seq: e.Seq, What: what, Got: d.Verdict})
 		}
 		return
+	case d.Verdict.Policy.IsZero():
+		v.Differences = append(v.Differences, Difference{Entry: e.Name, Seq: e.Seq, What: "it names no policy it was made under", Got: d.Verdict})
+		return
 	case s.under(d.Verdict.Policy) == nil:
 		gap.Policy = d.Verdict.Policy
 		gap.Why = fmt.Sprintf("made under policy %s, which is not at hand", d.Verdict.Policy)
-		if d.Verdict.Policy.IsZero() {
-			gap.Why = "it names no policy it was made under"
-		}
 	default:
 		set := s.under(d.Verdict.Policy)
 		if lacks, ok := set.lacking(m.Before.Fold(), &d.Verdict); ok {
@@ -135,13 +135,11 @@ func (s *Set) derive(a *perdure.Agent, r perdure.Request, now time.Time, recorde
 
 // under is the set with a hash and with what s knows; nil when s does not know it.
 func (s *Set) under(hash perdure.Hash) *Set {
-	known := s.known[hash]
-	switch {
-	case hash.IsZero():
-		return nil
-	case hash == s.hash:
+	if hash == s.hash {
 		return s
-	case known == nil:
+	}
+	known := s.known[hash]
+	if known == nil {
 		return nil
 	}
 	copied := *known

@@ -17,22 +17,29 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/policy"
 )
 
 func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "verify [flags] AGENT|FILE",
+		Use:   "verify [flags] AGENT|FILE [POLICY…]",
 		Short: "Check a whole memory, and say who wrote it",
 		Long: `Verify checks every link, every hash and every signature of a memory, that each entry is covered by a signature of its author, and
 that every snapshot is the fold of its past. It prints what was checked, by whom the entries are signed, and the head to publish:
 whoever holds that hash can tell whether a copy is this memory, whole.
 
 FILE is a capsule, or a memory in binary or text form. With --trusted, entries by keys the store's trust file does not name are refused; with
---head, a memory that does not end there.`,
+--head, a memory that does not end there.
+
+With --policy every decision of policy is derived again, from the agent as its author saw it and from nothing else: the facts, the policy and the
+verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + policyDir + `/` + knownDir + `/, and the files or
+folders named after the agent, each a set of its own and all of them together. What cannot be derived because its body is gone is listed.`,
 		Example: `  perdure verify news
+  perdure verify news --policy
+  perdure verify ./news-0f3c.agent --policy policies/ old/
   perdure verify news --trusted --head 2f1c…
   perdure verify ./news-0f3c.agent --json`,
-		Args:        cobra.ExactArgs(1),
+		Args:        cobra.MinimumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
@@ -42,13 +49,18 @@ FILE is a capsule, or a memory in binary or text form. With --trusted, entries b
 	}
 	trusted := c.Flags().Bool("trusted", false, "refuse authors that the trust file does not name")
 	heads := c.Flags().StringSlice("head", nil, "the head the memory must have, 64 hex digits; may be repeated")
+	byPolicy := c.Flags().Bool("policy", false, "derive every decision of policy again")
 	ids := c.Flags().StringArray("identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt FILE with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
 		}
-		o := perdure.VerifyOptions{}
+		what, policies, err := auditWords(c, args, *byPolicy)
+		if err != nil {
+			return err
+		}
+		o := verifying{}
 		for _, text := range *heads {
 			head, err := perdure.ParseHash(text)
 			if err != nil {
@@ -66,7 +78,12 @@ FILE is a capsule, or a memory in binary or text form. With --trusted, entries b
 			}
 			o.Trust = t
 		}
-		file, err := namesFile(h, args[0])
+		if *byPolicy {
+			if o.policy, err = auditPolicies(h, policies); err != nil {
+				return err
+			}
+		}
+		file, err := namesFile(h, what)
 		if err != nil {
 			return err
 		}
@@ -75,10 +92,10 @@ FILE is a capsule, or a memory in binary or text form. With --trusted, entries b
 			if err != nil {
 				return err
 			}
-			return verifyFile(c, h, out, args[0], o, decrypt)
+			return verifyFile(c, h, out, what, o, decrypt)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, c, s, args[0])
+			id, err := findAgent(ctx, c, s, what)
 			if err != nil {
 				return err
 			}
@@ -86,6 +103,12 @@ FILE is a capsule, or a memory in binary or text form. With --trusted, entries b
 		})
 	}
 	return c
+}
+
+// verifying is what is asked of a memory.
+type verifying struct {
+	perdure.VerifyOptions
+	policy *policy.Set // derive its decisions again; nil: not asked for
 }
 
 // namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
@@ -126,7 +149,7 @@ func entryCount(ctx context.Context, s perdure.Store, id perdure.AgentID) int64 
 }
 
 // verifyFile verifies the memory in a file: a capsule, or entries one after the other.
-func verifyFile(c *cobra.Command, h *home, out *output, name string, o perdure.VerifyOptions, ids []age.Identity) error {
+func verifyFile(c *cobra.Command, h *home, out *output, name string, o verifying, ids []age.Identity) error {
 	is, err := isCapsule(name)
 	if err != nil {
 		return err
@@ -223,9 +246,12 @@ func capsuleMemory(c *cobra.Command, name string, ids []age.Identity) iter.Seq2[
 }
 
 // verifyPart verifies a capsule that does not hold the whole memory: what it holds is checked, what it stands for is somebody's word.
-func verifyPart(c *cobra.Command, h *home, out *output, name string, o perdure.VerifyOptions, ids []age.Identity) error {
+func verifyPart(c *cobra.Command, h *home, out *output, name string, o verifying, ids []age.Identity) error {
 	if o.Trust != nil {
 		return misuse(c, errors.New("--trusted needs the whole memory; export the agent at depth full"))
+	}
+	if o.policy != nil {
+		return misuse(c, errors.New("--policy needs the whole memory; export the agent at depth full"))
 	}
 	r, done, err := openCapsule(name, ids)
 	if err != nil {
@@ -265,7 +291,7 @@ func verifyPart(c *cobra.Command, h *home, out *output, name string, o perdure.V
 	slices.SortFunc(v.Origins, func(a, b perdure.Origin) int { return perdure.Hash(a.Key).Compare(perdure.Hash(b.Key)) })
 	v.Diverged = a.Diverged()
 	note(c, "%s holds depth %s only: what came before is taken on the word of who signed its snapshot", name, r.Head().Depth)
-	return errors.Join(printChecked(h, out, v), done())
+	return errors.Join(printChecked(h, out, v, nil), done())
 }
 
 // refusal is an error, printed as the result where that is for programs.
@@ -307,7 +333,8 @@ func fileMemory(c *cobra.Command, name string) iter.Seq2[*perdure.Entry, error] 
 type checked struct {
 	OK bool `json:"ok"`
 	*perdure.Verified
-	Signers []signer `json:"signers"`
+	Signers []signer             `json:"signers"`
+	Policy  *policy.Verification `json:"policy,omitempty"`
 }
 
 // signer is an author, and what this home knows of it.
@@ -319,19 +346,25 @@ type signer struct {
 }
 
 // verify verifies a memory and prints what was found.
-func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq2[*perdure.Entry, error], o perdure.VerifyOptions) error {
+func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq2[*perdure.Entry, error], o verifying) error {
 	bar := newProgress(c, "verify", total)
 	o.Progress = func(n int64) { bar.to(n) }
-	v, err := perdure.Verify(memory, o)
+	v, err := perdure.Verify(memory, o.VerifyOptions)
 	bar.end()
 	if err != nil {
 		return refusal(out, err)
 	}
-	return printChecked(h, out, v)
+	var derived *policy.Verification
+	if o.policy != nil {
+		if derived, err = o.policy.Verify(memory); err != nil {
+			return refusal(out, err)
+		}
+	}
+	return printChecked(h, out, v, derived)
 }
 
-// printChecked prints what was verified, and what this home knows of the authors.
-func printChecked(h *home, out *output, v *perdure.Verified) error {
+// printChecked prints what was verified, and what this home knows of the authors; derived is nil if decisions were not derived again.
+func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification) error {
 	r := checked{OK: true, Verified: v}
 	t, err := h.trust()
 	if err != nil {
@@ -340,7 +373,14 @@ func printChecked(h *home, out *output, v *perdure.Verified) error {
 	for _, origin := range v.Origins {
 		r.Signers = append(r.Signers, signerOf(t, origin))
 	}
-	return out.print(r, func(w io.Writer) error { return r.write(w) })
+	var wrong error
+	if derived != nil {
+		wrong = r.audit(derived)
+	}
+	if format, _ := out.check(); wrong != nil && format != formatTable {
+		wrong = &answered{wrong}
+	}
+	return errors.Join(wrong, out.print(r, func(w io.Writer) error { return r.write(w) }))
 }
 
 // signerOf is what a trust file says of an author.
@@ -369,11 +409,18 @@ func signerOf(t *perdure.Trust, o perdure.Origin) signer {
 func (r *checked) write(w io.Writer) error {
 	s := styleOf(w)
 	t := table{tint: []func(string) string{s.head}}
-	t.add("verified", s.good("ok")+": agent "+r.Agent.String())
+	result := s.good("ok")
+	if !r.OK {
+		result = s.bad("the memory is whole, but not every decision holds")
+	}
+	t.add("verified", result+": agent "+r.Agent.String())
 	t.add("entries", fmt.Sprintf("%d: every link, seq and hash", r.Entries))
 	t.add("bodies", fmt.Sprintf("%d present, %d dropped", r.Bodies, r.Dropped))
 	t.add("signatures", fmt.Sprintf("%d: every one, and every entry is covered by its author's", r.Signatures))
 	t.add("snapshots", fmt.Sprintf("%d derived again and found the same, %d taken as they stand", r.Snapshots, r.Taken))
+	if r.Policy != nil {
+		writeAudit(w, &t, r.Policy)
+	}
 	for _, by := range r.Signers {
 		name, trust := by.Name, by.Trusted
 		if name == "" {

@@ -160,14 +160,18 @@ func (p *powers) policy(h *home) (*policy.Set, error) {
 		}
 		paths = found
 	}
+	known, err := knownPolicies(h)
+	if err != nil {
+		return nil, err
+	}
 	if len(paths) == 0 {
-		return policy.Default(), nil
+		return policy.Default().Know(known...), nil
 	}
 	set, err := policy.LoadPaths(paths...)
 	if err != nil {
 		return nil, &advised{fmt.Errorf("load policies: %w", err), "nothing runs under a policy that does not load; correct it"}
 	}
-	return set, nil
+	return set.Know(known...), nil
 }
 
 // describe says what a node can do.
