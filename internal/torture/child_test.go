@@ -47,6 +47,8 @@ type child struct {
 	Agents int    // how many living agents there are to be at least
 	Finish bool   // make no agents, and leave when all have ended
 	Flaw   flaw   // what it does wrong, for the harness to find
+	Rivals bool   // there are other processes: leases end under a node that is slow, and then advice can be asked for twice
+	Point  int64  // at which of its points it kills itself; zero: it waits to be killed
 }
 
 // flaw is something a child does wrong on purpose.
@@ -82,10 +84,14 @@ func (c *child) run(ctx context.Context) (err error) {
 	if _, err := io.WriteString(ledger, "\n"); err != nil { // the life before may have been killed in the middle of a line
 		return err
 	}
-	n := newNode(&witnessed{Store: s, ledger: ledger, hasty: c.Flaw == hasty}, signerOf(c.Name), c.world())
+	p := &points{at: c.Point}
+	n := newNode(&witnessed{Store: s, ledger: ledger, points: p, hasty: c.Flaw == hasty}, signerOf(c.Name), c.world())
 	if c.Flaw == bold || c.Flaw == sloppy {
 		n.Tools[0] = &careless{n.Tools[0].(*checked), c.Flaw}
 	}
+	n.Tools = withPoints(n.Tools, p)
+	n.Advisors = map[string]perdure.Advisor{"": &adviser{store: s, points: p}, paidAdvisor: &adviser{s, p, true, c.Rivals}}
+
 	n.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	if _, err := io.WriteString(os.Stdout, "open\n"); err != nil {
 		return err
@@ -99,7 +105,7 @@ func (c *child) run(ctx context.Context) (err error) {
 			break
 		}
 		for ; alive < c.Agents && !c.Finish; alive++ {
-			if _, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: fmt.Sprint("by ", os.Getpid()), Goal: "all steps"}, Charter: perdure.Charter{Scope: "torture", Depth: 1}}); err != nil {
+			if _, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: fmt.Sprint("by ", os.Getpid()), Goal: "all steps", Advisor: []string{"", paidAdvisor}[alive%2]}, Charter: perdure.Charter{Scope: "torture", Depth: 1}}); err != nil {
 				return err
 			}
 		}
@@ -159,6 +165,7 @@ func (t *careless) Reconcile(ctx context.Context, c perdure.Call) (perdure.Resul
 type witnessed struct {
 	*sqlite.Store
 	ledger *os.File
+	points *points
 	hasty  bool // or sooner
 }
 
@@ -183,9 +190,11 @@ func (s *witnessed) note(id perdure.AgentID, entries []*perdure.Entry, write fun
 		slices.Reverse(steps)
 	}
 	for _, step := range steps {
+		s.points.pass()
 		if err := step(); err != nil {
 			return err
 		}
 	}
+	s.points.pass()
 	return nil
 }

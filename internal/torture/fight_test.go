@@ -34,6 +34,7 @@ func TestTwoProcessesShareOneStore(t *testing.T) {
 	t.Parallel()
 	goal := fightLines.of(t)
 	red := newChild(t, "red")
+	red.Rivals = true
 	blue := red
 	blue.Name = "blue"
 	a, err := red.start()
@@ -64,6 +65,7 @@ func TestTwoProcessesKilledAtRandomDoubleNothing(t *testing.T) {
 	t.Parallel()
 	kills := fightKills.of(t)
 	c := newChild(t, "red")
+	c.Rivals = true
 	rng := rand.New(rand.NewPCG(seed(), 1<<32))
 	others := []child{c, c}
 	others[1].Name = "blue"

@@ -28,6 +28,8 @@ const (
 	killsPerStore = 100
 	// startLimit is how long a child may take to open the store, and finishLimit how long the agents may take to end without kills.
 	startLimit, finishLimit = time.Minute, 3 * time.Minute
+	// maxPoint is how many points a child passes at most: a hundred or so take as long as it is let live otherwise.
+	maxPoint = 120
 )
 
 // process is a running child.
@@ -112,11 +114,20 @@ func newChild(t *testing.T, name string) child {
 	return c
 }
 
-// life starts a child, lets it live for a random moment, and kills it: one in five while it is still opening the store.
+// life starts a child, lets it live for a random moment, and kills it: one in five while it is still opening the store. Every second one
+// kills itself, at a random one of its points.
 func (c child) life(rng *rand.Rand) error {
+	if rng.IntN(2) == 0 {
+		c.Point = 1 + rng.Int64N(maxPoint)
+	}
 	p, err := c.start()
 	if err != nil {
 		return err
+	}
+	if c.Point > 0 {
+		timer := time.AfterFunc(finishLimit, func() { _ = p.cmd.Process.Kill() })
+		defer timer.Stop()
+		return p.wait()
 	}
 	if rng.IntN(5) == 0 {
 		<-time.After(time.Duration(rng.Int64N(int64(40 * time.Millisecond))))
