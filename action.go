@@ -78,7 +78,7 @@ type Effect uint8
 // Wire numbers are frozen. Do NOT reorder. The zero Effect is treated as Once, the most careful.
 const (
 	_          Effect = iota
-	Read              // changes nothing: call again freely
+	Read              // changes nothing outside the agent: call again freely
 	Idempotent        // calling again under the same key changes nothing more
 	Once              // never repeated blindly
 )

@@ -27,7 +27,6 @@ type Spec struct {
 	Deadline    time.Duration // zero: 5 minutes
 	Reserve     Spend         // what a call is expected to cost
 	Reconciles  bool          // can find out whether an effect happened
-	Inner       bool          // changes nothing but the agent itself
 }
 
 // Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish or Announce.

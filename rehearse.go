@@ -99,7 +99,7 @@ func (r *rehearsal) refuse(act Action, spec *Spec) string {
 	}
 	switch x := act.(type) {
 	case Execute:
-		if spec.Effect == Read || spec.Inner || r.next(&x) != nil {
+		if spec.Effect == Read || r.next(&x) != nil {
 			return ""
 		}
 		return fmt.Sprintf("this fork only rehearses, and %s has no such call of %s on record", r.parent.Short(), x.Tool)
@@ -111,13 +111,13 @@ func (r *rehearsal) refuse(act Action, spec *Spec) string {
 }
 
 // serve answers an effect from the record; nil: it is a read, and to be done. The caller has the only agent that rehearses with r.
-func (r *rehearsal) serve(open *Open, n *Node) *Outcome {
+func (r *rehearsal) serve(open *Open) *Outcome {
 	x, _ := open.Action.(Execute)
 	rec := r.next(&x)
-	if spec, _ := n.spec(x.Tool); rec == nil && (open.Effect == Read || spec.Inner) {
+	switch {
+	case rec == nil && open.Effect == Read:
 		return nil
-	}
-	if rec == nil {
+	case rec == nil:
 		return &Outcome{Decision: open.Decision, Signal: Denied, Note: "this fork only rehearses, and there is no further such call on record"}
 	}
 	r.given[callKey(&x)]++

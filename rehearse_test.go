@@ -13,15 +13,15 @@ import (
 func shop(t *testing.T, s perdure.Store, actions func(turn int64) []perdure.Action) (n *perdure.Node, did map[string]int) {
 	t.Helper()
 	did = map[string]int{}
-	make := func(name string, effect perdure.Effect, inner bool) perdure.Tool {
-		return &tool{spec: perdure.Spec{Name: name, Effect: effect, Inner: inner}, call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+	make := func(name string, effect perdure.Effect) perdure.Tool {
+		return &tool{spec: perdure.Spec{Name: name, Effect: effect}, call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
 			did[name]++
 			data, err := perdure.DataOf(fmt.Sprintf("%s %d", name, did[name]))
 			return perdure.Result{Data: data, Set: map[string]perdure.Data{name: data}}, err
 		}}
 	}
 	n = newNode(t, s, scripted(func(_ *perdure.Agent, turn int64) []perdure.Action { return actions(turn) }),
-		make("look", perdure.Read, false), make("buy", perdure.Once, false), make("put", perdure.Idempotent, false), make("note", perdure.Idempotent, true))
+		make("look", perdure.Read), make("buy", perdure.Once), make("put", perdure.Idempotent), make("note", perdure.Read))
 	n.Parallel = 1
 	return n, did
 }

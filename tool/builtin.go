@@ -17,13 +17,13 @@ func Builtins(store perdure.Store) []perdure.Tool {
 }
 
 // Remember is the tool remember: it keeps a value in the agent's own state under a name, in the place of what was there; null takes the name
-// out. The state goes where the agent goes, and conditions read it as vars.
+// out. The state goes where the agent goes, and conditions read it as vars. Outside the agent it changes nothing: its class is read.
 func Remember() perdure.Tool {
 	type args struct {
 		Name  string       `json:"name" jsonschema:"the name to keep it under"`
 		Value perdure.Data `json:"value" jsonschema:"any value; null forgets the name"`
 	}
-	spec := perdure.Spec{Name: "remember", Description: "keeps a value in your own state under a name; null forgets it", Effect: perdure.Idempotent}
+	spec := perdure.Spec{Name: "remember", Description: "keeps a value in your own state under a name; null forgets it", Effect: perdure.Read}
 	return newTyped(spec, func(_ context.Context, _ perdure.Call, a args) (perdure.Result, error) {
 		switch {
 		case a.Name == "" || len(a.Name) > maxStateName:
