@@ -168,6 +168,61 @@ func override(base, over map[string]any) error {
 	return nil
 }
 
+// Set puts a value, as YAML or JSON writes it, in place of a fact: tainted, spent.cost, args, agent.scope. Null takes an optional fact away. A
+// fact that does not exist for the action is an error.
+func (f Facts) Set(path, value string) error {
+	var v any
+	if err := yaml.Unmarshal([]byte(value), &v); err != nil {
+		return fmt.Errorf("%s: %q: want a value such as 5, true or {cost: 5}", path, value)
+	}
+	action, _ := f["action"].(string)
+	words := strings.Split(strings.TrimPrefix(path, "context."), ".")
+	root, at := "context", contextShapes()[action]
+	if words[0] == "agent" {
+		root, at, words = "agent", agentShape(), words[1:]
+	}
+	if len(words) == 0 {
+		return errors.New("agent: name one of its facts, such as agent.scope")
+	}
+	for _, word := range words {
+		if at = at.at(word); at == nil || f[root] == nil {
+			return fmt.Errorf("there is no fact %q of %s; see perdure policy schema", path, action)
+		}
+	}
+	plain, err := plainValue(words[len(words)-1], v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	record, _ := f[root].(map[string]any)
+	for _, word := range words[:len(words)-1] {
+		inner, ok := record[word].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			record[word] = inner
+		}
+		record = inner
+	}
+	if last := words[len(words)-1]; plain == nil {
+		delete(record, last)
+	} else {
+		record[last] = plain
+	}
+	return nil
+}
+
+// at is the shape of an attribute of a record; nil when it has none of that name. In an open one everything is open.
+func (s *shape) at(name string) *shape {
+	if s == nil || s.open {
+		return s
+	}
+	for i := range s.fields {
+		if string(s.fields[i].name) == name {
+			return s.fields[i].shape
+		}
+	}
+	return nil
+}
+
 // plainValue is a YAML value as a fact.
 func plainValue(key string, v any) (any, error) {
 	switch v := v.(type) {

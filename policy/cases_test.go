@@ -76,3 +76,33 @@ func TestSampleFitsTheSchema(t *testing.T) {
 		t.Error("an action that does not exist has facts")
 	}
 }
+
+func TestFactsAreSetByTheirPath(t *testing.T) {
+	f := policy.Sample("execute")
+	for path, value := range map[string]string{
+		"tainted": "true", "context.spent.cost": "5", "args.deep.list": "[a, 1]", "agent.scope": "acme/ops", "agent.labels.stage": "prod",
+		"deadline": "2026-01-08T00:00:00Z", "left": "{cost: 9}",
+	} {
+		if err := f.Set(path, value); err != nil {
+			t.Errorf("%s=%s: %v", path, value, err)
+		}
+	}
+	s := parse(t, `@id("yes") permit (principal in Scope::"acme", action == Action::"execute", resource) when {
+		context.tainted && context.spent.cost == 5 && context.spent.calls == 0 && context has deadline && context.deadline == datetime("2026-01-08") &&
+		context.left has cost && context.left.cost == 9 && principal.hasTag("stage") && principal.getTag("stage") == "prod" };`)
+	if v := s.DecideFacts(f); v.Answer != perdure.Allow {
+		t.Errorf("got %s by %v (%s), want allow", v.Answer, v.Rules, v.Reason)
+	}
+	if err := f.Set("deadline", "null"); err != nil || f["context"].(map[string]any)["deadline"] != nil {
+		t.Errorf("null: got %v, %v, want the fact gone", f["context"].(map[string]any)["deadline"], err)
+	}
+	for path, value := range map[string]string{"spend": "1", "spent.money": "1", "agent": "x", "agent.age": "1", "": "1", "tainted": "{", "now": "soon", "trusted": "true"} {
+		if err := f.Set(path, value); err == nil {
+			t.Errorf("%s=%s: got no error", path, value)
+		}
+	}
+	f = policy.Sample("sleep")
+	if err := f.Set("spent.cost", "1"); err == nil {
+		t.Error("a fact of another action was set")
+	}
+}

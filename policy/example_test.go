@@ -52,5 +52,5 @@ forbid (principal, action == Action::"execute", resource)
 when { context.left.cost < 1000 };`)})
 	fmt.Println(err)
 	// Output:
-	// budget.cedar:3:21: rule budget: unable to guarantee safety of access to optional attribute `left.cost` in context for Action::"execute"
+	// budget.cedar:3:21: rule budget: `left.cost` may be absent: say `context.left has cost &&` before it is read
 }

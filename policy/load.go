@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -24,23 +22,6 @@ import (
 type File struct {
 	Name string // for errors; it is no part of what the policy says
 	Text []byte
-}
-
-// Fault is one thing wrong with a policy file. Load returns all of them, joined.
-type Fault struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	Rule   string `json:"rule,omitempty"` // its @id
-	What   string `json:"what"`
-}
-
-func (f *Fault) Error() string {
-	rule := ""
-	if f.Rule != "" {
-		rule = "rule " + f.Rule + ": "
-	}
-	return fmt.Sprintf("%s:%d:%d: %s%s", f.File, f.Line, f.Column, rule, f.What)
 }
 
 //go:embed default.cedar
@@ -206,11 +187,8 @@ func newRule(p *cedar.Policy) (r *rule, wrong []string) {
 		return r, append(wrong, fmt.Sprintf("%d parts: want at most %d; split it into several rules", n, maxNodes))
 	}
 	args, errs := checkPolicy(tree)
-	for _, err := range errs {
-		wrong = append(wrong, err.Error())
-	}
 	r.tree, r.args = tree, args
-	return r, wrong
+	return r, append(wrong, plainly(errs)...)
 }
 
 // tooNested is the line on which brackets nest too deep, or 0. Those within strings count too: nobody writes that many.
@@ -253,61 +231,4 @@ func checkID(id string) error {
 		return fmt.Errorf("@id(%q): names that begin with runtime. or policy. are those of perdure itself", id)
 	}
 	return nil
-}
-
-// syntaxPlace is where cedar-go says a text does not parse.
-var syntaxPlace = regexp.MustCompile(`^(?:parser error: )?(?:parse error )?at (?:<input>|[^:]*):(\d+):(\d+):? ?`)
-
-// syntaxFault is an error of the Cedar parser, at its place.
-func syntaxFault(f File, err error) *Fault {
-	fault := &Fault{File: f.Name, Line: 1, Column: 1, What: err.Error()}
-	if m := syntaxPlace.FindStringSubmatch(fault.What); m != nil {
-		fault.Line, _ = strconv.Atoi(m[1])
-		fault.Column, _ = strconv.Atoi(m[2])
-		fault.What = fault.What[len(m[0]):]
-	}
-	return fault
-}
-
-// fault is something wrong with a rule as a whole.
-func (r *rule) fault(f File, what string) *Fault {
-	return &Fault{File: f.Name, Line: r.at.Line, Column: r.at.Column, Rule: r.id, What: what}
-}
-
-// quoted is the name an error of the type checker is about.
-var quoted = regexp.MustCompile("`([A-Za-z0-9_.\":]+)`|context\\.args\\.([A-Za-z0-9_.]+)")
-
-// faultWithin is something wrong in a rule: at the first mention of what the error names, if it names something, else at the rule. The
-// parser keeps no place for the parts of a rule.
-func (r *rule) faultWithin(f File, end int, what string) *Fault {
-	fault := r.fault(f, what)
-	m := quoted.FindStringSubmatch(what)
-	if m == nil {
-		return fault
-	}
-	name := m[1] + m[2]
-	if i := strings.LastIndexByte(name, '.'); i >= 0 && !strings.Contains(name, `"`) {
-		name = name[i+1:]
-	}
-	text := string(f.Text[r.at.Offset:end])
-	mention, err := regexp.Compile(`(^|[^A-Za-z0-9_])` + regexp.QuoteMeta(name) + `($|[^A-Za-z0-9_])`)
-	if err != nil {
-		return fault
-	}
-	at := mention.FindStringSubmatchIndex(text)
-	if at == nil {
-		return fault
-	}
-	before := text[:at[3]]
-	if n := strings.Count(before, "\n"); n > 0 {
-		fault.Line, fault.Column = fault.Line+n, 1
-		before = before[strings.LastIndexByte(before, '\n')+1:]
-	}
-	fault.Column += len([]rune(before))
-	return fault
-}
-
-// where is the place of a rule.
-func (r *rule) where() string {
-	return path.Clean(filepath.ToSlash(r.at.Filename)) + ":" + strconv.Itoa(r.at.Line) + ":" + strconv.Itoa(r.at.Column)
 }

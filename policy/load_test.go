@@ -2,6 +2,8 @@ package policy_test
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -29,16 +31,16 @@ func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 		{"same id", "@id(\"x\") permit (principal, action, resource);\n@id(\"x\") forbid (principal, action, resource);", "test.cedar:2:1: rule x: its @id is that of the rule at test.cedar:1:1"},
 		{"unknown action", "@id(\"x\") permit (principal, action == Action::\"exec\", resource);", "unrecognized action"},
 		{"unknown entity", "@id(\"x\") permit (principal is User, action, resource);", "unrecognized entity type `User`"},
-		{"unknown attribute", head + "context.spend.cost > 5 };", "test.cedar:3:16: rule x: attribute `spend` in context"},
+		{"unknown attribute", head + "context.spend.cost > 5 };", "test.cedar:3:16: rule x: there is no fact `spend` of execute"},
 		{"unknown attribute after has", head + "context has spend && context.spend.cost > 5 };", "test.cedar:3:20: rule x: context has no attribute `spend`, ever"},
 		{"unknown nested has", head + "context.left has csot };", "test.cedar:3:25: rule x: context.left has no attribute `csot`, ever"},
-		{"missing has", head + "context.left.cost < 5 };", "test.cedar:3:21: rule x: unable to guarantee safety of access to optional attribute `left.cost`"},
+		{"missing has", head + "context.left.cost < 5 };", "test.cedar:3:21: rule x: `left.cost` may be absent: say `context.left has cost &&` before it is read"},
 		{"wrong type", head + "context.spent.cost > \"5\" };", "test.cedar:1:1: rule x: unexpected type"},
 		{"wrong effect", head + "context.effect == Effect::\"raed\" };", "test.cedar:3:26: rule x: `Effect::\"raed\"`: want one of"},
 		{"not a bool", head + "context.turns };", "unexpected type: expected Bool but saw Long"},
-		{"budget forbids sleep", "@id(\"x\")\nforbid (principal, action, resource)\nwhen { context.spent.cost > 5 };", "test.cedar:3:16: rule x: attribute `spent` in context for Action::"},
+		{"budget forbids sleep", "@id(\"x\")\nforbid (principal, action, resource)\nwhen { context.spent.cost > 5 };", "test.cedar:3:16: rule x: there is no fact `spent` of end, mutate, sleep, wake: name the actions the rule is about, or say `context has spent &&`"},
 		{"budget behind has forbids end", "@id(\"x\")\nforbid (principal, action == Action::\"end\", resource)\nwhen { context has spent };", "test.cedar:3:20: rule x: context has no attribute `spent`, ever"},
-		{"argument without has", head + "context.args.path like \"/etc/*\" };", "test.cedar:3:21: rule x: unable to guarantee safety of access to optional attribute `args.path`"},
+		{"argument without has", head + "context.args.path like \"/etc/*\" };", "test.cedar:3:21: rule x: `args.path` may be absent: say `context.args has path &&` before it is read"},
 		{"argument of two types", head + "context.args has n && context.args.n > 5 && context.args.n like \"5\" };", "context.args.n is used as Long and as String"},
 		{"argument of no type", head + "context.args has n && context.args has m && context.args.n == context.args.m };", "nothing says what type it is"},
 		{"argument as value and record", head + "context.args has n && context.args.n has m && context.args.n > 5 };", "used as Long and as a record"},
@@ -80,6 +82,12 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want a fault at %s", err, want)
 		}
+	}
+	if faults := policy.Faults(fmt.Errorf("load: %w", err)); len(faults) != 3 || faults[1].Rule != "b" || faults[1].Line != 2 || faults[1].What != "there is no fact `nwo` of admit, delegate, end, execute, mutate, sleep, wake" {
+		t.Errorf("got %v, want three faults, the second of rule b", faults)
+	}
+	if faults := policy.Faults(fs.ErrNotExist); faults != nil {
+		t.Errorf("got %v for what is no fault", faults)
 	}
 }
 
