@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,40 +19,84 @@ func forkCommand() *cobra.Command {
 		Long: `Fork makes a new agent that begins where another one was: with its intent as of that point, what was left of its budget, and its
 state. Its lineage names the agent and the entry it was forked at. The new agent has its own memory and its own owner: this store's key.
 
-The world cannot be forked. What the other agent did outside, up to that point and after it, is not undone; fork lists it.`,
+The world cannot be forked. What the other agent did outside, up to that point and after it, is not undone; fork lists it. So that
+it is not done twice either, the new agent only rehearses: an effect the other one had is answered from its record, reading is done,
+and everything else is refused. With --live it acts for itself, as policy permits.
+
+An intent file (--intent, as for perdure new) replaces what it names; the rest stays as it was. --dry-run makes nothing.`,
 		Example: `  perdure fork news@12 --goal "the same, but for sports"
-  perdure fork shop@10m --name shop-again --json`,
+  perdure fork shop@10m --intent cheaper.yaml --dry-run
+  perdure fork shop@10m --name shop-again --live --json`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
-	goal := c.Flags().String("goal", "", "another goal")
-	name := c.Flags().String("name", "", "what to call it (default: the other's name and a number)")
+	f := &forking{h: h, out: out}
+	c.Flags().StringVar(&f.goal, "goal", "", "another goal")
+	c.Flags().StringVar(&f.name, "name", "", "what to call it (default: the other's name and a number)")
+	c.Flags().StringVar(&f.file, "intent", "", "an intent file to put over its intent; - is standard input")
+	c.Flags().BoolVar(&f.live, "live", false, "let it act for itself, not only rehearse")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "make nothing; say what is not undone")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
+		if err := f.prepare(c, args[0]); err != nil {
 			return err
-		}
-		if c.Flags().Changed("goal") && strings.TrimSpace(*goal) == "" {
-			return misuse(c, errors.New("--goal is empty; leave it out to keep the goal"))
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			p, err := findPoint(ctx, c, s, args[0])
 			if err != nil {
 				return err
 			}
-			return fork(ctx, h, out, s, p, *goal, *name)
+			return f.fork(ctx, s, p)
 		})
 	}
 	return c
 }
 
+// forking is one run of fork.
+type forking struct {
+	h                *home
+	out              *output
+	goal, name, file string
+	live, dry        bool
+
+	over *intentFile
+}
+
+// prepare checks the flags, and reads the intent.
+func (f *forking) prepare(c *cobra.Command, arg string) error {
+	if _, err := f.out.check(); err != nil {
+		return err
+	}
+	for flag, value := range map[string]string{"goal": f.goal, "name": f.name, "intent": f.file} {
+		if c.Flags().Changed(flag) && strings.TrimSpace(value) == "" {
+			return misuse(c, fmt.Errorf("--%s is empty; leave it out to keep what the agent has", flag))
+		}
+	}
+	if name, _ := splitRef(arg); isPath(name) {
+		return misuse(c, fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure import first", name))
+	}
+	if f.file == "" {
+		return nil
+	}
+	return withInput(c, f.file, func(r io.Reader) error {
+		over, err := readIntent(r)
+		if err != nil {
+			return fmt.Errorf("intent %s: %w", f.file, err)
+		}
+		f.over = &over
+		return nil
+	})
+}
+
 // forked is what fork prints.
 type forked struct {
-	made
-	From    perdure.AgentID `json:"from"`
-	At      perdure.Hash    `json:"at"`
-	Effects []undone        `json:"not_undone"`
+	Agent    perdure.AgentID `json:"agent,omitzero"` // none with --dry-run
+	Name     string          `json:"name"`
+	From     perdure.AgentID `json:"from"`
+	At       perdure.Hash    `json:"at"`
+	Rehearse bool            `json:"rehearse"`
+	Effects  []undone        `json:"not_undone"`
 }
 
 // undone is something the forked agent did to the world.
@@ -66,53 +110,80 @@ type undone struct {
 }
 
 // fork makes the new agent and says what is not undone.
-func fork(ctx context.Context, h *home, out *output, s perdure.Store, p *pointIn, goal, name string) error {
-	f := p.agent.Fold()
-	g := perdure.Genesis{Intent: f.Intent, Charter: f.Charter}
-	g.Charter.Owner = perdure.Key{} // whoever forks it
-	g.Intent.Budget = f.Left()
-	at := p.agent.Heads()[0]
-	if p.entry != nil {
-		at = p.entry.Name
-	}
-	g.Lineage = &perdure.Lineage{Parent: f.Agent, Cause: at, Relation: perdure.Fork}
-	if goal != "" {
-		g.Intent.Goal = goal
-	}
-	var err error
-	if g.Intent.Name = name; name == "" {
-		if g.Intent.Name, err = freeName(ctx, s, called(p.agent)); err != nil {
-			return err
-		}
+func (f *forking) fork(ctx context.Context, s perdure.Store, p *pointIn) error {
+	g, err := f.genesis(ctx, s, p)
+	if err != nil {
+		return err
 	}
 	effects, err := effectsOf(ctx, s, p)
 	if err != nil {
 		return err
 	}
-	n, err := h.node(s)
+	r := forked{Name: g.Intent.Name, From: g.Lineage.Parent, At: g.Lineage.Cause, Rehearse: g.Lineage.Rehearse, Effects: effects}
+	if !f.dry {
+		if r.Agent, err = f.create(ctx, s, g, p.agent.Fold()); err != nil {
+			return err
+		}
+	}
+	return f.out.print(r, func(w io.Writer) error { return r.write(w, called(p.agent)) })
+}
+
+// genesis is what the new agent begins with.
+func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g perdure.Genesis, err error) {
+	was := p.agent.Fold()
+	g = perdure.Genesis{Intent: was.Intent, Charter: was.Charter}
+	g.Charter.Owner = perdure.Key{} // whoever forks it
+	g.Intent.Budget = was.Left()
+	at := p.agent.Heads()[0]
+	if p.entry != nil {
+		at = p.entry.Name
+	}
+	g.Lineage = &perdure.Lineage{Parent: was.Agent, Cause: at, Relation: perdure.Fork, Rehearse: !f.live}
+	g.Intent.Name = ""
+	if f.over != nil {
+		if err := f.over.putOver(&g, time.Now()); err != nil {
+			return g, misuse(f.out.c, fmt.Errorf("intent %s: %w", f.file, err))
+		}
+	}
+	if f.goal != "" {
+		g.Intent.Goal = f.goal
+	}
+	if f.name != "" {
+		g.Intent.Name = f.name
+	}
+	if g.Intent.Name == "" {
+		g.Intent.Name, err = freeName(ctx, s, called(p.agent))
+	}
+	return g, err
+}
+
+// create stores the new agent and the state it begins with, at once or not at all.
+func (f *forking) create(ctx context.Context, s perdure.Store, g perdure.Genesis, was *perdure.Fold) (perdure.AgentID, error) {
+	key, err := f.h.signer()
 	if err != nil {
-		return err
+		return perdure.AgentID{}, err
 	}
-	a, err := n.Create(ctx, g)
+	now := time.Now()
+	begun, err := key.Genesis(g, now)
 	if err != nil {
-		return err
+		return perdure.AgentID{}, err
 	}
-	ctx = context.WithoutCancel(ctx) // it is there: it gets its state, too
-	from, err := perdure.DataOf(map[string]any{"agent": f.Agent.String(), "entry": at.String(), "seq": f.Seq})
+	a, err := perdure.Begin(begun)
 	if err != nil {
-		return err
+		return perdure.AgentID{}, err
 	}
-	if _, err := n.Tell(ctx, a.ID(), perdure.Event{Name: "forked", By: n.Key.Name, ID: "forked", Data: from, Set: f.Vars}); err != nil {
-		return err
+	from, err := perdure.DataOf(map[string]any{"agent": was.Agent.String(), "entry": g.Lineage.Cause.String(), "seq": was.Seq})
+	if err != nil {
+		return perdure.AgentID{}, err
 	}
-	if a, err = perdure.Load(ctx, s, a.ID()); err != nil {
-		return err
+	told, a, err := key.Commit(a, now, perdure.Draft{Body: perdure.Event{Name: "forked", By: key.Name, ID: "forked", Data: from, Set: was.Vars}})
+	if err != nil {
+		return perdure.AgentID{}, err
 	}
-	if err := index(ctx, s, a); err != nil {
-		return err
+	if err := s.Append(ctx, a.ID(), nil, append([]*perdure.Entry{begun}, told...)...); err != nil {
+		return perdure.AgentID{}, fmt.Errorf("fork %s: %w", was.Agent.Short(), err)
 	}
-	r := forked{made{a.ID(), g.Intent.Name}, f.Agent, at, effects}
-	return out.print(r, func(w io.Writer) error { return r.write(w, called(p.agent)) })
+	return a.ID(), index(context.WithoutCancel(ctx), s, a)
 }
 
 // effectsOf is what the agent did outside, in its whole memory.
@@ -147,17 +218,24 @@ func effectsOf(ctx context.Context, s perdure.Store, p *pointIn) ([]undone, erro
 	return found, nil
 }
 
-// write prints the new agent, and what stays done.
+// write prints the new agent, what it may do, and what stays done.
 func (r *forked) write(w io.Writer, from string) error {
-	if _, err := fmt.Fprintf(w, "%s %s\n", r.Name, r.Agent); err != nil {
-		return err
+	s := styleOf(w)
+	var b strings.Builder
+	if r.Agent.IsZero() {
+		fmt.Fprintf(&b, "%s would be made\n", r.Name)
+	} else {
+		fmt.Fprintf(&b, "%s %s\n", r.Name, r.Agent)
+	}
+	if r.Rehearse {
+		fmt.Fprintf(&b, "it rehearses: effects come from the record of %s or are refused; with --live it would act\n", from)
+	} else {
+		fmt.Fprintln(&b, s.warn("it acts for itself: an effect it proposes again is done again"))
 	}
 	if len(r.Effects) == 0 {
-		return nil
-	}
-	s := styleOf(w)
-	if _, err := fmt.Fprintln(w, s.warn("not undone, done by "+from+":")); err != nil {
-		return err
+		fmt.Fprintf(&b, "%s has changed nothing outside\n", from)
+	} else {
+		fmt.Fprintln(&b, s.warn("not undone, done by "+from+":"))
 	}
 	for _, e := range r.Effects {
 		signal, when := "outcome not known", "before the fork"
@@ -167,9 +245,8 @@ func (r *forked) write(w io.Writer, from string) error {
 		if e.After {
 			when = "after it"
 		}
-		if _, err := fmt.Fprintf(w, "  %d  %s (%s, %s, %s)\n", e.Seq, oneLine(e.What, lineWidth), e.Effect, signal, when); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "  %d  %s (%s, %s, %s)\n", e.Seq, oneLine(e.What, lineWidth), e.Effect, signal, when)
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }

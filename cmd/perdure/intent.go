@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -96,6 +97,64 @@ func (f *intentFile) genesis(now time.Time) (perdure.Genesis, error) {
 		g.Intent.TTL = ttl.Milliseconds()
 	}
 	return g, nil
+}
+
+// putOver replaces what the file names in the intent and charter of another agent; the rest stays.
+func (f *intentFile) putOver(g *perdure.Genesis, now time.Time) error {
+	with := *f
+	if with.Scope == "" {
+		with.Scope = g.Charter.Scope
+	}
+	n, err := with.genesis(now)
+	if err != nil {
+		return err
+	}
+	in := &g.Intent
+	for _, text := range []struct{ to, from *string }{
+		{&in.Name, &n.Intent.Name}, {&in.Goal, &n.Intent.Goal}, {&in.Kind, &n.Intent.Kind}, {&in.Advisor, &n.Intent.Advisor}, {&g.Charter.Scope, &n.Charter.Scope},
+	} {
+		if *text.from != "" {
+			*text.to = *text.from
+		}
+	}
+	if n.Intent.Inputs != nil {
+		in.Inputs = n.Intent.Inputs
+	}
+	if n.Intent.Tools != nil {
+		in.Tools = n.Intent.Tools
+	}
+	if n.Intent.Deadline != 0 {
+		in.Deadline = n.Intent.Deadline
+	}
+	if n.Intent.TTL != 0 {
+		in.TTL = n.Intent.TTL
+	}
+	if n.Charter.Depth != 0 {
+		g.Charter.Depth = n.Charter.Depth
+	}
+	if n.Charter.Approvers != nil {
+		g.Charter.Approvers = n.Charter.Approvers
+	}
+	if len(n.Intent.Labels) > 0 {
+		in.Labels = maps.Clone(in.Labels)
+		if in.Labels == nil {
+			in.Labels = map[string]string{}
+		}
+		maps.Copy(in.Labels, n.Intent.Labels)
+	}
+	if b := n.Intent.Budget; b != nil {
+		all := perdure.Budget{}
+		if in.Budget != nil {
+			all = *in.Budget
+		}
+		for _, amount := range []struct{ to, from **int64 }{{&all.Cost, &b.Cost}, {&all.Tokens, &b.Tokens}, {&all.Calls, &b.Calls}} {
+			if *amount.from != nil {
+				*amount.to = *amount.from
+			}
+		}
+		in.Budget = &all
+	}
+	return nil
 }
 
 // budget is the limit the file sets, or nil when it sets none.

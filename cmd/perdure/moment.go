@@ -18,7 +18,7 @@ func moment(t perdure.Time, now time.Time) string {
 	case at.Format(time.DateOnly) != now.Format(time.DateOnly) && off > 12*time.Hour:
 		layout = "2006-01-02 15:04 MST"
 	}
-	if at.Before(now) {
+	if !at.After(now) {
 		return at.Format(layout) + " (" + ago(t, now) + ")"
 	}
 	return at.Format(layout) + " (in " + span(at.Sub(now)) + ")"

@@ -79,7 +79,7 @@ func prepare(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return misuse(c, err)
+				return misuse(c, fmt.Errorf("%s %s; %s", strings.Join(path(c), " "), argsOf(c), given(len(args))))
 			}
 			return nil
 		}
@@ -95,6 +95,25 @@ func prepare(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		prepare(sub)
 	}
+}
+
+// argsOf is what a command wants after its name, as its help says.
+func argsOf(c *cobra.Command) string {
+	_, args, _ := strings.Cut(strings.ReplaceAll(c.Use, " [flags]", ""), " ")
+	if args == "" {
+		return "takes no arguments"
+	}
+	return "wants " + args
+}
+
+func given(args int) string {
+	switch args {
+	case 0:
+		return "no argument was given"
+	case 1:
+		return "one argument was given"
+	}
+	return fmt.Sprintf("%d arguments were given", args)
 }
 
 // runGroup answers a command that only holds others.

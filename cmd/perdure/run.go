@@ -84,16 +84,21 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	if err != nil {
 		return err
 	}
+	now := time.Now()
 	f := a.Fold()
-	r := ran{id, f.Intent.Name, f.Standing(), lack(idle.Why), idle.Until, idle.Person, idle.Cannot, f.Ended}
+	r := ran{id, f.Intent.Name, "", lack(idle.Why), idle.Until, idle.Person, idle.Cannot, f.Ended}
+	if q, asks := questionOf(f, now); asks {
+		r.Person, r.Why = true, "asks: "+q.text
+	}
+	r.Standing = standing(f, r.Person, r.Until)
 	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.text(called(a)))
+		_, err := fmt.Fprintln(w, r.text(called(a), now))
 		return err
 	})
 	switch {
 	case err != nil:
 		return err
-	case idle.Person:
+	case r.Person:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox"}
 	case idle.Cannot != "":
 		return &advised{fmt.Errorf("%s needs a node with %s", called(a), lack(idle.Cannot)), "run it where that is set up; see perdure run --help"}
@@ -110,18 +115,19 @@ func lack(text string) string {
 }
 
 // text is where the agent stands, for people.
-func (r *ran) text(name string) string {
-	switch {
-	case r.Ended != nil:
+func (r *ran) text(name string, now time.Time) string {
+	if r.Ended != nil {
 		text := name + " has ended: " + r.Ended.Signal.String() + noted(oneLine(r.Ended.Note, lineWidth))
 		if r.Ended.Result != nil {
 			text += "\n" + dataText(r.Ended.Result)
 		}
 		return text
-	case r.Until != 0 && !r.Person && r.Cannot == "":
-		return fmt.Sprintf("%s is %s: %s; next look at %s", name, r.Standing, r.Why, r.Until)
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", name, r.Standing, r.Why), ": ")
+	text := fmt.Sprintf("%s is %s: %s", name, r.Standing, timely(oneLine(r.Why, 0), now))
+	if r.Until != 0 && !r.Person && r.Cannot == "" && !written.MatchString(r.Why) {
+		text += "; next look at " + moment(r.Until, now)
+	}
+	return strings.TrimSuffix(text, ": ")
 }
 
 // streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.

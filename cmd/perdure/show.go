@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +15,9 @@ func showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show [flags] AGENT[@REF]",
 		Short: "Show an agent on one screen",
-		Long: `Show says what an agent is for, where it stands, why it sleeps and what would wake it, what it has spent, its children, what it asks
-people, effects under way, and whether its memory hangs together. All of it is derived from the agent's own memory.`,
+		Long: `Show says what an agent is for, where it stands, why it sleeps and what would wake it, which nodes can go on with it, what it has spent,
+its children, what it asks people and how to answer, effects under way, and whether its memory hangs together. All of it is
+derived from the agent's own memory.`,
 		Example: `  perdure show news
   perdure show news --jq .why
   perdure show news@10m`,
@@ -38,9 +37,12 @@ people, effects under way, and whether its memory hangs together. All of it is d
 			}
 			now := time.Now()
 			if p.entry != nil {
-				now = p.entry.Time.Go()
+				now = p.entry.Time.Go().Local()
 			}
 			v := summarize(p.agent, h.keyNames(), now)
+			if err := v.findChildren(ctx, s); err != nil {
+				return err
+			}
 			return out.print(v, func(w io.Writer) error { return v.write(w, now) })
 		})
 	}
@@ -49,32 +51,47 @@ people, effects under way, and whether its memory hangs together. All of it is d
 
 // summary is an agent on one screen.
 type summary struct {
-	Agent    perdure.AgentID     `json:"agent"`
-	Name     string              `json:"name,omitempty"`
-	Standing string              `json:"standing"`
-	State    perdure.State       `json:"state"`
-	Next     string              `json:"next"`         // what a node would do
-	Why      string              `json:"why"`          // why it rests
-	Due      perdure.Time        `json:"due,omitzero"` // when a node should look
-	Person   bool                `json:"person"`       // a person must act first
-	Ended    *perdure.Ending     `json:"ended,omitempty"`
-	Intent   perdure.Intent      `json:"intent"`
-	Charter  perdure.Charter     `json:"charter"`
-	Owner    string              `json:"owner"`
-	Lineage  *perdure.Lineage    `json:"lineage,omitempty"`
-	Created  perdure.Time        `json:"created"`
-	Updated  perdure.Time        `json:"updated"`
-	Turns    int64               `json:"turns"`
-	Spent    perdure.Spend       `json:"spent"`
-	Reserved perdure.Spend       `json:"reserved"`
-	Left     *perdure.Budget     `json:"left,omitempty"`
-	Children []perdure.ChildInfo `json:"children"`
-	Asks     []perdure.Asking    `json:"asks"`
-	Open     []perdure.Open      `json:"open"`
-	Inbox    []perdure.Message   `json:"inbox"`
-	Entries  int64               `json:"entries"`
-	Heads    []perdure.Hash      `json:"heads"`
-	Diverged []string            `json:"diverged"`
+	Agent    perdure.AgentID        `json:"agent"`
+	Name     string                 `json:"name,omitempty"`
+	Standing string                 `json:"standing"`
+	State    perdure.State          `json:"state"`
+	Next     string                 `json:"next"`             // what a node would do
+	Why      string                 `json:"why"`              // why it rests
+	Due      perdure.Time           `json:"due,omitzero"`     // when a node should look
+	Person   bool                   `json:"person"`           // a person must act first
+	Needs    string                 `json:"needs,omitempty"`  // what a node must have to go on with it
+	Cannot   []perdure.Incapability `json:"cannot,omitempty"` // the nodes that have shown that they cannot
+	Ended    *perdure.Ending        `json:"ended,omitempty"`
+	Intent   perdure.Intent         `json:"intent"`
+	Charter  perdure.Charter        `json:"charter"`
+	Owner    string                 `json:"owner"`
+	Lineage  *perdure.Lineage       `json:"lineage,omitempty"`
+	Created  perdure.Time           `json:"created"`
+	Updated  perdure.Time           `json:"updated"`
+	Turns    int64                  `json:"turns"`
+	Spent    perdure.Spend          `json:"spent"`
+	Reserved perdure.Spend          `json:"reserved"`
+	Left     *perdure.Budget        `json:"left,omitempty"`
+	Children []child                `json:"children"`
+	Waits    []waiting              `json:"waits"` // what waits for a person, and how to answer
+	Asks     []perdure.Asking       `json:"asks"`
+	Open     []perdure.Open         `json:"open"`
+	Owed     []perdure.Owed         `json:"owed"` // effects to be tried again
+	Sleep    *perdure.Sleeping      `json:"sleep,omitempty"`
+	Inbox    []perdure.Message      `json:"inbox"`
+	Entries  int64                  `json:"entries"`
+	Heads    []perdure.Hash         `json:"heads"`
+	Diverged []string               `json:"diverged"`
+
+	names map[perdure.Key]string
+	tools []perdure.ToolRecord
+}
+
+// child is what a parent knows of a child, and what the store knows of it besides.
+type child struct {
+	perdure.ChildInfo
+	Name  string `json:"name,omitempty"`
+	State string `json:"state,omitempty"`
 }
 
 // summarize derives a summary, as a node that can do everything would see the agent.
@@ -82,175 +99,87 @@ func summarize(a *perdure.Agent, names map[perdure.Key]string, now time.Time) su
 	f := a.Fold()
 	v := summary{
 		Agent: f.Agent, Name: f.Intent.Name, Standing: f.Standing(), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
-		Owner: f.Charter.Owner.Short(), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
-		Left: f.Left(), Children: f.Children, Asks: f.Asks, Open: f.Open, Inbox: f.Inbox, Entries: f.Count, Heads: a.Heads(), Diverged: a.Diverged(),
+		Owner: nameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
+		Left: f.Left(), Waits: waitsOf(a, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count,
+		Heads: a.Heads(), Diverged: a.Diverged(), names: names, tools: f.Tools,
 	}
-	if name := names[f.Charter.Owner]; name != "" {
-		v.Owner = name
+	for _, c := range f.Children {
+		v.Children = append(v.Children, child{ChildInfo: c})
 	}
 	step := perdure.Plan(a, perdure.Capabilities{All: true}, now)
 	v.Next = stepText(step)
-	if idle, ok := step.(perdure.Idle); ok {
-		v.Why, v.Person, v.Due = idle.Why, idle.Person, idle.Until
+	at := now
+	switch step := step.(type) {
+	case perdure.Idle:
+		v.Why, v.Person, v.Due = step.Why, step.Person || len(v.Waits) > 0, step.Until
+		v.Standing = standing(f, v.Person, v.Due)
+		if v.Due != 0 && v.Due.Go().After(now) {
+			at = v.Due.Go()
+		}
+	case perdure.Reconcile: // by a tool that can, if there is a node with one; by a person in any case
+		v.Person = len(v.Waits) > 0
+		v.Standing = standing(f, v.Person, 0)
+	}
+	if bare, ok := perdure.Plan(a, perdure.Capabilities{}, at).(perdure.Idle); ok && f.Ended == nil {
+		v.Needs = capability(bare.Cannot)
+	}
+	for _, i := range f.Incapable {
+		if capability(i.What) == v.Needs {
+			v.Cannot = append(v.Cannot, i)
+		}
 	}
 	return v
 }
 
-// stepText says what a node would do next.
-func stepText(s perdure.Step) string {
-	switch s := s.(type) {
-	case perdure.Idle:
-		return "nothing"
-	case perdure.Rouse:
-		return "wake it"
-	case perdure.Consult:
-		if s.Advisor == "" {
-			return "ask its advisor"
-		}
-		return "ask advisor " + s.Advisor
-	case perdure.Decide:
-		return "decide about " + actionText(s.Action)
-	case perdure.Perform:
-		return "perform " + actionText(s.Open.Action)
-	case perdure.Reconcile:
-		return "find out whether " + actionText(s.Open.Action) + " happened"
-	case perdure.Lapse:
-		return "record a refusal"
-	case perdure.Finish:
-		return "end it: its deadline has passed"
-	case perdure.Announce:
-		return "tell its relatives that it has ended"
-	}
-	return "something not known here"
-}
-
-// write prints the summary for people.
-func (v *summary) write(w io.Writer, now time.Time) error {
-	s := styleOf(w)
-	t := table{tint: []func(string) string{s.head}}
-	row := func(name, format string, args ...any) { t.add(name, oneLine(fmt.Sprintf(format, args...), lineWidth)) }
-	row("agent", "%s %s", v.Name, v.Agent)
-	row("goal", "%s", v.Intent.Goal)
-	v.writeBounds(row)
-	t.add("", "")
-	row("standing", "%s", s.state(v.Standing))
-	v.writeStanding(row, now)
-	row("spent", "%s%s; %d turns", spendText(v.Spent), v.budgetText(), v.Turns)
-	for _, c := range v.Children {
-		end := "at work"
-		if c.Ended {
-			end = "ended " + c.Signal.String()
-		}
-		row("child", "%s %s", c.Agent.Short(), end)
-	}
-	for _, q := range v.Asks {
-		row("asks", "%s: %s, since %s%s", q.Digest.Short(), actionText(q.Action), ago(q.Since, now), expiry(q.Verdict.Expires))
-		row("", "perdure approve %s %s", v.called(), q.Digest.Short())
-	}
-	for _, o := range v.Open {
-		row("open", "%s %s (%s), since %s, until %s", o.Decision.Short(), actionText(o.Action), o.Effect, ago(o.Since, now), o.Deadline)
-	}
-	for _, m := range v.Inbox[max(0, len(v.Inbox)-5):] {
-		row("unseen", "%s %s", m.Name, dataText(m.Data))
-	}
-	t.add("", "")
-	row("memory", "%d entries, made %s, last %s", v.Entries, ago(v.Created, now), ago(v.Updated, now))
-	for _, h := range v.Heads {
-		row("head", "%s", h)
-	}
-	for _, d := range v.Diverged {
-		row("diverged", "%s", d)
-	}
-	return t.write(w)
-}
-
-// writeBounds prints what the agent may do.
-func (v *summary) writeBounds(row func(name, format string, args ...any)) {
-	row("scope", "%s, owned by %s", v.Charter.Scope, v.Owner)
-	for name, text := range map[string]string{"kind": v.Intent.Kind, "advisor": v.Intent.Advisor} {
-		if text != "" {
-			row(name, "%s", text)
-		}
-	}
-	if v.Intent.Tools != nil {
-		row("tools", "%s", strings.Join(v.Intent.Tools, ", "))
-	}
-	if v.Intent.Inputs != nil {
-		row("inputs", "%s", dataText(v.Intent.Inputs))
-	}
-	var labels []string
-	for k, val := range v.Intent.Labels {
-		labels = append(labels, k+"="+val)
-	}
-	if slices.Sort(labels); len(labels) > 0 {
-		row("labels", "%s", strings.Join(labels, " "))
-	}
-	if v.Intent.Deadline != 0 {
-		row("deadline", "%s", v.Intent.Deadline)
-	}
-	if l := v.Lineage; l != nil {
-		word := "child of"
-		if l.Relation == perdure.Fork {
-			word = "forked from"
-		}
-		row("lineage", "%s %s at %s", word, l.Parent.Short(), l.Cause.Short())
-	}
-}
-
-// writeStanding prints what the agent does, or why it does nothing.
-func (v *summary) writeStanding(row func(name, format string, args ...any), now time.Time) {
-	if e := v.Ended; e != nil {
-		row("ended", "%s %s%s", e.Signal, ago(e.Time, now), noted(e.Note))
-		if e.Result != nil {
-			row("result", "%s", dataText(e.Result))
-		}
-		return
-	}
-	if v.Why == "" {
-		row("next", "%s", v.Next)
-		return
-	}
-	row("why", "%s", v.Why)
-	switch {
-	case v.Person:
-		row("wakes", "when a person acts: see perdure inbox")
-	case v.Due == 0:
-		row("wakes", "on an event: perdure send %s NAME", v.called())
+// standing is where an agent stands that has nothing to do now: one that waits for a person or for a time is not ready.
+func standing(f *perdure.Fold, person bool, due perdure.Time) string {
+	switch is := f.Standing(); {
+	case is == "terminated":
+		return is
+	case person:
+		return "waiting"
+	case is == "ready" && due != 0:
+		return "dormant"
 	default:
-		row("wakes", "%s (in %s), or on an event", v.Due, span(v.Due.Go().Sub(now)))
+		return is
 	}
 }
 
-// called is how to name the agent on the command line.
-func (v *summary) called() string {
-	if v.Name != "" && !strings.ContainsAny(v.Name, " '\"$`\\") {
-		return v.Name
-	}
-	return v.Agent.Short()
-}
-
-// budgetText is what is left, if there is a limit.
-func (v *summary) budgetText() string {
-	l := v.Left
-	if l == nil {
-		return ", no limit"
-	}
-	var parts []string
-	if l.Cost != nil {
-		parts = append(parts, dollars(*l.Cost))
-	}
-	if l.Tokens != nil {
-		parts = append(parts, fmt.Sprintf("%d tokens", *l.Tokens))
-	}
-	if l.Calls != nil {
-		parts = append(parts, fmt.Sprintf("%d calls", *l.Calls))
-	}
-	return "; left " + strings.Join(parts, ", ")
-}
-
-func expiry(t perdure.Time) string {
-	if t == 0 {
+// capability is a thing a node can have, in words.
+func capability(what string) string {
+	name, is := strings.CutPrefix(what, "advisor:")
+	switch {
+	case what == "":
 		return ""
+	case !is:
+		return "tool " + what
+	case name == "":
+		return "an advisor for agents that name none"
 	}
-	return ", until " + t.String()
+	return "advisor " + name
+}
+
+func nameOf(names map[perdure.Key]string, k perdure.Key) string {
+	if name := names[k]; name != "" {
+		return name
+	}
+	return k.Short()
+}
+
+// findChildren looks the children up in the store, where they may be.
+func (v *summary) findChildren(ctx context.Context, s perdure.Store) error {
+	l, ok := s.(perdure.Lister)
+	if !ok {
+		return nil
+	}
+	for i := range min(len(v.Children), maxChildren) {
+		c := &v.Children[i]
+		for one, err := range l.List(ctx, perdure.Filter{Prefix: c.Agent.String()}) {
+			if err != nil {
+				return err
+			}
+			c.Name, c.State = one.Name, one.State.String()
+		}
+	}
+	return nil
 }

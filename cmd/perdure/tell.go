@@ -101,11 +101,14 @@ func called(a *perdure.Agent) string {
 
 // callable is how to name an agent on the command line: by its name if that needs no quotes.
 func callable(a *perdure.Agent) string {
-	if n := a.Fold().Intent.Name; n != "" && !strings.ContainsAny(n, " '\"$`\\&|;<>()*?[]#~=%!{}") {
+	if n := a.Fold().Intent.Name; n != "" && plainWord(n) {
 		return n
 	}
 	return a.ID().Short()
 }
+
+// plainWord reports whether a shell takes a word as it stands.
+func plainWord(s string) bool { return !strings.ContainsAny(s, " \t\n'\"$`\\&|;<>()*?[]#~=%!{}") }
 
 // living refuses an agent that has ended.
 func living(a *perdure.Agent) error {
