@@ -20,15 +20,16 @@ import (
 // files.remove, which are idempotent; files.append, which is done once. Paths are relative, with slashes. No path, symbolic link or
 // ".." leads out of the folder. A call reads or writes at most MaxFile bytes, and only ordinary files.
 //
-// Content is text where it is valid UTF-8, and bytes where it is not. The caller closes root when the tools are no longer called.
+// Content is text where it is valid UTF-8, and bytes where it is not. What is read out of files, and the names in folders, is marked as text from
+// somebody not trusted. The caller closes root when the tools are no longer called.
 func Files(root *os.Root) []perdure.Tool {
 	f := files{root}
 	spec := func(name, description string, effect perdure.Effect) perdure.Spec {
 		return perdure.Spec{Name: "files." + name, Description: description, Effect: effect, Deadline: DefaultTimeout}
 	}
 	return []perdure.Tool{
-		newTyped(spec("read", "reads a file, or a part of it", perdure.Read), reported(f.read)),
-		newTyped(spec("list", "lists a folder", perdure.Read), reported(f.list)),
+		newTyped(spec("read", "reads a file, or a part of it", perdure.Read), foreign(reported(f.read))),
+		newTyped(spec("list", "lists a folder", perdure.Read), foreign(reported(f.list))),
 		newTyped(spec("stat", "says what is at a path: file, folder or nothing, its size and when it was changed", perdure.Read), reported(f.stat)),
 		newTyped(spec("write", "writes a file whole, in one step; folders on the way are made", perdure.Idempotent), reported(f.write)),
 		newTyped(spec("append", "adds to the end of a file, which is made if there is none", perdure.Once), reported(f.append)),
@@ -69,6 +70,15 @@ func reported[Args any](fn func(Args) (map[string]any, error)) func(context.Cont
 		}
 		data, err := perdure.DataOf(v)
 		return perdure.Result{Data: data}, err
+	}
+}
+
+// foreign marks what a tool returns as text from somebody not trusted.
+func foreign[Args any](fn func(context.Context, perdure.Call, Args) (perdure.Result, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
+	return func(ctx context.Context, c perdure.Call, args Args) (perdure.Result, error) {
+		res, err := fn(ctx, c, args)
+		res.Taint = len(res.Data) > 0
+		return res, err
 	}
 }
 

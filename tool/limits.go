@@ -28,6 +28,8 @@ const (
 	maxNote = 2 << 10
 	// minSecret is the shortest value a secret may have: shorter ones cannot be taken out of a result without spoiling it.
 	minSecret = 4
+	// minGuarded is the shortest value that is kept out of memory altogether: shorter ones stand in texts by chance.
+	minGuarded = 6
 	// waitOutput is how long the output of a command that has ended is waited for, when something it started still holds it open.
 	waitOutput = time.Second
 )

@@ -164,5 +164,26 @@ func spellings(v string) []string {
 	if text, err := json.Marshal(v); err == nil {
 		forms = append(forms, string(text[1:len(text)-1]))
 	}
+	return append(forms, insideBase64(b)...)
+}
+
+// insideBase64 is what a value becomes as a part of something longer in base64, such as user and password: the characters that depend on
+// nothing but the value, for each place it can begin at.
+func insideBase64(b []byte) []string {
+	if len(b) < leastInside {
+		return nil
+	}
+	var forms []string
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for shift := range 3 {
+			text := enc.EncodeToString(append(make([]byte, shift), b...))
+			begin := (shift*8 + 5) / 6      // the first character with bits of the value alone
+			end := (shift + len(b)) * 8 / 6 // and the one after the last
+			forms = append(forms, text[begin:end])
+		}
+	}
 	return forms
 }
+
+// leastInside is the shortest value that is looked for inside of longer base64: of a shorter one too little is left.
+const leastInside = 8

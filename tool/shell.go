@@ -17,7 +17,7 @@ import (
 // Shell is a tool that runs a command in a folder. Its arguments are either command, a program and its arguments, which no shell
 // interprets, or script, which `sh -c` does.
 //
-// The result has exit, stdout and stderr; bytes of these that are not UTF-8 are replaced. A command that exits with another number than 0
+// The result has exit, stdout and stderr; bytes of these that are not UTF-8 are replaced. It is marked as text from somebody not trusted. A command that exits with another number than 0
 // is a failed outcome. At the deadline the command is killed: nobody knows how far it got, so if it is of class once the effect is in doubt, and
 // else the outcome is timed-out. The same holds when somebody else kills it. Nothing it started outlives it, unless that has moved itself to
 // a process group of its own.
@@ -184,7 +184,7 @@ func (s *Shell) result(cmd *exec.Cmd, stdout, stderr *output) (perdure.Result, e
 		v["truncated"] = true
 	}
 	data, err := perdure.DataOf(v)
-	return perdure.Result{Data: data}, err
+	return perdure.Result{Data: data, Taint: true}, err
 }
 
 // environ is the environment of a command.

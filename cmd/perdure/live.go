@@ -32,16 +32,20 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// say writes what a model says, as it says it. Control characters could rule the terminal and are left out.
+// say writes what a model says, as it says it; nothing ends the line. Control characters could rule the terminal and are left out.
 func (s *screen) say(_ perdure.AgentID, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ended := text == ""
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
 			return -1
 		}
 		return r
 	}, text)
+	if ended && s.speaking {
+		text = "\n"
+	}
 	if text == "" {
 		return
 	}

@@ -23,44 +23,62 @@ type nodeConfig struct {
 	Files    string            `yaml:"files"`
 	Programs []string          `yaml:"programs"`
 	Hosts    []string          `yaml:"hosts"`
+	Trusted  []string          `yaml:"trusted"` // tools whose results are taken at their word
 	Secrets  string            `yaml:"secrets"`
 	Prices   string            `yaml:"prices"`
 	MCP      map[string]string `yaml:"mcp"` // commands or URLs by name
 	Demo     string            `yaml:"demo"`
 }
 
-// fill takes from the home's file what was not said on the command line.
-func (p *powers) fill(h *home) error {
+// readNodeFile reads the file of a home; no file says nothing.
+func readNodeFile(h *home) (nodeConfig, error) {
+	var n nodeConfig
 	if h.dir == "" {
-		return nil
+		return n, nil
 	}
 	path := filepath.Join(h.dir, nodeFile)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return n, nil
 	}
 	if err != nil {
-		return err
+		return n, err
 	}
-	var n nodeConfig
 	dec := yaml.NewDecoder(f)
 	dec.KnownFields(true)
 	if err := dec.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
-		return errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+		return n, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	at := func(name *string) {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(h.dir, *name)
+		}
+	}
+	for _, name := range []*string{&n.Files, &n.Secrets, &n.Prices, &n.Demo} {
+		at(name)
+	}
+	for name, source := range n.Advisors {
+		if file, ok := strings.CutPrefix(source, "script:"); ok {
+			at(&file)
+			n.Advisors[name] = "script:" + file
+		}
+	}
+	return n, f.Close()
+}
+
+// fill takes from the home's file what was not said on the command line.
+func (p *powers) fill(h *home) error {
+	n, err := readNodeFile(h)
+	if err != nil {
+		return err
 	}
 	given := h.c.Flags().Changed
-	at := func(name string) string {
-		if name == "" || filepath.IsAbs(name) {
-			return name
-		}
-		return filepath.Join(h.dir, name)
-	}
 	for flag, from := range map[string]struct {
 		to    *string
 		value string
 	}{"files": {p.files, n.Files}, "secrets": {p.secrets, n.Secrets}, "prices": {p.prices, n.Prices}, "demo": {p.demo, n.Demo}} {
-		if !given(flag) {
-			*from.to = at(from.value)
+		if !given(flag) && from.value != "" {
+			*from.to = from.value
 		}
 	}
 	if !given("program") {
@@ -69,14 +87,12 @@ func (p *powers) fill(h *home) error {
 	if !given("host") {
 		*p.hosts = n.Hosts
 	}
-	for name, source := range n.Advisors {
-		if file, ok := strings.CutPrefix(source, "script:"); ok {
-			n.Advisors[name] = "script:" + at(file)
-		}
+	if !given("trusted") {
+		*p.trusted = n.Trusted
 	}
 	addNamed(p.advisors, n.Advisors)
 	addNamed(p.servers, n.MCP)
-	return f.Close()
+	return nil
 }
 
 // addNamed adds NAME=VALUE for what is not there by that name yet.

@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"os"
 	"strings"
 
 	"filippo.io/age"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/tool"
 )
@@ -102,4 +106,32 @@ func readSecrets(path string) (tool.SecretMap, error) {
 		secrets[name] = value
 	}
 	return secrets, nil
+}
+
+// providerKeys are the variables of the environment that hold the keys of model providers.
+var providerKeys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}
+
+// guardOf keeps the secrets of a node, and the keys of model providers in its environment, out of every memory it writes to.
+func guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
+	all := tool.SecretMap{}
+	for _, name := range providerKeys {
+		if v := os.Getenv(name); v != "" {
+			all[name] = v
+		}
+	}
+	maps.Copy(all, known)
+	return tool.NewGuard(ctx, all, log)
+}
+
+// guard is the guard of a home, for commands that write to memories without running them.
+func (h *home) guard() (perdure.Guard, error) {
+	n, err := readNodeFile(h)
+	if err != nil {
+		return nil, err
+	}
+	known, err := readSecrets(n.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	return guardOf(h.c.Context(), known, nil)
 }
