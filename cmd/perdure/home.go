@@ -218,7 +218,11 @@ func (h *home) node(s perdure.Store) (*perdure.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &perdure.Node{Store: s, Key: key, Vault: h.vault()}, nil
+	guard, err := h.guard()
+	if err != nil {
+		return nil, err
+	}
+	return &perdure.Node{Store: s, Key: key, Guard: guard, Vault: h.vault()}, nil
 }
 
 // trust is whom this home trusts; nobody if it does not say.

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"perdure": main})
+	testscript.Main(m, map[string]func(){"perdure": main, "wordserver": serveWords})
 }
 
 func TestScripts(t *testing.T) {
@@ -28,10 +28,11 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               func(env *testscript.Env) error { return writeSamples(env.WorkDir) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exitsWith,
-			"unhex":  unhex,
-			"flip":   flip,
-			"agents": func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
+			"exits":    exitsWith,
+			"unhex":    unhex,
+			"flip":     flip,
+			"provider": startProvider,
+			"agents":   func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
 		},
 	})
 }

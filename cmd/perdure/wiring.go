@@ -27,6 +27,7 @@ type powers struct {
 	files    *string
 	programs *[]string
 	hosts    *[]string
+	trusted  *[]string
 	secrets  *string
 	servers  *[]string // that speak MCP
 	prices   *string
@@ -47,6 +48,7 @@ func powerFlags(c *cobra.Command) *powers {
 		files:    c.Flags().String("files", "", "give agents the tools files.* in this folder"),
 		programs: c.Flags().StringSlice("program", nil, "let the tool shell run this program, in the folder of --files; may be repeated"),
 		hosts:    c.Flags().StringSlice("host", nil, "let the tools http.* talk to this host; may be repeated"),
+		trusted:  c.Flags().StringSlice("trusted", nil, "take what this tool returns at its word, such as files.*: else text from outside taints the agent, and policy can make it ask; may be repeated"),
 		secrets:  c.Flags().String("secrets", "", "a file of NAME=value lines that tools find as secret:NAME; only its owner may read it"),
 		servers:  c.Flags().StringArray("mcp", nil, "give agents the tools of an MCP server, NAME=COMMAND or NAME=URL; may be repeated"),
 		prices:   c.Flags().String("prices", "", `a file of what models cost, in JSON: {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, US dollars a million tokens; comes before the prices built in`),
@@ -74,7 +76,11 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if p.known, err = readSecrets(*p.secrets); err != nil {
 		return nil, err
 	}
-	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Vault: h.vault(), Log: log}
+	guard, err := guardOf(h.c.Context(), p.known, log)
+	if err != nil {
+		return nil, err
+	}
+	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Guard: guard, Vault: h.vault(), Log: log}
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -131,6 +137,10 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 			return nil, fmt.Errorf("--mcp %s: %w", m.Name, err)
 		}
 		all = append(all, tools...)
+	}
+	all, err := tool.Trust(all, *p.trusted...)
+	if err != nil {
+		return nil, misuse(c, fmt.Errorf("--trusted: %w", err))
 	}
 	if p.known == nil {
 		return all, nil
