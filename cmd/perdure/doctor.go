@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,15 +26,20 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Check the installation, and say how to fix what is wrong",
-		Long: `Doctor checks the program, the store, the key, whom it trusts, its policies, the clock and the disk, and says how to fix what is wrong.
+		Long: `Doctor checks the program, the store and what is in it, the clock, the disk, the key, whom it trusts, its policies, and what its nodes can
+do: tools, programs, MCP servers, secrets, advisors and their keys, as node.yaml of the store's folder and the flags say. It says
+how to fix what is wrong, and exits with 1 if anything is.
+
 It changes nothing, but with --reindex it rebuilds every index of the store from its entries; others may use the store meanwhile.`,
 		Example: `  perdure doctor
+  perdure doctor --mcp fs="npx @modelcontextprotocol/server-filesystem ."
   perdure doctor --reindex
-  perdure doctor --json`,
+  perdure doctor --json --jq '.[] | select(.health=="wrong") | .fix'`,
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
+	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if _, err := out.check(); err != nil {
@@ -43,7 +51,7 @@ It changes nothing, but with --reindex it rebuilds every index of the store from
 		if *reindex && h.scheme == "mem" {
 			return misuse(c, errors.New("a store in memory is gone when the command ends; name another with --store"))
 		}
-		d := &doctor{c: c, h: h}
+		d := &doctor{c: c, h: h, p: p}
 		d.examine(*reindex)
 		if err := c.Context().Err(); err != nil {
 			return err
@@ -86,6 +94,7 @@ type examined struct {
 type doctor struct {
 	c     *cobra.Command
 	h     *home
+	p     *powers
 	found []examined
 }
 
@@ -121,12 +130,13 @@ func (d *doctor) examine(reindex bool) {
 	d.engine()
 	newest := d.store(reindex)
 	d.clock(newest)
-	if d.h.dir == "" {
-		return
+	if d.h.dir != "" {
+		d.folder()
+		d.key()
+		d.modes()
 	}
-	d.folder()
-	d.key()
 	d.policies()
+	d.powers()
 }
 
 // minSQLite is the first version without the bug that could damage a database when its log is reset.
@@ -169,6 +179,8 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 		return 0
 	}
 	agents := 0
+	var recent []perdure.Listing
+	d.integrity()
 	err := d.h.use(false, func(ctx context.Context, s perdure.Store) error {
 		if r, ok := s.(perdure.Reindexer); reindex && ok {
 			bar := newProgress(d.c, "reindex", 0)
@@ -193,8 +205,9 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 			}
 			agents++
 			newest = max(newest, one.Updated)
+			recent = latest(recent, one)
 		}
-		return nil
+		return d.memories(ctx, s, recent)
 	})
 	if err != nil {
 		d.say("store", unwell, "restore it from a backup, or name another with --store", "%v", err)
@@ -204,8 +217,71 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 	if reindex {
 		done = ", every index rebuilt"
 	}
-	d.say("store", well, "", "%s opens, %d agents%s", d.h.file, agents, done)
+	d.say("store", well, "", "%s opens, %s%s", d.h.file, several(int64(agents), "agent"), done)
 	return newest
+}
+
+// integrity lets SQLite look through its file.
+func (d *doctor) integrity() {
+	if d.h.scheme != "sqlite" {
+		return
+	}
+	at := url.URL{Scheme: "file", OmitHost: true, Path: d.h.file, RawQuery: "mode=ro&_pragma=busy_timeout(10000)"}
+	db, err := sql.Open("sqlite", at.String())
+	var says string
+	var version int
+	if err == nil {
+		err = errors.Join(db.QueryRowContext(d.c.Context(), "PRAGMA user_version").Scan(&version),
+			db.QueryRowContext(d.c.Context(), "PRAGMA quick_check(1)").Scan(&says), db.Close())
+	}
+	fix := "restore it from a backup, or name another with --store"
+	switch {
+	case err != nil:
+		d.say("file", unwell, fix, "%s cannot be checked: %v", d.h.file, err)
+	case says != "ok":
+		d.say("file", unwell, fix, "%s is damaged: %s", d.h.file, says)
+	default:
+		d.say("file", well, "", "%s is whole, version %d", d.h.file, version)
+	}
+}
+
+const (
+	// maxExamined is how many memories a doctor verifies, those that changed last.
+	maxExamined = 16
+	// maxExaminedEntries bounds the entries of one it verifies: a longer memory is for perdure verify, which shows how far it is.
+	maxExaminedEntries = 20_000
+)
+
+// latest keeps the agents that changed last, latest first.
+func latest(of []perdure.Listing, one perdure.Listing) []perdure.Listing {
+	if one.Entries > maxExaminedEntries {
+		return of
+	}
+	i, _ := slices.BinarySearchFunc(of, one, func(a, b perdure.Listing) int { return cmp.Compare(b.Updated, a.Updated) })
+	of = slices.Insert(of, i, one)
+	return of[:min(len(of), maxExamined)]
+}
+
+// memories verifies those of some agents.
+func (d *doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Listing) error {
+	sound := 0
+	for _, one := range of {
+		_, err := perdure.Verify(perdure.Memory(ctx, s, one.Agent), perdure.VerifyOptions{})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, perdure.ErrRejected):
+			d.say("memory", unwell, "take a good copy of it in with perdure import, or restore the store from a backup", "%s %s: %v", one.Agent.Short(), one.Name, err)
+		case err != nil:
+			return err
+		default:
+			sound++
+		}
+	}
+	if sound > 0 {
+		d.say("memory", well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other", several(int64(sound), "memory"))
+	}
+	return nil
 }
 
 // clock looks whether the clock can be right: after this program was thought of, and not before what is already written.
@@ -270,17 +346,7 @@ func (d *doctor) key() {
 	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
 		d.say("trust", odd, "perdure key trust "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
 	default:
-		d.say("trust", well, "", "%d keys are named", len(t.Trustees()))
+		d.say("trust", well, "", "%s named", several(int64(len(t.Trustees())), "key"))
 	}
 	d.say("key", well, "", "%s %s, readable by its owner alone", s.Name, s.Key().Short())
-}
-
-// policies looks whether they load.
-func (d *doctor) policies() {
-	set, err := (&powers{policies: new([]string)}).policy(d.h)
-	if err != nil {
-		d.say("policy", unwell, "correct the files in "+filepath.Join(d.h.dir, policyDir), "%v", err)
-		return
-	}
-	d.say("policy", well, "", "%d rules, set %s", len(set.Rules()), set.Hash().Short())
 }

@@ -68,11 +68,11 @@ func (v *summary) write(w io.Writer, now time.Time) error {
 	p.t.add("standing", s.state(v.Standing))
 	p.standing()
 	p.persons()
-	p.row("spent", "%s; %s", v.spentText(), counted(v.Turns, "turn"))
+	p.row("spent", "%s; %s", v.spentText(), several(v.Turns, "turn"))
 	p.relatives()
 	p.work()
 	p.t.add("", "")
-	p.row("memory", "%s, made %s, last %s", counted(v.Entries, "entry"), ago(v.Created, now), ago(v.Updated, now))
+	p.row("memory", "%s, made %s, last %s", several(v.Entries, "entry"), ago(v.Created, now), ago(v.Updated, now))
 	for _, h := range v.Heads {
 		p.row("head", "%s", h)
 	}
@@ -86,8 +86,8 @@ func (p *page) row(name, format string, args ...any) {
 	p.t.add(name, oneLine(fmt.Sprintf(format, args...), lineWidth))
 }
 
-// counted is a number of things.
-func counted(n int64, what string) string {
+// several is a number of things.
+func several(n int64, what string) string {
 	switch {
 	case n == 1:
 		return "1 " + what
