@@ -102,11 +102,31 @@ func syntaxFault(f File, err error) *Fault {
 	}
 	if m := wrongToken.FindStringSubmatch(fault.What); m != nil {
 		fault.What = fmt.Sprintf("got %s, want %s", m[2], m[3])
+		fault.back(f.Text, m[2])
 		if m[2] == "=" {
 			fault.What += " (equal is written ==)"
 		}
 	}
 	return fault
+}
+
+// back moves the place of a fault to the word before it: the parser names the one after.
+func (f *Fault) back(text []byte, word string) {
+	lines := strings.SplitAfter(string(text), "\n")
+	if f.Line > len(lines) {
+		return
+	}
+	before := strings.Join(lines[:f.Line-1], "")
+	if line := []rune(lines[f.Line-1]); f.Column-1 <= len(line) {
+		before += string(line[:f.Column-1])
+	}
+	i := strings.LastIndex(before, word)
+	if i < 0 {
+		return
+	}
+	before = before[:i]
+	f.Line = strings.Count(before, "\n") + 1
+	f.Column = len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1
 }
 
 // fault is something wrong with a rule as a whole.

@@ -85,11 +85,11 @@ func (s *Set) verify(v *Verification, m perdure.Moment) {
 	case d.Verdict.Policy.IsZero():
 		v.Differences = append(v.Differences, Difference{Entry: e.Name, Seq: e.Seq, What: "it names no policy it was made under", Got: d.Verdict})
 		return
-	case s.under(d.Verdict.Policy) == nil:
+	case s.Under(d.Verdict.Policy) == nil:
 		gap.Policy = d.Verdict.Policy
 		gap.Why = fmt.Sprintf("made under policy %s, which is not at hand", d.Verdict.Policy)
 	default:
-		set := s.under(d.Verdict.Policy)
+		set := s.Under(d.Verdict.Policy)
 		if lacks, ok := set.lacking(m.Before.Fold(), &d.Verdict); ok {
 			gap.Policy, gap.Why = lacks, fmt.Sprintf("the charter names policy %s, which is not at hand", lacks)
 			break
@@ -133,8 +133,8 @@ func (s *Set) derive(a *perdure.Agent, r perdure.Request, now time.Time, recorde
 	return s.Decide(a, r, now)
 }
 
-// under is the set with a hash and with what s knows; nil when s does not know it.
-func (s *Set) under(hash perdure.Hash) *Set {
+// Under is the set with a hash, s itself or one it knows, together with what s knows; nil when there is none.
+func (s *Set) Under(hash perdure.Hash) *Set {
 	if hash == s.hash {
 		return s
 	}
@@ -148,8 +148,31 @@ func (s *Set) under(hash perdure.Hash) *Set {
 	return &copied
 }
 
-// RequestOf is what policy was asked when it made a decision, if that can be told from the agent as it was then.
-func RequestOf(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) (perdure.Request, bool) {
+// FactsOfDecision are the facts that a recorded decision was made on: those of the agent as its author saw it. An error says that they
+// cannot be told.
+func FactsOfDecision(m perdure.Moment) (Facts, error) {
+	d, ok := m.Entry.Content().(perdure.Decision)
+	if !ok || m.Before == nil {
+		return nil, fmt.Errorf("entry %s: want a decision whose body, and those before it, are there", m.Entry.Name.Short())
+	}
+	r, ok := requestOf(m.Before, m.Entry, &d)
+	if !ok {
+		return nil, fmt.Errorf("decision %s: the action it decides on was not proposed", m.Entry.Name.Short())
+	}
+	return FactsOf(m.Before, r, momentAsked(m.Before, &r, m.Entry.Time.Go(), d.Verdict.Facts))
+}
+
+// RequestOf is what policy was asked for a recorded decision. It reports false if that cannot be told.
+func RequestOf(m perdure.Moment) (perdure.Request, bool) {
+	d, ok := m.Entry.Content().(perdure.Decision)
+	if !ok || m.Before == nil {
+		return perdure.Request{}, false
+	}
+	return requestOf(m.Before, m.Entry, &d)
+}
+
+// requestOf is what policy was asked when it made a decision, if that can be told from the agent as it was then.
+func requestOf(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) (perdure.Request, bool) {
 	r := perdure.Request{Action: actionOf(a.Fold(), d), Approvals: len(d.Approvals), Node: e.Origin}
 	if _, ok := r.Action.(perdure.Execute); ok {
 		r.Effect = d.Effect
@@ -173,7 +196,7 @@ func actionOf(f *perdure.Fold, d *perdure.Decision) perdure.Action {
 // compare derives one verdict again, and says how the recorded one differs.
 func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *Difference {
 	diff := &Difference{Entry: e.Name, Seq: e.Seq, Got: d.Verdict}
-	r, ok := RequestOf(a, e, d)
+	r, ok := requestOf(a, e, d)
 	if !ok {
 		diff.What = "the action it decides on was not proposed"
 		return diff
@@ -182,7 +205,7 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 		diff.What = "it uses approvals that nobody gave"
 		return diff
 	}
-	diff.Want = approved(s.derive(a, r, s.moment(a, &r, e.Time.Go(), d.Verdict.Facts), &d.Verdict), len(d.Approvals))
+	diff.Want = approved(s.derive(a, r, momentAsked(a, &r, e.Time.Go(), d.Verdict.Facts), &d.Verdict), len(d.Approvals))
 	switch got, want := &d.Verdict, &diff.Want; {
 	case got.Facts != want.Facts:
 		diff.What = "the facts it was decided on are not those of the agent at that point"
@@ -202,8 +225,8 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 
 func sameStage(a, b perdure.Escalation) bool { return a.At == b.At && slices.Equal(a.Asked, b.Asked) }
 
-// moment is when policy was asked: at the time of the entry or a little before, at the second whose facts are those recorded.
-func (s *Set) moment(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) time.Time {
+// momentAsked is when policy was asked: at the time of the entry or a little before, at the second whose facts are those recorded.
+func momentAsked(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) time.Time {
 	for lag := time.Duration(0); lag <= clockLag; lag += time.Second {
 		at := written.Add(-lag)
 		f, err := factsOf(a, r, at)

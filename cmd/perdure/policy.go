@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,19 +42,45 @@ listed with file, line and column. Without a PATH it checks the policy of the st
 			return err
 		}
 		set, err := loadPolicy(h, args)
+		if faults := policy.Faults(err); len(faults) > 0 {
+			return reportFaults(out, faults, err)
+		}
 		if err != nil {
 			return err
 		}
 		r := struct {
+			OK    bool         `json:"ok"`
 			Hash  perdure.Hash `json:"hash"`
 			Rules []string     `json:"rules"`
-		}{set.Hash(), set.Rules()}
+		}{true, set.Hash(), set.Rules()}
 		return out.print(r, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash, strings.Join(r.Rules, "\n"))
 			return err
 		})
 	}
 	return c
+}
+
+// reportFaults prints what is wrong with policy files, a line each.
+func reportFaults(out *output, faults []*policy.Fault, err error) error {
+	v := struct {
+		OK     bool            `json:"ok"`
+		Faults []*policy.Fault `json:"faults"`
+	}{false, faults}
+	return errors.Join(&answered{err}, out.print(v, func(w io.Writer) error {
+		s := styleOf(w)
+		for _, f := range faults {
+			what := f.What
+			if f.Rule != "" {
+				what = "rule " + f.Rule + ": " + what
+			}
+			if _, err := fmt.Fprintf(w, "%s %s\n", s.head(fmt.Sprintf("%s:%d:%d:", f.File, f.Line, f.Column)), what); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(w, "%s\n", s.bad(fmt.Sprintf("wrong: %d", len(faults))))
+		return err
+	}))
 }
 
 // loadPolicy loads the policies named, else those of the home.
@@ -157,110 +181,4 @@ func reportCases(out *output, results []policy.CaseResult) error {
 		err = &answered{fmt.Errorf("%d of %d cases do not hold", wrong, len(results))}
 	}
 	return err
-}
-
-func policyExplainCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "explain [flags] AGENT[@REF]",
-		Short: "Say what policy would answer an agent, and why",
-		Long: `Explain asks policy about an action of an agent as it stands, or as it stood, and says what every rule made of it. Nothing is recorded.
-
-The action is a call of --tool with --args; without them it is what the agent asks a person about now, or would do next.`,
-		Example: `  perdure policy explain shop --tool bank.pay --args '{"cents":500}' --effect once
-  perdure policy explain shop@12 --json`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
-	}
-	h, out := storeFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
-	p := &powers{policies: policyFlag(c)}
-	tool := c.Flags().String("tool", "", "the tool to be called")
-	args := c.Flags().String("args", "", "its arguments: JSON, - for standard input, or @FILE")
-	effect := &choice{perdure.Once.String(), perdure.Effect(0).CanonNames()[1:]}
-	choiceFlag(c, effect, "effect", "class of the tool's effect")
-	approvals := c.Flags().Int("approvals", 0, "how many people have approved it")
-	c.RunE = func(c *cobra.Command, words []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
-		if *tool == "" && (c.Flags().Changed("args") || c.Flags().Changed("effect")) {
-			return misuse(c, errors.New("--args and --effect are about a tool; name it with --tool"))
-		}
-		data, err := dataArg(c, *args)
-		if err != nil {
-			return err
-		}
-		class, err := parseName[perdure.Effect]("--effect", effect.value)
-		if err != nil {
-			return misuse(c, err)
-		}
-		return h.useFor(words[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			at, err := findPoint(ctx, c, s, arg)
-			if err != nil {
-				return err
-			}
-			set, err := p.policy(h)
-			if err != nil {
-				return err
-			}
-			r := perdure.Request{Action: perdure.Execute{Tool: *tool, Args: data}, Effect: class, Approvals: *approvals}
-			if *tool == "" {
-				if r, err = requestOf(at.agent); err != nil {
-					return misuse(c, err)
-				}
-			}
-			return printExplanation(out, r, set.Explain(at.agent, r, time.Now()))
-		})
-	}
-	return c
-}
-
-// requestOf is what an agent asks about, or would do next.
-func requestOf(a *perdure.Agent) (perdure.Request, error) {
-	f := a.Fold()
-	if len(f.Asks) > 0 {
-		return perdure.Request{Action: f.Asks[0].Action, Effect: perdure.Once}, nil
-	}
-	if d, ok := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).(perdure.Decide); ok {
-		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
-	}
-	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool", called(a))
-}
-
-// printExplanation prints why a verdict is what it is.
-func printExplanation(out *output, r perdure.Request, x policy.Explanation) error {
-	v := struct {
-		Action  string              `json:"action"`
-		Verdict perdure.Verdict     `json:"verdict"`
-		Rules   []policy.RuleReport `json:"rules"`
-		Facts   map[string]any      `json:"facts"`
-	}{actionText(r.Action), x.Verdict, x.Rules, x.Facts}
-	return out.print(v, func(w io.Writer) error {
-		s := styleOf(w)
-		answer := x.Verdict.Answer.String()
-		if x.Verdict.Reason != "" {
-			answer += ": " + x.Verdict.Reason
-		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", oneLine(v.Action, lineWidth), s.head(answer)); err != nil {
-			return err
-		}
-		t := table{}
-		for _, rule := range x.Rules {
-			word, matched := "forbid", "does not apply"
-			if rule.Permit {
-				word = "permit"
-			}
-			if rule.Obligation != nil {
-				word = "ask"
-			}
-			switch {
-			case rule.Fault != "":
-				matched = "no answer: " + rule.Fault
-			case rule.Matched:
-				matched = "applies"
-			}
-			t.add("  "+rule.ID, word, matched, rule.Where)
-		}
-		return t.write(w)
-	})
 }
