@@ -46,6 +46,12 @@ const progressEvery = 4096
 // every snapshot is the fold of its past, and, if trust is given, that every author may write there. Parents come before children. It
 // holds the recent entries only, unless branches lie further apart than those; then it ranges over entries a second time and holds all.
 func Verify(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
+	found, _, err := VerifyAgent(entries, o)
+	return found, err
+}
+
+// VerifyAgent is Verify, and also returns the agent that the memory comes to; nil after shallow verification.
+func VerifyAgent(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, *Agent, error) {
 	v := newVerifier(o)
 	err := v.stream(entries)
 	if err == ErrBehind {
@@ -53,9 +59,15 @@ func Verify(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error
 		err = v.whole(entries)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return v.report()
+	found, err := v.report()
+	if err != nil || o.Shallow {
+		return found, nil, err
+	}
+	a := *v.a
+	a.bare, a.watch = false, nil
+	return found, &a, nil
 }
 
 // verifier verifies one memory.
@@ -234,7 +246,7 @@ func (v *verifier) report() (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.gap {
+	if v.a = a; v.gap {
 		for e := range a.Recent() {
 			if e.content == nil {
 				return nil, noBody(e)

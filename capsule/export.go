@@ -131,8 +131,8 @@ func write(ctx context.Context, out, sigs io.Writer, p *plan, o Options) (*Index
 		if err := c.entry(e, false); err != nil {
 			return nil, err
 		}
-		if o.Progress != nil && (c.index.Entries%256 == 0 || c.index.Entries == int64(len(p.order))) {
-			o.Progress(c.index.Entries, int64(len(p.order)))
+		if o.Progress != nil && (c.index.Entries%256 == 0 || c.index.Entries == p.total()) {
+			o.Progress(c.index.Entries, p.total())
 		}
 	}
 	c.index.Heads = p.heads
@@ -159,7 +159,11 @@ type plan struct {
 	heads  []perdure.Hash
 	bodies perdure.Position // bodies before it are left out, but for genesis
 	anchor *Anchor
+	chain  int64 // how many entries there are, each the only child of the one before: no order is needed. 0: it is not so
 }
+
+// total is how many entries there are.
+func (p *plan) total() int64 { return max(p.chain, int64(len(p.order))) }
 
 // planned is one entry and the cursor before it.
 type planned struct {
@@ -170,6 +174,11 @@ type planned struct {
 // survey decides what a capsule of a depth holds.
 func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (*plan, error) {
 	p := &plan{store: s, id: id}
+	if d.Kind == full {
+		if err := p.straight(ctx); err != nil || p.chain > 0 {
+			return p, err
+		}
+	}
 	heads := map[perdure.Hash]bool{}
 	var snaps []perdure.Item
 	var before perdure.Cursor
@@ -196,6 +205,22 @@ func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (
 		return p, nil
 	}
 	return p, p.begin(ctx, snaps, d)
+}
+
+// straight finds out whether the memory never branched: then a store has it in the one order there is, and once over it is enough.
+func (p *plan) straight(ctx context.Context) error {
+	heads, err := p.store.Heads(ctx, p.id)
+	if err != nil || len(heads) != 1 {
+		return err
+	}
+	a, err := perdure.Load(ctx, p.store, p.id)
+	if err != nil {
+		return ctx.Err() // the memory cannot be folded: it can still be carried elsewhere
+	}
+	if f := a.Fold(); len(f.Heads) == 1 && f.Heads[0].Seq+1 == f.Count {
+		p.chain, p.heads = f.Count, a.Heads()
+	}
+	return nil
 }
 
 // begin finds the newest snapshot that at least n entries follow and nothing after it reaches behind.
@@ -278,6 +303,9 @@ func (p *plan) read(ctx context.Context, o planned) (*perdure.Entry, error) {
 
 // entries yields what was planned. Where the store has it in fold order it is read in one go.
 func (p *plan) entries(ctx context.Context) iter.Seq2[*perdure.Entry, error] {
+	if p.chain > 0 {
+		return p.links(ctx)
+	}
 	return func(yield func(*perdure.Entry, error) bool) {
 		for i := 0; i < len(p.order); {
 			from := i
@@ -305,6 +333,31 @@ func (p *plan) entries(ctx context.Context) iter.Seq2[*perdure.Entry, error] {
 				yield(nil, err)
 				return
 			}
+		}
+	}
+}
+
+// errChanged says that a store no longer has what was planned.
+var errChanged = errors.New("the store changed meanwhile: export again")
+
+// links yields a memory that never branched, up to the head it had.
+func (p *plan) links(ctx context.Context) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		var before perdure.Hash
+		n := int64(0)
+		for item, err := range p.store.Entries(ctx, p.id, 0) {
+			if err == nil && (item.Seq != n || n > 0 && (len(item.Parents) != 1 || item.Parents[0] != before)) {
+				err = errChanged
+			}
+			if !yield(item.Entry, err) || err != nil {
+				return
+			}
+			if n, before = n+1, item.Name; n == p.chain {
+				break
+			}
+		}
+		if before != p.heads[0] {
+			yield(nil, errChanged)
 		}
 	}
 }

@@ -15,21 +15,28 @@ import (
 // ImportOptions say how to take in a capsule. The zero ImportOptions validate deeply and take whatever is good.
 type ImportOptions struct {
 	ReadOptions
-	Trust *perdure.Trust  // refuse an agent that somebody not trusted here wrote to; nil: signatures are checked, but not whose they are
-	Hold  *perdure.Signer // an agent that was not here before is paused in this name until somebody resumes it
-	Older bool            // an older copy than the one here is no error: nothing is added
-	Now   time.Time       // zero: the time of the call
+	Trust *perdure.Trust // refuse an agent that somebody not trusted here wrote to; nil: signatures are checked, but not whose they are
+	Older bool           // an older copy than the one here is no error: nothing is added
+	Now   time.Time      // zero: the time of the call
+
+	// Admit is asked about an agent that was not here before, when it has been validated and before anything is written: may it go on here?
+	// Deny refuses it, ask puts it on hold. Nil asks.
+	Admit func(a *perdure.Agent) perdure.Verdict
+	Hold  *perdure.Signer // an agent that waits for a person is paused in this name until somebody resumes it; nil: it does not wait
 
 	Progress func(entries, total int64) // total is 0 while the capsule is validated
 }
+
+// ErrDenied says that an agent is not admitted here. Nothing was written.
+var ErrDenied = errors.New("not admitted here")
 
 // Relation is how an arriving copy of a memory relates to the one already here.
 type Relation uint8
 
 const (
 	Created  Relation = iota // the agent was not here
-	Same                     // both hold the same entries
-	Newer                    // it has everything that was here, and more
+	Same                     // both hold the same entries, but for the hold that the one here was put under when it came
+	Newer                    // it has everything that was here, but for such a hold, and more
 	Older                    // everything in it was here, and more
 	Diverged                 // each has what the other lacks; now both are here
 )
@@ -43,9 +50,10 @@ type Arrival struct {
 	Head     Head
 	Index    Index
 	Relation Relation
-	Manifest *Manifest    // who vouches for the heads, if the capsule says
-	Hold     perdure.Hash // the pause the agent was put under; zero: none
-	Fold     perdure.Hash // of the capsule at its depth; zero after shallow validation
+	Manifest *Manifest       // who vouches for the heads, if the capsule says
+	Verdict  perdure.Verdict // on an agent that was not here before
+	Hold     perdure.Hash    // the pause the agent was put under; zero: none
+	Fold     perdure.Hash    // of the capsule at its depth; zero after shallow validation
 }
 
 // Import takes a capsule into a store. It reads it twice: first to validate all of it, so that a bad one leaves nothing behind, then to add its
@@ -71,10 +79,12 @@ type importing struct {
 	s     perdure.Store
 	src   io.ReadSeeker
 	o     ImportOptions
-	last  *Reader // of the pass that ended last
-	names map[short]struct{}
+	last  *Reader            // of the pass that ended last
+	held  []perdure.Hash     // the heads the store has; none when the agent is not there
+	names map[short]struct{} // of the entries in the capsule; nil when there is nothing to compare with
 	size  int64
 	fold  perdure.Hash
+	agent *perdure.Agent // as validated; nil after shallow validation
 }
 
 func (im *importing) run() (*Arrival, error) {
@@ -96,18 +106,55 @@ func (im *importing) run() (*Arrival, error) {
 		return a, nil
 	}
 	var hold []*perdure.Entry
-	if im.o.Hold != nil && a.Relation == Created {
-		agent, err := im.folded()
-		if err != nil {
+	if a.Relation == Created {
+		if hold, err = im.admit(a); err != nil {
 			return nil, err
 		}
-		pause := perdure.Event{Name: "arrived", Notice: perdure.Pause{Note: "arrived as a capsule; resume it to admit it here"}}
-		if hold, _, err = im.o.Hold.Commit(agent, im.o.Now, perdure.Draft{Body: pause}); err != nil {
-			return nil, err
-		}
-		a.Hold = hold[0].Name
 	}
 	return a, im.add(a, hold)
+}
+
+// arrived is what the hold of an arriving agent is called.
+const arrived = "arrived"
+
+// admit asks whether an agent may go on here, and writes the hold it is to wait under.
+func (im *importing) admit(a *Arrival) (hold []*perdure.Entry, err error) {
+	a.Verdict = perdure.Verdict{Answer: perdure.Ask, Reason: "it comes from elsewhere"}
+	if im.agent == nil && (im.o.Admit != nil || im.o.Hold != nil) {
+		if im.agent, err = im.folded(); err != nil {
+			return nil, err
+		}
+	}
+	if im.o.Admit != nil {
+		a.Verdict = im.o.Admit(im.agent)
+	}
+	switch {
+	case a.Verdict.Answer == perdure.Allow:
+		return nil, nil
+	case a.Verdict.Answer != perdure.Ask:
+		return nil, fmt.Errorf("%w: %s", ErrDenied, a.Verdict.Reason)
+	case im.o.Hold == nil:
+		return nil, nil
+	}
+	pause := perdure.Event{Name: arrived, Notice: perdure.Pause{Note: "no local budget until admitted: " + a.Verdict.Reason}}
+	if hold, _, err = im.o.Hold.Commit(im.agent, im.o.Now, perdure.Draft{Body: pause}); err != nil {
+		return nil, err
+	}
+	a.Hold = hold[0].Name
+	return hold, nil
+}
+
+// isHold reports whether an entry only holds an arriving agent, or lets it go: held are the holds before it.
+func isHold(e *perdure.Entry, held map[perdure.Hash]bool) bool {
+	event, _ := e.Content().(perdure.Event)
+	switch n := event.Notice.(type) {
+	case perdure.Pause:
+		held[e.Name] = event.Name == arrived
+		return held[e.Name]
+	case perdure.Resume:
+		return len(n.Of) > 0 && !slices.ContainsFunc(n.Of, func(h perdure.Hash) bool { return !held[h] })
+	}
+	return false
 }
 
 // open goes back to the beginning of the capsule.
@@ -125,6 +172,17 @@ func (im *importing) open() (err error) {
 		}
 	}
 	im.last, err = NewReader(im.src, im.o.ReadOptions)
+	return err
+}
+
+// look finds out what the store has of the agent.
+func (im *importing) look() error {
+	var err error
+	if im.held, err = im.s.Heads(im.ctx, im.last.head.Agent); err == nil {
+		im.names = map[short]struct{}{} // to be compared with
+	} else if errors.Is(err, perdure.ErrNotFound) {
+		err = nil
+	}
 	return err
 }
 
@@ -151,12 +209,15 @@ func (im *importing) validate() error {
 	if err := im.open(); err != nil {
 		return err
 	}
+	if err := im.look(); err != nil {
+		return err
+	}
 	if im.last.head.Anchor != nil {
 		return im.validateEnd() // only the end of a memory, which cannot be verified from genesis
 	}
-	v, err := perdure.Verify(im.counted(), perdure.VerifyOptions{Trust: im.o.Trust, Shallow: im.o.Shallow, Progress: im.checked})
+	v, agent, err := perdure.VerifyAgent(im.counted(), perdure.VerifyOptions{Trust: im.o.Trust, Shallow: im.o.Shallow, Progress: im.checked})
 	if err == nil && !im.o.Shallow {
-		im.fold = v.Fold
+		im.fold, im.agent = v.Fold, agent
 	}
 	return err
 }
@@ -170,10 +231,12 @@ func (im *importing) checked(entries int64) {
 // counted is entries, noting what there is.
 func (im *importing) counted() iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
-		im.names, im.size = map[short]struct{}{}, 0
+		im.size = 0
 		for e, err := range im.entries() {
 			if err == nil {
-				im.names[short(e.Name[:16])] = struct{}{}
+				if im.names != nil {
+					im.names[short(e.Name[:16])] = struct{}{}
+				}
 				im.size += int64(len(e.HeaderBytes()) + len(e.BodyBytes()))
 			}
 			if !yield(e, err) {
@@ -201,6 +264,7 @@ func (im *importing) validateEnd() error {
 	if err != nil {
 		return err
 	}
+	im.agent = a
 	im.fold, err = a.Fold().Hash()
 	return err
 }
@@ -222,32 +286,44 @@ func (im *importing) folded() (*perdure.Agent, error) {
 
 // relate finds out how the capsule relates to what the store holds.
 func (im *importing) relate(a *Arrival) (Relation, error) {
-	held, err := im.s.Heads(im.ctx, a.Head.Agent)
-	if errors.Is(err, perdure.ErrNotFound) {
+	if im.names == nil {
 		return Created, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	if slices.Equal(held, a.Index.Heads) {
+	if slices.Equal(im.held, a.Index.Heads) {
 		return Same, nil
 	}
-	if !slices.ContainsFunc(held, func(h perdure.Hash) bool { _, ok := im.names[short(h[:16])]; return !ok }) {
+	if !slices.ContainsFunc(im.held, func(h perdure.Hash) bool { return !im.has(h) }) {
 		return Newer, nil
 	}
 	missing := map[perdure.Hash]bool{}
 	for _, h := range a.Index.Heads {
 		missing[h] = true
 	}
+	more, holds := false, map[perdure.Hash]bool{} // what is here besides: anything, or only holds
 	for item, err := range im.s.Entries(im.ctx, a.Head.Agent, 0) {
 		if err != nil {
 			return 0, err
 		}
-		if delete(missing, item.Name); len(missing) == 0 {
+		delete(missing, item.Name)
+		before := a.Head.Anchor != nil && item.Seq <= a.Head.Anchor.Seq
+		more = more || !before && !im.has(item.Name) && !isHold(item.Entry, holds)
+		if more && len(missing) == 0 {
 			return Older, nil
 		}
 	}
-	return Diverged, nil
+	switch {
+	case more:
+		return Diverged, nil
+	case len(missing) > 0:
+		return Newer, nil
+	}
+	return Same, nil
+}
+
+// has reports whether an entry is in the capsule.
+func (im *importing) has(name perdure.Hash) bool {
+	_, ok := im.names[short(name[:16])]
+	return ok
 }
 
 // atOnce is the size up to which a capsule is added in one call.

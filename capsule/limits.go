@@ -32,5 +32,5 @@ const (
 	// DefaultMaxBytes bounds the bytes of one capsule when ReadOptions say nothing: more than an agent writes in years, less than a disk.
 	DefaultMaxBytes = 64 << 30
 	// batchEntries and batchBytes bound what Import hands to a store at once.
-	batchEntries, batchBytes = 1024, 4 << 20
+	batchEntries, batchBytes = 512, 4 << 20
 )

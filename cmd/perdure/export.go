@@ -43,6 +43,7 @@ text (one JSON line an entry). With --to it is encrypted to age or SSH recipient
 		if _, err := out.check(); err != nil {
 			return err
 		}
+		stream()
 		e := &exporting{c: c, h: h, out: out, force: *force, detached: *detached}
 		var err error
 		if e.o.Form, err = capsule.ParseForm(form.value); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,18 +19,22 @@ func importCommand() *cobra.Command {
 		Use:   "import [flags] FILE|-",
 		Short: "Take in an agent from a file",
 		Long: `Import validates a capsule, all of it, and then adds its entries to the store; a bad one leaves nothing behind. A copy of an agent that is
-here already is merged with it: entries are added, none is lost. An older copy than the one here is refused.
+here already is merged with it: entries are added, none is lost. A file that has nothing this store lacks adds nothing; an older copy than
+the one here is refused.
 
-An agent that was not here before arrives paused, so that nothing runs before somebody has looked: perdure resume lets it go on.
-With --ready it does not. With --trusted an agent written by keys the trust file does not name is refused.`,
+An agent that was not here before is a question for the policy, the action admit. If that allows it, the agent goes on here; if it denies,
+nothing is written. Else, and without a policy that says so, it arrives paused, with no local budget until a person admits it:
+perdure inbox shows it, perdure resume lets it go on. With --ready it is you who admits it now. With --trusted an agent written by keys the
+trust file does not name is refused.`,
 		Example: `  perdure import news-0f3c.agent
   perdure import secret.agent --identity ~/.ssh/id_ed25519 --trusted`,
 		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse authors that the trust file does not name")
-	ready := c.Flags().Bool("ready", false, "do not pause an agent that was not here before")
+	ready := c.Flags().Bool("ready", false, "do not pause an agent that the policy asks about")
+	policies := policyFlag(c)
 	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
@@ -37,6 +42,7 @@ With --ready it does not. With --trusted an agent written by keys the trust file
 		if _, err := out.check(); err != nil {
 			return err
 		}
+		stream()
 		var o capsule.ImportOptions
 		var err error
 		if o.Identities, err = identities(*ids, *pass); err != nil {
@@ -56,10 +62,20 @@ With --ready it does not. With --trusted an agent written by keys the trust file
 			if !*ready {
 				o.Hold = key
 			}
+			trust, err := h.trust()
+			if err != nil {
+				return err
+			}
 			if *trusted {
-				if o.Trust, err = h.trust(); err != nil {
-					return err
-				}
+				o.Trust = trust
+			}
+			set, err := loadPolicy(h, *policies)
+			if err != nil {
+				return err
+			}
+			o.Admit = func(a *perdure.Agent) perdure.Verdict {
+				owner := a.Fold().Charter
+				return set.Admit(a, key.Key(), trust.Allows(owner.Owner, perdure.MayOwn, owner.Scope), time.Now())
 			}
 			sig, err := signaturesBeside(args[0])
 			if err != nil {
@@ -79,7 +95,9 @@ With --ready it does not. With --trusted an agent written by keys the trust file
 type arrived struct {
 	Agent    perdure.AgentID `json:"agent"`
 	Name     string          `json:"name,omitempty"`
-	Relation string          `json:"relation"` // to the copy that was here
+	Relation string          `json:"relation"`          // to the copy that was here
+	Verdict  string          `json:"verdict,omitempty"` // of the policy, on one that was not here
+	Reason   string          `json:"reason,omitempty"`
 	Depth    string          `json:"depth"`
 	Entries  int64           `json:"entries"`
 	Heads    []perdure.Hash  `json:"heads"`
@@ -93,6 +111,9 @@ func takeIn(ctx context.Context, c *cobra.Command, out *output, s perdure.Store,
 	o.Progress = func(done, total int64) { bar.total = total; bar.to(done) }
 	got, err := capsule.Import(ctx, s, src, o)
 	bar.end()
+	if errors.Is(err, capsule.ErrDenied) {
+		return &advised{fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy"}
+	}
 	if err != nil {
 		return err
 	}
@@ -104,11 +125,19 @@ func takeIn(ctx context.Context, c *cobra.Command, out *output, s perdure.Store,
 	if err := index(ctx, s, a); err != nil {
 		return err
 	}
-	r := arrived{a.ID(), a.Fold().Intent.Name, got.Relation.String(), got.Head.Depth.String(), got.Index.Entries, a.Heads(), len(a.Fold().Paused) > 0, a.Fold().Standing()}
+	r := arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: got.Head.Depth.String(), Entries: got.Index.Entries,
+		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Fold().Standing()}
+	if got.Relation == capsule.Created {
+		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
+	}
 	return out.print(r, func(w io.Writer) error {
-		text := fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), r.Relation, r.Entries, r.Standing)
+		what := r.Relation
+		if got.Relation == capsule.Same || got.Relation == capsule.Older {
+			what += ", nothing new"
+		}
+		text := fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
 		if !got.Hold.IsZero() && a.Fold().Ended == nil {
-			text += "it arrived paused; look at it with perdure show " + called(a) + ", then perdure resume " + called(a) + "\n"
+			text += "it arrived paused, with no local budget until admitted; look at it with perdure show " + called(a) + ", then perdure resume " + called(a) + "\n"
 		}
 		_, err := io.WriteString(w, text)
 		return err

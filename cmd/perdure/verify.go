@@ -56,6 +56,7 @@ folders named after the agent, each a set of its own and all of them together. W
 		if _, err := out.check(); err != nil {
 			return err
 		}
+		stream()
 		what, policies, err := auditWords(c, args, *byPolicy)
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ var writerPragmas = []string{
 
 // pragmas of every connection that reads.
 var readerPragmas = []string{
-	"busy_timeout=10000", "query_only=ON", "mmap_size=0", "cache_size=-8192", "temp_store=MEMORY", "cell_size_check=ON",
+	"busy_timeout=10000", "query_only=ON", "mmap_size=0", "cache_size=-2048", "temp_store=MEMORY", "cell_size_check=ON",
 }
 
 // create makes an empty store at path, whole or not at all. It is no error when another process was first.
