@@ -62,7 +62,7 @@ func (o *object) call(i item) perdure.Execute {
 }
 
 // triggerNames are the triggers there are.
-var triggerNames = []string{"after", "at", "on", "when", "every", "any", "all", "child"}
+var triggerNames = []string{"after", "at", "on", "when", "every", "any", "all", "child", "children"}
 
 // trigger reads the one trigger an object holds among its fields.
 func (o *object) trigger(depth int) perdure.Trigger {
@@ -102,13 +102,9 @@ func (o *object) triggerNamed(name string, depth int) perdure.Trigger {
 	case "when":
 		return perdure.When{Condition: o.str(name)}
 	case "child":
-		var id perdure.AgentID
-		if s := o.template(name); !strings.Contains(s, opening) { // else it is known when the turn comes
-			if err := id.UnmarshalText([]byte(s)); err != nil || id.IsZero() {
-				o.fail(i.errorf("child is %q, want the id of an agent", s))
-			}
-		}
-		return perdure.Done{Child: id}
+		return perdure.Done{Child: o.agent(name)}
+	case "children":
+		return o.children(i)
 	case "any", "all":
 		triggers := list(o, name, of)
 		if len(triggers) == 0 {
@@ -136,6 +132,40 @@ func (o *object) triggerNamed(name string, depth int) perdure.Trigger {
 		in.fail(i.errorf("interval is shorter than a millisecond"))
 	}
 	return every
+}
+
+// agent is the id of an agent. One that a template stands for is known when the turn comes.
+func (o *object) agent(name string) perdure.AgentID {
+	var id perdure.AgentID
+	if s := o.template(name); !strings.Contains(s, opening) {
+		if err := id.UnmarshalText([]byte(s)); err != nil || id.IsZero() {
+			o.fail(o.fields[name].errorf("%s is %q, want the id of an agent", name, s))
+		}
+	}
+	return id
+}
+
+// children reads a word for how many children are enough, or an object with that and the children it is about.
+func (o *object) children(i item) perdure.Trigger {
+	word, isWord := i.v.(string)
+	var of []perdure.AgentID
+	if !isWord {
+		in := i.object(o.text, o.err).require("enough", "of")
+		defer in.done()
+		word = in.str("enough")
+		of = list(in, "of", func(c item) perdure.AgentID {
+			one := item{map[string]item{"of": c}, c.at}.object(o.text, o.err)
+			return one.agent("of")
+		})
+		if len(of) == 0 {
+			in.fail(i.errorf("of has no children; name at least one"))
+		}
+	}
+	t, err := gather(word, of...)
+	if err != nil {
+		o.fail(i.errorf("%v", err))
+	}
+	return t
 }
 
 func (o *object) mutate() perdure.Mutate {

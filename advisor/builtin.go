@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,12 +17,15 @@ const AnswerEvent = "answer"
 // builtins are the calls every model is offered beside the tools: they become actions of their own. A tool of the same name takes the place
 // of one.
 var builtins = []perdure.Spec{
-	builtin("wait", "Sleep until a time, for some seconds, or until an event arrives, whichever comes first. Nothing is spent while asleep.",
-		`"seconds":{"type":"number","description":"how long"},"until":{"type":"string","description":"a time such as 2027-01-31T09:00:00Z"},"event":{"type":"string","description":"the name of an event"},"note":{"type":"string","description":"what for"}`),
+	builtin("wait", "Sleep until a time, for some seconds, until an event arrives, or until enough of those you delegated to have ended, whichever comes first. Nothing is spent while asleep.",
+		`"children":{"type":"string","description":"all: every child has ended; any: one succeeded; quorum:N: N succeeded; first-failure: one did not. Counts those at work and those delegated to in the same turn"},"of":{"type":"array","items":{"type":"string"},"description":"the ids of the children that children is about, when not all of them"},"seconds":{"type":"number","description":"how long"},"until":{"type":"string","description":"a time such as 2027-01-31T09:00:00Z"},"event":{"type":"string","description":"the name of an event"},"note":{"type":"string","description":"what for"}`),
 	builtin("ask", "Ask a person a question and sleep until the answer arrives.",
 		`"question":{"type":"string"},"seconds":{"type":"number","description":"how long to wait for it at most"}`, "question"),
-	builtin("delegate", "Hand a part of the work to a new agent of its own, within your bounds. Its end is told to you.",
-		`"goal":{"type":"string"},"name":{"type":"string"},"inputs":{"type":"object"},"tools":{"type":"array","items":{"type":"string"},"description":"the tools it may use; absent: those you may"}`, "goal"),
+	builtin("delegate", "Hand a part of the work to a new agent of its own, within your bounds. It works beside you; its end is told to you.",
+		`"goal":{"type":"string"},"name":{"type":"string"},"inputs":{"type":"object"},"tools":{"type":"array","items":{"type":"string"},"description":"the tools it may use; absent: those you may"},`+
+			`"budget":{"type":"object","additionalProperties":false,"properties":{"cost":{"type":"integer","description":"millionths of a dollar"},"tokens":{"type":"integer"},"calls":{"type":"integer"}},"description":"how much of your budget it may use; absent: all that is left"},`+
+			`"scope":{"type":"string","description":"a part of your own scope, such as yours/part"},"until":{"type":"string","description":"when it must have ended, such as 2027-01-31T09:00:00Z"},`+
+			`"depth":{"type":"integer","description":"how many generations it may delegate to in turn; absent: none"},"advisor":{"type":"string","description":"who thinks for it, if not whoever thinks for any agent"}`, "goal"),
 	builtin("finish", "End for good: the goal is reached, or cannot be.",
 		`"result":{"description":"what came of it"},"success":{"type":"boolean","description":"false: the goal cannot be reached"},"note":{"type":"string"}`),
 }
@@ -42,10 +44,12 @@ func builtin(name, description, properties string, required ...string) perdure.S
 }
 
 type waitArgs struct {
-	Seconds float64 `json:"seconds,omitempty"`
-	Until   string  `json:"until,omitempty"`
-	Event   string  `json:"event,omitempty"`
-	Note    string  `json:"note,omitempty"`
+	Children string   `json:"children,omitempty"`
+	Of       []string `json:"of,omitempty"`
+	Seconds  float64  `json:"seconds,omitempty"`
+	Until    string   `json:"until,omitempty"`
+	Event    string   `json:"event,omitempty"`
+	Note     string   `json:"note,omitempty"`
 }
 
 type askArgs struct {
@@ -54,10 +58,21 @@ type askArgs struct {
 }
 
 type delegateArgs struct {
-	Goal   string          `json:"goal"`
-	Name   string          `json:"name,omitempty"`
-	Inputs json.RawMessage `json:"inputs,omitempty"`
-	Tools  []string        `json:"tools,omitempty"`
+	Goal    string          `json:"goal"`
+	Name    string          `json:"name,omitempty"`
+	Inputs  json.RawMessage `json:"inputs,omitempty"`
+	Tools   []string        `json:"tools,omitempty"`
+	Budget  *budgetArgs     `json:"budget,omitempty"`
+	Scope   string          `json:"scope,omitempty"`
+	Until   string          `json:"until,omitempty"`
+	Depth   int64           `json:"depth,omitempty"`
+	Advisor string          `json:"advisor,omitempty"`
+}
+
+type budgetArgs struct {
+	Cost   *int64 `json:"cost,omitempty"`
+	Tokens *int64 `json:"tokens,omitempty"`
+	Calls  *int64 `json:"calls,omitempty"`
 }
 
 type finishArgs struct {
@@ -93,14 +108,7 @@ func builtinAction(name, id, args string) (perdure.Action, error) {
 		if err := strictArgs(args, &d); err != nil {
 			return nil, err
 		}
-		if d.Goal == "" {
-			return nil, errors.New("goal is empty")
-		}
-		inputs, err := dataOrNone(d.Inputs)
-		if err != nil {
-			return nil, err
-		}
-		return perdure.Delegate{Intent: perdure.Intent{Goal: d.Goal, Name: d.Name, Inputs: inputs, Tools: d.Tools}, Call: id}, nil
+		return d.action(id)
 	}
 	var f finishArgs
 	if err := strictArgs(args, &f); err != nil {
@@ -126,22 +134,85 @@ func (w *waitArgs) action(id string) (perdure.Action, error) {
 		of = append(of, perdure.After{Millis: int64(min(w.Seconds, longestSleep.Seconds()) * 1000)})
 	}
 	if w.Until != "" {
-		at, err := time.Parse(time.RFC3339, w.Until)
-		if err != nil || at.Unix() <= 0 || at.Year() > 9999 {
-			return nil, fmt.Errorf("until is %q, want a time such as 2027-01-31T09:00:00Z", shorten(w.Until, 64))
+		at, err := untilTime(w.Until)
+		if err != nil {
+			return nil, err
 		}
-		of = append(of, perdure.At{Time: perdure.TimeOf(at)})
+		of = append(of, perdure.At{Time: at})
+	}
+	if w.Children != "" || len(w.Of) > 0 {
+		g, err := w.gather()
+		if err != nil {
+			return nil, err
+		}
+		of = append(of, g)
 	}
 	if w.Event != "" {
 		of = append(of, perdure.On{Event: w.Event})
 	}
 	switch len(of) {
 	case 0:
-		return nil, errors.New("give seconds, until or event")
+		return nil, errors.New("give seconds, until, event or children")
 	case 1:
 		return perdure.Sleep{Trigger: of[0], Note: w.Note, Call: id}, nil
 	}
 	return perdure.Sleep{Trigger: perdure.Any{Of: of}, Note: w.Note, Call: id}, nil
+}
+
+func untilTime(text string) (perdure.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.Unix() <= 0 || at.Year() > 9999 {
+		return 0, fmt.Errorf("until is %q, want a time such as 2027-01-31T09:00:00Z", shorten(text, 64))
+	}
+	return perdure.TimeOf(at), nil
+}
+
+// gather is the trigger of children that are waited for.
+func (w *waitArgs) gather() (perdure.Trigger, error) {
+	if w.Children == "" {
+		return nil, errors.New("of needs children: " + enough)
+	}
+	ids := make([]perdure.AgentID, len(w.Of))
+	for i, s := range w.Of {
+		if err := ids[i].UnmarshalText([]byte(s)); err != nil || ids[i].IsZero() {
+			return nil, fmt.Errorf("of has %q, want the ids of children", shorten(s, 80))
+		}
+	}
+	return gather(w.Children, ids...)
+}
+
+// action is the delegation. What is wider than the agent itself is made narrower, or refused, when it is decided.
+func (d *delegateArgs) action(id string) (perdure.Action, error) {
+	if d.Goal == "" {
+		return nil, errors.New("goal is empty")
+	}
+	inputs, err := dataOrNone(d.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	act := perdure.Delegate{Intent: perdure.Intent{Goal: d.Goal, Name: d.Name, Inputs: inputs, Tools: d.Tools, Advisor: d.Advisor}, Scope: d.Scope, Depth: d.Depth, Call: id}
+	if b := d.Budget; b != nil {
+		for _, n := range []*int64{b.Cost, b.Tokens, b.Calls} {
+			if n != nil && *n < 0 {
+				return nil, fmt.Errorf("budget has %d, want zero or more", *n)
+			}
+		}
+		act.Intent.Budget = &perdure.Budget{Cost: b.Cost, Tokens: b.Tokens, Calls: b.Calls}
+	}
+	if d.Until != "" {
+		if act.Intent.Deadline, err = untilTime(d.Until); err != nil {
+			return nil, err
+		}
+	}
+	if d.Scope != "" {
+		if err := perdure.CheckScope(d.Scope); err != nil {
+			return nil, err
+		}
+	}
+	if d.Depth < 0 {
+		return nil, fmt.Errorf("depth is %d, want zero or more", d.Depth)
+	}
+	return act, nil
 }
 
 // builtinCall is an action as the built-in call it was.
@@ -151,7 +222,13 @@ func builtinCall(act perdure.Action) (name, args string) {
 	case perdure.Sleep:
 		name, v = sleepCall(&x)
 	case perdure.Delegate:
-		d := delegateArgs{Goal: x.Intent.Goal, Name: x.Intent.Name, Tools: x.Intent.Tools}
+		d := delegateArgs{Goal: x.Intent.Goal, Name: x.Intent.Name, Tools: x.Intent.Tools, Scope: x.Scope, Depth: x.Depth, Advisor: x.Intent.Advisor}
+		if b := x.Intent.Budget; b != nil {
+			d.Budget = &budgetArgs{Cost: b.Cost, Tokens: b.Tokens, Calls: b.Calls}
+		}
+		if t := x.Intent.Deadline; t != 0 {
+			d.Until = t.Go().UTC().Format(time.RFC3339)
+		}
 		if len(x.Intent.Inputs) > 0 {
 			d.Inputs = x.Intent.Inputs.JSON()
 		}
@@ -188,6 +265,11 @@ func sleepCall(s *perdure.Sleep) (string, any) {
 			w.Until = t.Time.Go().UTC().Format(time.RFC3339)
 		case perdure.On:
 			w.Event = t.Event
+		case perdure.Gather:
+			w.Children = gatherWord(t)
+			for _, id := range t.Of {
+				w.Of = append(w.Of, id.String())
+			}
 		case perdure.Done, perdure.When, perdure.Every, perdure.Any, perdure.All:
 		}
 	}
@@ -195,6 +277,19 @@ func sleepCall(s *perdure.Sleep) (string, any) {
 		return "ask", askArgs{Question: w.Note, Seconds: w.Seconds}
 	}
 	return "wait", w
+}
+
+// gatherWord is the word a gathering was asked for with.
+func gatherWord(g perdure.Gather) string {
+	switch {
+	case g.Failed > 0:
+		return "first-failure"
+	case g.OK == 1:
+		return "any"
+	case g.OK > 1:
+		return fmt.Sprintf("quorum:%d", g.OK)
+	}
+	return "all"
 }
 
 // strictArgs reads the arguments of a call. Its error is for the model.
@@ -219,72 +314,4 @@ func dataOrNone(b json.RawMessage) (perdure.Data, error) {
 		return nil, nil
 	}
 	return perdure.DataFromJSON(b)
-}
-
-// wireNames are the names tools have on the wire, where only letters, digits, _ and - are allowed.
-type wireNames struct {
-	wire map[string]string
-	tool map[string]string
-}
-
-// newWireNames gives each tool a name of its own.
-func newWireNames(tools []perdure.Spec) *wireNames {
-	n := &wireNames{wire: map[string]string{}, tool: map[string]string{}}
-	for _, t := range tools {
-		base := plainName(t.Name)
-		name := base
-		for i := 2; n.tool[name] != ""; i++ {
-			name = fmt.Sprintf("%s_%d", base, i)
-		}
-		n.wire[t.Name], n.tool[name] = name, t.Name
-	}
-	return n
-}
-
-// toWire is the name of a tool on the wire, also of one that is no longer offered.
-func (n *wireNames) toWire(tool string) string {
-	if w, ok := n.wire[tool]; ok {
-		return w
-	}
-	return plainName(tool)
-}
-
-// longestName is what every provider allows.
-const longestName = 60
-
-func plainName(s string) string {
-	b := []byte(s[:min(len(s), longestName)])
-	for i, c := range b {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
-			b[i] = '_'
-		}
-	}
-	if len(b) == 0 {
-		return "_"
-	}
-	return string(b)
-}
-
-// offered is the tools and built-ins an agent may use, by name.
-func offered(tools []perdure.Spec, f *perdure.Fold) []perdure.Spec {
-	var out []perdure.Spec
-	for _, t := range tools {
-		if f.Intent.Tools == nil || slices.Contains(f.Intent.Tools, t.Name) {
-			out = append(out, t)
-		}
-	}
-	for _, b := range builtins {
-		taken := slices.ContainsFunc(out, func(t perdure.Spec) bool { return t.Name == b.Name })
-		if !taken && (b.Name != "delegate" || f.Charter.Depth > 0) {
-			out = append(out, b)
-		}
-	}
-	slices.SortFunc(out, func(a, b perdure.Spec) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
-// isBuiltin reports whether a name offered is that of a built-in, not of a tool.
-func isBuiltin(tools []perdure.Spec, name string) bool {
-	return slices.ContainsFunc(builtins, func(b perdure.Spec) bool { return b.Name == name }) &&
-		!slices.ContainsFunc(tools, func(t perdure.Spec) bool { return t.Name == name })
 }

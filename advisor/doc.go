@@ -12,6 +12,8 @@
 //	          when: vars.ready == true
 //	          every: {interval: 10s, poll: {tool: …, args: …}, until: result.state == "done"}
 //	          child: the id of a child
+//	          children: all                   or any, quorum:2, first-failure, of those that live or are delegated now
+//	          children: {enough: any, of: [the ids of children]}
 //	          any: [{after: 1h}, {on: paid}]  and all: […]
 //	mutate:   {goal, kind, inputs, labels, scope, budget: {cost, tokens, calls}, deadline, tools, depth, note}
 //	delegate: {goal: …, name, kind, inputs, budget, deadline, advisor, tools, labels, scope, depth}

@@ -49,6 +49,7 @@ func (h *HTTP) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 		defer func() { _ = resp.Body.Close() }()
 		var advice perdure.Advice
 		if advice, err = h.advice(resp); err == nil {
+			since(a.Fold(), advice.Actions)
 			return advice, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,9 +42,8 @@ type LLM struct {
 
 	unpriced sync.Once // it was noted that the model has no price
 
-	mu    sync.Mutex
-	kept  map[perdure.AgentID]*recollection
-	asked map[perdure.AgentID]asked
+	mu   sync.Mutex
+	kept map[perdure.AgentID]*recollection
 }
 
 var (
@@ -75,9 +75,8 @@ func (l *LLM) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, err
 	if err != nil {
 		return perdure.Advice{}, err
 	}
-	c := &consultation{LLM: l, agent: a, fold: f, tools: tools, names: names, recollection: r, spent: l.unrecorded(f)}
+	c := &consultation{LLM: l, agent: a, fold: f, tools: tools, names: names, recollection: r}
 	advice, err := c.run(ctx)
-	l.note(f, c.spent)
 	if err == nil && ctx.Err() != nil && advice.Signal != 0 {
 		err = ctx.Err() // this node is stopping: the provider is not to blame
 	}
@@ -273,10 +272,29 @@ func (c *consultation) actions(r *Reply) []perdure.Action {
 		}
 		acts = append(acts, act)
 	}
+	c.since(acts)
 	if len(c.remark.bad) > 0 || len(end) > 0 && len(acts) > 0 {
 		c.remark.calls = ids
 	}
 	return append(acts, end...)
+}
+
+// since counts the children that ended before out of what is waited for, and remembers calls that no longer read as they were made.
+func (c *consultation) since(acts []perdure.Action) {
+	called := slices.Clone(acts)
+	since(c.fold, acts)
+	for i := range acts {
+		if _, ok := acts[i].(perdure.Sleep); !ok {
+			continue
+		}
+		_, was := builtinCall(called[i])
+		if _, is := builtinCall(acts[i]); was != is {
+			if c.remark.args == nil {
+				c.remark.args = map[string]string{}
+			}
+			c.remark.args[callID(acts[i])] = was
+		}
+	}
 }
 
 // action is one call as an action. Its error is for the model.

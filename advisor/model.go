@@ -137,6 +137,4 @@ const (
 	maxFruitless = 3
 	// keptTranscripts is how many agents' transcripts are kept between turns; the others are read again.
 	keptTranscripts = 256
-	// maxAsked bounds the agents whose last turn is remembered until its advice is on record: more than a node works on at once.
-	maxAsked = 1 << 16
 )

@@ -57,44 +57,11 @@ func (l *LLM) Release(ids ...perdure.AgentID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(ids) == 0 {
-		l.kept, l.asked = nil, nil
+		l.kept = nil
 	}
 	for _, id := range ids {
 		delete(l.kept, id)
-		delete(l.asked, id)
 	}
-}
-
-// asked is what a turn of an agent took. When something else was written while the model thought, its advice does not count and the model is
-// asked again; the tokens were spent all the same, and the next advice accounts for them.
-type asked struct {
-	turn  int64
-	spent []Tokens
-}
-
-// note keeps what a turn took until its advice is on record.
-func (l *LLM) note(f *perdure.Fold, spent []Tokens) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.asked == nil {
-		l.asked = map[perdure.AgentID]asked{}
-	}
-	if len(spent) == 0 || len(l.asked) >= maxAsked {
-		return
-	}
-	l.asked[f.Agent] = asked{f.Turns, spent}
-}
-
-// unrecorded is what an earlier attempt at this turn took.
-func (l *LLM) unrecorded(f *perdure.Fold) []Tokens {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	was, ok := l.asked[f.Agent]
-	delete(l.asked, f.Agent)
-	if !ok || was.turn != f.Turns {
-		return nil
-	}
-	return was.spent
 }
 
 // follow adds the entries since, if they all come after what is there.

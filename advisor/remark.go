@@ -12,6 +12,7 @@ type remark struct {
 	raw     perdure.Data            // what the provider must get back with the reply
 	opaque  map[string]perdure.Data // and with its calls, by id
 	calls   []string                // the ids in the order they were made, when the actions are in another
+	args    map[string]string       // the arguments of calls that do not read back from their actions, by id
 	bad     []badCall               // calls that became no action
 	nothing string                  // what the model is told when the reply came to nothing
 	keep    int64                   // with a summary: the seq from which on the transcript is shown still
@@ -39,6 +40,9 @@ func (r *remark) data() perdure.Data {
 	}
 	if len(r.calls) > 0 {
 		m["calls"] = r.calls
+	}
+	if len(r.args) > 0 {
+		m["args"] = r.args
 	}
 	if len(r.bad) > 0 {
 		list := make([]any, len(r.bad))
@@ -84,6 +88,12 @@ func remarkOf(d perdure.Data) remark {
 		r.opaque = make(map[string]perdure.Data, len(calls))
 		for id, v := range calls {
 			r.opaque[id], _ = perdure.DataOf(v) //nolint:errcheck // it was data
+		}
+	}
+	if args, ok := m["args"].(map[string]any); ok {
+		r.args = make(map[string]string, len(args))
+		for id, v := range args {
+			r.args[id], _ = v.(string)
 		}
 	}
 	list, _ := m["calls"].([]any)

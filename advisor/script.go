@@ -236,6 +236,7 @@ func (s *Script) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, 
 			return ending(f, perdure.Failed, fmt.Sprintf("script: turn %d: %v", n, err)), nil
 		}
 		advice.Seen = seen(f)
+		since(f, advice.Actions)
 		return advice, nil
 	}
 	return ending(f, perdure.OK, "the script is over"), nil

@@ -119,6 +119,9 @@ func (t *transcript) addAdvice(e *perdure.Entry, a *perdure.Advice) {
 			if r.family == t.family {
 				c.Opaque = r.opaque[c.ID]
 			}
+			if args := r.args[c.ID]; args != "" {
+				c.Args = args
+			}
 			t.open.calls = append(t.open.calls, c)
 		} else if end, ok := act.(perdure.End); ok && strings.TrimSpace(end.Result.Text()) != "" { // its answer was the result
 			m.Parts = append(m.Parts, Text(end.Result.Text()))

@@ -259,24 +259,28 @@ func TestLateEventIsShownWhereItBelongs(t *testing.T) {
 	}
 }
 
-// TestAdviceOvertakenByAnEventIsPaidFor: something is told to the agent while the model thinks, and the model is asked again.
-func TestAdviceOvertakenByAnEventIsPaidFor(t *testing.T) {
+// TestAdviceOvertakenByAnEventStands: something is told to the agent while the model thinks, and the model is shown it next time, not asked the
+// same again.
+func TestAdviceOvertakenByAnEventStands(t *testing.T) {
 	t.Parallel()
 	n := 0
 	var s *stage
-	s = newStage(t, &LLM{Model: &thinker{say: func(*Prompt) (Reply, error) {
+	var second string
+	s = newStage(t, &LLM{Converse: true, Model: &thinker{say: func(p *Prompt) (Reply, error) {
 		if n++; n == 1 {
-			if _, err := s.node.Tell(t.Context(), s.id, perdure.Event{Name: "message"}); err != nil {
+			if _, err := s.node.Tell(t.Context(), s.id, perdure.Event{Name: "message", By: "by the way"}); err != nil {
 				t.Error(err)
 			}
+		} else {
+			second = shape(p)
 		}
 		return Reply{Text: "done", Tokens: Tokens{In: 100, Out: 10}}, nil
 	}}}, "")
 	if _, err := s.node.RunAgent(t.Context(), s.id); err != nil {
 		t.Fatal(err)
 	}
-	if f := s.load().Fold(); n != 2 || f.Ended == nil || f.Spent.Tokens != 220 {
-		t.Errorf("asked %d times, %d tokens are counted, ended %+v; want 2, 220 and the end", n, f.Spent.Tokens, f.Ended)
+	if f := s.load().Fold(); n != 2 || f.Spent.Tokens != 220 || !strings.Contains(second, "by the way") {
+		t.Errorf("asked %d times, %d tokens are counted, shown %s; want 2, 220 and the event", n, f.Spent.Tokens, second)
 	}
 }
 

@@ -227,7 +227,12 @@ func TestBuiltinCallsReadBackAsTheyWereMade(t *testing.T) {
 		{"wait", `{"seconds":0.5,"until":"2027-01-31T09:00:00Z","event":"paid","note":"for the money"}`},
 		{"ask", `{"question":"may I?"}`},
 		{"ask", `{"question":"may I?","seconds":60}`},
+		{"wait", `{"children":"all"}`},
+		{"wait", `{"children":"quorum:2","seconds":90,"note":"for two of them"}`},
+		{"wait", `{"children":"first-failure"}`},
+		{"wait", `{"children":"any","of":["` + strings.Repeat("ab", 32) + `"]}`},
 		{"delegate", `{"goal":"count","name":"counter","inputs":{"n":3},"tools":["a","b"]}`},
+		{"delegate", `{"goal":"count","budget":{"cost":5,"tokens":10,"calls":2},"scope":"acme/part","until":"2027-01-31T09:00:00Z","depth":1,"advisor":"cheap"}`},
 		{"finish", `{"result":{"n":[1,2]},"note":"done"}`},
 		{"finish", `{"success":false,"note":"cannot"}`},
 	} {
@@ -242,6 +247,8 @@ func TestBuiltinCallsReadBackAsTheyWereMade(t *testing.T) {
 	}
 	for _, c := range []struct{ name, args string }{
 		{"wait", `{}`}, {"wait", `{"seconds":-1}`}, {"wait", `{"until":"tomorrow"}`}, {"wait", `[]`}, {"wait", `{"seconds":1} {}`},
+		{"wait", `{"children":"most"}`}, {"wait", `{"children":"quorum:0"}`}, {"wait", `{"of":["x"]}`}, {"wait", `{"children":"any","of":["x"]}`},
+		{"delegate", `{"goal":"x","budget":{"cost":-1}}`}, {"delegate", `{"goal":"x","scope":"/../"}`}, {"delegate", `{"goal":"x","depth":-1}`}, {"delegate", `{"goal":"x","until":"soon"}`},
 		{"ask", `{}`}, {"delegate", `{"goal":""}`}, {"delegate", `{"goal":"x","inputs":{"a":1,"a":2}}`}, {"finish", `{"result":`}, {"finish", `{"why":1}`},
 	} {
 		if act, err := builtinAction(c.name, "id", c.args); err == nil {
