@@ -222,7 +222,11 @@ func (h *home) node(s perdure.Store) (*perdure.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &perdure.Node{Store: s, Key: key, Guard: guard, Vault: h.vault()}, nil
+	schemas, err := h.schemas()
+	if err != nil {
+		return nil, err
+	}
+	return &perdure.Node{Store: s, Key: key, State: schemas, Guard: guard, Vault: h.vault()}, nil
 }
 
 // trust is whom this home trusts; nobody if it does not say.

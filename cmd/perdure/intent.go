@@ -32,6 +32,9 @@ type intentFile struct {
 	Depth     int64             `yaml:"depth"`
 	TTL       string            `yaml:"ttl"`
 	Approvers []string          `yaml:"approvers"`
+
+	StateSchema string   `yaml:"state_schema"` // a .lode file, or the hash of one the home has
+	Policies    []string `yaml:"policies"`     // the agent's own: .cedar files, folders of them, or hashes
 }
 
 type budgetFile struct {

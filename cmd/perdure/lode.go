@@ -19,7 +19,7 @@ func lodeCommand() *cobra.Command {
 		Long: `Lode works with schemas (.lode files) and values under them (.vein files): it compiles JSON to canonical bytes, reads them back, names them
 by their fingerprint, and checks that a chain of them is whole.`,
 	}
-	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeFingerprintCommand(), lodeChainCommand())
+	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeFingerprintCommand(), lodeChainCommand(), lodeStateCommand())
 	return c
 }
 
@@ -44,16 +44,21 @@ func readSchema(c *cobra.Command, name string) (*schema.Schema, error) {
 // registry is the schemas that were named.
 func registry(c *cobra.Command, names []string) (*schema.Registry, error) {
 	r := new(schema.Registry)
+	return r, addSchemas(c, r, names)
+}
+
+// addSchemas makes schema files known.
+func addSchemas(c *cobra.Command, r *schema.Registry, names []string) error {
 	for _, name := range names {
 		s, err := readSchema(c, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := r.Add(s); err != nil {
-			return nil, fmt.Errorf("schema %s: %w", name, err)
+			return fmt.Errorf("schema %s: %w", name, err)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 func schemasFlag(c *cobra.Command) *[]string {

@@ -22,8 +22,9 @@ func newCommand() *cobra.Command {
 node works on every agent that is due.
 
 An intent file (-f, YAML or JSON) has the fields name, goal, kind, inputs, budget {cost, tokens, calls}, deadline, advisor, tools,
-labels, scope, depth, ttl and approvers. Flags win over the file. Costs are in US dollars. A deadline is a time, or a duration
-from now. Tools that are left out mean whatever policy permits; an empty list means none.
+labels, scope, depth, ttl, approvers, state_schema (a .lode file its state is held to) and policies (its own, which only narrow:
+.cedar files or folders). Flags win over the file. Costs are in US dollars. A deadline is a time, or a duration from now. Tools that
+are left out mean whatever policy permits; an empty list means none.
 
 Without a name the agent is called by the first words of its goal. The first agent in a folder's .perdure makes the store and the
 key that signs; mkdir .perdure first to keep agents with a project.`,
@@ -51,7 +52,12 @@ key that signs; mkdir .perdure first to keep agents with a project.`,
 		if err != nil {
 			return misuse(c, err)
 		}
-		return h.use(true, func(ctx context.Context, s perdure.Store) error { return create(ctx, h, out, s, g) })
+		return h.use(true, func(ctx context.Context, s perdure.Store) error {
+			if err := f.refer(h, *file, &g); err != nil {
+				return err
+			}
+			return create(ctx, h, out, s, g)
+		})
 	}
 	return c
 }

@@ -80,7 +80,11 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if err != nil {
 		return nil, err
 	}
-	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), Guard: guard, Vault: h.vault(), Log: log}
+	schemas, err := h.schemas()
+	if err != nil {
+		return nil, err
+	}
+	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(), Log: log}
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}

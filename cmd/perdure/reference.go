@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/schema"
+)
+
+// schemaDir is the folder of a home whose .lode files are the schemas it knows.
+const schemaDir = "schemas"
+
+// schemas are the schemas of a home. Agents name them by their hash, each in the version it had then.
+func (h *home) schemas() (*schema.Registry, error) {
+	r := new(schema.Registry)
+	if h.dir == "" {
+		return r, nil
+	}
+	found, err := filepath.Glob(filepath.Join(h.dir, schemaDir, "*.lode"))
+	if err != nil {
+		return nil, fmt.Errorf("look for schemas: %w", err)
+	}
+	for _, name := range found {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := schema.Parse(text, nil)
+		if err == nil {
+			err = r.Add(s)
+		}
+		if err != nil {
+			return nil, &advised{fmt.Errorf("schema %s: %w", name, err), "correct it, or take it out of " + filepath.Dir(name)}
+		}
+	}
+	return r, nil
+}
+
+// refer puts into a new agent what its intent file refers to by name: the schema of its state and its own policies, each a file beside the
+// intent file or the hash of one the home has. Files are kept in the home, where nodes find them by their hash.
+func (f *intentFile) refer(h *home, file string, g *perdure.Genesis) error {
+	dir := ""
+	if file != "" && file != "-" {
+		dir = filepath.Dir(file)
+	}
+	var err error
+	if f.StateSchema != "" {
+		if g.Intent.StateSchema, err = h.keepSchema(dir, f.StateSchema); err != nil {
+			return fmt.Errorf("state_schema: %w", err)
+		}
+	}
+	for _, name := range f.Policies {
+		hash, err := h.keepPolicy(dir, name)
+		if err != nil {
+			return fmt.Errorf("policies: %w", err)
+		}
+		g.Charter.Policies = append(g.Charter.Policies, hash)
+	}
+	return nil
+}
+
+// beside is the path of a file that another one refers to.
+func beside(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// keepSchema is the hash of a schema, whose file is kept in the home.
+func (h *home) keepSchema(dir, name string) (perdure.Hash, error) {
+	known, err := h.schemas()
+	if err != nil {
+		return perdure.Hash{}, err
+	}
+	if hash, err := perdure.ParseHash(name); err == nil {
+		if _, err := known.Lookup(schema.Hash(hash)); err != nil {
+			return hash, &advised{missing(fmt.Sprintf("this home has no schema %s", name)), "name its .lode file instead"}
+		}
+		return hash, nil
+	}
+	text, err := os.ReadFile(beside(dir, name))
+	if err != nil {
+		return perdure.Hash{}, err
+	}
+	s, err := schema.Parse(text, nil)
+	if err != nil {
+		return perdure.Hash{}, fmt.Errorf("%s: %w", name, err)
+	}
+	hash := perdure.Hash(s.ID())
+	if _, err := known.Lookup(s.ID()); err == nil {
+		return hash, nil
+	}
+	if err := known.Add(s); err != nil { // another schema of that name says something else
+		return hash, err
+	}
+	base := strings.TrimSuffix(filepath.Base(name), ".lode")
+	return hash, h.keep(filepath.Join(schemaDir, base+"-"+hash.Short()+".lode"), text)
+}
+
+// keepPolicy is the hash of a policy set, whose files are kept in the home.
+func (h *home) keepPolicy(dir, name string) (perdure.Hash, error) {
+	known, err := loadPolicy(h, nil)
+	if err != nil {
+		return perdure.Hash{}, err
+	}
+	if hash, err := perdure.ParseHash(name); err == nil {
+		if known.Under(hash) == nil {
+			return hash, &advised{missing(fmt.Sprintf("this home has no policy %s", name)), "name its files instead"}
+		}
+		return hash, nil
+	}
+	path := beside(dir, name)
+	set, err := policy.LoadPaths(path)
+	if err != nil {
+		return perdure.Hash{}, err
+	}
+	if known.Under(set.Hash()) != nil {
+		return set.Hash(), nil
+	}
+	files := []string{path}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if files, err = filepath.Glob(filepath.Join(path, "*.cedar")); err != nil {
+			return perdure.Hash{}, err
+		}
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = h.keep(filepath.Join(policyDir, knownDir, set.Hash().Short(), filepath.Base(file)), text)
+		}
+		if err != nil {
+			return perdure.Hash{}, err
+		}
+	}
+	return set.Hash(), nil
+}
+
+// keep writes a file of the home that is not there yet. What is there already must be the same.
+func (h *home) keep(name string, content []byte) error {
+	if h.dir == "" {
+		return errors.New("a store in memory keeps no files; name another with --store")
+	}
+	path := filepath.Join(h.dir, name)
+	old, err := os.ReadFile(path)
+	switch {
+	case err == nil && bytes.Equal(old, content):
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s is there already and says something else", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return disk.Write(path, content, 0o600)
+}
