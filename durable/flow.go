@@ -19,9 +19,9 @@ const maxRuns = 1024
 
 // flow is a function as an advisor: it proposes what the function wants done next.
 type flow struct {
-	name  string
-	store perdure.Store
-	body  func(r *Run, inputs perdure.Data) (perdure.Data, error)
+	name string
+	node *perdure.Node
+	body func(r *Run, inputs perdure.Data) (perdure.Data, error)
 
 	mu   sync.Mutex
 	runs map[perdure.AgentID]*Run
@@ -60,7 +60,7 @@ func (f *flow) run(ctx context.Context, id perdure.AgentID, a *perdure.Agent) (*
 		}
 	}
 	if r == nil {
-		recs, inputs, err := replay(ctx, f.store, id)
+		recs, inputs, err := replay(ctx, f.node.Store, id)
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", f.name, err)
 		}
@@ -148,7 +148,7 @@ func (t *stepTool) find(ctx context.Context, id perdure.AgentID, key string) (*R
 			return r, nil
 		}
 	}
-	a, err := perdure.Load(ctx, t.flows0().store, id)
+	a, err := perdure.Load(ctx, t.flows0().node.Store, id)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // Handle makes the node run fn for the agents whose intent names it as their advisor. Call it before the node runs. In is what Start was
 // given, Out what the agent ends with; both travel as JSON.
 func Handle[In, Out any](n *perdure.Node, name string, fn func(r *Run, in In) (Out, error)) {
-	f := &flow{name: name, store: n.Store, runs: map[perdure.AgentID]*Run{}}
+	f := &flow{name: name, node: n, runs: map[perdure.AgentID]*Run{}}
 	f.body = func(r *Run, inputs perdure.Data) (perdure.Data, error) {
 		var in In
 		if err := decode(inputs, &in); err != nil {

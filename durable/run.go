@@ -12,6 +12,7 @@ import (
 type Run struct {
 	Agent perdure.AgentID
 
+	node    *perdure.Node
 	seen    map[string]int // occurrences of each name so far
 	records *records
 	ops     chan op       // what the function wants done next
@@ -74,7 +75,7 @@ func (r *Run) child(id perdure.AgentID) record {
 
 // begin starts the function from its beginning and lets it run up to the first op without a record.
 func (f *flow) begin(id perdure.AgentID, inputs perdure.Data, recs *records) *Run {
-	r := &Run{Agent: id, seen: map[string]int{}, records: recs, ops: make(chan op), answers: make(chan record), stop: make(chan struct{})}
+	r := &Run{Agent: id, node: f.node, seen: map[string]int{}, records: recs, ops: make(chan op), answers: make(chan record), stop: make(chan struct{})}
 	go func() {
 		end := perdure.End{Signal: perdure.Failed, Note: "the function ended its goroutine"}
 		defer func() {

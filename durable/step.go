@@ -111,15 +111,33 @@ type Child struct {
 	name  string
 }
 
+// Bounds are what a child may have of what its parent has. Whatever they say, it gets no more than that.
+type Bounds struct {
+	Scope    string          // a part of the parent's; none: the same
+	Budget   *perdure.Budget // nil: all that is left
+	Deadline time.Time       // zero: as the parent
+	Depth    int             // how many generations it may have itself; zero: as many as the parent may still have, negative: none
+}
+
 // Spawn delegates to a child that runs the function handled under name. It goes on by itself, wherever there is a node for it, whatever
 // becomes of this process.
-func Spawn(r *Run, name string, in any) (*Child, error) {
+func Spawn(r *Run, name string, in any) (*Child, error) { return SpawnWithin(r, Bounds{}, name, in) }
+
+// SpawnWithin is Spawn for a child with narrower bounds.
+func SpawnWithin(r *Run, b Bounds, name string, in any) (*Child, error) {
 	inputs, err := encode(in)
 	if err != nil {
 		return nil, fmt.Errorf("input of %s: %w", name, err)
 	}
 	key := r.key("spawn:" + name)
-	rec := r.do(key, perdure.Delegate{Intent: perdure.Intent{Name: name, Goal: "run " + name, Advisor: name, Inputs: inputs}, Depth: maxDepth, Call: key}, nil)
+	act := perdure.Delegate{Intent: perdure.Intent{Name: name, Goal: "run " + name, Advisor: name, Inputs: inputs, Budget: b.Budget}, Scope: b.Scope, Depth: maxDepth, Call: key}
+	if b.Depth != 0 {
+		act.Depth = int64(max(b.Depth, 0))
+	}
+	if !b.Deadline.IsZero() {
+		act.Intent.Deadline = perdure.TimeOf(b.Deadline)
+	}
+	rec := r.do(key, act, nil)
 	if rec.signal != perdure.OK {
 		return nil, &Error{Step: key, Signal: rec.signal, Note: rec.note}
 	}
@@ -133,11 +151,7 @@ func Wait[Out any](r *Run, c *Child) (Out, error) {
 	if rec.denied != nil {
 		return out, rec.denied
 	}
-	end := r.child(c.Agent)
-	if end.signal != perdure.OK {
-		return out, &Error{Step: c.name, Signal: end.signal, Note: end.note}
-	}
-	return out, decode(end.data, &out)
+	return ended[Out](r, c)
 }
 
 type keyOf struct{}
