@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -27,8 +28,13 @@ func moment(t perdure.Time, now time.Time) string {
 // written finds the times in a sentence of the runtime.
 var written = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 
-// timely is a sentence of the runtime with its times as people say them.
+// advisorWord finds the names of advisors in such a sentence.
+var advisorWord = regexp.MustCompile(`advisor:\S+`)
+
+// timely is a sentence of the runtime with its times and advisors as people say them.
 func timely(text string, now time.Time) string {
+	text = advisorWord.ReplaceAllStringFunc(text, capability)
+	text = strings.ReplaceAll(text, "advisor: ", "its advisor ")
 	return written.ReplaceAllStringFunc(text, func(at string) string {
 		t, err := time.Parse(time.RFC3339Nano, at)
 		if err != nil {

@@ -101,7 +101,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	case r.Person:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox"}
 	case idle.Cannot != "":
-		return &advised{fmt.Errorf("%s needs a node with %s", called(a), lack(idle.Cannot)), "run it where that is set up; see perdure run --help"}
+		return &advised{fmt.Errorf("%s needs a node with %s", called(a), capability(idle.Cannot)), "run it where that is set up; see perdure run --help"}
 	}
 	return nil
 }

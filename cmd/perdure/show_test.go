@@ -210,7 +210,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			s.run()
 			time.Sleep(2 * time.Second)
 			s.run()
-			s.shows("standing  dormant", "why  asleep until 00:00:06 UTC (in 4s) because advisor:boss failed, 2 in a row", "node  any with advisor boss",
+			s.shows("standing  dormant", "why  asleep until 00:00:06 UTC (in 4s) because advisor boss failed, 2 in a row", "node  any with advisor boss",
 				"trouble  advisor boss: failed twice in a row, last 0s ago")
 		},
 		"two branches": func(t *testing.T) {
