@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -46,7 +45,7 @@ type meter struct {
 }
 
 func startMeter(store any) meter {
-	m := meter{store: store, cpu: cpuTime()}
+	m := meter{store: store, cpu: CPUTime()}
 	if s, ok := store.(Syncer); ok {
 		m.syncs = s.Syncs()
 	}
@@ -58,20 +57,11 @@ func startMeter(store any) meter {
 func (m meter) stop(f *Figures, units int) {
 	took := time.Since(m.start)
 	f.Count, f.Seconds, f.PerSecond = units, took.Seconds(), float64(units)/took.Seconds()
-	f.CPU = float64((cpuTime() - m.cpu).Microseconds()) / float64(units)
+	f.CPU = float64((CPUTime() - m.cpu).Microseconds()) / float64(units)
 	if s, ok := m.store.(Syncer); ok {
 		f.Syncs = float64(s.Syncs()-m.syncs) / float64(units)
 	}
 	f.RSS = RSS()
-}
-
-// cpuTime is the processor time this process has used.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // RSS is the resident memory of this process in MiB, or zero where the system does not tell.
