@@ -247,6 +247,8 @@ func triggerText(t perdure.Trigger) string {
 			return "until child " + t.Child.Short() + " has ended"
 		}
 		return "until decision " + t.Decision.Short() + " has its outcome"
+	case perdure.Gather:
+		return gatherText(t)
 	case perdure.When:
 		return "until " + t.Condition
 	case perdure.Every:
@@ -282,4 +284,19 @@ func spendText(s perdure.Spend) string {
 		return "nothing"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// gatherText says which children are waited for.
+func gatherText(g perdure.Gather) string {
+	of := "its children"
+	if len(g.Of) > 0 {
+		of = fmt.Sprintf("%d children", len(g.Of))
+	}
+	switch {
+	case g.OK > 0:
+		return fmt.Sprintf("until %d of %s have ended ok", g.OK, of)
+	case g.Failed > 0:
+		return fmt.Sprintf("until %d of %s have ended otherwise than ok", g.Failed, of)
+	}
+	return "until all of " + of + " have ended"
 }
