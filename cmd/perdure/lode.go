@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -144,19 +145,35 @@ id of the schema. With --embed the schema goes along, so that the file can be re
 
 func lodeDecodeCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "decode [flags] FILE|-",
-		Short: "Write a .vein file as JSON",
-		Long: `Decode checks a .vein file against its schema, embedded or named with -s, and writes the value as JSON. With --expect it restores: a value
-with another fingerprint is refused and nothing of it is written.`,
+		Use:     "decode [flags] FILE|-",
+		Aliases: []string{"restore"},
+		Short:   "Write a .vein file as JSON",
+		Long: `Decode checks a .vein file against its schema, embedded or named with -s, and writes the value as JSON. As restore it is given --expect: a
+value with another fingerprint is refused and nothing of it is written.
+
+A value is read as the version of the schema it was written under, or with --as as another that is known; the file stays as it is.`,
 		Example: `  perdure lode decode s.vein -s memory-snapshot-v1.lode
-  perdure lode decode s.vein --expect 5d1f… -o session.json`,
+  perdure lode decode s.vein -s memory-snapshot-v2.lode --as latest
+  perdure lode restore s.vein --expect 5d1f… -o session.json`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: lodeExits,
 	}
 	names := schemasFlag(c)
 	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when whole")
 	expect := c.Flags().String("expect", "", "refuse a value with another fingerprint, 64 hex digits")
+	as := c.Flags().String("as", "", "the version to read it as, or latest (default: the one it was written under)")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if *expect == "" && c.CalledAs() == "restore" {
+			return misuse(c, errors.New("restore needs the fingerprint it is to have; give --expect, or use decode"))
+		}
+		var want *schema.Hash
+		if *expect != "" {
+			h, err := schema.ParseHash(*expect)
+			if err != nil {
+				return misuse(c, fmt.Errorf("--expect: %w", err))
+			}
+			want = &h
+		}
 		reg, err := registry(c, *names)
 		if err != nil {
 			return err
@@ -165,18 +182,9 @@ with another fingerprint is refused and nothing of it is written.`,
 		if err != nil {
 			return err
 		}
-		var text []byte
-		if *expect != "" {
-			want, err := schema.ParseHash(*expect)
-			if err != nil {
-				return misuse(c, fmt.Errorf("--expect: %w", err))
-			}
-			text, err = schema.Restore(file, want, reg)
-			if err != nil {
-				return fmt.Errorf("restore %s: %w", args[0], err)
-			}
-		} else if text, err = schema.Decode(file, reg); err != nil {
-			return fmt.Errorf("decode %s: %w", args[0], err)
+		text, err := decodeVein(c, reg, file, want, *as)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", c.CalledAs(), args[0], err)
 		}
 		return writeOutput(c, *out, func(w io.Writer) error {
 			_, err := w.Write(append(text, '\n'))
@@ -184,6 +192,46 @@ with another fingerprint is refused and nothing of it is written.`,
 		})
 	}
 	return c
+}
+
+// decodeVein is the value of a file as JSON, in a version of its schema; want is the fingerprint it must have, if any.
+func decodeVein(c *cobra.Command, reg *schema.Registry, file []byte, want *schema.Hash, as string) ([]byte, error) {
+	if want != nil {
+		if text, err := schema.Restore(file, *want, reg); err != nil || as == "" {
+			return text, err
+		}
+	}
+	v, err := schema.Open(file, reg)
+	if err != nil {
+		return nil, err
+	}
+	if as == "" {
+		return v.JSON()
+	}
+	s, err := versionOf(c, reg, v.Schema, as)
+	if err != nil {
+		return nil, err
+	}
+	value, err := v.As(s)
+	if err != nil {
+		return nil, err
+	}
+	return s.ToJSON(value)
+}
+
+// versionOf is a schema in the version that --as names, out of all that are known.
+func versionOf(c *cobra.Command, reg *schema.Registry, s *schema.Schema, as string) (*schema.Schema, error) {
+	if latest := reg.Latest(s.Name()); latest != nil && latest.Version() > s.Version() {
+		s = latest
+	}
+	if as == "latest" {
+		return s, nil
+	}
+	version, err := strconv.Atoi(as)
+	if err != nil {
+		return nil, misuse(c, fmt.Errorf("--as %s: want the number of a version, or latest", as))
+	}
+	return s.At(version)
 }
 
 func lodeFingerprintCommand() *cobra.Command {

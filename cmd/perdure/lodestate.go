@@ -26,7 +26,7 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 	h := storeFlag(c)
 	c.ValidArgsFunction = agentArg(h)
 	names := schemasFlag(c)
-	as := c.Flags().Int("as", 0, "the version to read it as (default: the newest)")
+	as := c.Flags().String("as", "latest", "the version to read it as")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			at, err := findPoint(ctx, c, s, arg)
@@ -40,7 +40,7 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 			if err != nil {
 				return err
 			}
-			text, err := stateText(reg, at.agent.Fold(), *as)
+			text, err := stateText(c, reg, at.agent.Fold(), *as)
 			if err != nil {
 				return fmt.Errorf("state of %s: %w", called(at.agent), err)
 			}
@@ -51,20 +51,17 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 	return c
 }
 
-// stateText is the state of an agent as JSON, in a version of its schema; zero: the newest.
-func stateText(reg *schema.Registry, f *perdure.Fold, version int) ([]byte, error) {
+// stateText is the state of an agent as JSON, in a version of its schema.
+func stateText(c *cobra.Command, reg *schema.Registry, f *perdure.Fold, as string) ([]byte, error) {
 	if f.Intent.StateSchema.IsZero() {
 		return nil, missing("its intent names no schema; see perdure state")
 	}
 	s, err := reg.Lookup(schema.Hash(f.Intent.StateSchema))
+	if err == nil {
+		s, err = versionOf(c, reg, s, as)
+	}
 	if err != nil {
 		return nil, err
-	}
-	s = reg.Latest(s.Name())
-	if version != 0 {
-		if s, err = s.At(version); err != nil {
-			return nil, err
-		}
 	}
 	value, err := reg.StateAs(f.Intent.StateSchema, f.Vars, s)
 	if err != nil {
