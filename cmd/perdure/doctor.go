@@ -42,9 +42,6 @@ It changes nothing, but with --reindex it rebuilds every index of the store from
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		if err := h.locate(); err != nil {
 			return err
 		}

@@ -31,9 +31,6 @@ verifies. What went, and under which rule, is recorded in the agent first. With 
 	c.ValidArgsFunction = agentArg(h)
 	dry := c.Flags().Bool("dry-run", false, "only say what would go")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			var ids []perdure.AgentID
 			if len(args) == 1 {
@@ -117,9 +114,6 @@ not named again. It cannot be undone, so it wants --yes.`,
 	why := c.Flags().String("note", "", "why")
 	yes := c.Flags().Bool("yes", false, "do it: it cannot be undone")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		switch {
 		case strings.TrimSpace(*subject) == "":
 			return misuse(c, errors.New("say whose data it is with --subject NAME"))

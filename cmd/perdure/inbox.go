@@ -26,9 +26,6 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			found, err := waitingFor(ctx, s, time.Now())
 			if err != nil {

@@ -131,7 +131,7 @@ is asked) and own (everything).`,
   perdure key trust alice+c0ffee12+AX… --rights author,approve --scope acme/ops
   perdure key trust bob+00d15ea5+AY… --revoke`,
 		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
+		Annotations: exits(exitOK, exitFailure, exitUsage),
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	rights := c.Flags().String("rights", "author", "what it may do: author, approve, own, joined by commas")

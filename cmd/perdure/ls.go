@@ -27,9 +27,6 @@ derives the same from the agent's own memory.`,
 	h, out := storeFlag(c), outputFlags(c)
 	filter := filterFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		f, err := filter(time.Now())
 		if err != nil {
 			return misuse(c, err)

@@ -38,9 +38,6 @@ key that signs; mkdir .perdure first to keep agents with a project.`,
 	file := c.Flags().StringP("file", "f", "", "read the intent from this file; - is standard input")
 	flags := newFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		f, err := intentOf(c, *file, args)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ type output struct {
 	query  *string
 }
 
-// outputFlags adds -o and --jq to a command.
+// outputFlags adds -o and --jq to a command, which is refused before it does anything if they contradict each other.
 func outputFlags(c *cobra.Command) *output {
 	o := &output{c: c, format: &choice{formatTable, []string{formatTable, formatJSON, formatLines, formatYAML}}}
 	c.Flags().VarP(o.format, "output", "o", "how to print: a table for people, one JSON value, one JSON value a line, or YAML")
@@ -38,6 +38,10 @@ func outputFlags(c *cobra.Command) *output {
 		panic(err) // the flag was added a line above
 	}
 	o.query = c.Flags().String("jq", "", "print what this jq expression makes of the JSON")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		_, err := o.check()
+		return err
+	}
 	return o
 }
 

@@ -37,9 +37,6 @@ act first, with 6 when another node holds the agent.`,
 	p.liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			id, err := findAgent(ctx, c, s, arg)
 			if err != nil {

@@ -27,9 +27,6 @@ derived from the agent's own memory.`,
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			p, err := findPoint(ctx, c, s, arg)
 			if err != nil {

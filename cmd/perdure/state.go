@@ -28,9 +28,6 @@ or how long ago. Nothing else can influence what the agent does. It is YAML unle
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			p, err := findPoint(ctx, c, s, arg)
 			if err != nil {
@@ -59,9 +56,6 @@ what is different, by path.`,
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		from, err := pointOf(c, h, args[0])
 		if err != nil {
 			return err

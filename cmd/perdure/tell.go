@@ -49,9 +49,6 @@ type told struct {
 
 // tell finds the agent, makes an event of it and stores that. The event is durable when tell returns.
 func (t *teller) tell(arg string, event func(a *perdure.Agent, key *perdure.Signer) (perdure.Event, error)) error {
-	if _, err := t.out.check(); err != nil {
-		return err
-	}
 	return t.h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
 		id, err := findAgent(ctx, t.c, s, arg)
 		if err != nil {
