@@ -50,7 +50,7 @@ func (f *Fold) count(of []AgentID) childCount {
 	var n childCount
 	for i := range f.Children {
 		c := &f.Children[i]
-		if of != nil && !slices.Contains(of, c.Agent) {
+		if len(of) > 0 && !slices.Contains(of, c.Agent) {
 			continue
 		}
 		switch {
@@ -62,7 +62,7 @@ func (f *Fold) count(of []AgentID) childCount {
 			n.failed++
 		}
 	}
-	if of != nil {
+	if len(of) > 0 {
 		n.failed = int64(len(of)) - n.open - n.ok
 	}
 	return n
