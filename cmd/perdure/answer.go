@@ -113,6 +113,7 @@ the agent asks for one thing only.`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	t := newTeller(c).withNote("why")
+	c.ValidArgsFunction = agentThen(t.h, askedDigests)
 	expires := c.Flags().String("expires", "", "when the approval lapses if it was not used: a time, or a duration from now")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		until, err := parseDeadline(*expires, time.Now())
@@ -133,6 +134,7 @@ func denyCommand() *cobra.Command {
 		Args:    cobra.RangeArgs(1, 2),
 	}
 	t := newTeller(c).withNote("why")
+	c.ValidArgsFunction = agentThen(t.h, askedDigests)
 	c.RunE = func(_ *cobra.Command, args []string) error { return t.vote(args, perdure.Approval{Note: *t.note}) }
 	return c
 }

@@ -129,6 +129,7 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 		Args: cobra.RangeArgs(2, 3),
 	}
 	t := newTeller(c)
+	c.ValidArgsFunction = agentThen(t.h, awaitedEvents)
 	id := c.Flags().String("id", "", "the sender's own id of this event")
 	data := c.Flags().String("data", "", "the data: JSON, - for standard input, or @FILE")
 	subject := c.Flags().String("subject", "", "seal the data for this person, so that perdure erase can make it unreadable everywhere")
@@ -307,6 +308,7 @@ of class once to find out. DECISION is 4 or more digits of the decision's hash, 
 		Args: cobra.ExactArgs(2),
 	}
 	t := newTeller(c).withNote("how it was found out")
+	c.ValidArgsFunction = agentThen(t.h, openDecisions)
 	signal := &choice{"", []string{perdure.OK.String(), perdure.Failed.String()}}
 	choiceFlag(c, signal, "signal", "whether it happened: ok, or failed if it did not and will not")
 	result := c.Flags().String("result", "", "what it returned: JSON, - for standard input, or @FILE")

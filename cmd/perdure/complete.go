@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// maxCompletions is how many agents a shell is offered.
+	maxCompletions = 256
+	// everyArgKey is the annotation of commands all of whose arguments are agents.
+	everyArgKey = "agents"
+)
+
+// completer completes the arguments of a command for a shell.
+type completer = func(c *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+// agentArg completes the names and ids of agents.
+func agentArg(h *home) completer { return agentThen(h, nil) }
+
+// agentThen completes an agent, and after it what of that agent comes second.
+func agentThen(h *home, second func(a *perdure.Agent) []cobra.Completion) completer {
+	return func(c *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var words []cobra.Completion
+		complete := func(ctx context.Context, s perdure.Store) (err error) {
+			words, err = agentWords(ctx, s, args, toComplete)
+			return err
+		}
+		switch {
+		case len(args) == 0 || c.Annotations[everyArgKey] != "":
+		case len(args) == 1 && second != nil:
+			complete = func(ctx context.Context, s perdure.Store) error {
+				id, err := findAgent(ctx, c, s, args[0])
+				if err != nil {
+					return err
+				}
+				a, err := perdure.Load(ctx, s, id)
+				if err == nil {
+					words = second(a)
+				}
+				return err
+			}
+		default:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		h.c.SetContext(context.Background())
+		if err := h.use(false, complete); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// agentWords are the agents that a word can become, but for those named before.
+func agentWords(ctx context.Context, s perdure.Store, named []string, toComplete string) ([]cobra.Completion, error) {
+	l, err := lister(s)
+	if err != nil {
+		return nil, err
+	}
+	var words []cobra.Completion
+	for one, err := range l.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return nil, err
+		}
+		word := one.Name
+		if word == "" || !strings.HasPrefix(word, toComplete) {
+			word = one.Agent.Short()
+		}
+		if strings.HasPrefix(word, toComplete) && !slices.Contains(named, word) {
+			words = append(words, cobra.CompletionWithDesc(word, strings.TrimSpace(one.State.String()+" "+one.Kind)))
+		}
+		if len(words) == maxCompletions {
+			break
+		}
+	}
+	return words, nil
+}
+
+// askedDigests are the digests of what an agent asks permission for.
+func askedDigests(a *perdure.Agent) (words []cobra.Completion) {
+	for _, q := range a.Fold().Asks {
+		words = append(words, cobra.CompletionWithDesc(q.Digest.Short(), oneLine(actionText(q.Action), lineWidth/2)))
+	}
+	return words
+}
+
+// openDecisions are the decisions of an agent without an outcome.
+func openDecisions(a *perdure.Agent) (words []cobra.Completion) {
+	for _, o := range a.Fold().Open {
+		words = append(words, cobra.CompletionWithDesc(o.Decision.Short(), oneLine(actionText(o.Action), lineWidth/2)))
+	}
+	return words
+}
+
+// awaitedEvents are the events an agent sleeps for.
+func awaitedEvents(a *perdure.Agent) (words []cobra.Completion) {
+	if s := a.Fold().Sleep; s != nil {
+		for _, name := range eventsOf(s.Sleep.Trigger) {
+			words = append(words, cobra.CompletionWithDesc(name, "what it waits for"))
+		}
+	}
+	return words
+}
