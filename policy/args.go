@@ -267,7 +267,7 @@ func (a *argument) judge(v any) error {
 		}
 		given, err := valueOf(v)
 		if err == nil {
-			_, err = a.shape.convert(&given, false)
+			_, err = a.shape.convert(&given, nil)
 		}
 		return err
 	}

@@ -15,7 +15,6 @@ type shape struct {
 	typ    resolved.IsType
 	elem   *shape  // of a set
 	fields []field // of a record, in the order of canonical bytes
-	none   []bool  // as many as fields, all false
 	open   bool    // a record of anything, which is not converted
 }
 
@@ -35,15 +34,15 @@ func shapeOf(t resolved.IsType) *shape {
 			s.fields = append(s.fields, field{name: name, optional: a.Optional, shape: shapeOf(a.Type)})
 		}
 		slices.SortFunc(s.fields, func(a, b field) int { return compareNames(string(a.name), string(b.name)) })
-		s.none = make([]bool, len(s.fields))
 	case resolved.StringType, resolved.LongType, resolved.BoolType, resolved.ExtensionType, resolved.EntityType:
 	}
 	return s
 }
 
 // convert is a fact as a value of its type in the schema. What is missing, unknown or of another type is an error: Cedar itself would skip a
-// rule that stumbles over it. Integers are clamped. Unless build is set, the fact is only checked.
-func (s *shape) convert(v *value, build bool) (types.Value, error) {
+// rule that stumbles over it. Integers are clamped. Unless it is read, the fact is only checked.
+func (s *shape) convert(v *value, reads *reading) (types.Value, error) {
+	build := reads != nil
 	switch t := s.typ.(type) {
 	case resolved.StringType:
 		if v.kind == isText {
@@ -68,11 +67,11 @@ func (s *shape) convert(v *value, build bool) (types.Value, error) {
 		return convertEntity(cedar.EntityType(t), v, build)
 	case resolved.SetType:
 		if v.kind == isList {
-			return s.convertSet(v, build)
+			return s.convertSet(v, reads)
 		}
 	case resolved.RecordType:
 		if v.kind == isRecord && !s.open {
-			return s.convertRecord(v, build)
+			return s.convertRecord(v, reads)
 		}
 		if s.open && (v.kind == isRecord || v.kind == isOther && v.text != "" && v.text[0]>>5 == 5) { // a map, in CBOR
 			return types.Record{}, nil
@@ -97,34 +96,34 @@ func convertEntity(t cedar.EntityType, v *value, build bool) (types.Value, error
 	return built(uid, build)
 }
 
-func (s *shape) convertSet(v *value, build bool) (types.Value, error) {
+func (s *shape) convertSet(v *value, reads *reading) (types.Value, error) {
 	var values []types.Value
 	for i := range v.rec {
-		c, err := s.elem.convert(&v.rec[i].value, build)
+		c, err := s.elem.convert(&v.rec[i].value, reads)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
-		if build {
-			values = append(values, c)
-		}
+		values = append(values, c)
 	}
-	return built(types.NewSet(values...), build)
+	if reads == nil {
+		return nil, nil
+	}
+	return types.NewSet(values...), nil
 }
 
-func (s *shape) convertRecord(v *value, build bool) (types.Value, error) {
-	if !build {
+func (s *shape) convertRecord(v *value, reads *reading) (types.Value, error) {
+	if reads == nil {
 		return nil, s.fill(nil, v.rec, nil)
 	}
 	out := make(types.RecordMap, len(v.rec))
-	if err := s.fill(out, v.rec, nil); err != nil {
+	if err := s.fill(out, v.rec, reads); err != nil {
 		return nil, err
 	}
 	return types.NewRecord(out), nil
 }
 
-// fill puts the attributes of a record into out; nil: they are only checked. If only is not nil, those of its fields that it does not mark
-// are not put there.
-func (s *shape) fill(out types.RecordMap, rec []named, only []bool) error {
+// fill puts the attributes of a record that are read into out, and checks all.
+func (s *shape) fill(out types.RecordMap, rec []named, reads *reading) error {
 	for i := range s.fields {
 		f := &s.fields[i]
 		if len(rec) == 0 || rec[0].name != string(f.name) {
@@ -136,12 +135,12 @@ func (s *shape) fill(out types.RecordMap, rec []named, only []bool) error {
 			}
 			continue
 		}
-		build := out != nil && (only == nil || only[i])
-		c, err := f.convert(&rec[0].value, build)
+		read := reads.of(i)
+		c, err := f.convert(&rec[0].value, read)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		if build {
+		if read != nil {
 			out[f.name] = c
 		}
 		rec = rec[1:]

@@ -68,19 +68,10 @@ func newQuestion(f *value, sets []*Set) (*question, error) {
 // setContext takes the facts of the action. Arguments have no shape of their own: each rule that looks at them judges them first.
 func (q *question) setContext(want *shape, context *value, sets []*Set) error {
 	var rules []*actionRules
-	reads := want.none
+	var reads *reading
 	for _, s := range sets {
-		r := s.actions[q.action]
-		if r == nil {
-			continue
-		}
-		if rules = append(rules, r); len(rules) == 1 {
-			reads = r.reads
-			continue
-		}
-		reads = slices.Clone(reads)
-		for i, more := range r.reads {
-			reads[i] = reads[i] || more
+		if r := s.actions[q.action]; r != nil {
+			rules, reads = append(rules, r), both(reads, &r.reads)
 		}
 	}
 	out := make(types.RecordMap, 8)
@@ -141,9 +132,9 @@ func (q *question) setAgent(v *value) error {
 func (q *question) build() {
 	attrs, tags := types.RecordMap{}, types.RecordMap{}
 	want := agentShape()
-	declared := make([]bool, len(want.fields))
-	for i := range want.fields {
-		_, declared[i] = schemaOf().Entities[typeAgent].Shape[want.fields[i].name]
+	declared := new(reading)
+	for name := range schemaOf().Entities[typeAgent].Shape {
+		declared.mark(want, []string{string(name)})
 	}
 	if err := want.fill(attrs, q.attrs.rec, declared); err != nil {
 		return

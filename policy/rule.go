@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	cedar "github.com/cedar-policy/cedar-go"
-	"github.com/cedar-policy/cedar-go/types"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
@@ -25,7 +24,7 @@ type rule struct {
 type actionRules struct {
 	all, permits ruleList // of a forbid that matches, Cedar tells no permits: these are asked again alone
 	args         []*rule  // those that look at arguments
-	reads        []bool   // which facts of the context some rule reads, in the order of its shape
+	reads        reading  // of the context
 }
 
 // ruleList is rules as Cedar asks for them, always in the same order.
@@ -63,7 +62,7 @@ func (s *Set) index() {
 			}
 			a := s.actions[string(uid.ID)]
 			if a == nil {
-				a = &actionRules{reads: slices.Clone(contextShapes()[string(uid.ID)].none)}
+				a = new(actionRules)
 				s.actions[string(uid.ID)] = a
 			}
 			a.add(r, contextShapes()[string(uid.ID)])
@@ -89,35 +88,8 @@ func (a *actionRules) add(r *rule, context *shape) {
 		a.args = append(a.args, r)
 	}
 	for _, c := range r.tree.Conditions {
-		facts := map[types.String]bool{}
-		whole := !readFacts(c.Body, facts)
-		for i := range context.fields {
-			a.reads[i] = a.reads[i] || whole || facts[context.fields[i].name]
-		}
+		a.reads.markContext(context, c.Body)
 	}
-}
-
-// readFacts notes which attributes of the context an expression reads. It returns false if it reads the context as a whole.
-func readFacts(n ast.IsNode, facts map[types.String]bool) bool {
-	reads, named := 0, 0
-	isContext := func(n ast.IsNode) bool { v, ok := n.(ast.NodeTypeVariable); return ok && v.Name == "context" }
-	ast.Inspect(ast.NewNode(n), func(n ast.IsNode) bool {
-		if isContext(n) {
-			reads++
-		}
-		switch n := n.(type) {
-		case ast.NodeTypeAccess:
-			if isContext(n.Arg) {
-				named, facts[n.Value] = named+1, true
-			}
-		case ast.NodeTypeHas:
-			if isContext(n.Arg) {
-				named, facts[n.Value] = named+1, true
-			}
-		}
-		return true
-	})
-	return reads == named
 }
 
 // judge says why the rule cannot judge the arguments of a call it is about, if it cannot.

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -266,5 +267,32 @@ func TestExplanationNamesEveryRule(t *testing.T) {
 	}
 	if _, err := x.Facts.MarshalJSON(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestSetsTogetherAreToldWhatEachReads(t *testing.T) {
+	local := `@id("all") permit (principal, action, resource);
+		@id("cost") forbid (principal, action == Action::"execute", resource) when { context.spent.cost > 5 };
+		@id("left") forbid (principal, action == Action::"execute", resource) when { context.left has cost && context.left.cost < 1 };`
+	for _, own := range []string{
+		`@id("calls") forbid (principal, action == Action::"execute", resource) when { context.spent.calls > 5 };`,
+		`@id("same") forbid (principal, action == Action::"execute", resource) when { context.spent == {cost: 0, tokens: 0, calls: 6} };`,
+		`@id("has") forbid (principal, action, resource) when { context has spent && context.spent.calls > 5 && context has toolCalls && context.toolCalls.total == 0 };`,
+	} {
+		other := parse(t, own)
+		set := parse(t, local).Know(other)
+		f := policy.Sample("execute")
+		f["policies"] = []any{other.Hash().String()}
+		if v := set.DecideFacts(f); v.Answer != perdure.Allow {
+			t.Errorf("%s: got %s by %v (%s), want allow", own, v.Answer, v.Rules, v.Reason)
+		}
+		with(f, "spent", map[string]any{"cost": int64(0), "tokens": int64(0), "calls": int64(6)})
+		if v := set.DecideFacts(f); v.Answer != perdure.Deny || strings.HasPrefix(v.Rules[0], "policy.") {
+			t.Errorf("%s: got %s by %v (%s), want deny by its own rule", own, v.Answer, v.Rules, v.Reason)
+		}
+		with(f, "spent", map[string]any{"cost": int64(6), "tokens": int64(0), "calls": int64(0)})
+		if v := set.DecideFacts(f); v.Answer != perdure.Deny || v.Rules[0] != "cost" {
+			t.Errorf("%s: got %s by %v (%s), want deny by cost", own, v.Answer, v.Rules, v.Reason)
+		}
 	}
 }
