@@ -187,12 +187,6 @@ func TestSpecSaysWhatTheCodeDoes(t *testing.T) {
 	readme := between(t, string(old), "records", tables(comments(files), entryCodec.Type(), foldCodec.Type(), effectCodec.Type(), keyCodec.Type())+"\n")
 	readme = between(t, readme, "conflicts", conflictTexts(files))
 	same(t, "spec/README.md", readme)
-	var b strings.Builder
-	b.WriteString("# Predicates\n\nEvery rule by which bytes can be refused. The names are stable: programs may compare with them. The phases run in the order structure,\nfield, invariant, lineage, signature. This page is made from the code, by `go test -run TestSpec . -update-spec`.\n\n| predicate | phase | holds when |\n|---|---|---|\n")
-	for _, p := range Predicates() {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.Name, p.Phase, p.Meaning)
-	}
-	same(t, "spec/predicates.md", b.String())
 }
 
 func same(t *testing.T, path, want string) {

@@ -31,8 +31,15 @@ func accepted() ([]*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := acceptedAgents()
-	return append(append(out, described...), more...), err
+	out = append(out, described...)
+	for _, make := range []func() ([]*vector, error){acceptedAgents, acceptedCapsules, acceptedSchemas} {
+		more, err := make()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
 }
 
 // describedValues are values of a schema of their own.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -18,7 +19,12 @@ func rejected() ([]*vector, error) {
 	out = append(out, rejectedBodies()...)
 	out = append(out, rejectedMemories()...)
 	more, err := rejectedFolds()
-	return append(append(out, more...), rejectedChunks()...), err
+	if err != nil {
+		return nil, err
+	}
+	out = slices.Concat(out, more, rejectedChunks(), rejectedCapsules())
+	more, err = rejectedSchemas()
+	return append(out, more...), err
 }
 
 // by says which predicate refuses a vector.

@@ -15,7 +15,7 @@ import (
 type vector struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
-	As   string `json:"as"`   // value, entry, memory or chunk
+	As   string `json:"as"`   // value, entry, memory, chunk, capsule, set-name, schema, typed, vein or chain
 	Form string `json:"form"` // binary, described or text
 
 	Hex   string  `json:"hex,omitempty"`  // the input, of the forms that are bytes
@@ -25,6 +25,15 @@ type vector struct {
 	Trust string  `json:"trust,omitempty"` // memory: whom to trust
 	Chunk string  `json:"chunk,omitempty"` // chunk: its name
 	Size  int64   `json:"size,omitempty"`  // chunk: its size unpacked
+
+	Signatures  string   `json:"signatures,omitempty"`  // capsule: the file of detached signatures, in hex
+	Here        string   `json:"here,omitempty"`        // capsule: the copy that the store already has, in hex
+	Shallow     bool     `json:"shallow,omitempty"`     // capsule: shallow validation is asked for, with no attestation
+	Schema      string   `json:"schema,omitempty"`      // typed, vein: the .lode; schema: an earlier one
+	From        int      `json:"from,omitempty"`        // typed: the version to move up from
+	To          int      `json:"to,omitempty"`          // typed: the version to move down to
+	Fingerprint string   `json:"fingerprint,omitempty"` // vein: the one expected
+	Files       []string `json:"files,omitempty"`       // chain: the .vein files, in hex
 
 	Binary  string `json:"binary,omitempty"`  // accepted: the binary form
 	JSON    string `json:"json,omitempty"`    // accepted: the text form
@@ -78,11 +87,24 @@ func (v *vector) run() error {
 		err = v.memory(in)
 	case "chunk":
 		err = v.chunk(in)
+	case "capsule":
+		err = v.capsule(in)
+	case "set-name":
+		err = v.setName()
+	case "schema":
+		err = v.lode(in)
+	case "typed":
+		err = v.typed(in)
+	case "vein":
+		err = v.vein(in)
+	case "chain":
+		err = v.veins()
 	default:
 		return fmt.Errorf("as %q is not known", v.As)
 	}
 	var r *perdure.Rejection
 	if errors.As(err, &r) {
+		v.Binary, v.JSON = "", ""
 		v.Phase, v.Predicate, v.Path, v.Offset = r.Phase, r.Predicate, r.Path, &r.Offset
 		return nil
 	}
