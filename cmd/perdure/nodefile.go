@@ -26,7 +26,8 @@ type nodeConfig struct {
 	Trusted  []string          `yaml:"trusted"` // tools whose results are taken at their word
 	Secrets  string            `yaml:"secrets"`
 	Prices   string            `yaml:"prices"`
-	MCP      map[string]string `yaml:"mcp"` // commands or URLs by name
+	MCP      map[string]string `yaml:"mcp"`     // commands or URLs by name
+	Effects  map[string]string `yaml:"effects"` // classes by the names of tools of MCP servers
 	Demo     string            `yaml:"demo"`
 }
 
@@ -92,6 +93,7 @@ func (p *powers) fill(h *home) error {
 	}
 	addNamed(p.advisors, n.Advisors)
 	addNamed(p.servers, n.MCP)
+	addNamed(p.effects, n.Effects)
 	return nil
 }
 

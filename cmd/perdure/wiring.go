@@ -30,6 +30,7 @@ type powers struct {
 	trusted  *[]string
 	secrets  *string
 	servers  *[]string // that speak MCP
+	effects  *[]string // of their tools
 	prices   *string
 	demo     *string // the folder of perdure demo
 	live     *bool
@@ -51,6 +52,7 @@ func powerFlags(c *cobra.Command) *powers {
 		trusted:  c.Flags().StringSlice("trusted", nil, "take what this tool returns at its word, such as files.*: else text from outside taints the agent, and policy can make it ask; may be repeated"),
 		secrets:  c.Flags().String("secrets", "", "a file of NAME=value lines that tools find as secret:NAME; only its owner may read it"),
 		servers:  c.Flags().StringArray("mcp", nil, "give agents the tools of an MCP server, NAME=COMMAND or NAME=URL; may be repeated"),
+		effects:  c.Flags().StringArray("effect", nil, "the class of a tool of an MCP server, NAME.TOOL=read, idempotent or once, whatever the server says; NAME.* is for all not named; may be repeated"),
 		prices:   c.Flags().String("prices", "", `a file of what models cost, in JSON: {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, US dollars a million tokens; comes before the prices built in`),
 		demo:     c.Flags().String("demo", "", "give agents the shop of perdure demo, in this folder"),
 	}
@@ -135,6 +137,9 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 		if err != nil {
 			return nil, misuse(c, err)
 		}
+		if m.Effects, err = p.effectsOf(m.Name); err != nil {
+			return nil, misuse(c, err)
+		}
 		p.started = append(p.started, m)
 		tools, err := m.Tools(c.Context())
 		if err != nil {
@@ -150,6 +155,27 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 		return all, nil
 	}
 	return tool.WithSecrets(all, p.known), nil
+}
+
+// effectsOf are the classes of the tools of a server, by its own names for them.
+func (p *powers) effectsOf(server string) (map[string]perdure.Effect, error) {
+	classes := map[string]perdure.Effect{}
+	for _, text := range *p.effects {
+		name, class, ok := strings.Cut(text, "=")
+		of, own, dotted := strings.Cut(name, ".")
+		if !ok || !dotted {
+			return nil, fmt.Errorf("--effect %s: want NAME.TOOL=CLASS", text)
+		}
+		if of != server {
+			continue
+		}
+		e, err := parseName[perdure.Effect]("--effect "+name, class)
+		if err != nil {
+			return nil, err
+		}
+		classes[own] = e
+	}
+	return classes, nil
 }
 
 // serverOf reads NAME=COMMAND or NAME=URL. The words of a command are parted by spaces.

@@ -1,5 +1,5 @@
-// Command review is an agent that has others review a change and decides when it has heard enough. When to go on is a condition over its children,
-// so the same agent waits for all of them, for one approval, for a quorum, or for the first refusal.
+// Command review is an agent that has others review a change and decides when it has heard enough: when all of them have ended, when one approves,
+// when a quorum does, or at the first refusal.
 package main
 
 import (
@@ -7,23 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/examples/internal/demo"
 	"github.com/perdure/perdure/policy"
 )
-
-// rules say when enough reviews are in. The variables are those of every condition: children has open, ended and ok.
-var rules = map[string]string{
-	"all":           `children.open == 0`,
-	"any":           `children.ok >= 1 || children.open == 0`,
-	"quorum":        `children.ok >= 3 || children.open == 0`,
-	"first-failure": `children.ended > children.ok || children.open == 0`,
-}
 
 // reviewer is somebody who reviews.
 type reviewer struct {
@@ -35,7 +24,7 @@ type reviewer struct {
 var reviewers = []reviewer{{"style", 1, true}, {"tests", 2, true}, {"security", 3, false}, {"speed", 4, true}, {"docs", 5, true}}
 
 func main() {
-	rule := flag.String("rule", "quorum", "when enough is known: "+strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
+	rule := flag.String("rule", "quorum:3", "when enough is known: all, any, quorum:N or first-failure")
 	minute := flag.Duration("minute", 300*time.Millisecond, "how long a minute takes")
 	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error {
 		return run(ctx, store, out, *rule, *minute)
@@ -43,9 +32,8 @@ func main() {
 }
 
 func run(ctx context.Context, store perdure.Store, out io.Writer, rule string, minute time.Duration) error {
-	condition, ok := rules[rule]
-	if !ok {
-		return fmt.Errorf("rule %q: want one of %s", rule, strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
+	if _, err := new(perdure.Fold).Gathered(rule); err != nil {
+		return err
 	}
 	key, err := perdure.GenerateSigner("lead")
 	if err != nil {
@@ -54,7 +42,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, rule string, m
 	set := policy.Default()
 	node := &perdure.Node{
 		Store: store, Key: key, Policy: set, PolicyHash: set.Hash(),
-		Advisors: map[string]perdure.Advisor{"lead": lead(condition), "reviewer": review(out, minute)},
+		Advisors: map[string]perdure.Advisor{"lead": lead(rule), "reviewer": review(out, minute)},
 	}
 	a, err := node.Create(ctx, perdure.Genesis{
 		Intent:  perdure.Intent{Name: "change 12", Goal: "have change 12 reviewed", Advisor: "lead"},
@@ -80,7 +68,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, rule string, m
 }
 
 // lead delegates, sleeps until enough is known, and says what was.
-func lead(condition string) perdure.Advisor {
+func lead(rule string) perdure.Advisor {
 	return perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 		f := a.Fold()
 		var advice perdure.Advice
@@ -93,7 +81,11 @@ func lead(condition string) perdure.Advisor {
 				}
 				advice.Actions = append(advice.Actions, perdure.Delegate{Intent: perdure.Intent{Name: r.name, Goal: "review " + r.name, Advisor: "reviewer", Inputs: inputs}})
 			}
-			advice.Actions = append(advice.Actions, perdure.Sleep{Trigger: perdure.When{Condition: condition}, Note: "reviews are under way"})
+			enough, err := f.Gathered(rule)
+			if err != nil {
+				return advice, err
+			}
+			advice.Actions = append(advice.Actions, perdure.Sleep{Trigger: enough, Note: "reviews are under way"})
 		default:
 			approved, refused := 0, 0
 			for _, c := range f.Children {

@@ -16,7 +16,7 @@ func TestEachRuleHearsEnough(t *testing.T) {
 	for rule, want := range map[string]string{
 		"all":           "style tests security speed docs|4 approved, 1 refused, 0 not waited for|",
 		"any":           "style|1 approved, 0 refused, 4 not waited for|tests security speed docs",
-		"quorum":        "style tests security speed|3 approved, 1 refused, 1 not waited for|docs",
+		"quorum:3":      "style tests security speed|3 approved, 1 refused, 1 not waited for|docs",
 		"first-failure": "style tests security|2 approved, 1 refused, 2 not waited for|speed docs",
 	} {
 		t.Run(rule, func(t *testing.T) {
