@@ -117,6 +117,27 @@ func TestInterruptedRunAndNodeLeaveTheAgentToGoOn(t *testing.T) {
 	}
 }
 
+// Two processes with one key and one store do not fight: what one works on the other leaves alone, and says so.
+func TestRunBesideANodeLeavesItsAgentAlone(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "home")
+	must(t, exitOK, "new", "wait", "--name", "a", "--store", store)
+	url, asked := slowBoss(t, endAnswer)
+	node, _, _, _ := startPerdure(t, "node", "--store", store, "--advisor", url, "--grace", "100ms")
+	<-asked
+	_, errs, code := perdureIn(t, "", "run", "a", "--store", store, "--advisor", url)
+	if code != exitConflict || !strings.Contains(errs, "is being worked on by another node") || !strings.Contains(errs, "hint: watch it with perdure tail") {
+		t.Errorf("run beside a node: exit %d: %s", code, errs)
+	}
+	must(t, exitOK, "send", "a", "hello", "--store", store) // telling it something is never refused
+	interrupt(t, node)
+	must(t, exitOK, "run", "a", "--store", store, "--advisor", url)
+	must(t, exitOK, "verify", "a", "--store", store)
+	if got := must(t, exitOK, "show", "a", "--store", store, "--jq", ".ended.note"); got != "done\n" {
+		t.Errorf("it did not go on: got %q", got)
+	}
+}
+
 // An effect that was cut off is not forgotten: a second run knows of it.
 func TestInterruptedEffectIsRecorded(t *testing.T) {
 	if _, err := exec.LookPath("sleep"); err != nil {

@@ -74,7 +74,9 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 		}
 	}
 	idle, err := n.RunAgent(ctx, id)
-	if err = errors.Join(err, show(), p.close()); err != nil {
+	if err = errors.Join(err, show(), p.close()); errors.Is(err, perdure.ErrConflict) {
+		return &advised{held(id.Short() + " is being worked on by another node"), "watch it with perdure tail " + id.Short() + ", or run it when that node has stopped"}
+	} else if err != nil {
 		return err
 	}
 	a, err := perdure.Load(context.WithoutCancel(ctx), s, id)
@@ -102,6 +104,12 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	}
 	return nil
 }
+
+// held says in its own words that another node has the agent.
+type held string
+
+func (h held) Error() string        { return string(h) }
+func (h held) Is(target error) bool { return target == perdure.ErrConflict }
 
 // lack says what a node lacks in words, when it is the advisor of an intent that names none.
 func lack(text string) string {
