@@ -243,12 +243,10 @@ func TestASetSharesChunks(t *testing.T) {
 			if foldHash(t, to, ids[i]) != foldHash(t, store, ids[i]) {
 				t.Fatalf("%s folds to something else", name)
 			}
-			if o.Binding == Detached {
-				if err := os.Remove(filepath.Join(dir, name+SigExt)); err != nil {
-					t.Fatal(err)
-				}
-			}
 		}
+	}
+	if got, err := set.Collect(t.Context(), true); err != nil || got.Chunks != 0 || got.Kept < 4 {
+		t.Fatalf("every chunk is referred to, and %+v, %v would go", got, err)
 	}
 	name := FileName("../Näme of ", ids[0])
 	var chunks []string

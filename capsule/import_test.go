@@ -89,6 +89,90 @@ func TestArrivalsAreHeldUntilAdmitted(t *testing.T) {
 	}
 }
 
+func TestHoldsAreNothingNew(t *testing.T) {
+	w, here := newAuthor(), newAuthor()
+	g, a := w.genesis("a")
+	first, a1 := w.commit(a, event("first", 10, 1))
+	second, _ := w.commit(a1, event("second", 10, 1))
+	from, id := put(t, g, first[0])
+	old := exported(t, from, id, Options{})
+	if err := from.Put(t.Context(), id, second...); err != nil {
+		t.Fatal(err)
+	}
+	s := new(perdure.MemStore)
+	came, err := take(t, s, old, ImportOptions{Hold: here.Signer, Now: began})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(what string, file []byte, want Relation) {
+		t.Helper()
+		if got, err := take(t, s, file, ImportOptions{Hold: here.Signer}); err != nil || got.Relation != want || !got.Hold.IsZero() {
+			t.Fatalf("%s: got %+v, %v, want %v", what, got, err, want)
+		}
+	}
+	tell := func(n perdure.Notice) {
+		t.Helper()
+		a := must(perdure.Load(t.Context(), s, id))
+		es, _ := here.commit(a, perdure.Event{Name: "told", Notice: n})
+		if err := s.Append(t.Context(), id, a.Heads(), es...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again("on hold", old, Same)
+	tell(perdure.Resume{Of: []perdure.Hash{came.Hold}})
+	again("admitted", old, Same)
+	again("grown elsewhere", exported(t, from, id, Options{}), Newer)
+	_, err = take(t, s, old, ImportOptions{})
+	refused(t, "older than what came since", err, PredRollback)
+	s = new(perdure.MemStore)
+	if _, err = take(t, s, old, ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tell(perdure.Pause{Note: "a person's"})
+	_, err = take(t, s, old, ImportOptions{})
+	refused(t, "older than a pause that was not for its arrival", err, PredRollback)
+}
+
+func TestPolicySaysWhoComesIn(t *testing.T) {
+	s, id := simple(t, 10)
+	file := exported(t, s, id, Options{})
+	here := newAuthor()
+	for _, c := range []struct {
+		what       string
+		answer     perdure.Answer
+		hold       *perdure.Signer
+		here, held bool
+	}{
+		{"allowed", perdure.Allow, here.Signer, true, false},
+		{"asked", perdure.Ask, here.Signer, true, true},
+		{"asked, and a person says yes", perdure.Ask, nil, true, false},
+		{"denied", perdure.Deny, here.Signer, false, false},
+		{"denied, whatever a person says", perdure.Deny, nil, false, false},
+	} {
+		to := new(perdure.MemStore)
+		asked := 0
+		o := ImportOptions{Hold: c.hold, Admit: func(a *perdure.Agent) perdure.Verdict {
+			if asked++; a.ID() != id {
+				t.Errorf("%s: asked about %s", c.what, a.ID())
+			}
+			return perdure.Verdict{Answer: c.answer, Reason: "because"}
+		}}
+		got, err := take(t, to, file, o)
+		if _, missing := to.Heads(t.Context(), id); c.here != (missing == nil) || errors.Is(err, ErrDenied) == c.here || asked != 1 {
+			t.Errorf("%s: %v, asked %d times, in the store: %v", c.what, err, asked, missing)
+		}
+		if c.here && got.Hold.IsZero() == c.held {
+			t.Errorf("%s: hold %s", c.what, got.Hold.Short())
+		}
+		if !c.here {
+			continue
+		}
+		if _, err := take(t, to, file, o); err != nil || asked != 1 {
+			t.Errorf("%s, again: %v, asked %d times", c.what, err, asked)
+		}
+	}
+}
+
 func TestStrangersAreRefused(t *testing.T) {
 	w := newAuthor()
 	g, a := w.genesis("a")

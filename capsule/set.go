@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/canon"
 )
 
 // Set is a folder of capsules that share the chunks of their large bodies: what many agents hold is there once.
@@ -28,6 +27,12 @@ type Set struct {
 }
 
 var _ Chunks = (*Set)(nil)
+
+const (
+	chunkDir = "chunks"
+	lockName = ".lock"
+	tempExt  = ".tmp" // of what is not finished
+)
 
 // SigExt is what the name of a file of detached signatures has after that of its capsule.
 const SigExt = ".sig"
@@ -102,6 +107,11 @@ func (s *Set) Export(ctx context.Context, st perdure.Store, o SetOptions, ids ..
 		return nil, errors.New("export to set: shared chunks cannot be encrypted to the readers of one capsule; export single encrypted files")
 	}
 	o.Chunks = s
+	unlock, err := s.lock()
+	if err != nil {
+		return nil, fmt.Errorf("export to set: %w", err)
+	}
+	defer unlock()
 	var manifests []*Manifest
 	if o.Binding == WithManifest {
 		if o.Sign == nil {
@@ -118,7 +128,6 @@ func (s *Set) Export(ctx context.Context, st perdure.Store, o SetOptions, ids ..
 		if o.Now.IsZero() {
 			o.Now = time.Now()
 		}
-		var err error
 		if manifests, err = SignMembers(o.Sign, o.Now, members...); err != nil {
 			return nil, fmt.Errorf("export to set: %w", err)
 		}
@@ -143,26 +152,30 @@ func (s *Set) export(ctx context.Context, st perdure.Store, id perdure.AgentID, 
 		return "", err
 	}
 	name := FileName(a.Fold().Intent.Name, id)
-	var sigs bytes.Buffer
-	if o.Binding == Detached {
-		o.Signatures = &sigs
-	}
-	err = s.write(name, func(w io.Writer) error {
-		_, err := Export(ctx, w, st, id, o)
-		return err
-	})
-	if err == nil && o.Binding == Detached {
-		err = s.write(name+SigExt, func(w io.Writer) error {
-			_, err := w.Write(sigs.Bytes())
+	capsule := func() error {
+		return s.write(name, func(w io.Writer) error {
+			_, err := Export(ctx, w, st, id, o)
 			return err
 		})
+	}
+	if o.Binding == Detached {
+		return name, s.write(name+SigExt, func(sigs io.Writer) error {
+			o.Signatures = sigs
+			return capsule()
+		})
+	}
+	if err = capsule(); err == nil {
+		err = s.root.Remove(name + SigExt) // of the capsule that was there
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	return name, err
 }
 
 // write makes a file durably and all at once: written beside, synced, renamed.
 func (s *Set) write(name string, fill func(io.Writer) error) error {
-	tmp := path.Join(path.Dir(name), fmt.Sprintf(".%s.%d.tmp", path.Base(name), time.Now().UnixNano()))
+	tmp := path.Join(path.Dir(name), fmt.Sprintf(".%s.%d%s", path.Base(name), time.Now().UnixNano(), tempExt))
 	f, err := s.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -199,7 +212,7 @@ func (s *Set) syncDir(dir string) error {
 // chunkPath is where a chunk is kept.
 func chunkPath(name perdure.Hash) string {
 	text := name.String()
-	return path.Join("chunks", text[:2], text[2:])
+	return path.Join(chunkDir, text[:2], text[2:])
 }
 
 // Chunk implements Chunks.
@@ -238,53 +251,30 @@ func (s *Set) PutChunk(name perdure.Hash, record []byte) error {
 
 // Import takes a capsule of the set into a store. Its chunks, and its signatures if they are detached, are found in the set.
 func (s *Set) Import(ctx context.Context, st perdure.Store, name string, o ImportOptions) (*Arrival, error) {
-	f, err := s.File(name)
+	f, done, err := s.open(name, &o.ReadOptions)
 	if err != nil {
 		return nil, fmt.Errorf("import %s: %w", name, err)
 	}
-	defer func() { _ = f.Close() }()
-	o.Chunks = s
-	sigs, err := s.File(name + SigExt)
-	switch {
-	case err == nil:
-		defer func() { _ = sigs.Close() }()
-		o.Signatures = sigs
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("import %s: %w", name, err)
-	}
+	defer done()
 	return Import(ctx, st, f, o)
 }
 
-// Verify checks every chunk of the set against its name and returns how many there are.
-func (s *Set) Verify(ctx context.Context) (chunks int, err error) {
-	err = fs.WalkDir(s.root.FS(), "chunks", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		name, err := perdure.ParseHash(path.Base(path.Dir(p)) + path.Base(p))
-		if err != nil {
-			return reject(PredName, 0, "$", fmt.Sprintf("%.80q", p), "a chunk under its name")
-		}
-		rec, err := s.Chunk(name)
-		if err != nil {
-			return err
-		}
-		var k chunkRecord
-		if err := chunkCodec.Decode(rec, &k, canon.Limits{}); err != nil {
-			return err
-		}
-		_, err = chunkRef{name, k.Size}.unpacked(rec, 0)
-		chunks++
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // no large bodies, no chunks
+// open opens a capsule of the set and completes the options to read it with: where its chunks are, and its signatures if they are detached.
+func (s *Set) open(name string, o *ReadOptions) (f *os.File, done func(), err error) {
+	if f, err = s.File(name); err != nil {
+		return nil, nil, err
 	}
-	if err != nil {
-		return chunks, fmt.Errorf("verify set: %w", err)
+	if o.Chunks == nil {
+		o.Chunks = s
 	}
-	return chunks, nil
+	sigs, err := s.File(name + SigExt)
+	switch {
+	case err == nil:
+		o.Signatures = sigs
+		return f, func() { _, _ = f.Close(), sigs.Close() }, nil // they were only read
+	case !errors.Is(err, fs.ErrNotExist):
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, func() { _ = f.Close() }, nil
 }
