@@ -42,8 +42,9 @@ type LLM struct {
 
 	unpriced sync.Once // it was noted that the model has no price
 
-	mu   sync.Mutex
-	kept map[perdure.AgentID]*recollection
+	mu     sync.Mutex
+	kept   map[perdure.AgentID]*recollection
+	tokens int // of those kept
 }
 
 var (

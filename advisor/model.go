@@ -135,6 +135,6 @@ const (
 	maxWait = 24 * time.Hour
 	// maxFruitless is how many replies in a row may come to nothing before the agent waits for an event instead of asking again.
 	maxFruitless = 3
-	// keptTranscripts is how many agents' transcripts are kept between turns; the others are read again.
-	keptTranscripts = 256
+	// keptTokens is how much of agents' transcripts is kept between turns, some 64 MiB; the others are read again.
+	keptTokens = 20 << 20
 )

@@ -18,6 +18,7 @@ type recollection struct {
 	count   int64        // the entries of the fold it was made for
 	revoked int
 	intent  perdure.Hash // that the tools it names were those of
+	held    int          // the tokens it was kept for
 }
 
 // take is the recollection of an agent, brought up to its newest entry.
@@ -25,7 +26,7 @@ func (l *LLM) take(ctx context.Context, a *perdure.Agent, names *wireNames) (*re
 	f := a.Fold()
 	l.mu.Lock()
 	r := l.kept[a.ID()]
-	delete(l.kept, a.ID())
+	l.drop(a.ID())
 	l.mu.Unlock()
 	if r != nil && r.summary == f.Summary && r.revoked == len(f.Revoked) && r.intent == f.Edited && r.follow(a) {
 		return r, nil
@@ -33,35 +34,44 @@ func (l *LLM) take(ctx context.Context, a *perdure.Agent, names *wireNames) (*re
 	return l.recall(ctx, a, names)
 }
 
-// put keeps a recollection for the next turn.
+// put keeps a recollection for the next turn, in the place of others if there are too many.
 func (l *LLM) put(id perdure.AgentID, r *recollection) {
-	if r == nil {
+	if r == nil || r.tokens > keptTokens {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.drop(id)
 	for other := range l.kept {
-		if len(l.kept) < keptTranscripts {
+		if l.tokens+r.tokens <= keptTokens {
 			break
 		}
-		delete(l.kept, other)
+		l.drop(other)
 	}
 	if l.kept == nil {
 		l.kept = map[perdure.AgentID]*recollection{}
 	}
-	l.kept[id] = r
+	r.held = r.tokens
+	l.kept[id], l.tokens = r, l.tokens+r.held
 }
 
-// Release implements perdure.Releaser.
-func (l *LLM) Release(ids ...perdure.AgentID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(ids) == 0 {
-		l.kept = nil
-	}
-	for _, id := range ids {
+// drop forgets a recollection. The caller holds the lock.
+func (l *LLM) drop(id perdure.AgentID) {
+	if r := l.kept[id]; r != nil {
+		l.tokens -= r.held
 		delete(l.kept, id)
 	}
+}
+
+// Release implements perdure.Releaser. What is kept for single agents stays, within its bound: it is no more than a shorter way to what their
+// memory says, and they may come back for the next turn of a conversation.
+func (l *LLM) Release(ids ...perdure.AgentID) {
+	if len(ids) > 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept, l.tokens = nil, 0
 }
 
 // follow adds the entries since, if they all come after what is there.
