@@ -30,8 +30,8 @@ func TestBuiltInPolicyAsksAboutEveryArrival(t *testing.T) {
 	}
 	f := policy.AdmitFacts(a, node, true, now)
 	f["context"].(map[string]any)["contested"] = true
-	if v := policy.Default().DecideFacts(f); v.Answer != perdure.Deny {
-		t.Errorf("contested: got %s, want deny", v.Answer)
+	if v := policy.Default().DecideFacts(f); v.Answer != perdure.Deny || v.Rules[0] != "default.admit-contested" {
+		t.Errorf("contested: got %s by %v, want deny by default.admit-contested", v.Answer, v.Rules)
 	}
 }
 

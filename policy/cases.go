@@ -47,7 +47,8 @@ func (s *Set) RunTests(table io.Reader) ([]CaseResult, error) {
 	dec.KnownFields(true)
 	var cases []Case
 	if err := dec.Decode(&cases); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read policy tests: %w", err)
+		return nil, fmt.Errorf("read policy tests: %s; a case has name, action, resource, agent, context, policies, want and rules",
+			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), " in type policy.Case", ""))
 	}
 	if len(cases) == 0 {
 		return nil, errors.New("read policy tests: no case in the table")
