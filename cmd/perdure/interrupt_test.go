@@ -33,7 +33,8 @@ func perdureIn(t *testing.T, stdin string, args ...string) (stdout, stderr strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(b), errs.String(), exitOf(t, cmd.Wait())
+	code = exitOf(t, cmd.Wait()) // only then is everything written
+	return string(b), errs.String(), code
 }
 
 func exitOf(t *testing.T, err error) int {
