@@ -142,6 +142,9 @@ func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g p
 			return g, misuse(f.out.c, fmt.Errorf("intent %s: %w", f.file, err))
 		}
 	}
+	if d := g.Intent.Deadline; d != 0 && !d.Go().After(time.Now()) {
+		return g, misuse(f.out.c, fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; name another one in a file for --intent", called(p.agent), d))
+	}
 	if f.goal != "" {
 		g.Intent.Goal = f.goal
 	}

@@ -35,7 +35,12 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 			for i := range found {
 				values[i] = found[i]
 			}
-			return out.list(values, func(w io.Writer) error { return writeInbox(w, found, time.Now()) })
+			return out.list(values, func(w io.Writer) error {
+				if len(found) == 0 {
+					note(h.c, "nothing waits for a person")
+				}
+				return writeInbox(w, found, time.Now())
+			})
 		})
 	}
 	return c
@@ -105,6 +110,17 @@ func waitingFor(ctx context.Context, s perdure.Store, now time.Time) ([]waiting,
 	return found, nil
 }
 
+// pauseNote is what was said when the agent was paused, if that is not long ago.
+func pauseNote(a *perdure.Agent) string {
+	for e := range a.Recent() {
+		told, _ := e.Content().(perdure.Event)
+		if p, ok := told.Notice.(perdure.Pause); ok && p.Note != "" && slices.Contains(a.Fold().Paused, e.Name) {
+			return ": " + p.Note
+		}
+	}
+	return ""
+}
+
 // waitsOf is what of one agent waits for a person.
 func waitsOf(a *perdure.Agent, now time.Time) []waiting {
 	f, name := a.Fold(), callable(a)
@@ -124,7 +140,7 @@ func waitsOf(a *perdure.Agent, now time.Time) []waiting {
 	case f.Ended != nil:
 		return found
 	case len(f.Paused) > 0:
-		add(waiting{Kind: waitsPause, What: idle.Why, Since: f.Updated, Answer: "perdure resume " + name})
+		add(waiting{Kind: waitsPause, What: idle.Why + pauseNote(a), Since: f.Updated, Answer: "perdure resume " + name})
 		return found // it asks nothing meanwhile
 	}
 	for i := range f.Asks {
