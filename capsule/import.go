@@ -1,6 +1,7 @@
 package capsule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,11 +133,15 @@ func (im *importing) admit(a *Arrival) (hold []*perdure.Entry, err error) {
 	case a.Verdict.Answer == perdure.Allow:
 		return nil, nil
 	case a.Verdict.Answer != perdure.Ask:
-		return nil, fmt.Errorf("%w: %s", ErrDenied, a.Verdict.Reason)
+		return nil, fmt.Errorf("%w: %s", ErrDenied, cmp.Or(a.Verdict.Reason, "policy says no"))
 	case im.o.Hold == nil:
 		return nil, nil
 	}
-	pause := perdure.Event{Name: arrived, Notice: perdure.Pause{Note: "no local budget until admitted: " + a.Verdict.Reason}}
+	why := "no local budget until admitted"
+	if a.Verdict.Reason != "" {
+		why += ": " + a.Verdict.Reason
+	}
+	pause := perdure.Event{Name: arrived, Notice: perdure.Pause{Note: why}}
 	if hold, _, err = im.o.Hold.Commit(im.agent, im.o.Now, perdure.Draft{Body: pause}); err != nil {
 		return nil, err
 	}

@@ -22,11 +22,15 @@ same bytes, whichever store they come from. Without a FILE it is named after the
 
 Depth says how much of the past goes along: full (everything can be checked, everything may be done), headers (every link and
 signature, recent bodies), or a number of recent entries behind a snapshot. Forms are binary, described (any CBOR tool shows it) and
-text (one JSON line an entry). With --to it is encrypted to age or SSH recipients.`,
+text (one JSON line an entry). With --to it is encrypted to age or SSH recipients.
+
+With --set all arguments are agents, and they go into a folder of capsules that share the parts of their large bodies: what several hold is there once. perdure import
+takes in such a folder, and perdure gc --set removes what no capsule in it refers to any more.`,
 		Example: `  perdure export news
   perdure export news news.jsonl --form text
-  perdure export news - --depth headers --to age1… | ssh there perdure import -`,
-		Args:        cobra.RangeArgs(1, 2),
+  perdure export news - --depth headers --to age1… | ssh there perdure import -
+  perdure export --set /media/stick/agents --manifest news shop`,
+		Args:        cobra.MinimumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
@@ -38,6 +42,8 @@ text (one JSON line an entry). With --to it is encrypted to age or SSH recipient
 	embed := c.Flags().Bool("schema", false, "embed the schema of entries")
 	to := c.Flags().StringArray("to", nil, "encrypt to this age recipient or SSH public key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "encrypt with the passphrase in this file")
+	set := c.Flags().String("set", "", "write into this folder, where capsules share the parts of large bodies")
+	manifest := c.Flags().Bool("manifest", false, "with --set: sign all of them with one signature more, of this home's key")
 	force := c.Flags().Bool("force", false, "replace FILE if it is there; write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
@@ -56,7 +62,23 @@ text (one JSON line an entry). With --to it is encrypted to age or SSH recipient
 			return misuse(c, err)
 		}
 		e.o.Schema = *embed
-		if len(args) == 2 {
+		if c.Flags().Changed("set") {
+			switch {
+			case *set == "":
+				return misuse(c, errors.New("--set is empty; name a folder"))
+			case len(e.o.Recipients) > 0:
+				return misuse(c, errors.New("what a set shares cannot be encrypted to the readers of one capsule; leave --set out, or --to"))
+			case *manifest && *detached:
+				return misuse(c, errors.New("signatures are detached or in a manifest; leave one of them out"))
+			}
+			return e.exportSet(*set, args, *manifest)
+		}
+		switch {
+		case *manifest:
+			return misuse(c, errors.New("a manifest signs several capsules at once; name a folder for them with --set"))
+		case len(args) > 2:
+			return misuse(c, errors.New("one AGENT goes into one FILE; to write several name a folder with --set"))
+		case len(args) == 2:
 			e.file = args[1]
 		}
 		if e.file == "-" && *detached {

@@ -23,14 +23,22 @@ func gcCommand() *cobra.Command {
 		Long: `Gc drops the bodies of entries whose ttl has passed, of one agent or of all, and keeps their headers: every link and signature still
 verifies. What went, and under which rule, is recorded in the agent first. With --dry-run nothing is changed.`,
 		Example: `  perdure gc --dry-run
-  perdure gc news`,
+  perdure gc news
+  perdure gc --set /media/stick/agents`,
 		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitConflict, exitInterrupted),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitConflict, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	dry := c.Flags().Bool("dry-run", false, "only say what would go")
+	set := c.Flags().String("set", "", "instead remove the chunks of this set that no capsule in it refers to")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed("set") {
+			if len(args) > 0 {
+				return misuse(c, errors.New("--set is about a folder of capsules, not about an agent of the store; leave one of them out"))
+			}
+			return collectSet(c, out, *set, *dry)
+		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			var ids []perdure.AgentID
 			if len(args) == 1 {

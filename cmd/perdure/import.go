@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 
 func importCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "import [flags] FILE|-",
-		Short: "Take in an agent from a file",
+		Use:   "import [flags] FILE|SET|-",
+		Short: "Take in an agent from a file, or those of a set",
 		Long: `Import validates a capsule, all of it, and then adds its entries to the store; a bad one leaves nothing behind. A copy of an agent that is
 here already is merged with it: entries are added, none is lost. A file that has nothing this store lacks adds nothing; an older copy than
 the one here is refused.
@@ -25,8 +26,11 @@ the one here is refused.
 An agent that was not here before is a question for the policy, the action admit. If that allows it, the agent goes on here; if it denies,
 nothing is written. Else, and without a policy that says so, it arrives paused, with no local budget until a person admits it:
 perdure inbox shows it, perdure resume lets it go on. With --ready it is you who admits it now. With --trusted an agent written by keys the
-trust file does not name is refused.`,
+trust file does not name is refused.
+
+SET is a folder that perdure export --set wrote: all its agents are taken in, one after the other.`,
 		Example: `  perdure import news-0f3c.agent
+  perdure import /media/stick/agents
   perdure import secret.agent --identity ~/.ssh/id_ed25519 --trusted`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted),
@@ -36,6 +40,7 @@ trust file does not name is refused.`,
 	ready := c.Flags().Bool("ready", false, "do not pause an agent that the policy asks about")
 	policies := policyFlag(c)
 	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
+	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule of more bytes than this, such as 64MiB (default: %dGiB)", int64(capsule.DefaultMaxBytes)>>30))
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -48,7 +53,12 @@ trust file does not name is refused.`,
 		if o.Identities, err = identities(*ids, *pass); err != nil {
 			return err
 		}
-		src, done, err := seekable(c, args[0])
+		if *most != "" {
+			if o.MaxBytes, err = parseBytes(*most); err != nil || o.MaxBytes == 0 {
+				return misuse(c, fmt.Errorf("--max %q: want a number of bytes such as 4096, 64MiB or 1GiB", *most))
+			}
+		}
+		src, done, err := importable(c, args[0], &o)
 		if err != nil {
 			return err
 		}
@@ -77,15 +87,17 @@ trust file does not name is refused.`,
 				owner := a.Fold().Charter
 				return set.Admit(a, key.Key(), trust.Allows(owner.Owner, perdure.MayOwn, owner.Scope), time.Now())
 			}
-			sig, err := signaturesBeside(args[0])
+			if src == nil {
+				return takeInSet(ctx, c, out, s, args[0], o)
+			}
+			r, err := takeIn(ctx, c, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
 			if err != nil {
 				return err
 			}
-			if sig != nil {
-				o.Signatures = sig
-				defer func() { _ = sig.Close() }() // it was only read
-			}
-			return takeIn(ctx, c, out, s, src, o)
+			return out.print(r, func(w io.Writer) error {
+				_, err := io.WriteString(w, r.text)
+				return err
+			})
 		})
 	}
 	return c
@@ -103,49 +115,68 @@ type arrived struct {
 	Heads    []perdure.Hash  `json:"heads"`
 	Paused   bool            `json:"paused"`
 	Standing string          `json:"standing"`
+
+	text string // for people
 }
 
 // takeIn imports a capsule and says what came of it.
-func takeIn(ctx context.Context, c *cobra.Command, out *output, s perdure.Store, src io.ReadSeeker, o capsule.ImportOptions) error {
+func takeIn(ctx context.Context, c *cobra.Command, s perdure.Store, o capsule.ImportOptions, from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*arrived, error) {
 	bar := newProgress(c, "import", 0)
 	o.Progress = func(done, total int64) { bar.total = total; bar.to(done) }
-	got, err := capsule.Import(ctx, s, src, o)
+	got, err := from(o)
 	bar.end()
 	if errors.Is(err, capsule.ErrDenied) {
-		return &advised{fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy"}
+		return nil, &advised{fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy"}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
 	a, err := perdure.Load(ctx, s, got.Head.Agent)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := index(ctx, s, a); err != nil {
-		return err
+		return nil, err
 	}
-	r := arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: got.Head.Depth.String(), Entries: got.Index.Entries,
+	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: got.Head.Depth.String(), Entries: got.Index.Entries,
 		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Fold().Standing()}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}
-	return out.print(r, func(w io.Writer) error {
-		what := r.Relation
-		if got.Relation == capsule.Same || got.Relation == capsule.Older {
-			what += ", nothing new"
-		}
-		text := fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
-		if !got.Hold.IsZero() && a.Fold().Ended == nil {
-			text += "it arrived paused, with no local budget until admitted; look at it with perdure show " + called(a) + ", then perdure resume " + called(a) + "\n"
-		}
-		_, err := io.WriteString(w, text)
-		return err
-	})
+	what := r.Relation
+	if got.Relation == capsule.Same || got.Relation == capsule.Older {
+		what += ", nothing new"
+	}
+	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
+	if !got.Hold.IsZero() && a.Fold().Ended == nil {
+		r.text += "it arrived paused, with no local budget until admitted; look at it with perdure show " + called(a) + ", then perdure resume " + called(a) + "\n"
+	}
+	return r, nil
+}
+
+// importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.
+func importable(c *cobra.Command, name string, o *capsule.ImportOptions) (io.ReadSeeker, func(), error) {
+	if name == "-" {
+		return seekable(c, name, o.MaxBytes)
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, func() {}, nil
+	}
+	src, done, err := seekable(c, name, o.MaxBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	besides, err := companions(name, &o.ReadOptions)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return src, func() { done(); _ = besides() }, nil // they were only read
 }
 
 // seekable opens a file, or copies standard input to one that is gone afterwards: a capsule is read twice.
-func seekable(c *cobra.Command, name string) (io.ReadSeeker, func(), error) {
+func seekable(c *cobra.Command, name string, most int64) (io.ReadSeeker, func(), error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -159,7 +190,7 @@ func seekable(c *cobra.Command, name string) (io.ReadSeeker, func(), error) {
 	}
 	done := func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) } // a temporary file that stays does no harm
 	err = withInput(c, "-", func(r io.Reader) error {
-		_, err := io.Copy(f, io.LimitReader(r, capsule.DefaultMaxBytes+1))
+		_, err := io.Copy(f, io.LimitReader(r, cmp.Or(most, capsule.DefaultMaxBytes)+(1<<20)))
 		return err
 	})
 	if err == nil {
@@ -170,16 +201,4 @@ func seekable(c *cobra.Command, name string) (io.ReadSeeker, func(), error) {
 		return nil, nil, err
 	}
 	return f, done, nil
-}
-
-// signaturesBeside opens the file of detached signatures beside a capsule; nil if there is none.
-func signaturesBeside(name string) (*os.File, error) {
-	if name == "-" {
-		return nil, nil
-	}
-	f, err := os.Open(name + capsule.SigExt)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return f, err
 }

@@ -196,20 +196,12 @@ func openCapsule(name string, ids []age.Identity) (r *capsule.Reader, done func(
 		return nil, nil, err
 	}
 	o := capsule.ReadOptions{Identities: ids}
-	sig, err := signaturesBeside(name)
-	if err == nil && sig != nil {
-		o.Signatures = sig
-	}
-	done = func() error {
-		if sig != nil {
-			return errors.Join(f.Close(), sig.Close())
-		}
-		return f.Close()
-	}
-	if err == nil {
-		r, err = capsule.NewReader(bufio.NewReader(f), o)
-	}
+	besides, err := companions(name, &o)
 	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	done = func() error { return errors.Join(f.Close(), besides()) }
+	if r, err = capsule.NewReader(f, o); err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
 	return r, done, nil
