@@ -187,7 +187,9 @@ func TestFactsOfAnotherTypeDeny(t *testing.T) {
 
 func TestFactsNobodyKnowsDeny(t *testing.T) {
 	for _, action := range actions {
-		for _, p := range [][]string{{"extra"}, {"context", "extra"}, {"agent", "extra"}} {
+		for _, p := range [][]string{
+			{"extra"}, {"context", "extra"}, {"agent", "extra"}, {"context", ""}, {"agent", "a"}, {"context", "longer-than-any-other"}, {"agent", "longer-than-any-other"},
+		} {
 			f := changed(full(action), p, func(any) (any, bool) { return int64(1), true })
 			if v := permissive.DecideFacts(f); v.Answer != perdure.Deny {
 				t.Errorf("%s with %v: got %s, want deny", action, p, v.Answer)
@@ -282,5 +284,41 @@ func TestOverflowThatCedarLetsPassDenies(t *testing.T) {
 	v := parse(t, text).DecideFacts(with(policy.Sample("execute"), "args", map[string]any{"n": int64(math.MaxInt64)}))
 	if v.Answer != perdure.Deny || v.Rules[0] != "policy.error" || v.Rules[1] != "limit" {
 		t.Errorf("got %s by %v, want deny by policy.error, limit", v.Answer, v.Rules)
+	}
+}
+
+func TestTextThatIsNotUTF8Denies(t *testing.T) {
+	for _, p := range [][]string{{"resource"}, {"agent", "name"}, {"agent", "labels", "stage"}} {
+		f := changed(full("delegate"), p, func(any) (any, bool) { return "\xff", true })
+		if v := permissive.DecideFacts(f); v.Answer != perdure.Deny || v.Rules[0] != "policy.facts" {
+			t.Errorf("%v: got %s by %v, want deny by policy.facts", p, v.Answer, v.Rules)
+		}
+	}
+	a := begin(t, perdure.Genesis{})
+	if v := permissive.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "\xff"}}, now); v.Answer != perdure.Deny || v.Rules[0] != "policy.facts" {
+		t.Errorf("a tool: got %s by %v, want deny by policy.facts", v.Answer, v.Rules)
+	}
+}
+
+func TestFactsHaveOneHashInEitherForm(t *testing.T) {
+	calls := int64(7)
+	a := begin(t, perdure.Genesis{Intent: perdure.Intent{
+		Labels: map[string]string{"b": "1", "aa": "2", "a": "3"}, Budget: &perdure.Budget{Calls: &calls}, Deadline: perdure.TimeOf(now), Tools: []string{"x"},
+	}, Charter: perdure.Charter{Depth: 3, Policies: []perdure.Hash{ownSet.Hash()}}})
+	depth := int64(1)
+	for _, act := range []perdure.Action{
+		perdure.Execute{Tool: "x", Args: data(t, map[string]any{"bb": 1.5, "a": []byte{1}, "c": nil})}, perdure.Execute{Tool: "x"},
+		perdure.Delegate{Intent: perdure.Intent{Tools: []string{"x"}}}, perdure.Delegate{Scope: "acme/ops/a"}, perdure.Mutate{Depth: &depth}, perdure.Mutate{},
+		perdure.Sleep{}, perdure.Wake{}, perdure.End{},
+	} {
+		r := perdure.Request{Action: act, Effect: perdure.Idempotent, Approvals: 2}
+		f, err := policy.FactsOf(a, r, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := f.Hash()
+		if v := permissive.Decide(a, r, now); err != nil || v.Facts != want || v.Answer != perdure.Allow || permissive.DecideFacts(f).Facts != want {
+			t.Errorf("%T: got %s by %v with facts %s (%s), want allow with %s, %v", act, v.Answer, v.Rules, v.Facts.Short(), v.Reason, want.Short(), err)
+		}
 	}
 }
