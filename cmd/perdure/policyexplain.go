@@ -221,7 +221,10 @@ func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *home, s p
 			return nil, nil, err
 		}
 		set := audit.Under(d.Verdict.Policy)
-		if set == nil {
+		switch {
+		case d.Verdict.Policy.IsZero():
+			return nil, nil, missing(fmt.Sprintf("decision %s names no policy: a program made it by rules of its own (%s)", entry.Name.Short(), strings.Join(d.Verdict.Rules, ", ")))
+		case set == nil:
 			return nil, nil, &advised{missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand", entry.Name.Short(), d.Verdict.Policy)), "name its files with --policy"}
 		}
 		return set, facts, nil
