@@ -297,6 +297,11 @@ func (im *importing) relate(a *Arrival) (Relation, error) {
 	if slices.Equal(im.held, a.Index.Heads) {
 		return Same, nil
 	}
+	if a.Head.Anchor != nil {
+		if err := im.reaches(a.Head); err != nil {
+			return 0, err
+		}
+	}
 	if !slices.ContainsFunc(im.held, func(h perdure.Hash) bool { return !im.has(h) }) {
 		return Newer, nil
 	}
@@ -323,6 +328,23 @@ func (im *importing) relate(a *Arrival) (Relation, error) {
 		return Newer, nil
 	}
 	return Same, nil
+}
+
+// reaches refuses the end of a memory whose beginning here does not reach it.
+func (im *importing) reaches(h Head) error {
+	gap := map[perdure.Hash]bool{}
+	for _, name := range h.Anchor.Heads {
+		gap[name] = true
+	}
+	for item, err := range im.s.Entries(im.ctx, h.Agent, 0) {
+		if err != nil {
+			return err
+		}
+		if delete(gap, item.Name); len(gap) == 0 {
+			return nil
+		}
+	}
+	return reject(PredDepth, 0, "$.anchor", "the end of a memory, from seq "+fmt.Sprint(h.Anchor.Seq+1)+" on", "what lies between that and what is here, too")
 }
 
 // has reports whether an entry is in the capsule.
