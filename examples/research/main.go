@@ -1,13 +1,19 @@
-// Command research is an agent that works for hours and is in no process for most of them: it looks, keeps a note, sleeps, and goes on in whatever
-// process is there when it wakes.
+// Command research is an agent that works for hours and is in no process for most of them: it reads a page of a library over HTTP, keeps a note,
+// sleeps, and goes on in whatever process is there when it wakes.
 package main
 
 import (
 	"context"
-	_ "embed"
+	"embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,35 +30,53 @@ var script string
 //go:embed research.cedar
 var rules []byte
 
+//go:embed library
+var pages embed.FS
+
 func main() {
 	hour := flag.Duration("hour", 2*time.Second, "how long an hour takes")
 	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error {
-		return run(ctx, store, out, *hour)
+		at, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		server := &http.Server{Handler: library()}
+		go func() { _ = server.Serve(at) }() // until it is closed
+		return errors.Join(run(ctx, store, out, "http://"+at.Addr().String(), *hour), server.Close())
 	})
 }
 
-func run(ctx context.Context, store perdure.Store, out io.Writer, hour time.Duration) error {
+// library is the world outside: pages that somebody else has written.
+func library() http.Handler {
+	sub, err := fs.Sub(pages, "library")
+	if err != nil {
+		panic(err) // it is in this program
+	}
+	return http.FileServerFS(sub)
+}
+
+func run(ctx context.Context, store perdure.Store, out io.Writer, url string, hour time.Duration) error {
 	key, err := perdure.GenerateSigner("researcher")
 	if err != nil {
 		return err
 	}
-	node, err := newNode(store, key, out, hour)
+	node, err := newNode(store, key, url, hour)
 	if err != nil {
 		return err
 	}
-	inputs, err := perdure.DataOf(map[string]any{"topic": "tardigrades"})
+	inputs, err := perdure.DataOf(map[string]any{"library": url})
 	if err != nil {
 		return err
 	}
 	a, err := node.Create(ctx, perdure.Genesis{
-		Intent:  perdure.Intent{Name: "tardigrades", Goal: "find out what is new about tardigrades", Inputs: inputs},
+		Intent:  perdure.Intent{Name: "tardigrades", Goal: "find out what is known about tardigrades", Inputs: inputs},
 		Charter: perdure.Charter{Scope: "research"},
 	})
 	if err != nil {
 		return err
 	}
 	for process := 1; ; process++ {
-		if node, err = newNode(store, key, out, hour); err != nil { // knows nothing of the one before
+		if node, err = newNode(store, key, url, hour); err != nil { // knows nothing of the one before
 			return err
 		}
 		idle, err := node.RunAgent(ctx, a.ID())
@@ -63,10 +87,14 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, hour time.Dura
 			return err
 		}
 		if end := a.Fold().Ended; end != nil {
-			fmt.Fprintf(out, "process %d: it has ended, %s: %s\n", process, end.Note, end.Result.JSON())
+			fmt.Fprintf(out, "process %d: it has ended, %s:\n", process, end.Note)
+			notes, _ := end.Result.Value().(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(notes)) {
+				fmt.Fprintf(out, "  %s: %s\n", name, strings.TrimSpace(fmt.Sprint(notes[name])))
+			}
 			return nil
 		}
-		fmt.Fprintf(out, "process %d: it is %s after %d entries, and this process can go\n", process, a.Fold().Standing(), a.Fold().Count)
+		fmt.Fprintf(out, "process %d: it is %s with %d notes after %d entries, and this process can go\n", process, a.Fold().Standing(), len(a.Fold().Vars), a.Fold().Count)
 		if err := demo.Sleep(ctx, idle.Until.Go()); err != nil {
 			return err
 		}
@@ -74,7 +102,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, hour time.Dura
 }
 
 // newNode is all there is in a process.
-func newNode(store perdure.Store, key *perdure.Signer, out io.Writer, hour time.Duration) (*perdure.Node, error) {
+func newNode(store perdure.Store, key *perdure.Signer, url string, hour time.Duration) (*perdure.Node, error) {
 	said, err := advisor.LoadScript(strings.NewReader(strings.ReplaceAll(script, "1h", hour.String())))
 	if err != nil {
 		return nil, err
@@ -84,20 +112,13 @@ func newNode(store perdure.Store, key *perdure.Signer, out io.Writer, hour time.
 	if err != nil {
 		return nil, err
 	}
-	type query struct {
-		Topic string `json:"topic"`
-		Page  int    `json:"page"`
+	web, err := tool.HTTP{Allow: []string{url}, Loopback: true}.Tools()
+	if err != nil {
+		return nil, err
 	}
-	type found struct {
-		Finding string `json:"finding"`
-	}
-	search := tool.Func("search", "searches the literature", perdure.Read, func(_ context.Context, _ perdure.Call, q query) (found, error) {
-		fmt.Fprintf(out, "  search for %s, page %d\n", q.Topic, q.Page)
-		return found{Finding: fmt.Sprintf("%s, finding %d", q.Topic, q.Page)}, nil
-	})
 	return &perdure.Node{
 		Store: store, Key: key, Policy: set, PolicyHash: set.Hash(),
-		Tools:    append(tool.Builtins(store), search),
+		Tools:    append(tool.Builtins(store), web...),
 		Advisors: map[string]perdure.Advisor{"": said},
 	}, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,17 +13,19 @@ import (
 )
 
 func TestItGoesOnInAnotherProcessEveryHour(t *testing.T) {
-	const want = `  search for tardigrades, page 1
-process 1: it is dormant after 9 entries, and this process can go
-  search for tardigrades, page 2
-process 2: it is dormant after 18 entries, and this process can go
-  search for tardigrades, page 3
-process 3: it has ended, read three pages about tardigrades: {"first":"tardigrades, finding 1","second":"tardigrades, finding 2","third":"tardigrades, finding 3"}
+	const want = `process 1: it is dormant with 1 notes after 9 entries, and this process can go
+process 2: it is dormant with 2 notes after 18 entries, and this process can go
+process 3: it has ended, read what there was:
+  first: Tardigrades survive drying out: they curl into a tun, in which their metabolism falls below 0.01 percent of what it was.
+  second: In 2007 tardigrades aboard FOTON-M3 survived ten days in the vacuum of open space.
+  third: Human cells given the tardigrade protein Dsup had about 40 percent fewer breaks in their DNA after X-rays (2016).
 `
+	server := httptest.NewServer(library()) // outside of the bubble: it waits for nobody there
+	defer server.Close()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		begun := time.Now()
-		if err := run(t.Context(), new(perdure.MemStore), &out, time.Hour); err != nil {
+		if err := run(t.Context(), new(perdure.MemStore), &out, server.URL, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {
