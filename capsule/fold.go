@@ -2,41 +2,54 @@ package capsule
 
 import (
 	"fmt"
-	"slices"
+	"iter"
 
 	"github.com/perdure/perdure"
 )
 
-// Fold is the agent that the entries of a capsule come to, at any depth. The entries have been read without an error.
-func Fold(h Head, entries []*perdure.Entry) (*perdure.Agent, error) {
-	from := 0
-	switch {
-	case len(entries) == 0:
-		return nil, fmt.Errorf("fold capsule: %w", reject(PredComplete, 0, "$", "no entries", "at least one"))
-	case h.Anchor == nil && h.Depth.Kind != headers:
-		a, err := perdure.FoldEntries(func(yield func(*perdure.Entry, error) bool) {
-			for _, e := range entries {
-				if !yield(e, nil) {
-					return
-				}
-			}
-		})
-		if err != nil {
-			return nil, fmt.Errorf("fold capsule: %w", err)
-		}
-		return a, nil
-	case h.Depth.Kind == headers:
-		from = 1 + slices.IndexFunc(entries[1:], func(e *perdure.Entry) bool { return e.BodyBytes() != nil }) // genesis has its body, too
-	}
-	a, err := perdure.FromSnapshot(entries[from])
-	if err == nil {
-		a, err = a.Apply(entries[from+1:]...)
-	}
+// Fold is the agent that the entries of a capsule come to, at any depth. It holds the recent ones only, and may range over entries a second
+// time. The entries have been read without an error before.
+func Fold(h Head, entries iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, error) {
+	a, err := fold(h, entries, (*perdure.Agent).Apply)
 	if err != nil {
 		return nil, fmt.Errorf("fold capsule: %w", err)
 	}
+	return a, nil
+}
+
+// fold is Fold with another way to apply what follows a snapshot.
+func fold(h Head, entries iter.Seq2[*perdure.Entry, error], apply func(*perdure.Agent, ...*perdure.Entry) (*perdure.Agent, error)) (*perdure.Agent, error) {
+	if h.Anchor == nil && h.Depth.Kind != headers {
+		return perdure.FoldEntries(entries)
+	}
+	var a *perdure.Agent
+	var batch []*perdure.Entry
+	size := 0
+	for e, err := range entries {
+		switch {
+		case err != nil:
+		case a != nil:
+			batch, size = append(batch, e), size+len(e.BodyBytes())
+			if e.Signature != nil && (len(batch) >= batchEntries || size >= batchBytes) {
+				a, err = apply(a, batch...)
+				batch, size = nil, 0
+			}
+		case h.Anchor != nil, e.Kind != perdure.KindGenesis && e.BodyBytes() != nil: // the snapshot; headers alone come before it
+			a, err = perdure.FromSnapshot(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if a == nil {
+		return nil, reject(PredDepth, 0, "$", "no snapshot", "one to begin with")
+	}
+	a, err := apply(a, batch...)
+	if err != nil {
+		return nil, err
+	}
 	if missing := a.Missing(); len(missing) > 0 {
-		return nil, fmt.Errorf("fold capsule: %w", reject(PredDepth, 0, "$", "parent "+missing[0].Short()+" is not in it", "every parent after the snapshot"))
+		return nil, reject(PredDepth, 0, "$", "parent "+missing[0].Short()+" is not in it", "every parent after the snapshot")
 	}
 	return a, nil
 }

@@ -122,7 +122,7 @@ const arrived = "arrived"
 func (im *importing) admit(a *Arrival) (hold []*perdure.Entry, err error) {
 	a.Verdict = perdure.Verdict{Answer: perdure.Ask, Reason: "it comes from elsewhere"}
 	if im.agent == nil && (im.o.Admit != nil || im.o.Hold != nil) {
-		if im.agent, err = im.folded(); err != nil {
+		if im.agent, err = Fold(im.last.head, im.entries()); err != nil {
 			return nil, err
 		}
 	}
@@ -253,40 +253,17 @@ func (im *importing) counted() iter.Seq2[*perdure.Entry, error] {
 
 // validateEnd is validate for a capsule that begins with a snapshot.
 func (im *importing) validateEnd() error {
-	var all []*perdure.Entry
-	for e, err := range im.counted() {
-		if err != nil {
-			return err
-		}
-		all = append(all, e)
+	apply := (*perdure.Agent).Apply
+	if im.o.Trust != nil {
+		apply = im.o.Trust.Admit
 	}
-	a, err := Fold(im.last.head, all)
-	if err == nil && im.o.Trust != nil {
-		if a, err = perdure.FromSnapshot(all[0]); err == nil {
-			a, err = im.o.Trust.Admit(a, all[1:]...)
-		}
-	}
+	a, err := fold(im.last.head, im.counted(), apply)
 	if err != nil {
 		return err
 	}
 	im.agent = a
 	im.fold, err = a.Fold().Hash()
 	return err
-}
-
-// folded is the agent in the capsule.
-func (im *importing) folded() (*perdure.Agent, error) {
-	if im.last.head.Depth.Kind == full {
-		return perdure.FoldEntries(im.entries())
-	}
-	var all []*perdure.Entry
-	for e, err := range im.entries() {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return Fold(im.last.head, all)
 }
 
 // relate finds out how the capsule relates to what the store holds.

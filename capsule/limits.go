@@ -31,6 +31,6 @@ const (
 	maxLine = 32 * inlineBody
 	// DefaultMaxBytes bounds the bytes of one capsule when ReadOptions say nothing: more than an agent writes in years, less than a disk.
 	DefaultMaxBytes = 64 << 30
-	// batchEntries and batchBytes bound what Import hands to a store at once.
+	// batchEntries and batchBytes bound what is handed on at once.
 	batchEntries, batchBytes = 512, 4 << 20
 )

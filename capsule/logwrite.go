@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 
@@ -168,30 +169,40 @@ func (l *Log) replace(fill func(*writer) error) error {
 	return l.scan()
 }
 
-// exported reads an exported capsule. Of one that was cut short it keeps the beginning that signatures cover.
-func (l *Log) exported() ([]*perdure.Entry, error) {
-	if _, err := l.f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+// exported yields the entries of an exported capsule from its beginning.
+func (l *Log) exported() iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		if _, err := l.f.Seek(0, io.SeekStart); err != nil {
+			yield(nil, err)
+			return
+		}
+		r, err := NewReader(l.f, ReadOptions{})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r.Entries()(yield)
 	}
-	r, err := NewReader(l.f, ReadOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var entries []*perdure.Entry
+}
+
+// good is how many entries of an exported capsule are to be kept: of one that was cut short, the beginning that signatures cover.
+func (l *Log) good() (n int, err error) {
 	sealed := 0
-	for e, err := range r.Entries() {
+	open := newLineage(&l.head)
+	for e, err := range l.exported() {
 		var cut *perdure.Rejection
 		if errors.As(err, &cut) && cut.Predicate == PredComplete && sealed > 0 {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		if entries = append(entries, e); len(r.lineage.open) == 0 {
-			sealed = len(entries)
+		n++
+		if open.seal(e); len(open.open) == 0 {
+			sealed = n
 		}
 	}
-	return entries[:sealed], nil
+	return sealed, nil
 }
 
 // convert makes an exported capsule the file of a store.
@@ -208,14 +219,20 @@ func (l *Log) convert() error {
 		}
 		l.locked = true
 	}
-	entries, err := l.exported()
+	left, err := l.good()
 	if err != nil {
 		return err
 	}
 	err = l.replace(func(w *writer) error {
-		for _, e := range entries {
-			if err := w.entry(e, false); err != nil {
+		for e, err := range l.exported() {
+			if err == nil {
+				err = w.entry(e, false)
+			}
+			if err != nil {
 				return err
+			}
+			if left--; left == 0 {
+				break
 			}
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -128,6 +129,17 @@ func refused(t testing.TB, what string, err error, predicates ...string) {
 		}
 	}
 	t.Fatalf("%s: got %v, want a rejection by %v", what, err, predicates)
+}
+
+// each yields entries in hand.
+func each(entries []*perdure.Entry) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 func foldHash(t interface{ Fatal(...any) }, s perdure.Store, id perdure.AgentID) perdure.Hash {

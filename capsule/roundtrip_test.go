@@ -88,7 +88,7 @@ func TestEveryFormHasItsDepths(t *testing.T) {
 						t.Fatalf("entry %d is another one", i)
 					}
 				}
-				a, err := Fold(r.Head(), got)
+				a, err := Fold(r.Head(), each(got))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -252,7 +252,6 @@ func verifyPart(c *cobra.Command, h *home, out *output, name string, o verifying
 	}
 	v := &perdure.Verified{Agent: r.Head().Agent}
 	counts := map[perdure.Key]int64{}
-	var entries []*perdure.Entry
 	for e, err := range r.Entries() {
 		if err = errors.Join(err, c.Context().Err()); err != nil {
 			return errors.Join(refusal(out, err), done())
@@ -265,13 +264,12 @@ func verifyPart(c *cobra.Command, h *home, out *output, name string, o verifying
 			v.Signatures++
 		}
 		counts[e.Origin]++
-		entries = append(entries, e)
 	}
 	v.Dropped, v.Heads, v.Taken = v.Entries-v.Bodies, r.Index().Heads, 1
 	if o.Heads != nil && !slices.Equal(slices.SortedFunc(slices.Values(o.Heads), perdure.Hash.Compare), v.Heads) {
 		return errors.Join(fmt.Errorf("%s does not end at the head given: it was cut short or grew", name), done())
 	}
-	a, err := capsule.Fold(r.Head(), entries)
+	a, err := capsule.Fold(r.Head(), capsuleMemory(c, name, ids))
 	if err != nil {
 		return errors.Join(refusal(out, err), done())
 	}

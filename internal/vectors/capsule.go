@@ -47,7 +47,13 @@ func (v *vector) capsule(in []byte) error {
 		}
 		all = append(all, e)
 	}
-	a, err := capsule.Fold(r.Head(), all)
+	a, err := capsule.Fold(r.Head(), func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range all {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
 	if err != nil {
 		return err
 	}
