@@ -91,3 +91,41 @@ func Now() perdure.Tool {
 		return perdure.Result{Data: data}, err
 	})
 }
+
+// Cancel is the tool cancel: it ends children of the agent that calls it, and theirs with them. An agent that is not its child is left alone. Tell
+// is how the node tells agents something: perdure.Node.Tell.
+func Cancel(store perdure.Store, tell func(ctx context.Context, id perdure.AgentID, ev perdure.Event) (*perdure.Entry, error)) perdure.Tool {
+	type args struct {
+		Child string `json:"child" jsonschema:"the id of the child to end"`
+		Note  string `json:"note,omitempty" jsonschema:"why"`
+	}
+	spec := perdure.Spec{Name: "cancel", Description: "ends an agent that you delegated to, and those it delegated to", Effect: perdure.Idempotent}
+	return newTyped(spec, func(ctx context.Context, c perdure.Call, a args) (perdure.Result, error) {
+		var id perdure.AgentID
+		if err := id.UnmarshalText([]byte(a.Child)); err != nil {
+			return refused("arguments of cancel: field child: %q is not the id of an agent", clip(a.Child)), nil
+		}
+		child, err := perdure.Load(ctx, store, id)
+		if errors.Is(err, perdure.ErrNotFound) {
+			return refused("cancel: there is no agent %s here", id.Short()), nil
+		}
+		if err != nil {
+			return perdure.Result{}, err
+		}
+		f := child.Fold()
+		switch l := f.Lineage; {
+		case l == nil || l.Relation != perdure.Child || l.Parent != c.Agent:
+			return refused("cancel: agent %s is not your child", id.Short()), nil
+		case f.Ended != nil:
+			return perdure.Result{Note: "it had ended before: " + f.Ended.Signal.String()}, nil
+		}
+		if a.Note == "" {
+			a.Note = "cancelled by its parent"
+		}
+		_, err = tell(ctx, id, perdure.Event{Name: "cancel", By: c.Agent.String(), ID: c.Key, Notice: perdure.Cancel{Note: a.Note}})
+		if errors.Is(err, perdure.ErrTerminated) {
+			err = nil // just now, by itself
+		}
+		return perdure.Result{}, err
+	})
+}

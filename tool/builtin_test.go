@@ -86,3 +86,78 @@ func TestNowIsInTheZoneAskedFor(t *testing.T) {
 	})
 	fails(t, call(t, tool.Now(), map[string]any{"zone": "Mars/Base"}), "zone")
 }
+
+func TestOnlyOnesOwnChildrenAreCancelled(t *testing.T) {
+	store := new(perdure.MemStore)
+	key, err := perdure.GenerateSigner("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+		if a.Fold().Turns == 0 && a.Fold().Charter.Depth > 0 {
+			return perdure.Advice{Actions: []perdure.Action{perdure.Delegate{Intent: perdure.Intent{Goal: "wait"}, Depth: 1}}}, nil
+		}
+		return perdure.Advice{}, nil
+	})
+	node := &perdure.Node{Store: store, Key: key, Advisors: map[string]perdure.Advisor{"": waits}, Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+		return perdure.Verdict{Answer: perdure.Allow}
+	})}
+	cancel := tool.Cancel(store, node.Tell)
+	family := func() (ids []perdure.AgentID) {
+		a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "wait"}, Charter: perdure.Charter{Scope: "test", Depth: 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := a.ID(); ; {
+			ids = append(ids, id)
+			if _, err := node.RunAgent(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			f := folded(t, store, id)
+			if len(f.Children) == 0 {
+				return ids
+			}
+			id = f.Children[0].Agent
+		}
+	}
+	ours, theirs := family(), family()
+	say := func(child string) perdure.Result {
+		res, err := cancel.Call(t.Context(), perdure.Call{Agent: ours[0], Key: "k", Args: data(t, map[string]any{"child": child, "note": "not needed"})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	fails(t, say(theirs[1].String()), "is not your child")
+	fails(t, say(ours[0].String()), "is not your child")
+	fails(t, say(ours[2].String()), "is not your child") // a grandchild is its parent's
+	fails(t, say("x"), "not the id of an agent")
+	fails(t, say(strings.Repeat("ab", 32)), "there is no agent")
+	for range 2 { // again is the same
+		if res := say(ours[1].String()); res.Signal != 0 {
+			t.Errorf("got %s (%s), want ok", res.Signal, res.Note)
+		}
+	}
+	if _, err := node.RunAgent(t.Context(), ours[1]); err != nil { // which tells its relatives
+		t.Fatal(err)
+	}
+	for i, id := range ours[1:] {
+		if end := folded(t, store, id).Ended; end == nil || end.Signal != perdure.Denied {
+			t.Errorf("generation %d ended %+v, want it cancelled", i+1, end)
+		}
+	}
+	for _, id := range append(theirs, ours[0]) {
+		if end := folded(t, store, id).Ended; end != nil {
+			t.Errorf("agent %s ended %+v, want it left alone", id.Short(), end)
+		}
+	}
+}
+
+func folded(t *testing.T, s perdure.Store, id perdure.AgentID) *perdure.Fold {
+	t.Helper()
+	a, err := perdure.Load(t.Context(), s, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Fold()
+}

@@ -90,6 +90,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
+	n.Tools = append(n.Tools, tool.Cancel(s, n.Tell))
 	if n.Advisors, err = p.thinkers(s, n.Tools, log); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
