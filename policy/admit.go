@@ -12,39 +12,41 @@ const actionAdmit = "admit"
 // Admit answers whether an agent that arrives from elsewhere may run on a node, which trusts its owner or does not. Where no permit names
 // the action admit, a person is asked, unless two keys own the agent, which denies. The built-in policy always asks or denies.
 func (s *Set) Admit(a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) perdure.Verdict {
-	v := admitFacts(a, node, trusted, now)
+	ar := arenas.Get().(*arena)
+	defer ar.release()
+	v := admitFacts(ar, a, node, trusted, now)
 	return s.decideValue(&v)
 }
 
 // AdmitFacts are the facts of an agent that arrives from elsewhere.
 func AdmitFacts(a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) Facts {
-	v := admitFacts(a, node, trusted, now)
+	v := admitFacts(new(arena), a, node, trusted, now)
 	f, _ := v.plain().(map[string]any)
 	return f
 }
 
-func admitFacts(a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) value {
+func admitFacts(ar *arena, a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) value {
 	f := a.Fold()
-	moment := momentOf(f, &perdure.Request{Node: node}, perdure.TimeOf(now.Truncate(time.Second)))
-	asks := []named{
-		{"spent", amounts(f.Spent)}, {"budget", limits(f.Intent.Budget)}, {"advisor", text(f.Intent.Advisor)}, {"trusted", truth(trusted)},
+	moment := momentOf(ar, f, &perdure.Request{Node: node}, perdure.TimeOf(now.Truncate(time.Second)))
+	asks := ar.list([]named{
+		{"spent", amounts(ar, f.Spent)}, {"budget", limits(ar, f.Intent.Budget)}, {"advisor", text(f.Intent.Advisor)}, {"trusted", truth(trusted)},
 		{"contested", truth(f.Contested)},
-	}
+	})
 	var more []named // in the order of canonical bytes
 	if f.Intent.Tools != nil {
-		more = append(more, named{"tools", texts(f.Intent.Tools)})
+		more = append(more, named{"tools", ar.texts(f.Intent.Tools)})
 	}
 	if l := f.Lineage; l != nil {
 		relation := "fork"
 		if l.Relation == perdure.Child {
 			relation = "child"
 		}
-		more = append(more, named{"lineage", record([]named{{"parent", text(l.Parent.String())}, {"relation", text(relation)}})})
+		more = append(more, named{"lineage", ar.record(ar.list([]named{{"parent", text(l.Parent.String())}, {"relation", text(relation)}}))})
 	}
 	if f.Intent.Deadline != 0 {
 		more = append(more, named{"deadline", number(int64(f.Intent.Deadline))})
 	}
-	return factsAbout(f, actionAdmit, "", record(moment, asks, more))
+	return factsAbout(ar, f, actionAdmit, "", ar.record(moment, asks, more))
 }
 
 // unruled is what is said of an agent from elsewhere when no permit is about those.

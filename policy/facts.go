@@ -26,51 +26,51 @@ const factsVersion = 1
 
 // FactsOf are the facts of a request. An error says that the request cannot be judged; Decide denies it.
 func FactsOf(a *perdure.Agent, r perdure.Request, now time.Time) (Facts, error) {
-	v, err := factsOf(a, &r, now)
+	v, err := factsOf(new(arena), a, &r, now)
 	f, _ := v.plain().(map[string]any)
 	return f, err
 }
 
-func factsOf(a *perdure.Agent, r *perdure.Request, now time.Time) (value, error) {
+func factsOf(ar *arena, a *perdure.Agent, r *perdure.Request, now time.Time) (value, error) {
 	f := a.Fold()
 	t := perdure.TimeOf(now.Truncate(time.Second))
-	moment := momentOf(f, r, t)
+	moment := momentOf(ar, f, r, t)
 	switch x := r.Action.(type) {
 	case perdure.Execute:
-		call, err := callFacts(f, &x, r.Effect, t)
-		return factsAbout(f, "execute", x.Tool, record(moment, spendingFacts(f, t), call)), err
+		call, err := callFacts(ar, f, &x, r.Effect, t)
+		return factsAbout(ar, f, "execute", x.Tool, ar.record(moment, spendingFacts(ar, f, t), call)), err
 	case perdure.Delegate:
 		scope := x.Scope
 		if scope == "" {
 			scope = f.Charter.Scope
 		}
-		return factsAbout(f, "delegate", scope, record(moment, spendingFacts(f, t), []named{{"child", childFacts(&x)}})), nil
+		return factsAbout(ar, f, "delegate", scope, ar.record(moment, spendingFacts(ar, f, t), ar.list([]named{{"child", childFacts(ar, &x)}}))), nil
 	case perdure.Mutate:
 		names, narrows := changes(&x)
-		return factsAbout(f, "mutate", "", record(moment, []named{{"changes", texts(names)}, {"narrows", truth(narrows)}})), nil
+		return factsAbout(ar, f, "mutate", "", ar.record(moment, ar.list([]named{{"changes", ar.texts(names)}, {"narrows", truth(narrows)}}))), nil
 	case perdure.Sleep:
-		return factsAbout(f, "sleep", "", record(moment)), nil
+		return factsAbout(ar, f, "sleep", "", ar.record(moment)), nil
 	case perdure.Wake:
-		return factsAbout(f, "wake", "", record(moment)), nil
+		return factsAbout(ar, f, "wake", "", ar.record(moment)), nil
 	case perdure.End:
-		return factsAbout(f, "end", "", record(moment)), nil
+		return factsAbout(ar, f, "end", "", ar.record(moment)), nil
 	}
 	return value{}, fmt.Errorf("facts of agent %s: no such action %T", f.Agent.Short(), r.Action)
 }
 
 // factsAbout is the facts of an action on a resource; none: the agent itself.
-func factsAbout(f *perdure.Fold, action, resource string, context value) value {
+func factsAbout(ar *arena, f *perdure.Fold, action, resource string, context value) value {
 	id := f.Agent.String()
 	if resource == "" && action != "execute" {
 		resource = id
 	}
-	own := value{kind: isList, rec: make([]named, len(f.Charter.Policies))}
+	own := value{kind: isList, rec: ar.room(len(f.Charter.Policies))}
 	for i, h := range f.Charter.Policies {
 		own.rec[i].value = text(h.String())
 	}
-	return record([]named{
-		{"agent", agentFacts(f, id)}, {"action", text(action)}, {"context", context}, {"version", number(factsVersion)}, {"policies", own}, {"resource", text(resource)},
-	})
+	return ar.record(ar.list([]named{
+		{"agent", agentFacts(ar, f, id)}, {"action", text(action)}, {"context", context}, {"version", number(factsVersion)}, {"policies", own}, {"resource", text(resource)},
+	}))
 }
 
 // Hash is the SHA-256 of the canonical bytes of the facts.
@@ -82,12 +82,16 @@ func (f Facts) Hash() (perdure.Hash, error) {
 // hash is the same for facts in the form of this package.
 func (v *value) hash() (perdure.Hash, error) {
 	buf := hashed.Get().(*[]byte)
-	defer hashed.Put(buf)
-	*buf = v.append((*buf)[:0])
-	return perdure.HashOf(*buf), perdure.Data(*buf).Valid()
+	d := perdure.Data(v.append((*buf)[:0]))
+	h, err := perdure.HashOf(d), d.Valid()
+	if *buf = d; cap(d) <= maxHashed {
+		hashed.Put(buf)
+	}
+	return h, err
 }
 
-var hashed = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
+// hashed is buffers for the canonical bytes of facts. Those that large arguments filled are not kept.
+var hashed = sync.Pool{New: func() any { return new([]byte) }}
 
 // MarshalJSON writes the facts as JSON.
 func (f Facts) MarshalJSON() ([]byte, error) {
@@ -99,64 +103,64 @@ func (f Facts) MarshalJSON() ([]byte, error) {
 }
 
 // agentFacts is who is asking.
-func agentFacts(f *perdure.Fold, id string) value {
-	labels := make([]named, 0, len(f.Intent.Labels))
+func agentFacts(ar *arena, f *perdure.Fold, id string) value {
+	labels := ar.room(len(f.Intent.Labels))[:0]
 	for k, v := range f.Intent.Labels {
 		labels = append(labels, named{k, text(v)})
 	}
-	return record([]named{
+	return ar.record(ar.list([]named{
 		{"id", text(id)}, {"kind", text(f.Intent.Kind)}, {"name", text(f.Intent.Name)}, {"child", truth(f.Lineage != nil && f.Lineage.Relation == perdure.Child)},
-		{"owner", text(f.Charter.Owner.String())}, {"scope", text(f.Charter.Scope)}, {"labels", record(sorted(labels))},
-	})
+		{"owner", text(f.Charter.Owner.String())}, {"scope", text(f.Charter.Scope)}, {"labels", ar.record(sorted(labels))},
+	}))
 }
 
 // momentOf is the facts every action has.
-func momentOf(f *perdure.Fold, r *perdure.Request, t perdure.Time) []named {
+func momentOf(ar *arena, f *perdure.Fold, r *perdure.Request, t perdure.Time) []named {
 	weekday := int64(t.Go().Weekday())
 	if weekday == 0 {
 		weekday = 7
 	}
-	return []named{
+	return ar.list([]named{
 		{"age", number(max(int64(t-f.Created)/1000, 0))}, {"now", number(int64(t))}, {"node", text(r.Node.String())}, {"depth", number(f.Charter.Depth)},
 		{"turns", number(f.Turns)}, {"denials", number(f.Denials)}, {"tainted", truth(!f.Taint.IsZero())}, {"weekday", number(weekday)},
 		{"approvals", number(int64(r.Approvals))},
-	}
+	})
 }
 
 // spendingFacts is what has been spent and what is under way.
-func spendingFacts(f *perdure.Fold, t perdure.Time) []named {
+func spendingFacts(ar *arena, f *perdure.Fold, t perdure.Time) []named {
 	living := int64(0)
 	for i := range f.Children {
 		if !f.Children[i].Ended {
 			living++
 		}
 	}
-	m := append(make([]named, 0, 7),
-		named{"left", limits(f.Left())}, named{"open", number(int64(len(f.Open)))}, named{"calls", allCalls(f, t).facts()},
-		named{"spent", amounts(f.Spent)}, named{"children", number(living)})
+	m := append(ar.room(7)[:0],
+		named{"left", limits(ar, f.Left())}, named{"open", number(int64(len(f.Open)))}, named{"calls", allCalls(f, t).facts(ar)},
+		named{"spent", amounts(ar, f.Spent)}, named{"children", number(living)})
 	if f.Intent.Deadline != 0 {
 		m = append(m, named{"deadline", number(int64(f.Intent.Deadline))})
 	}
-	return append(m, named{"reserved", amounts(f.Reserved())})
+	return append(m, named{"reserved", amounts(ar, f.Reserved())})
 }
 
 // callFacts is what is known of the tool and of this call.
-func callFacts(f *perdure.Fold, x *perdure.Execute, effect perdure.Effect, t perdure.Time) ([]named, error) {
+func callFacts(ar *arena, f *perdure.Fold, x *perdure.Execute, effect perdure.Effect, t perdure.Time) ([]named, error) {
 	if effect != perdure.Read && effect != perdure.Idempotent {
 		effect = perdure.Once
 	}
-	args, err := argsOf(x.Args)
-	return []named{
+	args, err := argsOf(ar, x.Args)
+	return ar.list([]named{
 		{"args", args}, {"tool", text(x.Tool)}, {"effect", text(effect.String())}, {"failures", number(failures(f, x.Tool))},
-		{"toolCalls", toolCalls(f, x.Tool, t).facts()},
-	}, err
+		{"toolCalls", toolCalls(f, x.Tool, t).facts(ar)},
+	}), err
 }
 
 // argsOf is arguments as a record. Arguments that read differently from how they are written are refused: the tool might see others.
-func argsOf(d perdure.Data) (value, error) {
+func argsOf(ar *arena, d perdure.Data) (value, error) {
 	const none = "\xf6" // null
 	if len(d) == 0 || string(d) == none {
-		return record(nil), nil
+		return ar.record(nil), nil
 	}
 	wrong := d.Valid() != nil
 	if !wrong {
@@ -164,10 +168,10 @@ func argsOf(d perdure.Data) (value, error) {
 		wrong = !ok
 	}
 	if wrong {
-		return record(nil), errors.New("arguments: want canonical data with text keys")
+		return ar.record(nil), errors.New("arguments: want canonical data with text keys")
 	}
 	if d[0]>>5 != 5 { // a map, in CBOR
-		return record(nil), fmt.Errorf("arguments: want a record of named values, got %s", kindOf(d.Value()))
+		return ar.record(nil), fmt.Errorf("arguments: want a record of named values, got %s", kindOf(d.Value()))
 	}
 	return other(d, nil)
 }
@@ -206,12 +210,12 @@ func textKeys(d perdure.Data) (rest perdure.Data, ok bool) {
 	return d, true
 }
 
-func childFacts(x *perdure.Delegate) value {
+func childFacts(ar *arena, x *perdure.Delegate) value {
 	var tools []named
 	if x.Intent.Tools != nil {
-		tools = []named{{"tools", texts(x.Intent.Tools)}}
+		tools = ar.list([]named{{"tools", ar.texts(x.Intent.Tools)}})
 	}
-	return record([]named{{"kind", text(x.Intent.Kind)}, {"depth", number(x.Depth)}, {"budget", limits(x.Intent.Budget)}, {"advisor", text(x.Intent.Advisor)}}, tools)
+	return ar.record(ar.list([]named{{"kind", text(x.Intent.Kind)}, {"depth", number(x.Depth)}, {"budget", limits(ar, x.Intent.Budget)}, {"advisor", text(x.Intent.Advisor)}}), tools)
 }
 
 // changes names what a mutation changes, and says whether it is bounds alone.
@@ -234,12 +238,12 @@ func changes(x *perdure.Mutate) (names []string, narrows bool) {
 	return names, narrows
 }
 
-func amounts(s perdure.Spend) value {
-	return record([]named{{"cost", number(s.Cost)}, {"calls", number(s.Calls)}, {"tokens", number(s.Tokens)}})
+func amounts(ar *arena, s perdure.Spend) value {
+	return ar.record(ar.list([]named{{"cost", number(s.Cost)}, {"calls", number(s.Calls)}, {"tokens", number(s.Tokens)}}))
 }
 
-func limits(b *perdure.Budget) value {
-	var m []named
+func limits(ar *arena, b *perdure.Budget) value {
+	m := ar.room(3)[:0]
 	add := func(name string, p *int64) {
 		if p != nil {
 			m = append(m, named{name, number(*p)})
@@ -250,7 +254,7 @@ func limits(b *perdure.Budget) value {
 		add("calls", b.Calls)
 		add("tokens", b.Tokens)
 	}
-	return record(m)
+	return ar.record(m)
 }
 
 // advisorRecord reports whether a record of signals is of an advisor, not of a tool.

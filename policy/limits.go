@@ -20,6 +20,8 @@ const (
 	maxExpiry = 366 * 24 * time.Hour
 	// maxDepth bounds how deep arguments nest that a rule looks into.
 	maxDepth = 32
+	// maxHashed bounds the buffer of canonical facts that is kept for the next decision. Those of most take a kilobyte or two.
+	maxHashed = 64 << 10
 	// recordedTools is how many tools a fold keeps signals of. When it keeps that many, one it does not know may have been forgotten.
 	recordedTools = 256
 	// recordedSignals is how many signals of one tool a fold keeps. When it keeps that many, there may have been more.

@@ -11,8 +11,8 @@ import (
 // rate is how often something was called. Where the fold has forgotten, it is the most that is possible.
 type rate struct{ minute, hour, total int64 }
 
-func (r rate) facts() value {
-	return record([]named{{"hour", number(r.hour)}, {"total", number(r.total)}, {"minute", number(r.minute)}})
+func (r rate) facts(ar *arena) value {
+	return ar.record(ar.list([]named{{"hour", number(r.hour)}, {"total", number(r.total)}, {"minute", number(r.minute)}}))
 }
 
 // toolCalls is how often a tool was called, with the calls under way.

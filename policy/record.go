@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
@@ -44,8 +45,47 @@ func truth(b bool) value {
 func number(n int64) value { return value{kind: isLong, num: n} }
 func text(s string) value  { return value{kind: isText, text: s} }
 
-func texts(list []string) value {
-	v := value{kind: isList, rec: make([]named, len(list))}
+// arena is where the facts of one decision lie: they are many and small, and none outlives it.
+type arena struct{ all, free []named }
+
+var arenas = sync.Pool{New: func() any { return &arena{} }}
+
+// arenaSize is enough for the facts of any action but for long lists.
+const arenaSize = 128
+
+// room is space for facts.
+func (ar *arena) room(n int) []named {
+	if len(ar.free) < n {
+		ar.all = make([]named, max(n, arenaSize))
+		ar.free = ar.all
+	}
+	out := ar.free[:n:n]
+	ar.free = ar.free[n:]
+	return out
+}
+
+// list is these facts in the arena.
+func (ar *arena) list(facts []named) []named {
+	out := ar.room(len(facts))
+	copy(out, facts)
+	return out
+}
+
+// reset empties the arena. Nothing in it may be used any more.
+func (ar *arena) reset() {
+	clear(ar.all[:len(ar.all)-len(ar.free)])
+	ar.free = ar.all
+}
+
+// release empties the arena and gives it back, unless it grew beyond what most decisions need.
+func (ar *arena) release() {
+	if ar.reset(); len(ar.all) <= arenaSize {
+		arenas.Put(ar)
+	}
+}
+
+func (ar *arena) texts(list []string) value {
+	v := value{kind: isList, rec: ar.room(len(list))}
 	for i, s := range list {
 		v.rec[i].value = text(s)
 	}
@@ -53,7 +93,7 @@ func texts(list []string) value {
 }
 
 // record is a record of facts, each part of which is in the order of compareNames.
-func record(parts ...[]named) value {
+func (ar *arena) record(parts ...[]named) value {
 	total := 0
 	for _, p := range parts {
 		total += len(p)
@@ -61,7 +101,7 @@ func record(parts ...[]named) value {
 	if len(parts) > 0 && total == len(parts[0]) {
 		return value{kind: isRecord, rec: parts[0]}
 	}
-	out := make([]named, 0, total)
+	out := ar.room(total)[:0]
 	for len(out) < total {
 		next := -1
 		for i, p := range parts {
@@ -124,7 +164,7 @@ func valueOf(v any) (value, error) {
 			}
 			fields = append(fields, named{name, f})
 		}
-		return record(sorted(fields)), nil
+		return value{kind: isRecord, rec: sorted(fields)}, nil
 	}
 	return other(perdure.DataOf(v))
 }

@@ -60,7 +60,9 @@ func (s *Set) Know(others ...*Set) *Set {
 
 // Decide answers a request from the facts of the agent and from nothing else.
 func (s *Set) Decide(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
-	f, err := factsOf(a, &r, now)
+	ar := arenas.Get().(*arena)
+	defer ar.release()
+	f, err := factsOf(ar, a, &r, now)
 	if err != nil {
 		return perdure.Verdict{Rules: []string{ruleFacts}, Policy: s.hash, Reason: err.Error()}
 	}

@@ -227,15 +227,18 @@ func sameStage(a, b perdure.Escalation) bool { return a.At == b.At && slices.Equ
 
 // momentAsked is when policy was asked: at the time of the entry or a little before, at the second whose facts are those recorded.
 func momentAsked(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) time.Time {
+	ar := arenas.Get().(*arena)
+	defer ar.release()
 	for lag := time.Duration(0); lag <= clockLag; lag += time.Second {
 		at := written.Add(-lag)
-		f, err := factsOf(a, r, at)
+		f, err := factsOf(ar, a, r, at)
 		if err != nil {
 			break
 		}
 		if h, err := f.hash(); err == nil && h == facts {
 			return at
 		}
+		ar.reset()
 	}
 	return written
 }
