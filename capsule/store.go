@@ -27,10 +27,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	log     *Log // nil before the agent is there
-	claim   perdure.Claim
-	until   perdure.Time // the end of the lease, while claimed
-	due     perdure.Time
-	fence   int64
+	lease   Lease
 	listing perdure.Listing
 	closed  bool
 }
@@ -71,7 +68,6 @@ func (s *Store) hold(log *Log) error {
 	}
 	log.mu.Unlock() // the lock of the file stays
 	s.log = log
-	s.due = log.Due()
 	return s.index()
 }
 
@@ -134,11 +130,8 @@ func (s *Store) add(id perdure.AgentID, entries []*perdure.Entry) error {
 		return s.create(id, entries)
 	}
 	s.log.mu.Lock()
-	n, err := s.log.Add(entries...)
-	s.log.mu.Unlock()
-	if err == nil && n > 0 && s.claim.Node.IsZero() {
-		s.due = s.log.Due()
-	}
+	defer s.log.mu.Unlock()
+	_, err := s.log.Add(entries...)
 	return err
 }
 
@@ -162,34 +155,13 @@ func (s *Store) create(id perdure.AgentID, entries []*perdure.Entry) error {
 
 // Entries implements perdure.Store.
 func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
-	return pages(after, func(at perdure.Cursor) (page []perdure.Item, err error) {
+	return Pages(after, func(at perdure.Cursor) (page []perdure.Item, err error) {
 		err = s.use(ctx, "read", id, false, func() error {
-			page, err = s.log.Read(at, 256)
+			page, err = s.log.Read(at, PageEntries)
 			return err
 		})
 		return page, err
 	})
-}
-
-// pages yields items page by page.
-func pages(after perdure.Cursor, read func(perdure.Cursor) ([]perdure.Item, error)) iter.Seq2[perdure.Item, error] {
-	return func(yield func(perdure.Item, error) bool) {
-		for at := after; ; {
-			page, err := read(at)
-			if err != nil {
-				yield(perdure.Item{}, err)
-				return
-			}
-			for _, item := range page {
-				if at = item.Cursor; !yield(item, nil) {
-					return
-				}
-			}
-			if len(page) == 0 {
-				return
-			}
-		}
-	}
 }
 
 // Heads implements perdure.Store.
@@ -203,34 +175,9 @@ func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.
 
 // Snapshots implements perdure.Store.
 func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
-	return func(yield func(perdure.Item, error) bool) {
-		var at []perdure.Cursor
-		err := s.use(ctx, "snapshots of", id, false, func() error {
-			at = s.log.Snapshots()
-			return nil
-		})
-		if err != nil {
-			yield(perdure.Item{}, err)
-			return
-		}
-		for _, c := range at {
-			var page []perdure.Item
-			err := s.use(ctx, "snapshots of", id, false, func() (err error) {
-				page, err = s.log.Read(c-1, 1)
-				return err
-			})
-			if err == nil && (len(page) == 0 || page[0].Content() == nil) {
-				continue // pruned meanwhile
-			}
-			var item perdure.Item
-			if err == nil {
-				item = page[0]
-			}
-			if !yield(item, err) || err != nil {
-				return
-			}
-		}
-	}
+	return Snapshots(func(f func(*Log) error) error {
+		return s.use(ctx, "snapshots of", id, false, func() error { return f(s.log) })
+	})
 }
 
 // Due implements perdure.Store.
@@ -243,7 +190,7 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 		}
 		var look perdure.Look
 		if s.log != nil {
-			look = perdure.Look{Agent: s.log.Agent(), Due: s.due}
+			look = perdure.Look{Agent: s.log.Agent(), Due: s.lease.Due(s.log.Heads(), s.log.Due())}
 		}
 		s.mu.Unlock()
 		if err != nil {
@@ -256,42 +203,22 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 
 // Claim implements perdure.Claimer.
 func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
-	err = s.use(ctx, "claim", id, false, func() error {
-		now := time.Now()
-		if holder := s.claim.Node; !holder.IsZero() && holder != node && s.until > perdure.TimeOf(now) {
-			return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, holder.Short(), s.until)
-		}
-		s.fence = max(s.fence+1, now.UnixNano()) // higher than that of whoever had the file before
-		s.claim = perdure.Claim{Agent: id, Node: node, Fence: s.fence}
-		s.until = perdure.TimeOf(now.Add(lease))
-		c, s.due = s.claim, s.until
-		return nil
+	err = s.use(ctx, "claim", id, false, func() (err error) {
+		c, err = s.lease.Claim(id, node, lease)
+		return err
 	})
 	return c, err
 }
 
 // Renew implements perdure.Claimer.
 func (s *Store) Renew(ctx context.Context, c perdure.Claim, lease time.Duration) error {
-	return s.use(ctx, "renew claim of", c.Agent, false, func() error {
-		if s.claim != c {
-			return fmt.Errorf("%w: the claim was lost", perdure.ErrConflict)
-		}
-		s.until = perdure.TimeOf(time.Now().Add(lease))
-		s.due = s.until
-		return nil
-	})
+	return s.use(ctx, "renew claim of", c.Agent, false, func() error { return s.lease.Renew(c, lease) })
 }
 
 // Release implements perdure.Claimer.
 func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Hash, due perdure.Time) error {
 	return s.use(ctx, "release", c.Agent, false, func() error {
-		if s.claim != c {
-			return nil
-		}
-		s.claim, s.until = perdure.Claim{}, 0
-		if s.due = due; !slices.Equal(s.log.Heads(), slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)) {
-			s.due = s.log.Due()
-		}
+		s.lease.Release(c, heads, due)
 		return nil
 	})
 }

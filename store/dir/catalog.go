@@ -132,18 +132,8 @@ func (s *Store) merge(name string, f *file) error {
 	}
 	defer func() { _ = other.Close() }()
 	memory := func(yield func(*perdure.Entry, error) bool) {
-		for at := perdure.Cursor(0); ; {
-			page, err := other.Read(at, 256)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, item := range page {
-				if at = item.Cursor; !yield(item.Entry, nil) {
-					return
-				}
-			}
-			if len(page) == 0 {
+		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) { return other.Read(at, capsule.PageEntries) }) {
+			if !yield(item.Entry, err) {
 				return
 			}
 		}

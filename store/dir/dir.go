@@ -297,27 +297,13 @@ func (s *Store) create(ctx context.Context, id perdure.AgentID, entries []*perdu
 
 // Entries implements perdure.Store.
 func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
-	return func(yield func(perdure.Item, error) bool) {
-		for at := after; ; {
-			var page []perdure.Item
-			err := s.with(ctx, "read", id, false, func(l *capsule.Log) (err error) {
-				page, err = l.Read(at, 256)
-				return err
-			})
-			if err != nil {
-				yield(perdure.Item{}, err)
-				return
-			}
-			for _, item := range page {
-				if at = item.Cursor; !yield(item, nil) {
-					return
-				}
-			}
-			if len(page) == 0 {
-				return
-			}
-		}
-	}
+	return capsule.Pages(after, func(at perdure.Cursor) (page []perdure.Item, err error) {
+		err = s.with(ctx, "read", id, false, func(l *capsule.Log) (err error) {
+			page, err = l.Read(at, capsule.PageEntries)
+			return err
+		})
+		return page, err
+	})
 }
 
 // Heads implements perdure.Store.
@@ -331,31 +317,7 @@ func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.
 
 // Snapshots implements perdure.Store.
 func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
-	return func(yield func(perdure.Item, error) bool) {
-		var at []perdure.Cursor
-		err := s.with(ctx, "snapshots of", id, false, func(l *capsule.Log) error {
-			at = l.Snapshots()
-			return nil
-		})
-		if err != nil {
-			yield(perdure.Item{}, err)
-			return
-		}
-		for _, c := range at {
-			var page []perdure.Item
-			err := s.with(ctx, "snapshots of", id, false, func(l *capsule.Log) (err error) {
-				page, err = l.Read(c-1, 1)
-				return err
-			})
-			if err != nil {
-				yield(perdure.Item{}, err)
-				return
-			}
-			if len(page) == 1 && page[0].Content() != nil && !yield(page[0], nil) {
-				return
-			}
-		}
-	}
+	return capsule.Snapshots(func(f func(*capsule.Log) error) error { return s.with(ctx, "snapshots of", id, false, f) })
 }
 
 // Prune implements perdure.Pruner.

@@ -19,17 +19,6 @@ import (
 	"github.com/perdure/perdure/capsule"
 )
 
-// due is when to look at an agent: at the end of its lease, when it was released for, or when the earliest of its heads says.
-func (a *agent) dueBy(r row) perdure.Time {
-	switch {
-	case !r.Node.IsZero():
-		return r.Until
-	case r.Released != nil && slices.Equal(r.Released, a.heads):
-		return r.Look
-	}
-	return a.due
-}
-
 // surveyed calls f with the agents and their rows, up to date, under mu.
 func (s *Store) surveyed(ctx context.Context, f func(rows map[perdure.AgentID]row)) error {
 	s.mu.Lock()
@@ -54,7 +43,8 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 		var looks []perdure.Look
 		err := s.surveyed(ctx, func(rows map[perdure.AgentID]row) {
 			for id, a := range s.agents {
-				if due := a.dueBy(rows[id]); due != 0 && due <= perdure.TimeOf(now) {
+				r := rows[id]
+				if due := r.Due(a.heads, a.due); due != 0 && due <= perdure.TimeOf(now) {
 					looks = append(looks, perdure.Look{Agent: id, Due: due})
 				}
 			}
@@ -76,53 +66,30 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 
 // Claim implements perdure.Claimer.
 func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
-	err = s.with(ctx, "claim", id, false, func(*capsule.Log) error {
-		return s.journal.update(id, func(r *row) error {
-			now := time.Now()
-			if !r.Node.IsZero() && r.Node != node && r.Until > perdure.TimeOf(now) {
-				return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, r.Node.Short(), r.Until)
-			}
-			r.Node, r.Until, r.Released, r.Look = node, perdure.TimeOf(now.Add(lease)), nil, 0
-			r.Fence = max(r.Fence+1, now.UnixNano()) // higher than before even if the index was thrown away: no two claims fit into a tick
-			c = perdure.Claim{Agent: id, Node: node, Fence: r.Fence}
-			return nil
-		})
+	err = s.leased(ctx, "claim", id, func(l *capsule.Lease) (err error) {
+		c, err = l.Claim(id, node, lease)
+		return err
 	})
 	return c, err
 }
 
-// errLost says that a claim is another's now.
-var errLost = fmt.Errorf("%w: the claim was lost", perdure.ErrConflict)
-
-// claimed changes the row of an agent if the claim is still good.
-func (s *Store) claimed(c perdure.Claim, change func(*row)) error {
-	return s.journal.update(c.Agent, func(r *row) error {
-		if r.Node != c.Node || r.Fence != c.Fence {
-			return errLost
-		}
-		change(r)
-		return nil
+// leased changes the lease of an agent that is there.
+func (s *Store) leased(ctx context.Context, verb string, id perdure.AgentID, change func(*capsule.Lease) error) error {
+	return s.with(ctx, verb, id, false, func(*capsule.Log) error {
+		return s.journal.update(id, func(r *row) error { return change(&r.Lease) })
 	})
 }
 
 // Renew implements perdure.Claimer.
 func (s *Store) Renew(ctx context.Context, c perdure.Claim, lease time.Duration) error {
-	return s.with(ctx, "renew claim of", c.Agent, false, func(*capsule.Log) error {
-		return s.claimed(c, func(r *row) { r.Until = perdure.TimeOf(time.Now().Add(lease)) })
-	})
+	return s.leased(ctx, "renew claim of", c.Agent, func(l *capsule.Lease) error { return l.Renew(c, lease) })
 }
 
 // Release implements perdure.Claimer.
 func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Hash, due perdure.Time) error {
-	return s.with(ctx, "release", c.Agent, false, func(*capsule.Log) error {
-		err := s.claimed(c, func(r *row) {
-			r.Node, r.Until, r.Look = perdure.Key{}, 0, due
-			r.Released = slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)
-		})
-		if err == errLost {
-			return nil
-		}
-		return err
+	return s.leased(ctx, "release", c.Agent, func(l *capsule.Lease) error {
+		l.Release(c, heads, due)
+		return nil
 	})
 }
 

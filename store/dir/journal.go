@@ -27,12 +27,7 @@ type row struct {
 	Earliest perdure.Time     `json:"earliest,omitempty"`
 	First    *perdure.Listing `json:"first,omitempty"` // as genesis has it
 
-	Node  perdure.Key  `json:"node"` // who has claimed it
-	Fence int64        `json:"fence,omitempty"`
-	Until perdure.Time `json:"until,omitempty"`
-
-	Released []perdure.Hash `json:"released,omitempty"` // the heads at which it was released,
-	Look     perdure.Time   `json:"look,omitempty"`     // to be looked at then
+	capsule.Lease
 
 	Listing *perdure.Listing `json:"listing,omitempty"` // as folded by a node
 }
@@ -234,7 +229,7 @@ func (j *journal) forget() error {
 			return err
 		}
 		for id, r := range j.rows {
-			j.rows[id] = row{Agent: id, Node: r.Node, Fence: r.Fence, Until: r.Until}
+			j.rows[id] = row{Agent: id, Lease: capsule.Lease{Node: r.Node, Fence: r.Fence, Until: r.Until}}
 		}
 		return j.compact()
 	})
