@@ -90,7 +90,8 @@ func (r *checked) audit(v *policy.Verification) error {
 		return &advised{fmt.Errorf("%s: %w", v.Differences[0], perdure.ErrRejected), "see perdure policy explain"}
 	case unknown >= 0:
 		r.OK = false
-		return &advised{fmt.Errorf("%s: %w", v.Gaps[unknown], perdure.ErrRejected), "name its files after --policy, or keep them in the folder " + filepath.Join(policyDir, knownDir) + " of the home"}
+		hint := "name its files after --policy, or keep them in the folder " + filepath.Join(policyDir, knownDir) + " of the home"
+		return &advised{fmt.Errorf("%s: %w", v.Gaps[unknown], perdure.ErrRejected), hint}
 	}
 	return nil
 }

@@ -46,11 +46,16 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
+	flags := c.Flags()
 	x := &explaining{
-		tool: c.Flags().String("tool", "", "the tool to be called"), args: c.Flags().String("args", "", "its arguments: JSON, - for standard input, or @FILE"),
-		effect: &choice{perdure.Once.String(), perdure.Effect(0).CanonNames()[1:]}, approvals: c.Flags().Int("approvals", 0, "how many people have approved it"),
-		admit: c.Flags().Bool("admit", false, "ask whether the agent may run here when it arrives from elsewhere"), trusted: c.Flags().Bool("trusted", false, "with --admit: its owner is trusted here"),
-		set: c.Flags().StringArray("set", nil, "FACT=VALUE: what if this fact were so, as in spent.cost=500; may be repeated"), powers: &powers{policies: policyFlag(c)},
+		tool:      flags.String("tool", "", "the tool to be called"),
+		args:      flags.String("args", "", "its arguments: JSON, - for standard input, or @FILE"),
+		effect:    &choice{perdure.Once.String(), perdure.Effect(0).CanonNames()[1:]},
+		approvals: flags.Int("approvals", 0, "how many people have approved it"),
+		admit:     flags.Bool("admit", false, "ask whether the agent may run here when it arrives from elsewhere"),
+		trusted:   flags.Bool("trusted", false, "with --admit: its owner is trusted here"),
+		set:       flags.StringArray("set", nil, "FACT=VALUE: what if this fact were so, as in spent.cost=500; may be repeated"),
+		powers:    &powers{policies: policyFlag(c)},
 	}
 	choiceFlag(c, x.effect, "effect", "class of the tool's effect")
 	c.RunE = func(c *cobra.Command, words []string) error {
@@ -225,7 +230,8 @@ func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *home, s p
 		case d.Verdict.Policy.IsZero():
 			return nil, nil, missing(fmt.Sprintf("decision %s names no policy: a program made it by rules of its own (%s)", entry.Name.Short(), strings.Join(d.Verdict.Rules, ", ")))
 		case set == nil:
-			return nil, nil, &advised{missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand", entry.Name.Short(), d.Verdict.Policy)), "name its files with --policy"}
+			lacks := missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand", entry.Name.Short(), d.Verdict.Policy))
+			return nil, nil, &advised{lacks, "name its files with --policy"}
 		}
 		return set, facts, nil
 	}
@@ -258,7 +264,8 @@ func (e *explained) write(w io.Writer) error {
 	s := styleOf(w)
 	t := table{}
 	if r := e.Recorded; r != nil {
-		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.head(answerText(&r.Verdict)), strings.Join(r.Verdict.Rules, ", ")); err != nil {
+		rules := strings.Join(r.Verdict.Rules, ", ")
+		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.head(answerText(&r.Verdict)), rules); err != nil {
 			return err
 		}
 	}
