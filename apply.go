@@ -417,7 +417,7 @@ func (e *Entry) verifySignature() error {
 func (e *Entry) markVerified() { atomic.StoreUint32(&e.verified, 1) }
 
 func wrongAgent(e *Entry, want AgentID) error {
-	return reject(predAgent, e, "$.header.agent", e.Agent.Short(), want.Short(), "the entry belongs to another agent")
+	return reject(predAgent, e, "$.header.agent", e.Agent.String(), want.String(), "the entry belongs to another agent")
 }
 
 func noBody(e *Entry) error {

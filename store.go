@@ -158,7 +158,7 @@ func Unlinked(e *Entry, parent Hash) *Rejection {
 
 // Foreign is the refusal of an entry by the memory of an agent it does not belong to.
 func Foreign(e *Entry, id AgentID) *Rejection {
-	return reject(predAgent, e, "$.header.agent", e.ID().Short(), id.Short(), "the entry belongs to another agent")
+	return reject(predAgent, e, "$.header.agent", e.ID().String(), id.String(), "the entry belongs to another agent")
 }
 
 // Watcher is a store that can tell when entries arrive, from this process or another.
