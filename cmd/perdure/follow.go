@@ -52,9 +52,6 @@ func (f *chosen) parse(c *cobra.Command) error {
 		}
 		f.signals = append(f.signals, s)
 	}
-	if c.Flags().Changed("tool") && f.tool == "" {
-		return misuse(c, errors.New("--tool is empty; leave it out, or name a tool"))
-	}
 	return nil
 }
 

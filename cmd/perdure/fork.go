@@ -65,11 +65,6 @@ type forking struct {
 
 // prepare checks the flags, and reads the intent.
 func (f *forking) prepare(c *cobra.Command, arg string) error {
-	for flag, value := range map[string]string{"goal": f.goal, "name": f.name, "intent": f.file} {
-		if c.Flags().Changed(flag) && strings.TrimSpace(value) == "" {
-			return misuse(c, fmt.Errorf("--%s is empty; leave it out to keep what the agent has", flag))
-		}
-	}
 	if name, _ := splitRef(arg); isPath(name) {
 		return misuse(c, fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure import first", name))
 	}

@@ -48,10 +48,8 @@ func storeFlag(c *cobra.Command) *home {
 // locate says where the store is, without touching it.
 func (h *home) locate() error {
 	url := *h.url
-	if url == "" && !h.c.Flags().Changed("store") {
+	if url == "" {
 		url = os.Getenv(storeEnv)
-	} else if url == "" {
-		return misuse(h.c, errors.New("--store is empty; name a folder, a file, sqlite:PATH, dir:PATH or mem:, or leave it out"))
 	}
 	if url == "" {
 		dir, err := defaultHome()

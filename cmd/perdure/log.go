@@ -75,6 +75,9 @@ func (l *logged) prepare(c *cobra.Command) (err error) {
 	if l.reads && l.format != formatTable {
 		return misuse(c, fmt.Errorf("%s has every read anyway; leave --reads out", strings.ToUpper(l.format)))
 	}
+	if l.reads && l.tool != "" {
+		return misuse(c, errors.New("--tool shows every call of that tool anyway; leave --reads out"))
+	}
 	return l.parse(c)
 }
 

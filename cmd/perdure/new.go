@@ -92,9 +92,6 @@ func (i *intentFlags) apply(c *cobra.Command, f *intentFile) error {
 		"deadline": {i.deadline, &f.Deadline}, "budget-cost": {i.cost, &f.Budget.Cost},
 	} {
 		if given(name) {
-			if *to.from == "" {
-				return fmt.Errorf("--%s is empty; leave it out", name)
-			}
 			*to.to = *to.from
 		}
 	}
@@ -111,6 +108,9 @@ func (i *intentFlags) apply(c *cobra.Command, f *intentFile) error {
 		f.Tools = *i.tools
 	}
 	for k, v := range *i.labels {
+		if k == "" {
+			return fmt.Errorf("--label =%s has no name; write name=value", v)
+		}
 		if f.Labels == nil {
 			f.Labels = map[string]string{}
 		}

@@ -48,6 +48,11 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 	case 1:
 		return found[0].Agent, nil
 	case 0:
+		if name, ref := splitRef(arg); ref != "" {
+			if found, err = candidates(ctx, s, name); err == nil && len(found) > 0 {
+				return id, misuse(c, fmt.Errorf("%s is about an agent as it is now; leave @%s out", strings.Join(path(c), " "), ref))
+			}
+		}
 		return id, &advised{missing(fmt.Sprintf("there is no agent %q", arg)), "see perdure ls; an agent is named by its name or by 4 or more digits of its id"}
 	}
 	var lines []string

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the second the process.
@@ -87,6 +88,13 @@ func prepare(c *cobra.Command) {
 	if !c.Runnable() {
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = runGroup
+	} else if do := c.RunE; do != nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if err := filled(c); err != nil {
+				return misuse(c, err)
+			}
+			return do(c, args)
+		}
 	}
 	c.InitDefaultHelpFlag()
 	if f := c.Flags().Lookup("help"); f != nil {
@@ -95,6 +103,22 @@ func prepare(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		prepare(sub)
 	}
+}
+
+// filled refuses a flag that was given without saying anything.
+func filled(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		text := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			text = strings.Join(list.GetSlice(), "")
+		} else if f.Value.Type() != "string" {
+			return
+		}
+		if strings.TrimSpace(text) == "" {
+			err = errors.Join(err, fmt.Errorf("--%s is empty; give it a value, or leave it out", f.Name))
+		}
+	})
+	return err
 }
 
 // argsOf is what a command wants after its name, as its help says.

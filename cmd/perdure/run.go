@@ -197,6 +197,12 @@ Logs go to standard error.`,
 		if *grace <= 0 {
 			return misuse(c, errors.New("--grace: want more than zero"))
 		}
+		if err := h.locate(); err != nil {
+			return err
+		}
+		if h.scheme == "mem" {
+			return misuse(c, errors.New("a store in memory has no agents and is gone when the command ends; name another with --store"))
+		}
 		level := slog.LevelInfo
 		if *verbose {
 			level = slog.LevelDebug

@@ -143,8 +143,6 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 		from := *data
 		if len(args) == 3 {
 			from = args[2]
-		} else if c.Flags().Changed("data") && from == "" {
-			return misuse(c, errors.New("--data is empty; leave it out"))
 		}
 		value, err := dataArg(c, from)
 		if err != nil {
