@@ -19,7 +19,6 @@ var shared = map[string][]string{"capsule": {"store/dir", "server"}}
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon"}}
 
-
 // wiring may import everything: the program, the examples, the harness that kills the program, and what writes the test vectors of all.
 var wiring = []string{"cmd", "examples", "internal/torture", "internal/vectors"}
 
