@@ -3,7 +3,8 @@
 // A capsule is a sequence of frames: a head, the entries of the agent's memory with their bodies, and an index. It has three forms of one
 // content: binary (CBOR frames of known length), described (CBOR any tool can show) and text (JSON Lines for people and git). Export
 // writes the same bytes for the same entries, whichever store they come from and in whatever order they arrived there; a Reader accepts
-// exactly what Export writes, and refuses everything else with a *perdure.Rejection that names the predicate and the offset.
+// what Export writes, and chunks that were packed otherwise, and refuses everything else with a *perdure.Rejection that names the predicate
+// and the offset.
 //
 // # Frames
 //

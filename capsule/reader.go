@@ -51,6 +51,7 @@ type Reader struct {
 	started   bool
 	held      *frame // read, but not looked at yet
 	more      bool   // the last entry is not there without the next
+	last      perdure.Position
 }
 
 // NewReader reads the head of a capsule in any form, encrypted or not.
@@ -333,13 +334,19 @@ func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
 	if e.BodyBytes() != nil {
 		c.index.Bodies++
 	}
-	if c.o.Shallow {
-		if e.ID() != c.head.Agent {
-			return nil, moved(perdure.Foreign(e, c.head.Agent), f.at)
-		}
-		return e, nil
+	if c.o.Shallow && e.ID() != c.head.Agent {
+		return nil, moved(perdure.Foreign(e, c.head.Agent), f.at)
 	}
-	return e, c.lineage.add(e, f.at)
+	if !c.o.Shallow {
+		if err := c.lineage.add(e, f.at); err != nil {
+			return nil, err
+		}
+	}
+	if at := e.Position(); c.index.Entries > 1 && at.Compare(c.last) <= 0 && !c.head.grows() {
+		return nil, of(reject(PredOrder, f.at, "$", "an entry that belongs before the last", "entries in fold order, each once"), e)
+	}
+	c.last = e.Position()
+	return e, nil
 }
 
 // attach gives an entry its detached signature.

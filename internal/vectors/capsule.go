@@ -185,6 +185,13 @@ func rejectedCapsules() []*vector {
 	add(capsule.PredFrame, "frame", "a letter that no frame has", capsuleOf(head, memory, frame('X', nil), nil, g, a))
 	add(capsule.PredFrame, "frame-size", "a frame of 4 GiB is announced", append(frame('H', record(head)), 0x82, 0x61, 'E', 0x5a, 0xff, 0xff, 0xff, 0xff))
 	add(capsule.PredOrder, "twice", "an entry is there twice", capsuleOf(head, framed(g, a, a), nil, nil, g, a, a))
+	b := next(g, 1, "b", nil, g)
+	lower, higher := a, b
+	if bytes.Compare(a.name(), b.name()) > 0 {
+		lower, higher = b, a
+	}
+	heads := fields{4: []raw{canon.AppendBytes(nil, lower.name()), canon.AppendBytes(nil, higher.name())}}
+	add(capsule.PredOrder, "order", "of two entries of one seq the one with the higher name stands first", capsuleOf(head, framed(g, higher, lower), nil, heads, g, higher, lower))
 	add(capsule.PredOrder, "two-heads", "a head follows the head", append(frame('H', record(head)), good...))
 	add(capsule.PredComplete, "cut", "the last byte is missing", good[:len(good)-1])
 	add(capsule.PredComplete, "no-index", "the end is missing", slices.Concat(frame('H', record(head)), memory))
