@@ -178,7 +178,7 @@ func (l line) text(s style) string {
 	if kind == "" {
 		kind = l.Kind.String()
 	}
-	return strings.TrimRight(fmt.Sprintf("%5s  %s  %-8s  %s  %s", strconv.FormatInt(l.Seq, 10), s.dim(l.Time.Go().Format("2006-01-02 15:04:05.000")),
+	return strings.TrimRight(fmt.Sprintf("%5s  %s  %-8s  %s  %s", strconv.FormatInt(l.Seq, 10), s.dim(l.Time.Go().Local().Format("2006-01-02 15:04:05.000")),
 		kind, pad, oneLine(l.What, lineWidth)), " ")
 }
 

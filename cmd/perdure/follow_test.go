@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/perdure/perdure"
+)
+
+// readingAgent is an agent that has called tools, read and written, and has snapshots on the way.
+func readingAgent(t *testing.T, turns int) (perdure.Store, perdure.AgentID) {
+	t.Helper()
+	look := perdure.Execute{Tool: "look"}
+	var actions []perdure.Action
+	for i := range turns {
+		if actions = append(actions, look); i%7 == 3 {
+			actions = append(actions, perdure.Execute{Tool: "keep"})
+		}
+	}
+	s := newSituation(t, append(actions, perdure.End{Signal: perdure.OK})...)
+	s.node.SnapshotEvery = 8
+	s.node.Tools = []perdure.Tool{ends("look", perdure.Read, perdure.Result{}, nil), ends("keep", perdure.Idempotent, perdure.Result{}, nil)}
+	s.run()
+	return s.node.Store, s.agent
+}
+
+// allLines is the log of an agent, whole.
+func allLines(t *testing.T, s perdure.Store, id perdure.AgentID) []line {
+	t.Helper()
+	var all []line
+	if err := follow(s, id).next(t.Context(), func(one line) error { all = append(all, one); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// texts are lines as people read them, without what only the program uses.
+func texts(lines []line) []string {
+	var out []string
+	for _, one := range lines {
+		out = append(out, one.text(style{}))
+	}
+	return out
+}
+
+func TestRecentLinesAreTheLastOfTheLog(t *testing.T) {
+	s, id := readingAgent(t, 30)
+	all := allLines(t, s, id)
+	snapshots := 0
+	for range s.Snapshots(t.Context(), id) {
+		snapshots++
+	}
+	if snapshots < 3 {
+		t.Fatalf("got %d snapshots, want several to read back over", snapshots)
+	}
+	for n := range len(all) + 2 {
+		w, last, err := followRecent(t.Context(), s, id, n, func(line) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(texts(all[max(0, len(all)-n):]), texts(last)); diff != "" {
+			t.Fatalf("last %d (-want +got):\n%s", n, diff)
+		}
+		if err := w.next(t.Context(), func(one line) error { return fmt.Errorf("there is more: %s", one.What) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outcome := func(one line) bool { return one.Kind == perdure.KindOutcome && one.Tool == "keep" }
+	_, last, err := followRecent(t.Context(), s, id, 3, outcome)
+	if err != nil || len(last) != 3 {
+		t.Errorf("got %d outcomes of keep (%v), want 3", len(last), err)
+	}
+}
+
+// A snapshot between a proposal, its decision and its outcome does not make anybody forget what they are about.
+func TestLinesAfterASnapshotSayWhatTheyAreAbout(t *testing.T) {
+	s := newSituation(t)
+	a, err := s.node.Create(t.Context(), s.genes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(body perdure.Body) perdure.Hash {
+		var entries []*perdure.Entry
+		if entries, a, err = s.node.Key.Commit(a, time.Now(), perdure.Draft{Body: body}); err == nil {
+			err = s.node.Store.Put(t.Context(), a.ID(), entries...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entries[0].Name
+	}
+	advice := write(perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "look"}}})
+	write(perdure.Snapshot{Fold: *a.Fold()})
+	decision := write(perdure.Decision{Advice: advice, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read, Deadline: perdure.TimeOf(time.Now().Add(time.Hour))})
+	write(perdure.Snapshot{Fold: *a.Fold()})
+	write(perdure.Outcome{Decision: decision, Signal: perdure.OK})
+	all := allLines(t, s.node.Store, a.ID())
+	for n := range len(all) {
+		_, last, err := followRecent(t.Context(), s.node.Store, a.ID(), n, func(line) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(texts(all[len(all)-n:]), texts(last)); diff != "" {
+			t.Errorf("last %d (-want +got):\n%s", n, diff)
+		}
+	}
+	if got, want := all[len(all)-1].What, "look"; got != want {
+		t.Errorf("the outcome: got %q, want %q", got, want)
+	}
+}
+
+func TestFollowingBehindAnEntryShowsWhatCameAfterIt(t *testing.T) {
+	s, id := readingAgent(t, 30)
+	all := allLines(t, s, id)
+	for i := range all {
+		w, err := followAfter(t.Context(), s, id, []perdure.Hash{all[i].Entry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []line
+		if err := w.next(t.Context(), func(one line) error { got = append(got, one); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(texts(all[i+1:]), texts(got)); diff != "" {
+			t.Fatalf("after entry %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// Whatever is in a memory, folding reads leaves every other line as it is and counts every read it folds once.
+func TestFoldedReadsLoseNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all []line
+		var reads int
+		name := func() (h perdure.Hash) { h[0], h[1] = byte(len(all)), byte(len(all)>>8); return h }
+		type call struct {
+			entry perdure.Hash
+			read  bool
+		}
+		var open []call
+		for range rapid.IntRange(0, 60).Draw(t, "entries") {
+			one := line{Seq: int64(len(all)), Entry: name(), Tool: "tool"}
+			switch rapid.SampledFrom([]string{"advice", "talk", "read", "write", "ok", "failed", "event"}).Draw(t, "entry") {
+			case "advice":
+				one.Tool, one.Kind, one.Body = "", perdure.KindAdvice, perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "tool"}}}
+			case "talk":
+				one.Tool, one.Kind, one.Body = "", perdure.KindAdvice, perdure.Advice{Text: "hm", Actions: []perdure.Action{perdure.Execute{Tool: "tool"}}}
+			case "read":
+				one.Kind, one.Body = perdure.KindDecision, perdure.Decision{Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read}
+				open = append(open, call{one.Entry, true})
+			case "write":
+				one.Kind, one.Body = perdure.KindDecision, perdure.Decision{Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Once}
+				open = append(open, call{one.Entry, false})
+			case "ok", "failed":
+				if len(open) == 0 {
+					continue
+				}
+				i := rapid.IntRange(0, len(open)-1).Draw(t, "of")
+				signal := rapid.SampledFrom([]perdure.Signal{perdure.OK, perdure.OK, perdure.Failed}).Draw(t, "signal")
+				one.Kind, one.Signal, one.Body = perdure.KindOutcome, signal, perdure.Outcome{Decision: open[i].entry, Signal: signal}
+				if open[i].read && signal == perdure.OK {
+					reads++
+				}
+				open = slices.Delete(open, i, i+1)
+			case "event":
+				one.Tool, one.Kind, one.Body = "", perdure.KindEvent, perdure.Event{Name: "e"}
+			}
+			all = append(all, one)
+		}
+		var shown []line
+		f := newReadFolder(func(one line) error { shown = append(shown, one); return nil })
+		for _, one := range all {
+			if err := f.add(one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.flush(); err != nil {
+			t.Fatal(err)
+		}
+		counted := 0
+		for _, one := range shown {
+			b, is := one.Body.(perdure.Outcome)
+			switch {
+			case one.folded != "":
+				var n int
+				if _, err := fmt.Sscanf(one.What, "%d reads:", &n); err != nil || n < minRun || !strings.Contains(one.What, fmt.Sprintf("tool x%d", n)) {
+					t.Errorf("a folded line says %q", one.What)
+				}
+				counted += n
+			case is && b.Signal == perdure.OK && slices.ContainsFunc(all, func(d line) bool {
+				dec, ok := d.Body.(perdure.Decision)
+				return ok && d.Entry == b.Decision && dec.Effect == perdure.Read
+			}):
+				counted++
+			}
+		}
+		if counted != reads {
+			t.Errorf("%d reads are shown or counted, of %d", counted, reads)
+		}
+		for _, one := range all {
+			_, isEvent := one.Body.(perdure.Event)
+			b, isAdvice := one.Body.(perdure.Advice)
+			d, isDecision := one.Body.(perdure.Decision)
+			must := isEvent || isAdvice && b.Text != "" || isDecision && d.Effect == perdure.Once || one.Signal == perdure.Failed
+			if must && !slices.ContainsFunc(shown, func(s line) bool { return s.Entry == one.Entry && s.folded == "" }) {
+				t.Errorf("line %d is gone", one.Seq)
+			}
+		}
+	})
+}
+
+func TestALineIsSeenOnceWhoeverWritesIt(t *testing.T) {
+	s := newSituation(t, perdure.Sleep{Trigger: perdure.On{Event: "go"}}, perdure.End{Signal: perdure.OK})
+	s.run()
+	w, _, err := followRecent(t.Context(), s.node.Store, s.agent, 0, func(line) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if _, err := s.node.Tell(ctx, s.agent, perdure.Event{Name: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	s.run()
+	var got []string
+	if err := live(ctx, s.node.Store, []*follower{w}, func(_ *follower, one line) error {
+		got = append(got, one.Kind.String())
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"event", "decision", "advice", "decision"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
