@@ -1,6 +1,8 @@
 package tool_test
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -99,4 +101,31 @@ func TestServerThatIsGoneFailsTheCall(t *testing.T) {
 	tools := connected(t, &tool.MCP{Name: "t", URL: srv.URL})
 	srv.Close()
 	fails(t, call(t, named(t, tools, "t.wipe"), nil), "nothing happened")
+}
+
+// TestConnectionThatBreaksInACallLeavesDoubt: the server took the call and its connection broke before it answered.
+func TestConnectionThatBreaksInACallLeavesDoubt(t *testing.T) {
+	for _, stateless := range []bool{true, false} {
+		var taken atomic.Int64
+		srv, _ := front(t, stateless, func(w http.ResponseWriter, r *http.Request) bool {
+			body, err := io.ReadAll(r.Body)
+			if err != nil || !bytes.Contains(body, []byte(`"tools/call"`)) {
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				return false
+			}
+			taken.Add(1)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return true
+			}
+			_ = conn.Close()
+			return true
+		})
+		tools := connected(t, &tool.MCP{Name: "t", URL: srv.URL})
+		doubts(t, named(t, tools, "t.wipe"), nil, "the server was lost during the call")
+		if n := taken.Load(); n != 1 {
+			t.Errorf("stateless %v: a once call was made %d times", stateless, n)
+		}
+	}
 }
