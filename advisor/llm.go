@@ -134,8 +134,32 @@ func (c *consultation) run(ctx context.Context) (perdure.Advice, error) {
 
 func (c *consultation) prompt() (*Prompt, int) {
 	p, tokens := assemble(c.fold, c.transcript, c.tools, c.System, c.Converse, time.Now())
-	p.Output = c.Output
+	p.Output = c.output(tokens)
 	return p, tokens
+}
+
+// output is the tokens to answer with: as set, but no more than the agent can still pay for after a prompt of so many. What it has not enough
+// for at all is a short answer, the last before somebody grants more.
+func (c *consultation) output(prompt int) int {
+	left := c.fold.Left()
+	if left == nil {
+		return c.Output
+	}
+	most := int64(c.Output)
+	if most == 0 {
+		most = DefaultOutput
+	}
+	within := most
+	if left.Tokens != nil {
+		within = min(within, *left.Tokens-int64(prompt))
+	}
+	if price, _ := c.price(); left.Cost != nil && price.Out > 0 {
+		within = min(within, int64((float64(*left.Cost)-float64(prompt)*price.In)/price.Out))
+	}
+	if within >= most {
+		return c.Output
+	}
+	return int(max(within, shortAnswer))
 }
 
 // budget is the tokens a prompt may take.

@@ -396,6 +396,46 @@ func TestModelWithoutPriceDoesNotSpendABudget(t *testing.T) {
 	})
 }
 
+// TestAnswerIsNoLongerThanTheBudgetAllows: the last of a budget is not overdrawn by one long answer.
+func TestAnswerIsNoLongerThanTheBudgetAllows(t *testing.T) {
+	field := map[string]func(body map[string]any) any{
+		"anthropic": func(b map[string]any) any { return b["max_tokens"] },
+		"openai":    func(b map[string]any) any { return b["max_tokens"] },
+		"gemini": func(b map[string]any) any {
+			config, _ := b["generationConfig"].(map[string]any)
+			return config["maxOutputTokens"]
+		},
+	}
+	each(t, func(t *testing.T, p provider) {
+		most := func(budget *perdure.Budget) float64 {
+			s := p.serve(t, wiretest.Turns(done))
+			w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
+			a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look", Budget: budget}, Charter: perdure.Charter{Owner: w.node.Key.Key(), Scope: "acme"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.id = a.ID()
+			w.run()
+			n, _ := field[p.name](s.Requests()[0]).(float64)
+			return n
+		}
+		amount := func(n int64) *int64 { return &n }
+		free := most(nil)
+		if got := most(&perdure.Budget{Tokens: amount(1_000_000), Cost: amount(1_000_000_000)}); got != free {
+			t.Errorf("with much left it may answer with %v tokens, want %v as without a budget", got, free)
+		}
+		if got := most(&perdure.Budget{Tokens: amount(5000)}); got < 256 || got >= 5000 {
+			t.Errorf("with 5000 tokens left it may answer with %v", got)
+		}
+		if got := most(&perdure.Budget{Cost: amount(50_000)}); got < 256 || got > 5000 {
+			t.Errorf("with 5 cents left it may answer with %v tokens, which cost more", got)
+		}
+		if got := most(&perdure.Budget{Tokens: amount(10)}); got != 256 {
+			t.Errorf("with 10 tokens left it may answer with %v, want a short answer", got)
+		}
+	})
+}
+
 // renamed is a model under another name.
 type renamed struct {
 	advisor.Model

@@ -113,6 +113,8 @@ const (
 	DefaultAnswer = 10 * time.Minute
 	// DefaultOutput is the tokens a model may answer with where its provider wants a number.
 	DefaultOutput = 16_384
+	// shortAnswer is the tokens of an answer when the budget has nothing left for one: enough to call a tool, or to say that it is over.
+	shortAnswer = 256
 	// DefaultContext is the tokens of a prompt for a model whose window is not known; local models are often run with little more.
 	DefaultContext = 32_000
 	// largestContext is the tokens of a prompt where a larger one is not asked for: beyond it answers become dear and no better.
