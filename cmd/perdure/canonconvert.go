@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 func canonConvertCommand() *cobra.Command {
@@ -103,7 +105,8 @@ func convertMemory(c *cobra.Command, w io.Writer, name, from, to string, lim per
 	})
 }
 
-// writeOutput calls write with where output goes: standard output, or a file that takes its name only when write succeeds.
+// writeOutput calls write with where output goes: standard output, or a file that takes its name only when write succeeds, and is on the disk
+// then.
 func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(c.OutOrStdout())
@@ -123,8 +126,11 @@ func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) err
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
+	if err = write(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
-	return os.Rename(part, name)
+	return errors.Join(os.Rename(part, name), disk.Sync(filepath.Dir(name)))
 }

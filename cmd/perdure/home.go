@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 )
@@ -243,13 +244,24 @@ func (h *home) trust() (*perdure.Trust, error) {
 	return t, errors.Join(err, f.Close())
 }
 
-// trustKey adds a line to the trust file. The file is replaced whole.
+// trustKey adds a line to the trust file, which is replaced whole. Of several processes that do, none loses another's line.
 func (h *home) trustKey(who perdure.Trustee) error {
+	path := filepath.Join(h.dir, trustFile)
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := disk.Lock(lock, true); err != nil {
+		return errors.Join(err, lock.Close())
+	}
+	return errors.Join(h.writeTrust(path, who), disk.Unlock(lock), lock.Close())
+}
+
+func (h *home) writeTrust(path string, who perdure.Trustee) error {
 	t, err := h.trust()
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(h.dir, trustFile)
 	f, err := os.CreateTemp(h.dir, trustFile+".*.part")
 	if err != nil {
 		return err
@@ -258,7 +270,7 @@ func (h *home) trustKey(who perdure.Trustee) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return os.Rename(f.Name(), path)
+	return errors.Join(os.Rename(f.Name(), path), disk.Sync(h.dir))
 }
 
 // keyName is what people call a key made here: the user's name, as one word.
