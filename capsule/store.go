@@ -63,12 +63,15 @@ func OpenStore(path string) (*Store, error) {
 
 // hold takes the lock of the file for as long as the store is open.
 func (s *Store) hold(log *Log) error {
+	s.log = log
+	if err := s.index(); err != nil { // before anything is cut: a file whose first entry is bad is left as it is
+		return err
+	}
 	if err := log.lock(false); err != nil {
 		return err
 	}
 	log.mu.Unlock() // the lock of the file stays
-	s.log = log
-	return s.index()
+	return nil
 }
 
 // index makes the first listing.
