@@ -312,6 +312,53 @@ turns:
 	})
 }
 
+func TestAScriptWaitsForEnoughChildren(t *testing.T) {
+	for _, c := range []struct{ sleep, want string }{
+		{`children: all`, `["ok","failed","ok"]`},
+		{`children: any`, `["ok","ok","ok"]`}, // what is not waited for is as it was when it began
+		{`children: "quorum:2"`, `["ok","failed","ok"]`},
+		{`children: first-failure`, `["ok","failed","ok"]`},
+		{`children: {enough: all, of: ["${results.a.child}"]}`, `["ok","ok","ok"]`},
+		{`any: [{children: all}, {after: 90m}]`, `["ok","ok","ok"]`},
+	} {
+		t.Run(c.sleep, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t, new(perdure.MemStore), script(t, `
+turns:
+  - do:
+      - {as: a, delegate: {goal: a, advisor: kid, inputs: {wait: 1, signal: ok}}}
+      - {as: b, delegate: {goal: b, advisor: kid, inputs: {wait: 2, signal: failed}}}
+      - {as: c, delegate: {goal: c, advisor: kid, inputs: {wait: 3, signal: ok}}}
+  - sleep: {`+c.sleep+`}
+  - end: {result: ["${results.a.signal}", "${results.b.signal}", "${results.c.signal}"]}
+`))
+				n.Advisors["kid"] = perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+					in, _ := a.Fold().Intent.Inputs.Value().(map[string]any)
+					if a.Fold().Turns == 0 {
+						wait, _ := in["wait"].(int64)
+						return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: wait * time.Hour.Milliseconds()}}}}, nil
+					}
+					end := perdure.End{Signal: perdure.OK}
+					if in["signal"] == "failed" {
+						end.Signal = perdure.Failed
+					}
+					return perdure.Advice{Actions: []perdure.Action{end}}, nil
+				})
+				id := create(t, n, nil)
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- n.Run(ctx) }()
+				time.Sleep(24 * time.Hour)
+				stop()
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				ended(t, load(t, n, id), perdure.OK, c.want)
+			})
+		})
+	}
+}
+
 func TestRefusalsAndFailuresAreResults(t *testing.T) {
 	s := script(t, `
 turns:
@@ -400,6 +447,11 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 		"bad filter":           {"turns:\n  - sleep: {on: {event: a, filter: 'nope > 1'}}\n", "nope"},
 		"bad until":            {"turns:\n  - sleep: {every: {interval: 1s, poll: {tool: a}, until: '('}}\n", "line 2"},
 		"no interval":          {"turns:\n  - sleep: {every: {poll: {tool: a}, until: 'true'}}\n", "interval is missing"},
+		"bad word":             {"turns:\n  - sleep: {children: most}\n", "want all, any, quorum:N or first-failure"},
+		"bad quorum":           {"turns:\n  - sleep: {children: 'quorum:0'}\n", "at least 1"},
+		"no children":          {"turns:\n  - sleep: {children: {enough: any, of: []}}\n", "of has no children"},
+		"bad children":         {"turns:\n  - sleep: {children: {enough: any, of: [abc]}}\n", "id of an agent"},
+		"only children":        {"turns:\n  - sleep: {children: {of: [abc]}}\n", "enough is missing"},
 		"bad child":            {"turns:\n  - sleep: {child: abc}\n", "id of an agent"},
 		"bad when":             {"turns:\n  - when: clock > 1\n    end: {}\n", "clock"},
 		"when reads the clock": {"turns:\n  - when: now > now\n    end: {}\n", "now"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -130,6 +131,10 @@ func (h *home) guard() (perdure.Guard, error) {
 		return nil, err
 	}
 	known, err := readSecrets(n.Secrets)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) { // whoever may not read them can still stop an agent
+		note(h.c, "the secrets of this home cannot be read, so they are not looked for in what is written: %v", err)
+		err = nil
+	}
 	if err != nil {
 		return nil, err
 	}
