@@ -15,6 +15,8 @@
 //	})
 //	agent, err := durable.Start(ctx, node, "order", Order{Item: "book"})
 //
+// Spawn delegates to children, which go on by themselves; Gather waits for All of them, Any, a Quorum or the FirstFailure, and Cancel ends the rest.
+//
 // Steps are matched by name and occurrence, not by their place in the code, so code may change while agents are under way: a step that is
 // new is done, one that is gone is left alone. A record that no longer fits the type a step asks for is an error of that step.
 //

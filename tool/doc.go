@@ -11,5 +11,8 @@
 // below its root, HTTP talks to the hosts it lists and to no private address.
 //
 // Secrets are never in memory. An argument says secret:NAME; WithSecrets puts the value in its place when the tool is called, and the
-// reference back in the place of the value in what the tool returns.
+// reference back in the place of the value in what the tool returns. Guard refuses whatever else would bring one into a memory.
+//
+// What Shell, Files, HTTP and MCP read out of the world is marked as text from somebody not trusted, unless Trust says otherwise. An effect that
+// was begun and of which nobody knows whether it happened is an error that wraps perdure.ErrInDoubt: it is never repeated blindly.
 package tool

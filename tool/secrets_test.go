@@ -206,3 +206,13 @@ func TestNoValueIsEverInAResult(t *testing.T) {
 		}
 	})
 }
+
+func TestDoubtStaysDoubtWithoutTheSecret(t *testing.T) {
+	p := &probe{result: func() (perdure.Result, error) {
+		return perdure.Result{}, fmt.Errorf("sent %s, and then nothing: %w", token, perdure.ErrInDoubt)
+	}}
+	_, err := withSecrets(t, p).Call(t.Context(), perdure.Call{Args: data(t, map[string]any{"a": "secret:TOKEN"})})
+	if !errors.Is(err, perdure.ErrInDoubt) || strings.Contains(err.Error(), token) {
+		t.Errorf("got %v, want doubt without the value", err)
+	}
+}
