@@ -275,10 +275,10 @@ func spendText(s perdure.Spend) string {
 		parts = append(parts, dollars(s.Cost))
 	}
 	if s.Tokens != 0 {
-		parts = append(parts, fmt.Sprintf("%d tokens", s.Tokens))
+		parts = append(parts, several(s.Tokens, "token"))
 	}
 	if s.Calls != 0 {
-		parts = append(parts, fmt.Sprintf("%d calls", s.Calls))
+		parts = append(parts, several(s.Calls, "call"))
 	}
 	if len(parts) == 0 {
 		return "nothing"

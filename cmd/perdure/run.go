@@ -89,7 +89,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	if q, asks := questionOf(f, now); asks {
 		r.Person, r.Why = true, "asks: "+q.text
 	}
-	r.Standing = standing(f, r.Person, r.Until)
+	r.Standing = standing(f, idle, r.Person)
 	err = out.print(r, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, r.text(called(a), now))
 		return err

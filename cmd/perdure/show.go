@@ -105,18 +105,15 @@ func summarize(a *perdure.Agent, names map[perdure.Key]string, now time.Time) su
 	}
 	step := perdure.Plan(a, perdure.Capabilities{All: true}, now)
 	v.Next = stepText(step)
+	v.Standing = standing(f, step, len(v.Waits) > 0)
 	at := now
-	switch step := step.(type) {
-	case perdure.Idle:
-		v.Why, v.Person, v.Due = step.Why, step.Person || len(v.Waits) > 0, step.Until
-		v.Standing = standing(f, v.Person, v.Due)
+	if idle, ok := step.(perdure.Idle); ok {
+		v.Why, v.Due = idle.Why, idle.Until
 		if v.Due != 0 && v.Due.Go().After(now) {
 			at = v.Due.Go()
 		}
-	case perdure.Reconcile: // by a tool that can, if there is a node with one; by a person in any case
-		v.Person = len(v.Waits) > 0
-		v.Standing = standing(f, v.Person, 0)
 	}
+	v.Person = v.Standing == "waiting"
 	if bare, ok := perdure.Plan(a, perdure.Capabilities{}, at).(perdure.Idle); ok && f.Ended == nil {
 		v.Needs = capability(bare.Cannot)
 	}
@@ -128,18 +125,28 @@ func summarize(a *perdure.Agent, names map[perdure.Key]string, now time.Time) su
 	return v
 }
 
-// standing is where an agent stands that has nothing to do now: one that waits for a person or for a time is not ready.
-func standing(f *perdure.Fold, person bool, due perdure.Time) string {
-	switch is := f.Standing(); {
+// standing is where an agent stands, in the light of what a node would do next: one that waits for a person or for a time is not ready, and
+// one whose answer or event has come is.
+func standing(f *perdure.Fold, next perdure.Step, waits bool) string {
+	is := f.Standing()
+	idle, rests := next.(perdure.Idle)
+	_, unknown := next.(perdure.Reconcile) // by a tool that can, if there is a node with one; by a person in any case
+	switch {
 	case is == "terminated":
 		return is
-	case person:
+	case rests && (idle.Person || waits), unknown && waits:
 		return "waiting"
-	case is == "ready" && due != 0:
+	case rests && is == "ready" && idle.Until != 0:
 		return "dormant"
-	default:
-		return is
+	case !rests && (is == "waiting" || is == "dormant"):
+		return "ready"
 	}
+	return is
+}
+
+// standingNow is where an agent stands, as any node would see it.
+func standingNow(a *perdure.Agent, now time.Time) string {
+	return standing(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true}, now), len(waitsOf(a, now)) > 0)
 }
 
 // capability is a thing a node can have, in words.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,7 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, key *perdure.Sign
 		if err := index(ctx, s, a); err != nil {
 			return err
 		}
-		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), a.Fold().Standing()}
+		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), standingNow(a, time.Now())}
 		return t.out.print(r, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", called(a), oneLine(r.What, lineWidth), r.Seq, r.Standing)
 			return err
