@@ -111,6 +111,9 @@ func (r *row) run(t *testing.T, p provider) {
 		live.WriteString(text)
 		once.Do(func() { close(hold) })
 	}}
+	if turns[0].Hold != nil {
+		llm.Timeout = 20 * time.Second // a model that is not heard before its answer is whole is never heard
+	}
 	if turns[0].Hang {
 		llm.Timeout = 100 * time.Millisecond
 	}

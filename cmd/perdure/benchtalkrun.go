@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"runtime/metrics"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/internal/bench"
 	"github.com/perdure/perdure/internal/wiretest"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
@@ -47,12 +47,7 @@ func (e expense) plus(o expense) expense {
 func expenses(began time.Time) expense {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/allocs:objects"}}
 	metrics.Read(s)
-	e := expense{wall: time.Since(began), bytes: s[0].Value.Uint64(), objects: s[1].Value.Uint64()}
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) == nil {
-		e.cpu = time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	return e
+	return expense{wall: time.Since(began), cpu: bench.CPUTime(), bytes: s[0].Value.Uint64(), objects: s[1].Value.Uint64()}
 }
 
 // conversation is one under way.
