@@ -1,12 +1,12 @@
+//go:build unix
+
 package tool_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/tool"
@@ -67,26 +67,5 @@ func TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff(t *testing.T) {
 				t.Errorf("ended %+v, %v, want it to go on once it is settled", a.Fold().Ended, err)
 			}
 		})
-	}
-}
-
-// nodeWith is a node whose agents do one thing and end.
-func nodeWith(t *testing.T, tl perdure.Tool, act perdure.Action) *perdure.Node {
-	t.Helper()
-	key, err := perdure.GenerateSigner("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &perdure.Node{
-		Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{tl},
-		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
-			return perdure.Verdict{Answer: perdure.Allow}
-		}),
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			if a.Fold().Turns == 0 {
-				return perdure.Advice{Actions: []perdure.Action{act}}, nil
-			}
-			return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
-		})},
 	}
 }

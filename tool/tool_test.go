@@ -245,3 +245,24 @@ func TestAnAgentRecordsBadArgumentsAsAFailedOutcome(t *testing.T) {
 		t.Errorf("got %+v and %d calls, want one failed signal and no call", rec, n)
 	}
 }
+
+// nodeWith is a node whose agents do one thing and end.
+func nodeWith(t *testing.T, tl perdure.Tool, act perdure.Action) *perdure.Node {
+	t.Helper()
+	key, err := perdure.GenerateSigner("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &perdure.Node{
+		Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{tl},
+		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+			return perdure.Verdict{Answer: perdure.Allow}
+		}),
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+			if a.Fold().Turns == 0 {
+				return perdure.Advice{Actions: []perdure.Action{act}}, nil
+			}
+			return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
+		})},
+	}
+}
