@@ -147,7 +147,7 @@ func (n *Node) call(ctx context.Context, id AgentID, e effect) called {
 		if c.Args, err = Unseal(n.Vault, a.Args); err != nil {
 			break
 		}
-		if res, err = callTool(cctx, tool, c); err != nil && cctx.Err() != nil {
+		if res, err = callTool(cctx, tool, c); err != nil && cctx.Err() != nil && !errors.Is(err, ErrInDoubt) {
 			if ctx.Err() != nil {
 				return called{}
 			}

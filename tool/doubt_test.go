@@ -69,3 +69,28 @@ func TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff(t *testing.T) {
 		})
 	}
 }
+
+// TestDoubtAtTheDeadlineSaysWhatIsKnown: the tool is cut off at the deadline of the decision, and what it knows of its effect is recorded.
+func TestDoubtAtTheDeadlineSaysWhatIsKnown(t *testing.T) {
+	shell := anyShell(t)
+	node := nodeWith(t, shell, perdure.Execute{Tool: "shell", Args: data(t, map[string]any{"script": "echo half paid; exec sleep 600"}), Deadline: 1000})
+	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "pay"}, Charter: perdure.Charter{Scope: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.RunAgent(t.Context(), a.ID()); err != nil {
+		t.Fatal(err)
+	}
+	var why string
+	for e, err := range perdure.Memory(t.Context(), node.Store, a.ID()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev, ok := e.Content().(perdure.Event); ok && ev.Name == "in-doubt" {
+			why = string(ev.Data.JSON())
+		}
+	}
+	if !strings.Contains(why, "half paid") {
+		t.Errorf("the doubt is %q, want what the command had written", why)
+	}
+}
