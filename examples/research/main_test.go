@@ -13,8 +13,8 @@ import (
 )
 
 func TestItGoesOnInAnotherProcessEveryHour(t *testing.T) {
-	const want = `process 1: it is dormant with 1 notes after 9 entries, and this process can go
-process 2: it is dormant with 2 notes after 18 entries, and this process can go
+	const want = `process 1: it is dormant with 1 of 3 notes, and this process can go
+process 2: it is dormant with 2 of 3 notes, and this process can go
 process 3: it has ended, read what there was:
   first: Tardigrades survive drying out: they curl into a tun, in which their metabolism falls below 0.01 percent of what it was.
   second: In 2007 tardigrades aboard FOTON-M3 survived ten days in the vacuum of open space.
