@@ -137,7 +137,7 @@ func checkEvent(e *Entry, ev *Event) error {
 		}
 	case Edit:
 		return checkAction(e, at+".edit", n.Mutate)
-	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Erased:
+	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Erased, Enclosed:
 	}
 	return nil
 }

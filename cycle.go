@@ -395,6 +395,11 @@ func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
 
 // decide asks policy about one action and records the decision. It returns the effect to perform, if one was allowed.
 func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, error) {
+	for _, ev := range w.n.enclose(w.a.fold) {
+		if err := w.addAt(now, ev); err != nil {
+			return nil, err
+		}
+	}
 	spec, _ := w.n.spec(toolOf(d.Action))
 	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
 	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: d.Approvals, Key: d.Key}

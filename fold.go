@@ -46,7 +46,8 @@ type Fold struct {
 	Snapshot  int64           `canon:"34,snapshot,omitzero"` // count at the last snapshot
 	Denials   int64           `canon:"35,denials,omitzero"`  // refusals in a row
 	Conflicts []Conflict      `canon:"36,conflicts,omitzero"`
-	Edited    Hash            `canon:"37,edited,omitzero"` // the entry that gave the intent its present form
+	Edited    Hash            `canon:"37,edited,omitzero"`   // the entry that gave the intent its present form
+	Enclosed  []Hash          `canon:"38,enclosed,omitzero"` // the policies and schemas whose text is in memory
 
 	own owned
 }

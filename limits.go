@@ -36,6 +36,10 @@ const (
 	maxIncapable = 256
 	// maxAdvice bounds the advice whose undecided proposals are kept (frozen): one is current, the others came from other branches.
 	maxAdvice = 4
+	// maxEnclosed bounds the texts a fold knows to be in memory (frozen); one it forgets is recorded again.
+	maxEnclosed = 64
+	// maxDenials is how many refusals in a row make an agent wait for a person: whoever advises it goes round in circles, and that costs.
+	maxDenials = 12
 	// maxAttempts is how often one effect is tried before the advisor is asked for another way (frozen, as the fold forgets it then).
 	maxAttempts = 5
 	// tailWindow is how many recent entries an Agent holds so that a late entry can be folded where it belongs. Later than that, the

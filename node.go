@@ -169,10 +169,27 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
-	if err := n.Store.Append(ctx, a.ID(), nil, e); err != nil {
+	entries, a, err := n.enclosed(a, e)
+	if err == nil {
+		err = n.Store.Append(ctx, a.ID(), nil, entries...)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
 	return a, nil
+}
+
+// enclosed is the entries of a new agent: its genesis, and the texts of what its charter and intent name.
+func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
+	entries := []*Entry{genesis}
+	var drafts []Draft
+	if len(a.fold.Charter.Policies) > 0 || !a.fold.Intent.StateSchema.IsZero() {
+		for _, ev := range n.enclose(a.fold) {
+			drafts = append(drafts, Draft{Body: ev, Policy: n.PolicyHash})
+		}
+	}
+	more, a, err := n.Key.Commit(a, time.Now(), drafts...)
+	return append(entries, more...), a, err
 }
 
 // Start writes a new agent and does the first work on it here, so that its genesis and what follows without delay (a first decision, going

@@ -88,6 +88,15 @@ type Escalated struct {
 	Stage    int64 `canon:"2,stage"`    // how many escalations have come, this one included
 }
 
+// Enclosed tells the text of a policy or schema that entries name by its hash, so that whoever has the agent has everything it depends on. The
+// text proves itself: it is one with that hash, or it says nothing.
+type Enclosed struct {
+	Of   Hash   `canon:"1,of"`
+	Kind string `canon:"2,kind"` // policy or schema
+	Text Data   `canon:"3,text"` // as whoever told it reads it
+}
+
+func (Enclosed) notice()   {}
 func (Escalated) notice()  {}
 func (Pruned) notice()     {}
 func (Erased) notice()     {}

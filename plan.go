@@ -351,6 +351,10 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.Why = "the advisor proposed nothing: waiting for an event"
 		return rest
 	}
+	if f.Denials >= maxDenials && len(f.Inbox) == 0 {
+		rest.Person, rest.Why = true, fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it", f.Denials)
+		return rest
+	}
 	if d := f.Backoff(advisorTool(advisor)); t < d.Until {
 		rest.join(d.Until, fmt.Sprintf("asleep until %s because %s", d.Until, d.Why))
 		return rest

@@ -57,6 +57,11 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	case Escalated:
 		f.escalate(&n)
 		return
+	case Enclosed:
+		if !slices.Contains(f.Enclosed, n.Of) {
+			f.Enclosed = pushed(f.Enclosed, n.Of, maxEnclosed)
+		}
+		return
 	case Pruned, Erased: // a matter of record
 		return
 	case Edit:
@@ -73,7 +78,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed:
 	}
 	return false
 }

@@ -67,6 +67,7 @@ func init() {
 		canon.Case[Notice](11, "pruned", Pruned{}),
 		canon.Case[Notice](12, "erased", Erased{}),
 		canon.Case[Notice](13, "escalated", Escalated{}),
+		canon.Case[Notice](14, "enclosed", Enclosed{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),

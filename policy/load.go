@@ -1,7 +1,7 @@
 package policy
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,21 +24,37 @@ type File struct {
 	Text []byte
 }
 
-//go:embed default.cedar
-var defaultText []byte
+// defaults are the built-in policies: default.cedar is today's. When it changes, its text goes on in a file default-N.cedar, for decisions made
+// under it.
+//
+//go:embed default*.cedar
+var defaults embed.FS
 
 // Default is the built-in policy: deny what is not named, let tools read, ask before they write, let an agent sleep, wake, end and narrow its
 // own bounds, let it delegate within its depth unless text from somebody not trusted may be speaking, and ask before an agent from elsewhere
 // runs here.
 func Default() *Set { return builtIn() }
 
-var builtIn = sync.OnceValue(func() *Set {
-	s, err := Parse(File{Name: "default.cedar", Text: defaultText})
+var builtIn = sync.OnceValue(func() *Set { return must(Load(defaults, "default.cedar")) })
+
+// builtIns are the built-in policies by their hash.
+var builtIns = sync.OnceValue(func() map[perdure.Hash]*Set {
+	known := map[perdure.Hash]*Set{}
+	names, err := fs.Glob(defaults, "*")
+	for _, name := range must(names, err) {
+		s := must(Load(defaults, name))
+		known[s.hash] = s
+	}
+	return known
+})
+
+// must is for the text that comes with this package.
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic("policy: " + err.Error())
 	}
-	return s
-})
+	return v
+}
 
 // Load reads the policy files that the patterns match in fsys (see fs.Glob; none: *.cedar) and checks every rule. The error holds a *Fault
 // for everything that is wrong. A pattern that matches nothing is an error: a policy that is not there permits nothing, but forbids nothing
@@ -103,7 +119,7 @@ func Parse(files ...File) (*Set, error) {
 	var errs []error
 	where := map[string]string{}
 	for _, f := range files {
-		sums = append(sums, perdure.HashOf(f.Text).String())
+		sums, s.texts = append(sums, perdure.HashOf(f.Text).String()), append(s.texts, string(f.Text))
 		rules, err := parseFile(f)
 		errs = append(errs, flatten(err)...)
 		for _, r := range rules {

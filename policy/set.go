@@ -17,10 +17,14 @@ type Set struct {
 	permits bool    // has a permit at all
 	actions map[string]*actionRules
 	hash    perdure.Hash
+	texts   []string // of its files, in the order of the hash
 	known   map[perdure.Hash]*Set
 }
 
-var _ perdure.Policy = (*Set)(nil)
+var (
+	_ perdure.Policy = (*Set)(nil)
+	_ perdure.Teller = (*Set)(nil)
+)
 
 // The rules of this package itself.
 const (

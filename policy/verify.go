@@ -49,7 +49,7 @@ func (d Difference) String() string {
 }
 
 // Verify derives the verdict of every decision of a memory again, from the agent as it was when the decision was made and from nothing else,
-// and says where the recorded one differs. Decisions made under another set are derived under that one, if s knows it. The memory itself
+// and says where the recorded one differs. Decisions made under another set are derived under that one, if the memory tells its text, s knows it, or it is a built-in one. The memory itself
 // must have been verified, its snapshots too; what class of effect a tool has is taken as recorded. The cost is that of folding the memory
 // (see perdure.Replay) and deciding once more. An error says that the memory cannot be folded.
 func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error]) (*Verification, error) {
@@ -58,6 +58,7 @@ func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error]) (*Verification, e
 		if err != nil {
 			return nil, err
 		}
+		s = s.learn(m.Entry)
 		if m.Entry.Kind == perdure.KindDecision {
 			v.Decisions++
 			s.verify(v, m)
@@ -140,10 +141,15 @@ func (s *Set) Under(hash perdure.Hash) *Set {
 	}
 	known := s.known[hash]
 	if known == nil {
+		known = builtIns()[hash]
+	}
+	if known == nil {
 		return nil
 	}
 	copied := *known
-	copied.known = maps.Clone(s.known)
+	if copied.known = maps.Clone(s.known); copied.known == nil {
+		copied.known = map[perdure.Hash]*Set{}
+	}
 	copied.known[s.hash] = s
 	return &copied
 }

@@ -24,6 +24,15 @@ func (t tool) Call(context.Context, perdure.Call) (perdure.Result, error) {
 // live runs an agent that reads, writes with approval, is refused, sleeps and ends.
 func live(t *testing.T, s *policy.Set, own ...perdure.Hash) (*perdure.MemStore, *perdure.Node, perdure.AgentID) {
 	t.Helper()
+	return liveUnder(t, s, s.Hash(), own...)
+}
+
+// silent is a policy that does not tell its text.
+type silent struct{ perdure.Policy }
+
+// liveUnder is live under any policy.
+func liveUnder(t *testing.T, p perdure.Policy, hash perdure.Hash, own ...perdure.Hash) (*perdure.MemStore, *perdure.Node, perdure.AgentID) {
+	t.Helper()
 	key, err := perdure.GenerateSigner("node")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +49,7 @@ func live(t *testing.T, s *policy.Set, own ...perdure.Hash) (*perdure.MemStore, 
 	})
 	store := new(perdure.MemStore)
 	n := &perdure.Node{
-		Store: store, Key: key, Policy: s, PolicyHash: s.Hash(), Advisors: map[string]perdure.Advisor{"": advisor},
+		Store: store, Key: key, Policy: p, PolicyHash: hash, Advisors: map[string]perdure.Advisor{"": advisor},
 		Tools: []perdure.Tool{tool{perdure.Spec{Name: "read", Effect: perdure.Read}}, tool{perdure.Spec{Name: "write", Effect: perdure.Once}}, tool{perdure.Spec{Name: "missing", Effect: perdure.Read}}},
 	}
 	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be verified", Tools: []string{"read", "write"}}, Charter: perdure.Charter{Scope: "test", Policies: own}})
@@ -84,18 +93,72 @@ func TestEveryDecisionIsDerivedAgainFromTheAgentAlone(t *testing.T) {
 		if v.Derived < 7 || v.Runtime < 2 || !v.OK() || v.Decisions != v.Derived+v.Runtime {
 			t.Errorf("derived %d and %d of the runtime of %d decisions, want at least 7 and 2", v.Derived, v.Runtime, v.Decisions)
 		}
-		// Without its own policy, or without the one it was decided under, nothing can be told.
+		// Who has nothing but the agent can derive the same.
+		if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() || v.Derived < 7 {
+			t.Errorf("from the agent alone: got %+v and %v", v, err)
+		}
+		store, _, id = liveUnder(t, silent{s}, s.Hash(), own.Hash())
+		// Without its own policy, where memory does not tell it, nothing can be told.
 		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 || len(v.Gaps) < 7 || v.Gaps[0].Policy != own.Hash() {
 			t.Errorf("without its own policy: got %+v and %v, want gaps alone", v, err)
-		}
-		if v, err := parse(t, allText).Know(own).Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 || len(v.Gaps) != v.Decisions-v.Runtime || v.Gaps[0].Policy != s.Hash() {
-			t.Errorf("without the policy: got %+v and %v, want gaps alone", v, err)
 		}
 		// A set that knows the one it was decided under derives it under that one.
 		if v, err := parse(t, `@id("x") permit (principal, action, resource);`).Know(own, policy.Default()).Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() {
 			t.Errorf("under a set that knows the right one: %v, %v", v, err)
 		}
 	})
+}
+
+func TestDecisionsUnderAPolicyThatIsNotAtHandAreGaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := parse(t, allText)
+		store, _, id := liveUnder(t, silent{s}, s.Hash())
+		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 || len(v.Gaps) != v.Decisions-v.Runtime || v.Gaps[0].Policy != s.Hash() {
+			t.Errorf("without the policy: got %+v and %v, want gaps alone", v, err)
+		}
+	})
+}
+
+func TestATextThatIsNotThatOfThePolicyTeachesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lax := parse(t, allText), parse(t, `@id("other") permit (principal, action, resource);`)
+		store, n, id := liveUnder(t, silent{s}, s.Hash())
+		for _, text := range []perdure.Data{lax.Tell(lax.Hash()), data(t, "x"), data(t, []any{1}), data(t, []any{"permit"})} {
+			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "enclosed", Notice: perdure.Enclosed{Of: s.Hash(), Kind: perdure.EnclosedPolicy, Text: text}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := policy.FromText(s.Hash(), text); err == nil {
+				t.Errorf("%v is taken for the text of another policy", text)
+			}
+		}
+		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 {
+			t.Errorf("with a false text: got %+v and %v, want nothing derived", v, err)
+		}
+	})
+}
+
+func TestTheTextOfASetIsThatOfTheSameSet(t *testing.T) {
+	s, err := policy.Parse(policy.File{Name: "b", Text: []byte(`@id("b") permit (principal, action, resource);`)}, policy.File{Name: "a", Text: []byte("// what\n@id(\"a\") forbid (principal, action == Action::\"end\", resource);")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := policy.FromText(s.Hash(), s.Tell(s.Hash()))
+	if err != nil || got.Hash() != s.Hash() || !slices.Equal(got.Rules(), s.Rules()) {
+		t.Errorf("got %v, %v, want %v", got, err, s.Rules())
+	}
+	if d := policy.Default(); d.Tell(d.Hash()) != nil || s.Tell(d.Hash()) != nil {
+		t.Error("the text of the built-in policy is told: everybody has it")
+	}
+}
+
+// builtInHash names the built-in policy of this version. Decisions made under it are derived again by later versions: when default.cedar changes,
+// its old text goes on as default-N.cedar, and this changes with it.
+const builtInHash = "7d50713d40f9d13c3809f29f333f2e7f9ba310550d2c4ec3ac22dc760fd59570"
+
+func TestTheBuiltInPolicyIsTheOneDecisionsName(t *testing.T) {
+	if got := policy.Default().Hash().String(); got != builtInHash {
+		t.Errorf("the built-in policy is %s, want %s: keep its old text beside the new one", got, builtInHash)
+	}
 }
 
 func TestDenialsForWantOfAPolicyAreDerivedByThoseWhoHaveIt(t *testing.T) {

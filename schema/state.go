@@ -6,7 +6,39 @@ import (
 	"github.com/perdure/perdure"
 )
 
-var _ perdure.StateChecker = (*Registry)(nil)
+var (
+	_ perdure.StateChecker = (*Registry)(nil)
+	_ perdure.Teller       = (*Registry)(nil)
+)
+
+// Tell implements perdure.Teller: the .lode text of a schema, which Parse reads.
+func (r *Registry) Tell(id perdure.Hash) perdure.Data {
+	s, err := r.Lookup(Hash(id))
+	if err != nil {
+		return nil
+	}
+	d, err := perdure.DataOf(string(s.JSON()))
+	if err != nil {
+		return nil // a schema is text
+	}
+	return d
+}
+
+// FromText is the schema with a text that Tell told. An error says that it is not the text of the schema with that id.
+func FromText(id perdure.Hash, text perdure.Data) (*Schema, error) {
+	src, ok := text.Value().(string)
+	if !ok {
+		return nil, fmt.Errorf("schema %s: its text is no text", id.Short())
+	}
+	s, err := Parse([]byte(src), nil)
+	if err != nil {
+		return nil, fmt.Errorf("schema %s: %w", id.Short(), err)
+	}
+	if perdure.Hash(s.ID()) != id {
+		return nil, fmt.Errorf("schema %s: the text is that of %.12s", id.Short(), s.ID())
+	}
+	return s, nil
+}
 
 // CheckState holds the variables of an agent against the schema its intent names, in the version it names, however many came after. A schema
 // that is not known here is an error that wraps perdure.ErrIncapable: another node may know it.

@@ -1,0 +1,76 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// Tell implements perdure.Teller: the text of s or of a set it knows, as FromText reads it. There is none for a built-in policy, which comes
+// with this package.
+func (s *Set) Tell(hash perdure.Hash) perdure.Data {
+	set := s.known[hash]
+	if hash == s.hash {
+		set = s
+	}
+	if set == nil || builtIns()[hash] != nil {
+		return nil
+	}
+	texts := make([]any, len(set.texts))
+	for i, t := range set.texts {
+		texts[i] = t
+	}
+	d, err := perdure.DataOf(texts)
+	if err != nil {
+		return nil // a file with bytes that are no text has not been parsed
+	}
+	return d
+}
+
+// FromText is the set with a text that Tell told. An error says that it is not the text of the policy with that hash.
+func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
+	list, ok := text.Value().([]any)
+	if !ok {
+		return nil, fmt.Errorf("policy %s: its text is no list of files", hash.Short())
+	}
+	var files []File
+	for i, v := range list {
+		t, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("policy %s: its text is no list of files", hash.Short())
+		}
+		files = append(files, File{Name: fmt.Sprintf("%s-%d.cedar", hash.Short(), i+1), Text: []byte(t)})
+	}
+	s, err := Parse(files...)
+	if err != nil {
+		return nil, fmt.Errorf("policy %s: %w", hash.Short(), err)
+	}
+	if s.hash != hash {
+		return nil, fmt.Errorf("policy %s: the text is that of %s", hash.Short(), s.hash.Short())
+	}
+	return s, nil
+}
+
+// Texts are the texts of the set's files.
+func (s *Set) Texts() []string { return slices.Clone(s.texts) }
+
+// learn is s with the policy an entry tells, if it tells one that s does not know. A text that is not that of its hash teaches nothing.
+func (s *Set) learn(e *perdure.Entry) *Set {
+	ev, _ := e.Content().(perdure.Event)
+	r, ok := ev.Notice.(perdure.Enclosed)
+	if !ok || r.Kind != perdure.EnclosedPolicy || r.Of == s.hash || s.known[r.Of] != nil {
+		return s
+	}
+	set, err := FromText(r.Of, r.Text)
+	if err != nil {
+		return s
+	}
+	out := *s
+	if out.known = maps.Clone(s.known); out.known == nil {
+		out.known = map[perdure.Hash]*Set{}
+	}
+	out.known[r.Of] = set
+	return &out
+}
