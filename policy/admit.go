@@ -49,6 +49,10 @@ func admitFacts(ar *arena, a *perdure.Agent, node perdure.Key, trusted bool, now
 	return factsAbout(ar, f, actionAdmit, "", ar.record(moment, asks, more))
 }
 
+// unknowing is what is said of an agent from elsewhere with policies of its own that are not known here: it may bring them along, but what they say
+// of coming here nobody has asked. A person is.
+var unknowing = perdure.Verdict{Answer: perdure.Ask, Rules: []string{ruleUnknown}, Quorum: 1, Reason: "it has policies of its own that are not known here yet"}
+
 // unruled is what is said of an agent from elsewhere when no permit is about those.
 func (q *question) unruled() perdure.Verdict {
 	if q.contested {

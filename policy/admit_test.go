@@ -81,7 +81,8 @@ func TestOwnPoliciesOnlyNarrowAdmission(t *testing.T) {
 	}{
 		{in.Know(silent), silent, perdure.Allow},
 		{in.Know(home), home, perdure.Deny},
-		{in, home, perdure.Deny}, // not known here
+		{in, home, perdure.Ask},  // not known here
+		{home, in, perdure.Deny}, // not known here
 		{silent.Know(in), in, perdure.Ask},
 	} {
 		a, node := arrive(t, perdure.Genesis{Charter: perdure.Charter{Policies: []perdure.Hash{c.own.Hash()}}})

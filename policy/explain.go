@@ -42,7 +42,7 @@ func (s *Set) ExplainFacts(f Facts) Explanation {
 	if err != nil {
 		return x
 	}
-	sets, unknown := s.applicable(v.field("policies"))
+	sets, unknown := s.applicable(v.field("policies"), v.field("action").text == actionAdmit)
 	if unknown != nil {
 		return x
 	}

@@ -93,7 +93,7 @@ func (s *Set) decideValue(f *value) perdure.Verdict {
 }
 
 func (s *Set) decide(f *value) perdure.Verdict {
-	sets, denial := s.applicable(f.field("policies"))
+	sets, denial := s.applicable(f.field("policies"), f.field("action").text == actionAdmit)
 	if denial != nil {
 		return *denial
 	}
@@ -104,6 +104,9 @@ func (s *Set) decide(f *value) perdure.Verdict {
 	v := s.answer(q, "", true)
 	for _, own := range sets[1:] {
 		v = narrower(v, own.answer(q, own.prefix(), false))
+	}
+	if q.action == actionAdmit && !s.knows(f.field("policies")) {
+		v = narrower(v, unknowing)
 	}
 	if v.Answer == perdure.Ask && q.approvals > 0 && q.approvals < v.Quorum {
 		return deny(ruleQuorum, "more people must approve than were asked: propose it again")
@@ -119,8 +122,8 @@ func deny(rule, reason string) perdure.Verdict {
 	return perdure.Verdict{Rules: []string{rule}, Reason: reason}
 }
 
-// applicable is the sets that decide: s and those the charter names. One that is not known denies.
-func (s *Set) applicable(policies *value) ([]*Set, *perdure.Verdict) {
+// applicable is the sets that decide: s and those the charter names. One that is not known denies; of an arrival it is left out, see unknowing.
+func (s *Set) applicable(policies *value, arrival bool) ([]*Set, *perdure.Verdict) {
 	sets := []*Set{s}
 	if policies.kind != isList {
 		v := deny(ruleFacts, "facts: policies: want a list, got "+kindOf(policies.plain()))
@@ -135,7 +138,7 @@ func (s *Set) applicable(policies *value) ([]*Set, *perdure.Verdict) {
 		}
 		own := s.known[h]
 		switch {
-		case h == s.hash:
+		case h == s.hash, own == nil && arrival:
 		case own == nil:
 			v := deny(ruleUnknown, "the charter names policy "+text+", which this node does not have: load it")
 			return nil, &v
@@ -144,6 +147,14 @@ func (s *Set) applicable(policies *value) ([]*Set, *perdure.Verdict) {
 		}
 	}
 	return sets, nil
+}
+
+// knows reports whether s knows all of the policies a charter names.
+func (s *Set) knows(policies *value) bool {
+	return !slices.ContainsFunc(policies.rec, func(p named) bool {
+		h, err := perdure.ParseHash(p.text)
+		return err != nil || h != s.hash && s.known[h] == nil
+	})
 }
 
 // answer is what the rules of one set say: the node's own, or one that narrows it.

@@ -56,8 +56,8 @@ func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
 // Texts are the texts of the set's files.
 func (s *Set) Texts() []string { return slices.Clone(s.texts) }
 
-// learn is s with the policy an entry tells, if it tells one that s does not know. A text that is not that of its hash teaches nothing.
-func (s *Set) learn(e *perdure.Entry) *Set {
+// Learn is s with the policy an entry tells, if it tells one that s does not know. A text that is not that of its hash teaches nothing.
+func (s *Set) Learn(e *perdure.Entry) *Set {
 	ev, _ := e.Content().(perdure.Event)
 	r, ok := ev.Notice.(perdure.Enclosed)
 	if !ok || r.Kind != perdure.EnclosedPolicy || r.Of == s.hash || s.known[r.Of] != nil {

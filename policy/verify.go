@@ -58,7 +58,7 @@ func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error]) (*Verification, e
 		if err != nil {
 			return nil, err
 		}
-		s = s.learn(m.Entry)
+		s = s.Learn(m.Entry)
 		if m.Entry.Kind == perdure.KindDecision {
 			v.Decisions++
 			s.verify(v, m)

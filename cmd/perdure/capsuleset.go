@@ -79,7 +79,7 @@ func (e *exporting) exportSet(dir string, agents []string, manifest bool) error 
 }
 
 // takeInSet imports every capsule of a set. Names that are none are refused before anything is taken in.
-func takeInSet(ctx context.Context, c *cobra.Command, out *output, s perdure.Store, dir string, o capsule.ImportOptions) error {
+func takeInSet(ctx context.Context, c *cobra.Command, h *home, out *output, s perdure.Store, dir string, o capsule.ImportOptions) error {
 	set, err := capsule.OpenSet(dir)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func takeInSet(ctx context.Context, c *cobra.Command, out *output, s perdure.Sto
 	var text strings.Builder
 	var errs []error
 	for _, name := range names {
-		r, err := takeIn(ctx, c, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) })
+		r, err := takeIn(ctx, c, h, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue

@@ -88,9 +88,9 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 				return set.Admit(a, key.Key(), trust.Allows(owner.Owner, perdure.MayOwn, owner.Scope), time.Now())
 			}
 			if src == nil {
-				return takeInSet(ctx, c, out, s, args[0], o)
+				return takeInSet(ctx, c, h, out, s, args[0], o)
 			}
-			r, err := takeIn(ctx, c, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
+			r, err := takeIn(ctx, c, h, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ type arrived struct {
 }
 
 // takeIn imports a capsule and says what came of it.
-func takeIn(ctx context.Context, c *cobra.Command, s perdure.Store, o capsule.ImportOptions, from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*arrived, error) {
+func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o capsule.ImportOptions, from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*arrived, error) {
 	bar := newProgress(c, "import", 0)
 	o.Progress = func(done, total int64) { bar.total = total; bar.to(done) }
 	got, err := from(o)
@@ -138,6 +138,9 @@ func takeIn(ctx context.Context, c *cobra.Command, s perdure.Store, o capsule.Im
 	}
 	if err := index(ctx, s, a); err != nil {
 		return nil, err
+	}
+	if err := h.learn(ctx, s, a.ID()); err != nil {
+		note(c, "%v; it runs here once the home has it", err)
 	}
 	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: got.Head.Depth.String(), Entries: got.Index.Entries,
 		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Fold().Standing()}

@@ -181,6 +181,8 @@ func eventText(b *perdure.Event) string {
 		what = fmt.Sprintf("pruned %d bodies, %d bytes, by the %s", n.Entries, n.Bytes, n.Rule)
 	case perdure.Erased:
 		what += noted(n.Note)
+	case perdure.Enclosed:
+		what = "enclosed the text of " + n.Kind + " " + n.Of.Short()
 	case perdure.Escalated:
 		what = fmt.Sprintf("escalated %s: nobody answered %s", times(n.Stage), n.Decision.Short())
 	case perdure.KeyChange, perdure.Edit, perdure.Doubt:

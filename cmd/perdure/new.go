@@ -160,6 +160,13 @@ func create(ctx context.Context, h *home, out *output, s perdure.Store, g perdur
 			return err
 		}
 	}
+	if len(g.Charter.Policies) > 0 { // whose text the agent takes along
+		set, err := loadPolicy(h, nil)
+		if err != nil {
+			return err
+		}
+		n.Policy, n.PolicyHash = set, set.Hash()
+	}
 	a, err := n.Create(ctx, g)
 	if err != nil {
 		return err

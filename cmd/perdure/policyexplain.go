@@ -202,10 +202,15 @@ func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *home, s p
 	if entry.Kind != perdure.KindDecision {
 		return nil, nil, misuse(c, fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
 	}
+	audit, err := auditPolicies(h, *x.powers.policies)
+	if err != nil {
+		return nil, nil, err
+	}
 	for m, err := range perdure.Replay(perdure.Memory(ctx, s, id)) {
 		if err != nil {
 			return nil, nil, err
 		}
+		audit = audit.Learn(m.Entry)
 		if m.Entry.Name != entry.Name {
 			continue
 		}
@@ -220,10 +225,6 @@ func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *home, s p
 		}
 		if byRuntime(&d.Verdict) {
 			return nil, facts, nil
-		}
-		audit, err := auditPolicies(h, *x.powers.policies)
-		if err != nil {
-			return nil, nil, err
 		}
 		set := audit.Under(d.Verdict.Policy)
 		switch {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/schema"
+)
+
+// learn keeps in the home what an agent that came from elsewhere brings along: the text of its own policies and of the schema of its state, as far
+// as nodes here do not know them. Each is what its hash says. Policies of agents only narrow what the home permits.
+func (h *home) learn(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+	if h.dir == "" {
+		return nil
+	}
+	a, err := perdure.Load(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	wanted, err := h.unknown(a.Fold())
+	if err != nil || len(wanted) == 0 {
+		return err
+	}
+	for e, err := range perdure.Memory(ctx, s, id) {
+		if err != nil {
+			return err
+		}
+		ev, _ := e.Content().(perdure.Event)
+		if n, ok := ev.Notice.(perdure.Enclosed); ok && slices.Contains(wanted, n.Of) {
+			if err := h.keepEnclosed(&n); err != nil {
+				return fmt.Errorf("what agent %s brings along: %w", id.Short(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// unknown is what an agent names by its hash and the home does not know.
+func (h *home) unknown(f *perdure.Fold) ([]perdure.Hash, error) {
+	var wanted []perdure.Hash
+	if len(f.Charter.Policies) > 0 {
+		set, err := loadPolicy(h, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, hash := range f.Charter.Policies {
+			if set.Under(hash) == nil {
+				wanted = append(wanted, hash)
+			}
+		}
+	}
+	if id := f.Intent.StateSchema; !id.IsZero() {
+		known, err := h.schemas()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := known.Lookup(schema.Hash(id)); err != nil {
+			wanted = append(wanted, id)
+		}
+	}
+	return wanted, nil
+}
+
+// keepEnclosed keeps one text, if it is what its hash says.
+func (h *home) keepEnclosed(n *perdure.Enclosed) error {
+	switch n.Kind {
+	case perdure.EnclosedPolicy:
+		set, err := policy.FromText(n.Of, n.Text)
+		if err != nil {
+			return err
+		}
+		for i, text := range set.Texts() {
+			if err := h.keep(filepath.Join(policyDir, knownDir, n.Of.Short(), fmt.Sprintf("%d.cedar", i+1)), []byte(text)); err != nil {
+				return err
+			}
+		}
+	case perdure.EnclosedSchema:
+		sch, err := schema.FromText(n.Of, n.Text)
+		if err != nil {
+			return err
+		}
+		known, err := h.schemas()
+		if err == nil {
+			err = known.Add(sch)
+		}
+		if err != nil {
+			return err
+		}
+		return h.keep(filepath.Join(schemaDir, filepath.Base(sch.Name())+"-"+n.Of.Short()+".lode"), sch.JSON())
+	}
+	return nil
+}
