@@ -33,11 +33,15 @@ FILE is a capsule, or a memory in binary or text form. With --trusted, entries b
 
 With --policy every decision of policy is derived again, from the agent as its author saw it and from nothing else: the facts, the policy and the
 verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + policyDir + `/` + knownDir + `/, and the files or
-folders named after the agent, each a set of its own and all of them together. What cannot be derived because its body is gone is listed.`,
+folders named after the agent, each a set of its own and all of them together. What cannot be derived because its body is gone is listed.
+
+With --parent the lineage is verified across two memories: a decision of the parent must have created exactly this child, no wider than the parent
+was then, and the head the parent recorded at the end must be in the child's memory; or the fork must be of an entry of the parent.`,
 		Example: `  perdure verify news
   perdure verify news --policy
   perdure verify ./news-0f3c.agent --policy policies/ old/
   perdure verify news --trusted --head 2f1c…
+  perdure verify child.agent --parent parent.agent
   perdure verify ./news-0f3c.agent --json`,
 		Args:        cobra.MinimumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
@@ -49,6 +53,7 @@ folders named after the agent, each a set of its own and all of them together. W
 	}
 	trusted := c.Flags().Bool("trusted", false, "refuse authors that the trust file does not name")
 	heads := c.Flags().StringSlice("head", nil, "the head the memory must have, 64 hex digits; may be repeated")
+	parent := c.Flags().String("parent", "", "the agent or file it must descend from, as its lineage says")
 	byPolicy := c.Flags().Bool("policy", false, "derive every decision of policy again")
 	ids := c.Flags().StringArray("identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt FILE with the passphrase in this file")
@@ -84,15 +89,21 @@ folders named after the agent, each a set of its own and all of them together. W
 				return err
 			}
 		}
+		decrypt, err := identities(*ids, *pass)
+		if err != nil {
+			return err
+		}
+		if *parent != "" {
+			return withMemory(c, h, *parent, decrypt, func(m iter.Seq2[*perdure.Entry, error]) error {
+				o.parent = m
+				return withMemory(c, h, what, decrypt, func(m iter.Seq2[*perdure.Entry, error]) error { return verify(c, h, out, 0, m, o) })
+			})
+		}
 		file, err := namesFile(h, what)
 		if err != nil {
 			return err
 		}
 		if file {
-			decrypt, err := identities(*ids, *pass)
-			if err != nil {
-				return err
-			}
 			return verifyFile(c, h, out, what, o, decrypt)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
@@ -109,7 +120,8 @@ folders named after the agent, each a set of its own and all of them together. W
 // verifying is what is asked of a memory.
 type verifying struct {
 	perdure.VerifyOptions
-	policy *policy.Set // derive its decisions again; nil: not asked for
+	policy *policy.Set                      // derive its decisions again; nil: not asked for
+	parent iter.Seq2[*perdure.Entry, error] // it must descend from; nil: not asked for
 }
 
 // namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
@@ -282,7 +294,7 @@ func verifyPart(c *cobra.Command, h *home, out *output, name string, o verifying
 	slices.SortFunc(v.Origins, func(a, b perdure.Origin) int { return perdure.Hash(a.Key).Compare(perdure.Hash(b.Key)) })
 	v.Diverged = a.Diverged()
 	note(c, "%s holds depth %s only: what came before is taken on the word of who signed its snapshot", name, r.Head().Depth)
-	return errors.Join(printChecked(h, out, v, nil), done())
+	return errors.Join(printChecked(h, out, v, nil, nil), done())
 }
 
 // refusal is an error, printed as the result where that is for programs.
@@ -326,6 +338,7 @@ type checked struct {
 	*perdure.Verified
 	Signers []signer             `json:"signers"`
 	Policy  *policy.Verification `json:"policy,omitempty"`
+	Lineage *descent             `json:"lineage,omitempty"`
 }
 
 // signer is an author, and what this home knows of it.
@@ -351,12 +364,18 @@ func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq
 			return refusal(out, err)
 		}
 	}
-	return printChecked(h, out, v, derived)
+	var from *descent
+	if o.parent != nil {
+		if from, err = descend(memory, o.parent, o.VerifyOptions); err != nil {
+			return refusal(out, err)
+		}
+	}
+	return printChecked(h, out, v, derived, from)
 }
 
-// printChecked prints what was verified, and what this home knows of the authors; derived is nil if decisions were not derived again.
-func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification) error {
-	r := checked{OK: true, Verified: v}
+// printChecked prints what was verified, and what this home knows of the authors; derived and from are nil if that was not asked for.
+func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification, from *descent) error {
+	r := checked{OK: true, Verified: v, Lineage: from}
 	t, err := h.trust()
 	if err != nil {
 		return err
@@ -411,6 +430,9 @@ func (r *checked) write(w io.Writer) error {
 	t.add("snapshots", fmt.Sprintf("%d derived again and found the same, %d taken as they stand", r.Snapshots, r.Taken))
 	if r.Policy != nil {
 		writeAudit(w, &t, r.Policy)
+	}
+	if r.Lineage != nil {
+		t.add("lineage", r.Lineage.String())
 	}
 	for _, by := range r.Signers {
 		name, trust := by.Name, by.Trusted
