@@ -47,6 +47,8 @@ const (
 	tailWindow = 64
 	// tailBytes is how many bytes of their bodies end the window sooner, so that an agent of large bodies is not held in memory by the dozen.
 	tailBytes = 4 << 20
+	// loadBytes is how many bytes of bodies are folded at a time when an agent is loaded: far more than the usual entries since a snapshot.
+	loadBytes = 8 << 20
 	// defaultDeadline is how long an effect may take when neither its tool nor the proposal says.
 	defaultDeadline = 5 * time.Minute
 	// conditionEvery is how often a condition that reads the clock is looked at again.

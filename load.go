@@ -41,24 +41,36 @@ func Memory(ctx context.Context, s Store, id AgentID) iter.Seq2[*Entry, error] {
 	}
 }
 
-// loadAfter folds the entries after a snapshot.
+// loadAfter folds the entries after a snapshot, by loadBytes of their bodies at a time.
 func loadAfter(ctx context.Context, s Store, snap Item) (*Agent, error) {
-	entries := []*Entry{snap.Entry}
+	var a *Agent
+	batch, size := []*Entry{snap.Entry}, 0
+	fold := func() (err error) {
+		cover(batch)
+		if a == nil {
+			if err := snap.verifySignature(); err != nil {
+				return err
+			}
+			if a, err = FromSnapshot(snap.Entry); err != nil {
+				return err
+			}
+			batch = batch[1:]
+		}
+		a, err = a.Apply(batch...)
+		batch, size = nil, 0
+		return err
+	}
 	for item, err := range s.Entries(ctx, snap.Agent, snap.Cursor) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, item.Entry)
+		if batch, size = append(batch, item.Entry), size+len(item.body); size >= loadBytes {
+			if err := fold(); err != nil {
+				return nil, err
+			}
+		}
 	}
-	cover(entries)
-	if err := snap.verifySignature(); err != nil {
-		return nil, err
-	}
-	a, err := FromSnapshot(snap.Entry)
-	if err != nil {
-		return nil, err
-	}
-	if a, err = a.Apply(entries[1:]...); err != nil {
+	if err := fold(); err != nil {
 		return nil, err
 	}
 	return a.whole()
