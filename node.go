@@ -257,6 +257,24 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	return entries[0], nil
 }
 
+// Snapshot writes down what the agent comes to, so that a copy of it can begin there. Nodes do so by themselves now and then. If another node was
+// first, it returns an error wrapping ErrConflict.
+func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
+	n.init()
+	a, err := Load(ctx, n.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	entries, _, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
+	if err == nil {
+		err = n.Store.Append(ctx, id, a.Heads(), entries...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("snapshot agent %s: %w", id.Short(), err)
+	}
+	return entries[0], nil
+}
+
 // announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing.
 func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
 	ctx = context.WithoutCancel(ctx)

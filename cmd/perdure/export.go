@@ -104,6 +104,7 @@ type exporting struct {
 	file     string
 	force    bool
 	detached bool
+	begun    bool // a snapshot was written to begin with
 }
 
 // exported is what export prints.
@@ -146,23 +147,27 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 		size = n.n
 		return err
 	}
-	if e.file == "-" {
-		return errors.Join(write(e.c.OutOrStdout()), e.c.Context().Err())
-	}
-	if e.detached {
+	switch {
+	case e.file == "-":
+		err = errors.Join(write(e.c.OutOrStdout()), e.c.Context().Err())
+	case e.detached:
 		e.o.Binding = capsule.Detached
 		err = writeOutput(e.c, e.file+capsule.SigExt, func(sig io.Writer) error {
 			e.o.Signatures = sig
 			return writeOutput(e.c, e.file, write)
 		})
-	} else {
+	default:
 		err = writeOutput(e.c, e.file, write)
 	}
 	bar.end()
-	if errors.Is(err, capsule.ErrNoSnapshot) {
-		return &advised{err, "use --depth full"}
+	if errors.Is(err, capsule.ErrNoSnapshot) && !e.begun {
+		e.begun = true
+		if err := e.snapshot(ctx, s, id); err != nil {
+			return &advised{err, "use --depth full"}
+		}
+		return e.run(ctx, s, id.String())
 	}
-	if err != nil {
+	if err != nil || e.file == "-" {
 		return err
 	}
 	r := exported{id, a.Fold().Intent.Name, e.file, e.o.Form.String(), e.o.Depth.String(), end.Entries, end.Bodies, size, end.Heads}
@@ -170,6 +175,19 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 		_, err := fmt.Fprintf(w, "%s: %d entries, %d bytes, depth %s, head %s\n", r.File, r.Entries, r.Bytes, r.Depth, r.Heads[0])
 		return err
 	})
+}
+
+// snapshot writes the snapshot that a capsule without the whole memory begins with.
+func (e *exporting) snapshot(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+	n, err := e.h.node(s)
+	if err != nil {
+		return err
+	}
+	if _, err := n.Snapshot(ctx, id); err != nil {
+		return err
+	}
+	note(e.c, "wrote a snapshot of %s: the capsule begins there", id.Short())
+	return nil
 }
 
 // sigName is the file of detached signatures, if there is to be one.
