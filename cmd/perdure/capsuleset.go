@@ -44,6 +44,9 @@ func (e *exporting) exportSet(dir string, agents []string, manifest bool) error 
 				return err
 			}
 			ids = append(ids, id)
+			if err := e.begin(ctx, s, id); err != nil {
+				return err
+			}
 		}
 		o := capsule.SetOptions{Options: e.o}
 		switch {

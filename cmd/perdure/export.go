@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -175,6 +176,19 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 		_, err := fmt.Fprintf(w, "%s: %d entries, %d bytes, depth %s, head %s\n", r.File, r.Entries, r.Bytes, r.Depth, r.Heads[0])
 		return err
 	})
+}
+
+// begin writes a snapshot of an agent that has none, if its capsule is to begin with one.
+func (e *exporting) begin(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+	if e.o.Depth == capsule.Full {
+		return nil
+	}
+	next, stop := iter.Pull2(s.Snapshots(ctx, id))
+	defer stop()
+	if _, err, ok := next(); ok {
+		return err
+	}
+	return e.snapshot(ctx, s, id)
 }
 
 // snapshot writes the snapshot that a capsule without the whole memory begins with.
