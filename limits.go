@@ -22,6 +22,8 @@ const (
 	InlineBody = 64 << 10
 	// maxInbox bounds the events a fold keeps waiting to be seen (frozen). The oldest leave the inbox, never the memory.
 	maxInbox = 1024
+	// maxInboxBytes bounds the data of those events (frozen), so that nobody can make a fold too large to be written down. The newest stays.
+	maxInboxBytes = 8 << 20
 	// maxDedupe bounds the remembered dedupe ids (frozen): a sender that repeats itself does so soon.
 	maxDedupe = 1024
 	// maxSignals bounds the remembered signals of one tool (frozen): Backoff looks no further back.

@@ -1,6 +1,9 @@
 package perdure
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // State is where an agent stands in its life. It is derived from memory; each change is witnessed by an entry.
 type State uint8
@@ -69,6 +72,31 @@ func (f *Fold) Standing() string {
 	return "ready"
 }
 
+// Waiting reports whether nothing goes on until a person does something: answers, approves, settles, resumes or grants.
+func (f *Fold) Waiting(now time.Time) bool {
+	t := TimeOf(now)
+	if slices.ContainsFunc(f.Open, func(o Open) bool { return !o.Effect.Repeatable() && (o.Doubt || t >= o.Deadline) }) {
+		return true // unless its tool can be asked, somewhere
+	}
+	idle, ok := f.plan(&Capabilities{All: true}, now).(Idle)
+	return ok && (idle.Person || f.asks())
+}
+
+// asks reports whether the agent sleeps until a person answers.
+func (f *Fold) asks() bool {
+	if f.Sleep == nil {
+		return false
+	}
+	of := []Trigger{f.Sleep.Sleep.Trigger}
+	if list, ok := of[0].(Any); ok {
+		of = list.Of
+	}
+	return slices.ContainsFunc(of, func(t Trigger) bool {
+		on, ok := t.(On)
+		return ok && on.Event == AnswerEvent
+	})
+}
+
 // ParseState reads the name of a state.
 func ParseState(s string) (State, error) {
 	for i, n := range State(0).CanonNames() {
@@ -84,7 +112,7 @@ func (a *Agent) Listing(now time.Time) Listing {
 	f := a.fold
 	return Listing{
 		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.State(), Labels: f.Intent.Labels,
-		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count,
+		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: f.Waiting(now),
 	}
 }
 

@@ -69,7 +69,19 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	}
 	if f.Ended == nil {
 		f.Inbox = extended(f.Inbox, Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}, maxInbox, &f.own.inbox)
+		f.Inbox = bounded(f.Inbox)
 	}
+}
+
+// bounded is the newest messages that fit into maxInboxBytes, at least one.
+func bounded(inbox []Message) []Message {
+	size := 0
+	for i := len(inbox) - 1; i >= 0; i-- {
+		if size += len(inbox[i].Data); size > maxInboxBytes && i < len(inbox)-1 {
+			return inbox[i+1:]
+		}
+	}
+	return inbox
 }
 
 // repeatable reports whether a second event with the same id is to change nothing. That does not hold for notices that bound the agent: an

@@ -95,6 +95,7 @@ type Listing struct {
 	Updated Time              `json:"updated"`
 	Due     Time              `json:"due,omitempty"`
 	Entries int64             `json:"entries"`
+	Waiting bool              `json:"waiting,omitempty"` // for a person; time alone can make it so from Due on
 }
 
 // Filter selects agents. Zero fields select all.
@@ -107,7 +108,9 @@ type Filter struct {
 	Labels map[string]string // all of these
 	Since  Time              // updated at or after
 	Before Time              // updated before
-	Limit  int
+
+	Waiting bool // for a person
+	Limit   int
 }
 
 // Match reports whether the filter selects l. It leaves Limit to the caller.
@@ -116,6 +119,9 @@ func (f Filter) Match(l Listing) bool {
 		return false
 	}
 	if f.Since != 0 && l.Updated < f.Since || f.Before != 0 && l.Updated >= f.Before {
+		return false
+	}
+	if f.Waiting && !l.Waiting {
 		return false
 	}
 	if len(f.States) > 0 && !slices.Contains(f.States, l.State) {

@@ -11,9 +11,6 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// AnswerEvent is the event that answers a question a model asked with the built-in ask: tell the agent one of this name.
-const AnswerEvent = "answer"
-
 // builtins are the calls every model is offered beside the tools: they become actions of their own. A tool of the same name takes the place
 // of one.
 var builtins = []perdure.Spec{
@@ -98,7 +95,7 @@ func builtinAction(name, id, args string) (perdure.Action, error) {
 		if q.Question == "" {
 			return nil, errors.New("question is empty")
 		}
-		t := perdure.Trigger(perdure.On{Event: AnswerEvent})
+		t := perdure.Trigger(perdure.On{Event: perdure.AnswerEvent})
 		if wait := boundedWait(q.Seconds); wait > 0 {
 			t = perdure.Any{Of: []perdure.Trigger{t, perdure.After{Millis: wait.Milliseconds()}}}
 		}
@@ -273,7 +270,7 @@ func sleepCall(s *perdure.Sleep) (string, any) {
 		case perdure.Done, perdure.When, perdure.Every, perdure.Any, perdure.All:
 		}
 	}
-	if w.Event == AnswerEvent && w.Until == "" {
+	if w.Event == perdure.AnswerEvent && w.Until == "" {
 		return "ask", askArgs{Question: w.Note, Seconds: w.Seconds}
 	}
 	return "wait", w

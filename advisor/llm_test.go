@@ -286,7 +286,7 @@ func TestBuiltinsBecomeActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.node.Tell(t.Context(), w.id, perdure.Event{Name: advisor.AnswerEvent, By: "ada", Data: d}); err != nil {
+		if _, err := w.node.Tell(t.Context(), w.id, perdure.Event{Name: perdure.AnswerEvent, By: "ada", Data: d}); err != nil {
 			t.Fatal(err)
 		}
 		w.run()

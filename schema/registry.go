@@ -13,6 +13,8 @@ type Registry struct {
 	mu     sync.RWMutex
 	byID   map[Hash]*Schema
 	latest map[string]*Schema // by name
+
+	partial map[Hash]*Schema // of states on their way, see growing
 }
 
 // Add makes a schema and all its earlier versions known. It is refused if another schema of that name says something else

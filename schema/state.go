@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure"
 )
@@ -40,12 +41,18 @@ func FromText(id perdure.Hash, text perdure.Data) (*Schema, error) {
 	return s, nil
 }
 
-// CheckState holds the variables of an agent against the schema its intent names, in the version it names, however many came after. A schema
+// CheckState holds the variables of an agent against the schema its intent names, in the version it names, however many came after. A state comes
+// about variable by variable: as long as required ones are missing, those that are there must be right each by itself, and invariants wait. A schema
 // that is not known here is an error that wraps perdure.ErrIncapable: another node may know it.
 func (r *Registry) CheckState(schema perdure.Hash, vars map[string]perdure.Data) error {
 	s, err := r.Lookup(Hash(schema))
 	if err != nil {
 		return fmt.Errorf("state schema %s is not known here; add its .lode file to those of the node: %w", schema, perdure.ErrIncapable)
+	}
+	if s.lacks(vars) {
+		if s, err = r.growing(s); err != nil {
+			return fmt.Errorf("state schema %s: %w", schema, err)
+		}
 	}
 	if err := s.CheckState(vars); err != nil {
 		return fmt.Errorf("state of %s version %d: %w", s.Name(), s.Version(), err)
@@ -64,4 +71,36 @@ func (r *Registry) StateAs(schema perdure.Hash, vars map[string]perdure.Data, s 
 		return nil, err
 	}
 	return r.Upcast(Hash(schema), value, s)
+}
+
+// lacks reports whether a required variable is not there.
+func (s *Schema) lacks(vars map[string]perdure.Data) bool {
+	return slices.ContainsFunc(s.doc.Fields, func(f field) bool {
+		_, ok := vars[f.Name]
+		return f.Required && !ok
+	})
+}
+
+// growing is the schema of states on their way to one of s: nothing is required of them yet, and they have no invariants.
+func (r *Registry) growing(s *Schema) (*Schema, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g := r.partial[s.id]; g != nil {
+		return g, nil
+	}
+	d := *s.doc
+	d.Fields = slices.Clone(d.Fields)
+	for i := range d.Fields {
+		d.Fields[i].Required = false
+	}
+	d.Invariants = slices.DeleteFunc(slices.Clone(d.Invariants), func(v invariant) bool { return v.In == "" })
+	g, err := compileVersion(&d, s.lib)
+	if err != nil {
+		return nil, err
+	}
+	if r.partial == nil {
+		r.partial = map[Hash]*Schema{}
+	}
+	r.partial[s.id] = g
+	return g, nil
 }

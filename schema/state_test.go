@@ -66,6 +66,67 @@ func TestAgentStateIsHeldToItsSchema(t *testing.T) {
 	}
 }
 
+func TestAStateMayComeAboutVariableByVariable(t *testing.T) {
+	s := parseSchema(t, `{"schema": "lode", "name": "Trip", "version": 1, "fields": [
+		{"id": 1, "name": "from", "type": "text", "required": true, "predicate": "size(this) == 3"},
+		{"id": 2, "name": "to", "type": "text", "required": true},
+		{"id": 3, "name": "seats", "type": "int"}],
+		"invariants": ["self.from != self.to"]}`)
+	r := new(schema.Registry)
+	if err := r.Add(s); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		vars map[string]any
+		want string
+	}{
+		{map[string]any{}, ""},
+		{map[string]any{"from": "OSL"}, ""},
+		{map[string]any{"seats": 2}, ""},
+		{map[string]any{"from": "OSLO"}, "schema.predicate"},
+		{map[string]any{"to": 3}, "field.type"},
+		{map[string]any{"via": "CPH"}, "field.critical"},
+		{map[string]any{"from": "OSL", "to": "OSL"}, "schema.invariant"},
+		{map[string]any{"from": "OSL", "to": "CPH"}, ""},
+	} {
+		vars := map[string]perdure.Data{}
+		for k, v := range c.vars {
+			d, err := perdure.DataOf(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			vars[k] = d
+		}
+		var refused *perdure.Rejection
+		switch err := r.CheckState(perdure.Hash(s.ID()), vars); {
+		case c.want == "" && err != nil:
+			t.Errorf("%v: %v", c.vars, err)
+		case c.want != "" && (!errors.As(err, &refused) || refused.Predicate != c.want):
+			t.Errorf("%v: got %v, want %s", c.vars, err, c.want)
+		}
+	}
+}
+
+func TestTheTextOfASchemaIsThatOfTheSameSchema(t *testing.T) {
+	one, two := parseSchema(t, ticketOne), parseSchema(t, ticketTwo)
+	r := new(schema.Registry)
+	if err := r.Add(two); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*schema.Schema{one, two} {
+		got, err := schema.FromText(perdure.Hash(s.ID()), r.Tell(perdure.Hash(s.ID())))
+		if err != nil || got.ID() != s.ID() {
+			t.Errorf("version %d: got %v, %v", s.Version(), got, err)
+		}
+	}
+	if _, err := schema.FromText(perdure.Hash(one.ID()), r.Tell(perdure.Hash(two.ID()))); err == nil {
+		t.Error("the text of another version is taken")
+	}
+	if r.Tell(perdure.Hash{1}) != nil {
+		t.Error("a schema nobody knows is told")
+	}
+}
+
 const ticketOne = `{"schema": "lode", "name": "Ticket", "version": 1, "fields": [
 	{"id": 1, "name": "title", "type": "text", "required": true}]}`
 
@@ -111,7 +172,7 @@ func TestRegistryHoldsStateToTheVersionTheIntentNames(t *testing.T) {
 		s    *schema.Schema
 		vars map[string]perdure.Data
 		want bool
-	}{{"version 1", one, title, true}, {"version 1 with what came later", one, both, false}, {"version 2", two, both, true}, {"version 2 without what it requires", two, title, false}} {
+	}{{"version 1", one, title, true}, {"version 1 with what came later", one, both, false}, {"version 2", two, both, true}, {"version 2 before what it requires came", two, title, true}} {
 		err := reg.CheckState(perdure.Hash(c.s.ID()), c.vars)
 		if (err == nil) != c.want || err != nil && (!errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrIncapable)) {
 			t.Errorf("%s: got %v", c.name, err)

@@ -86,6 +86,9 @@ func testFilters(t *testing.T, s *suite) {
 		s.append(t, a.ID(), nil, e)
 		if i%2 == 0 {
 			a = s.grow(w, a, began.Add(time.Duration(i)*time.Hour), sleep(began.Add(90*time.Hour)))
+			if i == 4 || i == 6 {
+				a = s.grow(w, a, began.Add(time.Duration(i)*time.Hour), perdure.Event{Name: "pause", Notice: perdure.Pause{}})
+			}
 			if err := l.Index(t.Context(), a.Heads(), a.Listing(began)); err != nil {
 				t.Fatal(err)
 			}
@@ -123,6 +126,8 @@ func testFilters(t *testing.T, s *suite) {
 		{perdure.Filter{States: []perdure.State{perdure.Dormant}}, 5},
 		{perdure.Filter{States: []perdure.State{perdure.Dormant, perdure.Instantiated}}, 9},
 		{perdure.Filter{States: []perdure.State{perdure.Terminated}}, 0},
+		{perdure.Filter{Waiting: true}, 2},
+		{perdure.Filter{Waiting: true, Name: "a*"}, 1},
 		{perdure.Filter{Labels: map[string]string{"team": "0"}}, 3},
 		{perdure.Filter{Labels: map[string]string{"team": "0", "n": "3"}}, 1},
 		{perdure.Filter{Labels: map[string]string{"absent": ""}}, 0},

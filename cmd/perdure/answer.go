@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
 )
 
 // question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.
@@ -36,7 +35,7 @@ func questionOf(f *perdure.Fold, now time.Time) (question, bool) {
 	for _, t := range of {
 		switch t := t.(type) {
 		case perdure.On:
-			asks = asks || t.Event == advisor.AnswerEvent
+			asks = asks || t.Event == perdure.AnswerEvent
 		case perdure.After:
 			q.until = f.Sleep.Since + perdure.Time(t.Millis)
 		case perdure.At:
@@ -77,7 +76,7 @@ What policy asks about, an effect that needs permission, is answered with perdur
 			return misuse(c, errors.New("the answer is empty; say something, or perdure send AGENT NAME for an event without text"))
 		}
 		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
-			ev := perdure.Event{Name: advisor.AnswerEvent}
+			ev := perdure.Event{Name: perdure.AnswerEvent}
 			if err := living(a); err != nil {
 				return ev, err
 			}

@@ -83,21 +83,28 @@ type escalation struct {
 	Asked []string     `json:"asked"`
 }
 
-// mayWait are the states in which an agent may wait for a person: neither one that has done nothing yet nor one that has ended asks anything.
-var mayWait = []perdure.State{perdure.Evaluation, perdure.Execution, perdure.Mutation, perdure.Delegation, perdure.Dormant, perdure.Reentry}
-
-// waitingFor looks through the agents that may wait for a person, as the store's index knows them, and at nothing else.
+// waitingFor looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
+// node should have looked at by now.
 func waitingFor(ctx context.Context, s perdure.Store, now time.Time) ([]waiting, error) {
 	l, err := lister(s)
 	if err != nil {
 		return nil, err
 	}
 	var ids []perdure.AgentID
-	for one, err := range l.List(ctx, perdure.Filter{States: mayWait}) {
+	listed := map[perdure.AgentID]bool{}
+	for one, err := range l.List(ctx, perdure.Filter{Waiting: true}) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, one.Agent)
+		ids, listed[one.Agent] = append(ids, one.Agent), true
+	}
+	for look, err := range s.Due(ctx, now) {
+		if err != nil {
+			return nil, err
+		}
+		if !listed[look.Agent] {
+			ids = append(ids, look.Agent)
+		}
 	}
 	var found []waiting
 	for _, id := range ids {

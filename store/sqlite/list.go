@@ -25,8 +25,16 @@ func (w *writer) list(key int64, l perdure.Listing) error {
 	if l.Kind != "" {
 		kind = l.Kind
 	}
-	return w.do("INSERT OR REPLACE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?)",
-		key, l.Name, kind, l.Scope, int64(l.State), labels, int64(l.Created), int64(l.Updated), null(l.Due), l.Entries)
+	return w.do("INSERT OR REPLACE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+		key, l.Name, kind, l.Scope, int64(l.State), labels, int64(l.Created), int64(l.Updated), null(l.Due), l.Entries, present(l.Waiting))
+}
+
+// present is a column that is 1 or not there.
+func present(set bool) driver.Value {
+	if set {
+		return int64(1)
+	}
+	return nil
 }
 
 // Index implements perdure.Lister.
@@ -63,7 +71,7 @@ const pageListings = 256
 func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
 		where, args, possible := conditions(f)
-		text := "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, a.id FROM listings l " +
+		text := "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, a.id, l.waiting FROM listings l " +
 			"JOIN agents a ON a.key=l.agent WHERE (l.name,a.id)>(?,?) AND l.name>=?" + where + " ORDER BY l.name, a.id LIMIT ?"
 		var last perdure.Listing
 		for left, n := f.Limit, pageListings; n == pageListings && possible; {
@@ -110,6 +118,9 @@ func conditions(f perdure.Filter) (where string, args []driver.Value, possible b
 	if f.Kind != "" {
 		and("l.kind=?", f.Kind)
 	}
+	if f.Waiting {
+		and("l.waiting")
+	}
 	if f.Since != 0 {
 		and("l.updated>=?", int64(f.Since))
 	}
@@ -137,7 +148,7 @@ func conditions(f perdure.Filter) (where string, args []driver.Value, possible b
 func listingOf(v []driver.Value) (perdure.Listing, error) {
 	l := perdure.Listing{
 		State: perdure.State(integer(v[3])), Created: perdure.Time(integer(v[5])), Updated: perdure.Time(integer(v[6])),
-		Due: perdure.Time(integer(v[7])), Entries: integer(v[8]),
+		Due: perdure.Time(integer(v[7])), Entries: integer(v[8]), Waiting: integer(v[10]) != 0,
 	}
 	l.Name, _ = v[0].(string)
 	l.Kind, _ = v[1].(string)

@@ -15,11 +15,11 @@ import (
 
 const (
 	applicationID = 0x50726472 // "Prdr"
-	schemaVersion = 1
+	schemaVersion = 2
 	minSQLite     = 3_051_003 // earlier ones can corrupt the file when the write-ahead log begins anew
 )
 
-// schema is what version 1 of a file holds. Only log, agents.id and words hold what cannot be derived.
+// schema is what a file of this version holds. Only log, agents.id and words hold what cannot be derived.
 //
 //   - log is the entries in the order they arrived, one row for each call, see row. A row that does not fit well into a page goes on in
 //     the rows after it, which have no agent.
@@ -40,9 +40,15 @@ CREATE TABLE words(number INTEGER PRIMARY KEY, value BLOB NOT NULL UNIQUE);
 CREATE TABLE snapshots(agent INTEGER NOT NULL, cursor INTEGER NOT NULL, PRIMARY KEY(agent, cursor)) WITHOUT ROWID;
 CREATE TABLE blobs(hash BLOB NOT NULL, cursor INTEGER NOT NULL, PRIMARY KEY(hash, cursor)) WITHOUT ROWID;
 CREATE TABLE listings(agent INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT, scope TEXT NOT NULL, state INTEGER NOT NULL, labels TEXT,
-	created INTEGER NOT NULL, updated INTEGER NOT NULL, due INTEGER, entries INTEGER NOT NULL);
+	created INTEGER NOT NULL, updated INTEGER NOT NULL, due INTEGER, entries INTEGER NOT NULL, waiting INTEGER);
 CREATE INDEX listings_name ON listings(name);
+CREATE INDEX listings_waiting ON listings(name) WHERE waiting;
 `
+
+// upgrades take a file from the version of their index, counted from 1, to the next.
+var upgrades = []string{
+	"ALTER TABLE listings ADD COLUMN waiting INTEGER; CREATE INDEX listings_waiting ON listings(name) WHERE waiting;",
+}
 
 // pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more fairly.
 var writerPragmas = []string{
@@ -121,6 +127,33 @@ func inspect(path string) error {
 	return errors.Join(err, c.close())
 }
 
+// upgrade brings a file that inspect let pass to this version, in one step that happens or does not.
+func upgrade(path string) error {
+	c, err := dial(path, "rw", "busy_timeout=10000", "synchronous=FULL")
+	if err != nil {
+		return err
+	}
+	version := func() (int64, error) {
+		v, _, err := c.number("PRAGMA user_version")
+		return v, err
+	}
+	v, err := version()
+	if err == nil && v < schemaVersion {
+		if err = c.exec("BEGIN IMMEDIATE"); err == nil {
+			for v, err = version(); err == nil && v < schemaVersion; v++ { // another process may have been first
+				err = c.exec(upgrades[v-1])
+			}
+			if err == nil {
+				err = c.exec(fmt.Sprintf("PRAGMA user_version=%d; COMMIT", schemaVersion))
+			}
+		}
+		if err != nil {
+			err = fmt.Errorf("upgrade %s to version %d: %w", path, schemaVersion, err)
+		}
+	}
+	return errors.Join(err, c.close())
+}
+
 func (c *conn) inspect() error {
 	var version int64
 	err := c.query("SELECT sqlite_version()", func(v []driver.Value) error {
@@ -148,7 +181,7 @@ func (c *conn) inspect() error {
 	if err != nil {
 		return err
 	}
-	if v != schemaVersion {
+	if v < 1 || v > schemaVersion {
 		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, schemaVersion)
 	}
 	_, _, err = c.number("SELECT count(*) FROM sqlite_schema")

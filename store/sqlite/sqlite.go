@@ -85,6 +85,9 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := inspect(path); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	if err := upgrade(path); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
 	w, err := openWriter(path)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
