@@ -38,7 +38,7 @@ func TestAQuestionNobodyAnswersGoesToMorePeople(t *testing.T) {
 			}
 		}
 		check(0, 0, "ops")
-		if due := load(t, store, id).Due(time.Now()); due.Go().Sub(time.Now()) != 30*time.Minute {
+		if due := load(t, store, id).Due(time.Now()); time.Until(due.Go()) != 30*time.Minute {
 			t.Errorf("the next look is in %v, want it when the question goes to others", time.Until(due.Go()))
 		}
 		check(29*time.Minute, 0, "ops")

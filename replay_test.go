@@ -75,7 +75,7 @@ func longBranches(t *testing.T, left, right int) []*Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grow := func(by string, n int) ([]*Entry, *Agent) {
+	grow := func(by string, n int) []*Entry {
 		var out []*Entry
 		a := root
 		for i := range n {
@@ -85,12 +85,11 @@ func longBranches(t *testing.T, left, right int) []*Entry {
 			}
 			out, a = append(out, es...), next
 		}
-		return out, a
+		return out
 	}
-	l, a := grow("ann", left)
-	r, _ := grow("bob", right)
-	all := append(append([]*Entry{g}, l...), r...)
-	if a, err = FoldEntries(seq(all)); err != nil {
+	all := slices.Concat([]*Entry{g}, grow("ann", left), grow("bob", right))
+	a, err := FoldEntries(seq(all))
+	if err != nil {
 		t.Fatal(err)
 	}
 	join, _, err := owner.Commit(a, epoch.Add(time.Hour), Draft{Body: Event{Name: "join"}})

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Log is a capsule file that entries are appended to, by any number of processes. It is what a store keeps of one agent. A cursor is the
@@ -43,8 +44,6 @@ type row struct {
 	chunks  int32
 	bare    bool // its body was dropped
 }
-
-var errLocked = errors.New("the file is in use by another process")
 
 // CreateLog makes the file of a new agent, durably and all at once. It returns an error wrapping fs.ErrExist if there is one.
 func CreateLog(path string, form Form, entries ...*perdure.Entry) error {
@@ -203,6 +202,15 @@ func (l *Log) begun(f *os.File) {
 // caller calls Unlock.
 func (l *Log) Lock() error { return l.lock(true) }
 
+// inUse is the error of a file that somebody else has: another node was first.
+type inUse struct{ error }
+
+func (e inUse) Unwrap() error { return e.error }
+
+func (e inUse) Is(target error) bool {
+	return target == perdure.ErrConflict && errors.Is(e.error, disk.ErrLocked)
+}
+
 func (l *Log) lock(wait bool) error {
 	l.mu.Lock()
 	for range 100 {
@@ -212,9 +220,9 @@ func (l *Log) lock(wait bool) error {
 				return fmt.Errorf("lock %s: %w", l.path, err)
 			}
 		}
-		if err := lockFile(l.f, wait); err != nil {
+		if err := disk.Lock(l.f, wait); err != nil {
 			l.mu.Unlock()
-			return fmt.Errorf("lock %s: %w", l.path, err)
+			return fmt.Errorf("lock %s: %w", l.path, inUse{err})
 		}
 		same, err := l.same()
 		if err == nil && !same { // another process has put a new file in its place
@@ -243,7 +251,7 @@ func (l *Log) Unlock() { l.unlock() }
 func (l *Log) unlock() {
 	l.locked = false
 	if l.f != nil {
-		_ = unlockFile(l.f) // closing the file gives the lock back, too
+		_ = disk.Unlock(l.f) // closing the file gives the lock back, too
 	}
 	l.mu.Unlock()
 }
@@ -296,7 +304,7 @@ func (l *Log) refresh() error {
 			return nil
 		}
 		if same { // somebody may be in the middle of writing: look again when they are done
-			if err := lockFile(l.f, true); err != nil {
+			if err := disk.Lock(l.f, true); err != nil {
 				return fmt.Errorf("read %s: %w", l.path, err)
 			}
 		}
@@ -353,7 +361,7 @@ func LockFile(path string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f, true); err != nil {
+	if err := disk.Lock(f, true); err != nil {
 		_ = f.Close()
 		return nil, err
 	}

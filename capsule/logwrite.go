@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Add durably appends the entries that are not there, all or none, and returns how many those are. An entry whose parents are not there
@@ -144,7 +145,7 @@ func (l *Log) rewrite(change func(i int, e *perdure.Entry) *perdure.Entry) error
 // replace puts a new file in the place of the old one. The Log is locked and stays so: the new file is locked before it has its name.
 func (l *Log) replace(fill func(*writer) error) error {
 	f, err := replaceFile(l.path, func(out *os.File) error {
-		if err := lockFile(out, true); err != nil {
+		if err := disk.Lock(out, true); err != nil {
 			return err
 		}
 		w, err := newLogWriter(out, l.form)
@@ -209,7 +210,7 @@ func (l *Log) good() (n int, err error) {
 func (l *Log) convert() error {
 	mine := l.locked
 	if !mine {
-		if err := lockFile(l.f, true); err != nil {
+		if err := disk.Lock(l.f, true); err != nil {
 			return err
 		}
 		if same, err := l.same(); err != nil {
@@ -239,7 +240,7 @@ func (l *Log) convert() error {
 	})
 	if err == nil && !mine {
 		l.locked = false
-		err = unlockFile(l.f)
+		err = disk.Unlock(l.f)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // each calls f with every chunk of the set and the size of its record.
@@ -163,7 +164,7 @@ func (s *Set) lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f, true); err != nil {
+	if err := disk.Lock(f, true); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = f.Close() }, nil // closing gives the lock back

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -67,14 +66,10 @@ func (p *benchPlace) label(f *bench.Figures) {
 		return
 	}
 	f.Store, f.Durable = "sqlite", "every acknowledged step is synced to the disk (SQLite in WAL mode, synchronous=FULL): it survives kill -9 and a power cut"
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(p.dir, &disk); err == nil && int64(disk.Type) == tmpfsMagic {
+	if inMemory(p.dir) {
 		f.Durable = "nothing: " + filepath.Dir(p.dir) + " is a file system in memory (tmpfs), where a sync costs nothing; name a folder on a disk with --store"
 	}
 }
-
-// tmpfsMagic is how Linux marks a file system in memory.
-const tmpfsMagic = 0x01021994
 
 // report prints the figures of a benchmark: a table and what is durable, or JSON.
 func (p *benchPlace) report(figures ...*bench.Figures) error {

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -311,12 +310,11 @@ func (d *doctor) folder() {
 		d.say("folder", unwell, "give this user the right to write "+dir, "%v", err)
 		return
 	}
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(dir, &disk); err != nil {
+	free, err := freeSpace(dir)
+	if err != nil {
 		d.say("folder", odd, "", "%s can be written; its free space is not known: %v", dir, err)
 		return
 	}
-	free := uint64(disk.Bavail) * uint64(disk.Bsize) //nolint:unconvert // the types differ between systems
 	if free < minFree {
 		d.say("folder", unwell, "make room on the disk of "+dir, "%d MiB are free", free>>20)
 		return

@@ -61,8 +61,10 @@ func TestAProcessIsKnownToBeDeadWhenItIsKilled(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("the child was not killed")
 	}
-	if !f.Dead([]byte("child")) || !f.Dead([]byte("child")) {
-		t.Error("a process that was killed is not known to be dead")
+	for range 2 { // who looks does not make it so
+		if !f.Dead([]byte("child")) {
+			t.Error("a process that was killed is not known to be dead")
+		}
 	}
 }
 

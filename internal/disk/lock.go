@@ -3,4 +3,4 @@ package disk
 import "errors"
 
 // ErrLocked says that another handle has the lock of a file.
-var ErrLocked = errors.New("locked by another process")
+var ErrLocked = errors.New("the file is in use by another process")
