@@ -136,6 +136,9 @@ func (r *recorder) record(call string, signal perdure.Signal, result perdure.Dat
 	}
 	rec := map[string]any{"signal": signal.String(), "result": result.Value(), "note": note}
 	if old, ok := r.results[p.name].(map[string]any); ok && old["child"] != nil && more == nil {
+		if old["ended"] != nil {
+			return // a child that is quick has ended before it is recorded that it was made
+		}
 		rec["child"] = old["child"] // the outcome of a delegation comes after the decision that has the child
 	}
 	for k, v := range more {
