@@ -64,7 +64,7 @@ type Claimer interface {
 
 // Reclaimer is a Claimer that can tell when a node has died.
 type Reclaimer interface {
-	// Reclaim ends the claims of nodes that are known to have died, before their leases do.
+	// Reclaim ends the claims of nodes that are known to have died, before their leases do: what they had is due now.
 	Reclaim(ctx context.Context) error
 }
 

@@ -99,14 +99,15 @@ func (s *Store) Reclaim(ctx context.Context) error {
 	return nil
 }
 
-// reclaim ends the claim on an agent, if the node that had it has died.
+// reclaim ends the claim on an agent, if the node that had it has died. It is due now, as at the end of a lease: what was under way has no worker
+// left.
 func (s *Store) reclaim(ctx context.Context, id perdure.AgentID) error {
 	return s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
 		a, err := w.held(id)
 		if err != nil || a.node.IsZero() || !s.nodes.Dead(a.node[:]) {
 			return err
 		}
-		a.node, a.due = perdure.Key{}, dueOf(a.heads)
-		return w.do("UPDATE agents SET due=?, node=NULL WHERE key=?", null(a.due), a.key)
+		a.node, a.due = perdure.Key{}, perdure.TimeOf(time.Now())
+		return w.do("UPDATE agents SET due=?, node=NULL WHERE key=?", int64(a.due), a.key)
 	}})
 }

@@ -79,6 +79,14 @@ func TestReclaimMakesTheAgentsOfTheDeadDue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sleep := perdure.Decision{Action: perdure.Sleep{Trigger: perdure.After{Millis: 3_600_000}}, Verdict: perdure.Verdict{Answer: perdure.Allow}}
+	entries, _, err := key.Commit(a, time.Now(), perdure.Draft{Body: sleep}) // by itself it is due in an hour
+	if err == nil {
+		err = s.Append(t.Context(), a.ID(), a.Heads(), entries...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	node := perdure.Key{1}
 	if _, err := s.Claim(t.Context(), a.ID(), node, 30*time.Second); err != nil {
 		t.Fatal(err)
