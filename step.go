@@ -99,6 +99,9 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	action := f.decide(e, d)
 	if action == nil {
 		f.conflict(e, "decision about a proposal this memory no longer offers")
+		if !d.acts() {
+			return // it changed the agent itself, as it was on another branch
+		}
 		action = Execute{Tool: "unknown"}
 	}
 	if len(d.Approvals) > 0 && !f.useApprovals(e, d, action) {
@@ -123,6 +126,11 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 		f.Denials = 0
 		f.allow(e, d, action)
 	}
+}
+
+// acts reports whether the decision lets something happen outside the agent, as far as it says itself.
+func (d *Decision) acts() bool {
+	return d.Effect != 0 || d.Deadline != 0 || d.Reserve != nil || len(d.Child) > 0
 }
 
 // decide marks the proposal decided and returns the action the decision is about.

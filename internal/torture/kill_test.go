@@ -125,9 +125,12 @@ func (c child) life(rng *rand.Rand) error {
 		return err
 	}
 	if c.Point > 0 {
-		timer := time.AfterFunc(finishLimit, func() { _ = p.cmd.Process.Kill() })
-		defer timer.Stop()
-		return p.wait()
+		timer := time.AfterFunc(startLimit, func() { _ = p.cmd.Process.Kill() })
+		err := p.wait()
+		if !timer.Stop() {
+			err = errors.Join(fmt.Errorf("it did not come to point %d in %v: its agents stand still", c.Point, startLimit), err)
+		}
+		return err
 	}
 	if rng.IntN(5) == 0 {
 		<-time.After(time.Duration(rng.Int64N(int64(40 * time.Millisecond))))
