@@ -72,6 +72,22 @@ func (Sleep) action()    {}
 func (Wake) action()     {}
 func (End) action()      {}
 
+// CallOf is the id that whoever proposed an action gave it; none for Mutate and Wake, which have none.
+func CallOf(a Action) string {
+	switch a := a.(type) {
+	case Execute:
+		return a.Call
+	case Delegate:
+		return a.Call
+	case Sleep:
+		return a.Call
+	case End:
+		return a.Call
+	case Mutate, Wake:
+	}
+	return ""
+}
+
 // Effect is the class of a tool's effect on the world: what may be done when it is unknown whether it happened.
 type Effect uint8
 

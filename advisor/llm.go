@@ -317,7 +317,7 @@ func (c *consultation) since(acts []perdure.Action) {
 			if c.remark.args == nil {
 				c.remark.args = map[string]string{}
 			}
-			c.remark.args[callID(acts[i])] = was
+			c.remark.args[perdure.CallOf(acts[i])] = was
 		}
 	}
 }

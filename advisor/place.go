@@ -61,21 +61,11 @@ func placed(act perdure.Action, p place) perdure.Action {
 
 // callOf is the place an action carries.
 func callOf(act perdure.Action) string {
-	switch a := act.(type) {
-	case perdure.Execute:
-		return a.Call
-	case perdure.Sleep:
-		return a.Call
-	case perdure.Delegate:
-		return a.Call
-	case perdure.End:
-		return a.Call
-	case perdure.Mutate:
-		call, _, _ := strings.Cut(a.Note, " ")
+	if m, ok := act.(perdure.Mutate); ok {
+		call, _, _ := strings.Cut(m.Note, " ")
 		return call
-	case perdure.Wake:
 	}
-	return ""
+	return perdure.CallOf(act)
 }
 
 // placeOf is the place of the last advice.

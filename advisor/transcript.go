@@ -148,7 +148,7 @@ func (t *transcript) addAdvice(e *perdure.Entry, a *perdure.Advice) {
 
 // callOf is an action as the call it was, if the model called it.
 func (t *transcript) callOf(act perdure.Action) (ToolCall, bool) {
-	id := callID(act)
+	id := perdure.CallOf(act)
 	if id == "" {
 		return ToolCall{}, false
 	}
@@ -159,29 +159,13 @@ func (t *transcript) callOf(act perdure.Action) (ToolCall, bool) {
 	return ToolCall{ID: id, Name: name, Args: args}, true
 }
 
-// callID is the model's own id of an action.
-func callID(act perdure.Action) string {
-	switch x := act.(type) {
-	case perdure.Execute:
-		return x.Call
-	case perdure.Delegate:
-		return x.Call
-	case perdure.Sleep:
-		return x.Call
-	case perdure.End:
-		return x.Call
-	case perdure.Mutate, perdure.Wake:
-	}
-	return ""
-}
-
 // addDecision notes what a decision is about, and what came of it if that is all that will.
 func (t *transcript) addDecision(e *perdure.Entry, d *perdure.Decision) {
 	act := d.Action
 	if list := t.advice[d.Advice]; act == nil && d.Index >= 0 && d.Index < int64(len(list)) {
 		act = list[d.Index]
 	}
-	id := callID(act)
+	id := perdure.CallOf(act)
 	if _, known := t.calls[id]; !known {
 		id = ""
 	}

@@ -241,7 +241,7 @@ func TestBuiltinCallsReadBackAsTheyWereMade(t *testing.T) {
 			t.Errorf("%s %s: %v", c.name, c.args, err)
 			continue
 		}
-		if name, args := builtinCall(act); name != c.name || args != c.args || callID(act) != "id" {
+		if name, args := builtinCall(act); name != c.name || args != c.args || perdure.CallOf(act) != "id" {
 			t.Errorf("%s %s reads back as %s %s", c.name, c.args, name, args)
 		}
 	}

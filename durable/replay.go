@@ -37,10 +37,10 @@ func replay(ctx context.Context, s perdure.Store, id perdure.AgentID) (*records,
 	}
 	// What is open or owed has no last word yet, whatever came of earlier attempts.
 	for _, o := range a.Fold().Open {
-		delete(b.done, callOf(o.Action))
+		delete(b.done, perdure.CallOf(o.Action))
 	}
 	for _, o := range a.Fold().Owed {
-		delete(b.done, callOf(o.Action))
+		delete(b.done, perdure.CallOf(o.Action))
 	}
 	return b.records, b.inputs, nil
 }
@@ -54,7 +54,7 @@ func recent(a *perdure.Agent, key string, recs *records) (record, found) {
 		if !ok {
 			continue
 		}
-		if len(adv.Actions) != 1 || callOf(adv.Actions[0]) != key {
+		if len(adv.Actions) != 1 || perdure.CallOf(adv.Actions[0]) != key {
 			return record{}, unproposed // the last advice was about something else
 		}
 		b := builder{records: recs}
@@ -101,7 +101,7 @@ func (b *builder) add(e *perdure.Entry) {
 		b.inputs = c.Intent.Inputs
 	case perdure.Advice:
 		if len(c.Actions) == 1 {
-			b.proposed[e.Name] = callOf(c.Actions[0])
+			b.proposed[e.Name] = perdure.CallOf(c.Actions[0])
 		}
 	case perdure.Decision:
 		b.decision(e, &c)
@@ -176,18 +176,4 @@ func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
 	case nil:
 		b.events[e.Name] = ev.Data
 	}
-}
-
-// callOf is the key an op was proposed under.
-func callOf(a perdure.Action) string {
-	switch a := a.(type) {
-	case perdure.Execute:
-		return a.Call
-	case perdure.Sleep:
-		return a.Call
-	case perdure.Delegate:
-		return a.Call
-	case perdure.Mutate, perdure.Wake, perdure.End:
-	}
-	return ""
 }
