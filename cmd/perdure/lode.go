@@ -98,14 +98,15 @@ func lodeCompileCommand() *cobra.Command {
 		Use:   "compile -s SCHEMA [flags] FILE|-",
 		Short: "Write a JSON value as canonical bytes under a schema",
 		Long: `Compile checks a JSON value against a schema, predicates and invariants included, and writes it as a .vein file: canonical bytes with the
-id of the schema. With --embed the schema goes along, so that the file can be read without it.`,
+schema, so that the file can be read anywhere. With --embed=false only the id of the schema goes along, and whoever reads the file needs it. The
+fingerprint is the same either way.`,
 		Example:     `  perdure lode compile session.json -s memory-snapshot-v1.lode -o s.vein`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: lodeExits,
 	}
 	name := c.Flags().StringP("schema", "s", "", "the schema file")
 	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when whole")
-	embed := c.Flags().Bool("embed", false, "put the schema into the file")
+	embed := c.Flags().Bool("embed", true, "put the schema into the file")
 	parent := c.Flags().String("parent", "", "fingerprint of the value before, for schemas without a field parentHash")
 	force := c.Flags().Bool("force", false, "write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
