@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -104,15 +105,22 @@ func collect(ctx context.Context, c *cobra.Command, h *home, out *output, s perd
 	})
 }
 
+// confirmed asks for the name of a subject again.
+func confirmed(c *cobra.Command, subject string) bool {
+	note(c, "what is erased cannot be read again by anybody; to go on, type %s", subject)
+	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+	return err == nil && strings.TrimSpace(line) == strings.TrimSpace(subject)
+}
+
 func eraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "erase --subject NAME [flags] AGENT",
 		Short: "Make what is sealed for a person unreadable, everywhere",
 		Long: `Erase destroys the key of a subject in this home's vault. Everything that was ever sealed for it (perdure send --subject) can no longer be
 read, in any copy of any agent, while every hash and signature still verifies. That it was done is recorded in the agent; the subject is
-not named again. It cannot be undone, so it wants --yes.`,
+not named again. It cannot be undone: on a terminal it asks first, unless --yes is given.`,
 		Example: `  perdure send shop order --data @order.json --subject customer-17
-  perdure erase shop --subject customer-17 --note "asked for it" --yes`,
+  perdure erase shop --subject customer-17 --note "asked for it"`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
@@ -120,13 +128,13 @@ not named again. It cannot be undone, so it wants --yes.`,
 	c.ValidArgsFunction = agentArg(h)
 	subject := c.Flags().String("subject", "", "whom the data is about")
 	why := c.Flags().String("note", "", "why")
-	yes := c.Flags().Bool("yes", false, "do it: it cannot be undone")
+	yes := c.Flags().Bool("yes", false, "do not ask first, on a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case strings.TrimSpace(*subject) == "":
 			return misuse(c, errors.New("say whose data it is with --subject NAME"))
-		case !*yes:
-			return misuse(c, errors.New("what is erased cannot be read again by anybody; say --yes if you mean it"))
+		case !*yes && isTerminal(c.InOrStdin()) && !confirmed(c, *subject):
+			return errors.New("nothing was erased")
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			id, err := findAgent(ctx, c, s, args[0])
