@@ -436,9 +436,13 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 	if err != nil {
 		return nil, err
 	}
-	if why := r.refuse(d.Action, &spec); why != "" {
+	switch why := r.refuse(d.Action, &spec); {
+	case why != "":
 		dec.Verdict = Verdict{Rules: []string{"runtime.rehearsal"}, Reason: why + "; a live fork acts for itself"}
-	} else {
+	case r.has(d.Action): // nothing happens outside, so there is nothing to permit, to pay for or to be in doubt about
+		dec.Verdict = Verdict{Answer: Allow, Rules: []string{RuleRecord}, Reason: "it is answered from the record of " + r.parent.Short()}
+		dec.Effect, dec.Reserve, dec.Key = Read, nil, Hash{}
+	default:
 		dec.Verdict = w.n.verdict(w.a, req, &dec, now)
 	}
 	if dec.Verdict.Answer == Allow {

@@ -63,7 +63,7 @@ func (n *Node) callAll(ctx context.Context, id AgentID, effects []effect, r *reh
 	out := make([]called, len(effects))
 	if r != nil {
 		for i := range effects {
-			out[i].outcome = r.serve(&effects[i].open)
+			out[i].outcome = r.serve(&effects[i].open, n)
 		}
 	}
 	if len(effects) == 1 {

@@ -92,6 +92,15 @@ func (r *rehearsal) next(x *Execute) *recorded {
 	return nil
 }
 
+// RuleRecord is the rule by which a call of a rehearsing fork is let pass that its parent's record answers.
+const RuleRecord = "runtime.record"
+
+// has reports whether the record answers an action.
+func (r *rehearsal) has(act Action) bool {
+	x, ok := act.(Execute)
+	return ok && r != nil && r.next(&x) != nil
+}
+
 // refuse says why a rehearsing fork may not do something; empty: it may.
 func (r *rehearsal) refuse(act Action, spec *Spec) string {
 	if r == nil {
@@ -111,11 +120,12 @@ func (r *rehearsal) refuse(act Action, spec *Spec) string {
 }
 
 // serve answers an effect from the record; nil: it is a read, and to be done. The caller has the only agent that rehearses with r.
-func (r *rehearsal) serve(open *Open) *Outcome {
+func (r *rehearsal) serve(open *Open, n *Node) *Outcome {
 	x, _ := open.Action.(Execute)
 	rec := r.next(&x)
+	spec, _ := n.spec(x.Tool) // what the record was to answer is recorded as a read, whatever its tool does
 	switch {
-	case rec == nil && open.Effect == Read:
+	case rec == nil && spec.Effect == Read:
 		return nil
 	case rec == nil:
 		return &Outcome{Decision: open.Decision, Signal: Denied, Note: "this fork only rehearses, and there is no further such call on record"}

@@ -287,7 +287,11 @@ func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision) string
 		if d.Verdict.Rules[0] == "runtime.deadline" && f.Intent.Deadline != 0 && e.Time >= f.Intent.Deadline {
 			return ""
 		}
-	case perdure.Execute, perdure.Mutate, perdure.Delegate, perdure.Sleep, nil:
+	case perdure.Execute:
+		if d.Verdict.Rules[0] == perdure.RuleRecord && f.Lineage != nil && f.Lineage.Rehearse && d.Effect == perdure.Read {
+			return ""
+		}
+	case perdure.Mutate, perdure.Delegate, perdure.Sleep, nil:
 	}
 	return fmt.Sprintf("%s by %s, which the runtime cannot decide without policy", d.Verdict.Answer, d.Verdict.Rules[0])
 }
