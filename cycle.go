@@ -17,8 +17,7 @@ type work struct {
 	outcome int // how many of pending end with the last outcome: these must not be lost
 	claimed bool
 	cycles  int
-	yields  int   // how often others were first
-	turns   int64 // before the advice that is pending
+	yields  int // how often others were first
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -222,7 +221,7 @@ func (w *work) flush(ctx context.Context) error {
 // yield lets another node's entries go first: outcomes are put beside them, the rest is dropped.
 func (w *work) yield(ctx context.Context, id AgentID) error {
 	w.yields++
-	advice, last := w.costly(), w.pending[len(w.pending)-1].Name
+	advice, turns, last := w.costly(), w.a.fold.Turns-1, w.pending[len(w.pending)-1].Name
 	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
 	if len(done) > 0 && whole {
 		if err := w.n.Store.Put(ctx, id, w.pending...); err != nil {
@@ -244,7 +243,7 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 		}
 	}
 	if advice != nil && !w.a.holds(last) {
-		lost = append(lost, w.late(advice)...)
+		lost = append(lost, w.late(advice, turns)...)
 	}
 	if len(lost) == 0 {
 		return nil
@@ -267,18 +266,17 @@ func (w *work) costly() *Entry {
 	}
 	for _, e := range w.pending {
 		if e.Kind == KindAdvice {
-			w.turns = w.a.fold.Turns - 1
 			return e
 		}
 	}
 	return nil
 }
 
-// late is what to write of advice that others came before. If all they did was to tell the agent something, it stands: the advisor sees that
+// late is what to write of advice that was asked for after so many turns and that others came before. If all they did was to tell the agent something, it stands: the advisor sees that
 // next time. If the agent has got other advice or ended meanwhile, only what it cost is recorded.
-func (w *work) late(e *Entry) []Draft {
+func (w *work) late(e *Entry, turns int64) []Draft {
 	a, _ := e.content.(Advice)
-	if f := w.a.fold; f.Turns != w.turns || f.Ended != nil {
+	if f := w.a.fold; f.Turns != turns || f.Ended != nil {
 		if a.Usage == nil {
 			return nil
 		}
@@ -294,6 +292,9 @@ func (w *work) reload(ctx context.Context, id AgentID) error {
 		return err
 	}
 	w.a, w.heads, w.pending, w.outcome = a, a.Heads(), nil, 0
+	w.n.mu.Lock()
+	delete(w.n.rehearsals, id) // it may have been given what was not written
+	w.n.mu.Unlock()
 	return nil
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"path/filepath"
 	"runtime/metrics"
 	"strings"
 	"time"
@@ -172,14 +170,14 @@ func (t talk) run(ctx context.Context, p *benchPlace, done func(int)) (*talked, 
 		return nil, err
 	}
 	r := &talked{talk: t}
-	size, err := sizeOf(p.dir)
+	size, err := bench.DiskUse(p.dir)
 	if err == nil {
 		err = r.converse(ctx, s, done)
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
-	grown, err := sizeOf(p.dir)
+	grown, err := bench.DiskUse(p.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -241,20 +239,4 @@ func (r *talked) count(ctx context.Context, s perdure.Store, id perdure.AgentID)
 		}
 	}
 	return nil
-}
-
-// sizeOf is the bytes of all files in a folder.
-func sizeOf(dir string) (int64, error) {
-	var sum int64
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			sum += info.Size()
-		}
-		return err
-	})
-	return sum, err
 }

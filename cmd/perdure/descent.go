@@ -63,6 +63,14 @@ func descend(memory, parent iter.Seq2[*perdure.Entry, error], o perdure.VerifyOp
 	return d, nil
 }
 
+// verifyBoth verifies an agent, its parent, and that one descends from the other.
+func verifyBoth(c *cobra.Command, h *home, out *output, agent, parent string, o verifying, ids []age.Identity) error {
+	return withMemory(c, h, parent, ids, func(m iter.Seq2[*perdure.Entry, error]) error {
+		o.parent = m
+		return withMemory(c, h, agent, ids, func(m iter.Seq2[*perdure.Entry, error]) error { return verify(c, h, out, 0, m, o) })
+	})
+}
+
 // withMemory calls f with the memory of an agent of the store or in a file.
 func withMemory(c *cobra.Command, h *home, what string, ids []age.Identity, f func(iter.Seq2[*perdure.Entry, error]) error) error {
 	file, err := namesFile(h, what)

@@ -67,12 +67,8 @@ was then, and the head the parent recorded at the end must be in the child's mem
 			return err
 		}
 		o := verifying{}
-		for _, text := range *heads {
-			head, err := perdure.ParseHash(text)
-			if err != nil {
-				return misuse(c, fmt.Errorf("--head: %w", err))
-			}
-			o.Heads = append(o.Heads, head)
+		if o.Heads, err = parseHeads(*heads); err != nil {
+			return misuse(c, err)
 		}
 		if err := h.locate(); err != nil {
 			return err
@@ -94,10 +90,7 @@ was then, and the head the parent recorded at the end must be in the child's mem
 			return err
 		}
 		if *parent != "" {
-			return withMemory(c, h, *parent, decrypt, func(m iter.Seq2[*perdure.Entry, error]) error {
-				o.parent = m
-				return withMemory(c, h, what, decrypt, func(m iter.Seq2[*perdure.Entry, error]) error { return verify(c, h, out, 0, m, o) })
-			})
+			return verifyBoth(c, h, out, what, *parent, o, decrypt)
 		}
 		file, err := namesFile(h, what)
 		if err != nil {
@@ -115,6 +108,18 @@ was then, and the head the parent recorded at the end must be in the child's mem
 		})
 	}
 	return c
+}
+
+// parseHeads reads the heads a memory must have.
+func parseHeads(texts []string) (heads []perdure.Hash, err error) {
+	for _, text := range texts {
+		head, err := perdure.ParseHash(text)
+		if err != nil {
+			return nil, fmt.Errorf("--head: %w", err)
+		}
+		heads = append(heads, head)
+	}
+	return heads, nil
 }
 
 // verifying is what is asked of a memory.

@@ -93,8 +93,8 @@ func (f *Figures) percentiles(d []time.Duration) {
 	f.P50, f.P99 = ms(0.50), ms(0.99)
 }
 
-// diskUse is the bytes of all files in a folder.
-func diskUse(dir string) (int64, error) {
+// DiskUse is the bytes of all files in a folder.
+func DiskUse(dir string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

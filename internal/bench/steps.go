@@ -73,7 +73,7 @@ func (s Steps) settle(ctx context.Context, store perdure.Store) (int64, error) {
 			return 0, err
 		}
 	}
-	return diskUse(s.Dir)
+	return DiskUse(s.Dir)
 }
 
 // stepWork is a node whose agents do steps.
