@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -13,8 +14,11 @@ import (
 func shop(t *testing.T, s perdure.Store, actions func(turn int64) []perdure.Action) (n *perdure.Node, did map[string]int) {
 	t.Helper()
 	did = map[string]int{}
+	var mu sync.Mutex
 	make := func(name string, effect perdure.Effect) perdure.Tool {
 		return &tool{spec: perdure.Spec{Name: name, Effect: effect}, call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			did[name]++
 			data, err := perdure.DataOf(fmt.Sprintf("%s %d", name, did[name]))
 			return perdure.Result{Data: data, Set: map[string]perdure.Data{name: data}}, err
