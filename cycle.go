@@ -17,7 +17,8 @@ type work struct {
 	outcome int // how many of pending end with the last outcome: these must not be lost
 	claimed bool
 	cycles  int
-	yields  int // how often others were first
+	yields  int   // how often others were first
+	behind  *Idle // why nothing is done for it: this copy is an old one
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -108,6 +109,9 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 func (w *work) cycle(ctx context.Context) (Step, error) {
 	w.cycles++
 	now := time.Now()
+	if w.behind != nil {
+		return *w.behind, nil
+	}
 	if err := w.n.caps.Trust.Counts(w.a); err != nil {
 		return heldBack(err), nil
 	}
@@ -224,6 +228,7 @@ func (w *work) flush(ctx context.Context) error {
 	err := w.n.Store.Append(ctx, id, w.heads, w.pending...)
 	if err == nil {
 		w.heads, w.pending, w.outcome = []Hash{last.Name}, w.pending[:0], 0
+		w.n.see(w.a)
 		return nil
 	}
 	if !errors.Is(err, ErrConflict) {

@@ -13,6 +13,8 @@ var (
 	ErrConflict = errors.New("conflict: another node appended first")
 	// ErrTerminated says that the agent has ended and takes no new decisions.
 	ErrTerminated = errors.New("agent has ended")
+	// ErrDenied says that whoever asked has no right to it; nothing was changed.
+	ErrDenied = errors.New("not allowed")
 	// ErrIncapable says that this node cannot do what the agent needs next; another may.
 	ErrIncapable = errors.New("this node cannot do it")
 	// ErrInDoubt is what a tool's error wraps when nobody can know whether the effect happened: the call was sent, and no answer came.

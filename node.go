@@ -25,6 +25,7 @@ type Node struct {
 
 	State         StateChecker  // knows the schemas of agents' states; nil: agents that name one wait for another node
 	Guard         Guard         // refuses what must not enter memory; nil: everything may
+	Witness       Witness       // remembers how far memories had come; nil: a store that was put back is not noticed
 	Vault         Vault         // opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64
@@ -86,6 +87,9 @@ func (n *Node) trust() *Trust {
 	return t.With(Trustee{Key: n.Key.Key(), Name: n.Key.Name, Rights: MayOwn, Scope: AnyScope})
 }
 
+// MayAnswer reports whether an answer to a question in this node's name counts here.
+func (n *Node) MayAnswer(f *Fold, q *Asking) bool { return n.trust().MayAnswer(f, q, n.Key.Key()) }
+
 // load folds an agent for this node to act on.
 func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
 	return n.caps.Trust.Load(ctx, n.Store, id)
@@ -124,10 +128,17 @@ func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	delete(n.cache, id)
 	n.mu.Unlock()
 	if a != nil {
-		return &work{n: n, a: a, heads: a.Heads()}, nil
+		return &work{n: n, a: a, heads: a.Heads()}, nil // seen when it was put there
 	}
 	w := &work{n: n}
-	return w, w.reload(ctx, id)
+	if err := w.reload(ctx, id); err != nil {
+		return w, err
+	}
+	var err error
+	if w.behind, err = n.behind(ctx, w.a); err == nil && w.behind == nil {
+		n.see(w.a)
+	}
+	return w, err
 }
 
 // kept is the agent in the cache if its heads are still the heads, else nil.
@@ -147,7 +158,7 @@ func (n *Node) kept(ctx context.Context, id AgentID) *Agent {
 // keep puts the agent into the cache for the next cycle, unless work was lost.
 func (n *Node) keep(w *work) {
 	size := or(n.CacheSize, 256)
-	if len(w.pending) > 0 || w.a == nil || size < 0 {
+	if len(w.pending) > 0 || w.a == nil || w.behind != nil || size < 0 {
 		return
 	}
 	n.mu.Lock()
@@ -263,6 +274,9 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	}
 	if err := n.Store.Put(ctx, id, entries...); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	if old, err := n.behind(ctx, a); err == nil && old == nil {
+		n.see(told)
 	}
 	n.mu.Lock()
 	if n.cache[id] == a { // nobody is at work on it: the next cycle goes on from here

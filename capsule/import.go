@@ -56,6 +56,7 @@ type Arrival struct {
 	Manifest *Manifest       // who vouches for the heads, if the capsule says
 	Verdict  perdure.Verdict // on an agent that was not here before
 	Stranger error           // why an agent that was not here before does not count here by itself; nil: it does
+	Admitted bool            // policy or the owner of Key let it go on
 	Hold     perdure.Hash    // the pause the agent was put under; zero: none
 	Fold     perdure.Hash    // of the capsule at its depth; zero after shallow validation
 }
@@ -124,8 +125,7 @@ func (im *importing) run() (*Arrival, error) {
 // arrived is what the hold of an arriving agent is called.
 const arrived = "arrived"
 
-// admit asks whether an agent may go on here, and writes the pause it is to wait under, or what admits it. Policy alone cannot admit what
-// people wrote who are not trusted here.
+// admit asks whether an agent may go on here, and writes the pause it is to wait under, or what admits it.
 func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	a.Verdict = perdure.Verdict{Answer: perdure.Ask, Reason: "it comes from elsewhere"}
 	if im.agent == nil && (im.o.Admit != nil || im.o.Key != nil || im.o.Trust != nil) {
@@ -144,15 +144,15 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 		return nil, fmt.Errorf("%w: %s", ErrDenied, cmp.Or(a.Verdict.Reason, "policy says no"))
 	case a.Stranger != nil && im.o.Refuse:
 		return nil, a.Stranger
-	case a.Stranger != nil && im.o.Ready && im.o.Key != nil:
+	case im.o.Key == nil:
+		return nil, nil
+	case im.o.Ready || a.Verdict.Answer == perdure.Allow:
+		if a.Admitted = true; a.Stranger == nil {
+			return nil, nil
+		}
 		return im.write(perdure.Snapshot{Fold: *im.agent.Fold()})
-	case a.Stranger != nil && a.Verdict.Answer == perdure.Allow:
-		a.Verdict = perdure.Verdict{Answer: perdure.Ask, Rules: a.Verdict.Rules, Policy: a.Verdict.Policy, Reason: "people wrote to it who are not trusted here"}
-	case a.Verdict.Answer == perdure.Allow:
-		return nil, nil
-	}
-	if im.o.Key == nil || im.o.Ready || im.agent.Fold().Ended != nil {
-		return nil, nil
+	case im.agent.Fold().Ended != nil:
+		return nil, nil // there is nothing to keep it from
 	}
 	why := "no local budget until admitted"
 	if a.Verdict.Reason != "" {

@@ -75,7 +75,7 @@ What policy asks about, an effect that needs permission, is answered with perdur
 		if strings.TrimSpace(text) == "" {
 			return misuse(c, errors.New("the answer is empty; say something, or perdure send AGENT NAME for an event without text"))
 		}
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
 			ev := perdure.Event{Name: perdure.AnswerEvent}
 			if err := living(a); err != nil {
 				return ev, err
@@ -140,7 +140,7 @@ func denyCommand() *cobra.Command {
 
 // vote tells an agent whether a person permits what it asks for.
 func (t *teller) vote(args []string, answer perdure.Approval) error {
-	return t.tell(args[0], func(a *perdure.Agent, key *perdure.Signer) (perdure.Event, error) {
+	return t.tell(args[0], func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error) {
 		var ev perdure.Event
 		if err := living(a); err != nil {
 			return ev, err
@@ -154,14 +154,26 @@ func (t *teller) vote(args []string, answer perdure.Approval) error {
 		if err != nil {
 			return ev, err
 		}
-		if ok := f.Charter.Approvers; len(ok) > 0 && !slices.Contains(ok, key.Key()) {
-			return ev, &advised{fmt.Errorf("%w: the charter of %s names others to approve, not the key %s", errDenied, called(a), key.Key().Short()), "ask one of them"}
-		}
 		i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
+		if q := &f.Asks[i]; !n.MayAnswer(f, q) {
+			return ev, &advised{fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", errDenied, called(a), askedWords(f, q), n.Key.Key().Short()),
+				"let one of them answer, or see perdure key trust for who may approve"}
+		}
 		if x := f.Asks[i].Verdict.Expires; x != 0 && !time.Now().Before(x.Go()) {
 			return ev, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 		}
 		answer.Decision, answer.Digest = f.Asks[i].Decision, digest
 		return perdure.Event{Name: "approval", Notice: answer}, nil
 	})
+}
+
+// askedWords says whom a question goes to.
+func askedWords(f *perdure.Fold, q *perdure.Asking) string {
+	switch asked := q.Asked(); {
+	case len(asked) > 0:
+		return strings.Join(asked, ", ")
+	case len(f.Charter.Approvers) > 0:
+		return "the approvers of its charter"
+	}
+	return "whoever may approve in " + f.Charter.Scope
 }

@@ -93,7 +93,7 @@ func exitCode(err error) int {
 		return exitNotFound
 	case errors.Is(err, perdure.ErrConflict):
 		return exitConflict
-	case errors.Is(err, errDenied):
+	case errors.Is(err, errDenied), errors.Is(err, perdure.ErrDenied):
 		return exitDenied
 	case errors.Is(err, errPerson):
 		return exitWaiting

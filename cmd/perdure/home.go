@@ -25,7 +25,9 @@ const (
 	storeFile = "store.db"
 	keyFile   = "key"
 	trustFile = "trust"
-	storeEnv  = "PERDURE_STORE"
+
+	witnessFile = "seen.db"
+	storeEnv    = "PERDURE_STORE"
 )
 
 // home is where agents rest for one command: a store, and beside it the key that signs and whom to trust.
@@ -36,6 +38,7 @@ type home struct {
 	scheme string // sqlite, dir or mem
 	dir    string // the folder of key and trust; "" for mem
 	file   string // of the store; a folder for dir
+	seen   *sqlite.Witness
 }
 
 // storeFlag adds --store to a command.
@@ -140,7 +143,31 @@ func (h *home) use(create bool, f func(ctx context.Context, s perdure.Store) err
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(ctx, s), s.Close())
+	return errors.Join(f(ctx, s), s.Close(), h.closeWitness())
+}
+
+// witness remembers how far the memories this home has seen had come; nil for a home in memory.
+func (h *home) witness() (perdure.Witness, error) {
+	if h.dir == "" {
+		return nil, nil
+	}
+	if h.seen == nil {
+		w, err := sqlite.OpenWitness(filepath.Join(h.dir, witnessFile))
+		if err != nil {
+			return nil, err
+		}
+		h.seen = w
+	}
+	return h.seen, nil
+}
+
+func (h *home) closeWitness() error {
+	if h.seen == nil {
+		return nil
+	}
+	err := h.seen.Close()
+	h.seen = nil
+	return err
 }
 
 // useFor is use for a command about one agent, which may be a file: then the file is the store, and arg is passed on as the id of the
@@ -175,7 +202,7 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	if name != arg {
 		id += "@" + ref
 	}
-	return errors.Join(f(ctx, s, id), s.Close())
+	return errors.Join(f(ctx, s, id), s.Close(), h.closeWitness())
 }
 
 // isPath reports whether an argument can only be a file: it names a folder on the way, or ends as capsules do.
@@ -225,7 +252,15 @@ func (h *home) node(s perdure.Store) (*perdure.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &perdure.Node{Store: s, Key: key, State: schemas, Guard: guard, Vault: h.vault()}, nil
+	trust, err := h.trust()
+	if err != nil {
+		return nil, err
+	}
+	witness, err := h.witness()
+	if err != nil {
+		return nil, err
+	}
+	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.vault()}, nil
 }
 
 // trust is whom this home trusts; nobody if it does not say.
@@ -242,6 +277,19 @@ func (h *home) trust() (*perdure.Trust, error) {
 	}
 	t, err := perdure.ParseTrust(f)
 	return t, errors.Join(err, f.Close())
+}
+
+// load folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of its snapshots.
+func (h *home) load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*perdure.Agent, error) {
+	t, err := h.trust()
+	if err != nil {
+		return nil, err
+	}
+	a, err := t.Load(ctx, s, id)
+	if errors.Is(err, perdure.ErrRejected) {
+		return perdure.Load(ctx, s, id)
+	}
+	return a, err
 }
 
 // trustKey adds a line to the trust file, which is replaced whole. Of several processes that do, none loses another's line.

@@ -23,10 +23,14 @@ func importCommand() *cobra.Command {
 here already is merged with it: entries are added, none is lost. A file that has nothing this store lacks adds nothing; an older copy than
 the one here is refused.
 
-An agent that was not here before is a question for the policy, the action admit. If that allows it, the agent goes on here; if it denies,
-nothing is written. Else, and without a policy that says so, it arrives paused, with no local budget until a person admits it:
-perdure inbox shows it, perdure resume lets it go on. With --ready it is you who admits it now. With --trusted an agent written by keys the
-trust file does not name is refused.
+Whose entries count here is what the trust file says (perdure key trust), and the charter of an agent whose owner it trusts. Entries by
+other keys do not enter an agent that is here: the import is refused, and the message names the key. A new agent with such entries arrives
+held: nothing of it counts, and nothing is done for it, until somebody here admits it. With --trusted it is refused.
+
+A new agent is also a question for the policy, the action admit. A rule that permits it by name admits it, whoever wrote it; if policy
+denies, nothing is written. Else it arrives paused, with no local budget until a person admits it.
+
+perdure inbox shows what waits to be admitted; perdure show, what it is; perdure resume admits it. With --ready you admit it now.
 
 SET is a folder that perdure export --set wrote: all its agents are taken in, one after the other.`,
 		Example: `  perdure import news-0f3c.agent
@@ -36,8 +40,8 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
-	trusted := c.Flags().Bool("trusted", false, "refuse authors that the trust file does not name")
-	ready := c.Flags().Bool("ready", false, "do not pause an agent that the policy asks about")
+	trusted := c.Flags().Bool("trusted", false, "refuse an agent that does not count here, instead of holding it")
+	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
 	policies := policyFlag(c)
 	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
 	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule of more bytes than this, such as 64MiB (default: %dGiB)", int64(capsule.DefaultMaxBytes)>>30))
@@ -69,16 +73,11 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 			if err != nil {
 				return err
 			}
-			if !*ready {
-				o.Hold = key
-			}
 			trust, err := h.trust()
 			if err != nil {
 				return err
 			}
-			if *trusted {
-				o.Trust = trust
-			}
+			o.Key, o.Ready, o.Trust, o.Refuse = key, *ready, trust, *trusted
 			set, err := loadPolicy(h, *policies)
 			if err != nil {
 				return err
@@ -114,6 +113,7 @@ type arrived struct {
 	Entries  int64           `json:"entries"`
 	Heads    []perdure.Hash  `json:"heads"`
 	Paused   bool            `json:"paused"`
+	Held     bool            `json:"held"` // it has entries that do not count here
 	Standing string          `json:"standing"`
 
 	text string // for people
@@ -139,8 +139,13 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 	if err := index(ctx, s, a); err != nil {
 		return nil, err
 	}
-	if err := h.learn(ctx, s, a.ID()); err != nil {
-		note(c, "%v; it runs here once the home has it", err)
+	if err := h.sight(ctx, c, s, a); err != nil {
+		return nil, err
+	}
+	if got.Stranger == nil || got.Admitted { // what strangers bring along is learned when somebody admits them
+		if err := h.learn(ctx, s, a.ID()); err != nil {
+			note(c, "%v; it runs here once the home has it", err)
+		}
 	}
 	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: got.Head.Depth.String(), Entries: got.Index.Entries,
 		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Fold().Standing()}
@@ -152,10 +157,44 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 		what += ", nothing new"
 	}
 	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
+	if r.Held = got.Stranger != nil && !got.Admitted; r.Held {
+		r.text += "it is held: " + heldText(got.Stranger) + "\n"
+	}
 	if !got.Hold.IsZero() && a.Fold().Ended == nil {
 		r.text += "it arrived paused, with no local budget until admitted; look at it with perdure show " + called(a) + ", then perdure resume " + called(a) + "\n"
 	}
 	return r, nil
+}
+
+// sight tells the witness what came, and people if this home has seen more of it.
+func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *perdure.Agent) error {
+	w, err := h.witness()
+	if w == nil || err != nil {
+		return err
+	}
+	seen, err := w.Seen(ctx, a.ID())
+	if err != nil {
+		return err
+	}
+	missing, err := perdure.Behind(ctx, s, a, seen)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
+		return nil
+	}
+	w.See(a.ID(), a.Fold().Seq, a.Heads())
+	return nil
+}
+
+// heldText says whose entries keep an agent from counting here, and what would make them count.
+func heldText(err error) string {
+	var r *perdure.Rejection
+	if !errors.As(err, &r) {
+		return err.Error()
+	}
+	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, r.Hint)
 }
 
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.

@@ -49,13 +49,13 @@ type told struct {
 }
 
 // tell finds the agent, makes an event of it and stores that. The event is durable when tell returns.
-func (t *teller) tell(arg string, event func(a *perdure.Agent, key *perdure.Signer) (perdure.Event, error)) error {
+func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error)) error {
 	return t.h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
 		id, err := findAgent(ctx, t.c, s, arg)
 		if err != nil {
 			return err
 		}
-		a, err := perdure.Load(ctx, s, id)
+		a, err := t.h.load(ctx, s, id)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, key *perdure.Sign
 		if err != nil {
 			return err
 		}
-		ev, err := event(a, n.Key)
+		ev, err := event(a, n)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, key *perdure.Sign
 			return err
 		}
 		ctx = context.WithoutCancel(ctx) // the event is durable: what follows only says so
-		if a, err = perdure.Load(ctx, s, id); err != nil {
+		if a, err = t.h.load(ctx, s, id); err != nil {
 			return err
 		}
 		if err := index(ctx, s, a); err != nil {
@@ -152,7 +152,7 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 		if c.Flags().Changed("subject") && (*subject == "" || value == nil) {
 			return misuse(c, errors.New("--subject seals data for a person; name them, and give data"))
 		}
-		return t.tell(args[0], func(*perdure.Agent, *perdure.Signer) (perdure.Event, error) {
+		return t.tell(args[0], func(*perdure.Agent, *perdure.Node) (perdure.Event, error) {
 			ev := perdure.Event{Name: args[1], Data: value, ID: *id}
 			if *subject == "" {
 				return ev, nil
@@ -204,7 +204,7 @@ func pauseCommand() *cobra.Command {
 	}
 	t := newTeller(c).withNote("why")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
 			return perdure.Event{Name: "pause", Notice: perdure.Pause{Note: *t.note}}, living(a)
 		})
 	}
@@ -214,27 +214,63 @@ func pauseCommand() *cobra.Command {
 func resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume [flags] AGENT",
-		Short: "Let a paused agent go on",
+		Short: "Let a paused or held agent go on",
 		Long: `Resume ends the pauses an agent is under, those that can be seen here. A pause written elsewhere and not seen yet stands.
 
+An agent that is held has entries by keys that are not trusted here. Resume admits it: your key vouches, by a snapshot, for everything in
+it so far. Look at it first: perdure show, perdure log. Your policy is still asked about everything it does here.
+
 An agent whose process was killed needs no resume: any node goes on with it.`,
-		Example: `  perdure resume news`,
-		Args:    cobra.ExactArgs(1),
+		Example: `  perdure resume news
+  perdure resume ./arrived.agent --note "Ann's agent, as agreed"`,
+		Args: cobra.ExactArgs(1),
 	}
 	t := newTeller(c).withNote("why")
+	older := c.Flags().Bool("older", false, "go on from this copy although a newer one was seen here; what was done since may be done again (owner only)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+		return t.tell(args[0], func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error) {
 			if err := living(a); err != nil {
 				return perdure.Event{}, err
 			}
+			if *older {
+				if _, err := n.Accept(t.c.Context(), a.ID(), *t.note); err != nil {
+					return perdure.Event{}, err
+				}
+			}
+			admitted, err := t.admit(a, n)
+			if err != nil {
+				return perdure.Event{}, err
+			}
 			of := a.Fold().Paused
-			if len(of) == 0 {
+			if len(of) == 0 && !admitted && !*older {
 				return perdure.Event{}, &advised{fmt.Errorf("%s is not paused", called(a)), "see perdure show " + called(a) + " for what it waits for"}
 			}
 			return perdure.Event{Name: "resume", Notice: perdure.Resume{Of: of, Note: *t.note}}, nil
 		})
 	}
 	return c
+}
+
+// admit makes an agent count here that is held, says what it vouched for, and learns what the agent brings along.
+func (t *teller) admit(a *perdure.Agent, n *perdure.Node) (bool, error) {
+	ctx := t.c.Context()
+	trust, err := t.h.trust()
+	if err != nil {
+		return false, err
+	}
+	why := trust.Counts(a)
+	if why == nil {
+		return false, nil
+	}
+	if _, err := n.Admit(ctx, a.ID()); err != nil {
+		return false, err
+	}
+	f := a.Fold()
+	note(t.c, "admitted %s: %d entries, owner %s, scope %s; %s", called(a), f.Count, f.Charter.Owner.Short(), f.Charter.Scope, heldText(why))
+	if err := t.h.learn(ctx, n.Store, a.ID()); err != nil {
+		note(t.c, "%v; it runs here once the home has it", err)
+	}
+	return true, nil
 }
 
 func endCommand() *cobra.Command {
@@ -248,7 +284,7 @@ An effect under way is not taken back.`,
 	}
 	t := newTeller(c).withNote("why")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
 			return perdure.Event{Name: "cancel", Notice: perdure.Cancel{Note: *t.note}}, living(a)
 		})
 	}
@@ -279,12 +315,12 @@ func grantCommand() *cobra.Command {
 		if amount.Tokens < 0 || amount.Calls < 0 || amount == (perdure.Spend{}) {
 			return misuse(c, errors.New("say how much more it may spend: --cost, --tokens or --calls, above zero"))
 		}
-		return t.tell(args[0], func(a *perdure.Agent, key *perdure.Signer) (perdure.Event, error) {
+		return t.tell(args[0], func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error) {
 			if err := living(a); err != nil {
 				return perdure.Event{}, err
 			}
-			if owner := a.Fold().Charter.Owner; owner != key.Key() {
-				return perdure.Event{}, &advised{fmt.Errorf("%w: %s is owned by %s, and this key is %s", errDenied, called(a), owner.Short(), key.Key().Short()),
+			if owner := a.Fold().Charter.Owner; owner != n.Key.Key() {
+				return perdure.Event{}, &advised{fmt.Errorf("%w: %s is owned by %s, and this key is %s", errDenied, called(a), owner.Short(), n.Key.Key().Short()),
 					"use the store and key of its owner"}
 			}
 			if a.Fold().Intent.Budget == nil {
@@ -323,7 +359,7 @@ of class once to find out. DECISION is 4 or more digits of the decision's hash, 
 		if err != nil {
 			return misuse(c, err)
 		}
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Signer) (perdure.Event, error) {
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
 			var open []perdure.Hash
 			for _, o := range a.Fold().Open {
 				open = append(open, o.Decision)

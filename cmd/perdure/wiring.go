@@ -86,7 +86,15 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if err != nil {
 		return nil, err
 	}
-	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(), Log: log}
+	trust, err := h.trust()
+	if err != nil {
+		return nil, err
+	}
+	witness, err := h.witness()
+	if err != nil {
+		return nil, err
+	}
+	n := &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(), Log: log}
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}

@@ -1,0 +1,87 @@
+package perdure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Witness remembers, outside the store, how far memories had come. A store, or the file of one agent, that was put back to an older copy
+// holds nothing but good entries: only who saw the newer ones can tell, and an approval that was used since would be used again.
+type Witness interface {
+	// Seen returns the heads an agent was last seen with; none: it was never seen.
+	Seen(ctx context.Context, id AgentID) ([]Hash, error)
+	// See remembers that an agent has these heads, the highest at this seq. They are durable in the store. It may return before it is
+	// remembered, and a crash may lose the last of it: then less is noticed, and nothing is refused that is good.
+	See(id AgentID, seq int64, heads []Hash)
+}
+
+// Behind returns which of the entries that were seen of an agent are missing from its memory.
+func Behind(ctx context.Context, s Store, a *Agent, seen []Hash) ([]Hash, error) {
+	missing := slices.DeleteFunc(slices.Clone(seen), func(h Hash) bool { return a.fold.head(h) != nil || a.recent(h) != nil })
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	for e, err := range Memory(ctx, s, a.ID()) {
+		if err != nil {
+			return nil, fmt.Errorf("look for what agent %s had: %w", a.ID().Short(), err)
+		}
+		if i := slices.Index(missing, e.Name); i >= 0 {
+			if missing = slices.Delete(missing, i, i+1); len(missing) == 0 {
+				return nil, nil
+			}
+		}
+	}
+	return missing, nil
+}
+
+// behind is the idle step of a node before a copy of an agent that is older than one it has seen; nil if it is not.
+func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
+	if n.Witness == nil {
+		return nil, nil
+	}
+	seen, err := n.Witness.Seen(ctx, a.ID())
+	if err != nil {
+		return nil, err
+	}
+	missing, err := Behind(ctx, n.Store, a, seen)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	return &Idle{Person: true, Held: true, Why: fmt.Sprintf("this copy is older than one seen here: it lacks entry %s; what was done since would be done again", missing[0].Short())}, nil
+}
+
+// see tells the witness how far the agent has come.
+func (n *Node) see(a *Agent) {
+	if n.Witness != nil {
+		n.Witness.See(a.ID(), a.fold.Seq, a.Heads())
+	}
+}
+
+// Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner may: what was done since
+// the copy was made may be done again.
+func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {
+	n.init()
+	a, err := n.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if owner := a.fold.Charter.Owner; owner != n.Key.Key() {
+		return nil, fmt.Errorf("accept an older copy of agent %s: %w: it is owned by %s, and this key is %s", id.Short(), ErrDenied, owner.Short(), n.Key.Key().Short())
+	}
+	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash, Body: Event{Name: "taken-back", By: n.Key.Name, Notice: Resume{Note: note}}})
+	if err == nil {
+		err = n.Store.Append(ctx, id, a.Heads(), entries...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
+	}
+	if f, ok := n.Witness.(interface{ Forget(AgentID) error }); ok {
+		if err := f.Forget(id); err != nil {
+			return nil, err
+		}
+	}
+	n.see(next)
+	return entries[0], nil
+}
