@@ -40,9 +40,12 @@ func allow(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 	return perdure.Verdict{Answer: perdure.Allow}
 }
 
+// nodeKey is the key of every node here: a process that is started again has the key it had.
+var nodeKey = sync.OnceValues(func() (*perdure.Signer, error) { return perdure.GenerateSigner("node") })
+
 func newNode(t testing.TB, s perdure.Store, adv perdure.Advisor, tools ...perdure.Tool) *perdure.Node {
 	t.Helper()
-	key, err := perdure.GenerateSigner("node")
+	key, err := nodeKey()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,9 +15,12 @@ import (
 	"github.com/perdure/perdure/durable"
 )
 
+// nodeKey is the key of every node here: a process that is started again has the key it had.
+var nodeKey = sync.OnceValues(func() (*perdure.Signer, error) { return perdure.GenerateSigner("node") })
+
 func newNode(t testing.TB, s perdure.Store) *perdure.Node {
 	t.Helper()
-	key, err := perdure.GenerateSigner("node")
+	key, err := nodeKey()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,272 @@
+package perdure_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// stranger is somebody no node here knows, who writes memories.
+type stranger struct {
+	t   *testing.T
+	key *perdure.Signer
+	a   *perdure.Agent
+	all []*perdure.Entry
+}
+
+// newStranger begins an agent of a stranger.
+func newStranger(t *testing.T, g perdure.Genesis) *stranger {
+	t.Helper()
+	key, err := perdure.GenerateSigner("mallory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Intent.Goal, g.Charter.Scope = "tell the weather", "test"
+	e, err := key.Genesis(g, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stranger{t, key, a, []*perdure.Entry{e}}
+}
+
+// on is a stranger who writes on top of an agent that is somebody else's.
+func on(t *testing.T, a *perdure.Agent) *stranger {
+	t.Helper()
+	key, err := perdure.GenerateSigner("mallory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stranger{t, key, a, nil}
+}
+
+func (s *stranger) write(bodies ...perdure.Body) {
+	s.t.Helper()
+	for _, b := range bodies {
+		es, next, err := s.key.Commit(s.a, time.Now(), perdure.Draft{Body: b})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.a, s.all = next, append(s.all, es...)
+	}
+}
+
+// open is a decision that a call be made, long past its deadline, of a class it may lie about.
+func open(tool string, class perdure.Effect) perdure.Decision {
+	return perdure.Decision{Action: perdure.Execute{Tool: tool}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: class,
+		Deadline: perdure.TimeOf(time.Now().Add(-time.Hour))}
+}
+
+func put(t *testing.T, s perdure.Store, entries ...*perdure.Entry) {
+	t.Helper()
+	if err := s.Put(t.Context(), entries[0].ID(), entries...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nothing(*perdure.Agent, int64) []perdure.Action { return nil }
+
+func TestNothingOfAStrangersAgentCounts(t *testing.T) {
+	for what, body := range map[string]perdure.Body{
+		"an open decision of class read": open("shell", perdure.Read),
+		"an open decision of class once": open("shell", perdure.Once),
+		"advice":                         perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "shell"}}},
+		"the end":                        perdure.Decision{Action: perdure.End{Signal: perdure.OK}, Verdict: perdure.Verdict{Answer: perdure.Allow}},
+	} {
+		store := new(perdure.MemStore)
+		shell, seen := counter("shell", perdure.Once)
+		asked := 0
+		n := newNode(t, store, perdure.AdvisorFunc(func(context.Context, *perdure.Agent) (perdure.Advice, error) {
+			asked++
+			return perdure.Advice{}, nil
+		}), shell)
+		s := newStranger(t, perdure.Genesis{})
+		s.write(body)
+		put(t, store, s.all...)
+		idle := run(t, n, s.a.ID())
+		if _, total := calls(seen); total != 0 || asked != 0 || !idle.Held || !idle.Person || !strings.Contains(idle.Why, s.key.Key().Short()) {
+			t.Errorf("%s: %d effects, asked %d times, idle %+v; want it held, and to hear whose entries they are", what, total, asked, idle)
+		}
+		if got := load(t, store, s.a.ID()).Count; got != int64(len(s.all)) {
+			t.Errorf("%s: the node wrote to it", what)
+		}
+	}
+}
+
+func TestAdmittedStrangersAskThisNodesPolicy(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		class perdure.Effect // on record
+		says  perdure.Answer
+		want  int
+	}{
+		{"allowed here", perdure.Idempotent, perdure.Allow, 1},
+		{"denied here", perdure.Idempotent, perdure.Deny, 0},
+		{"asked about here", perdure.Read, perdure.Ask, 0},
+	} {
+		store := new(perdure.MemStore)
+		shell, seen := counter("shell", perdure.Idempotent)
+		n := newNode(t, store, scripted(nothing), shell)
+		n.Policy = perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
+			if x, ok := r.Action.(perdure.Execute); ok && x.Tool == "shell" && r.Effect != perdure.Idempotent {
+				t.Errorf("%s: policy hears of class %s, want that of the tool", c.what, r.Effect)
+			}
+			return perdure.Verdict{Answer: c.says}
+		})
+		s := newStranger(t, perdure.Genesis{})
+		s.write(open("shell", c.class))
+		put(t, store, s.all...)
+		if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
+			t.Fatal(err)
+		}
+		run(t, n, s.a.ID())
+		f := load(t, store, s.a.ID())
+		if _, total := calls(seen); total != c.want || len(f.Open) != 0 {
+			t.Errorf("%s: %d effects, %d open, want %d and an outcome", c.what, total, len(f.Open), c.want)
+		}
+	}
+}
+
+func TestTheToolSaysItsClass(t *testing.T) {
+	store := new(perdure.MemStore)
+	pay, seen := counter("pay", perdure.Once)
+	n := newNode(t, store, scripted(nothing), pay)
+	s := newStranger(t, perdure.Genesis{})
+	s.write(open("pay", perdure.Read))
+	put(t, store, s.all...)
+	if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
+		t.Fatal(err)
+	}
+	idle := run(t, n, s.a.ID())
+	if _, total := calls(seen); total != 0 || !strings.Contains(idle.Why, "in doubt") {
+		t.Errorf("%d effects, idle %+v: a payment on record as read must be in doubt", total, idle)
+	}
+}
+
+func TestNothingIsPerformedWhilePaused(t *testing.T) {
+	store := new(perdure.MemStore)
+	look, seen := counter("look", perdure.Read)
+	n := newNode(t, store, scripted(nothing), look)
+	s := newStranger(t, perdure.Genesis{})
+	s.write(open("look", perdure.Read), perdure.Event{Name: "pause", Notice: perdure.Pause{}})
+	put(t, store, s.all...)
+	if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if idle := run(t, n, s.a.ID()); !idle.Person {
+		t.Errorf("idle %+v, want it paused", idle)
+	}
+	if _, total := calls(seen); total != 0 {
+		t.Errorf("%d effects of a paused agent", total)
+	}
+}
+
+func TestEntriesOfStrangersHoldAnAgent(t *testing.T) {
+	store := new(perdure.MemStore)
+	pay, seen := counter("pay", perdure.Once)
+	n := newNode(t, store, scripted(steps("pay", 1)), pay)
+	n.Policy = perdure.PolicyFunc(askWrites)
+	id := create(t, n, perdure.Genesis{})
+	run(t, n, id)
+	a, err := perdure.Load(t.Context(), store, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := a.Fold().Asks[0]
+	s := on(t, a)
+	s.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
+	put(t, store, s.all...)
+	if idle := run(t, n, id); !idle.Held {
+		t.Errorf("idle %+v, want it held for the stranger's vote", idle)
+	}
+	if _, total := calls(seen); total != 0 {
+		t.Error("a stranger's approval counted")
+	}
+}
+
+func TestOnlyThoseAskedCanAnswer(t *testing.T) {
+	keys := map[string]*perdure.Signer{}
+	trust := new(perdure.Trust)
+	for name, right := range map[string]perdure.Right{"owner": perdure.MayOwn, "ann": perdure.MayApprove, "bob": perdure.MayApprove, "cy": perdure.MayAuthor} {
+		key, err := perdure.GenerateSigner(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[name] = key
+		trust = trust.With(perdure.Trustee{Key: key.Key(), Name: name, Rights: right, Scope: "acme"})
+	}
+	key := func(who string) perdure.Key { return keys[who].Key() }
+	for _, c := range []struct {
+		what      string
+		asked     []string
+		approvers []perdure.Key
+		scope     string
+		owner     string
+		may       string // of owner, ann, bob and cy
+	}{
+		{"the owner", []string{"owner"}, nil, "acme", "owner", "owner"},
+		{"one by name", []string{"ann"}, nil, "acme/ops", "owner", "ann"},
+		{"one by name in another scope", []string{"ann"}, nil, "other", "owner", ""},
+		{"an author by name", []string{"cy"}, nil, "acme", "owner", ""},
+		{"nobody in particular", nil, nil, "acme", "owner", "owner ann bob"},
+		{"the owner, whose charter names an approver", []string{"owner"}, []perdure.Key{key("cy")}, "acme", "owner", "cy"},
+		{"nobody, and the charter names one", nil, []perdure.Key{key("bob")}, "acme", "owner", "bob"},
+		{"the owner, a stranger, of what was admitted", []string{"owner"}, []perdure.Key{key("cy")}, "acme", "cy", "owner"},
+		{"the operator", []string{"operator"}, []perdure.Key{key("cy")}, "acme", "owner", "owner"},
+		{"two", []string{"ann", "bob"}, nil, "acme", "owner", "ann bob"},
+	} {
+		f := &perdure.Fold{Charter: perdure.Charter{Owner: key(c.owner), Scope: c.scope, Approvers: c.approvers}}
+		q := &perdure.Asking{Verdict: perdure.Verdict{Asked: c.asked}}
+		var may []string
+		for _, who := range []string{"owner", "ann", "bob", "cy"} {
+			if trust.MayAnswer(f, q, key(who)) {
+				may = append(may, who)
+			}
+		}
+		if got := strings.Join(may, " "); got != c.may {
+			t.Errorf("%s: %q may answer, want %q", c.what, got, c.may)
+		}
+	}
+}
+
+func TestAnOldCopyDoesNothing(t *testing.T) {
+	pay, seen := counter("pay", perdure.Once)
+	store, old := new(perdure.MemStore), new(perdure.MemStore)
+	w := &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+	n := newNode(t, store, scripted(steps("pay", 1)), pay)
+	n.Witness = w
+	id := create(t, n, perdure.Genesis{})
+	var before []*perdure.Entry
+	for e, err := range perdure.Memory(t.Context(), store, id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, e)
+	}
+	run(t, n, id)
+	put(t, old, before...)
+	back := &perdure.Node{Store: old, Key: n.Key, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors, Witness: w}
+	if idle := run(t, back, id); !idle.Held || !strings.Contains(idle.Why, "older") {
+		t.Errorf("idle %+v, want to hear that the copy is old", idle)
+	}
+	if _, total := calls(seen); total != 1 {
+		t.Errorf("%d payments, want 1", total)
+	}
+}
+
+// memoryWitness is a witness that forgets when the test ends.
+type memoryWitness struct {
+	seen map[perdure.AgentID][]perdure.Hash
+}
+
+func (w *memoryWitness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
+	return w.seen[id], nil
+}
+
+func (w *memoryWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash) { w.seen[id] = heads }
