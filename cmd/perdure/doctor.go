@@ -112,7 +112,7 @@ func (d *doctor) write(w io.Writer) error {
 		}
 		text := fmt.Sprintf("%s  %-8s  %s\n", health, f.What, oneLine(f.Found, 0))
 		if f.Fix != "" {
-			text += "                 " + s.dim("fix: "+f.Fix) + "\n"
+			text += "                 " + s.dim("fix: "+inLine(f.Fix)) + "\n"
 		}
 		if _, err := io.WriteString(w, text); err != nil {
 			return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"strings"
 	"sync"
 
@@ -32,17 +31,11 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// say writes what a model says, as it says it; nothing ends the line. Control characters could rule the terminal and are left out.
+// say writes what a model says, as it says it; nothing ends the line. What could rule the terminal is made visible by the door behind it.
 func (s *screen) say(_ perdure.AgentID, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended := text == ""
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
 	if ended && s.speaking {
 		text = "\n"
 	}
@@ -54,12 +47,10 @@ func (s *screen) say(_ perdure.AgentID, text string) {
 }
 
 // Fd is that of what it writes to, so that a terminal is known as one.
-func (s *screen) Fd() uintptr {
-	if f, ok := s.w.(*os.File); ok {
-		return f.Fd()
-	}
-	return ^uintptr(0)
-}
+func (s *screen) Fd() uintptr { return fdOf(s.w) }
+
+// styled reports whether own sequences pass, which the door behind it decides.
+func (s *screen) styled() bool { return passesOwn(s.w) }
 
 // liveFlag adds --live to a command that works on one agent.
 func (p *powers) liveFlag(c *cobra.Command) {

@@ -114,9 +114,9 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 		if err != nil {
 			return err
 		}
-		w.name = called(a)
+		w.name = nameOrID(a)
 		followed, past[w] = append(followed, w), found
-		t.width = max(t.width, utf8.RuneCountInString(w.name))
+		t.width = max(t.width, utf8.RuneCountInString(inLine(w.name)))
 	}
 	for _, w := range followed {
 		for _, one := range past[w] {
@@ -141,7 +141,9 @@ func (t *tailed) show(w *follower, one line) error {
 		if !t.many {
 			return one.text(s)
 		}
-		return s.head(w.name) + strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(w.name))+1) + one.text(s)
+		name := inLine(w.name)
+		pad := strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(name))+1)
+		return one.after(s, s.head(name)+pad, utf8.RuneCountInString(name)+len(pad))
 	})
 }
 
@@ -214,7 +216,7 @@ func (t *tailed) begin(ctx context.Context, s perdure.Store, id perdure.AgentID,
 	if err != nil {
 		return nil, err
 	}
-	w.name = called(a)
-	t.width = max(t.width, utf8.RuneCountInString(w.name))
+	w.name = nameOrID(a)
+	t.width = max(t.width, utf8.RuneCountInString(inLine(w.name)))
 	return w, nil
 }
