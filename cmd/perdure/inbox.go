@@ -234,9 +234,9 @@ func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 			what = oneLine(one.What, lineWidth)
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(inLine(name)), s.warn(one.Kind), peek([]string{what}, see)[0], ago(one.Since, now))
+		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(shownName(name)), s.warn(one.Kind), peek([]string{what}, see)[0], ago(one.Since, now))
 		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
-		for _, r := range one.sheet() {
+		for _, r := range one.sheet(now) {
 			if brief {
 				break
 			}
@@ -244,7 +244,9 @@ func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 				row(strings.TrimSpace(r.label + " " + text))
 			}
 		}
-		row(one.circumstances(now))
+		if brief {
+			row(one.circumstances(now))
+		}
 		b.WriteString("    " + s.dim(one.Answer) + "\n") // never broken: it is there to be copied
 		if _, err := io.WriteString(w, b.String()); err != nil {
 			return err
@@ -253,14 +255,22 @@ func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 	return nil
 }
 
+// phrase is what a policy says as one of several parts of a line. One that could pass for several is quoted.
+func phrase(s string) string {
+	if strings.Contains(s, ";") {
+		return quoted(s)
+	}
+	return oneLine(s, 0)
+}
+
 // circumstances says why a person is asked, who, how many must agree, until when, and who is asked next.
 func (w *waiting) circumstances(now time.Time) string {
 	var parts []string
 	if w.Why != "" {
-		parts = append(parts, oneLine(w.Why, 0))
+		parts = append(parts, phrase(w.Why))
 	}
 	if len(w.Asked) > 0 {
-		parts = append(parts, "asks "+oneLine(strings.Join(w.Asked, ", "), 0))
+		parts = append(parts, "asks "+phrase(strings.Join(w.Asked, ", ")))
 	}
 	if w.Quorum > 1 {
 		parts = append(parts, fmt.Sprintf("%d of %d approved", w.Approved, w.Quorum))
@@ -269,7 +279,7 @@ func (w *waiting) circumstances(now time.Time) string {
 		parts = append(parts, fmt.Sprintf("escalated %s", times(w.Stage)))
 	}
 	if w.Next != nil {
-		parts = append(parts, "goes to "+oneLine(strings.Join(w.Next.Asked, ", "), 0)+" "+moment(w.Next.At, now))
+		parts = append(parts, "goes to "+phrase(strings.Join(w.Next.Asked, ", "))+" "+moment(w.Next.At, now))
 	}
 	if w.Expires != 0 {
 		word := "lapses "

@@ -7,7 +7,15 @@ import (
 )
 
 // called is what people call an agent, as part of a line.
-func called(a *perdure.Agent) string { return inLine(nameOrID(a)) }
+func called(a *perdure.Agent) string { return shownName(nameOrID(a)) }
+
+// shownName is a name as part of a line. One that could pass for several columns is quoted.
+func shownName(name string) string {
+	if strings.Contains(name, "  ") || strings.TrimSpace(name) != name {
+		return quoted(name)
+	}
+	return inLine(name)
+}
 
 // nameOrID is the name of an agent as it stands, or the beginning of its id if it has none.
 func nameOrID(a *perdure.Agent) string {

@@ -224,27 +224,31 @@ func (p *page) persons() {
 		w := &p.Waits[i]
 		what := w.head()
 		if p.brief && w.Action != nil {
-			what += " " + cut(inLine(actionText(w.Action)), lineWidth/2)
+			what = w.asking() + cut(inLine(actionText(w.Action)), lineWidth/2)
 		}
 		if w.Kind != waitsPause && w.Kind != waitsBudget && w.Kind != waitsOther {
 			p.row("asks", "%s, %s", what, ago(w.Since, p.now))
 		}
-		for _, r := range w.sheet() {
-			for j, text := range r.text {
-				if p.brief {
-					break
-				}
-				if j > 0 {
-					r.label = ""
-				}
-				p.exact(r.label, text)
-			}
-		}
-		if more := w.circumstances(p.now); more != "" {
+		if more := w.circumstances(p.now); p.brief && more != "" {
 			p.row("", "%s", more)
+		}
+		if !p.brief {
+			p.sheet(w)
 		}
 		if w.Kind != waitsOther {
 			p.row("answer", "%s", w.Answer)
+		}
+	}
+}
+
+// sheet prints, whole, what a person answers for.
+func (p *page) sheet(w *waiting) {
+	for _, r := range w.sheet(p.now) {
+		for i, text := range r.text {
+			if i > 0 {
+				r.label = ""
+			}
+			p.exact(r.label, text)
 		}
 	}
 }

@@ -112,16 +112,21 @@ func quoted(v any) string {
 }
 
 // sheet is what a person is asked about, whole.
-func (w *waiting) sheet() []sheet {
-	if w.Action == nil {
-		return nil
+func (w *waiting) sheet(now time.Time) []sheet {
+	var rows []sheet
+	if w.Action != nil {
+		lines := actionLines(w.Action)
+		for i := range lines {
+			lines[i] = "| " + lines[i] // an argument called effect is not the effect
+		}
+		rows = append(rows, sheet{"", lines})
 	}
-	rows := []sheet{{"", actionLines(w.Action)}}
 	add := func(label, text string) {
 		if text != "" {
 			rows = append(rows, sheet{label, []string{text}})
 		}
 	}
+	add("", w.circumstances(now))
 	if w.Effect != 0 {
 		add("effect", w.Effect.String())
 	}
@@ -202,9 +207,9 @@ func (w *waiting) writeSheet(to io.Writer, now time.Time) error {
 	s, width := styleOf(to), widthOf(to)
 	var b strings.Builder
 	row := func(label, text string) { b.WriteString(wrapped(fmt.Sprintf("%-10s", label), text, width, s.head)) }
-	row("agent", strings.TrimSpace(inLine(w.Name)+" "+w.Agent.String()))
+	row("agent", strings.TrimSpace(shownName(w.Name)+" "+w.Agent.String()))
 	row(cmp.Or(w.Kind, "action"), inLine(w.head()))
-	for _, r := range w.sheet() {
+	for _, r := range w.sheet(now) {
 		for i, text := range r.text {
 			label := r.label
 			if i > 0 {
@@ -213,7 +218,6 @@ func (w *waiting) writeSheet(to io.Writer, now time.Time) error {
 			row(label, text)
 		}
 	}
-	row("", w.circumstances(now))
 	_, err := io.WriteString(to, b.String())
 	return err
 }
@@ -224,14 +228,20 @@ func (w *waiting) head() string {
 	switch {
 	case w.Action == nil:
 		return w.What
-	case is && w.Kind == waitsDoubt:
-		return "did it happen? " + x.Tool
+	case is && plainWord(x.Tool):
+		return w.asking() + x.Tool
 	case is:
-		return "may it? " + x.Tool
-	case w.Kind == waitsDoubt:
-		return "did it happen? " + kindOf(w.Action)
+		return w.asking() + quoted(x.Tool)
 	}
-	return "may it? " + kindOf(w.Action)
+	return w.asking() + kindOf(w.Action)
+}
+
+// asking is what a person is asked about an action.
+func (w *waiting) asking() string {
+	if w.Kind == waitsDoubt {
+		return "did it happen? "
+	}
+	return "may it? "
 }
 
 // kindOf is the kind of an action, as the format calls it.
