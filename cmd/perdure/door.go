@@ -62,7 +62,11 @@ func (d *door) flush() error {
 	defer d.mu.Unlock()
 	var clean []byte
 	for _, c := range d.held {
-		clean = fmt.Appendf(clean, `\x%02x`, c)
+		if c < utf8.RuneSelf {
+			clean = append(clean, c) // of the beginning of a mark, which holds letters and digits only
+		} else {
+			clean = fmt.Appendf(clean, `\x%02x`, c)
+		}
 	}
 	d.held = nil
 	_, err := d.w.Write(clean)

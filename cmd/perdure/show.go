@@ -186,7 +186,11 @@ func (v *summary) findChildren(ctx context.Context, s perdure.Store) error {
 			if err != nil {
 				return err
 			}
-			c.Name, c.State = one.Name, one.State.String()
+			a, err := perdure.Load(ctx, s, one.Agent)
+			if err != nil || one.Agent != c.Agent {
+				continue // its parent is shown all the same
+			}
+			c.Name, c.State = a.Fold().Intent.Name, a.Fold().State().String()
 		}
 	}
 	return nil

@@ -150,7 +150,7 @@ func writeChanges(w io.Writer, from, to *pointIn, found []change) error {
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+c.Path+": "+inLine(string(b)))); err != nil {
+			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+inLine(c.Path)+": "+inLine(string(b)))); err != nil {
 				return err
 			}
 		}
