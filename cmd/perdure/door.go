@@ -201,6 +201,15 @@ func inLine(s string) string {
 	return b.String()
 }
 
+// inLines is inLine of each.
+func inLines(of []string) []string {
+	lines := make([]string, len(of))
+	for i, s := range of {
+		lines[i] = inLine(s)
+	}
+	return lines
+}
+
 // escapeJSON is JSON with every hidden rune of its strings as an escape of its own rules.
 func escapeJSON(b []byte) []byte {
 	return escapeHidden(b, func(r rune) string {

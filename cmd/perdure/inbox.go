@@ -236,6 +236,9 @@ func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(shownName(name)), s.warn(one.Kind), peek([]string{what}, see)[0], ago(one.Since, now))
 		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
+		if one.Action != nil && !brief {
+			row("agent " + one.Agent.String()) // two names can look alike
+		}
 		for _, r := range one.sheet(now) {
 			if brief {
 				break

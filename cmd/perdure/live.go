@@ -16,7 +16,12 @@ type screen struct {
 	mu sync.Mutex
 
 	speaking bool // what was written last is a model's, and no whole line
+	column   int  // where that line ends
 }
+
+// saidMark stands before every line of what a model says, so that it cannot pass for a line of the program's own: a question, an entry,
+// an error.
+const saidMark = "| "
 
 // Write writes whole lines.
 func (s *screen) Write(p []byte) (int, error) {
@@ -31,19 +36,44 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// say writes what a model says, as it says it; nothing ends the line. What could rule the terminal is made visible by the door behind it.
+// say writes what a model says, as it says it; nothing ends the line. Every line has the mark, also those that the terminal's width makes.
 func (s *screen) say(_ perdure.AgentID, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ended := text == ""
-	if ended && s.speaking {
+	if text == "" && s.speaking {
 		text = "\n"
 	}
-	if text == "" {
-		return
+	var b strings.Builder
+	width := widthOf(s.w)
+	for _, r := range text {
+		if r == '\n' && s.speaking {
+			b.WriteByte('\n')
+			s.speaking = false
+			continue
+		}
+		seen := string(r)
+		if hidden(r) {
+			seen = escaped(r)
+		}
+		if r == '\n' {
+			seen = ""
+		}
+		if s.speaking && width > len(saidMark) && s.column+columns(seen) > width {
+			b.WriteByte('\n')
+			s.speaking = false
+		}
+		if !s.speaking {
+			b.WriteString(saidMark)
+			s.speaking, s.column = true, len(saidMark)
+		}
+		b.WriteString(seen)
+		s.column += columns(seen)
+		if r == '\n' { // an empty line
+			b.WriteByte('\n')
+			s.speaking = false
+		}
 	}
-	_, _ = io.WriteString(s.w, text) // the run does not depend on it
-	s.speaking = !strings.HasSuffix(text, "\n")
+	_, _ = io.WriteString(s.w, b.String()) // the run does not depend on it
 }
 
 // Fd is that of what it writes to, so that a terminal is known as one.

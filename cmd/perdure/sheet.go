@@ -73,7 +73,7 @@ func fieldLines(o object) (lines []string) {
 	return lines
 }
 
-// valueLines is one value by name: on the same line if it fits there, else below it, each line behind a mark.
+// valueLines is one value by name: on the same line if it fits there, else below it, each line behind a mark. A tab is shown as an arrow.
 func valueLines(name string, v any) []string {
 	if text, is := v.(string); is && strings.Contains(strings.TrimSuffix(text, "\n"), "\n") {
 		of := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -83,7 +83,7 @@ func valueLines(name string, v any) []string {
 		}
 		lines := []string{how}
 		for _, one := range of {
-			lines = append(lines, "| "+inLine(strings.ReplaceAll(one, "\t", "    ")))
+			lines = append(lines, "| "+inLine(strings.ReplaceAll(one, "\t", "→   ")))
 		}
 		return lines
 	}
@@ -118,6 +118,12 @@ func (w *waiting) sheet(now time.Time) []sheet {
 		lines := actionLines(w.Action)
 		for i := range lines {
 			lines[i] = "| " + lines[i] // an argument called effect is not the effect
+		}
+		rows = append(rows, sheet{"", lines})
+	} else if text := strings.TrimSpace(w.What); strings.Contains(text, "\n") {
+		var lines []string
+		for line := range strings.Lines(text) {
+			lines = append(lines, "| "+inLine(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "→   ")))
 		}
 		rows = append(rows, sheet{"", lines})
 	}
@@ -226,6 +232,8 @@ func (w *waiting) writeSheet(to io.Writer, now time.Time) error {
 func (w *waiting) head() string {
 	x, is := w.Action.(perdure.Execute)
 	switch {
+	case w.Action == nil && strings.Contains(strings.TrimSpace(w.What), "\n"):
+		return fmt.Sprintf("%d lines:", strings.Count(strings.TrimSpace(w.What), "\n")+1)
 	case w.Action == nil:
 		return w.What
 	case is && plainWord(x.Tool):
@@ -264,11 +272,15 @@ func wrapped(label, text string, width int, tint func(string) string) string {
 // folded is text behind a head that takes so many columns, broken to a width.
 func folded(head string, indent int, text string, width int) string {
 	room := width - indent
-	if room < minRoom || columns(text) <= room {
+	if width < minRoom || columns(text) <= room {
 		return strings.TrimRight(head+text, " ") + "\n"
 	}
 	var b strings.Builder
 	mark := ""
+	if room < minRoom { // the text begins below its head
+		b.WriteString(strings.TrimRight(head, " ") + "\n")
+		head, indent, room, mark = "    ", 4, width-4, "> "
+	}
 	for text != "" {
 		var part string
 		part, text = breakAt(text, room-len(mark))
@@ -278,7 +290,7 @@ func folded(head string, indent int, text string, width int) string {
 	return b.String()
 }
 
-// minRoom is how narrow text is still broken by us: below it the terminal does it no worse.
+// minRoom is the least room that text is broken into. A terminal that is narrower breaks it itself.
 const minRoom = 16
 
 // breakAt parts text where it fills a width; at least one rune goes first.

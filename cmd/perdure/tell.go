@@ -24,8 +24,8 @@ type teller struct {
 
 	about *waiting // what the event answers, to be shown whole
 	store perdure.Store
-	yes   *bool    // do not ask first
-	shown bool     // it has been, before a person said yes
+	yes   *bool // do not ask first
+	shown bool  // it has been, before a person said yes
 }
 
 // newTeller adds what such commands share. Their first argument is the agent.
