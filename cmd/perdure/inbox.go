@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -28,7 +29,7 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 	brief := c.Flags().Bool("brief", false, "one line for what is asked, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			found, err := waitingFor(ctx, s, time.Now())
+			found, faults, err := waitingFor(ctx, s, time.Now())
 			if err != nil {
 				return err
 			}
@@ -36,12 +37,13 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 			for i := range found {
 				values[i] = found[i]
 			}
-			return out.list(values, func(w io.Writer) error {
-				if len(found) == 0 {
+			err = out.list(values, func(w io.Writer) error {
+				if len(found) == 0 && faults == nil {
 					note(h.c, "nothing waits for a person")
 				}
 				return writeInbox(w, found, time.Now(), *brief)
 			})
+			return errors.Join(err, faults)
 		})
 	}
 	return c
@@ -89,41 +91,44 @@ type escalation struct {
 }
 
 // waitingFor looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
-// node should have looked at by now.
-func waitingFor(ctx context.Context, s perdure.Store, now time.Time) ([]waiting, error) {
+// node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in faults.
+func waitingFor(ctx context.Context, s perdure.Store, now time.Time) (found []waiting, faults error, err error) {
 	l, err := lister(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var ids []perdure.AgentID
 	listed := map[perdure.AgentID]bool{}
 	for one, err := range l.List(ctx, perdure.Filter{Waiting: true}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		ids, listed[one.Agent] = append(ids, one.Agent), true
 	}
 	for look, err := range s.Due(ctx, now) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !listed[look.Agent] {
 			ids = append(ids, look.Agent)
 		}
 	}
-	var found []waiting
 	for _, id := range ids {
 		a, err := perdure.Load(ctx, s, id)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
 		if err != nil {
-			return nil, fmt.Errorf("load %s: %w", id.Short(), err)
+			faults = errors.Join(faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
+			continue
 		}
 		waits := waitsOf(a, now)
 		if err := describeAll(ctx, s, a, waits); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		found = append(found, waits...)
 	}
-	return found, nil
+	return found, faults, nil
 }
 
 // pauseNote is what was said when the agent was paused, if that is not long ago.

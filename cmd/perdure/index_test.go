@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"database/sql"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -95,6 +98,35 @@ func TestTheIndexDecidesNothing(t *testing.T) {
 				t.Error("the other agent was ended")
 			}
 		})
+	}
+}
+
+// blind is a store that cannot read the memory of one agent.
+type blind struct {
+	*perdure.MemStore
+	id perdure.AgentID
+}
+
+func (b blind) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	if id == b.id {
+		return func(yield func(perdure.Item, error) bool) { yield(perdure.Item{}, perdure.ErrRejected) }
+	}
+	return b.MemStore.Entries(ctx, id, after)
+}
+
+func TestAnUnreadableAgentHidesNoOther(t *testing.T) {
+	s := newSituation(t, perdure.Sleep{Note: "which colour?", Trigger: perdure.On{Event: perdure.AnswerEvent}})
+	s.run()
+	hurt := s.agent
+	s.agent = perdure.AgentID{}
+	s.genes.Intent.Name = "b"
+	s.run()
+	found, faults, err := waitingFor(t.Context(), blind{s.node.Store.(*perdure.MemStore), hurt}, time.Now())
+	if err != nil || len(found) != 1 || found[0].Agent != s.agent {
+		t.Errorf("got %v, %v, want the one of %s", found, err, s.agent.Short())
+	}
+	if faults == nil || !strings.Contains(faults.Error(), hurt.Short()+" is left out") {
+		t.Errorf("faults: got %v", faults)
 	}
 }
 

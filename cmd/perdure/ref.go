@@ -45,6 +45,9 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 		return id, err
 	}
 	for _, one := range found {
+		if len(found) == 1 && len(arg) >= minPrefix && strings.HasPrefix(one.Agent.String(), strings.ToLower(arg)) {
+			break // its id is what was named, whatever the index calls it
+		}
 		if err := checkListed(ctx, s, one, arg); err != nil {
 			return id, err
 		}
