@@ -250,3 +250,19 @@ func TestPeopleSeeTheWholeAction(t *testing.T) {
 		t.Error("JSON does not have the whole text")
 	}
 }
+
+func TestNoCellLeavesItsLine(t *testing.T) {
+	var b bytes.Buffer
+	for _, fold := range []bool{false, true} {
+		tab := table{head: []string{"A", "B"}, fold: fold}
+		tab.add(vicious, "x")
+		tab.add("x", vicious)
+		if err := tab.write(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen(t, "a table", b.String())
+	if n := strings.Count(b.String(), "\n"); n != 6 {
+		t.Errorf("two tables of three rows have %d lines", n)
+	}
+}
