@@ -234,12 +234,12 @@ func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 			name = one.Agent.Short()
 		}
 		see := "perdure show " + commandName(one.Name, one.Agent)
-		what := oneLine(one.head(), 0)
+		what := cut(oneLine(one.head(), 0), maxPeekText)
 		if brief {
 			what = oneLine(one.What, lineWidth)
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(shownName(name)), s.warn(one.Kind), peek([]string{what}, see)[0], ago(one.Since, now))
+		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(shownName(name)), s.warn(one.Kind), what, ago(one.Since, now))
 		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
 		if one.Action != nil && !brief {
 			row("agent " + one.Agent.String()) // two names can look alike

@@ -99,8 +99,10 @@ func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg st
 	if l.Name == name && (name == arg || strings.HasPrefix(l.Agent.String(), strings.ToLower(arg))) {
 		return nil
 	}
-	return &advised{fmt.Errorf("the index of this store is wrong: it lists %s as %q, and the agent's own memory says %q; nothing was done", l.Agent.Short(), l.Name, name),
-		"perdure doctor says what else differs, and perdure doctor --reindex rebuilds the index from the memories; or name the agent by its whole id"}
+	err = fmt.Errorf("the index of this store is wrong: it lists %s as %q, and the agent's own memory says %q; nothing was done",
+		l.Agent.Short(), l.Name, name)
+	return &advised{err, "perdure doctor says what else differs, and perdure doctor --reindex rebuilds the index from the memories; " +
+		"or name the agent by its whole id"}
 }
 
 // candidates are the agents of this name and those whose id begins so; without a name, all.

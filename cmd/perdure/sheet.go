@@ -156,19 +156,21 @@ func (w *waiting) sheet(now time.Time) []sheet {
 // peek is the beginning of lines that a list has room for, and how to see the rest.
 func peek(lines []string, see string) []string {
 	var seen []string
-	hidden := 0
+	unseen := 0
 	for i, one := range lines {
 		if i == maxPeek {
-			hidden += len(lines) - i
+			unseen = len(lines) - i
 			break
 		}
 		if n := utf8.RuneCountInString(one); n > maxPeekText {
-			one = string([]rune(one)[:maxPeekText]) + fmt.Sprintf("… (%d more characters; see all with: %s)", n-maxPeekText, see)
+			more := fmt.Sprintf("… (%d more characters; see all with: %s)", n-maxPeekText, see)
+			seen = append(seen, string([]rune(one)[:maxPeekText])+"…", more) // on a line of its own, where no argument can write
+			continue
 		}
 		seen = append(seen, one)
 	}
-	if hidden > 0 {
-		seen = append(seen, fmt.Sprintf("… (%d more lines; see all with: %s)", hidden, see))
+	if unseen > 0 {
+		seen = append(seen, fmt.Sprintf("… (%d more lines; see all with: %s)", unseen, see))
 	}
 	return seen
 }
