@@ -234,13 +234,19 @@ func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 			name = one.Agent.Short()
 		}
 		see := "perdure show " + commandName(one.Name, one.Agent)
-		what := cut(oneLine(one.head(), 0), maxPeekText)
+		head := peek([]string{oneLine(one.head(), 0)}, see)
+		what := head[0]
 		if brief {
 			what = oneLine(one.What, lineWidth)
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(shownName(name)), s.warn(one.Kind), what, ago(one.Since, now))
 		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
+		for _, more := range head[1:] {
+			if !brief {
+				row(more)
+			}
+		}
 		if one.Action != nil && !brief {
 			row("agent " + one.Agent.String()) // two names can look alike
 		}
