@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"slices"
@@ -82,12 +83,13 @@ What policy asks about, an effect that needs permission, is answered with perdur
 			}
 			q, asks := questionOf(a.Fold(), time.Now())
 			if !asks {
-				hint := "see perdure show " + called(a)
+				hint := "see perdure show " + callable(a)
 				if len(a.Fold().Asks) > 0 {
-					hint = "it asks for permission: perdure approve " + called(a) + ", or perdure deny"
+					hint = "it asks for permission: perdure approve " + callable(a) + ", or perdure deny"
 				}
 				return ev, &advised{missing(called(a) + " asks no question"), hint}
 			}
+			t.about = new(asksOf(a, q))
 			answer := map[string]any{"say": text}
 			if q.to != "" {
 				answer["to"] = q.to
@@ -106,13 +108,16 @@ func approveCommand() *cobra.Command {
 		Short: "Permit what an agent asks for",
 		Long: `Approve permits exactly one effect that policy asks a person about: the digest binds the tool, its arguments and the decision that
 asked, and an approval is used once. DIGEST is 4 or more of its digits, as perdure inbox prints them; it may be left out when
-the agent asks for one thing only.`,
+the agent asks for one thing only. If what the agent asks for has another digest by now, nothing is approved.
+
+The action is printed whole. On a terminal it is shown first, and approve asks whether you mean it, unless --yes is given.`,
 		Example: `  perdure inbox
   perdure approve shop 41d0 --note "checked the invoice" --expires 1h`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	t := newTeller(c).withNote("why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
+	t.yes = c.Flags().Bool("yes", false, "do not ask first, on a terminal")
 	expires := c.Flags().String("expires", "", "when the approval lapses if it was not used: a time, or a duration from now")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		until, err := parseDeadline(*expires, time.Now())
@@ -138,6 +143,34 @@ func denyCommand() *cobra.Command {
 	return c
 }
 
+// confirm shows a person on a terminal, whole, what they are about to permit, and asks whether they do; elsewhere it is printed with the
+// result. A question whose digest is not that of the action shown is refused: the approval would be of something else.
+func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) error {
+	if !q.Bound(a.ID()) {
+		return &advised{fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), called(a)),
+			"its memory is not what was signed: see perdure verify " + callable(a)}
+	}
+	w := approvalOf(q, callable(a), time.Now())
+	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
+	if err := w.describe(t.c.Context(), t.store, a); err != nil {
+		return err
+	}
+	t.about = &w
+	if !approve || t.yes != nil && *t.yes || !isTerminal(t.c.InOrStdin()) {
+		return nil
+	}
+	t.shown = true
+	if err := w.writeSheet(t.c.ErrOrStderr(), time.Now()); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprint(t.c.ErrOrStderr(), "approve this? [y/N] ") // without it the answer is still no
+	line, err := bufio.NewReader(t.c.InOrStdin()).ReadString('\n')
+	if said := strings.ToLower(strings.TrimSpace(line)); err != nil || said != "y" && said != "yes" {
+		return errors.New("nothing was approved")
+	}
+	return nil
+}
+
 // vote tells an agent whether a person permits what it asks for.
 func (t *teller) vote(args []string, answer perdure.Approval) error {
 	return t.tell(args[0], func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error) {
@@ -150,7 +183,7 @@ func (t *teller) vote(args []string, answer perdure.Approval) error {
 		for _, q := range f.Asks {
 			asks = append(asks, q.Digest)
 		}
-		digest, err := pick(t.c, asks, append(args, "")[1], "question for a person", called(a))
+		digest, err := pick(t.c, asks, append(args, "")[1], "question for a person", a)
 		if err != nil {
 			return ev, err
 		}
@@ -161,6 +194,9 @@ func (t *teller) vote(args []string, answer perdure.Approval) error {
 		}
 		if x := f.Asks[i].Verdict.Expires; x != 0 && !time.Now().Before(x.Go()) {
 			return ev, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
+		}
+		if err := t.confirm(a, &f.Asks[i], answer.Approve); err != nil {
+			return ev, err
 		}
 		answer.Decision, answer.Digest = f.Asks[i].Decision, digest
 		return perdure.Event{Name: "approval", Notice: answer}, nil

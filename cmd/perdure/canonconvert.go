@@ -109,7 +109,7 @@ func convertMemory(c *cobra.Command, w io.Writer, name, from, to string, lim per
 // then.
 func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) error {
 	if name == "" {
-		return write(c.OutOrStdout())
+		return write(rawOut(c))
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a device or a pipe cannot be replaced
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)

@@ -68,11 +68,11 @@ func agentWords(ctx context.Context, s perdure.Store, named []string, toComplete
 			return nil, err
 		}
 		word := one.Name
-		if word == "" || !strings.HasPrefix(word, toComplete) {
-			word = one.Agent.Short()
+		if !plainWord(word) || commandName(word, one.Agent) != word || !strings.HasPrefix(word, toComplete) {
+			word = one.Agent.Short() // a shell would take such a name apart, or people for something else
 		}
 		if strings.HasPrefix(word, toComplete) && !slices.Contains(named, word) {
-			words = append(words, cobra.CompletionWithDesc(word, strings.TrimSpace(one.State.String()+" "+one.Kind)))
+			words = append(words, cobra.CompletionWithDesc(word, oneLine(one.State.String()+" "+one.Kind, lineWidth/2)))
 		}
 		if len(words) == maxCompletions {
 			break
@@ -84,7 +84,7 @@ func agentWords(ctx context.Context, s perdure.Store, named []string, toComplete
 // askedDigests are the digests of what an agent asks permission for.
 func askedDigests(a *perdure.Agent) (words []cobra.Completion) {
 	for _, q := range a.Fold().Asks {
-		words = append(words, cobra.CompletionWithDesc(q.Digest.Short(), oneLine(actionText(q.Action), lineWidth/2)))
+		words = append(words, cobra.CompletionWithDesc(q.Digest.String(), oneLine(actionText(q.Action), lineWidth/2)))
 	}
 	return words
 }
@@ -92,7 +92,7 @@ func askedDigests(a *perdure.Agent) (words []cobra.Completion) {
 // openDecisions are the decisions of an agent without an outcome.
 func openDecisions(a *perdure.Agent) (words []cobra.Completion) {
 	for _, o := range a.Fold().Open {
-		words = append(words, cobra.CompletionWithDesc(o.Decision.Short(), oneLine(actionText(o.Action), lineWidth/2)))
+		words = append(words, cobra.CompletionWithDesc(o.Decision.String(), oneLine(actionText(o.Action), lineWidth/2)))
 	}
 	return words
 }
@@ -101,6 +101,9 @@ func openDecisions(a *perdure.Agent) (words []cobra.Completion) {
 func awaitedEvents(a *perdure.Agent) (words []cobra.Completion) {
 	if s := a.Fold().Sleep; s != nil {
 		for _, name := range eventsOf(s.Sleep.Trigger) {
+			if !plainWord(name) {
+				continue
+			}
 			words = append(words, cobra.CompletionWithDesc(name, "what it waits for"))
 		}
 	}

@@ -112,7 +112,7 @@ func (d *doctor) write(w io.Writer) error {
 		}
 		text := fmt.Sprintf("%s  %-8s  %s\n", health, f.What, oneLine(f.Found, 0))
 		if f.Fix != "" {
-			text += "                 " + s.dim("fix: "+f.Fix) + "\n"
+			text += "                 " + s.dim("fix: "+inLine(f.Fix)) + "\n"
 		}
 		if _, err := io.WriteString(w, text); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 		return 0
 	}
 	agents := 0
-	var recent []perdure.Listing
+	var recent, all []perdure.Listing
 	d.integrity()
 	err := d.h.use(false, func(ctx context.Context, s perdure.Store) error {
 		if r, ok := s.(perdure.Reindexer); reindex && ok {
@@ -201,7 +201,10 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 			}
 			agents++
 			newest = max(newest, one.Updated)
-			recent = latest(recent, one)
+			recent, all = latest(recent, one), append(all, one)
+		}
+		if err := d.index(ctx, s, all); err != nil {
+			return err
 		}
 		return d.memories(ctx, s, recent)
 	})

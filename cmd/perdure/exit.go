@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,7 +112,7 @@ func report(w io.Writer, err error, asJSON bool) {
 	if !asJSON {
 		text := styleOf(w).bad("perdure:") + " " + message + "\n"
 		if hint != "" {
-			text += "  hint: " + hint + "\n"
+			text += "  hint: " + oneLine(hint, 0) + "\n"
 		}
 		_, _ = io.WriteString(w, text) // there is nowhere left to say that this did not work
 		return
@@ -130,7 +131,7 @@ func report(w io.Writer, err error, asJSON bool) {
 
 // explain says what went wrong in one line, and what to do about it.
 func explain(err error) (message, hint string) {
-	message = strings.Join(strings.Fields(err.Error()), " ")
+	message = oneLine(err.Error(), 0)
 	var wrong *misused
 	var refused *perdure.Rejection
 	var with *advised
@@ -152,9 +153,14 @@ func explain(err error) (message, hint string) {
 	return message, hint
 }
 
-// printJSON writes one value as one line.
+// printJSON writes one value as one line. What a terminal would not show as it is, is escaped by the rules of JSON.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escapeJSON(b.Bytes()))
+	return err
 }

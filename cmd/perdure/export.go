@@ -150,7 +150,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	}
 	switch {
 	case e.file == "-":
-		err = errors.Join(write(e.c.OutOrStdout()), e.c.Context().Err())
+		err = errors.Join(write(rawOut(e.c)), e.c.Context().Err())
 	case e.detached:
 		e.o.Binding = capsule.Detached
 		err = writeOutput(e.c, e.file+capsule.SigExt, func(sig io.Writer) error {

@@ -79,6 +79,7 @@ type follower struct {
 	store  perdure.Store
 	id     perdure.AgentID
 	name   string // what people call the agent
+	label  string // and how that is shown
 	told   *narrator
 	cursor perdure.Cursor
 }

@@ -218,9 +218,9 @@ func (r *forked) write(w io.Writer, from string) error {
 	s := styleOf(w)
 	var b strings.Builder
 	if r.Agent.IsZero() {
-		fmt.Fprintf(&b, "%s would be made\n", r.Name)
+		fmt.Fprintf(&b, "%s would be made\n", inLine(r.Name))
 	} else {
-		fmt.Fprintf(&b, "%s %s\n", r.Name, r.Agent)
+		fmt.Fprintf(&b, "%s %s\n", inLine(r.Name), r.Agent)
 	}
 	if r.Rehearse {
 		fmt.Fprintf(&b, "it rehearses: effects come from the record of %s or are refused; with --live it would act\n", from)

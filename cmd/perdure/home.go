@@ -351,5 +351,5 @@ func (h *home) keyNames() map[perdure.Key]string {
 
 // note tells people something beside the result.
 func note(c *cobra.Command, format string, args ...any) {
-	_, _ = fmt.Fprintf(c.ErrOrStderr(), "perdure: "+format+"\n", args...) // the result does not depend on it
+	_, _ = fmt.Fprintf(c.ErrOrStderr(), "perdure: %s\n", oneLine(fmt.Sprintf(format, args...), 0)) // the result does not depend on it
 }

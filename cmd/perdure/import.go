@@ -161,7 +161,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 		r.text += "it is held: " + heldText(got.Stranger) + "\n"
 	}
 	if !got.Hold.IsZero() && a.Fold().Ended == nil {
-		r.text += "it arrived paused, with no local budget until admitted; look at it with perdure show " + called(a) + ", then perdure resume " + called(a) + "\n"
+		r.text += "it arrived paused, with no local budget until admitted; look at it with perdure show " + callable(a) + ", then perdure resume " + callable(a) + "\n"
 	}
 	return r, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -25,9 +26,10 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
+	brief := c.Flags().Bool("brief", false, "one line for what is asked, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			found, err := waitingFor(ctx, s, time.Now())
+			found, faults, err := waitingFor(ctx, s, time.Now())
 			if err != nil {
 				return err
 			}
@@ -35,12 +37,13 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 			for i := range found {
 				values[i] = found[i]
 			}
-			return out.list(values, func(w io.Writer) error {
-				if len(found) == 0 {
+			err = out.list(values, func(w io.Writer) error {
+				if len(found) == 0 && faults == nil {
 					note(h.c, "nothing waits for a person")
 				}
-				return writeInbox(w, found, time.Now())
+				return writeInbox(w, found, time.Now(), *brief)
 			})
+			return errors.Join(err, faults)
 		})
 	}
 	return c
@@ -65,6 +68,10 @@ type waiting struct {
 	Digest   perdure.Hash    `json:"digest,omitzero"` // what an approval binds
 	Tool     string          `json:"tool,omitempty"`
 	Action   perdure.Action  `json:"action,omitempty"`
+	Effect   perdure.Effect  `json:"effect,omitempty"`  // its class, as the decision records it
+	Reserve  *perdure.Spend  `json:"reserve,omitempty"` // of the budget, until the outcome is known
+	Rules    []string        `json:"rules,omitempty"`   // of the policy, that ask
+	Policy   perdure.Hash    `json:"policy,omitzero"`
 	What     string          `json:"what"`
 	Why      string          `json:"why,omitempty"`   // the reason policy gives
 	Asked    []string        `json:"asked,omitempty"` // whom policy would ask, by now
@@ -84,37 +91,44 @@ type escalation struct {
 }
 
 // waitingFor looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
-// node should have looked at by now.
-func waitingFor(ctx context.Context, s perdure.Store, now time.Time) ([]waiting, error) {
+// node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in faults.
+func waitingFor(ctx context.Context, s perdure.Store, now time.Time) (found []waiting, faults error, err error) {
 	l, err := lister(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var ids []perdure.AgentID
 	listed := map[perdure.AgentID]bool{}
 	for one, err := range l.List(ctx, perdure.Filter{Waiting: true}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		ids, listed[one.Agent] = append(ids, one.Agent), true
 	}
 	for look, err := range s.Due(ctx, now) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !listed[look.Agent] {
 			ids = append(ids, look.Agent)
 		}
 	}
-	var found []waiting
 	for _, id := range ids {
 		a, err := perdure.Load(ctx, s, id)
-		if err != nil {
-			return nil, fmt.Errorf("load %s: %w", id.Short(), err)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
 		}
-		found = append(found, waitsOf(a, now)...)
+		if err != nil {
+			faults = errors.Join(faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
+			continue
+		}
+		waits := waitsOf(a, now)
+		if err := describeAll(ctx, s, a, waits); err != nil {
+			return nil, nil, err
+		}
+		found = append(found, waits...)
 	}
-	return found, nil
+	return found, faults, nil
 }
 
 // pauseNote is what was said when the agent was paused, if that is not long ago.
@@ -138,8 +152,7 @@ func waitsOf(a *perdure.Agent, now time.Time) []waiting {
 	}
 	for _, o := range f.Open {
 		if !o.Effect.Repeatable() && (o.Doubt || !now.Before(o.Deadline.Go())) {
-			add(waiting{Kind: waitsDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action, What: "did it happen? " + actionText(o.Action), Since: o.Since,
-				Answer: fmt.Sprintf("perdure settle %s %s --signal ok|failed", name, o.Decision.Short())})
+			add(doubtOf(a, &o))
 		}
 	}
 	idle, _ := perdure.Plan(a, perdure.Capabilities{All: true}, now).(perdure.Idle)
@@ -156,7 +169,7 @@ func waitsOf(a *perdure.Agent, now time.Time) []waiting {
 		}
 	}
 	if q, asks := questionOf(f, now); asks {
-		add(waiting{Kind: waitsAnswer, What: q.text, Since: f.Sleep.Since, Expires: q.until, Answer: "perdure answer " + name + " TEXT"})
+		add(asksOf(a, q))
 	}
 	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
 		amount, _, _ := strings.Cut(what, ":")
@@ -168,11 +181,25 @@ func waitsOf(a *perdure.Agent, now time.Time) []waiting {
 	return found
 }
 
+// doubtOf is an effect of which nobody can tell whether it happened.
+func doubtOf(a *perdure.Agent, o *perdure.Open) waiting {
+	reserve := o.Reserve
+	return waiting{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: waitsDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
+		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + actionText(o.Action), Since: o.Since,
+		Answer: fmt.Sprintf("perdure settle %s %s --signal ok|failed", callable(a), o.Decision)}
+}
+
+// asksOf is a question of an agent that sleeps until it is answered.
+func asksOf(a *perdure.Agent, q question) waiting {
+	return waiting{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: waitsAnswer, What: q.text, Since: a.Fold().Sleep.Since, Expires: q.until,
+		Answer: "perdure answer " + callable(a) + " TEXT"}
+}
+
 // approvalOf is an action that policy asks about.
 func approvalOf(q *perdure.Asking, name string, now time.Time) waiting {
 	w := waiting{Kind: waitsApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action, What: actionText(q.Action),
 		Why: q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: approvals(q, now), Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
-		Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest.Short())}
+		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
 	}
@@ -196,33 +223,68 @@ func answeredBy(q *perdure.Asking, now time.Time) bool {
 		int64(approvals(q, now)) >= max(q.Verdict.Quorum, 1) || q.Verdict.Expires != 0 && !now.Before(q.Verdict.Expires.Go())
 }
 
-// writeInbox prints it for people: what is asked on one line, who is asked and until when on the next, and then how to answer.
-func writeInbox(w io.Writer, found []waiting, now time.Time) error {
-	s := styleOf(w)
-	for _, one := range found {
+// writeInbox prints it for people: what is asked, the action as far as a list has room for it, who is asked and until when, and then how
+// to answer.
+func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
+	s, width := styleOf(w), widthOf(w)
+	for i := range found {
+		one := &found[i]
 		name := one.Name
 		if name == "" {
 			name = one.Agent.Short()
 		}
-		text := fmt.Sprintf("%s  %s  %s, %s\n", s.head(name), s.warn(one.Kind), oneLine(one.What, lineWidth), ago(one.Since, now))
-		if more := one.circumstances(now); more != "" {
-			text += "    " + more + "\n"
+		see := "perdure show " + commandName(one.Name, one.Agent)
+		head := peek([]string{oneLine(one.head(), 0)}, see)
+		what := head[0]
+		if brief {
+			what = oneLine(one.What, lineWidth)
 		}
-		if _, err := io.WriteString(w, text+"    "+s.dim(one.Answer)+"\n"); err != nil {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(shownName(name)), s.warn(one.Kind), what, ago(one.Since, now))
+		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
+		for _, more := range head[1:] {
+			if !brief {
+				row(more)
+			}
+		}
+		if one.Action != nil && !brief {
+			row("agent " + one.Agent.String()) // two names can look alike
+		}
+		for _, r := range one.sheet(now) {
+			if brief {
+				break
+			}
+			for _, text := range peek(r.text, see) {
+				row(strings.TrimSpace(r.label + " " + text))
+			}
+		}
+		if brief {
+			row(one.circumstances(now))
+		}
+		b.WriteString("    " + s.dim(one.Answer) + "\n") // never broken: it is there to be copied
+		if _, err := io.WriteString(w, b.String()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// phrase is what a policy says as one of several parts of a line. One that could pass for several is quoted.
+func phrase(s string) string {
+	if strings.Contains(s, ";") {
+		return quoted(s)
+	}
+	return oneLine(s, 0)
+}
+
 // circumstances says why a person is asked, who, how many must agree, until when, and who is asked next.
 func (w *waiting) circumstances(now time.Time) string {
 	var parts []string
 	if w.Why != "" {
-		parts = append(parts, oneLine(w.Why, lineWidth))
+		parts = append(parts, phrase(w.Why))
 	}
 	if len(w.Asked) > 0 {
-		parts = append(parts, "asks "+strings.Join(w.Asked, ", "))
+		parts = append(parts, "asks "+phrase(strings.Join(w.Asked, ", ")))
 	}
 	if w.Quorum > 1 {
 		parts = append(parts, fmt.Sprintf("%d of %d approved", w.Approved, w.Quorum))
@@ -231,7 +293,7 @@ func (w *waiting) circumstances(now time.Time) string {
 		parts = append(parts, fmt.Sprintf("escalated %s", times(w.Stage)))
 	}
 	if w.Next != nil {
-		parts = append(parts, "goes to "+strings.Join(w.Next.Asked, ", ")+" "+moment(w.Next.At, now))
+		parts = append(parts, "goes to "+phrase(strings.Join(w.Next.Asked, ", "))+" "+moment(w.Next.At, now))
 	}
 	if w.Expires != 0 {
 		word := "lapses "

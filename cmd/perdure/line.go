@@ -21,6 +21,7 @@ type line struct {
 	Parent []perdure.Hash `json:"parents,omitempty"`
 	Body   perdure.Body   `json:"body,omitempty"`
 
+	much   int    // how much of What is said
 	folded string // what stands for several entries, in the place of the kind
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"strings"
 	"sync"
 
@@ -17,7 +16,12 @@ type screen struct {
 	mu sync.Mutex
 
 	speaking bool // what was written last is a model's, and no whole line
+	column   int  // where that line ends
 }
+
+// saidMark stands before every line of what a model says, so that it cannot pass for a line of the program's own: a question, an entry,
+// an error.
+const saidMark = "| "
 
 // Write writes whole lines.
 func (s *screen) Write(p []byte) (int, error) {
@@ -32,34 +36,51 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// say writes what a model says, as it says it; nothing ends the line. Control characters could rule the terminal and are left out.
+// say writes what a model says, as it says it; nothing ends the line. Every line has the mark, also those that the terminal's width makes.
 func (s *screen) say(_ perdure.AgentID, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ended := text == ""
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
-	if ended && s.speaking {
+	if text == "" && s.speaking {
 		text = "\n"
 	}
-	if text == "" {
-		return
+	var b strings.Builder
+	width := widthOf(s.w)
+	for _, r := range text {
+		if r == '\n' && s.speaking {
+			b.WriteByte('\n')
+			s.speaking = false
+			continue
+		}
+		seen := string(r)
+		if hidden(r) {
+			seen = escaped(r)
+		}
+		if r == '\n' {
+			seen = ""
+		}
+		if s.speaking && width > len(saidMark) && s.column+columns(seen) > width {
+			b.WriteByte('\n')
+			s.speaking = false
+		}
+		if !s.speaking {
+			b.WriteString(saidMark)
+			s.speaking, s.column = true, len(saidMark)
+		}
+		b.WriteString(seen)
+		s.column += columns(seen)
+		if r == '\n' { // an empty line
+			b.WriteByte('\n')
+			s.speaking = false
+		}
 	}
-	_, _ = io.WriteString(s.w, text) // the run does not depend on it
-	s.speaking = !strings.HasSuffix(text, "\n")
+	_, _ = io.WriteString(s.w, b.String()) // the run does not depend on it
 }
 
 // Fd is that of what it writes to, so that a terminal is known as one.
-func (s *screen) Fd() uintptr {
-	if f, ok := s.w.(*os.File); ok {
-		return f.Fd()
-	}
-	return ^uintptr(0)
-}
+func (s *screen) Fd() uintptr { return fdOf(s.w) }
+
+// styled reports whether own sequences pass, which the door behind it decides.
+func (s *screen) styled() bool { return passesOwn(s.w) }
 
 // liveFlag adds --live to a command that works on one agent.
 func (p *powers) liveFlag(c *cobra.Command) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +19,9 @@ func logCommand() *cobra.Command {
 in AGENT@REF. Several reads in a row that went well are one line; --reads shows each of them, and so does --tool. JSON and YAML
 have every entry.
 
+What is proposed and decided is printed whole, up to 4,096 characters; of anything else the beginning. A line that is cut says by how much,
+and --whole cuts nothing.
+
 With --follow it goes on as entries arrive, from this process or another, until the agent has ended; --json is one value a line then.
 perdure tail follows several agents at once.`,
 		Example: `  perdure log news
@@ -34,6 +36,8 @@ perdure tail follows several agents at once.`,
 	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last so many (default all)")
 	c.Flags().BoolVar(&l.follow, "follow", false, "go on as entries arrive")
 	c.Flags().BoolVar(&l.reads, "reads", false, "show every read, not runs of them as one line")
+	c.Flags().BoolVar(&l.brief, "brief", false, "cut actions too, to fit a line")
+	c.Flags().BoolVar(&l.whole, "whole", false, "cut nothing")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := l.prepare(c); err != nil {
 			return err
@@ -56,7 +60,10 @@ type logged struct {
 	last   int
 	follow bool
 	reads  bool
+	brief  bool
+	whole  bool
 	format string
+	much   int // of each entry
 }
 
 // prepare checks the flags.
@@ -68,6 +75,14 @@ func (l *logged) prepare(c *cobra.Command) (err error) {
 		if l.format, err = lineFormat(c, l.format); err != nil {
 			return err
 		}
+	}
+	switch {
+	case l.brief && l.whole:
+		return misuse(c, errors.New("--brief and --whole contradict each other; use one of them"))
+	case l.brief:
+		l.much = muchBrief
+	case l.whole:
+		l.much = muchWhole
 	}
 	if l.last < 0 || c.Flags().Changed("lines") && l.last == 0 {
 		return misuse(c, errors.New("-n: want at least 1"))
@@ -95,7 +110,10 @@ func lineFormat(c *cobra.Command, format string) (string, error) {
 // run prints what there is, and with --follow what comes.
 func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 	var values []any
-	show := func(one line) error { return l.out.line(l.format, one, one.text) }
+	show := func(one line) error {
+		one.much = l.much
+		return l.out.line(l.format, one, one.text)
+	}
 	if l.format == formatJSON || l.format == formatYAML {
 		show = func(one line) error { values = append(values, one); return nil }
 	}
@@ -161,7 +179,11 @@ func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 }
 
 // text is the line for people. Columns have fixed widths, since lines come one at a time.
-func (l line) text(s style) string {
+func (l line) text(s style) string { return l.after(s, "", 0) }
+
+// after is the line for people behind a head that takes so many columns. On a terminal it goes on under its own beginning, so that nothing
+// an entry says can look like another entry.
+func (l line) after(s style, head string, width int) string {
 	signal := ""
 	if l.Signal != 0 {
 		signal = l.Signal.String()
@@ -178,9 +200,40 @@ func (l line) text(s style) string {
 	if kind == "" {
 		kind = l.Kind.String()
 	}
-	return strings.TrimRight(fmt.Sprintf("%5s  %s  %-8s  %s  %s", strconv.FormatInt(l.Seq, 10), s.dim(l.Time.Go().Local().Format("2006-01-02 15:04:05.000")),
-		kind, pad, oneLine(l.What, lineWidth)), " ")
+	seq := fmt.Sprintf("%5d", l.Seq)
+	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.dim(l.Time.Go().Local().Format("2006-01-02 15:04:05.000")), kind, pad)
+	return strings.TrimSuffix(folded(head, width+len(seq)+len("  2006-01-02 15:04:05.000  ")+8+2+9+2, l.said(), s.width), "\n")
 }
 
-// lineWidth is how much of what an entry says fits a line.
-const lineWidth = 160
+// said is what the entry says, on one line: what it proposes or decides whole, to a bound; of anything else the beginning. What is left
+// out is counted.
+func (l line) said() string {
+	width := lineWidth
+	switch l.Body.(type) {
+	case perdure.Advice, perdure.Decision:
+		if text := inLine(l.What); l.much != muchBrief {
+			if l.much != muchWhole {
+				return cut(text, maxSaid)
+			}
+			return text
+		}
+	}
+	if l.much == muchWhole {
+		width = 0
+	}
+	return oneLine(l.What, width)
+}
+
+// How much of an entry is said.
+const (
+	muchUsual = iota
+	muchBrief
+	muchWhole
+)
+
+const (
+	// lineWidth is how much of what an entry says fits a line.
+	lineWidth = 160
+	// maxSaid is how much of an action a log prints without being asked for all of it.
+	maxSaid = 4096
+)

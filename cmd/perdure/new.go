@@ -175,7 +175,7 @@ func create(ctx context.Context, h *home, out *output, s perdure.Store, g perdur
 		return err
 	}
 	return out.print(made{a.ID(), g.Intent.Name}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s %s\n", g.Intent.Name, a.ID())
+		_, err := fmt.Fprintf(w, "%s %s\n", inLine(g.Intent.Name), a.ID())
 		return err
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,9 +172,29 @@ func writeValue(w io.Writer, format string, v any) error {
 	if format != formatYAML {
 		return printJSON(w, v)
 	}
-	enc := yaml.NewEncoder(w)
+	var n yaml.Node
+	if err := n.Encode(v); err != nil {
+		return err
+	}
+	quoteHidden(&n)
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	return errors.Join(enc.Encode(v), enc.Close())
+	if err := errors.Join(enc.Encode(&n), enc.Close()); err != nil {
+		return err
+	}
+	_, err := w.Write(escapeYAML(b.Bytes()))
+	return err
+}
+
+// quoteHidden puts strings with hidden runes into double quotes, where YAML knows escapes.
+func quoteHidden(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(n.Value, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, inner := range n.Content {
+		quoteHidden(inner)
+	}
 }
 
 // table is rows of cells, aligned by the width people see.
@@ -181,10 +202,18 @@ type table struct {
 	head []string
 	rows [][]string
 	tint []func(string) string // of each column, if any
+	fold bool                  // the last column goes on below, on a terminal that is too narrow for it
 }
 
-// add adds a row.
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add adds a row. No cell reaches beyond its line, whatever it holds.
+func (t *table) add(cells ...string) {
+	for i, cell := range cells {
+		if !strings.Contains(cell, ownMark) { // a styled one is the program's own words
+			cells[i] = inLine(cell)
+		}
+	}
+	t.rows = append(t.rows, cells)
+}
 
 // write prints the table; nothing when it has no rows.
 func (t *table) write(w io.Writer) error {
@@ -201,14 +230,21 @@ func (t *table) write(w io.Writer) error {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
-	s := styleOf(w)
+	s, columns := styleOf(w), widthOf(w)
 	var b strings.Builder
 	for r, row := range all {
 		var line strings.Builder
+		before := 0
 		for i, cell := range row {
+			if t.fold && i == len(row)-1 && i > 0 && !strings.Contains(cell, ownMark) {
+				b.WriteString(folded(line.String(), before, cell, columns))
+				line.Reset()
+				break
+			}
 			pad := ""
 			if i < len(row)-1 {
 				pad = strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
+				before += width[i] + 2
 			}
 			switch {
 			case t.head != nil && r == 0:
@@ -218,22 +254,27 @@ func (t *table) write(w io.Writer) error {
 			}
 			line.WriteString(cell + pad)
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		if line.Len() > 0 {
+			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// oneLine is text without line ends and control characters, cut to a width.
+// oneLine is text without line ends, cut to a width if that is not zero; what is cut is counted. What a terminal would not show
+// as it is, is escaped.
 func oneLine(s string, width int) string {
-	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)), " ")
-	if width > 0 && utf8.RuneCountInString(s) > width {
-		return string([]rune(s)[:width-1]) + "…"
+	s = inLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " "))
+	return cut(s, width)
+}
+
+// cut is the beginning of a text that fits a width, and how much more there is.
+func cut(s string, width int) string {
+	n := utf8.RuneCountInString(s)
+	if width <= 0 || n <= width {
+		return s
 	}
-	return s
+	more := fmt.Sprintf("… (%d more)", n-width+1)
+	return string([]rune(s)[:width-1]) + more
 }

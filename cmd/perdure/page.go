@@ -55,12 +55,14 @@ type page struct {
 	t   table
 	now time.Time
 	s   style
+
+	brief bool // cut what does not fit a line
 }
 
 // write prints the summary for people.
-func (v *summary) write(w io.Writer, now time.Time) error {
+func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	s := styleOf(w)
-	p := &page{summary: v, now: now, s: s, t: table{tint: []func(string) string{s.head}}}
+	p := &page{summary: v, now: now, s: s, t: table{fold: true, tint: []func(string) string{s.head}}, brief: brief}
 	p.row("agent", "%s %s", v.Name, v.Agent)
 	p.row("goal", "%s", v.Intent.Goal)
 	p.bounds()
@@ -82,9 +84,25 @@ func (v *summary) write(w io.Writer, now time.Time) error {
 	return p.t.write(w)
 }
 
+// row adds a row. What it says is whole, unless the page is to be brief.
 func (p *page) row(name, format string, args ...any) {
-	p.t.add(name, oneLine(fmt.Sprintf(format, args...), lineWidth))
+	width := 0
+	if p.brief {
+		width = lineWidth
+	}
+	p.t.add(name, oneLine(fmt.Sprintf(format, args...), width))
 }
+
+// action is what an action would do, in a row.
+func (p *page) action(a perdure.Action) string {
+	if p.brief {
+		return cut(inLine(actionText(a)), lineWidth/2)
+	}
+	return actionText(a)
+}
+
+// exact adds a row as it stands, every space of it.
+func (p *page) exact(name, text string) { p.t.add(name, text) }
 
 // several is a number of things.
 func several(n int64, what string) string {
@@ -159,7 +177,11 @@ func (p *page) standing() {
 	}
 	if p.Sleep != nil && !p.Person {
 		if on := eventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
-			p.row("wakes", "perdure send %s %s", p.called(), on[0])
+			if event, ok := shellWord(on[0]); ok {
+				p.row("wakes", "perdure send %s %s", commandName(p.Name, p.Agent), event)
+			} else {
+				p.row("wakes", "an event called %s", quoted(on[0]))
+			}
 		}
 	}
 }
@@ -200,18 +222,33 @@ func eventsOf(t perdure.Trigger) []string {
 func (p *page) persons() {
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		what := w.What
-		if w.Kind == waitsApproval {
-			what = "may it? " + what
+		what := w.head()
+		if p.brief && w.Action != nil {
+			what = w.asking() + cut(inLine(actionText(w.Action)), lineWidth/2)
 		}
 		if w.Kind != waitsPause && w.Kind != waitsBudget && w.Kind != waitsOther {
-			p.row("asks", "%s, %s", oneLine(what, lineWidth/2), ago(w.Since, p.now))
+			p.row("asks", "%s, %s", what, ago(w.Since, p.now))
 		}
-		if more := w.circumstances(p.now); more != "" {
+		if more := w.circumstances(p.now); p.brief && more != "" {
 			p.row("", "%s", more)
+		}
+		if !p.brief {
+			p.sheet(w)
 		}
 		if w.Kind != waitsOther {
 			p.row("answer", "%s", w.Answer)
+		}
+	}
+}
+
+// sheet prints, whole, what a person answers for.
+func (p *page) sheet(w *waiting) {
+	for _, r := range w.sheet(p.now) {
+		for i, text := range r.text {
+			if i > 0 {
+				r.label = ""
+			}
+			p.exact(r.label, text)
 		}
 	}
 }
@@ -255,11 +292,11 @@ func (p *page) work() {
 		if !o.Deadline.Go().After(p.now) {
 			word = "should have ended"
 		}
-		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), oneLine(actionText(o.Action), lineWidth/2), o.Effect, nameOf(p.names, o.Origin),
+		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, nameOf(p.names, o.Origin),
 			ago(o.Since, p.now), word, moment(o.Deadline, p.now), attempt)
 	}
 	for _, w := range p.Owed {
-		p.row("owed", "%s, tried %s, last %s %s", oneLine(actionText(w.Action), lineWidth/2), times(w.Attempt), w.Signal, ago(w.Since, p.now))
+		p.row("owed", "%s, tried %s, last %s %s", p.action(w.Action), times(w.Attempt), w.Signal, ago(w.Since, p.now))
 	}
 	for _, t := range p.tools {
 		if n, last := inARow(&t); n > 1 {
@@ -286,14 +323,6 @@ func inARow(t *perdure.ToolRecord) (n int, last perdure.SignalRecord) {
 		n++
 	}
 	return n, last
-}
-
-// called is how to name the agent on the command line.
-func (v *summary) called() string {
-	if v.Name != "" && plainWord(v.Name) {
-		return v.Name
-	}
-	return v.Agent.Short()
 }
 
 // spentText is what was spent, of how much, and whether that is nearly all.

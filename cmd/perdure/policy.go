@@ -54,7 +54,7 @@ listed with file, line and column. Without a PATH it checks the policy of the st
 			Rules []string     `json:"rules"`
 		}{true, set.Hash(), set.Rules()}
 		return out.print(r, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash, strings.Join(r.Rules, "\n"))
+			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash, strings.Join(inLines(r.Rules), "\n"))
 			return err
 		})
 	}
@@ -74,7 +74,7 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 			if f.Rule != "" {
 				what = "rule " + f.Rule + ": " + what
 			}
-			if _, err := fmt.Fprintf(w, "%s %s\n", s.head(fmt.Sprintf("%s:%d:%d:", f.File, f.Line, f.Column)), what); err != nil {
+			if _, err := fmt.Fprintf(w, "%s %s\n", s.head(fmt.Sprintf("%s:%d:%d:", inLine(f.File), f.Line, f.Column)), oneLine(what, 0)); err != nil {
 				return err
 			}
 		}
@@ -166,9 +166,9 @@ func reportCases(out *output, results []policy.CaseResult) error {
 	err := out.list(values, func(w io.Writer) error {
 		s := styleOf(w)
 		for _, r := range results {
-			text := s.good("ok   ") + "  " + r.Case.Name
+			text := s.good("ok   ") + "  " + inLine(r.Case.Name)
 			if r.Wrong != "" {
-				text = s.bad("wrong") + "  " + r.Case.Name + ": " + r.Wrong
+				text = s.bad("wrong") + "  " + inLine(r.Case.Name) + ": " + oneLine(r.Wrong, 0)
 			}
 			if _, err := fmt.Fprintln(w, text); err != nil {
 				return err

@@ -266,15 +266,15 @@ func (e *explained) write(w io.Writer) error {
 	t := table{}
 	if r := e.Recorded; r != nil {
 		rules := strings.Join(r.Verdict.Rules, ", ")
-		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.head(answerText(&r.Verdict)), rules); err != nil {
+		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.head(inLine(answerText(&r.Verdict))), inLine(rules)); err != nil {
 			return err
 		}
 	}
 	if e.Verdict == nil {
-		_, err := fmt.Fprintf(w, "%s: the runtime itself, without policy\n", oneLine(e.Action, lineWidth))
+		_, err := fmt.Fprintf(w, "%s: the runtime itself, without policy\n", inLine(e.Action))
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s: %s\n", oneLine(e.Action, lineWidth), s.head(answerText(e.Verdict))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s\n", inLine(e.Action), s.head(inLine(answerText(e.Verdict)))); err != nil {
 		return err
 	}
 	for _, rule := range e.Rules {

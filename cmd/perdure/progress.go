@@ -24,10 +24,13 @@ const (
 	barWidth      = 30
 )
 
+// clearLine empties the line a bar is on.
+func clearLine() string { return own("\r\x1b[K") }
+
 // newProgress begins a bar. Work that is over soon shows none.
 func newProgress(c *cobra.Command, what string, total int64) *progress {
 	p := &progress{what: what, total: total, last: time.Now()}
-	if isTerminal(c.ErrOrStderr()) {
+	if passesOwn(c.ErrOrStderr()) && isTerminal(c.ErrOrStderr()) {
 		p.w = c.ErrOrStderr()
 	}
 	return p
@@ -40,16 +43,16 @@ func (p *progress) to(done int64) {
 	}
 	p.last, p.shown = time.Now(), true
 	if p.total <= 0 {
-		_, _ = fmt.Fprintf(p.w, "\r\x1b[K%s %d", p.what, done) // nothing depends on it
+		_, _ = fmt.Fprintf(p.w, "%s%s %d", clearLine(), p.what, done) // nothing depends on it
 		return
 	}
 	full := int(min(done, p.total) * barWidth / p.total)
-	_, _ = fmt.Fprintf(p.w, "\r\x1b[K%s [%s%s] %d/%d", p.what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), done, p.total)
+	_, _ = fmt.Fprintf(p.w, "%s%s [%s%s] %d/%d", clearLine(), p.what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), done, p.total)
 }
 
 // end takes the bar away.
 func (p *progress) end() {
 	if p.shown {
-		_, _ = io.WriteString(p.w, "\r\x1b[K") // as above
+		_, _ = io.WriteString(p.w, clearLine()) // as above
 	}
 }

@@ -44,6 +44,14 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 	if err != nil {
 		return id, err
 	}
+	for _, one := range found {
+		if len(found) == 1 && len(arg) >= minPrefix && strings.HasPrefix(one.Agent.String(), strings.ToLower(arg)) {
+			break // its id is what was named, whatever the index calls it
+		}
+		if err := checkListed(ctx, s, one, arg); err != nil {
+			return id, err
+		}
+	}
 	switch len(found) {
 	case 1:
 		return found[0].Agent, nil
@@ -57,13 +65,44 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 	}
 	var lines []string
 	for _, l := range found {
-		lines = append(lines, strings.TrimSpace(l.Agent.Short()+" "+l.Name))
+		lines = append(lines, strings.TrimSpace(l.Agent.Short()+" "+shownName(l.Name)))
 		if len(lines) == maxCandidates {
 			lines = append(lines, "…")
 			break
 		}
 	}
 	return id, misuse(c, fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
+}
+
+// checkListed refuses an agent that the index calls otherwise than the agent's own memory does. The index only finds: were it believed,
+// whoever can write to it could have people approve, end or read another agent than the one they name.
+func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg string) error {
+	name := ""
+	a, err := perdure.Load(ctx, s, l.Agent)
+	switch {
+	case err == nil:
+		name = a.Fold().Intent.Name
+	case errors.Is(err, perdure.ErrRejected): // what is wrong with its memory is for the command to say
+		for item, err := range s.Entries(ctx, l.Agent, 0) {
+			if err != nil {
+				return nil
+			}
+			name = perdure.Newborn(item.Entry).Name
+			break
+		}
+		if name == "" {
+			return nil
+		}
+	default:
+		return err
+	}
+	if l.Name == name && (name == arg || strings.HasPrefix(l.Agent.String(), strings.ToLower(arg))) {
+		return nil
+	}
+	err = fmt.Errorf("the index of this store is wrong: it lists %s as %q, and the agent's own memory says %q; nothing was done",
+		l.Agent.Short(), l.Name, name)
+	return &advised{err, "perdure doctor says what else differs, and perdure doctor --reindex rebuilds the index from the memories; " +
+		"or name the agent by its whole id"}
 }
 
 // candidates are the agents of this name and those whose id begins so; without a name, all.

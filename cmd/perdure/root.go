@@ -22,12 +22,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop)
 
 	root := newRoot()
+	out, beside := &door{w: stdout}, &door{w: stderr} // everything for people goes through these
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(out)
+	root.SetErr(beside)
 	err := root.ExecuteContext(ctx)
-	report(stderr, err, wantsJSON(args))
+	err = errors.Join(err, out.flush())
+	report(beside, err, wantsJSON(args))
+	_ = beside.flush() // there is nowhere left to say that this did not work
 	return exitCode(err)
 }
 

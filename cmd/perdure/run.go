@@ -209,7 +209,7 @@ Logs go to standard error.`,
 		}
 		var handler slog.Handler = slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level})
 		if jsonFlag(c) {
-			handler = slog.NewJSONHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level})
+			handler = slog.NewJSONHandler(jsonDoor{c.ErrOrStderr()}, &slog.HandlerOptions{Level: level})
 		}
 		log := slog.New(handler)
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {

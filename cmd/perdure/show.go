@@ -26,6 +26,7 @@ derived from the agent's own memory.`,
 	}
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
+	brief := c.Flags().Bool("brief", false, "cut what does not fit a line")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			p, err := findPoint(ctx, c, s, arg)
@@ -37,10 +38,13 @@ derived from the agent's own memory.`,
 				now = p.entry.Time.Go().Local()
 			}
 			v := summarize(p.agent, h.keyNames(), now)
+			if err := describeAll(ctx, s, p.agent, v.Waits); err != nil {
+				return err
+			}
 			if err := v.findChildren(ctx, s); err != nil {
 				return err
 			}
-			return out.print(v, func(w io.Writer) error { return v.write(w, now) })
+			return out.print(v, func(w io.Writer) error { return v.write(w, now, *brief) })
 		})
 	}
 	return c
@@ -182,7 +186,11 @@ func (v *summary) findChildren(ctx context.Context, s perdure.Store) error {
 			if err != nil {
 				return err
 			}
-			c.Name, c.State = one.Name, one.State.String()
+			a, err := perdure.Load(ctx, s, one.Agent)
+			if err != nil || one.Agent != c.Agent {
+				continue // its parent is shown all the same
+			}
+			c.Name, c.State = a.Fold().Intent.Name, a.Fold().State().String()
 		}
 	}
 	return nil

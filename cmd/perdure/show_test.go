@@ -91,7 +91,7 @@ func (s *situation) shows(wants ...string) {
 		s.t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := v.write(&b, now); err != nil {
+	if err := v.write(&b, now, false); err != nil {
 		s.t.Fatal(err)
 	}
 	rows := map[string]bool{}

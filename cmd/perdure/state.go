@@ -134,7 +134,7 @@ func join(path, name string) string {
 // writeChanges prints differences for people.
 func writeChanges(w io.Writer, from, to *pointIn, found []change) error {
 	s := styleOf(w)
-	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+from.name()), s.good("+++ "+to.name())); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+inLine(from.name())), s.good("+++ "+inLine(to.name()))); err != nil {
 		return err
 	}
 	for _, c := range found {
@@ -150,7 +150,7 @@ func writeChanges(w io.Writer, from, to *pointIn, found []change) error {
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+c.Path+": "+oneLine(string(b), lineWidth))); err != nil {
+			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+inLine(c.Path)+": "+inLine(string(b)))); err != nil {
 				return err
 			}
 		}

@@ -8,18 +8,27 @@ import (
 )
 
 // style decorates text for a terminal. The zero style leaves it as it is.
-type style struct{ on bool }
+type style struct {
+	on    bool
+	width int // of the terminal; zero: lines are not broken
+}
 
 // styleOf is the style of what is written to w: plain unless that is a terminal whose user did not say otherwise (no-color.org).
 func styleOf(w io.Writer) style {
-	return style{isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return style{passesOwn(w) && isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", widthOf(w)}
+}
+
+// passesOwn reports whether w is a door, or leads to one: only a door knows the program's own sequences.
+func passesOwn(w io.Writer) bool {
+	d, ok := w.(interface{ styled() bool })
+	return ok && d.styled()
 }
 
 func (s style) wrap(code, text string) string {
 	if !s.on {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return own("\x1b["+code+"m") + text + own("\x1b[0m")
 }
 
 func (s style) bad(text string) string  { return s.wrap("1;31", text) }

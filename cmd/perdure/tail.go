@@ -55,6 +55,23 @@ type tailed struct {
 	format string
 	many   bool // lines begin with the agent's name
 	width  int  // of the names
+
+	names map[string]perdure.AgentID // who was called so first
+}
+
+// meet gives a follower the name of its agent, and the beginning of its id too if another agent was called so first: otherwise what one
+// does would look like what the other does.
+func (t *tailed) meet(w *follower, a *perdure.Agent) {
+	w.name, w.label = nameOrID(a), called(a)
+	if first, known := t.names[w.label]; known && first != w.id {
+		w.label += "~" + w.id.Short()
+	} else if !known {
+		if t.names == nil {
+			t.names = map[string]perdure.AgentID{}
+		}
+		t.names[w.label] = w.id
+	}
+	t.width = max(t.width, utf8.RuneCountInString(w.label))
 }
 
 // agentLine is a line, and of which agent it is.
@@ -114,9 +131,8 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 		if err != nil {
 			return err
 		}
-		w.name = called(a)
+		t.meet(w, a)
 		followed, past[w] = append(followed, w), found
-		t.width = max(t.width, utf8.RuneCountInString(w.name))
 	}
 	for _, w := range followed {
 		for _, one := range past[w] {
@@ -141,7 +157,8 @@ func (t *tailed) show(w *follower, one line) error {
 		if !t.many {
 			return one.text(s)
 		}
-		return s.head(w.name) + strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(w.name))+1) + one.text(s)
+		pad := strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(w.label))+1)
+		return one.after(s, s.head(w.label)+pad, utf8.RuneCountInString(w.label)+len(pad))
 	})
 }
 
@@ -150,7 +167,7 @@ func (t *tailed) show(w *follower, one line) error {
 func (t *tailed) everyone(ctx context.Context, s perdure.Store) error {
 	changed := watch(ctx, s)
 	before := map[perdure.AgentID][]perdure.Hash{}
-	followed := map[perdure.AgentID]*follower{}
+	followed, leftOut := map[perdure.AgentID]*follower{}, map[perdure.AgentID]bool{}
 	l, err := lister(s)
 	if err != nil {
 		return err
@@ -184,7 +201,15 @@ func (t *tailed) everyone(ctx context.Context, s perdure.Store) error {
 		for id := range ids {
 			w := followed[id]
 			if w == nil {
-				if w, err = t.begin(ctx, s, id, before[id]); err != nil {
+				w, err = t.begin(ctx, s, id, before[id])
+				if errors.Is(err, perdure.ErrRejected) { // one whose memory cannot be read hides no other
+					if !leftOut[id] {
+						note(t.out.c, "%s is left out: %v", id.Short(), err)
+					}
+					leftOut[id] = true
+					continue
+				}
+				if err != nil {
 					return err
 				}
 				if w == nil {
@@ -214,7 +239,6 @@ func (t *tailed) begin(ctx context.Context, s perdure.Store, id perdure.AgentID,
 	if err != nil {
 		return nil, err
 	}
-	w.name = called(a)
-	t.width = max(t.width, utf8.RuneCountInString(w.name))
+	t.meet(w, a)
 	return w, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,11 @@ type teller struct {
 	h    *home
 	out  *output
 	note *string
+
+	about *waiting // what the event answers, to be shown whole
+	store perdure.Store
+	yes   *bool // do not ask first
+	shown bool  // it has been, before a person said yes
 }
 
 // newTeller adds what such commands share. Their first argument is the agent.
@@ -46,6 +52,7 @@ type told struct {
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
 	Standing string          `json:"standing"`
+	About    *waiting        `json:"about,omitempty"` // what was answered, whole
 }
 
 // tell finds the agent, makes an event of it and stores that. The event is durable when tell returns.
@@ -63,6 +70,7 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 		if err != nil {
 			return err
 		}
+		t.store = s
 		ev, err := event(a, n)
 		if err != nil {
 			return err
@@ -81,32 +89,18 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 		if err := index(ctx, s, a); err != nil {
 			return err
 		}
-		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), standingNow(a, time.Now())}
+		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), standingNow(a, time.Now()), t.about}
 		return t.out.print(r, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", called(a), oneLine(r.What, lineWidth), r.Seq, r.Standing)
+			if t.about != nil && !t.shown {
+				if err := t.about.writeSheet(w, time.Now()); err != nil {
+					return err
+				}
+			}
+			_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", called(a), oneLine(r.What, 0), r.Seq, r.Standing)
 			return err
 		})
 	})
 }
-
-// called is what people call an agent.
-func called(a *perdure.Agent) string {
-	if n := a.Fold().Intent.Name; n != "" {
-		return n
-	}
-	return a.ID().Short()
-}
-
-// callable is how to name an agent on the command line: by its name if that needs no quotes.
-func callable(a *perdure.Agent) string {
-	if n := a.Fold().Intent.Name; n != "" && plainWord(n) {
-		return n
-	}
-	return a.ID().Short()
-}
-
-// plainWord reports whether a shell takes a word as it stands.
-func plainWord(s string) bool { return !strings.ContainsAny(s, " \t\n'\"$`\\&|;<>()*?[]#~=%!{}") }
 
 // living refuses an agent that has ended.
 func living(a *perdure.Agent) error {
@@ -243,7 +237,7 @@ An agent whose process was killed needs no resume: any node goes on with it.`,
 			}
 			of := a.Fold().Paused
 			if len(of) == 0 && !admitted && !*older {
-				return perdure.Event{}, &advised{fmt.Errorf("%s is not paused", called(a)), "see perdure show " + called(a) + " for what it waits for"}
+				return perdure.Event{}, &advised{fmt.Errorf("%s is not paused", called(a)), "see perdure show " + callable(a) + " for what it waits for"}
 			}
 			return perdure.Event{Name: "resume", Notice: perdure.Resume{Of: of, Note: *t.note}}, nil
 		})
@@ -364,7 +358,11 @@ of class once to find out. DECISION is 4 or more digits of the decision's hash, 
 			for _, o := range a.Fold().Open {
 				open = append(open, o.Decision)
 			}
-			d, err := pick(c, open, args[1], "open decision", called(a))
+			d, err := pick(c, open, args[1], "open decision", a)
+			if err == nil {
+				o := a.Fold().Open[slices.Index(open, d)]
+				t.about = new(doubtOf(a, &o))
+			}
 			return perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: d, Signal: as, Result: data, Note: *t.note}}, err
 		})
 	}
@@ -372,8 +370,9 @@ of class once to find out. DECISION is 4 or more digits of the decision's hash, 
 }
 
 // pick is the one of several hashes that a prefix means; an empty prefix means the only one.
-func pick(c *cobra.Command, of []perdure.Hash, prefix, what, agent string) (perdure.Hash, error) {
+func pick(c *cobra.Command, of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Hash, error) {
 	prefix = strings.ToLower(prefix)
+	agent := called(a)
 	if prefix != "" && (len(prefix) < minPrefix || !isHex(prefix)) {
 		return perdure.Hash{}, misuse(c, fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
 	}
@@ -390,7 +389,7 @@ func pick(c *cobra.Command, of []perdure.Hash, prefix, what, agent string) (perd
 	case len(found) > 1:
 		return perdure.Hash{}, misuse(c, fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
 	case len(of) == 0:
-		return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show " + agent}
+		return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show " + callable(a)}
 	}
 	return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox"}
 }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// maxDiffering is how many agents whose index is wrong a doctor names; the others are counted.
+const maxDiffering = 16
+
+// index compares what the store lists of every agent with the agent's own memory. A listing is derived: one that says otherwise is stale,
+// or somebody has written to the index.
+func (d *doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Listing) error {
+	bar := newProgress(d.c, "compare the index", int64(len(listed)))
+	defer bar.end()
+	wrong := 0
+	for i, one := range listed {
+		bar.to(int64(i))
+		a, err := perdure.Load(ctx, s, one.Agent)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			continue // its memory is looked at by itself
+		}
+		now := time.Now()
+		lies, lags := differs(one, a.Listing(now), perdure.TimeOf(now))
+		if len(lies)+len(lags) == 0 {
+			continue
+		}
+		if wrong++; wrong > maxDiffering {
+			continue
+		}
+		health := odd // a node may have been stopped before it wrote the index
+		if len(lies) > 0 {
+			health = unwell
+		}
+		d.say("index", health, "perdure doctor --reindex", "%s: %s", one.Agent.Short(), strings.Join(append(lies, lags...), "; "))
+	}
+	switch {
+	case wrong > maxDiffering:
+		d.say("index", unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says", several(int64(wrong-maxDiffering), "agent"))
+	case wrong == 0 && len(listed) > 0:
+		d.say("index", well, "", "says of %s what its memory says", several(int64(len(listed)), "agent"))
+	}
+	return nil
+}
+
+// differs says how a listing differs from the fold: in what never changes by itself, and in what a listing may be behind with.
+func differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []string) {
+	tell := func(to *[]string, what string, index, memory any) {
+		if index != memory {
+			*to = append(*to, fmt.Sprintf("%s is %s in the index and %s in its memory", what, quoted(index), quoted(memory)))
+		}
+	}
+	tell(&lies, "name", listed.Name, fold.Name)
+	tell(&lies, "scope", listed.Scope, fold.Scope)
+	tell(&lags, "kind", listed.Kind, fold.Kind)
+	if !maps.Equal(listed.Labels, fold.Labels) {
+		lags = append(lags, fmt.Sprintf("labels are %s in the index and %s in its memory", quoted(listed.Labels), quoted(fold.Labels)))
+	}
+	tell(&lags, "state", listed.State.String(), fold.State.String())
+	tell(&lags, "waiting for a person", listed.Waiting, fold.Waiting)
+	tell(&lags, "entries", listed.Entries, fold.Entries)
+	due := func(t perdure.Time) perdure.Time {
+		if t != 0 && t <= now {
+			return now // whether it is due is what counts
+		}
+		return t
+	}
+	if fold.State != perdure.Terminated {
+		tell(&lags, "due", due(listed.Due).String(), due(fold.Due).String())
+	}
+	return lies, lags
+}

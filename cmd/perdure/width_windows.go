@@ -1,0 +1,16 @@
+package main
+
+import (
+	"io"
+
+	"golang.org/x/sys/windows"
+)
+
+// widthOf is how many columns the terminal has that w is; zero if it is none.
+func widthOf(w io.Writer) int {
+	var info windows.ConsoleScreenBufferInfo
+	if !isTerminal(w) || windows.GetConsoleScreenBufferInfo(windows.Handle(fdOf(w)), &info) != nil {
+		return 0
+	}
+	return int(info.Window.Right-info.Window.Left) + 1
+}
