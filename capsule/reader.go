@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 
 	"filippo.io/age"
@@ -21,8 +22,12 @@ type ReadOptions struct {
 	Identities []age.Identity // to decrypt with
 	Signatures io.Reader      // detached signatures
 	Chunks     Chunks         // of the set the capsule belongs to
-	MaxBytes   int64          // of the whole capsule, decrypted; zero: DefaultMaxBytes
 	Limits     perdure.Limits // of each entry
+
+	// MaxBytes bounds the bytes of the capsule, decrypted, and the bytes it unpacks to. Zero: it may have DefaultMaxBytes, and unpack to no more
+	// than DefaultUnpacked and DefaultRatio times the bytes read.
+	MaxBytes int64
+	before   *meter // what the capsules of the same set came to; not changed
 
 	// Shallow checks that every entry is well-formed and leaves out links and signatures. It needs Local, or an Attestation by a key
 	// that Trusted accepts: somebody has validated exactly this capsule deeply.
@@ -52,14 +57,12 @@ type Reader struct {
 	held      *frame // read, but not looked at yet
 	more      bool   // the last entry is not there without the next
 	last      perdure.Position
+	used      meter // but for what the decoder has read
 }
 
 // NewReader reads the head of a capsule in any form, encrypted or not.
 func NewReader(r io.Reader, o ReadOptions) (*Reader, error) {
 	c := &Reader{o: o, sum: &digest{h: sha256.New()}}
-	if c.o.MaxBytes <= 0 {
-		c.o.MaxBytes = DefaultMaxBytes
-	}
 	if err := c.open(r); err != nil {
 		return nil, fmt.Errorf("open capsule: %w", err)
 	}
@@ -82,7 +85,8 @@ func (c *Reader) Index() *Index { return c.end }
 func (c *Reader) Manifest() *Manifest { return c.manifest }
 
 func (c *Reader) open(r io.Reader) error {
-	raw := newSource(r, c.o.MaxBytes+c.o.MaxBytes/1000+bufferSize) // encryption adds a little
+	most := c.maxBytes()
+	raw := newSource(r, most+most/1000+bufferSize) // encryption adds a little
 	plain, encrypted, err := decrypt(raw, c.o.Identities)
 	if err != nil {
 		return err
@@ -90,9 +94,9 @@ func (c *Reader) open(r io.Reader) error {
 	c.encrypted = encrypted
 	c.src = raw
 	if encrypted {
-		c.src = newSource(plain, c.o.MaxBytes)
+		c.src = newSource(plain, most)
 	}
-	if c.src.max = c.o.MaxBytes; int64(c.src.n-c.src.i) > c.src.max {
+	if c.src.max = most; int64(c.src.n-c.src.i) > c.src.max {
 		return reject(PredSize, c.src.max, "$", "more bytes", num(c.src.max, "bytes"))
 	}
 	start := bytes.Clone(c.src.peek(4 << 10))
@@ -128,6 +132,14 @@ func (c *Reader) open(r io.Reader) error {
 		err = reject(PredSchema, c.held.at, "$", "no schema", "the schema the head names")
 	}
 	return err
+}
+
+// maxBytes is how many bytes the capsule may have.
+func (c *Reader) maxBytes() int64 {
+	if c.o.MaxBytes > 0 {
+		return min(c.o.MaxBytes, math.MaxInt64/2)
+	}
+	return DefaultMaxBytes
 }
 
 // detect finds out the form.
@@ -229,7 +241,7 @@ func (c *Reader) checkHead() error {
 	if h.Binding != Detached {
 		return nil
 	}
-	sigs, _, err := decrypt(newSource(c.o.Signatures, c.o.MaxBytes), c.o.Identities)
+	sigs, _, err := decrypt(newSource(c.o.Signatures, c.maxBytes()), c.o.Identities)
 	if err != nil {
 		return err
 	}
@@ -319,6 +331,9 @@ func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
 		c.index.Every = append(c.index.Every, f.at)
 	}
 	c.index.Entries++
+	if err := c.charge(f); err != nil {
+		return nil, err
+	}
 	e, err := assemble(f, c.o.Limits, c.chunk)
 	if err != nil {
 		return nil, err
@@ -427,6 +442,7 @@ func (c *Reader) chunk(ref chunkRef) ([]byte, error) {
 			}
 			return nil, err
 		}
+		c.fetched(ref.Name, rec)
 	} else {
 		f, err := c.dec.next()
 		if err == io.EOF {
