@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// bomb is a capsule of n bodies of 16 MiB that are the same few chunks over and over: some 80 KB a body.
+// bomb is a capsule of n bodies of 16 MiB that are the same few chunks over and over: some 80 KB for 16 MiB.
 func bomb(t testing.TB, n int, o Options) []byte {
 	t.Helper()
 	w := newAuthor()
@@ -54,10 +54,10 @@ func refusedBy(t *testing.T, err error, predicate string) {
 	}
 }
 
-// TestBombIsRefusedBeforeItUnpacks builds 160 MiB out of a megabyte and holds it to every door that takes a file.
+// TestBombIsRefusedBeforeItUnpacks builds 192 MiB out of a megabyte and holds it to every door that takes a file.
 func TestBombIsRefusedBeforeItUnpacks(t *testing.T) {
 	for _, form := range []Form{Binary, Text} {
-		b := bomb(t, 10, Options{Form: form})
+		b := bomb(t, 12, Options{Form: form})
 		if len(b) > 2<<20 {
 			t.Fatalf("%v: the bomb has %d bytes: it shows nothing", form, len(b))
 		}
@@ -85,7 +85,7 @@ func TestBombIsRefusedBeforeItUnpacks(t *testing.T) {
 		if _, err := Import(t.Context(), s, bytes.NewReader(b), ImportOptions{ReadOptions: ReadOptions{MaxBytes: 1 << 28}}); err != nil {
 			t.Errorf("%v: with a limit that somebody set: %v", form, err)
 		}
-		if s.bytes < 160<<20 {
+		if s.bytes < 192<<20 {
 			t.Errorf("%v: it unpacked to %d bytes: it is no bomb", form, s.bytes)
 		}
 	}
@@ -94,7 +94,7 @@ func TestBombIsRefusedBeforeItUnpacks(t *testing.T) {
 // TestBombAsAStoreIsLeftAsItIs drops a bomb where a store picks files up: nothing larger than the file is on disk afterwards.
 func TestBombAsAStoreIsLeftAsItIs(t *testing.T) {
 	dir := t.TempDir()
-	b := bomb(t, 10, Options{})
+	b := bomb(t, 12, Options{})
 	path := filepath.Join(dir, "bomb.agent")
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestBombAsAStoreIsLeftAsItIs(t *testing.T) {
 
 func TestEncryptedBombIsRefused(t *testing.T) {
 	id := must(age.GenerateX25519Identity())
-	b := bomb(t, 10, Options{Recipients: []age.Recipient{id.Recipient()}})
+	b := bomb(t, 12, Options{Recipients: []age.Recipient{id.Recipient()}})
 	_, err := Import(t.Context(), new(perdure.MemStore), bytes.NewReader(b), ImportOptions{ReadOptions: ReadOptions{Identities: []age.Identity{id}}})
 	refusedBy(t, err, PredUnpacked)
 }

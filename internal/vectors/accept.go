@@ -27,6 +27,7 @@ func accepted() ([]*vector, error) {
 		binaryVector("entry-reserved-fields", "entry", reserved.bytes(), "unknown fields 64 to 127 are kept"),
 		binaryVector("memory-smallest", "memory", g.bytes(), "a genesis alone"),
 		binaryVector("memory-void", "memory", voidMemory(), "an entry of a revoked key, written where the revocation was not known, counts for nothing"))
+	out = append(out, acceptedKeys()...)
 	described, err := describedValues()
 	if err != nil {
 		return nil, err

@@ -230,3 +230,33 @@ func rejectedCapsules() []*vector {
 	}
 	return out
 }
+
+// rejectedUnpacked is a capsule that is small and unpacks to more than the limit.
+func rejectedUnpacked() ([]*vector, error) {
+	restore := salts()
+	defer restore()
+	sparse := make([]byte, 100<<10)
+	for i := 0; i < len(sparse); i += 256 { // packs well, but not so well that it is stored unpacked
+		copy(sparse[i:], hash([]byte(fmt.Sprint(i)))[:4])
+	}
+	data, err := perdure.DataOf(sparse)
+	if err != nil {
+		return nil, err
+	}
+	l := begin(perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}})
+	l.write(1, perdure.Event{Name: "told", Data: data})
+	if l.err != nil {
+		return nil, l.err
+	}
+	s := new(perdure.MemStore)
+	if err := s.Put(context.Background(), l.a.ID(), l.entries...); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if _, err := capsule.Export(context.Background(), &b, s, l.a.ID(), capsule.Options{}); err != nil {
+		return nil, err
+	}
+	v := binaryVector("capsule-unpacked", "capsule", b.Bytes(), "fewer bytes than the limit, which unpack to more")
+	v.Limit = &limits{Bytes: 64 << 10}
+	return []*vector{v.refused(capsule.PredUnpacked)}, nil
+}

@@ -22,7 +22,11 @@ func rejected() ([]*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	out = slices.Concat(out, more, rejectedChunks(), rejectedCapsules())
+	out = slices.Concat(out, more, rejectedChunks(), rejectedCapsules(), rejectedKeys())
+	if more, err = rejectedUnpacked(); err != nil {
+		return nil, err
+	}
+	out = append(out, more...)
 	more, err = rejectedSchemas()
 	return append(out, more...), err
 }
