@@ -17,15 +17,24 @@ type Agent struct {
 	full bool     // hold every entry, however many
 	bare bool     // fold entries without their bodies, as nothing
 
-	watch func(f *Fold, e *Entry, void bool) // sees each entry and the fold before it; again when entries are folded again
+	authors []authored // who wrote the entries folded, but for those somebody vouched for
+	vouched bool       // it resumes from a snapshot, whose author is among them and vouches for what came before
 }
 
 // segment is a run of entries in fold order, and the fold before them: nil when they begin with genesis.
 type segment struct {
-	base *Fold
-	last *link
-	n    int
-	size int64 // of the bodies
+	base    *Fold
+	authors []authored // of what base is the fold of
+	last    *link
+	n       int
+	size    int64 // of the bodies
+}
+
+// next is an agent that goes on from a, with nothing waiting.
+func (a *Agent) next() *Agent {
+	n := *a
+	n.held = nil
+	return &n
 }
 
 // link is one folded entry and the one before it.
@@ -60,6 +69,16 @@ func (a *Agent) Recent() iter.Seq[*Entry] {
 			}
 		}
 	}
+}
+
+// recent is the entry of this name, if it is still held.
+func (a *Agent) recent(name Hash) *Entry {
+	for e := range a.Recent() {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
 }
 
 // holds reports whether an entry is among those still held, or was a head before them.
@@ -114,8 +133,8 @@ func (a *Agent) Diverged() []string {
 // Begin is the agent that a genesis entry begins.
 func Begin(genesis *Entry) (*Agent, error) { return new(Agent).Apply(genesis) }
 
-// FromSnapshot is the agent as of a snapshot entry, whose fold is taken as it stands. Use it for a snapshot out of a store that checked it; Verify
-// derives snapshots again.
+// FromSnapshot is the agent as of a snapshot entry, whose fold is taken as it stands: on the word of whoever signed it. Verify derives
+// snapshots again; Trust.Load takes only those of people trusted to own the agent.
 func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	s, ok := snapshot.content.(Snapshot)
 	if !ok {
@@ -126,5 +145,6 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	}
 	f := s.Fold.clone()
 	f.step(snapshot, false, f.past(snapshot.Parents))
-	return &Agent{fold: f.clone(), cur: segment{base: f}, top: snapshot.Position()}, nil
+	authors := used(nil, snapshot, snapshot.Origin, MayOwn, f.Charter.Scope) // to be believed in everything takes that
+	return &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: snapshot.Position(), authors: authors, vouched: true}, nil
 }

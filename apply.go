@@ -26,7 +26,8 @@ func (a *Agent) apply(entries []*Entry, unsealed bool) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := &Agent{fold: a.fold, prev: a.prev, cur: a.cur, top: a.top, held: held, full: a.full, bare: a.bare, watch: a.watch}
+	next := a.next()
+	next.held = held
 	if len(admitted) == 0 {
 		return next, nil
 	}
@@ -38,7 +39,8 @@ func (a *Agent) extend(entries []*Entry, unsealed bool) (*Agent, bool, error) {
 	if len(a.held) > 0 || a.fold == nil || len(entries) == 0 {
 		return nil, false, nil
 	}
-	next := &Agent{fold: a.fold.clone(), prev: a.prev, cur: a.cur, top: a.top, full: a.full, bare: a.bare, watch: a.watch}
+	next := a.next()
+	next.fold = a.fold.clone()
 	for i, e := range entries {
 		if !unsealed && e.Signature == nil && (i+1 == len(entries) || !entries[i+1].seals(e)) {
 			return nil, false, nil
@@ -97,14 +99,14 @@ func (a *Agent) push(e *Entry) (bool, error) {
 // link puts e at the end of the window and folds it. The caller owns a.
 func (a *Agent) link(e *Entry, void bool, past Head) {
 	if (a.cur.n >= tailWindow || a.cur.size >= tailBytes) && !a.full {
-		a.prev, a.cur = a.cur, segment{base: a.fold.clone()}
+		a.prev, a.cur = a.cur, segment{base: a.fold.clone(), authors: a.authors}
 		a.fold.own.heads = false // base has them too
 	}
 	a.cur.last = &link{Entry: e, before: a.cur.last}
 	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))
 	a.top = e.Position()
-	if a.watch != nil {
-		a.watch(a.fold, e, void)
+	if !void {
+		a.authors = wrote(a.authors, a.fold, e)
 	}
 	a.fold.step(e, void, past)
 }
@@ -197,16 +199,17 @@ func (e *Entry) keyChange() (KeyChange, bool) {
 
 // window is the recent entries of an agent, by name and in fold order.
 type window struct {
-	links  []*link
-	byName map[Hash]*link
-	base   *Fold // before links; nil when they begin with genesis
-	id     AgentID
+	links   []*link
+	byName  map[Hash]*link
+	base    *Fold // before links; nil when they begin with genesis
+	authors []authored
+	id      AgentID
 }
 
 func (a *Agent) window() *window {
-	w := &window{byName: map[Hash]*link{}, base: a.cur.base}
+	w := &window{byName: map[Hash]*link{}, base: a.cur.base, authors: a.cur.authors}
 	if a.prev.last != nil || a.prev.base != nil {
-		w.base = a.prev.base
+		w.base, w.authors = a.prev.base, a.prev.authors
 	}
 	for _, s := range []segment{a.cur, a.prev} {
 		for l := s.last; l != nil; l = l.before {
@@ -323,7 +326,7 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 	// What a key change does depends on key changes alone, so the first pass finds every entry that one of them voids.
 	var void map[Hash]bool
 	for {
-		next := &Agent{fold: new(Fold), cur: segment{base: w.base}, held: a.held, full: a.full, bare: a.bare, watch: a.watch}
+		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors, held: a.held, full: a.full, bare: a.bare, vouched: a.vouched}
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}

@@ -15,6 +15,7 @@ func TestAQuestionNobodyAnswersGoesToMorePeople(t *testing.T) {
 		store := new(perdure.MemStore)
 		deploy, seen := counter("deploy", perdure.Once)
 		n := newNode(t, store, scripted(steps("deploy", 1)), deploy)
+		n.Trust = n.Trust.With(perdure.Trustee{Key: n.Key.Key(), Name: "cto", Rights: perdure.MayApprove, Scope: "test"})
 		n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
 			v := askWrites(a, r, now)
 			if v.Answer == perdure.Ask {

@@ -108,6 +108,9 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 func (w *work) cycle(ctx context.Context) (Step, error) {
 	w.cycles++
 	now := time.Now()
+	if err := w.n.caps.Trust.Counts(w.a); err != nil {
+		return heldBack(err), nil
+	}
 	if idle, err := w.lacks(ctx); err != nil {
 		return nil, err
 	} else if idle != nil {
@@ -118,9 +121,9 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	case Idle:
 		return s, nil
 	case Rouse:
-		return s, w.settle(ctx, Decision{Action: s.Wake, Verdict: w.n.runtimeVerdict("wake")})
+		return s, w.addFlushed(ctx, Decision{Action: s.Wake, Verdict: w.n.runtimeVerdict("wake")})
 	case Finish:
-		return s, w.settle(ctx, Decision{Action: s.End, Verdict: w.n.runtimeVerdict("deadline")})
+		return s, w.addFlushed(ctx, Decision{Action: s.End, Verdict: w.n.runtimeVerdict("deadline")})
 	case Lapse:
 		return s, w.add(s.Outcome)
 	case Escalate:
@@ -130,8 +133,22 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	case Decide:
 		return s, w.decideAll(ctx, s, now)
 	case Perform:
+		why, err := w.refuses(ctx, &s.Open, now)
+		if err != nil {
+			return s, err
+		}
+		if why != "" {
+			return s, w.addFlushed(ctx, Outcome{Decision: s.Open.Decision, Signal: Denied, Note: why})
+		}
 		return s, w.perform(ctx, []effect{{open: s.Open, again: s.Again}})
 	case Reconcile:
+		why, err := w.refuses(ctx, &s.Open, now)
+		if err != nil {
+			return s, err
+		}
+		if why != "" {
+			return s, w.doubt(ctx, &s.Open, errors.New(why))
+		}
 		return s, w.reconcile(ctx, s.Open)
 	case Announce:
 		if err := w.flush(ctx); err != nil {
@@ -150,9 +167,9 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 	return w.n.lacksRecord(ctx, w.a)
 }
 
-// settle adds a decision that is complete in itself and makes it durable.
-func (w *work) settle(ctx context.Context, d Decision) error {
-	if err := w.add(d); err != nil {
+// addFlushed adds an entry that is complete in itself and makes it durable.
+func (w *work) addFlushed(ctx context.Context, b Body) error {
+	if err := w.add(b); err != nil {
 		return err
 	}
 	return w.flush(ctx)
@@ -164,10 +181,7 @@ func (w *work) escalate(ctx context.Context, s Escalate) error {
 	if err != nil {
 		return err
 	}
-	if err := w.add(Event{Name: "escalated", Data: data, By: "runtime", Notice: Escalated{Decision: s.Ask, Stage: s.Stage}}); err != nil {
-		return err
-	}
-	return w.flush(ctx)
+	return w.addFlushed(ctx, Event{Name: "escalated", Data: data, By: "runtime", Notice: Escalated{Decision: s.Ask, Stage: s.Stage}})
 }
 
 // add writes an entry after what is pending and folds it. It is not durable yet.
@@ -287,7 +301,7 @@ func (w *work) late(e *Entry, turns int64) []Draft {
 
 // reload reads the agent anew.
 func (w *work) reload(ctx context.Context, id AgentID) error {
-	a, err := Load(ctx, w.n.Store, id)
+	a, err := w.n.load(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -403,7 +417,7 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 	}
 	spec, _ := w.n.spec(toolOf(d.Action))
 	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
-	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: d.Approvals, Key: d.Key}
+	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: slices.Concat(d.Approvals, d.Ignored), Key: d.Key}
 	if d.Advice.IsZero() {
 		dec.Action = d.Action
 	}

@@ -55,7 +55,7 @@ func (f *Fold) ChildGenesis(d *Delegate, cause Hash) (Genesis, error) {
 	}
 	g := Genesis{
 		Intent:  d.Intent,
-		Charter: Charter{Owner: f.Charter.Owner, Scope: scope, Policies: append(f.Charter.Policies[:len(f.Charter.Policies):len(f.Charter.Policies)], d.Policies...), Depth: min(max(d.Depth, 0), f.Charter.Depth-1), Approvers: f.Charter.Approvers},
+		Charter: Charter{Owner: f.Charter.Owner, Scope: scope, Policies: append(f.Charter.Policies[:len(f.Charter.Policies):len(f.Charter.Policies)], d.Policies...), Depth: min(max(d.Depth, 0), f.Charter.Depth-1), Approvers: f.Charter.Approvers, Delegates: f.Charter.Delegates},
 		Lineage: &Lineage{Parent: f.Agent, Cause: cause, Relation: Child},
 	}
 	g.Intent.Budget = g.Intent.Budget.Meet(f.Left())
@@ -85,6 +85,8 @@ func (f *Fold) CheckChild(g *Genesis) error {
 		return fmt.Errorf("child leaves out a policy of its parent")
 	case len(f.Charter.Approvers) > 0 && (len(g.Charter.Approvers) == 0 || !within(g.Charter.Approvers, f.Charter.Approvers)):
 		return fmt.Errorf("child has approvers its parent does not have")
+	case !within(g.Charter.Delegates, f.Charter.Delegates):
+		return fmt.Errorf("child has delegates its parent does not have")
 	case f.Intent.Deadline != 0 && (g.Intent.Deadline == 0 || g.Intent.Deadline > f.Intent.Deadline):
 		return fmt.Errorf("child deadline is later than its parent's")
 	}

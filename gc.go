@@ -61,9 +61,12 @@ func (n *Node) Collect(ctx context.Context, id AgentID) (Collected, error) {
 	if !ok {
 		return Collected{}, fmt.Errorf("collect agent %s: this store keeps every body", id.Short())
 	}
-	a, err := Load(ctx, n.Store, id)
+	a, err := n.load(ctx, id)
+	if err == nil {
+		err = n.caps.Trust.Counts(a)
+	}
 	if err != nil {
-		return Collected{}, err
+		return Collected{}, fmt.Errorf("collect agent %s: %w", id.Short(), err)
 	}
 	c, err := n.expired(ctx, a)
 	if err != nil || c.Entries == 0 {

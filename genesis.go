@@ -30,6 +30,7 @@ type Charter struct {
 	Policies  []Hash `canon:"3,policies,omitzero"`  // the agent's own policies; they only narrow what the node's permit
 	Depth     int64  `canon:"4,depth,omitzero"`     // how many generations it may delegate to
 	Approvers []Key  `canon:"5,approvers,omitzero"` // whose approvals count; none: any author trusted to approve
+	Delegates []Key  `canon:"6,delegates,omitzero"` // whose nodes may run it and write to it, besides the owner's
 }
 
 // Relation is how an agent descends from another.

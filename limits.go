@@ -38,6 +38,9 @@ const (
 	maxIncapable = 256
 	// maxAdvice bounds the advice whose undecided proposals are kept (frozen): one is current, the others came from other branches.
 	maxAdvice = 4
+	// maxAuthors bounds the authors of one memory that are told apart. A memory of more does not count anywhere: no agent has that many nodes
+	// and people, and each entry is held against all of them.
+	maxAuthors = 256
 	// maxEnclosed bounds the texts a fold knows to be in memory (frozen); one it forgets is recorded again.
 	maxEnclosed = 64
 	// maxDenials is how many refusals in a row make an agent wait for a person: whoever advises it goes round in circles, and that costs.

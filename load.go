@@ -9,10 +9,51 @@ import (
 )
 
 // Load folds an agent out of a store: from the newest snapshot nothing came before, or from genesis. Its cost is that of the entries since.
-func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
+//
+// It believes the snapshots it finds: use it to look at an agent. What acts on one uses Trust.Load.
+func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) { return load(ctx, s, id, nil) }
+
+// Load is the package's Load, but resumes only from snapshots by people trusted to own the agent: what others wrote is folded from the entries
+// themselves. Where bodies are gone and nobody trusted vouches for what they came to, it refuses (key.trusted).
+func (t *Trust) Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
+	var scope *string
+	return load(ctx, s, id, func(snapshot *Entry) bool {
+		if t.Allows(snapshot.Origin, MayOwn, AnyScope) {
+			return true
+		}
+		if scope == nil {
+			scope = scopeOf(ctx, s, snapshot)
+		}
+		return t.Allows(snapshot.Origin, MayOwn, *scope)
+	})
+}
+
+// scopeOf is the scope of an agent as its genesis says; where that is not here, as the snapshot does.
+func scopeOf(ctx context.Context, s Store, snapshot *Entry) *string {
+	for item, err := range s.Entries(ctx, snapshot.Agent, 0) {
+		if err != nil {
+			break
+		}
+		if g, ok := item.content.(Genesis); ok {
+			return &g.Charter.Scope
+		}
+		break
+	}
+	claimed := NoScope
+	if s, ok := snapshot.content.(Snapshot); ok {
+		claimed = s.Fold.Charter.Scope
+	}
+	return &claimed
+}
+
+// load is Load. Vouch says which snapshots to believe; nil: all.
+func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*Agent, error) {
 	for snap, err := range s.Snapshots(ctx, id) {
 		if err != nil {
 			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
+		}
+		if vouch != nil && !vouch(snap.Entry) {
+			continue
 		}
 		a, err := loadAfter(ctx, s, snap)
 		if errors.Is(err, ErrBehind) {
@@ -23,7 +64,7 @@ func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
 		}
 		return a, nil
 	}
-	a, err := FoldEntries(Memory(ctx, s, id))
+	a, err := foldEntries(Memory(ctx, s, id), vouch)
 	if err != nil {
 		return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
 	}

@@ -19,6 +19,7 @@ type Node struct {
 	Store    Store
 	Key      *Signer            // signs what the node writes
 	Policy   Policy             // nil denies everything
+	Trust    *Trust             // whose entries count, besides those of Key; nil: nobody's
 	Tools    []Tool             // what it can do
 	Advisors map[string]Advisor // by the name an intent asks for; "" for those that name none
 
@@ -56,7 +57,7 @@ type resting struct {
 func (n *Node) init() {
 	n.setup.Do(func() {
 		n.tools = make(map[string]Tool, len(n.Tools))
-		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools))}
+		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools)), Trust: n.trust()}
 		for _, t := range n.Tools {
 			spec := t.Spec()
 			_, spec.Reconciles = t.(Reconciler)
@@ -74,6 +75,20 @@ func (n *Node) init() {
 			n.Log = slog.New(slog.DiscardHandler)
 		}
 	})
+}
+
+// trust is whom this node trusts: itself, and whom it was told to.
+func (n *Node) trust() *Trust {
+	t := n.Trust
+	if t == nil {
+		t = new(Trust)
+	}
+	return t.With(Trustee{Key: n.Key.Key(), Name: n.Key.Name, Rights: MayOwn, Scope: AnyScope})
+}
+
+// load folds an agent for this node to act on.
+func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
+	return n.caps.Trust.Load(ctx, n.Store, id)
 }
 
 func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
@@ -227,7 +242,7 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	a := n.kept(ctx, id)
 	if a == nil {
 		var err error
-		if a, err = Load(ctx, n.Store, id); err != nil {
+		if a, err = Load(ctx, n.Store, id); err != nil { // whoever is told something need not count here
 			return nil, err
 		}
 	}
@@ -257,52 +272,90 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	return entries[0], nil
 }
 
-// Snapshot writes down what the agent comes to, so that a copy of it can begin there. Nodes do so by themselves now and then. If another node was
-// first, it returns an error wrapping ErrConflict.
+// Snapshot writes down what the agent comes to, so that a copy of it can begin there. Nodes do so by themselves now and then. It refuses
+// (key.trusted) an agent that does not count here: a snapshot vouches for what came before. If another node was first, it returns an error
+// wrapping ErrConflict.
 func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
 	n.init()
-	a, err := Load(ctx, n.Store, id)
-	if err != nil {
-		return nil, err
-	}
-	entries, _, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
+	a, err := n.load(ctx, id)
 	if err == nil {
-		err = n.Store.Append(ctx, id, a.Heads(), entries...)
+		err = n.caps.Trust.Counts(a)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot agent %s: %w", id.Short(), err)
 	}
+	return n.vouch(ctx, a)
+}
+
+// Admit lets an agent count here that has entries by people who are not trusted: this node vouches for everything in it, by a snapshot. Whoever
+// calls it has looked at the agent. Its owner may go on writing to it. It changes nothing about an agent that counts. If others wrote to the
+// agent meanwhile, it returns an error wrapping ErrConflict.
+func (n *Node) Admit(ctx context.Context, id AgentID) (*Entry, error) {
+	n.init()
+	a, err := n.load(ctx, id)
+	if err == nil && n.caps.Trust.Counts(a) == nil {
+		return nil, nil
+	}
+	if errors.Is(err, ErrRejected) { // on the word of a stranger's snapshot, then
+		a, err = Load(ctx, n.Store, id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("admit agent %s: %w", id.Short(), err)
+	}
+	return n.vouch(ctx, a)
+}
+
+// vouch writes a snapshot of an agent in this node's name.
+func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
+	entries, _, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
+	if err == nil {
+		err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
+	}
 	return entries[0], nil
 }
 
-// announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing.
+// announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that one agent calls another
+// its child or its parent is only its word.
 func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
 	ctx = context.WithoutCancel(ctx)
 	if !r.Parent.IsZero() {
-		parent, err := Load(ctx, n.Store, r.Parent)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		parent, err := n.relative(ctx, r.Parent)
+		if err != nil {
 			return err
 		}
-		open := err == nil && slices.ContainsFunc(parent.fold.Children, func(c ChildInfo) bool { return c.Agent == a.ID() && !c.Ended })
-		if open {
+		if parent != nil && slices.ContainsFunc(parent.fold.Children, func(c ChildInfo) bool { return c.Agent == a.ID() && !c.Ended }) {
 			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended", Notice: r.Ended}); err != nil {
 				return err
 			}
 		}
 	}
 	for _, id := range r.Children {
-		child, err := Load(ctx, n.Store, id)
-		if errors.Is(err, ErrNotFound) {
-			continue
-		}
+		child, err := n.relative(ctx, id)
 		if err != nil {
 			return err
 		}
-		if child.fold.Ended == nil {
+		if child != nil && child.fold.childOf(a.ID()) && child.fold.Ended == nil {
 			if _, err := n.Tell(ctx, id, Event{Name: "cancel", By: a.ID().String(), ID: "parent-ended", Notice: Cancel{Note: "its parent has ended"}}); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// relative is an agent that another calls its parent or child; nil if it is not here, or nothing it says of itself can be believed here.
+func (n *Node) relative(ctx context.Context, id AgentID) (*Agent, error) {
+	a, err := n.load(ctx, id)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrRejected) {
+		return nil, nil
+	}
+	return a, err
+}
+
+// childOf reports whether the agent says of itself that it is a child of another.
+func (f *Fold) childOf(parent AgentID) bool {
+	return f.Lineage != nil && f.Lineage.Relation == Child && f.Lineage.Parent == parent
 }

@@ -63,12 +63,26 @@ func askWrites(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict
 
 func newNode(t *testing.T, s perdure.Store, adv perdure.Advisor, tools ...perdure.Tool) *perdure.Node {
 	t.Helper()
-	key, err := perdure.GenerateSigner("node")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &perdure.Node{Store: s, Key: key, Policy: perdure.PolicyFunc(allow), Tools: tools, Advisors: map[string]perdure.Advisor{"": adv}}
+	keys, trust := fleet()
+	key := keys[int(nextKey.Add(1))%len(keys)]
+	return &perdure.Node{Store: s, Key: key, Trust: trust, Policy: perdure.PolicyFunc(allow), Tools: tools, Advisors: map[string]perdure.Advisor{"": adv}}
 }
+
+// fleet is the keys of nodes that trust each other, as those of one owner do. Every node of a test has the next.
+var fleet = sync.OnceValues(func() (keys []*perdure.Signer, trust *perdure.Trust) {
+	trust = new(perdure.Trust)
+	for i := range 8 {
+		key, err := perdure.GenerateSigner(fmt.Sprint("node-", i))
+		if err != nil {
+			panic(err)
+		}
+		keys = append(keys, key)
+		trust = trust.With(perdure.Trustee{Key: key.Key(), Name: key.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	}
+	return keys, trust
+})
+
+var nextKey atomic.Int64
 
 func create(t *testing.T, n *perdure.Node, g perdure.Genesis) perdure.AgentID {
 	t.Helper()

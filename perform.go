@@ -201,13 +201,28 @@ func callTool(ctx context.Context, t Tool, c Call) (res Result, err error) {
 	return t.Call(ctx, c)
 }
 
-// spawn stores a child's genesis. Storing it again changes nothing.
+// spawn stores a child's genesis. Storing it again changes nothing. The child of an agent that was admitted here is, too.
 func (n *Node) spawn(ctx context.Context, child []byte) error {
+	ctx = context.WithoutCancel(ctx)
 	e, err := DecodeEntry(child, Limits{})
 	if err != nil {
 		return err
 	}
-	return n.Store.Put(context.WithoutCancel(ctx), e.ID(), e)
+	a, err := Begin(e)
+	if err != nil {
+		return err
+	}
+	if n.caps.Trust.Counts(a) == nil {
+		return n.Store.Put(ctx, e.ID(), e)
+	}
+	if _, err := n.Store.Heads(ctx, e.ID()); err == nil {
+		return nil
+	}
+	vouch, _, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
+	if err != nil {
+		return err
+	}
+	return n.Store.Put(ctx, e.ID(), e, vouch[0])
 }
 
 // reconcile asks the tool whether an effect of class once happened. If it cannot tell, the effect stays in doubt.

@@ -16,6 +16,7 @@ type Capabilities struct {
 	All      bool            // stands for every tool and advisor there is: some node will have it
 	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
 	Busy     []Hash          // the decisions this node is performing at this moment
+	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
 }
 
 // Spec describes a tool.
@@ -37,6 +38,7 @@ type Idle struct {
 	Until  Time
 	Why    string // for people
 	Person bool   // a person must act first
+	Held   bool   // it has entries that do not count here: somebody must admit it
 	Cannot string // what this node lacks, when another could go on
 }
 
@@ -54,6 +56,7 @@ type Decide struct {
 	Key       Hash   // of the effect, when it is tried again
 	Limit     int64  // the time to allow it, in milliseconds, when not the usual
 	Approvals []Hash // the approvals it has
+	Ignored   []Hash // refusals by people who were not asked
 }
 
 // Perform says an allowed effect is to be performed. Again is set when an attempt may already have been made under the same key.
@@ -99,7 +102,25 @@ func (Announce) step()  {}
 
 // Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the same fold,
 // capabilities and time give the same step on every machine.
-func Plan(a *Agent, c Capabilities, now time.Time) Step { return a.fold.plan(&c, now) }
+//
+// Of an agent with entries that do not count here nothing is planned: it is held until somebody here admits it.
+func Plan(a *Agent, c Capabilities, now time.Time) Step {
+	if c.Trust != nil {
+		if err := c.Trust.Counts(a); err != nil {
+			return heldBack(err)
+		}
+	}
+	return a.fold.plan(&c, now)
+}
+
+// heldBack says why nothing is done for an agent that does not count here.
+func heldBack(err error) Idle {
+	idle := Idle{Person: true, Held: true, Why: "held: " + err.Error()}
+	if r, ok := err.(*Rejection); ok {
+		idle.Why = fmt.Sprintf("held: entry %.12s is by %s; it takes the right %s", r.Entry, r.Got, r.Want)
+	}
+	return idle
+}
 
 // Due says when some node should next look at the agent; zero: only when an entry arrives.
 func (f *Fold) Due(now time.Time) Time {
@@ -118,17 +139,17 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		return Finish{End{Signal: TimedOut, Note: "the deadline of the intent, " + d.String() + ", has passed"}}
 	}
 	rest := Idle{Until: f.Intent.Deadline}
-	if s := f.planOpen(c, t, &rest); s != nil {
-		return s
-	}
 	if len(f.Paused) > 0 || f.Contested {
 		rest.Person, rest.Why = true, "paused"
 		if f.Contested {
 			rest.Why = "its ownership is contested: end it, or fork it from before"
 		}
-		return rest
+		return rest // effects nobody knows the outcome of stay so: finding out may be to do them again
 	}
-	if s := f.planAsks(t, &rest); s != nil {
+	if s := f.planOpen(c, t, &rest); s != nil {
+		return s
+	}
+	if s := f.planAsks(c, t, &rest); s != nil {
 		return s
 	}
 	if s := f.planSleep(now, &rest); s != nil || f.Sleep != nil {
@@ -156,10 +177,14 @@ func orIdle(s Step, rest Idle) Step {
 	return rest
 }
 
-// planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out.
+// planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out. Nothing is done again for it.
 func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	rest := Idle{Why: "it has ended"}
-	if s := f.planOpen(c, t, &rest); s != nil {
+	switch s := f.planOpen(c, t, &rest).(type) {
+	case nil:
+	case Perform:
+		return Lapse{Outcome{Decision: s.Open.Decision, Signal: Silent, Note: "the agent ended before its outcome was known"}}
+	default:
 		return s
 	}
 	var r Announce
@@ -183,16 +208,17 @@ func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Open {
 		o := &f.Open[i]
+		spec, can := c.tool(o.toolName())
+		effect := c.class(f, o)
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
-		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && o.Effect.Repeatable())) {
+		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
 			rest.join(o.Deadline, fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline))
 			continue
 		}
-		spec, can := c.tool(o.toolName())
 		switch {
-		case o.Effect.Repeatable() && can:
+		case effect.Repeatable() && can:
 			return Perform{Open: *o, Again: true}
-		case o.Effect.Repeatable():
+		case effect.Repeatable():
 			rest.lack(o.toolName())
 		case can && (spec.Reconciles || c.All) && !o.Doubt:
 			return Reconcile{Open: *o}
@@ -204,16 +230,30 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 	return nil
 }
 
+// class is the more careful of the class on record and that of the tool itself: whoever wrote the record may have lied. What a fork rehearses
+// happens nowhere.
+func (c *Capabilities) class(f *Fold, o *Open) Effect {
+	spec, known := c.Tools[o.toolName()]
+	switch {
+	case !known || f.rehearses():
+		return o.Effect
+	case !o.Effect.Repeatable() || !spec.Effect.Repeatable():
+		return Once
+	}
+	return max(o.Effect, spec.Effect)
+}
+
 // planAsks deals with questions a person has answered, or will not.
-func (f *Fold) planAsks(t Time, rest *Idle) Step {
+func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Asks {
 		q := &f.Asks[i]
-		yes, no := q.count(t)
+		asked := func(v *Vote) bool { return c.Trust == nil || c.Trust.MayAnswer(f, q, v.Origin) }
+		yes, no := q.count(t, asked)
 		switch {
 		case no:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "refused by a person"}}
 		case int64(len(yes)) >= max(q.Verdict.Quorum, 1):
-			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes}
+			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
 		}
@@ -238,10 +278,14 @@ func askedOf(people []string) string {
 	return " of " + strings.Join(people, ", ")
 }
 
-// count is the approvals that hold now, one a person, and whether somebody refused.
-func (q *Asking) count(t Time) (yes []Hash, no bool) {
+// count is the approvals that hold now, one per person, and whether somebody refused, of the votes that count.
+func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
 	var by []Key
-	for _, v := range q.Votes {
+	for i := range q.Votes {
+		v := &q.Votes[i]
+		if !counts(v) {
+			continue
+		}
 		if !v.Approve {
 			return nil, true
 		}
@@ -250,6 +294,17 @@ func (q *Asking) count(t Time) (yes []Hash, no bool) {
 		}
 	}
 	return yes, false
+}
+
+// refusals are the votes against it.
+func (q *Asking) refusals() []Hash {
+	var no []Hash
+	for _, v := range q.Votes {
+		if !v.Approve {
+			no = append(no, v.Event)
+		}
+	}
+	return no
 }
 
 // planSleep asks the trigger.

@@ -143,7 +143,7 @@ func (r *replay) fromAll(e *Entry) (*Agent, error) {
 	}
 	past := sorted(r.all.past(e.Parents...))
 	if slices.ContainsFunc(past, bodiless) {
-		a, err := resume(past)
+		a, err := resume(past, nil)
 		if err != nil {
 			return nil, nil // no snapshot stands for what is gone
 		}

@@ -178,7 +178,8 @@ func (f *Fold) refuse(e *Entry, action Action) {
 }
 
 // useApprovals takes away the ask whose approvals the decision uses, and reports whether they permit it. An approval serves once and for
-// exactly what was asked, and one refusal outweighs all approvals: otherwise the decision counts for nothing.
+// exactly what was asked, and one refusal outweighs all approvals: otherwise the decision counts for nothing. A refusal that the decision
+// names, too, was by somebody who was not asked.
 func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 	i := slices.IndexFunc(f.Asks, func(a Asking) bool {
 		return slices.ContainsFunc(a.Votes, func(v Vote) bool { return slices.Contains(d.Approvals, v.Event) })
@@ -188,8 +189,7 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 		return false
 	}
 	q := &f.Asks[i]
-	yes, no := q.count(e.Time)
-	yes = slices.DeleteFunc(yes, func(h Hash) bool { return !slices.Contains(d.Approvals, h) })
+	yes, no := q.count(e.Time, func(v *Vote) bool { return v.Approve == slices.Contains(d.Approvals, v.Event) })
 	digest, err := effectDigest(f.Agent, q.Decision, action)
 	switch {
 	case no:

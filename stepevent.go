@@ -105,7 +105,10 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 	case f.Asks[i].Digest != a.Digest:
 		f.conflict(e, "approval of something else than was asked: it does not count")
 		return
-	case len(f.Charter.Approvers) > 0 && !slices.Contains(f.Charter.Approvers, e.Origin):
+	case f.Asks[i].Verdict.Expires != 0 && e.Time >= f.Asks[i].Verdict.Expires:
+		f.conflict(e, "answer after the question lapsed: it does not count")
+		return
+	case f.Asks[i].byCharter() && len(f.Charter.Approvers) > 0 && !slices.Contains(f.Charter.Approvers, e.Origin):
 		f.conflict(e, "approval by somebody the charter does not name: it does not count")
 		return
 	}
@@ -113,6 +116,12 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 	q.Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Origin == e.Origin && v.Approve == a.Approve })
 	q.Votes = append(q.Votes, Vote{Event: e.Name, Origin: e.Origin, Approve: a.Approve, Expires: a.Expires})
 	f.Asks = replaced(f.Asks, i, q)
+}
+
+// byCharter reports whether a question goes to nobody but those the charter names: whoever else is asked by a name, only a node can tell who
+// that is.
+func (q *Asking) byCharter() bool {
+	return !slices.ContainsFunc(q.Asked(), func(who string) bool { return who != AskedOwner })
 }
 
 // escalate moves a question on to more people. A stage that came already changes nothing.

@@ -172,11 +172,10 @@ func (t *Trust) Allows(k Key, right Right, scope string) bool {
 	return t.granted(k, right, scope) && !t.revoked(k)
 }
 
-// granted reports whether a line gives the right, taken back or not. In an agent whose scope is NoScope nothing can be done any more, so
-// whoever is trusted with the right anywhere may write its end.
+// granted reports whether a line gives the right, taken back or not.
 func (t *Trust) granted(k Key, right Right, scope string) bool {
 	return slices.ContainsFunc(t.lines, func(l Trustee) bool {
-		return l.Key == k && !l.Revoked && l.Rights.has(right) && (l.Scope == AnyScope || scope == NoScope || InScope(scope, l.Scope))
+		return l.Key == k && !l.Revoked && l.Rights.has(right) && (l.Scope == AnyScope || InScope(scope, l.Scope))
 	})
 }
 
@@ -191,96 +190,127 @@ func (t *Trust) Check(entries iter.Seq2[*Entry, error]) error {
 	return err
 }
 
-// Admit is a.Apply for entries that others wrote: it refuses (key.trusted) those of them whose author has no right to write them. Entries
-// that are held are judged when they are folded.
-func (t *Trust) Admit(a *Agent, entries ...*Entry) (*Agent, error) {
-	c := trustCheck{trust: t, only: make(map[Hash]bool, len(entries)+len(a.held))}
-	for _, list := range [][]*Entry{entries, a.held} {
-		for _, e := range list {
-			c.only[e.Name] = true
+// Counts refuses (key.trusted) an agent with an entry that does not count here: whose author is neither trusted with the right it took, nor
+// given it by a charter whose owner is. A node does nothing for such an agent, whatever its entries say.
+//
+// A snapshot by somebody trusted to own the agent vouches for everything before it, and for the charter: that is how an agent of strangers
+// is admitted.
+func (t *Trust) Counts(a *Agent) error {
+	for i := range a.authors {
+		if w := &a.authors[i]; !t.counts(a, w) {
+			return untrusted(w)
 		}
 	}
-	watched := *a
-	watched.watch = c.watch
-	next, err := watched.Apply(entries...)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.verdict(next.fold); err != nil {
-		return nil, err
-	}
-	next.watch = a.watch
-	return next, nil
+	return nil
 }
 
-// trustCheck judges entries as they are folded.
-type trustCheck struct {
-	trust  *Trust
-	only   map[Hash]bool // judge these; nil: all
-	blind  bool          // bodies are gone, and with them what the scope is
-	doubts map[Hash]doubt
+func (t *Trust) counts(a *Agent, w *authored) bool {
+	if w.key.IsZero() {
+		return false // there were too many to tell
+	}
+	f := a.fold
+	granted, revoked := t.granted(w.key, w.right, w.scope), t.revoked(w.key)
+	switch {
+	case granted && (!revoked || slices.Contains(f.Revoked, w.key)): // the owner revoked it, too, and had seen this
+		return true
+	case revoked || w.right.has(MayOwn) || !a.vouched && !t.Allows(f.Charter.Owner, MayOwn, w.scope):
+		return false
+	}
+	if a.vouched && (w.key == f.Charter.Owner || slices.Contains(f.Former, w.key)) {
+		return true
+	}
+	if w.right == MayApprove {
+		return slices.Contains(f.Charter.Approvers, w.key)
+	}
+	return slices.Contains(f.Charter.Delegates, w.key)
 }
 
-// doubt is an entry somebody may not have been trusted to write.
-type doubt struct {
-	*Entry
-	key   Key
+// Enters refuses (key.trusted) an entry that is about to join an agent that is here and counts, but would not count itself.
+func (t *Trust) Enters(a *Agent, e *Entry) error {
+	for _, w := range wrote(nil, a.fold, e) {
+		if !t.counts(a, &w) {
+			return untrusted(&w)
+		}
+	}
+	return nil
+}
+
+// The words for people that a policy can ask without naming them.
+const (
+	AskedOwner    = "owner"    // whoever is trusted here to own the agent; the approvers of its charter, if that names any
+	AskedOperator = "operator" // whoever is trusted here to own the agent
+)
+
+// MayAnswer reports whether a key's answer to a question counts here: it is one of those asked, by the words for the owner and the operator, or
+// by a name in the trust file that may approve in the agent's scope. A question to nobody in particular goes to the approvers of the
+// charter, and without any to whoever may approve. A charter has a say only if its owner is trusted here.
+func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
+	scope := f.Charter.Scope
+	byCharter := len(f.Charter.Approvers) > 0 && t.Allows(f.Charter.Owner, MayOwn, scope)
+	owns := func() bool {
+		if byCharter {
+			return slices.Contains(f.Charter.Approvers, k)
+		}
+		return t.Allows(k, MayOwn, scope)
+	}
+	asked := q.Asked()
+	if len(asked) == 0 {
+		return owns() || !byCharter && t.Allows(k, MayApprove, scope)
+	}
+	return slices.ContainsFunc(asked, func(who string) bool {
+		switch who {
+		case AskedOwner:
+			return owns()
+		case AskedOperator:
+			return t.Allows(k, MayOwn, scope)
+		}
+		return t.Allows(k, MayApprove, scope) && t.named(who, k, scope)
+	})
+}
+
+// named reports whether a line that gives k the right to approve in a scope calls it so.
+func (t *Trust) named(name string, k Key, scope string) bool {
+	return slices.ContainsFunc(t.lines, func(l Trustee) bool {
+		return l.Key == k && !l.Revoked && l.Name == name && l.Rights.has(MayApprove) && (l.Scope == AnyScope || InScope(scope, l.Scope))
+	})
+}
+
+// authored is a right that writing an entry took, where it was used first.
+type authored struct {
+	key   Key // zero: one of more authors than are told apart
 	right Right
-	scope string // empty: not known
+	scope string // in force there
+	entry Hash
 }
 
-// watch judges an entry by the fold before it. It may judge it again, when entries are folded again: the last time counts.
-func (c *trustCheck) watch(f *Fold, e *Entry, void bool) {
-	if c.only != nil && !c.only[e.Name] {
-		return
-	}
-	delete(c.doubts, e.Name)
-	if void {
-		return // it counts for nothing
-	}
-	scope, owner := f.Charter.Scope, Key{}
-	if c.blind {
-		scope = ""
-	}
-	if g, ok := e.content.(Genesis); ok {
-		scope, owner = g.Charter.Scope, g.Charter.Owner
-	} else if k, ok := e.keyChange(); ok && e.Origin == f.Charter.Owner {
-		owner = k.Owner
-	}
-	for _, d := range []doubt{{e, e.Origin, rightFor(e), scope}, {e, owner, MayOwn, scope}} {
-		if d.key.IsZero() || (scope != "" && c.trust.Allows(d.key, d.right, scope)) {
-			continue
+// wrote is authors and what writing e took, given the fold before it.
+func wrote(authors []authored, f *Fold, e *Entry) []authored {
+	scope := f.Charter.Scope
+	if e.Kind == KindGenesis {
+		if g, ok := e.content.(Genesis); ok {
+			scope = g.Charter.Scope
+			authors = used(authors, e, g.Charter.Owner, MayOwn, scope)
 		}
-		if c.doubts == nil {
-			c.doubts = map[Hash]doubt{}
-		}
-		c.doubts[e.Name] = d
-		return
+	} else if k, ok := e.keyChange(); ok && e.Origin == f.Charter.Owner && !k.Owner.IsZero() {
+		authors = used(authors, e, k.Owner, MayOwn, scope)
 	}
+	return used(authors, e, e.Origin, rightFor(e), scope)
 }
 
-// verdict refuses the first entry in doubt. What a key wrote that is trusted no more stays good where the memory itself revoked the key: the
-// owner had seen it. Where bodies are gone and with them the scope of their time, the present one counts.
-func (c *trustCheck) verdict(f *Fold) error {
-	var first *doubt
-	for _, d := range c.doubts {
-		if d.scope == "" {
-			d.scope = f.Charter.Scope
-		}
-		if c.trust.Allows(d.key, d.right, d.scope) {
-			continue
-		}
-		if slices.Contains(f.Revoked, d.key) && c.trust.granted(d.key, d.right, d.scope) {
-			continue
-		}
-		if first == nil || d.Position().Compare(first.Position()) < 0 {
-			first = &d
+// used is authors and one use of a right. What is there stays as it is: others may hold it.
+func used(authors []authored, e *Entry, k Key, right Right, scope string) []authored {
+	for i := range authors {
+		if w := &authors[i]; w.key == k && w.right == right && (w.scope == scope || InScope(scope, w.scope)) {
+			return authors
 		}
 	}
-	if first == nil {
-		return nil
+	switch n := len(authors); {
+	case n > maxAuthors:
+		return authors
+	case n == maxAuthors:
+		k = Key{}
 	}
-	return untrusted(first.Entry, first.key, first.right, first.scope)
+	return append(authors[:len(authors):len(authors)], authored{k, right, scope, e.Name})
 }
 
 // rightFor is the right that writing e takes. Of an event without its body nobody can tell: any right will do.
@@ -297,15 +327,25 @@ func rightFor(e *Entry) Right {
 		return MayApprove
 	case KeyChange:
 		return MayOwn
-	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased:
+	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed:
 	}
 	return MayAuthor
 }
 
-func untrusted(e *Entry, k Key, r Right, scope string) *Rejection {
-	want := r.String()
+func untrusted(w *authored) *Rejection {
+	want := w.right.String()
 	if want == "" {
 		want = "any right"
 	}
-	return reject(predTrusted, e, "$.header.origin", k.Short()+", who is not trusted with it", want+" in scope "+scope, "if you trust this key, add a line to the trust file: "+k.String()+" "+want+" "+scope)
+	r := reject(predTrusted, nil, "$.header.origin", w.key.Short()+", who is not trusted with it", want+" in scope "+w.scope, "")
+	r.Entry = w.entry.String()
+	if w.key.IsZero() {
+		r.Got, r.Hint = fmt.Sprint("more than ", maxAuthors, " authors"), "nobody can tell them apart: fork it from before"
+		return r
+	}
+	if w.right == 0 {
+		want = MayAuthor.String()
+	}
+	r.Hint = fmt.Sprintf("if you trust this key: perdure key trust %s --rights %s --scope %s", w.key, want, w.scope)
+	return r
 }

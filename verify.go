@@ -66,7 +66,7 @@ func VerifyAgent(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, 
 		return found, nil, err
 	}
 	a := *v.a
-	a.bare, a.watch = false, nil
+	a.bare = false
 	return found, &a, nil
 }
 
@@ -78,19 +78,13 @@ type verifier struct {
 	a       *Agent // ours: entries are folded in place
 	gap     bool   // bodies are gone that no snapshot stands for yet
 	seals   seals
-	trust   trustCheck
 	origins map[Key]*int64
 	last    Key // the author of the entry before, and its count
 	count   *int64
 }
 
 func newVerifier(o VerifyOptions) *verifier {
-	v := &verifier{VerifyOptions: o, a: &Agent{bare: true}, origins: map[Key]*int64{}}
-	if o.Trust != nil {
-		v.trust.trust = o.Trust
-		v.a.watch = v.trust.watch
-	}
-	return v
+	return &verifier{VerifyOptions: o, a: &Agent{bare: true}, origins: map[Key]*int64{}}
 }
 
 // stream verifies entries as they come. ErrBehind says that it takes all of them at once.
@@ -137,7 +131,7 @@ func (v *verifier) tally(e *Entry) {
 // add verifies the next entry.
 func (v *verifier) add(e *Entry) error {
 	if e.content == nil {
-		v.gap, v.trust.blind = true, true
+		v.gap = true
 	} else if e.Kind == KindSnapshot {
 		taken, err := v.snapshot(e)
 		if err != nil || taken {
@@ -169,8 +163,9 @@ func (v *verifier) snapshot(e *Entry) (taken bool, err error) {
 		return false, err
 	}
 	v.seals.add(e)
-	a.bare, a.watch = v.a.bare, v.a.watch
-	v.a, v.gap, v.trust.blind = a, false, false
+	// Who wrote what came before is still to be judged, and whether the author of this is to be believed: by the scope of the entries, not its own.
+	a.bare, a.authors = v.a.bare, used(v.a.authors, e, e.Origin, MayOwn, v.a.fold.Charter.Scope)
+	v.a, v.gap = a, false
 	v.Taken++
 	return true, nil
 }
@@ -189,7 +184,7 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 		v.tally(e)
 		v.seals.add(e)
 	}
-	v.a.full, v.trust.blind = true, v.Dropped > 0
+	v.a.full = true
 	a, err := v.a.apply(all, true)
 	if err != nil {
 		return err
@@ -199,10 +194,14 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 	}
 	v.gap = false
 	if v.a = a; v.Dropped > 0 {
-		resumed, err := resume(all)
+		resumed, err := resume(all, v.vouches(all[0]))
 		if err != nil {
 			return err
 		}
+		for _, w := range resumed.authors {
+			a.authors = used(a.authors, &Entry{Name: w.entry}, w.key, w.right, w.scope)
+		}
+		resumed.authors = a.authors
 		v.a = resumed
 	}
 	m := byName(all)
@@ -211,8 +210,17 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 			continue
 		}
 		past := m.past(e.Parents...)
-		if slices.ContainsFunc(past, func(p *Entry) bool { return p.content == nil }) {
-			v.Taken++
+		if slices.ContainsFunc(past, bodiless) {
+			// What a snapshot before it comes to must be what this one says; only the first stands on the word of its author.
+			before, err := resume(sorted(past), nil)
+			if err != nil {
+				v.Taken++
+				continue
+			}
+			if err := before.fold.matches(e); err != nil {
+				return err
+			}
+			v.Snapshots++
 			continue
 		}
 		a, err := (&Agent{full: true}).apply(past, true)
@@ -225,6 +233,15 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 		v.Snapshots++
 	}
 	return nil
+}
+
+// vouches says which snapshots to believe where bodies are gone: those of people trusted to own the agent as its genesis says; nil: all.
+func (v *verifier) vouches(first *Entry) func(*Entry) bool {
+	if v.Trust == nil {
+		return nil
+	}
+	g, _ := first.content.(Genesis)
+	return func(e *Entry) bool { return v.Trust.Allows(e.Origin, MayOwn, g.Charter.Scope) }
 }
 
 // report completes the report.
@@ -259,7 +276,7 @@ func (v *verifier) report() (*Verified, error) {
 		return nil, reject(predHeads, nil, "$", shorts(r.Heads), shorts(want), "the memory was cut short or grew; get it again")
 	}
 	if v.Trust != nil {
-		if err := v.trust.verdict(a.fold); err != nil {
+		if err := v.Trust.Counts(a); err != nil {
 			return nil, err
 		}
 	}

@@ -10,11 +10,14 @@ import (
 // FoldEntries folds a whole memory. Parents come before children, in any such order. An entry whose parents are missing or that no
 // signature covers is a *Rejection. Where bodies are gone it resumes from a snapshot that has seen all such entries. It may range over
 // entries a second time, if branches lie far apart or bodies are gone.
-func FoldEntries(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+func FoldEntries(entries iter.Seq2[*Entry, error]) (*Agent, error) { return foldEntries(entries, nil) }
+
+// foldEntries is FoldEntries. Vouch says which snapshots to believe where bodies are gone; nil: all.
+func foldEntries(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agent, error) {
 	a, err := foldStream(entries)
 	var r *Rejection
 	if err == ErrBehind || (errors.As(err, &r) && r.Predicate == predBodyPresent.Name) {
-		return foldWhole(entries)
+		return foldWhole(entries, vouch)
 	}
 	return a, err
 }
@@ -63,7 +66,7 @@ func (a *Agent) take(e *Entry, s *seals) (*Agent, error) {
 }
 
 // foldWhole folds a memory with every entry in hand.
-func foldWhole(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+func foldWhole(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agent, error) {
 	var all []*Entry
 	for e, err := range entries {
 		if err != nil {
@@ -79,7 +82,7 @@ func foldWhole(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 		return nil, err
 	}
 	if slices.ContainsFunc(all, bodiless) {
-		return resume(sorted(all))
+		return resume(sorted(all), vouch)
 	}
 	a.bare = false
 	return a, nil
@@ -88,11 +91,16 @@ func foldWhole(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 func bodiless(e *Entry) bool { return e.content == nil }
 
 // resume folds a memory some bodies of which are gone: from the newest snapshot that has seen all such entries. The entries have been
-// checked, and are in fold order.
-func resume(all []*Entry) (*Agent, error) {
+// checked, and are in fold order. Vouch says which snapshots to believe; nil: all.
+func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 	m := byName(all)
+	var doubted *Entry
 	for _, s := range slices.Backward(all) {
 		if s.Kind != KindSnapshot || s.content == nil {
+			continue
+		}
+		if vouch != nil && !vouch(s) {
+			doubted = s
 			continue
 		}
 		seen := map[*Entry]bool{s: true}
@@ -116,6 +124,10 @@ func resume(all []*Entry) (*Agent, error) {
 			return nil, err
 		}
 		return a.whole()
+	}
+	if doubted != nil {
+		snap, _ := doubted.content.(Snapshot)
+		return nil, untrusted(&authored{doubted.Origin, MayOwn, snap.Fold.Charter.Scope, doubted.Name})
 	}
 	return nil, noBody(all[slices.IndexFunc(all, bodiless)])
 }
@@ -154,7 +166,7 @@ func AgentAt(entries iter.Seq2[*Entry, error], at Hash) (*Agent, error) {
 	}
 	past := sorted(m.past(at))
 	if slices.ContainsFunc(past, bodiless) {
-		return resume(past)
+		return resume(past, nil)
 	}
 	a, err := (&Agent{full: true}).apply(past, true)
 	if err != nil {

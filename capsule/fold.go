@@ -1,7 +1,6 @@
 package capsule
 
 import (
-	"fmt"
 	"iter"
 
 	"github.com/perdure/perdure"
@@ -10,15 +9,6 @@ import (
 // Fold is the agent that the entries of a capsule come to, at any depth. It holds the recent ones only, and may range over entries a second
 // time. The entries have been read without an error before.
 func Fold(h Head, entries iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, error) {
-	a, err := fold(h, entries, (*perdure.Agent).Apply)
-	if err != nil {
-		return nil, fmt.Errorf("fold capsule: %w", err)
-	}
-	return a, nil
-}
-
-// fold is Fold with another way to apply what follows a snapshot.
-func fold(h Head, entries iter.Seq2[*perdure.Entry, error], apply func(*perdure.Agent, ...*perdure.Entry) (*perdure.Agent, error)) (*perdure.Agent, error) {
 	if h.Anchor == nil && h.Depth.Kind != headers {
 		return perdure.FoldEntries(entries)
 	}
@@ -31,7 +21,7 @@ func fold(h Head, entries iter.Seq2[*perdure.Entry, error], apply func(*perdure.
 		case a != nil:
 			batch, size = append(batch, e), size+len(e.BodyBytes())
 			if e.Signature != nil && (len(batch) >= batchEntries || size >= batchBytes) {
-				a, err = apply(a, batch...)
+				a, err = a.Apply(batch...)
 				batch, size = nil, 0
 			}
 		case h.Anchor != nil, e.Kind != perdure.KindGenesis && e.BodyBytes() != nil: // the snapshot; headers alone come before it
@@ -44,7 +34,7 @@ func fold(h Head, entries iter.Seq2[*perdure.Entry, error], apply func(*perdure.
 	if a == nil {
 		return nil, reject(PredDepth, 0, "$", "no snapshot", "one to begin with")
 	}
-	a, err := apply(a, batch...)
+	a, err := a.Apply(batch...)
 	if err != nil {
 		return nil, err
 	}

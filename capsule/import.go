@@ -16,14 +16,16 @@ import (
 // ImportOptions say how to take in a capsule. The zero ImportOptions validate deeply and take whatever is good.
 type ImportOptions struct {
 	ReadOptions
-	Trust *perdure.Trust // refuse an agent that somebody not trusted here wrote to; nil: signatures are checked, but not whose they are
-	Older bool           // an older copy than the one here is no error: nothing is added
-	Now   time.Time      // zero: the time of the call
+	Older bool      // an older copy than the one here is no error: nothing is added
+	Now   time.Time // zero: the time of the call
 
-	// Admit is asked about an agent that was not here before, when it has been validated and before anything is written: may it go on here?
-	// Deny refuses it, ask puts it on hold. Nil asks.
-	Admit func(a *perdure.Agent) perdure.Verdict
-	Hold  *perdure.Signer // an agent that waits for a person is paused in this name until somebody resumes it; nil: it does not wait
+	// Trust is whose entries count here. An agent with others is held when it is new here, until somebody admits it; to one that is here and
+	// counts they are refused (key.trusted). Nil: signatures are checked, but not whose they are; nodes do that when they look at the agent.
+	Trust  *perdure.Trust
+	Refuse bool                                   // refuse an agent that does not count, instead of holding it
+	Admit  func(a *perdure.Agent) perdure.Verdict // policy, asked about an agent that is new here and before anything is written; nil asks
+	Key    *perdure.Signer                        // in whose name an agent is paused that waits for a person; nil: it is not paused
+	Ready  bool                                   // the owner of Key has looked at it, and admits it now unless policy denies
 
 	Progress func(entries, total int64) // total is 0 while the capsule is validated
 }
@@ -53,6 +55,7 @@ type Arrival struct {
 	Relation Relation
 	Manifest *Manifest       // who vouches for the heads, if the capsule says
 	Verdict  perdure.Verdict // on an agent that was not here before
+	Stranger error           // why an agent that was not here before does not count here by itself; nil: it does
 	Hold     perdure.Hash    // the pause the agent was put under; zero: none
 	Fold     perdure.Hash    // of the capsule at its depth; zero after shallow validation
 }
@@ -116,22 +119,26 @@ func (im *importing) run() (*Arrival, error) {
 	case a.Relation == Older || a.Relation == Same:
 		return a, nil
 	}
-	var hold []*perdure.Entry
+	var more []*perdure.Entry
 	if a.Relation == Created {
-		if hold, err = im.admit(a); err != nil {
-			return nil, err
-		}
+		more, err = im.admit(a)
+	} else {
+		err = im.checkEntering(a.Head.Agent)
 	}
-	return a, im.add(a, hold)
+	if err != nil {
+		return nil, err
+	}
+	return a, im.add(a, more)
 }
 
 // arrived is what the hold of an arriving agent is called.
 const arrived = "arrived"
 
-// admit asks whether an agent may go on here, and writes the hold it is to wait under.
-func (im *importing) admit(a *Arrival) (hold []*perdure.Entry, err error) {
+// admit asks whether an agent may go on here, and writes the pause it is to wait under, or what admits it. Policy alone cannot admit what
+// people wrote who are not trusted here.
+func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	a.Verdict = perdure.Verdict{Answer: perdure.Ask, Reason: "it comes from elsewhere"}
-	if im.agent == nil && (im.o.Admit != nil || im.o.Hold != nil) {
+	if im.agent == nil && (im.o.Admit != nil || im.o.Key != nil || im.o.Trust != nil) {
 		if im.agent, err = Fold(im.last.head, im.entries()); err != nil {
 			return nil, err
 		}
@@ -139,28 +146,81 @@ func (im *importing) admit(a *Arrival) (hold []*perdure.Entry, err error) {
 	if im.o.Admit != nil {
 		a.Verdict = im.o.Admit(im.agent)
 	}
+	if im.o.Trust != nil {
+		a.Stranger = im.o.Trust.Counts(im.agent)
+	}
 	switch {
+	case a.Verdict.Answer == perdure.Deny:
+		return nil, fmt.Errorf("%w: %s", ErrDenied, cmp.Or(a.Verdict.Reason, "policy says no"))
+	case a.Stranger != nil && im.o.Refuse:
+		return nil, a.Stranger
+	case a.Stranger != nil && im.o.Ready && im.o.Key != nil:
+		return im.write(perdure.Snapshot{Fold: *im.agent.Fold()})
+	case a.Stranger != nil && a.Verdict.Answer == perdure.Allow:
+		a.Verdict = perdure.Verdict{Answer: perdure.Ask, Rules: a.Verdict.Rules, Policy: a.Verdict.Policy, Reason: "people wrote to it who are not trusted here"}
 	case a.Verdict.Answer == perdure.Allow:
 		return nil, nil
-	case a.Verdict.Answer != perdure.Ask:
-		return nil, fmt.Errorf("%w: %s", ErrDenied, cmp.Or(a.Verdict.Reason, "policy says no"))
-	case im.o.Hold == nil:
+	}
+	if im.o.Key == nil || im.o.Ready || im.agent.Fold().Ended != nil {
 		return nil, nil
 	}
 	why := "no local budget until admitted"
 	if a.Verdict.Reason != "" {
 		why += ": " + a.Verdict.Reason
 	}
-	pause := perdure.Event{Name: arrived, Notice: perdure.Pause{Note: why}}
-	if hold, _, err = im.o.Hold.Commit(im.agent, im.o.Now, perdure.Draft{Body: pause}); err != nil {
-		return nil, err
+	if entries, err = im.write(perdure.Event{Name: arrived, Notice: perdure.Pause{Note: why}}); err == nil {
+		a.Hold = entries[0].Name
 	}
-	a.Hold = hold[0].Name
-	return hold, nil
+	return entries, err
+}
+
+// write is an entry on top of the arriving memory.
+func (im *importing) write(b perdure.Body) ([]*perdure.Entry, error) {
+	entries, _, err := im.o.Key.Commit(im.agent, im.o.Now, perdure.Draft{Body: b})
+	return entries, err
+}
+
+// checkEntering refuses entries that may not join the agent that is here. One that is held may get more of the same: nothing of it counts.
+func (im *importing) checkEntering(id perdure.AgentID) error {
+	if im.o.Trust == nil {
+		return nil
+	}
+	here, err := im.o.Trust.Load(im.ctx, im.s, id)
+	if err == nil {
+		err = im.o.Trust.Counts(here)
+	}
+	if errors.Is(err, perdure.ErrRejected) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	known := map[short]struct{}{}
+	for item, err := range im.s.Entries(im.ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+		known[short(item.Name[:16])] = struct{}{}
+	}
+	for e, err := range im.entries() {
+		if err != nil {
+			return err
+		}
+		if _, ok := known[short(e.Name[:16])]; ok {
+			continue
+		}
+		if err := im.o.Trust.Enters(here, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isHold reports whether an entry only holds an arriving agent, or lets it go: held are the holds before it.
 func isHold(e *perdure.Entry, held map[perdure.Hash]bool) bool {
+	if e.Kind == perdure.KindSnapshot {
+		return true // it tells nothing new
+	}
 	event, _ := e.Content().(perdure.Event)
 	switch n := event.Notice.(type) {
 	case perdure.Pause:
@@ -230,7 +290,7 @@ func (im *importing) validate() error {
 	if im.last.head.Anchor != nil {
 		return im.validateEnd() // only the end of a memory, which cannot be verified from genesis
 	}
-	v, agent, err := perdure.VerifyAgent(im.counted(), perdure.VerifyOptions{Trust: im.o.Trust, Shallow: im.o.Shallow, Progress: im.checked})
+	v, agent, err := perdure.VerifyAgent(im.counted(), perdure.VerifyOptions{Shallow: im.o.Shallow, Progress: im.checked})
 	if err == nil && !im.o.Shallow {
 		im.fold, im.agent = v.Fold, agent
 	}
@@ -263,11 +323,7 @@ func (im *importing) counted() iter.Seq2[*perdure.Entry, error] {
 
 // validateEnd is validate for a capsule that begins with a snapshot.
 func (im *importing) validateEnd() error {
-	apply := (*perdure.Agent).Apply
-	if im.o.Trust != nil {
-		apply = im.o.Trust.Admit
-	}
-	a, err := fold(im.last.head, im.counted(), apply)
+	a, err := Fold(im.last.head, im.counted())
 	if err != nil {
 		return err
 	}
@@ -355,7 +411,7 @@ func (im *importing) add(a *Arrival, hold []*perdure.Entry) error {
 			return err
 		}
 		if claims && claim.Fence == 0 && done < a.Index.Entries {
-			c, err := claimer.Claim(im.ctx, id, importer(im.o.Hold), 10*time.Minute)
+			c, err := claimer.Claim(im.ctx, id, importer(im.o.Key), 10*time.Minute)
 			if err != nil {
 				return fmt.Errorf("keep nodes away from the agent meanwhile: %w", err)
 			}

@@ -72,7 +72,7 @@ func TestArrivalsAreHeldUntilAdmitted(t *testing.T) {
 	s, id := simple(t, 10)
 	here := newAuthor()
 	to := new(perdure.MemStore)
-	got, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{Hold: here.Signer, Now: began})
+	got, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{Key: here.Signer, Now: began})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +100,13 @@ func TestHoldsAreNothingNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := new(perdure.MemStore)
-	came, err := take(t, s, old, ImportOptions{Hold: here.Signer, Now: began})
+	came, err := take(t, s, old, ImportOptions{Key: here.Signer, Now: began})
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := func(what string, file []byte, want Relation) {
 		t.Helper()
-		if got, err := take(t, s, file, ImportOptions{Hold: here.Signer}); err != nil || got.Relation != want || !got.Hold.IsZero() {
+		if got, err := take(t, s, file, ImportOptions{Key: here.Signer}); err != nil || got.Relation != want || !got.Hold.IsZero() {
 			t.Fatalf("%s: got %+v, %v, want %v", what, got, err, want)
 		}
 	}
@@ -151,7 +151,7 @@ func TestPolicySaysWhoComesIn(t *testing.T) {
 	} {
 		to := new(perdure.MemStore)
 		asked := 0
-		o := ImportOptions{Hold: c.hold, Admit: func(a *perdure.Agent) perdure.Verdict {
+		o := ImportOptions{Key: c.hold, Admit: func(a *perdure.Agent) perdure.Verdict {
 			if asked++; a.ID() != id {
 				t.Errorf("%s: asked about %s", c.what, a.ID())
 			}
@@ -183,8 +183,11 @@ func TestStrangersAreRefused(t *testing.T) {
 	trust := perdure.NewTrust(perdure.Trustee{Key: w.Key(), Rights: perdure.MayOwn, Scope: "acme"})
 	for _, d := range []Depth{Full, Headers} {
 		b := exported(t, s, id, Options{Depth: d})
-		_, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: new(perdure.Trust)})
+		_, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: new(perdure.Trust), Refuse: true})
 		refused(t, "a stranger's agent at depth "+d.String(), err, "key.trusted")
+		if got, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: new(perdure.Trust)}); err != nil || got.Stranger == nil {
+			t.Errorf("a stranger's agent at depth %s: %+v, %v, want it to come and not count", d, got, err)
+		}
 		if _, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: trust}); err != nil {
 			t.Fatalf("a trusted agent at depth %v: %v", d, err)
 		}
