@@ -71,11 +71,11 @@ func (a *Agent) push(e *Entry) (bool, error) {
 	if e.Agent != f.Agent {
 		return false, wrongAgent(e, f.Agent)
 	}
-	if err := e.verifySignature(); err != nil {
-		return false, err
-	}
 	if e.Seq != highest+1 {
 		return false, wrongSeq(e, highest)
+	}
+	if err := e.verifySignature(); err != nil {
+		return false, err
 	}
 	if e.content == nil && !a.bare {
 		return false, noBody(e)

@@ -81,7 +81,7 @@ func judgeFlagged(t *testing.T, b []byte) (judged int) {
 	bad := []string{"low_order_A", "low_order_R", "non_canonical_A", "non_canonical_R", "low_order_residue", "reencoded_k"}
 	for i, v := range list {
 		want := !slices.ContainsFunc(v.Flags, func(f string) bool { return slices.Contains(bad, f) })
-		judged += judge(t, i, v.A, []byte(v.M), v.R+v.S, want)
+		judged += judgeOne(t, i, v.A, []byte(v.M), v.R+v.S, want)
 	}
 	return judged
 }
@@ -101,13 +101,13 @@ func judgeGroups(t *testing.T, b []byte) (judged int) {
 	}
 	for _, g := range file.TestGroups {
 		for _, v := range g.Tests {
-			judged += judge(t, v.TcID, g.Key.Pk+g.PublicKey.Pk, must(hex.DecodeString(v.Msg)), v.Sig, v.Result == "valid")
+			judged += judgeOne(t, v.TcID, g.Key.Pk+g.PublicKey.Pk, must(hex.DecodeString(v.Msg)), v.Sig, v.Result == "valid")
 		}
 	}
 	return judged
 }
 
-func judge(t *testing.T, id int, key string, message []byte, signature string, want bool) int {
+func judgeOne(t *testing.T, id int, key string, message []byte, signature string, want bool) int {
 	k, err := hex.DecodeString(key)
 	if err != nil || len(k) != len(Key{}) {
 		return 0

@@ -31,6 +31,7 @@ var (
 	predKeySound     = canon.Predicate{Name: "key.sound", Phase: canon.PhaseInvariant, Meaning: "a public key is the canonical encoding of a point that is not of small order"}
 	predRevoked      = canon.Predicate{Name: "key.revoked", Phase: canon.PhaseSignature, Meaning: "the author's key was not revoked in the entry's own past"}
 	predTrusted      = canon.Predicate{Name: "key.trusted", Phase: canon.PhaseSignature, Meaning: "the author is trusted to write this kind of entry in this scope"}
+	predOnce         = canon.Predicate{Name: "memory.once", Phase: canon.PhaseLineage, Meaning: "an entry is in a stream of entries once"}
 	predHeads        = canon.Predicate{Name: "memory.heads", Phase: canon.PhaseLineage, Meaning: "a memory has the heads it is said to have"}
 	predSnapshot     = canon.Predicate{Name: "snapshot.fold", Phase: canon.PhaseLineage, Meaning: "a snapshot is the fold of everything in its past"}
 )
@@ -40,6 +41,6 @@ func Predicates() []canon.Predicate {
 	return slices.Concat(canon.Predicates, []canon.Predicate{
 		predVersion, predAgent, predGenesisFirst, predLinked, predParents, predSeq, predTime, predHeaderSize, predSignature, predSealed,
 		predBodyHash, predBodySize, predBodyKind, predBodyPresent, predScope, predOwner, predAmount, predTrigger, predChild, predProposal,
-		predKeySound, predRevoked, predTrusted, predHeads, predSnapshot,
+		predKeySound, predRevoked, predTrusted, predOnce, predHeads, predSnapshot,
 	})
 }
