@@ -49,6 +49,7 @@ type Reader struct {
 	head      Head
 	sigs      *signatureReader
 	lineage   *lineage
+	fits      fits
 	chunks    window
 	index     Index  // counted while reading
 	end       *Index // as the capsule states it
@@ -237,7 +238,7 @@ func (c *Reader) checkHead() error {
 	if err := c.checkShallow(); err != nil {
 		return err
 	}
-	c.lineage, c.chunks.max = newLineage(h), h.Limits.Window
+	c.lineage, c.fits, c.chunks.max = newLineage(h), newFits(h), h.Limits.Window
 	if h.Binding != Detached {
 		return nil
 	}
@@ -359,6 +360,9 @@ func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
 	}
 	if at := e.Position(); c.index.Entries > 1 && at.Compare(c.last) <= 0 && !c.head.grows() {
 		return nil, of(reject(PredOrder, f.at, "$", "an entry that belongs before the last", "entries in fold order, each once"), e)
+	}
+	if err := c.fits.add(e, c.last, f.at); err != nil {
+		return nil, err
 	}
 	c.last = e.Position()
 	return e, nil
@@ -493,6 +497,9 @@ func (c *Reader) finish(f *frame) error {
 		if !slices.Equal(x.Heads, c.lineage.sortedHeads()) {
 			return differs("heads", "other heads", "those of the entries")
 		}
+	}
+	if err := c.fits.end(f.at); err != nil {
+		return err
 	}
 	if c.sigs != nil {
 		if err := c.sigs.end(); err != nil {
