@@ -10,6 +10,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"filippo.io/age"
 
@@ -380,6 +381,22 @@ func (c *Reader) attach(e *perdure.Entry, f *frame) (*perdure.Entry, error) {
 	return perdure.NewEntry(e.HeaderBytes(), e.BodyBytes(), sig, c.o.Limits)
 }
 
+// located makes the offset of a refusal of the parts of an entry that of the whole input. A body in chunks has no place there: then it is where the
+// frame begins.
+func (f *frame) located(err error) error {
+	r, ok := err.(*perdure.Rejection)
+	switch {
+	case !ok:
+	case !strings.HasPrefix(r.Path, "$.body"):
+		r.Offset += f.base
+	case f.body == nil:
+		r.Offset = f.at
+	default:
+		r.Offset += f.bodyBase
+	}
+	return err
+}
+
 // assemble makes the entry of a frame, getting the chunks of its body one by one.
 func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)) (*perdure.Entry, error) {
 	if len(f.payload.Chunks) == 0 {
@@ -390,7 +407,7 @@ func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)
 			return f.entry, nil
 		}
 		e, err := perdure.NewEntry(f.header, f.body, f.signature, lim)
-		return e, moved(err, f.base)
+		return e, f.located(err)
 	}
 	if f.body != nil {
 		return nil, reject(PredFrame, f.at, "$.body", "a body and chunks", "one of them")
@@ -422,7 +439,7 @@ func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)
 	}
 	e, err := perdure.NewEntry(f.header, body, f.signature, lim)
 	if err != nil {
-		return nil, moved(err, f.base)
+		return nil, f.located(err)
 	}
 	sizes, err := cuts(body)
 	if err == nil && !slices.EqualFunc(sizes, f.payload.Chunks, func(n int, ref chunkRef) bool { return int64(n) == ref.Size }) {

@@ -33,7 +33,7 @@ func accepted() ([]*vector, error) {
 		return nil, err
 	}
 	out = append(out, described...)
-	for _, make := range []func() ([]*vector, error){acceptedAgents, acceptedCapsules, acceptedSchemas} {
+	for _, make := range []func() ([]*vector, error){acceptedAgents, acceptedCapsules, acceptedSchemas, parts} {
 		more, err := make()
 		if err != nil {
 			return nil, err
