@@ -282,6 +282,15 @@ func rejectedCapsules() []*vector {
 	}
 	heads := fields{4: []raw{canon.AppendBytes(nil, lower.name()), canon.AppendBytes(nil, higher.name())}}
 	add(capsule.PredOrder, "order", "of two entries of one seq the one with the higher name stands first", capsuleOf(head, framed(g, higher, lower), nil, heads, g, higher, lower))
+	forged := lower
+	forged.by = 2
+	add("entry.signed", "two-faults-signed-order", "the signature of an entry comes before its place", capsuleOf(head, framed(g, higher, forged), nil, heads, g, higher, lower))
+	add(capsule.PredIndex, "two-faults-digest-heads", "the digest comes before the heads", capsuleOf(head, memory, nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}, 6: hash(nil)}, g, a))
+	cut := a
+	cut.unsigned = true
+	add(capsule.PredIndex, "two-faults-digest-sealed", "the digest comes before what signatures cover", capsuleOf(head, framed(g, cut), nil, fields{6: hash(nil)}, g, a))
+	add("entry.sealed", "two-faults-sealed-heads", "what signatures cover comes before the heads", capsuleOf(head, framed(g, cut), nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}}, g, a))
+	add(capsule.PredUnicode, "two-faults-unicode-limits", "the head in the order of its rules: tables, then limits", headed(fields{6: "14.0.0", 8: fields{1: 1, 2: 2, 3: 3}}))
 	add(capsule.PredOrder, "two-heads", "a head follows the head", append(frame('H', record(head)), good...))
 	add(capsule.PredComplete, "cut", "the last byte is missing", good[:len(good)-1])
 	add(capsule.PredComplete, "no-index", "the end is missing", slices.Concat(frame('H', record(head)), memory))

@@ -185,6 +185,7 @@ func rejectedBodies() []*vector {
 	add("field.union", "content-9", "there is no content of kind 9", newEntry(genesis, body(9, fields{}), nil).bytes())
 	both := record(fields{1: make([]byte, 16), 2: fields{1: fields{}, 5: fields{}}})
 	add("field.union", "two-contents", "a body has one content", newEntry(genesis, both, nil).bytes())
+	add("field.reserved-unkept", "reserved-in-charter", "a charter keeps no reserved fields", begin(nil, fields{64: 1}))
 	act := func(a fields) []byte { return on(g, decision, fields{3: a, 4: fields{1: 2}}).bytes() }
 	add("trigger.sound", "trigger-empty", "any of no triggers never wakes", act(fields{4: fields{1: fields{7: fields{1: []raw{}}}}}))
 	add("trigger.sound", "trigger-interval", "a poll is not asked every 0 ms", act(fields{4: fields{1: fields{6: fields{1: 0, 2: fields{1: "poll"}, 3: "true"}}}}))
