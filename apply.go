@@ -71,11 +71,11 @@ func (a *Agent) push(e *Entry) (bool, error) {
 	if e.Agent != f.Agent {
 		return false, wrongAgent(e, f.Agent)
 	}
-	if err := e.verifySignature(); err != nil {
-		return false, err
-	}
 	if e.Seq != highest+1 {
 		return false, wrongSeq(e, highest)
+	}
+	if err := e.verifySignature(); err != nil {
+		return false, err
 	}
 	if e.content == nil && !a.bare {
 		return false, noBody(e)
@@ -410,8 +410,11 @@ func (e *Entry) verifySignature() error {
 	if e.Signature == nil || atomic.LoadUint32(&e.verified) != 0 {
 		return nil
 	}
-	if !e.Signed() {
-		return reject(predSignature, e, "$.signature", "a signature that does not verify", "one by "+e.Origin.Short(), "the entry was changed or forged; get it from another copy")
+	if err := e.Origin.Verify(e.Name, e.Signature); err != nil {
+		if r, ok := err.(*Rejection); ok {
+			r.Entry = e.Name.String()
+		}
+		return err
 	}
 	e.markVerified()
 	return nil

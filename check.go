@@ -34,6 +34,7 @@ func checkBody(e *Entry) error {
 		if b.Fold.Spent.negative() || b.Fold.Granted.negative() {
 			return negative(e, "$.body.content.snapshot.fold")
 		}
+		return checkKeys(e, "$.body.content.snapshot.fold.charter", &b.Fold.Charter)
 	}
 	return nil
 }
@@ -46,7 +47,36 @@ func checkGenesis(e *Entry, g *Genesis) error {
 	if g.Lineage == nil && g.Charter.Owner != e.Origin {
 		return reject(predOwner, e, at+".charter.owner", g.Charter.Owner.Short(), e.Origin.Short(), "an agent is created by its owner, or descends from one that was")
 	}
+	if err := checkKeys(e, at+".charter", &g.Charter); err != nil {
+		return err
+	}
 	return checkIntent(e, at+".intent", &g.Intent, g.Charter.Depth)
+}
+
+// checkKeys refuses keys that anyone can sign for: an owner or an approver of that kind is everybody.
+func checkKeys(e *Entry, at string, c *Charter) error {
+	if err := c.Owner.check(e, at+".owner"); err != nil {
+		return err
+	}
+	for i, k := range c.Approvers {
+		if err := k.check(e, fmt.Sprintf("%s.approvers[%d]", at, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKeyChange refuses a change to or of a key that anyone can sign for. The zero key stands for none.
+func checkKeyChange(e *Entry, at string, k *KeyChange) error {
+	if !k.Revoke.IsZero() {
+		if err := k.Revoke.check(e, at+".revoke"); err != nil {
+			return err
+		}
+	}
+	if k.Owner.IsZero() {
+		return nil
+	}
+	return k.Owner.check(e, at+".owner")
 }
 
 func checkIntent(e *Entry, at string, i *Intent, depth int64) error {
@@ -137,7 +167,9 @@ func checkEvent(e *Entry, ev *Event) error {
 		}
 	case Edit:
 		return checkAction(e, at+".edit", n.Mutate)
-	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Erased, Enclosed:
+	case KeyChange:
+		return checkKeyChange(e, at+".key-change", &n)
+	case nil, Approval, Pause, Resume, Settle, Cancel, Doubt, Erased, Enclosed:
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package perdure
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"sync"
@@ -205,6 +204,8 @@ func (e *Entry) checkHeader() error {
 		return reject(predBodySize, e, "$.header.size", fmt.Sprint(h.Size), fmt.Sprint("1 to ", MaxBody), "keep large things outside, by hash")
 	case h.Time < 0 || h.Due < 0 || h.TTL < 0:
 		return reject(predTime, e, "$.header.time", h.Time.String(), "a time since 1970", "")
+	case unsound((*[32]byte)(&h.Origin)) != "":
+		return h.Origin.check(e, "$.header.origin")
 	case e.Signature != nil && len(e.Signature) != signatureSize:
 		return reject(predSignature, e, "$.signature", fmt.Sprint(len(e.Signature), " bytes"), fmt.Sprint(signatureSize), "")
 	}
@@ -218,7 +219,7 @@ func (e *Entry) checkHeader() error {
 
 // Signed reports whether the entry carries a valid signature of its origin.
 func (e *Entry) Signed() bool {
-	return e.Signature != nil && ed25519.Verify(e.Origin[:], e.Name[:], e.Signature)
+	return e.Signature != nil && e.Origin.Verify(e.Name, e.Signature) == nil
 }
 
 // seals reports whether a signature on e also covers p: p is of the same author and e links to it.

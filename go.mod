@@ -6,6 +6,7 @@ require (
 	cel.dev/cel-go v0.33.1
 	code.dny.dev/ssrf v0.3.0
 	filippo.io/age v1.3.2
+	filippo.io/edwards25519 v1.2.0
 	github.com/PlakarKorp/go-cdc-chunkers v1.1.0
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/cedar-policy/cedar-go v1.9.0
@@ -39,7 +40,6 @@ require (
 	cloud.google.com/go v0.116.0 // indirect
 	cloud.google.com/go/auth v0.9.3 // indirect
 	cloud.google.com/go/compute/metadata v0.5.0 // indirect
-	filippo.io/edwards25519 v1.2.0 // indirect
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/bahlo/generic-list-go v0.2.0 // indirect

@@ -46,6 +46,9 @@ func NewSigner(name string, s crypto.Signer) (*Signer, error) {
 	if !ok {
 		return nil, fmt.Errorf("key %q is %T: entries are signed with Ed25519 keys only", name, s.Public())
 	}
+	if err := Key(pub).Check(); err != nil {
+		return nil, fmt.Errorf("key %q: %w", name, err)
+	}
 	return &Signer{Name: name, key: Key(pub), signer: s}, nil
 }
 
@@ -88,8 +91,16 @@ func KeyText(name string, k Key) string {
 	return text
 }
 
-// ParseKey reads a public key written by KeyText, or 64 hex digits, and returns the name in it, if any.
+// ParseKey reads a public key written by KeyText, or 64 hex digits, and returns the name in it, if any. It refuses a key that Key.Check refuses.
 func ParseKey(text string) (Key, string, error) {
+	k, name, err := parseKey(text)
+	if err == nil {
+		err = k.Check()
+	}
+	return k, name, err
+}
+
+func parseKey(text string) (Key, string, error) {
 	var k Key
 	if !strings.Contains(text, "+") {
 		return k, "", k.UnmarshalText([]byte(text))

@@ -16,7 +16,7 @@ var (
 	predSeq          = canon.Predicate{Name: "entry.seq", Phase: canon.PhaseLineage, Meaning: "seq is one more than the highest seq of the parents"}
 	predTime         = canon.Predicate{Name: "entry.time", Phase: canon.PhaseInvariant, Meaning: "times are not before 1970"}
 	predHeaderSize   = canon.Predicate{Name: "entry.header-size", Phase: canon.PhaseInvariant, Meaning: "the header has at most 4096 bytes"}
-	predSignature    = canon.Predicate{Name: "entry.signed", Phase: canon.PhaseSignature, Meaning: "a signature is by the entry's origin over its name"}
+	predSignature    = canon.Predicate{Name: "entry.signed", Phase: canon.PhaseSignature, Meaning: "a signature is by the entry's origin over its name, as README.md §2 says"}
 	predSealed       = canon.Predicate{Name: "entry.sealed", Phase: canon.PhaseSignature, Meaning: "every entry is covered by a signature of its own origin, on it or on the linked run after it"}
 	predBodyHash     = canon.Predicate{Name: "body.hash", Phase: canon.PhaseInvariant, Meaning: "the body's SHA-256 is the one the header commits to"}
 	predBodySize     = canon.Predicate{Name: "body.size", Phase: canon.PhaseInvariant, Meaning: "the body's size is the one the header commits to, within the limit"}
@@ -28,8 +28,10 @@ var (
 	predTrigger      = canon.Predicate{Name: "trigger.sound", Phase: canon.PhaseInvariant, Meaning: "a trigger has its parts: a time, a positive interval, one thing to be done, at least one trigger in any and all"}
 	predChild        = canon.Predicate{Name: "decision.child", Phase: canon.PhaseInvariant, Meaning: "an allowed delegation carries the genesis of its child, and nothing else does"}
 	predProposal     = canon.Predicate{Name: "decision.proposal", Phase: canon.PhaseInvariant, Meaning: "a decision is about a proposal or states its action"}
+	predKeySound     = canon.Predicate{Name: "key.sound", Phase: canon.PhaseInvariant, Meaning: "a public key is the canonical encoding of a point that is not of small order"}
 	predRevoked      = canon.Predicate{Name: "key.revoked", Phase: canon.PhaseSignature, Meaning: "the author's key was not revoked in the entry's own past"}
 	predTrusted      = canon.Predicate{Name: "key.trusted", Phase: canon.PhaseSignature, Meaning: "the author is trusted to write this kind of entry in this scope"}
+	predOnce         = canon.Predicate{Name: "memory.once", Phase: canon.PhaseLineage, Meaning: "an entry is in a stream of entries once"}
 	predHeads        = canon.Predicate{Name: "memory.heads", Phase: canon.PhaseLineage, Meaning: "a memory has the heads it is said to have"}
 	predSnapshot     = canon.Predicate{Name: "snapshot.fold", Phase: canon.PhaseLineage, Meaning: "a snapshot is the fold of everything in its past"}
 )
@@ -39,6 +41,6 @@ func Predicates() []canon.Predicate {
 	return slices.Concat(canon.Predicates, []canon.Predicate{
 		predVersion, predAgent, predGenesisFirst, predLinked, predParents, predSeq, predTime, predHeaderSize, predSignature, predSealed,
 		predBodyHash, predBodySize, predBodyKind, predBodyPresent, predScope, predOwner, predAmount, predTrigger, predChild, predProposal,
-		predRevoked, predTrusted, predHeads, predSnapshot,
+		predKeySound, predRevoked, predTrusted, predOnce, predHeads, predSnapshot,
 	})
 }

@@ -15,8 +15,8 @@ import (
 
 const predicatesHead = `# Predicates
 
-Every rule by which bytes can be refused. The names are stable: programs may compare with them. The phases run in the order structure,
-field, invariant, lineage, signature. Each has a vector in [vectors/reject](vectors/reject), but for schema.chain-cycle, which takes a
+Every rule by which bytes can be refused. The names are stable: programs may compare with them. A phase says
+what kind of rule it is; in which order rules are checked is in [README.md](README.md) §4 and [capsule.md](capsule.md) §3. Each has a vector in [vectors/reject](vectors/reject), but for schema.chain-cycle, which takes a
 collision of SHA-256. This page is made from the code, by ` + "`go test -run TestSpec . -update-spec`" + `.
 `
 

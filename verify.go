@@ -53,15 +53,14 @@ func Verify(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error
 // VerifyAgent is Verify, and also returns the agent that the memory comes to; nil after shallow verification.
 func VerifyAgent(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, *Agent, error) {
 	v := newVerifier(o)
-	err := v.stream(entries)
-	if err == ErrBehind {
-		v = newVerifier(o)
-		err = v.whole(entries)
+	found, err := v.finish(v.stream(entries))
+	if err != nil && !o.Shallow {
+		again := false
+		if err, again = refused(entries, err); again {
+			v = newVerifier(o)
+			found, err = v.finish(v.whole(entries))
+		}
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	found, err := v.report()
 	if err != nil || o.Shallow {
 		return found, nil, err
 	}
@@ -77,6 +76,8 @@ type verifier struct {
 
 	a       *Agent // ours: entries are folded in place
 	gap     bool   // bodies are gone that no snapshot stands for yet
+	bare    bool   // some body is gone
+	forked  bool   // some entry did not name all heads there were
 	seals   seals
 	origins map[Key]*int64
 	last    Key // the author of the entry before, and its count
@@ -130,6 +131,11 @@ func (v *verifier) tally(e *Entry) {
 
 // add verifies the next entry.
 func (v *verifier) add(e *Entry) error {
+	v.bare = v.bare || e.content == nil
+	v.forked = v.forked || v.a.fold != nil && !v.a.fold.onTop(e)
+	if v.bare && v.forked {
+		return ErrBehind // which snapshot stands for what is gone is not to depend on which branch came first
+	}
 	if e.content == nil {
 		v.gap = true
 	} else if e.Kind == KindSnapshot {
@@ -172,17 +178,16 @@ func (v *verifier) snapshot(e *Entry) (taken bool, err error) {
 
 // whole verifies entries with all of them in hand.
 func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
-	var all []*Entry
-	for e, err := range entries {
-		if err != nil {
-			return err
-		}
-		all = append(all, e)
+	all, err := collect(entries)
+	if err != nil {
+		return err
 	}
 	all = sorted(all)
 	for _, e := range all {
 		v.tally(e)
-		v.seals.add(e)
+	}
+	if err := judge(all); err != nil {
+		return err
 	}
 	v.a.full = true
 	a, err := v.a.apply(all, true)
@@ -242,6 +247,14 @@ func (v *verifier) vouches(first *Entry) func(*Entry) bool {
 	}
 	g, _ := first.content.(Genesis)
 	return func(e *Entry) bool { return v.Trust.Allows(e.Origin, MayOwn, g.Charter.Scope) }
+}
+
+// finish is the report, unless something was wrong.
+func (v *verifier) finish(err error) (*Verified, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v.report()
 }
 
 // report completes the report.

@@ -153,9 +153,15 @@ func TestVerifyRefusesWhatIsMissing(t *testing.T) {
 	if err != stop {
 		t.Errorf("got %v, want what ended the entries", err)
 	}
-	if v, err := Verify(seq(append(d.all(), d.all()...)), VerifyOptions{}); err != nil || v.Heads[0] != d.name("B") {
-		t.Errorf("entries that come twice: got %v", err)
+	for _, twice := range [][]*Entry{append(d.all(), d.all()...), append(d.all(), d.entries["G"]), append(d.all(), d.entries["B"].Drop())} {
+		_, err = Verify(seq(twice), VerifyOptions{})
+		rejected(t, err, "memory.once")
+		_, err = FoldEntries(seq(twice))
+		rejected(t, err, "memory.once")
 	}
+	far := farApart(t)
+	_, err = Verify(seq(append(far, far[1])), VerifyOptions{}) // long out of sight
+	rejected(t, err, "memory.once")
 }
 
 func TestSealsFindEntriesNoSignatureCovers(t *testing.T) {

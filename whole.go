@@ -15,11 +15,15 @@ func FoldEntries(entries iter.Seq2[*Entry, error]) (*Agent, error) { return fold
 // foldEntries is FoldEntries. Vouch says which snapshots to believe where bodies are gone; nil: all.
 func foldEntries(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agent, error) {
 	a, err := foldStream(entries)
+	if err == nil {
+		return a, nil
+	}
 	var r *Rejection
-	if err == ErrBehind || (errors.As(err, &r) && r.Predicate == predBodyPresent.Name) {
+	err, again := refused(entries, err)
+	if again || errors.As(err, &r) && r.Predicate == predBodyPresent.Name {
 		return foldWhole(entries, vouch)
 	}
-	return a, err
+	return nil, err
 }
 
 // foldStream folds a memory as it comes.
@@ -59,20 +63,21 @@ func (a *Agent) take(e *Entry, s *seals) (*Agent, error) {
 	if len(next.held) > 0 {
 		return next.whole()
 	}
-	if next.fold != a.fold { // else it is here already
-		s.add(e)
+	if next.fold == a.fold {
+		return nil, twice(e)
 	}
+	s.add(e)
 	return next, nil
 }
 
 // foldWhole folds a memory with every entry in hand.
 func foldWhole(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agent, error) {
-	var all []*Entry
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
+	all, err := collect(entries)
+	if err != nil {
+		return nil, err
+	}
+	if err := judge(sorted(all)); err != nil {
+		return nil, err
 	}
 	a, err := (&Agent{full: true, bare: true}).Apply(all...)
 	if err != nil {

@@ -1,7 +1,6 @@
 package capsule
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"time"
 
@@ -67,8 +66,7 @@ func (c *Reader) checkShallow() error {
 	case c.o.Trusted == nil || !c.o.Trusted(a.Key):
 		return reject(PredAttested, 0, "$.attestation.key", "an attestation by "+a.Key.Short()+", who is not trusted", "one by a trusted key")
 	}
-	digest := a.digest()
-	if !ed25519.Verify(a.Key[:], digest[:], a.Signature[:]) {
+	if a.Key.Verify(a.digest(), a.Signature[:]) != nil {
 		return reject(PredAttested, 0, "$.attestation.signature", "a signature that does not verify", "one by "+a.Key.Short())
 	}
 	if a.Agent != c.head.Agent {

@@ -257,12 +257,9 @@ func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d Depth) error {
 	return ErrNoSnapshot
 }
 
-// closed reports whether entries link to each other, the snapshot and what it names as heads, and to nothing else.
+// closed reports whether entries link to each other and the snapshot, and to nothing else: nobody could fold them without what came before.
 func (p *plan) closed(ctx context.Context, snap *perdure.Entry, after []planned) (bool, error) {
 	known := map[perdure.Hash]bool{snap.Name: true}
-	for _, h := range snap.Parents {
-		known[h] = true
-	}
 	for _, o := range after {
 		known[o.Name] = true
 	}

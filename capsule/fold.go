@@ -28,7 +28,7 @@ func Fold(h Head, entries iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, err
 			a, err = perdure.FromSnapshot(e)
 		}
 		if err != nil {
-			return nil, err
+			return nil, misfit(err)
 		}
 	}
 	if a == nil {
@@ -36,10 +36,18 @@ func Fold(h Head, entries iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, err
 	}
 	a, err := a.Apply(batch...)
 	if err != nil {
-		return nil, err
+		return nil, misfit(err)
 	}
 	if missing := a.Missing(); len(missing) > 0 {
 		return nil, reject(PredDepth, 0, "$", "parent "+missing[0].Short()+" is not in it", "every parent after the snapshot")
 	}
 	return a, nil
+}
+
+// misfit is the error of a part of a memory that cannot be folded by itself. A Reader refuses such parts: these came another way.
+func misfit(err error) error {
+	if err == perdure.ErrBehind {
+		return reject(PredDepth, 0, "$", "an entry that reaches behind the snapshot", "only entries that follow it")
+	}
+	return err
 }

@@ -67,15 +67,25 @@ type Arrival struct {
 // A capsule of less than 32 MiB is added all at once. Of a larger one entries are added in parts, during which a store with claims keeps nodes
 // away from the agent; a crash between them leaves a good beginning, and importing again adds the rest.
 func Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, o ImportOptions) (*Arrival, error) {
+	a, _, err := importFrom(ctx, s, src, o)
+	return a, err
+}
+
+// importFrom is Import, and says what reading the capsule once came to.
+func importFrom(ctx context.Context, s perdure.Store, src io.ReadSeeker, o ImportOptions) (*Arrival, meter, error) {
 	im := &importing{ctx: ctx, s: s, src: src, o: o}
 	if im.o.Now.IsZero() {
 		im.o.Now = time.Now()
 	}
 	a, err := im.run()
-	if err != nil {
-		return nil, fmt.Errorf("import: %w", err)
+	var cost meter
+	if im.last != nil {
+		cost = im.last.cost()
 	}
-	return a, nil
+	if err != nil {
+		return nil, cost, fmt.Errorf("import: %w", err)
+	}
+	return a, cost, nil
 }
 
 // importing is one import.

@@ -31,6 +31,10 @@ const (
 	maxLine = 32 * inlineBody
 	// DefaultMaxBytes bounds the bytes of one capsule when ReadOptions say nothing: more than an agent writes in years, less than a disk.
 	DefaultMaxBytes = 64 << 30
+	// DefaultUnpacked and DefaultRatio bound what one capsule, or all capsules of a set together, unpack to when ReadOptions say nothing: so
+	// many bytes, and so many times the bytes read. Twice the largest body passes however well it packs; what people and programs write
+	// packs to a fifth, and a document kept in thirty versions still passes. A file made to fill a disk does not.
+	DefaultUnpacked, DefaultRatio = 128 << 20, 32
 	// batchEntries and batchBytes bound what is handed on at once.
 	batchEntries, batchBytes = 512, 4 << 20
 )

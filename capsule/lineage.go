@@ -88,7 +88,11 @@ func (l *lineage) first(e *perdure.Entry, at int64) error {
 	if err != nil || a.Seq != l.anchor.Seq || a.State != l.anchor.State || !slices.Equal(a.Heads, l.anchor.Heads) {
 		return of(reject(PredAnchor, at, "$", "another entry", "the snapshot the anchor commits to"), e)
 	}
-	for _, h := range e.Content().(perdure.Snapshot).Fold.Heads {
+	heads := e.Content().(perdure.Snapshot).Fold.Heads
+	if !slices.EqualFunc(heads, e.Parents, func(h perdure.Head, p perdure.Hash) bool { return h.Name == p }) {
+		return of(reject(PredAnchor, at, "$.body.content.snapshot.fold.heads", "other heads", "those the snapshot follows"), e)
+	}
+	for _, h := range heads {
 		l.seqs[short(h.Name[:16])] = h.Seq
 	}
 	return nil

@@ -107,8 +107,8 @@ func (noHash) BlockSize() int              { return 1 }
 type scanner struct {
 	l     *Log
 	dec   decoder
-	batch []found // not there without what follows
-	held  []found // whose parents have not come yet: a merge may change the order
+	batch []found           // not there without what follows
+	held  map[short][]found // those that wait for a parent, by its name: a merge may change the order
 }
 
 // found is an entry and its row.
@@ -146,14 +146,34 @@ func (s *scanner) run() error {
 			return err
 		}
 	}
-	for _, h := range s.held {
-		for _, p := range h.Parents {
-			if _, ok := s.l.at[short(p[:16])]; !ok {
-				return moved(perdure.Unlinked(h.Entry, p), h.at)
+	return s.unlinked()
+}
+
+// unlinked refuses a file in which an entry still waits for a parent: the first of them.
+func (s *scanner) unlinked() error {
+	var first *found
+	for _, held := range s.held {
+		for i := range held {
+			if first == nil || held[i].at < first.at {
+				first = &held[i]
 			}
 		}
 	}
-	return nil
+	if first == nil {
+		return nil
+	}
+	parent, _ := s.l.lacks(first.Entry)
+	return moved(perdure.Unlinked(first.Entry, parent), first.at)
+}
+
+// lacks is a parent of an entry that is not there.
+func (l *Log) lacks(e *perdure.Entry) (parent perdure.Hash, lacking bool) {
+	for _, p := range e.Parents {
+		if _, ok := l.at[short(p[:16])]; !ok {
+			return p, true
+		}
+	}
+	return parent, false
 }
 
 // torn reports whether an error is what a crash in the middle of a write leaves: the file ends too early, or in zeros.
@@ -231,28 +251,29 @@ func (s *scanner) entry(f *frame) error {
 	return nil
 }
 
-// arrive adds an entry whose parents are there, and those that waited for it.
+// arrive adds an entry whose parents are there, and those that waited for it. Each entry is looked at once for each parent it waits for, however
+// the file is ordered: a file turned upside down by a stranger costs no more than another.
 func (s *scanner) arrive(x found) {
 	l := s.l
-	if i, dup := l.at[short(x.name[:16])]; dup {
-		if l.messy = true; x.bare && !l.rows[i].bare { // it was pruned in one of the copies: that is meant for all
-			l.rows[i] = x.row
+	for todo := []found{x}; len(todo) > 0; {
+		x, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		if i, dup := l.at[short(x.name[:16])]; dup {
+			if l.messy = true; x.bare && !l.rows[i].bare { // it was pruned in one of the copies: that is meant for all
+				l.rows[i] = x.row
+			}
+			continue
 		}
-		return
-	}
-	for _, p := range x.Parents {
-		if _, ok := l.at[short(p[:16])]; !ok {
-			s.held, l.messy = append(s.held, x), true
-			return
+		if p, lacking := l.lacks(x.Entry); lacking {
+			if l.messy = true; s.held == nil {
+				s.held = map[short][]found{}
+			}
+			s.held[short(p[:16])] = append(s.held[short(p[:16])], x)
+			continue
 		}
-	}
-	l.add(x.row, x.Entry)
-	for i := 0; i < len(s.held); i++ {
-		if h := s.held[i]; !slices.ContainsFunc(h.Parents, func(p perdure.Hash) bool { _, ok := l.at[short(p[:16])]; return !ok }) {
-			s.held = slices.Delete(s.held, i, i+1)
-			s.arrive(h)
-			i = -1
-		}
+		l.add(x.row, x.Entry)
+		name := short(x.name[:16])
+		todo = append(todo, s.held[name]...)
+		delete(s.held, name)
 	}
 }
 

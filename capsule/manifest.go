@@ -2,7 +2,6 @@ package capsule
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
 	"math/bits"
@@ -128,8 +127,7 @@ func (m *Manifest) Check(of Member) error {
 	if !fits || m.Count < 1 {
 		return reject(PredManifest, 0, "$.manifest.path", "a path that does not fit", "the path of one capsule")
 	}
-	digest := manifestDigest(root, m.Count, m.Time)
-	if !ed25519.Verify(m.Key[:], digest[:], m.Signature[:]) {
+	if m.Key.Verify(manifestDigest(root, m.Count, m.Time), m.Signature[:]) != nil {
 		return reject(PredManifest, 0, "$.manifest.signature", "a signature that does not verify", "one by "+m.Key.Short()+" over these heads")
 	}
 	return nil

@@ -17,6 +17,7 @@ const (
 	PredComplete  = "capsule.complete"
 	PredIndex     = "capsule.index"
 	PredSize      = "capsule.size"
+	PredUnpacked  = "capsule.unpacked"
 	PredDepth     = "capsule.depth"
 	PredAnchor    = "capsule.anchor"
 	PredBinding   = "capsule.binding"
@@ -41,6 +42,7 @@ var Predicates = []canon.Predicate{
 	{Name: PredComplete, Phase: canon.PhaseStructure, Meaning: "the capsule ends with its index", Hint: "the file was cut short: get another copy, or open it as a store to keep what is whole"},
 	{Name: PredIndex, Phase: canon.PhaseInvariant, Meaning: "the index counts and hashes exactly what came before it, and nothing follows it", Hint: "the file was changed; get another copy"},
 	{Name: PredSize, Phase: canon.PhaseStructure, Meaning: "the capsule has no more bytes than the limit", Hint: "raise the limit if you expected a file of this size"},
+	{Name: PredUnpacked, Phase: canon.PhaseStructure, Meaning: "the capsule, or the set it is in, unpacks to no more bytes than the limit", Hint: "if you expected so much, import it with a higher limit: perdure import --max"},
 	{Name: PredDepth, Phase: canon.PhaseInvariant, Meaning: "the capsule holds what its depth says, and enough for what is asked of it", Hint: "export the agent again at depth full"},
 	{Name: PredAnchor, Phase: canon.PhaseLineage, Meaning: "a capsule that does not begin with genesis begins with the snapshot its anchor commits to", Hint: "export the agent again"},
 	{Name: PredBinding, Phase: canon.PhaseSignature, Meaning: "signatures are where the head says: in the entries, in a file beside, or also in a manifest", Hint: "export the agent again"},

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
+	"strings"
 
 	"filippo.io/age"
 
@@ -21,8 +23,12 @@ type ReadOptions struct {
 	Identities []age.Identity // to decrypt with
 	Signatures io.Reader      // detached signatures
 	Chunks     Chunks         // of the set the capsule belongs to
-	MaxBytes   int64          // of the whole capsule, decrypted; zero: DefaultMaxBytes
 	Limits     perdure.Limits // of each entry
+
+	// MaxBytes bounds the bytes of the capsule, decrypted, and the bytes it unpacks to. Zero: it may have DefaultMaxBytes, and unpack to no more
+	// than DefaultUnpacked and DefaultRatio times the bytes read.
+	MaxBytes int64
+	before   *meter // what the capsules of the same set came to; not changed
 
 	// Shallow checks that every entry is well-formed and leaves out links and signatures. It needs Local, or an Attestation by a key
 	// that Trusted accepts: somebody has validated exactly this capsule deeply.
@@ -44,6 +50,7 @@ type Reader struct {
 	head      Head
 	sigs      *signatureReader
 	lineage   *lineage
+	fits      fits
 	chunks    window
 	index     Index  // counted while reading
 	end       *Index // as the capsule states it
@@ -52,14 +59,12 @@ type Reader struct {
 	held      *frame // read, but not looked at yet
 	more      bool   // the last entry is not there without the next
 	last      perdure.Position
+	used      meter // but for what the decoder has read
 }
 
 // NewReader reads the head of a capsule in any form, encrypted or not.
 func NewReader(r io.Reader, o ReadOptions) (*Reader, error) {
 	c := &Reader{o: o, sum: &digest{h: sha256.New()}}
-	if c.o.MaxBytes <= 0 {
-		c.o.MaxBytes = DefaultMaxBytes
-	}
 	if err := c.open(r); err != nil {
 		return nil, fmt.Errorf("open capsule: %w", err)
 	}
@@ -82,7 +87,8 @@ func (c *Reader) Index() *Index { return c.end }
 func (c *Reader) Manifest() *Manifest { return c.manifest }
 
 func (c *Reader) open(r io.Reader) error {
-	raw := newSource(r, c.o.MaxBytes+c.o.MaxBytes/1000+bufferSize) // encryption adds a little
+	most := c.maxBytes()
+	raw := newSource(r, most+most/1000+bufferSize) // encryption adds a little
 	plain, encrypted, err := decrypt(raw, c.o.Identities)
 	if err != nil {
 		return err
@@ -90,9 +96,9 @@ func (c *Reader) open(r io.Reader) error {
 	c.encrypted = encrypted
 	c.src = raw
 	if encrypted {
-		c.src = newSource(plain, c.o.MaxBytes)
+		c.src = newSource(plain, most)
 	}
-	if c.src.max = c.o.MaxBytes; int64(c.src.n-c.src.i) > c.src.max {
+	if c.src.max = most; int64(c.src.n-c.src.i) > c.src.max {
 		return reject(PredSize, c.src.max, "$", "more bytes", num(c.src.max, "bytes"))
 	}
 	start := bytes.Clone(c.src.peek(4 << 10))
@@ -128,6 +134,14 @@ func (c *Reader) open(r io.Reader) error {
 		err = reject(PredSchema, c.held.at, "$", "no schema", "the schema the head names")
 	}
 	return err
+}
+
+// maxBytes is how many bytes the capsule may have.
+func (c *Reader) maxBytes() int64 {
+	if c.o.MaxBytes > 0 {
+		return min(c.o.MaxBytes, math.MaxInt64/2)
+	}
+	return DefaultMaxBytes
 }
 
 // detect finds out the form.
@@ -225,11 +239,11 @@ func (c *Reader) checkHead() error {
 	if err := c.checkShallow(); err != nil {
 		return err
 	}
-	c.lineage, c.chunks.max = newLineage(h), h.Limits.Window
+	c.lineage, c.fits, c.chunks.max = newLineage(h), newFits(h), h.Limits.Window
 	if h.Binding != Detached {
 		return nil
 	}
-	sigs, _, err := decrypt(newSource(c.o.Signatures, c.o.MaxBytes), c.o.Identities)
+	sigs, _, err := decrypt(newSource(c.o.Signatures, c.maxBytes()), c.o.Identities)
 	if err != nil {
 		return err
 	}
@@ -319,6 +333,9 @@ func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
 		c.index.Every = append(c.index.Every, f.at)
 	}
 	c.index.Entries++
+	if err := c.charge(f); err != nil {
+		return nil, err
+	}
 	e, err := assemble(f, c.o.Limits, c.chunk)
 	if err != nil {
 		return nil, err
@@ -345,6 +362,9 @@ func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
 	if at := e.Position(); c.index.Entries > 1 && at.Compare(c.last) <= 0 && !c.head.grows() {
 		return nil, of(reject(PredOrder, f.at, "$", "an entry that belongs before the last", "entries in fold order, each once"), e)
 	}
+	if err := c.fits.add(e, c.last, f.at); err != nil {
+		return nil, err
+	}
 	c.last = e.Position()
 	return e, nil
 }
@@ -361,6 +381,22 @@ func (c *Reader) attach(e *perdure.Entry, f *frame) (*perdure.Entry, error) {
 	return perdure.NewEntry(e.HeaderBytes(), e.BodyBytes(), sig, c.o.Limits)
 }
 
+// located makes the offset of a refusal of the parts of an entry that of the whole input. A body in chunks has no place there: then it is where the
+// frame begins.
+func (f *frame) located(err error) error {
+	r, ok := err.(*perdure.Rejection)
+	switch {
+	case !ok:
+	case !strings.HasPrefix(r.Path, "$.body"):
+		r.Offset += f.base
+	case f.body == nil:
+		r.Offset = f.at
+	default:
+		r.Offset += f.bodyBase
+	}
+	return err
+}
+
 // assemble makes the entry of a frame, getting the chunks of its body one by one.
 func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)) (*perdure.Entry, error) {
 	if len(f.payload.Chunks) == 0 {
@@ -371,7 +407,7 @@ func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)
 			return f.entry, nil
 		}
 		e, err := perdure.NewEntry(f.header, f.body, f.signature, lim)
-		return e, moved(err, f.base)
+		return e, f.located(err)
 	}
 	if f.body != nil {
 		return nil, reject(PredFrame, f.at, "$.body", "a body and chunks", "one of them")
@@ -403,7 +439,7 @@ func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)
 	}
 	e, err := perdure.NewEntry(f.header, body, f.signature, lim)
 	if err != nil {
-		return nil, moved(err, f.base)
+		return nil, f.located(err)
 	}
 	sizes, err := cuts(body)
 	if err == nil && !slices.EqualFunc(sizes, f.payload.Chunks, func(n int, ref chunkRef) bool { return int64(n) == ref.Size }) {
@@ -427,6 +463,7 @@ func (c *Reader) chunk(ref chunkRef) ([]byte, error) {
 			}
 			return nil, err
 		}
+		c.fetched(ref.Name, rec)
 	} else {
 		f, err := c.dec.next()
 		if err == io.EOF {
@@ -477,6 +514,9 @@ func (c *Reader) finish(f *frame) error {
 		if !slices.Equal(x.Heads, c.lineage.sortedHeads()) {
 			return differs("heads", "other heads", "those of the entries")
 		}
+	}
+	if err := c.fits.end(f.at); err != nil {
+		return err
 	}
 	if c.sigs != nil {
 		if err := c.sigs.end(); err != nil {

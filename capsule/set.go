@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -24,6 +25,9 @@ import (
 type Set struct {
 	root *os.Root
 	dir  string
+
+	importing sync.Mutex
+	used      meter // what the capsules imported so far came to
 }
 
 var _ Chunks = (*Set)(nil)
@@ -249,14 +253,22 @@ func (s *Set) PutChunk(name perdure.Hash, record []byte) error {
 	})
 }
 
-// Import takes a capsule of the set into a store. Its chunks, and its signatures if they are detached, are found in the set.
+// Import takes a capsule of the set into a store. Its chunks, and its signatures if they are detached, are found in the set. What all
+// capsules imported through s unpack to counts against one limit: many small ones may name the same chunks.
 func (s *Set) Import(ctx context.Context, st perdure.Store, name string, o ImportOptions) (*Arrival, error) {
 	f, done, err := s.open(name, &o.ReadOptions)
 	if err != nil {
 		return nil, fmt.Errorf("import %s: %w", name, err)
 	}
 	defer done()
-	return Import(ctx, st, f, o)
+	s.importing.Lock()
+	defer s.importing.Unlock()
+	o.before = &s.used
+	a, cost, err := importFrom(ctx, st, f, o)
+	if err == nil {
+		s.used.add(cost)
+	}
+	return a, err
 }
 
 // open opens a capsule of the set and completes the options to read it with: where its chunks are, and its signatures if they are detached.

@@ -122,7 +122,7 @@ func (a *asking) PutChunk(perdure.Hash, []byte) error { return errors.ErrUnsuppo
 
 // ask reads a capsule. Its signatures do not matter here.
 func (s *Set) ask(ctx context.Context, name string, chunks Chunks) error {
-	o := ReadOptions{Chunks: chunks, Shallow: true, Local: true}
+	o := ReadOptions{Chunks: chunks, Shallow: true, Local: true, MaxBytes: DefaultMaxBytes} // nothing is kept
 	f, done, err := s.open(name, &o)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -267,4 +269,32 @@ func TestTheLockIsTheClaim(t *testing.T) {
 		return
 	}
 	t.Fatal("the agent is not listed")
+}
+
+// TestFileUpsideDownIsReadInOrder opens a text file whose entries stand last first, as nobody's merge leaves them.
+func TestFileUpsideDownIsReadInOrder(t *testing.T) {
+	w := newAuthor()
+	g, a := w.genesis("turned")
+	all := []*perdure.Entry{g}
+	for i := range 3000 {
+		more, next := w.commit(a, perdure.Event{Name: strconv.Itoa(i)})
+		all, a = append(all, more...), next
+	}
+	path := filepath.Join(t.TempDir(), "turned.agent")
+	if err := CreateLog(path, Text, all...); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.ReplaceAll(string(must(os.ReadFile(path))), moreText, ""), "\n")
+	turned := []string{lines[0]}
+	for _, line := range slices.Backward(lines[1:]) {
+		turned = append(turned, line)
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(turned, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := must(OpenLog(path))
+	defer func() { _ = l.Close() }()
+	if heads := l.Heads(); l.Len() != len(all) || len(heads) != 1 || heads[0] != all[len(all)-1].Name {
+		t.Errorf("got %d entries and heads %v, want %d and the last", l.Len(), heads, len(all))
+	}
 }

@@ -44,7 +44,8 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
 	policies := policyFlag(c)
 	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
-	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule of more bytes than this, such as 64MiB (default: %dGiB)", int64(capsule.DefaultMaxBytes)>>30))
+	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule that has or unpacks to more bytes than this, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
+		int64(capsule.DefaultMaxBytes)>>30, capsule.DefaultUnpacked>>20, capsule.DefaultRatio))
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -53,6 +53,8 @@ type lines struct {
 	max int64
 	off int64 // of the line that comes next
 	buf []byte
+
+	exact bool // only LF ends a line: CR before it is a byte of the line
 }
 
 func newLines(r io.Reader, max int64) *lines {
@@ -83,6 +85,9 @@ func (l *lines) next() (line []byte, at int64, err error) {
 		break
 	}
 	line = trimLineEnd(l.buf)
+	if l.exact {
+		line = bytes.TrimSuffix(l.buf, []byte("\n"))
+	}
 	if long || int64(len(line)) > l.max {
 		return nil, at, &perdure.Rejection{Phase: canon.PhaseStructure, Predicate: canon.PredBytes, Path: "$", Offset: l.max,
 			Got: "a longer line", Want: "the byte limit", Hint: "split the value or raise --limit-bytes"}

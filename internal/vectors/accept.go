@@ -25,14 +25,16 @@ func accepted() ([]*vector, error) {
 	out = append(out,
 		binaryVector("entry-smallest", "entry", g.bytes(), "a genesis as small as there is one"),
 		binaryVector("entry-reserved-fields", "entry", reserved.bytes(), "unknown fields 64 to 127 are kept"),
+		binaryVector("entry-reserved-in-body", "entry", newEntry(genesis, record(fields{1: bytes.Repeat([]byte{0x5a}, 16), 2: fields{1: fields{1: fields{2: "watch"}, 2: fields{1: public(1), 2: "acme"}}}, 64: "kept"}), nil).bytes(), "the record around the content of a body keeps reserved fields"),
 		binaryVector("memory-smallest", "memory", g.bytes(), "a genesis alone"),
 		binaryVector("memory-void", "memory", voidMemory(), "an entry of a revoked key, written where the revocation was not known, counts for nothing"))
+	out = append(out, acceptedKeys()...)
 	described, err := describedValues()
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, described...)
-	for _, make := range []func() ([]*vector, error){acceptedAgents, acceptedCapsules, acceptedSchemas} {
+	for _, make := range []func() ([]*vector, error){acceptedAgents, acceptedCapsules, acceptedSchemas, parts} {
 		more, err := make()
 		if err != nil {
 			return nil, err

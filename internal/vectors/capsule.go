@@ -75,6 +75,96 @@ func (v *vector) capsule(in []byte) error {
 	return err
 }
 
+// parts are capsules of a part of a memory that do not hold what their depth says, and bodies in chunks.
+func parts() ([]*vector, error) {
+	restore := salts()
+	defer restore()
+	l := begin(perdure.Genesis{Intent: perdure.Intent{Name: "door", Goal: "watch the door"}, Charter: perdure.Charter{Scope: "acme"}})
+	l.write(1, perdure.Event{Name: "opened"})
+	beside := l.fork()
+	l.write(1, perdure.Snapshot{Fold: *l.a.Fold()})
+	l.write(1, perdure.Event{Name: "closed"})
+	beside.write(2, perdure.Event{Name: "beside"})
+	l.join(beside)
+	l.write(1, perdure.Event{Name: "joined"})
+	sparse, err := sparseEvent(100 << 10)
+	if err != nil {
+		return nil, err
+	}
+	big := begin(perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}})
+	big.write(1, sparse)
+	if err := firstError(l.err, big.err); err != nil {
+		return nil, err
+	}
+	g, opened, snap, closed, joined := parsed(l.entries[0]), parsed(l.entries[1]), parsed(l.entries[2]), parsed(l.entries[3]), parsed(l.entries[5])
+	told := l.entries[2].Content().(perdure.Snapshot)
+	state, err := told.Fold.Hash()
+	if err != nil {
+		return nil, err
+	}
+	anchor := fields{1: 1, 2: []raw{canon.AppendBytes(nil, opened.name())}, 3: state[:]}
+	end := func(n int) fields { return whole(g, fields{4: fields{1: 2, 2: n}, 10: anchor}) }
+	light := whole(g, fields{4: fields{1: 1}})
+	refuse := func(predicate, name, why string, b raw) *vector {
+		return binaryVector("capsule-"+name, "capsule", b, why).refused(predicate)
+	}
+	body := big.entries[1].BodyBytes()
+	half := len(body) / 2
+	chunks, packed := []raw{}, raw{}
+	for _, b := range [][]byte{body[:half], body[half:]} {
+		chunks = append(chunks, record(fields{1: hash(b), 2: len(b)}))
+		packed = append(packed, frame('K', record(fields{1: hash(b), 2: len(b), 3: canon.PackChunk(b)}))...)
+	}
+	first, second := parsed(big.entries[0]), parsed(big.entries[1])
+	bare := second.fields()
+	delete(bare, 2)
+	elsewhere := slices.Concat(framed(first), frame('E', record(bare)), frame('P', record(fields{2: chunks})), packed)
+	s := new(perdure.MemStore)
+	if err := s.Put(context.Background(), big.a.ID(), big.entries...); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if _, err := capsule.Export(context.Background(), &b, s, big.a.ID(), capsule.Options{}); err != nil {
+		return nil, err
+	}
+	return []*vector{
+		binaryVector("capsule-chunks", "capsule", b.Bytes(), "a body that FastCDC cuts into chunks"),
+		refuse(capsule.PredChunk, "cut-elsewhere", "a body cut in the middle, and not where FastCDC cuts it", capsuleOf(whole(first, nil), elsewhere, nil, fields{3: 2}, first, second)),
+		refuse(capsule.PredDepth, "last-9", "nine entries are said to follow the snapshot, and one does", capsuleOf(end(9), framed(snap, closed), nil, nil, snap, closed)),
+		refuse(capsule.PredDepth, "last-behind", "an entry links to what the snapshot follows", capsuleOf(end(1), framed(snap, next(g, 3, "behind", nil, opened, snap)), nil, nil, snap, snap)),
+		refuse("entry.linked", "last-missing", "an entry links to one that is not there", capsuleOf(end(1), framed(snap, closed, joined), nil, nil, snap, closed, joined)),
+		refuse(capsule.PredDepth, "headers-no-snapshot", "no snapshot stands for the bodies that are gone", capsuleOf(light, slices.Concat(framed(g), bodiless(opened)), nil, fields{2: 1}, g, opened)),
+		refuse(capsule.PredDepth, "headers-early-body", "a body stands before the snapshot", capsuleOf(light, framed(g, opened, snap), nil, nil, g, opened, snap)),
+		refuse(capsule.PredDepth, "headers-behind", "an entry after the snapshot reaches behind it",
+			capsuleOf(light, slices.Concat(framed(g), bodiless(opened), framed(snap, next(g, 3, "behind", nil, opened, snap))), nil, fields{2: 3}, g, opened, snap, snap)),
+	}, nil
+}
+
+// parsed is a real entry as the parts it is made of.
+func parsed(e *perdure.Entry) entry {
+	return entry{header: e.HeaderBytes(), body: e.BodyBytes(), by: 1}
+}
+
+// bodiless is entries as frames, their bodies dropped.
+func bodiless(entries ...entry) (out raw) {
+	for _, e := range entries {
+		f := e.fields()
+		delete(f, 2)
+		out = append(append(out, frame('E', record(f))...), frame('P', record(fields{}))...)
+	}
+	return out
+}
+
+// sparseEvent is an event with so many bytes that pack well, but not so well that they are stored unpacked.
+func sparseEvent(size int) (perdure.Event, error) {
+	sparse := make([]byte, size)
+	for i := 0; i < len(sparse); i += 256 {
+		copy(sparse[i:], hash([]byte(fmt.Sprint(i)))[:4])
+	}
+	data, err := perdure.DataOf(sparse)
+	return perdure.Event{Name: "told", Data: data}, err
+}
+
 // setName asks a set for a file.
 func (v *vector) setName() error {
 	dir, err := os.MkdirTemp("", "vectors-*")
@@ -192,6 +282,15 @@ func rejectedCapsules() []*vector {
 	}
 	heads := fields{4: []raw{canon.AppendBytes(nil, lower.name()), canon.AppendBytes(nil, higher.name())}}
 	add(capsule.PredOrder, "order", "of two entries of one seq the one with the higher name stands first", capsuleOf(head, framed(g, higher, lower), nil, heads, g, higher, lower))
+	forged := lower
+	forged.by = 2
+	add("entry.signed", "two-faults-signed-order", "the signature of an entry comes before its place", capsuleOf(head, framed(g, higher, forged), nil, heads, g, higher, lower))
+	add(capsule.PredIndex, "two-faults-digest-heads", "the digest comes before the heads", capsuleOf(head, memory, nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}, 6: hash(nil)}, g, a))
+	cut := a
+	cut.unsigned = true
+	add(capsule.PredIndex, "two-faults-digest-sealed", "the digest comes before what signatures cover", capsuleOf(head, framed(g, cut), nil, fields{6: hash(nil)}, g, a))
+	add("entry.sealed", "two-faults-sealed-heads", "what signatures cover comes before the heads", capsuleOf(head, framed(g, cut), nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}}, g, a))
+	add(capsule.PredUnicode, "two-faults-unicode-limits", "the head in the order of its rules: tables, then limits", headed(fields{6: "14.0.0", 8: fields{1: 1, 2: 2, 3: 3}}))
 	add(capsule.PredOrder, "two-heads", "a head follows the head", append(frame('H', record(head)), good...))
 	add(capsule.PredComplete, "cut", "the last byte is missing", good[:len(good)-1])
 	add(capsule.PredComplete, "no-index", "the end is missing", slices.Concat(frame('H', record(head)), memory))
@@ -229,4 +328,30 @@ func rejectedCapsules() []*vector {
 		out = append(out, (&vector{Name: "capsule-name-" + name, Why: "a file of a set has a plain name", As: "set-name", Form: "text", Text: text}).refused(capsule.PredName))
 	}
 	return out
+}
+
+// rejectedUnpacked is a capsule that is small and unpacks to more than the limit.
+func rejectedUnpacked() ([]*vector, error) {
+	restore := salts()
+	defer restore()
+	sparse, err := sparseEvent(100 << 10)
+	if err != nil {
+		return nil, err
+	}
+	l := begin(perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}})
+	l.write(1, sparse)
+	if l.err != nil {
+		return nil, l.err
+	}
+	s := new(perdure.MemStore)
+	if err := s.Put(context.Background(), l.a.ID(), l.entries...); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if _, err := capsule.Export(context.Background(), &b, s, l.a.ID(), capsule.Options{}); err != nil {
+		return nil, err
+	}
+	v := binaryVector("capsule-unpacked", "capsule", b.Bytes(), "fewer bytes than the limit, which unpack to more")
+	v.Limit = &limits{Bytes: 64 << 10}
+	return []*vector{v.refused(capsule.PredUnpacked)}, nil
 }

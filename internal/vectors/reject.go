@@ -22,7 +22,11 @@ func rejected() ([]*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	out = slices.Concat(out, more, rejectedChunks(), rejectedCapsules())
+	out = slices.Concat(out, more, rejectedChunks(), rejectedCapsules(), rejectedKeys(), rejectedTwice())
+	if more, err = rejectedUnpacked(); err != nil {
+		return nil, err
+	}
+	out = append(out, more...)
 	more, err = rejectedSchemas()
 	return append(out, more...), err
 }
@@ -181,6 +185,7 @@ func rejectedBodies() []*vector {
 	add("field.union", "content-9", "there is no content of kind 9", newEntry(genesis, body(9, fields{}), nil).bytes())
 	both := record(fields{1: make([]byte, 16), 2: fields{1: fields{}, 5: fields{}}})
 	add("field.union", "two-contents", "a body has one content", newEntry(genesis, both, nil).bytes())
+	add("field.reserved-unkept", "reserved-in-charter", "a charter keeps no reserved fields", begin(nil, fields{64: 1}))
 	act := func(a fields) []byte { return on(g, decision, fields{3: a, 4: fields{1: 2}}).bytes() }
 	add("trigger.sound", "trigger-empty", "any of no triggers never wakes", act(fields{4: fields{1: fields{7: fields{1: []raw{}}}}}))
 	add("trigger.sound", "trigger-interval", "a poll is not asked every 0 ms", act(fields{4: fields{1: fields{6: fields{1: 0, 2: fields{1: "poll"}, 3: "true"}}}}))
@@ -231,6 +236,52 @@ func rejectedMemories() []*vector {
 	add("key.revoked", "revoked", "key 2 was revoked in the entry's own past", memory(g, revoke, late))
 	return out
 }
+
+// rejectedTwice are inputs that break two rules at once: the one that is checked first is named, whatever order the entries come in.
+func rejectedTwice() []*vector {
+	g := first()
+	a := next(g, 1, "a", nil, g)
+	other := newEntry(genesis, g.body, fields{5: began + 1})
+	var out []*vector
+	add := func(predicate, as, name, why string, b []byte) *vector {
+		v := binaryVector("two-faults-"+name, as, b, why).refused(predicate)
+		out = append(out, v)
+		return v
+	}
+	forged := func(e entry) entry { e.by = 2; return e }
+	add("field.critical", "entry", "field-version", "fields come before invariants: an unknown field, and version 2", newEntry(genesis, g.body, fields{1: 2, 20: 1}).bytes())
+	add("entry.version", "entry", "version-time", "the header in the order of its rules: version 2, and a time before 1970", newEntry(genesis, g.body, fields{1: 2, 5: -1}).bytes())
+	add("entry.time", "entry", "time-key", "a time before 1970, and a key that is none", next(g, 1, "a", fields{5: -1, 7: torsion().Bytes()}, g).bytes())
+	add("entry.time", "entry", "header-body", "the header comes before the body: a time before 1970, and another body", newEntry(genesis, g.body, fields{5: -1, 11: hash(nil)}).bytes())
+	add("body.size", "entry", "size-hash", "the size of a body comes before its hash", newEntry(genesis, g.body, fields{11: hash(nil), 12: 1}).bytes())
+	add("body.hash", "entry", "hash-signed", "the body comes before the signature", forged(newEntry(genesis, g.body, fields{11: hash(nil)})).bytes())
+	add("entry.agent", "memory", "agent-linked", "the agent comes before the links", memory(g, next(g, 2, "b", fields{2: other.name()}, other)))
+	add("entry.linked", "memory", "linked-signed", "links come before the signature", memory(g, forged(next(g, 2, "b", nil, a))))
+	add("entry.seq", "memory", "seq-signed", "seq comes before the signature", memory(g, forged(next(g, 7, "b", nil, g))))
+	gone := func(e entry) raw { f := e.fields(); delete(f, 2); return record(f) }
+	add("entry.signed", "memory", "signed-body", "the signature comes before the missing body", append(memory(g), gone(forged(a))...))
+	open := next(g, 1, "open", nil, g)
+	open.unsigned = true
+	add("entry.sealed", "memory", "sealed-body", "what signatures cover comes before the missing body", append(memory(g), gone(open)...))
+	revoke := on(g, event, fields{1: "keys", 5: fields{3: fields{1: public(2)}}})
+	late := next(g, 2, "late", fields{7: public(2)}, revoke)
+	late.by = 2
+	tail := next(g, 3, "tail", nil, late)
+	tail.unsigned = true
+	add("entry.sealed", "memory", "sealed-revoked", "what signatures cover comes before revoked keys", memory(g, revoke, late, tail))
+	add("key.revoked", "memory", "revoked-heads", "revoked keys come before the heads", memory(g, revoke, late)).Heads = hex.EncodeToString(g.name())
+	add("memory.heads", "memory", "heads-trust", "the heads come before trust", memory(g, a)).set(func(v *vector) {
+		v.Heads, v.Trust = hex.EncodeToString(g.name()), hex.EncodeToString(public(2))+" own acme\n"
+	})
+	// Two branches, each with a fault: the one that is first in fold order is named, in both orders of arrival.
+	one, two := forged(next(g, 1, "one", nil, g)), next(g, 7, "two", nil, g)
+	add("entry.signed", "memory", "branches-1", "a forged entry of seq 1, and one of seq 7 that should have 1", memory(g, one, two))
+	add("entry.signed", "memory", "branches-2", "the same entries, the other one first", memory(g, two, one))
+	add("memory.once", "memory", "twice", "an entry comes twice", memory(g, a, a))
+	return out
+}
+
+func (v *vector) set(f func(*vector)) { f(v) }
 
 // rejectedFolds are memories with a snapshot that is not the fold of its past.
 func rejectedFolds() ([]*vector, error) {
