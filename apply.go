@@ -98,7 +98,7 @@ func (a *Agent) push(e *Entry) (bool, error) {
 func (a *Agent) link(e *Entry, void bool, past Head) {
 	if (a.cur.n >= tailWindow || a.cur.size >= tailBytes) && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone()}
-		a.fold.own.heads = false // base has them too
+		a.fold.own.alone = alone{} // base has them too
 	}
 	a.cur.last = &link{Entry: e, before: a.cur.last}
 	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))

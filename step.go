@@ -40,15 +40,14 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 // advanceHeads replaces the parents of e by e.
 func (f *Fold) advanceHeads(e *Entry, h Head) {
 	h.Name, h.Seq = e.Name, e.Seq
-	if !f.own.heads {
-		f.Heads, f.own.heads = append(make([]Head, 0, len(f.Heads)+1), f.Heads...), true
-	}
+	f.Heads = mine(f, f.Heads, &f.own.heads)
 	for _, p := range e.Parents {
 		if i, found := f.headIndex(p); found {
-			f.Heads = slices.Delete(f.Heads, i, i+1)
+			f.Heads = without(f, f.Heads, i)
 		}
 	}
 	i, _ := f.headIndex(h.Name)
+	f.work += int64(len(f.Heads) - i)
 	f.Heads = slices.Insert(f.Heads, i, h)
 }
 
@@ -73,9 +72,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	if f.Ended != nil {
 		return
 	}
-	if len(a.Seen) > 0 {
-		f.Inbox = slices.DeleteFunc(slices.Clone(f.Inbox), func(m Message) bool { return slices.Contains(a.Seen, m.Event) })
-	}
+	f.leaveInbox(a.Seen)
 	if a.Summary != "" {
 		f.Summary, f.Since = e.Name, e.Seq
 	}
@@ -88,7 +85,43 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		}
 	}
 	f.Proposals = pushed(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions))}, maxAdvice)
+	for size := 0; len(f.Proposals) > 1; { // the usual: one
+		for i := range f.Proposals {
+			size += f.Proposals[i].weight()
+		}
+		if size <= maxActionBytes {
+			break
+		}
+		f.Proposals, size = f.Proposals[1:], 0
+	}
 	f.Did = Evaluation
+}
+
+// leaveInbox takes the messages that were seen out of the inbox.
+func (f *Fold) leaveInbox(seen []Hash) {
+	if len(seen) == 0 || len(f.Inbox) == 0 {
+		return
+	}
+	is := oneOf(seen)
+	first := find(f, f.Inbox, func(m *Message) bool { return is(m.Event) })
+	if first < 0 {
+		return
+	}
+	w := f.weigh()
+	f.ownInbox()
+	f.Inbox = slices.DeleteFunc(f.Inbox, func(m Message) bool {
+		if !is(m.Event) {
+			return false
+		}
+		w.inbox -= len(m.Data)
+		return true
+	})
+}
+
+// ownInbox makes the inbox one that can be changed in place.
+func (f *Fold) ownInbox() {
+	f.Inbox = mine(f, f.Inbox, &f.own.messages)
+	f.own.inbox = true
 }
 
 // advisorTool is the name under which an advisor's signals are kept.
@@ -160,9 +193,37 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 		return
 	}
 	f.dropOwed(d.Key)
-	f.Asks = pushed(f.Asks, Asking{
-		Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time, Verdict: d.Verdict,
-	}, len(f.Asks)+1)
+	q := Asking{Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time, Verdict: d.Verdict}
+	w, more := f.weigh(), q.weight()
+	if len(f.Asks) >= maxAsks || w.actions+more > maxActionBytes {
+		f.conflict(e, "more questions than anybody answers: this one is refused")
+		f.Denials++
+		f.refuse(e, action)
+		return
+	}
+	w.actions += more
+	f.Asks = append(mine(f, f.Asks, &f.own.asks), q)
+}
+
+// dropAsk takes away a question that has its answer.
+func (f *Fold) dropAsk(i int) {
+	f.weigh().actions -= f.Asks[i].weight()
+	f.Asks = without(f, mine(f, f.Asks, &f.own.asks), i)
+}
+
+// findAsk is the index of the question a decision asked, or -1.
+func (f *Fold) findAsk(decision Hash) int {
+	return find(f, f.Asks, func(q *Asking) bool { return q.Decision == decision })
+}
+
+// findOpen is the index of the effect a decision allowed, or -1.
+func (f *Fold) findOpen(decision Hash) int {
+	return find(f, f.Open, func(o *Open) bool { return o.Decision == decision })
+}
+
+// findOwed is the index of the owed effect of a key, or -1.
+func (f *Fold) findOwed(key Hash) int {
+	return find(f, f.Owed, func(w *Owed) bool { return w.Key == key })
 }
 
 // refuse remembers that a call was denied. A poll counts as answered, so that it is not asked for again before its time.
@@ -180,8 +241,9 @@ func (f *Fold) refuse(e *Entry, action Action) {
 // useApprovals takes away the ask whose approvals the decision uses, and reports whether they permit it. An approval serves once and for
 // exactly what was asked, and one refusal outweighs all approvals: otherwise the decision counts for nothing.
 func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
-	i := slices.IndexFunc(f.Asks, func(a Asking) bool {
-		return slices.ContainsFunc(a.Votes, func(v Vote) bool { return slices.Contains(d.Approvals, v.Event) })
+	named := oneOf(d.Approvals)
+	i := find(f, f.Asks, func(q *Asking) bool {
+		return slices.ContainsFunc(q.Votes, func(v Vote) bool { return named(v.Event) })
 	})
 	if i < 0 {
 		f.conflict(e, "approval used that was already used or never given: the decision does not count")
@@ -189,7 +251,7 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 	}
 	q := &f.Asks[i]
 	yes, no := q.count(e.Time)
-	yes = slices.DeleteFunc(yes, func(h Hash) bool { return !slices.Contains(d.Approvals, h) })
+	yes = slices.DeleteFunc(yes, func(h Hash) bool { return !named(h) })
 	digest, err := effectDigest(f.Agent, q.Decision, action)
 	switch {
 	case no:
@@ -202,7 +264,7 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 		f.conflict(e, "decision with fewer approvals than were asked for: it does not count")
 		return false
 	}
-	f.Asks = removed(f.Asks, i)
+	f.dropAsk(i)
 	return true
 }
 
@@ -210,8 +272,9 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 	switch a := action.(type) {
 	case Execute:
-		f.open(e, d, a)
-		f.Did = Execution
+		if f.open(e, d, a) {
+			f.Did = Execution
+		}
 	case Delegate:
 		f.delegate(e, d, a)
 		f.Did = Delegation
@@ -231,20 +294,27 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 	}
 }
 
-// open records an effect under way.
-func (f *Fold) open(e *Entry, d *Decision, action Action) {
+// open records an effect under way, and reports whether there was room for it: else it does not count, and nobody performs it.
+func (f *Fold) open(e *Entry, d *Decision, action Action) bool {
 	o := Open{Decision: e.Name, Key: e.Name, Action: action, Effect: d.Effect, Since: e.Time, Deadline: d.Deadline, Origin: e.Origin, Attempt: 1, Child: d.Child}
 	if d.Reserve != nil {
 		o.Reserve = *d.Reserve
 	}
 	if !d.Key.IsZero() {
 		o.Key = d.Key
-		if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == d.Key }); i >= 0 {
+		if i := f.findOwed(d.Key); i >= 0 {
 			o.Attempt = f.Owed[i].Attempt + 1
-			f.Owed = removed(f.Owed, i)
+			f.dropOwedAt(i)
 		}
 	}
-	f.Open = pushed(f.Open, o, len(f.Open)+1)
+	w, more := f.weigh(), o.weight()
+	if len(f.Open) >= maxOpen || w.actions+more > maxActionBytes {
+		f.conflict(e, "more effects under way than an agent has: this one does not count")
+		return false
+	}
+	w.actions += more
+	f.Open = append(mine(f, f.Open, &f.own.open), o)
+	return true
 }
 
 // wake ends the sleep the decision names.
@@ -258,12 +328,13 @@ func (f *Fold) wake(e *Entry, w *Wake) {
 		f.Recheck = f.Sleep.Sleep.Recheck
 	}
 	f.Sleep = nil
-	if len(w.By) > 0 {
-		inbox := slices.Clone(f.Inbox)
-		for i := range inbox {
-			inbox[i].Spent = inbox[i].Spent || slices.Contains(w.By, inbox[i].Event)
+	if len(w.By) > 0 && len(f.Inbox) > 0 {
+		is := oneOf(w.By)
+		f.ownInbox()
+		f.work += int64(len(f.Inbox))
+		for i := range f.Inbox {
+			f.Inbox[i].Spent = f.Inbox[i].Spent || is(f.Inbox[i].Event)
 		}
-		f.Inbox = inbox
 	}
 }
 
@@ -274,18 +345,27 @@ func (f *Fold) end(e *Entry, s Signal, result Data, note string) {
 	}
 	f.Ended = &Ending{Entry: e.Name, Signal: s, Result: result, Note: note, Time: e.Time}
 	f.Sleep, f.Recheck, f.Owed, f.Asks, f.Proposals = nil, nil, nil, nil, nil
+	f.weights.known = false
 }
 
 // owes reports whether the effect of this key is to be tried again.
 func (f *Fold) owes(key Hash) bool {
-	return slices.ContainsFunc(f.Owed, func(w Owed) bool { return w.Key == key })
+	return f.findOwed(key) >= 0
 }
 
 // dropOwed forgets an effect that will not be tried again.
 func (f *Fold) dropOwed(key Hash) {
-	if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == key }); i >= 0 && !key.IsZero() {
-		f.Owed = removed(f.Owed, i)
+	if key.IsZero() {
+		return
 	}
+	if i := f.findOwed(key); i >= 0 {
+		f.dropOwedAt(i)
+	}
+}
+
+func (f *Fold) dropOwedAt(i int) {
+	f.weigh().actions -= weight(f.Owed[i].Action)
+	f.Owed = without(f, mine(f, f.Owed, &f.own.owed), i)
 }
 
 // pushed returns a new slice with v at its end and at most limit elements, the oldest going first.
@@ -309,15 +389,6 @@ func extended[T any](s []T, v T, limit int, own *bool) []T {
 		s = append(make([]T, 0, len(s)+len(s)/4+4), s...)
 	}
 	return append(s, v)
-}
-
-// removed returns a new slice without element i; nil when nothing is left, as in a fold that never had one.
-func removed[T any](s []T, i int) []T {
-	if len(s) == 1 {
-		return nil
-	}
-	out := make([]T, 0, len(s)-1)
-	return append(append(out, s[:i]...), s[i+1:]...)
 }
 
 // replaced returns a new slice with element i replaced.
