@@ -106,6 +106,18 @@ func weight(a Action) int {
 // emptyEffect is the bytes of an effect record around its action: a map of three, and two hashes.
 const emptyEffect = 1 + 2*(1+2+32) + 1
 
+// fits reports whether there is room for an action under way or asked for; what its decision adds is small beside it.
+func (f *Fold) fits(a Action) bool {
+	w := f.weights // f must not change
+	if !w.known {
+		w = *f.clone().weigh()
+	}
+	return w.actions+weight(a)+actionRoom <= maxActionBytes
+}
+
+// actionRoom is kept free for what a decision adds to its action: a child's genesis, the words of a verdict.
+const actionRoom = 64 << 10
+
 func (o *Open) weight() int { return weight(o.Action) + len(o.Child) }
 
 // weight is that of the action, and the bytes of the verdict's texts.

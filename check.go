@@ -137,6 +137,10 @@ func checkEvent(e *Entry, ev *Event) error {
 		}
 	case Edit:
 		return checkAction(e, at+".edit", n.Mutate)
+	case Joined:
+		if n.Heads < 0 {
+			return negative(e, at+".joined.heads")
+		}
 	case nil, Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Erased, Enclosed:
 	}
 	return nil

@@ -100,6 +100,8 @@ const (
 	tailWindow = 64
 	// tailBytes is how many bytes of their bodies end the window sooner, so that an agent of large bodies is not held in memory by the dozen.
 	tailBytes = 4 << 20
+	// maxCovered is how many authors are remembered as having signed after an entry, when an agent is loaded. It changes cost only.
+	maxCovered = 16
 	// loadBytes is how many bytes of bodies are folded at a time when an agent is loaded: far more than the usual entries since a snapshot.
 	loadBytes = 8 << 20
 	// defaultDeadline is how long an effect may take when neither its tool nor the proposal says.

@@ -16,6 +16,8 @@ type Capabilities struct {
 	All      bool            // stands for every tool and advisor there is: some node will have it
 	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
 	Busy     []Hash          // the decisions this node is performing at this moment
+
+	quiet bool // nobody reads why the agent rests
 }
 
 // Spec describes a tool.
@@ -103,7 +105,7 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step { return a.fold.plan(&c,
 
 // Due says when some node should next look at the agent; zero: only when an entry arrives.
 func (f *Fold) Due(now time.Time) Time {
-	if idle, ok := f.plan(&Capabilities{All: true}, now).(Idle); ok {
+	if idle, ok := f.plan(&Capabilities{All: true, quiet: true}, now).(Idle); ok {
 		return idle.Until
 	}
 	return TimeOf(now)
@@ -131,13 +133,13 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	if s := f.planAsks(t, &rest); s != nil {
 		return s
 	}
-	if s := f.planSleep(now, &rest); s != nil || f.Sleep != nil {
+	if s := f.planSleep(c, now, &rest); s != nil || f.Sleep != nil {
 		return orIdle(s, rest)
 	}
 	if s := f.planOwed(c, t, &rest); s != nil {
 		return s
 	}
-	if len(f.Recheck) > 0 {
+	if len(f.Recheck) > 0 && !f.crowded() {
 		return f.planCall(c, Decide{Action: f.recheckCall()}, t, rest)
 	}
 	if s := f.planProposal(c, t, &rest); s != nil {
@@ -185,7 +187,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		o := &f.Open[i]
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
 		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && o.Effect.Repeatable())) {
-			rest.join(o.Deadline, fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline))
+			rest.joinf(o.Deadline, "%s is under way until %s", o.toolName(), o.Deadline)
 			continue
 		}
 		spec, can := c.tool(o.toolName())
@@ -198,7 +200,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return Reconcile{Open: *o}
 		default:
 			rest.Person = true
-			rest.join(0, fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short()))
+			rest.joinf(0, "in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short())
 		}
 	}
 	return nil
@@ -212,7 +214,7 @@ func (f *Fold) planAsks(t Time, rest *Idle) Step {
 		switch {
 		case no:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "refused by a person"}}
-		case int64(len(yes)) >= max(q.Verdict.Quorum, 1):
+		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
@@ -225,7 +227,10 @@ func (f *Fold) planAsks(t Time, rest *Idle) Step {
 			rest.Until = earliest(rest.Until, next.At)
 		}
 		rest.Person = true
-		rest.join(q.Verdict.Expires, fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())))
+		rest.Until = earliest(rest.Until, q.Verdict.Expires)
+		if len(rest.Why) < maxWhy {
+			rest.join(0, fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())))
+		}
 	}
 	return nil
 }
@@ -253,17 +258,17 @@ func (q *Asking) count(t Time) (yes []Hash, no bool) {
 }
 
 // planSleep asks the trigger.
-func (f *Fold) planSleep(now time.Time, rest *Idle) Step {
+func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	if f.Sleep == nil {
 		return nil
 	}
-	w := f.Met(now)
+	w := f.met(now, !c.quiet)
 	if w.Met {
 		slept := now.Sub(f.Sleep.Since.Go()).Milliseconds()
 		stale := f.Sleep.Sleep.Stale > 0 && slept >= f.Sleep.Sleep.Stale && len(f.Sleep.Sleep.Recheck) > 0
 		return Rouse{Wake{Sleep: f.Sleep.Decision, By: w.By, Stale: stale, Note: w.Why}}
 	}
-	if w.Poll != nil && !f.polling(w.Poll.Index) {
+	if w.Poll != nil && !f.crowded() && !f.polling(w.Poll.Index) {
 		if x, ok := nthPoll(f.Sleep.Sleep.Trigger, w.Poll.Index); ok {
 			x.Call = pollCall + strconv.FormatInt(w.Poll.Index, 10)
 			return Decide{Action: x}
@@ -272,6 +277,9 @@ func (f *Fold) planSleep(now time.Time, rest *Idle) Step {
 	rest.join(w.Due, "asleep "+w.Why)
 	return nil
 }
+
+// crowded reports whether what is under way or asked for is as much as a fold holds: nothing more is decided until some of it has ended.
+func (f *Fold) crowded() bool { return len(f.Open) >= maxOpen || len(f.Asks) >= maxAsks }
 
 // polling reports whether a poll is under way, or waits for a person.
 func (f *Fold) polling(index int64) bool {
@@ -297,7 +305,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		d := f.retryDelay(w)
 		name := toolOf(w.Action)
 		if t < d.Until {
-			rest.join(d.Until, fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why))
+			rest.joinf(d.Until, "asleep until %s because %s %s", d.Until, name, d.Why)
 			continue
 		}
 		if !f.capable(c, name, t, rest) {
@@ -318,7 +326,7 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		if done {
 			continue
 		}
-		if len(f.Open) > 0 && !parallel(p.Actions[i]) {
+		if f.crowded() || (len(f.Open) > 0 && !parallel(p.Actions[i])) {
 			return *rest // what changes the agent itself waits until what is under way has ended
 		}
 		return f.planCall(c, Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}, t, *rest)
@@ -373,9 +381,21 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	return Consult{Advisor: advisor}
 }
 
-// join adds another reason to wait.
+// joinf is join, with the words put together only where there is room for them.
+func (i *Idle) joinf(until Time, format string, args ...any) {
+	if len(i.Why) >= maxWhy {
+		i.Until = earliest(i.Until, until)
+		return
+	}
+	i.join(until, fmt.Sprintf(format, args...))
+}
+
+// join adds another reason to wait. Of very many the first ones are told.
 func (i *Idle) join(until Time, why string) {
 	i.Until = earliest(i.Until, until)
+	if len(i.Why) >= maxWhy {
+		return
+	}
 	if i.Why != "" {
 		why = i.Why + "; " + why
 	}

@@ -58,7 +58,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			f.Enclosed = pushed(f.Enclosed, n.Of, maxEnclosed)
 		}
 		return
-	case Pruned, Erased: // a matter of record
+	case Pruned, Erased, Joined: // a matter of record
 		return
 	case Edit:
 		f.mutate(e, &n.Mutate)
@@ -93,7 +93,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined:
 	}
 	return false
 }
