@@ -96,7 +96,8 @@ func (a *Agent) push(e *Entry) (bool, error) {
 
 // link puts e at the end of the window and folds it. The caller owns a.
 func (a *Agent) link(e *Entry, void bool, past Head) {
-	if (a.cur.n >= tailWindow || a.cur.size >= tailBytes) && !a.full {
+	// Each segment has a base of its own, with all the heads: many heads make it longer, so that copying them costs an entry no more.
+	if (a.cur.n >= max(tailWindow, len(a.fold.Heads)/4) || a.cur.size >= tailBytes) && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone()}
 		a.fold.own.alone = alone{} // base has them too
 	}
@@ -364,6 +365,9 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 		next := &Agent{fold: new(Fold), cur: segment{base: w.base}, held: a.held, full: a.full, bare: a.bare, watch: a.watch}
 		if w.base != nil {
 			next.fold = w.base.clone()
+		}
+		if a.fold != nil {
+			next.fold.work = a.fold.work
 		}
 		found, err := next.refold(entries, void, w.base)
 		if err != nil {

@@ -51,7 +51,7 @@ type Fold struct {
 
 	own     owned
 	weights weights
-	work    int64 // elements of lists that steps have copied or compared: what tests count
+	work    int64 // steps, and the elements of lists they have copied or compared: what tests count
 }
 
 // Head is an entry without a child.

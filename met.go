@@ -220,7 +220,7 @@ func (q *question) any(of []Trigger) Waiting {
 		if one.Met && !w.Met {
 			w.Met, w.By, whys = true, one.By, []string{one.Why}
 		}
-		if !w.Met {
+		if !w.Met && q.words {
 			whys = append(whys, one.Why)
 		}
 		w.Due = earliest(w.Due, one.Due)
@@ -242,7 +242,9 @@ func (q *question) all(of []Trigger) Waiting {
 			continue
 		}
 		w.Met = false
-		whys = append(whys, one.Why)
+		if q.words {
+			whys = append(whys, one.Why)
+		}
 		w.Due = earliest(w.Due, one.Due)
 		if w.Poll == nil {
 			w.Poll = one.Poll

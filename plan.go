@@ -187,7 +187,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		o := &f.Open[i]
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
 		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && o.Effect.Repeatable())) {
-			rest.joinf(o.Deadline, "%s is under way until %s", o.toolName(), o.Deadline)
+			rest.joinSaid(o.Deadline, func() string { return fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline) })
 			continue
 		}
 		spec, can := c.tool(o.toolName())
@@ -200,7 +200,9 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return Reconcile{Open: *o}
 		default:
 			rest.Person = true
-			rest.joinf(0, "in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short())
+			rest.joinSaid(0, func() string {
+				return fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short())
+			})
 		}
 	}
 	return nil
@@ -227,10 +229,7 @@ func (f *Fold) planAsks(t Time, rest *Idle) Step {
 			rest.Until = earliest(rest.Until, next.At)
 		}
 		rest.Person = true
-		rest.Until = earliest(rest.Until, q.Verdict.Expires)
-		if len(rest.Why) < maxWhy {
-			rest.join(0, fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())))
-		}
+		rest.joinSaid(q.Verdict.Expires, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
 	}
 	return nil
 }
@@ -305,7 +304,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		d := f.retryDelay(w)
 		name := toolOf(w.Action)
 		if t < d.Until {
-			rest.joinf(d.Until, "asleep until %s because %s %s", d.Until, name, d.Why)
+			rest.joinSaid(d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
 			continue
 		}
 		if !f.capable(c, name, t, rest) {
@@ -381,13 +380,13 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	return Consult{Advisor: advisor}
 }
 
-// joinf is join, with the words put together only where there is room for them.
-func (i *Idle) joinf(until Time, format string, args ...any) {
+// joinSaid is join, with the words put together only where there is room for them.
+func (i *Idle) joinSaid(until Time, why func() string) {
 	if len(i.Why) >= maxWhy {
 		i.Until = earliest(i.Until, until)
 		return
 	}
-	i.join(until, fmt.Sprintf(format, args...))
+	i.join(until, why())
 }
 
 // join adds another reason to wait. Of very many the first ones are told.

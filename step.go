@@ -9,6 +9,7 @@ import (
 // (of a revoked key) takes its place in memory and changes nothing else. An entry without its body changes nothing either; only a
 // memory that a snapshot resumes is folded with such.
 func (f *Fold) step(e *Entry, void bool, past Head) {
+	f.work++
 	f.Count++
 	f.Seq = max(f.Seq, e.Seq)
 	f.Updated = e.Time
@@ -41,14 +42,54 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 func (f *Fold) advanceHeads(e *Entry, h Head) {
 	h.Name, h.Seq = e.Name, e.Seq
 	f.Heads = mine(f, f.Heads, &f.own.heads)
-	for _, p := range e.Parents {
+	var gone [MaxParents]int // the places of the parents that were heads, ascending as their names do
+	n := 0
+	for _, p := range e.Parents[:min(len(e.Parents), MaxParents)] {
 		if i, found := f.headIndex(p); found {
-			f.Heads = without(f, f.Heads, i)
+			gone[n], n = i, n+1
 		}
 	}
-	i, _ := f.headIndex(h.Name)
-	f.work += int64(len(f.Heads) - i)
-	f.Heads = slices.Insert(f.Heads, i, h)
+	at, _ := f.headIndex(h.Name)
+	if n == 0 {
+		f.work += int64(len(f.Heads) - at)
+		f.Heads = slices.Insert(f.Heads, at, h)
+		return
+	}
+	f.replaceHeads(gone[:n], at, h)
+}
+
+// replaceHeads takes the heads at these places away and puts h where it belongs, which is before the one at a place, moving each head between
+// once.
+func (f *Fold) replaceHeads(gone []int, at int, h Head) {
+	// The hole nearest to the place is filled with h; what lies between moves by one. The other holes close in one pass.
+	near, _ := slices.BinarySearch(gone, at)
+	if near == len(gone) || (near > 0 && at-gone[near-1] < gone[near]-at) {
+		near--
+	}
+	if hole := gone[near]; hole < at {
+		f.work += int64(at - hole)
+		copy(f.Heads[hole:], f.Heads[hole+1:at])
+		f.Heads[at-1] = h
+	} else {
+		f.work += int64(hole - at)
+		copy(f.Heads[at+1:], f.Heads[at:hole])
+		f.Heads[at] = h
+	}
+	if len(gone) == 1 {
+		return
+	}
+	gone = slices.Delete(gone, near, near+1)
+	f.work += int64(len(f.Heads) - gone[0])
+	to := gone[0]
+	for i, from := range gone {
+		end := len(f.Heads)
+		if i+1 < len(gone) {
+			end = gone[i+1]
+		}
+		to += copy(f.Heads[to:], f.Heads[from+1:end])
+	}
+	clear(f.Heads[to:])
+	f.Heads = f.Heads[:to]
 }
 
 // conflict records what did not go together.
