@@ -361,14 +361,16 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 	slices.SortFunc(entries, func(x, y *Entry) int { return x.Position().Compare(y.Position()) })
 	// What a key change does depends on key changes alone, so the first pass finds every entry that one of them voids.
 	var void map[Hash]bool
+	work := int64(0)
+	if a.fold != nil {
+		work = a.fold.work
+	}
 	for {
 		next := &Agent{fold: new(Fold), cur: segment{base: w.base}, held: a.held, full: a.full, bare: a.bare, watch: a.watch}
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}
-		if a.fold != nil {
-			next.fold.work = a.fold.work
-		}
+		next.fold.work = work
 		found, err := next.refold(entries, void, w.base)
 		if err != nil {
 			return nil, err
@@ -376,7 +378,7 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 		if void != nil || len(found) == 0 {
 			return next, nil
 		}
-		void = found
+		void, work = found, next.fold.work
 	}
 }
 
