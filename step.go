@@ -42,6 +42,10 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 func (f *Fold) advanceHeads(e *Entry, h Head) {
 	h.Name, h.Seq = e.Name, e.Seq
 	f.Heads = mine(f, f.Heads, &f.own.heads)
+	if len(f.Heads) == 1 && len(e.Parents) == 1 && f.Heads[0].Name == e.Parents[0] { // the usual
+		f.Heads[0] = h
+		return
+	}
 	var gone [MaxParents]int // the places of the parents that were heads, ascending as their names do
 	n := 0
 	for _, p := range e.Parents[:min(len(e.Parents), MaxParents)] {

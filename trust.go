@@ -297,7 +297,7 @@ func rightFor(e *Entry) Right {
 		return MayApprove
 	case KeyChange:
 		return MayOwn
-	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased:
+	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined:
 	}
 	return MayAuthor
 }
