@@ -98,9 +98,10 @@ func (a *Agent) push(e *Entry) (bool, error) {
 
 // link puts e at the end of the window and folds it. The caller owns a.
 func (a *Agent) link(e *Entry, void bool, past Head) {
-	if (a.cur.n >= tailWindow || a.cur.size >= tailBytes) && !a.full {
+	// Each segment has a base of its own, with all the heads: many heads make it longer, so that copying them costs an entry no more.
+	if (a.cur.n >= max(tailWindow, len(a.fold.Heads)/4) || a.cur.size >= tailBytes) && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone(), authors: a.authors}
-		a.fold.own.heads = false // base has them too
+		a.fold.own.alone = alone{} // base has them too
 	}
 	a.cur.last = &link{Entry: e, before: a.cur.last}
 	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))
@@ -159,23 +160,61 @@ func (f *Fold) past(parents []Hash) Head {
 	}
 	for _, p := range parents {
 		if h := f.head(p); h != nil {
-			past.learn(h)
+			f.learn(&past, h)
 		}
 	}
 	return past
 }
 
-// learn adds what another head knows.
-func (h *Head) learn(from *Head) {
-	for _, k := range from.Knows {
-		h.Knows = withKey(h.Knows, k)
+// learn adds to a past what another head knows. Where branches handed the agent on more often than can be followed, nobody is its owner any
+// more: it is contested, and what its owners do there does not count.
+func (f *Fold) learn(past, from *Head) {
+	f.work += int64(len(from.Knows) + len(from.Owners) + len(from.Handed))
+	past.Knows = united(past.Knows, from.Knows)
+	past.Owners, past.Handed = united(past.Owners, from.Owners), united(past.Handed, from.Handed)
+	if max(len(past.Owners), len(past.Handed)) > maxKeys {
+		past.Owners, past.Handed = nil, []Key{f.firstOwner()}
 	}
-	for _, k := range from.Owners {
-		h.Owners = withKey(h.Owners, k)
+}
+
+// united is the union of two sorted sets: one of them, where it holds the other.
+func united(a, b []Key) []Key {
+	if len(b) > len(a) {
+		a, b = b, a
 	}
-	for _, k := range from.Handed {
-		h.Handed = withKey(h.Handed, k)
+	if len(b) == 0 || &a[0] == &b[0] && len(a) == len(b) {
+		return a
 	}
+	if holds(a, b) {
+		return a
+	}
+	out := make([]Key, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		c := Hash(a[0]).Compare(Hash(b[0]))
+		if c <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out = append(out, b[0])
+		}
+		if c >= 0 {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// holds reports whether every key of b is in a; both are sorted.
+func holds(a, b []Key) bool {
+	for len(b) > 0 {
+		for len(a) > len(b) && Hash(a[0]).Compare(Hash(b[0])) < 0 {
+			a = a[1:]
+		}
+		if len(a) < len(b) || a[0] != b[0] {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+	return true
 }
 
 // withKey adds a key to a sorted set, in a new slice.
@@ -325,11 +364,16 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 	slices.SortFunc(entries, func(x, y *Entry) int { return x.Position().Compare(y.Position()) })
 	// What a key change does depends on key changes alone, so the first pass finds every entry that one of them voids.
 	var void map[Hash]bool
+	work := int64(0)
+	if a.fold != nil {
+		work = a.fold.work
+	}
 	for {
 		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors, held: a.held, full: a.full, bare: a.bare, vouched: a.vouched}
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}
+		next.fold.work = work
 		found, err := next.refold(entries, void, w.base)
 		if err != nil {
 			return nil, err
@@ -337,7 +381,7 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 		if void != nil || len(found) == 0 {
 			return next, nil
 		}
-		void = found
+		void, work = found, next.fold.work
 	}
 }
 
@@ -350,11 +394,12 @@ func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Ha
 			known[h.Name] = h
 		}
 	}
+	var revocations []revocation
 	for i, e := range entries {
 		var past Head
 		for _, p := range e.Parents {
 			if h, ok := known[p]; ok {
-				past.learn(&h)
+				a.fold.learn(&past, &h)
 			}
 		}
 		revoked := slices.Contains(a.fold.Revoked, e.Origin)
@@ -371,35 +416,68 @@ func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Ha
 			known[e.Name] = *h
 		}
 		if len(h.Knows) > len(past.Knows) {
-			if err := voidUnseen(entries[:i], e, k.Revoke, base, found); err != nil {
-				return nil, err
-			}
+			revocations = append(revocations, revocation{i, k.Revoke})
 		}
+	}
+	if void == nil && len(revocations) > 0 {
+		return found, a.voidUnseen(entries, revocations, base, found)
 	}
 	return found, nil
 }
 
-// voidUnseen finds the entries of a revoked key that the author of the revocation had not seen. Key changes are never void: whoever could
-// make one was the owner, and of two that exclude each other nobody can tell which is right.
-func voidUnseen(before []*Entry, revocation *Entry, key Key, base *Fold, found map[Hash]bool) error {
-	past := map[Hash]bool{}
-	for _, p := range revocation.Parents {
-		past[p] = true
+// revocation is the place of an entry that revokes a key its past has not.
+type revocation struct {
+	at  int
+	key Key
+}
+
+// voidUnseen finds the entries of revoked keys that the author of a revocation had not seen. Key changes are never void: whoever could
+// make one was the owner, and of two that exclude each other nobody can tell which is right. It follows 64 revocations at a time, so that a
+// memory in which one key is revoked on every branch costs no more than others.
+func (a *Agent) voidUnseen(entries []*Entry, revocations []revocation, base *Fold, found map[Hash]bool) error {
+	place := make(map[Hash]int, len(entries))
+	for i, e := range entries {
+		place[e.Name] = i
 	}
-	for _, e := range slices.Backward(before) {
-		if past[e.Name] {
-			for _, p := range e.Parents {
-				past[p] = true
-			}
-		} else if _, change := e.keyChange(); e.Origin == key && !change {
-			found[e.Name] = true
+	n := len(entries)
+	if base != nil {
+		for i := range base.Heads {
+			place[base.Heads[i].Name] = n + i
 		}
 	}
-	if base != nil {
-		for _, h := range base.Heads {
-			if !past[h.Name] {
-				return ErrBehind
+	parents := make([][]int, n)
+	for i, e := range entries {
+		for _, p := range e.Parents {
+			if at, ok := place[p]; ok {
+				parents[i] = append(parents[i], at)
 			}
+		}
+	}
+	past := make([]uint64, len(place)) // which revocations of the batch have the entry in their past
+	for batch := range slices.Chunk(revocations, 64) {
+		a.fold.work += int64(len(past))
+		clear(past)
+		of := map[Key]uint64{}
+		for bit, r := range batch {
+			of[r.key] |= 1 << bit
+			for _, p := range parents[r.at] {
+				past[p] |= 1 << bit
+			}
+		}
+		for i, e := range slices.Backward(entries) {
+			for _, p := range parents[i] {
+				past[p] |= past[i]
+			}
+			if of[e.Origin]&^past[i] == 0 {
+				continue
+			}
+			if _, change := e.keyChange(); !change {
+				found[e.Name] = true
+			}
+		}
+		all := uint64(1)<<len(batch) - 1
+		if slices.ContainsFunc(past[n:], func(bits uint64) bool { return bits != all }) {
+			return ErrBehind
 		}
 	}
 	return nil

@@ -1,8 +1,10 @@
 package perdure
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
@@ -35,16 +37,21 @@ func (s *Signer) genesis(g Genesis, now time.Time) (*Entry, error) {
 }
 
 // Commit writes one commit on top of everything the agent holds: each entry is linked to the one before and says when a node should look
-// next, and the last is signed. It returns the entries and the agent with them; nothing is stored yet.
+// next, and the last is signed. It returns the entries and the agent with them; nothing is stored yet. Where the agent has more heads than
+// one entry can name, entries that join them come first: the last entries are those of the drafts.
 func (s *Signer) Commit(a *Agent, now time.Time, drafts ...Draft) ([]*Entry, *Agent, error) {
 	entries := make([]*Entry, 0, len(drafts))
 	next := a
 	for _, d := range drafts {
-		e, extended, err := s.extend(next, now, d)
+		joins, joined, err := s.join(next, now, d)
 		if err != nil {
 			return nil, nil, err
 		}
-		entries, next = append(entries, e), extended
+		e, extended, err := s.extend(joined, now, d.on(joined, len(joins)))
+		if err != nil {
+			return nil, nil, err
+		}
+		entries, next = append(append(entries, joins...), e), extended
 	}
 	if len(entries) == 0 {
 		return nil, a, nil
@@ -52,16 +59,55 @@ func (s *Signer) Commit(a *Agent, now time.Time, drafts ...Draft) ([]*Entry, *Ag
 	return entries, next, s.seal(entries[len(entries)-1])
 }
 
-// extend writes one entry on top of everything the agent holds and folds it. It is not signed: the last one of a run must be sealed.
-func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error) {
-	parents := a.Heads()
-	if len(parents) > MaxParents {
-		parents = parents[:MaxParents]
+// join writes the entries that join the heads of an agent until one more can name them all; none, if it can. Each names the one before and
+// the newest heads left, so that it comes after everything there is.
+func (s *Signer) join(a *Agent, now time.Time, d Draft) ([]*Entry, *Agent, error) {
+	total := len(a.fold.Heads)
+	if total <= MaxParents {
+		return nil, a, nil
 	}
+	heads := slices.Clone(a.fold.Heads)
+	slices.SortFunc(heads, func(x, y Head) int { return cmp.Or(cmp.Compare(y.Seq, x.Seq), x.Name.Compare(y.Name)) })
+	body := Event{Name: "joined", By: "runtime", Notice: Joined{Heads: int64(total)}}
+	d = Draft{Body: body, Policy: d.Policy, Trace: d.Trace, TTL: d.TTL}
+	var entries []*Entry
+	var parents []Hash
+	for len(heads)+len(parents) > MaxParents {
+		n := MaxParents - len(parents)
+		for i := range heads[:n] {
+			parents = append(parents, heads[i].Name)
+		}
+		heads = heads[n:]
+		slices.SortFunc(parents, Hash.Compare)
+		e, next, err := s.extendOn(a, parents, now, d)
+		if err != nil {
+			return nil, nil, err
+		}
+		entries, a, parents = append(entries, e), next, []Hash{e.Name}
+	}
+	return entries, a, nil
+}
+
+// on is the draft as it is to be written on top of an agent whose heads were joined by so many entries: a snapshot is of these, too.
+func (d Draft) on(a *Agent, joins int) Draft {
+	if _, ok := d.Body.(Snapshot); ok && joins > 0 {
+		d.Body = Snapshot{Fold: *a.fold}
+	}
+	return d
+}
+
+// extend writes one entry on top of everything the agent holds, which has no more heads than an entry can name, and folds it. It is not
+// signed: the last one of a run must be sealed.
+func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error) {
+	return s.extendOn(a, a.Heads(), now, d)
+}
+
+// extendOn is extend on top of some of the heads.
+func (s *Signer) extendOn(a *Agent, parents []Hash, now time.Time, d Draft) (*Entry, *Agent, error) {
 	highest, _ := a.fold.highest(parents)
 	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
 	after := a.fold.clone()
-	after.step(&Entry{Header: h, content: d.Body}, false, Head{})
+	after.step(&Entry{Header: h, content: d.Body}, false, a.fold.past(parents))
 	h.Due = min(after.Due(now), maxAmount)
 	e, err := s.build(h, d.Body)
 	if err != nil {

@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -94,12 +95,11 @@ func (f *Fold) AnotherWay(tool string) bool {
 
 // Tool is the record of a tool, or nil.
 func (f *Fold) Tool(name string) *ToolRecord {
-	for i := range f.Tools {
-		if f.Tools[i].Tool == name {
-			return &f.Tools[i]
-		}
+	i, found := slices.BinarySearchFunc(f.Tools, name, func(t ToolRecord, name string) int { return strings.Compare(t.Tool, name) })
+	if !found {
+		return nil
 	}
-	return nil
+	return &f.Tools[i]
 }
 
 // row counts how often the tool ended with s, without another signal between, up to now.

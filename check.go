@@ -11,6 +11,9 @@ func checkBody(e *Entry) error {
 	case Genesis:
 		return checkGenesis(e, &b)
 	case Advice:
+		if err := atMost(e, "$.body.content.advice", list{"actions", len(b.Actions), maxActions}, list{"seen", len(b.Seen), maxSeen}); err != nil {
+			return err
+		}
 		for i, act := range b.Actions {
 			if err := checkAction(e, fmt.Sprintf("$.body.content.advice.actions[%d]", i), act); err != nil {
 				return err
@@ -28,11 +31,15 @@ func checkBody(e *Entry) error {
 		if b.Latency < 0 || b.RetryAfter < 0 || (b.Spend != nil && b.Spend.negative()) {
 			return negative(e, "$.body.content.outcome")
 		}
+		return atMost(e, "$.body.content.outcome", list{"set", len(b.Set), maxSet})
 	case Event:
 		return checkEvent(e, &b)
 	case Snapshot:
 		if b.Fold.Spent.negative() || b.Fold.Granted.negative() {
 			return negative(e, "$.body.content.snapshot.fold")
+		}
+		if name := b.Fold.full(); name != "" {
+			return reject(predFoldSize, e, "$.body.content.snapshot.fold."+name, "more than a fold holds", "what its limit allows", "do not resume from it")
 		}
 		return checkKeys(e, "$.body.content.snapshot.fold.charter", &b.Fold.Charter)
 	}
@@ -47,19 +54,44 @@ func checkGenesis(e *Entry, g *Genesis) error {
 	if g.Lineage == nil && g.Charter.Owner != e.Origin {
 		return reject(predOwner, e, at+".charter.owner", g.Charter.Owner.Short(), e.Origin.Short(), "an agent is created by its owner, or descends from one that was")
 	}
+	if err := atMost(e, at+".charter", list{"policies", len(g.Charter.Policies), maxPolicies}, list{"approvers", len(g.Charter.Approvers), maxApprovers},
+		list{"delegates", len(g.Charter.Delegates), maxApprovers}); err != nil {
+		return err
+	}
 	if err := checkKeys(e, at+".charter", &g.Charter); err != nil {
 		return err
 	}
 	return checkIntent(e, at+".intent", &g.Intent, g.Charter.Depth)
 }
 
-// checkKeys refuses keys that anyone can sign for: an owner or an approver of that kind is everybody.
+// list is how long a list is, and may be.
+type list struct {
+	name    string
+	n, most int
+}
+
+// atMost refuses a list that is too long: whoever folds it would have to go through it at every entry after.
+func atMost(e *Entry, at string, lists ...list) error {
+	for _, l := range lists {
+		if l.n > l.most {
+			return reject(predLists, e, at+"."+l.name, fmt.Sprint(l.n), fmt.Sprint("at most ", l.most), "split it")
+		}
+	}
+	return nil
+}
+
+// checkKeys refuses keys that anyone can sign for: an owner, an approver or a delegate of that kind is everybody.
 func checkKeys(e *Entry, at string, c *Charter) error {
 	if err := c.Owner.check(e, at+".owner"); err != nil {
 		return err
 	}
 	for i, k := range c.Approvers {
 		if err := k.check(e, fmt.Sprintf("%s.approvers[%d]", at, i)); err != nil {
+			return err
+		}
+	}
+	for i, k := range c.Delegates {
+		if err := k.check(e, fmt.Sprintf("%s.delegates[%d]", at, i)); err != nil {
 			return err
 		}
 	}
@@ -83,7 +115,7 @@ func checkIntent(e *Entry, at string, i *Intent, depth int64) error {
 	if i.Budget.negative() || i.TTL < 0 || i.Deadline < 0 || depth < 0 {
 		return negative(e, at)
 	}
-	return nil
+	return atMost(e, at, list{"tools", len(i.Tools), maxToolNames}, list{"labels", len(i.Labels), maxLabels})
 }
 
 func checkAction(e *Entry, at string, act Action) error {
@@ -99,17 +131,36 @@ func checkAction(e *Entry, at string, act Action) error {
 		if a.Scope != nil && CheckScope(*a.Scope) != nil {
 			return reject(predScope, e, at+".mutate.scope", fmt.Sprintf("%q", *a.Scope), "words joined by slashes", "")
 		}
+		return atMost(e, at+".mutate", list{"tools", len(a.Tools), maxToolNames}, list{"labels", len(a.Labels), maxLabels})
 	case Delegate:
 		if a.Scope != "" && CheckScope(a.Scope) != nil {
 			return reject(predScope, e, at+".delegate.scope", fmt.Sprintf("%q", a.Scope), "words joined by slashes", "")
+		}
+		if err := atMost(e, at+".delegate", list{"policies", len(a.Policies), maxPolicies}); err != nil {
+			return err
 		}
 		return checkIntent(e, at+".delegate.intent", &a.Intent, a.Depth)
 	case Sleep:
 		if a.Stale < 0 {
 			return negative(e, at+".sleep.stale_ms")
 		}
+		if err := atMost(e, at+".sleep", list{"recheck", len(a.Recheck), maxRecheck}); err != nil {
+			return err
+		}
+		for i := range a.Recheck {
+			if a.Recheck[i].Deadline < 0 {
+				return negative(e, fmt.Sprintf("%s.sleep.recheck[%d].deadline_ms", at, i))
+			}
+		}
+		var size triggerSize
+		if size.add(a.Trigger, 1); size.parts > maxTriggers || size.depth > maxTriggerDepth || size.bytes > maxConditionBytes {
+			return reject(predTriggerSize, e, at+".sleep.trigger", fmt.Sprintf("%d parts, %d deep, conditions of %d bytes", size.parts, size.depth, size.bytes),
+				fmt.Sprintf("at most %d, %d and %d", maxTriggers, maxTriggerDepth, maxConditionBytes), "wait for less at a time")
+		}
 		return checkTrigger(e, at+".sleep.trigger", a.Trigger)
-	case Wake, End:
+	case Wake:
+		return atMost(e, at+".wake", list{"by", len(a.By), maxSeen})
+	case End:
 	}
 	return nil
 }
@@ -130,6 +181,14 @@ func checkDecision(e *Entry, d *Decision) error {
 	if d.Deadline < 0 || d.Verdict.Expires < 0 || slices.ContainsFunc(d.Verdict.Escalate, func(s Escalation) bool { return s.At < 0 }) {
 		return negative(e, at)
 	}
+	lists := []list{{"approvals", len(d.Approvals), maxApprovals}, {"verdict.rules", len(d.Verdict.Rules), maxRules}, {"verdict.asked", len(d.Verdict.Asked), maxAsked},
+		{"verdict.escalate", len(d.Verdict.Escalate), maxEscalate}}
+	for i := range d.Verdict.Escalate {
+		lists = append(lists, list{"verdict.escalate", len(d.Verdict.Escalate[i].Asked), maxAsked})
+	}
+	if err := atMost(e, at, lists...); err != nil {
+		return err
+	}
 	_, delegates := d.Action.(Delegate)
 	switch {
 	case len(d.Child) == 0 && delegates && d.Verdict.Answer == Allow:
@@ -148,6 +207,9 @@ func checkDecision(e *Entry, d *Decision) error {
 
 func checkEvent(e *Entry, ev *Event) error {
 	const at = "$.body.content.event.notice"
+	if err := atMost(e, "$.body.content.event", list{"set", len(ev.Set), maxSet}); err != nil {
+		return err
+	}
 	switch n := ev.Notice.(type) {
 	case Grant:
 		if n.Amount.negative() {
@@ -169,9 +231,43 @@ func checkEvent(e *Entry, ev *Event) error {
 		return checkAction(e, at+".edit", n.Mutate)
 	case KeyChange:
 		return checkKeyChange(e, at+".key-change", &n)
-	case nil, Approval, Pause, Resume, Settle, Cancel, Doubt, Erased, Enclosed:
+	case Joined:
+		if n.Heads < 0 {
+			return negative(e, at+".joined.heads")
+		}
+	case Resume:
+		return atMost(e, at+".resume", list{"of", len(n.Of), maxPaused})
+	case nil, Approval, Pause, Settle, Cancel, Doubt, Erased, Enclosed:
 	}
 	return nil
+}
+
+// triggerSize is how large a trigger is.
+type triggerSize struct{ parts, depth, bytes int }
+
+// add counts a trigger and its parts, no deeper than is allowed.
+func (s *triggerSize) add(t Trigger, depth int) {
+	s.parts, s.depth = s.parts+1, max(s.depth, depth)
+	var of []Trigger
+	switch t := t.(type) {
+	case On:
+		s.bytes += len(t.Filter)
+	case When:
+		s.bytes += len(t.Condition)
+	case Every:
+		s.bytes += len(t.Until)
+	case Any:
+		of = t.Of
+	case All:
+		of = t.Of
+	case At, After, Done, Gather:
+	}
+	for _, t := range of {
+		if s.parts > maxTriggers || s.depth > maxTriggerDepth {
+			return
+		}
+		s.add(t, depth+1)
+	}
 }
 
 // checkTrigger refuses a trigger that is not one. Whether its conditions compile is not a question of form, or readers of memory would have
@@ -195,6 +291,7 @@ func checkTrigger(e *Entry, at string, t Trigger) error {
 		if t.OK < 0 || t.Failed < 0 {
 			return bad(".gather", "a negative number", "zero or more", "")
 		}
+		return atMost(e, at+".gather", list{"of", len(t.Of), maxGather})
 	case Every:
 		if t.Millis < 1 {
 			return bad(".every.ms", fmt.Sprint(t.Millis), "at least 1", "")

@@ -193,7 +193,13 @@ func (w *work) add(b Body) error { return w.addAt(time.Now(), b) }
 
 // addAt is add for what was decided at a moment: the entry bears the time its facts were true at.
 func (w *work) addAt(now time.Time, b Body) error {
-	e, next, err := w.n.Key.extend(w.a, now, Draft{Body: b, Policy: w.n.PolicyHash})
+	d := Draft{Body: b, Policy: w.n.PolicyHash}
+	joins, joined, err := w.n.Key.join(w.a, now, d)
+	var e *Entry
+	var next *Agent
+	if err == nil {
+		e, next, err = w.n.Key.extend(joined, now, d.on(joined, len(joins)))
+	}
 	if err == nil {
 		err = w.n.guard(e)
 	}
@@ -201,7 +207,7 @@ func (w *work) addAt(now time.Time, b Body) error {
 		return fmt.Errorf("write %s for agent %s: %w", b.kind(), w.a.ID().Short(), err)
 	}
 	w.a = next
-	w.pending = append(w.pending, e)
+	w.pending = append(append(w.pending, joins...), e)
 	if e.Kind == KindOutcome {
 		w.outcome = len(w.pending)
 	}
@@ -216,7 +222,7 @@ func (w *work) flush(ctx context.Context) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	if f := w.a.fold; f.Count-f.Snapshot >= w.n.snapshotEvery() {
-		if err := w.add(Snapshot{Fold: *f}); err != nil {
+		if err := w.add(Snapshot{Fold: *f}); err != nil && !errors.Is(err, ErrRejected) { // too large to be written down: it is folded from before
 			return err
 		}
 	}
@@ -469,6 +475,10 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 		if err := w.attachChild(d, &dec, now); err != nil {
 			dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.delegate"}, Reason: err.Error()}
 		}
+	}
+	if dec.Verdict.Answer != Deny && !w.a.fold.fits(d.Action) {
+		dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.size"}, Reason: "its arguments and those of what is under way are too large together: pass large things by name"}
+		dec.Child = nil
 	}
 	if dec.Verdict.Answer != Allow {
 		dec.Reserve, dec.Deadline = nil, 0

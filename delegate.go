@@ -16,17 +16,30 @@ func (f *Fold) delegate(e *Entry, d *Decision, a Delegate) {
 		f.conflict(e, "delegation wider than the agent itself: no child came of it")
 		return
 	}
-	f.open(e, d, a)
+	if len(f.Children)-f.weigh().ended >= maxChildren {
+		f.conflict(e, "more children than an agent has: no child came of it")
+		return
+	}
+	if !f.open(e, d, a) {
+		return
+	}
 	c := ChildInfo{Agent: child.ID(), Decision: e.Name}
 	if g.Intent.Budget != nil {
 		c.Reserve = g.Intent.Budget.amounts()
 	}
-	f.Children = pushed(f.Children, c, len(f.Children)+1)
+	f.Children = append(mine(f, f.Children, &f.own.children), c)
 }
 
 // within reports whether every element of a is in b.
 func within[T comparable](a, b []T) bool {
-	return !slices.ContainsFunc(a, func(v T) bool { return !slices.Contains(b, v) })
+	if len(a)*len(b) <= 256 {
+		return !slices.ContainsFunc(a, func(v T) bool { return !slices.Contains(b, v) })
+	}
+	set := make(map[T]struct{}, len(b))
+	for _, v := range b {
+		set[v] = struct{}{}
+	}
+	return !slices.ContainsFunc(a, func(v T) bool { _, ok := set[v]; return !ok })
 }
 
 // amounts is a budget as an amount; what is not limited is not set aside.

@@ -49,12 +49,10 @@ type Fold struct {
 	Edited    Hash            `canon:"37,edited,omitzero"`   // the entry that gave the intent its present form
 	Enclosed  []Hash          `canon:"38,enclosed,omitzero"` // the policies and schemas whose text is in memory
 
-	own owned
+	own     owned
+	weights weights
+	work    int64 // steps, and the elements of lists they have copied or compared: what tests count
 }
-
-// owned says which slices of a fold no other fold can append to, and whether no other has its heads, so that a long run of entries does not
-// copy them at each.
-type owned struct{ inbox, dedupe, conflicts, heads bool }
 
 // Head is an entry without a child.
 type Head struct {
@@ -95,6 +93,8 @@ type Proposals struct {
 	Advice  Hash     `canon:"1,advice"`
 	Actions []Action `canon:"2,actions,omitzero"`
 	Decided []bool   `canon:"3,decided,omitzero"`
+
+	bytes int // of the actions; zero: not known
 }
 
 // Open is an allowed action without an outcome.

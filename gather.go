@@ -2,7 +2,6 @@ package perdure
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -48,9 +47,14 @@ type childCount struct{ open, ok, failed int64 }
 // count counts the children named, or all. One that is named and not known has ended long ago, nobody knows how.
 func (f *Fold) count(of []AgentID) childCount {
 	var n childCount
+	hashes := make([]Hash, len(of))
+	for i, id := range of {
+		hashes[i] = Hash(id)
+	}
+	named := oneOf(hashes)
 	for i := range f.Children {
 		c := &f.Children[i]
-		if len(of) > 0 && !slices.Contains(of, c.Agent) {
+		if len(of) > 0 && !named(Hash(c.Agent)) {
 			continue
 		}
 		switch {
@@ -70,7 +74,7 @@ func (f *Fold) count(of []AgentID) childCount {
 
 func (q *question) gather(t Gather) Waiting {
 	n := q.f.count(t.Of)
-	state := fmt.Sprintf("%d live, %d ended ok, %d otherwise", n.open, n.ok, n.failed)
+	state := q.say(func() string { return fmt.Sprintf("%d live, %d ended ok, %d otherwise", n.open, n.ok, n.failed) })
 	if n.open == 0 || (t.OK > 0 && (n.ok >= t.OK || n.ok+n.open < t.OK)) || (t.Failed > 0 && n.failed >= t.Failed) {
 		return Waiting{Met: true, Why: "of its children " + state}
 	}

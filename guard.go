@@ -52,7 +52,7 @@ func (n *Node) checkState(f *Fold, set map[string]Data) error {
 		return fmt.Errorf("state schema %s: %w: it has no schemas", schema.Short(), ErrIncapable)
 	}
 	next := Fold{Vars: f.Vars}
-	next.setVars(set)
+	next.setVars(new(Entry), set)
 	return n.State.CheckState(schema, maps.Clone(next.Vars))
 }
 

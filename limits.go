@@ -43,6 +43,57 @@ const (
 	maxAuthors = 256
 	// maxEnclosed bounds the texts a fold knows to be in memory (frozen); one it forgets is recorded again.
 	maxEnclosed = 64
+	// maxOpen bounds the effects under way (frozen). An agent has tens; one allowed beyond it does not count and is not performed.
+	maxOpen = 1024
+	// maxAsks bounds the open questions (frozen): more than anybody answers. One beyond it is refused.
+	maxAsks = 256
+	// maxVotes bounds the answers to one question (frozen). An approval beyond it does not count; a refusal does.
+	maxVotes = 64
+	// maxOwed bounds the effects to be tried again (frozen). One beyond it is not tried again: the advisor is asked for another way.
+	maxOwed = 1024
+	// maxActionBytes bounds what the actions of open, asks and owed weigh (frozen), so that nobody can make a fold too large to be written down.
+	// What goes beyond it is as beyond maxOpen, maxAsks and maxOwed. It bounds the proposals kept, too: the oldest go, the newest stay.
+	maxActionBytes = 16 << 20
+	// maxChildren bounds the living children (frozen); a delegation beyond it does not count.
+	maxChildren = 4096
+	// maxResultBytes bounds the results of ended children that a fold keeps (frozen); the oldest leave the fold, never the memory.
+	maxResultBytes = 8 << 20
+	// maxPaused bounds the pauses a fold names (frozen). One beyond it is joined with the last: whoever resumes must have seen both.
+	maxPaused = 64
+	// maxKeys bounds the keys revoked, and those the agent was handed on to (frozen). What goes beyond it cannot be followed, so the agent
+	// stays still: it is contested.
+	maxKeys = 128
+	// maxVars bounds the names in the agent's state, and maxVarBytes names and values together (frozen). What goes beyond them is not set.
+	maxVars     = 1024
+	maxVarBytes = 4 << 20
+	// maxDedupeID is the longest id of an event that is remembered as it is (frozen); of a longer one it is the hash.
+	maxDedupeID = 256
+	// maxPollBytes bounds the results of polls that a sleep keeps (frozen). One beyond it is not kept, so no condition on it is met.
+	maxPollBytes = 8 << 20
+
+	// The lists an entry may carry (frozen, predicate body.lists). Each is more than an honest writer has use for.
+	maxActions   = 1024 // in one advice
+	maxSeen      = maxInbox
+	maxApprovals = maxVotes
+	maxRules     = 64  // that decided
+	maxAsked     = 64  // people a question goes to at a time
+	maxEscalate  = 16  // stages
+	maxRecheck   = 64  // calls of a stale wake
+	maxLabels    = 64  // of an intent
+	maxToolNames = 512 // in an intent
+	maxPolicies  = 64  // of a charter
+	maxApprovers = 64
+	maxSet       = maxVars
+	maxGather    = maxChildren
+
+	// The size of a trigger (frozen, predicate trigger.bounded). All its conditions are looked at each time the agent is.
+	maxTriggers       = 64
+	maxTriggerDepth   = 8
+	maxConditionBytes = 16 << 10
+	// maxExplained bounds the conditions whose open part is worked out for people, and maxWhy the words of one look.
+	maxExplained = 8
+	maxWhy       = 1 << 10
+
 	// maxDenials is how many refusals in a row make an agent wait for a person: whoever advises it goes round in circles, and that costs.
 	maxDenials = 12
 	// maxAttempts is how often one effect is tried before the advisor is asked for another way (frozen, as the fold forgets it then).
@@ -52,6 +103,8 @@ const (
 	tailWindow = 64
 	// tailBytes is how many bytes of their bodies end the window sooner, so that an agent of large bodies is not held in memory by the dozen.
 	tailBytes = 4 << 20
+	// maxCovered is how many authors are remembered as having signed after an entry, when an agent is loaded. It changes cost only.
+	maxCovered = 16
 	// loadBytes is how many bytes of bodies are folded at a time when an agent is loaded: far more than the usual entries since a snapshot.
 	loadBytes = 8 << 20
 	// defaultDeadline is how long an effect may take when neither its tool nor the proposal says.

@@ -127,14 +127,16 @@ func cover(entries []*Entry) {
 		if slices.Contains(after, e.Origin) {
 			e.markVerified()
 		} else if e.Signature != nil && e.verifySignature() == nil {
-			after = withKey(after, e.Origin)
+			if after = withKey(after, e.Origin); len(after) > maxCovered {
+				after = []Key{e.Origin} // the others' earlier signatures are verified one by one
+			}
 		}
 		for _, p := range e.Parents {
 			if had := covered[p]; len(had) == 0 {
 				covered[p] = after
 			} else {
-				for _, k := range after {
-					had = withKey(had, k)
+				if had = united(had, after); len(had) > maxCovered {
+					had = after
 				}
 				covered[p] = had
 			}

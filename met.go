@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -22,12 +23,20 @@ type Waiting struct {
 }
 
 // Met asks the trigger of the sleep the agent is in. It is a pure function of the fold and now.
-func (f *Fold) Met(now time.Time) Waiting {
+func (f *Fold) Met(now time.Time) Waiting { return f.met(now, true) }
+
+// met is Met; without words it does not say why, unless the trigger is met: that is recorded.
+func (f *Fold) met(now time.Time, words bool) Waiting {
 	if f.Sleep == nil {
 		return Waiting{Met: true}
 	}
-	q := question{f: f, s: f.Sleep, now: now}
-	return q.ask(f.Sleep.Sleep.Trigger)
+	q := question{f: f, s: f.Sleep, now: now, words: words}
+	w := q.ask(f.Sleep.Sleep.Trigger)
+	if w.Met && !words {
+		q = question{f: f, s: f.Sleep, now: now, words: true}
+		w = q.ask(f.Sleep.Sleep.Trigger)
+	}
+	return w
 }
 
 // question is one look at a trigger.
@@ -35,7 +44,52 @@ type question struct {
 	f     *Fold
 	s     *Sleeping
 	now   time.Time
+	words bool  // somebody reads why
 	every int64 // the polls met so far, in order
+
+	vars      map[string]any // of conditions, once one asks
+	cost      uint64         // of the conditions evaluated so far
+	explained int            // conditions whose open part was worked out
+}
+
+// say is words for people, if anybody reads them.
+func (q *question) say(words func() string) string {
+	if !q.words {
+		return ""
+	}
+	return words()
+}
+
+// holds evaluates a condition. All those of one look share what one condition may cost: those beyond it cannot be evaluated, so they are not met.
+func (q *question) holds(env *condition.Env, src string, more ...any) (bool, error) {
+	if q.cost >= condition.MaxCost {
+		return false, errTooCostly
+	}
+	p, err := env.Compile(src)
+	if err != nil {
+		return false, err
+	}
+	vars := q.variables()
+	for i := 0; i < len(more); i += 2 {
+		vars[more[i].(string)] = more[i+1]
+	}
+	ok, cost, err := p.EvalCost(vars)
+	q.cost += cost + lookCost
+	return ok, err
+}
+
+// lookCost is what evaluating a condition counts beside its steps.
+const lookCost = 100
+
+// errTooCostly is why a condition was not evaluated.
+var errTooCostly = errors.New("the conditions before it cost too much")
+
+// variables are the values of foldVars, made once for each look.
+func (q *question) variables() map[string]any {
+	if q.vars == nil {
+		q.vars = q.f.conditionVars(q.now)
+	}
+	return q.vars
 }
 
 func (q *question) ask(t Trigger) Waiting {
@@ -64,9 +118,9 @@ func (q *question) ask(t Trigger) Waiting {
 
 func (q *question) time(at Time) Waiting {
 	if TimeOf(q.now) >= at {
-		return Waiting{Met: true, Why: "it is " + at.String()}
+		return Waiting{Met: true, Why: q.say(func() string { return "it is " + at.String() })}
 	}
-	return Waiting{Due: at, Why: "until " + at.String()}
+	return Waiting{Due: at, Why: q.say(func() string { return "until " + at.String() })}
 }
 
 func (q *question) event(t On) Waiting {
@@ -78,9 +132,11 @@ func (q *question) event(t On) Waiting {
 		if t.Filter == "" {
 			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
 		}
-		vars := q.f.conditionVars(q.now)
-		vars["event"] = map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
-		if ok, err := evaluate(eventEnv(), t.Filter, vars); err == nil && ok {
+		if q.cost >= condition.MaxCost {
+			break
+		}
+		event := map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
+		if ok, err := q.holds(eventEnv(), t.Filter, "event", event); err == nil && ok {
 			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
 		}
 	}
@@ -112,21 +168,27 @@ func (q *question) done(t Done) Waiting {
 var readsClock = regexp.MustCompile(`\b(now|asleep)\b`)
 
 func (q *question) when(t When) Waiting {
-	vars := q.f.conditionVars(q.now)
-	ok, err := evaluate(foldEnv(), t.Condition, vars)
+	ok, err := q.holds(foldEnv(), t.Condition)
 	if ok && err == nil {
 		return Waiting{Met: true, Why: t.Condition}
 	}
-	w := Waiting{Why: "until " + t.Condition}
-	if err != nil {
-		w.Why = fmt.Sprintf("until %s, which cannot be evaluated: %v", t.Condition, err)
-	} else if p, err := foldEnv().Compile(t.Condition); err == nil {
-		w.Why = "until " + p.Waiting(vars)
-	}
+	w := Waiting{Why: q.say(func() string { return q.until(t.Condition, err) })}
 	if readsClock.MatchString(t.Condition) {
 		w.Due = TimeOf(q.now.Add(conditionEvery))
 	}
 	return w
+}
+
+// until says what of a condition does not hold yet, and of the first few not more than that.
+func (q *question) until(src string, err error) string {
+	if err != nil {
+		return fmt.Sprintf("until %s, which cannot be evaluated: %v", src, err)
+	}
+	if p, err := foldEnv().Compile(src); err == nil && q.explained < maxExplained {
+		q.explained++
+		return "until " + p.Waiting(q.variables())
+	}
+	return "until " + src
 }
 
 func (q *question) poll(t Every) Waiting {
@@ -136,14 +198,14 @@ func (q *question) poll(t Every) Waiting {
 	next := q.s.Since + Time(t.Millis)
 	if asked {
 		p := &q.s.Polls[i]
-		vars := q.f.conditionVars(q.now)
-		vars["result"], vars["signal"] = p.Result.Value(), p.Signal.String()
-		if ok, err := evaluate(pollEnv(), t.Until, vars); err == nil && ok {
+		if ok, err := q.holds(pollEnv(), t.Until, "result", p.Result.Value(), "signal", p.Signal.String()); err == nil && ok {
 			return Waiting{Met: true, Why: fmt.Sprintf("%s says %s", t.Poll.Tool, t.Until)}
 		}
 		next = p.At + Time(t.Millis)
 	}
-	w := Waiting{Due: next, Why: fmt.Sprintf("until %s says %s, asked every %s", t.Poll.Tool, t.Until, time.Duration(t.Millis)*time.Millisecond)}
+	w := Waiting{Due: next, Why: q.say(func() string {
+		return fmt.Sprintf("until %s says %s, asked every %s", t.Poll.Tool, t.Until, time.Duration(t.Millis)*time.Millisecond)
+	})}
 	if TimeOf(q.now) >= next {
 		w.Poll = &Poll{Index: index}
 	}
@@ -158,7 +220,7 @@ func (q *question) any(of []Trigger) Waiting {
 		if one.Met && !w.Met {
 			w.Met, w.By, whys = true, one.By, []string{one.Why}
 		}
-		if !w.Met {
+		if !w.Met && q.words {
 			whys = append(whys, one.Why)
 		}
 		w.Due = earliest(w.Due, one.Due)
@@ -180,7 +242,9 @@ func (q *question) all(of []Trigger) Waiting {
 			continue
 		}
 		w.Met = false
-		whys = append(whys, one.Why)
+		if q.words {
+			whys = append(whys, one.Why)
+		}
 		w.Due = earliest(w.Due, one.Due)
 		if w.Poll == nil {
 			w.Poll = one.Poll
@@ -268,14 +332,6 @@ func checkAll(of []Trigger) error {
 		}
 	}
 	return nil
-}
-
-func evaluate(env *condition.Env, src string, vars map[string]any) (bool, error) {
-	p, err := env.Compile(src)
-	if err != nil {
-		return false, err
-	}
-	return p.Eval(vars)
 }
 
 // The variables of conditions. They are part of the format's meaning: names may be added, never changed.

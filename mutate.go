@@ -64,9 +64,13 @@ func meetTools(a, b []string) []string {
 	if b == nil {
 		return a
 	}
+	in := make(map[string]struct{}, len(b))
+	for _, t := range b {
+		in[t] = struct{}{}
+	}
 	out := make([]string, 0, len(a))
 	for _, t := range a {
-		if slices.Contains(b, t) {
+		if _, ok := in[t]; ok {
 			out = append(out, t)
 		}
 	}

@@ -267,7 +267,7 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	}
 	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
 	if err == nil {
-		err = n.guard(entries[0])
+		err = n.guard(entries[len(entries)-1])
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
@@ -283,7 +283,7 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 		n.cache[id] = told
 	}
 	n.mu.Unlock()
-	return entries[0], nil
+	return entries[len(entries)-1], nil
 }
 
 // Snapshot writes down what the agent comes to, so that a copy of it can begin there. Nodes do so by themselves now and then. It refuses
@@ -328,7 +328,7 @@ func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
 	}
-	return entries[0], nil
+	return entries[len(entries)-1], nil
 }
 
 // announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that one agent calls another

@@ -96,6 +96,12 @@ type Enclosed struct {
 	Text Data   `canon:"3,text"` // as whoever told it reads it
 }
 
+// Joined tells that an entry joins heads of a memory that has more of them than one entry can name. It changes nothing else.
+type Joined struct {
+	Heads int64 `canon:"1,heads"` // how many there were
+}
+
+func (Joined) notice()     {}
 func (Enclosed) notice()   {}
 func (Escalated) notice()  {}
 func (Pruned) notice()     {}

@@ -17,6 +17,8 @@ type Capabilities struct {
 	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
 	Busy     []Hash          // the decisions this node is performing at this moment
 	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
+
+	quiet bool // nobody reads why the agent rests
 }
 
 // Spec describes a tool.
@@ -124,7 +126,7 @@ func heldBack(err error) Idle {
 
 // Due says when some node should next look at the agent; zero: only when an entry arrives.
 func (f *Fold) Due(now time.Time) Time {
-	if idle, ok := f.plan(&Capabilities{All: true}, now).(Idle); ok {
+	if idle, ok := f.plan(&Capabilities{All: true, quiet: true}, now).(Idle); ok {
 		return idle.Until
 	}
 	return TimeOf(now)
@@ -152,13 +154,13 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	if s := f.planAsks(c, t, &rest); s != nil {
 		return s
 	}
-	if s := f.planSleep(now, &rest); s != nil || f.Sleep != nil {
+	if s := f.planSleep(c, now, &rest); s != nil || f.Sleep != nil {
 		return orIdle(s, rest)
 	}
 	if s := f.planOwed(c, t, &rest); s != nil {
 		return s
 	}
-	if len(f.Recheck) > 0 {
+	if len(f.Recheck) > 0 && !f.crowded() {
 		return f.planCall(c, Decide{Action: f.recheckCall()}, t, rest)
 	}
 	if s := f.planProposal(c, t, &rest); s != nil {
@@ -212,7 +214,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		effect := c.class(f, o)
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
 		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
-			rest.join(o.Deadline, fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline))
+			rest.joinSaid(o.Deadline, func() string { return fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline) })
 			continue
 		}
 		switch {
@@ -224,7 +226,9 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return Reconcile{Open: *o}
 		default:
 			rest.Person = true
-			rest.join(0, fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short()))
+			rest.joinSaid(0, func() string {
+				return fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short())
+			})
 		}
 	}
 	return nil
@@ -252,7 +256,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		switch {
 		case no:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "refused by a person"}}
-		case int64(len(yes)) >= max(q.Verdict.Quorum, 1):
+		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
@@ -265,7 +269,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			rest.Until = earliest(rest.Until, next.At)
 		}
 		rest.Person = true
-		rest.join(q.Verdict.Expires, fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())))
+		rest.joinSaid(q.Verdict.Expires, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
 	}
 	return nil
 }
@@ -308,17 +312,17 @@ func (q *Asking) refusals() []Hash {
 }
 
 // planSleep asks the trigger.
-func (f *Fold) planSleep(now time.Time, rest *Idle) Step {
+func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	if f.Sleep == nil {
 		return nil
 	}
-	w := f.Met(now)
+	w := f.met(now, !c.quiet)
 	if w.Met {
 		slept := now.Sub(f.Sleep.Since.Go()).Milliseconds()
 		stale := f.Sleep.Sleep.Stale > 0 && slept >= f.Sleep.Sleep.Stale && len(f.Sleep.Sleep.Recheck) > 0
 		return Rouse{Wake{Sleep: f.Sleep.Decision, By: w.By, Stale: stale, Note: w.Why}}
 	}
-	if w.Poll != nil && !f.polling(w.Poll.Index) {
+	if w.Poll != nil && !f.crowded() && !f.polling(w.Poll.Index) {
 		if x, ok := nthPoll(f.Sleep.Sleep.Trigger, w.Poll.Index); ok {
 			x.Call = pollCall + strconv.FormatInt(w.Poll.Index, 10)
 			return Decide{Action: x}
@@ -327,6 +331,9 @@ func (f *Fold) planSleep(now time.Time, rest *Idle) Step {
 	rest.join(w.Due, "asleep "+w.Why)
 	return nil
 }
+
+// crowded reports whether what is under way or asked for is as much as a fold holds: nothing more is decided until some of it has ended.
+func (f *Fold) crowded() bool { return len(f.Open) >= maxOpen || len(f.Asks) >= maxAsks }
 
 // polling reports whether a poll is under way, or waits for a person.
 func (f *Fold) polling(index int64) bool {
@@ -352,7 +359,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		d := f.retryDelay(w)
 		name := toolOf(w.Action)
 		if t < d.Until {
-			rest.join(d.Until, fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why))
+			rest.joinSaid(d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
 			continue
 		}
 		if !f.capable(c, name, t, rest) {
@@ -373,7 +380,7 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		if done {
 			continue
 		}
-		if len(f.Open) > 0 && !parallel(p.Actions[i]) {
+		if f.crowded() || (len(f.Open) > 0 && !parallel(p.Actions[i])) {
 			return *rest // what changes the agent itself waits until what is under way has ended
 		}
 		return f.planCall(c, Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}, t, *rest)
@@ -428,9 +435,21 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	return Consult{Advisor: advisor}
 }
 
-// join adds another reason to wait.
+// joinSaid is join, with the words put together only where there is room for them.
+func (i *Idle) joinSaid(until Time, why func() string) {
+	if len(i.Why) >= maxWhy {
+		i.Until = earliest(i.Until, until)
+		return
+	}
+	i.join(until, why())
+}
+
+// join adds another reason to wait. Of very many the first ones are told.
 func (i *Idle) join(until Time, why string) {
 	i.Until = earliest(i.Until, until)
+	if len(i.Why) >= maxWhy {
+		return
+	}
 	if i.Why != "" {
 		why = i.Why + "; " + why
 	}

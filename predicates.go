@@ -26,6 +26,9 @@ var (
 	predOwner        = canon.Predicate{Name: "charter.owner", Phase: canon.PhaseInvariant, Meaning: "the owner of a new agent is its author, unless it descends from another agent"}
 	predAmount       = canon.Predicate{Name: "spend.amount", Phase: canon.PhaseInvariant, Meaning: "amounts and durations are not negative"}
 	predTrigger      = canon.Predicate{Name: "trigger.sound", Phase: canon.PhaseInvariant, Meaning: "a trigger has its parts: a time, a positive interval, one thing to be done, at least one trigger in any and all"}
+	predTriggerSize  = canon.Predicate{Name: "trigger.bounded", Phase: canon.PhaseInvariant, Meaning: "a trigger has at most 64 parts, 8 deep, and conditions of at most 16384 bytes together"}
+	predLists        = canon.Predicate{Name: "body.lists", Phase: canon.PhaseInvariant, Meaning: "no list in a body is longer than its limit"}
+	predFoldSize     = canon.Predicate{Name: "snapshot.bounded", Phase: canon.PhaseInvariant, Meaning: "no list in a snapshot's fold is longer than a fold's can be"}
 	predChild        = canon.Predicate{Name: "decision.child", Phase: canon.PhaseInvariant, Meaning: "an allowed delegation carries the genesis of its child, and nothing else does"}
 	predProposal     = canon.Predicate{Name: "decision.proposal", Phase: canon.PhaseInvariant, Meaning: "a decision is about a proposal or states its action"}
 	predKeySound     = canon.Predicate{Name: "key.sound", Phase: canon.PhaseInvariant, Meaning: "a public key is the canonical encoding of a point that is not of small order"}
@@ -40,7 +43,7 @@ var (
 func Predicates() []canon.Predicate {
 	return slices.Concat(canon.Predicates, []canon.Predicate{
 		predVersion, predAgent, predGenesisFirst, predLinked, predParents, predSeq, predTime, predHeaderSize, predSignature, predSealed,
-		predBodyHash, predBodySize, predBodyKind, predBodyPresent, predScope, predOwner, predAmount, predTrigger, predChild, predProposal,
-		predKeySound, predRevoked, predTrusted, predOnce, predHeads, predSnapshot,
+		predBodyHash, predBodySize, predBodyKind, predBodyPresent, predScope, predOwner, predAmount, predTrigger, predTriggerSize, predLists,
+		predFoldSize, predChild, predProposal, predKeySound, predRevoked, predTrusted, predOnce, predHeads, predSnapshot,
 	})
 }

@@ -78,7 +78,7 @@ func (f *Fold) Waiting(now time.Time) bool {
 	if slices.ContainsFunc(f.Open, func(o Open) bool { return !o.Effect.Repeatable() && (o.Doubt || t >= o.Deadline) }) {
 		return true // unless its tool can be asked, somewhere
 	}
-	idle, ok := f.plan(&Capabilities{All: true}, now).(Idle)
+	idle, ok := f.plan(&Capabilities{All: true, quiet: true}, now).(Idle)
 	return ok && (idle.Person || f.asks())
 }
 

@@ -9,6 +9,7 @@ import (
 // (of a revoked key) takes its place in memory and changes nothing else. An entry without its body changes nothing either; only a
 // memory that a snapshot resumes is folded with such.
 func (f *Fold) step(e *Entry, void bool, past Head) {
+	f.work++
 	f.Count++
 	f.Seq = max(f.Seq, e.Seq)
 	f.Updated = e.Time
@@ -40,16 +41,59 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 // advanceHeads replaces the parents of e by e.
 func (f *Fold) advanceHeads(e *Entry, h Head) {
 	h.Name, h.Seq = e.Name, e.Seq
-	if !f.own.heads {
-		f.Heads, f.own.heads = append(make([]Head, 0, len(f.Heads)+1), f.Heads...), true
+	f.Heads = mine(f, f.Heads, &f.own.heads)
+	if len(f.Heads) == 1 && len(e.Parents) == 1 && f.Heads[0].Name == e.Parents[0] { // the usual
+		f.Heads[0] = h
+		return
 	}
-	for _, p := range e.Parents {
+	var gone [MaxParents]int // the places of the parents that were heads, ascending as their names do
+	n := 0
+	for _, p := range e.Parents[:min(len(e.Parents), MaxParents)] {
 		if i, found := f.headIndex(p); found {
-			f.Heads = slices.Delete(f.Heads, i, i+1)
+			gone[n], n = i, n+1
 		}
 	}
-	i, _ := f.headIndex(h.Name)
-	f.Heads = slices.Insert(f.Heads, i, h)
+	at, _ := f.headIndex(h.Name)
+	if n == 0 {
+		f.work += int64(len(f.Heads) - at)
+		f.Heads = slices.Insert(f.Heads, at, h)
+		return
+	}
+	f.replaceHeads(gone[:n], at, h)
+}
+
+// replaceHeads takes the heads at these places away and puts h where it belongs, which is before the one at a place, moving each head between
+// once.
+func (f *Fold) replaceHeads(gone []int, at int, h Head) {
+	// The hole nearest to the place is filled with h; what lies between moves by one. The other holes close in one pass.
+	near, _ := slices.BinarySearch(gone, at)
+	if near == len(gone) || (near > 0 && at-gone[near-1] < gone[near]-at) {
+		near--
+	}
+	if hole := gone[near]; hole < at {
+		f.work += int64(at - hole)
+		copy(f.Heads[hole:], f.Heads[hole+1:at])
+		f.Heads[at-1] = h
+	} else {
+		f.work += int64(hole - at)
+		copy(f.Heads[at+1:], f.Heads[at:hole])
+		f.Heads[at] = h
+	}
+	if len(gone) == 1 {
+		return
+	}
+	gone = slices.Delete(gone, near, near+1)
+	f.work += int64(len(f.Heads) - gone[0])
+	to := gone[0]
+	for i, from := range gone {
+		end := len(f.Heads)
+		if i+1 < len(gone) {
+			end = gone[i+1]
+		}
+		to += copy(f.Heads[to:], f.Heads[from+1:end])
+	}
+	clear(f.Heads[to:])
+	f.Heads = f.Heads[:to]
 }
 
 // conflict records what did not go together.
@@ -73,9 +117,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	if f.Ended != nil {
 		return
 	}
-	if len(a.Seen) > 0 {
-		f.Inbox = slices.DeleteFunc(slices.Clone(f.Inbox), func(m Message) bool { return slices.Contains(a.Seen, m.Event) })
-	}
+	f.leaveInbox(a.Seen)
 	if a.Summary != "" {
 		f.Summary, f.Since = e.Name, e.Seq
 	}
@@ -88,7 +130,43 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		}
 	}
 	f.Proposals = pushed(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions))}, maxAdvice)
+	for size := 0; len(f.Proposals) > 1; { // the usual: one
+		for i := range f.Proposals {
+			size += f.Proposals[i].weight()
+		}
+		if size <= maxActionBytes {
+			break
+		}
+		f.Proposals, size = f.Proposals[1:], 0
+	}
 	f.Did = Evaluation
+}
+
+// leaveInbox takes the messages that were seen out of the inbox.
+func (f *Fold) leaveInbox(seen []Hash) {
+	if len(seen) == 0 || len(f.Inbox) == 0 {
+		return
+	}
+	is := oneOf(seen)
+	first := find(f, f.Inbox, func(m *Message) bool { return is(m.Event) })
+	if first < 0 {
+		return
+	}
+	w := f.weigh()
+	f.ownInbox()
+	f.Inbox = slices.DeleteFunc(f.Inbox, func(m Message) bool {
+		if !is(m.Event) {
+			return false
+		}
+		w.inbox -= len(m.Data)
+		return true
+	})
+}
+
+// ownInbox makes the inbox one that can be changed in place.
+func (f *Fold) ownInbox() {
+	f.Inbox = mine(f, f.Inbox, &f.own.messages)
+	f.own.inbox = true
 }
 
 // advisorTool is the name under which an advisor's signals are kept.
@@ -160,9 +238,37 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 		return
 	}
 	f.dropOwed(d.Key)
-	f.Asks = pushed(f.Asks, Asking{
-		Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time, Verdict: d.Verdict,
-	}, len(f.Asks)+1)
+	q := Asking{Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time, Verdict: d.Verdict}
+	w, more := f.weigh(), q.weight()
+	if len(f.Asks) >= maxAsks || w.actions+more > maxActionBytes {
+		f.conflict(e, "more questions than anybody answers: this one is refused")
+		f.Denials++
+		f.refuse(e, action)
+		return
+	}
+	w.actions += more
+	f.Asks = append(mine(f, f.Asks, &f.own.asks), q)
+}
+
+// dropAsk takes away a question that has its answer.
+func (f *Fold) dropAsk(i int) {
+	f.weigh().actions -= f.Asks[i].weight()
+	f.Asks = without(f, mine(f, f.Asks, &f.own.asks), i)
+}
+
+// findAsk is the index of the question a decision asked, or -1.
+func (f *Fold) findAsk(decision Hash) int {
+	return find(f, f.Asks, func(q *Asking) bool { return q.Decision == decision })
+}
+
+// findOpen is the index of the effect a decision allowed, or -1.
+func (f *Fold) findOpen(decision Hash) int {
+	return find(f, f.Open, func(o *Open) bool { return o.Decision == decision })
+}
+
+// findOwed is the index of the owed effect of a key, or -1.
+func (f *Fold) findOwed(key Hash) int {
+	return find(f, f.Owed, func(w *Owed) bool { return w.Key == key })
 }
 
 // refuse remembers that a call was denied. A poll counts as answered, so that it is not asked for again before its time.
@@ -181,15 +287,16 @@ func (f *Fold) refuse(e *Entry, action Action) {
 // exactly what was asked, and one refusal outweighs all approvals: otherwise the decision counts for nothing. A refusal that the decision
 // names, too, was by somebody who was not asked.
 func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
-	i := slices.IndexFunc(f.Asks, func(a Asking) bool {
-		return slices.ContainsFunc(a.Votes, func(v Vote) bool { return slices.Contains(d.Approvals, v.Event) })
+	named := oneOf(d.Approvals)
+	i := find(f, f.Asks, func(q *Asking) bool {
+		return slices.ContainsFunc(q.Votes, func(v Vote) bool { return named(v.Event) })
 	})
 	if i < 0 {
 		f.conflict(e, "approval used that was already used or never given: the decision does not count")
 		return false
 	}
 	q := &f.Asks[i]
-	yes, no := q.count(e.Time, func(v *Vote) bool { return v.Approve == slices.Contains(d.Approvals, v.Event) })
+	yes, no := q.count(e.Time, func(v *Vote) bool { return v.Approve == named(v.Event) })
 	digest, err := effectDigest(f.Agent, q.Decision, action)
 	switch {
 	case no:
@@ -202,7 +309,7 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 		f.conflict(e, "decision with fewer approvals than were asked for: it does not count")
 		return false
 	}
-	f.Asks = removed(f.Asks, i)
+	f.dropAsk(i)
 	return true
 }
 
@@ -210,8 +317,9 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 	switch a := action.(type) {
 	case Execute:
-		f.open(e, d, a)
-		f.Did = Execution
+		if f.open(e, d, a) {
+			f.Did = Execution
+		}
 	case Delegate:
 		f.delegate(e, d, a)
 		f.Did = Delegation
@@ -231,20 +339,27 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 	}
 }
 
-// open records an effect under way.
-func (f *Fold) open(e *Entry, d *Decision, action Action) {
+// open records an effect under way, and reports whether there was room for it: else it does not count, and nobody performs it.
+func (f *Fold) open(e *Entry, d *Decision, action Action) bool {
 	o := Open{Decision: e.Name, Key: e.Name, Action: action, Effect: d.Effect, Since: e.Time, Deadline: d.Deadline, Origin: e.Origin, Attempt: 1, Child: d.Child}
 	if d.Reserve != nil {
 		o.Reserve = *d.Reserve
 	}
 	if !d.Key.IsZero() {
 		o.Key = d.Key
-		if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == d.Key }); i >= 0 {
+		if i := f.findOwed(d.Key); i >= 0 {
 			o.Attempt = f.Owed[i].Attempt + 1
-			f.Owed = removed(f.Owed, i)
+			f.dropOwedAt(i)
 		}
 	}
-	f.Open = pushed(f.Open, o, len(f.Open)+1)
+	w, more := f.weigh(), o.weight()
+	if len(f.Open) >= maxOpen || w.actions+more > maxActionBytes {
+		f.conflict(e, "more effects under way than an agent has: this one does not count")
+		return false
+	}
+	w.actions += more
+	f.Open = append(mine(f, f.Open, &f.own.open), o)
+	return true
 }
 
 // wake ends the sleep the decision names.
@@ -258,12 +373,13 @@ func (f *Fold) wake(e *Entry, w *Wake) {
 		f.Recheck = f.Sleep.Sleep.Recheck
 	}
 	f.Sleep = nil
-	if len(w.By) > 0 {
-		inbox := slices.Clone(f.Inbox)
-		for i := range inbox {
-			inbox[i].Spent = inbox[i].Spent || slices.Contains(w.By, inbox[i].Event)
+	if len(w.By) > 0 && len(f.Inbox) > 0 {
+		is := oneOf(w.By)
+		f.ownInbox()
+		f.work += int64(len(f.Inbox))
+		for i := range f.Inbox {
+			f.Inbox[i].Spent = f.Inbox[i].Spent || is(f.Inbox[i].Event)
 		}
-		f.Inbox = inbox
 	}
 }
 
@@ -274,18 +390,27 @@ func (f *Fold) end(e *Entry, s Signal, result Data, note string) {
 	}
 	f.Ended = &Ending{Entry: e.Name, Signal: s, Result: result, Note: note, Time: e.Time}
 	f.Sleep, f.Recheck, f.Owed, f.Asks, f.Proposals = nil, nil, nil, nil, nil
+	f.weights.known = false
 }
 
 // owes reports whether the effect of this key is to be tried again.
 func (f *Fold) owes(key Hash) bool {
-	return slices.ContainsFunc(f.Owed, func(w Owed) bool { return w.Key == key })
+	return f.findOwed(key) >= 0
 }
 
 // dropOwed forgets an effect that will not be tried again.
 func (f *Fold) dropOwed(key Hash) {
-	if i := slices.IndexFunc(f.Owed, func(w Owed) bool { return w.Key == key }); i >= 0 && !key.IsZero() {
-		f.Owed = removed(f.Owed, i)
+	if key.IsZero() {
+		return
 	}
+	if i := f.findOwed(key); i >= 0 {
+		f.dropOwedAt(i)
+	}
+}
+
+func (f *Fold) dropOwedAt(i int) {
+	f.weigh().actions -= weight(f.Owed[i].Action)
+	f.Owed = without(f, mine(f, f.Owed, &f.own.owed), i)
 }
 
 // pushed returns a new slice with v at its end and at most limit elements, the oldest going first.
@@ -309,15 +434,6 @@ func extended[T any](s []T, v T, limit int, own *bool) []T {
 		s = append(make([]T, 0, len(s)+len(s)/4+4), s...)
 	}
 	return append(s, v)
-}
-
-// removed returns a new slice without element i; nil when nothing is left, as in a fold that never had one.
-func removed[T any](s []T, i int) []T {
-	if len(s) == 1 {
-		return nil
-	}
-	out := make([]T, 0, len(s)-1)
-	return append(append(out, s[:i]...), s[i+1:]...)
 }
 
 // replaced returns a new slice with element i replaced.

@@ -5,17 +5,15 @@ import "slices"
 // stepEvent folds something the agent was told.
 func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	if ev.ID != "" && ev.repeatable() {
-		id := ev.By + "\x00" + ev.ID
-		if slices.Contains(f.Dedupe, id) {
+		if f.repeated(dedupeID(ev.By, ev.ID)) {
 			return
 		}
-		f.Dedupe = extended(f.Dedupe, id, maxDedupe, &f.own.dedupe)
 	}
 	if ev.Taint {
 		f.Taint = e.Name
 	}
 	if _, ok := ev.Notice.(Settle); !ok {
-		f.setVars(ev.Set)
+		f.setVars(e, ev.Set)
 	}
 	data := ev.Data
 	switch n := ev.Notice.(type) {
@@ -29,12 +27,11 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	case Settle:
 		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})
 	case Pause:
-		f.Paused = pushed(f.Paused, e.Name, len(f.Paused)+1)
+		f.pause(e)
 		return
 	case Resume:
-		if f.Paused = slices.DeleteFunc(slices.Clone(f.Paused), func(p Hash) bool { return slices.Contains(n.Of, p) }); len(f.Paused) == 0 {
-			f.Paused = nil
-		}
+		is := oneOf(n.Of)
+		f.Paused = slices.DeleteFunc(mine(f, f.Paused, &f.own.paused), is)
 		return
 	case KeyChange:
 		f.changeKey(e, &n)
@@ -48,10 +45,9 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.end(e, Denied, nil, n.Note)
 		return
 	case Doubt:
-		if i := slices.IndexFunc(f.Open, func(o Open) bool { return o.Decision == n.Decision }); i >= 0 {
-			o := f.Open[i]
-			o.Doubt = true
-			f.Open = replaced(f.Open, i, o)
+		if i := f.findOpen(n.Decision); i >= 0 && !f.Open[i].Doubt {
+			f.Open = mine(f, f.Open, &f.own.open)
+			f.Open[i].Doubt = true
 		}
 		return
 	case Escalated:
@@ -62,26 +58,33 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			f.Enclosed = pushed(f.Enclosed, n.Of, maxEnclosed)
 		}
 		return
-	case Pruned, Erased: // a matter of record
+	case Pruned, Erased, Joined: // a matter of record
 		return
 	case Edit:
 		f.mutate(e, &n.Mutate)
 	}
 	if f.Ended == nil {
+		w := f.weigh()
+		w.inbox += len(data)
+		for len(f.Inbox) > 0 && (len(f.Inbox) >= maxInbox || w.inbox > maxInboxBytes) { // the newest stays
+			w.inbox -= len(f.Inbox[0].Data)
+			f.Inbox = f.Inbox[1:]
+		}
 		f.Inbox = extended(f.Inbox, Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}, maxInbox, &f.own.inbox)
-		f.Inbox = bounded(f.Inbox)
 	}
 }
 
-// bounded is the newest messages that fit into maxInboxBytes, at least one.
-func bounded(inbox []Message) []Message {
-	size := 0
-	for i := len(inbox) - 1; i >= 0; i-- {
-		if size += len(inbox[i].Data); size > maxInboxBytes && i < len(inbox)-1 {
-			return inbox[i+1:]
-		}
+// pause remembers that the agent is to stay still. A pause too many is joined with the last one: only a resume that names what the two hash to,
+// so one whose author has seen both, ends them.
+func (f *Fold) pause(e *Entry) {
+	f.Paused = mine(f, f.Paused, &f.own.paused)
+	if len(f.Paused) < maxPaused {
+		f.Paused = append(f.Paused, e.Name)
+		return
 	}
-	return inbox
+	last := &f.Paused[maxPaused-1]
+	*last = HashOf(append(last[:len(last):len(last)], e.Name[:]...))
+	f.conflict(e, "more pauses than are named one by one: it is joined with the last")
 }
 
 // repeatable reports whether a second event with the same id is to change nothing. That does not hold for notices that bound the agent: an
@@ -90,14 +93,14 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined:
 	}
 	return false
 }
 
 // vote counts a person's answer to an ask. A refusal stands, whatever else is said; an approval of another digest is not one of this.
 func (f *Fold) vote(e *Entry, a *Approval) {
-	i := slices.IndexFunc(f.Asks, func(q Asking) bool { return q.Decision == a.Decision })
+	i := f.findAsk(a.Decision)
 	switch {
 	case i < 0:
 		f.conflict(e, "answer to a question that is not open")
@@ -112,10 +115,17 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 		f.conflict(e, "approval by somebody the charter does not name: it does not count")
 		return
 	}
-	q := f.Asks[i]
-	q.Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Origin == e.Origin && v.Approve == a.Approve })
-	q.Votes = append(q.Votes, Vote{Event: e.Name, Origin: e.Origin, Approve: a.Approve, Expires: a.Expires})
-	f.Asks = replaced(f.Asks, i, q)
+	votes := slices.DeleteFunc(slices.Clone(f.Asks[i].Votes), func(v Vote) bool { return v.Origin == e.Origin && v.Approve == a.Approve })
+	f.work += int64(len(votes))
+	if len(votes) >= maxVotes {
+		if a.Approve || slices.ContainsFunc(votes, func(v Vote) bool { return !v.Approve }) {
+			f.conflict(e, "more answers than a question takes: it does not count")
+			return
+		}
+		votes = votes[:maxVotes-1] // a refusal counts, whatever else was said
+	}
+	f.Asks = mine(f, f.Asks, &f.own.asks)
+	f.Asks[i].Votes = append(votes, Vote{Event: e.Name, Origin: e.Origin, Approve: a.Approve, Expires: a.Expires})
 }
 
 // byCharter reports whether a question goes to nobody but those the charter names: whoever else is asked by a name, only a node can tell who
@@ -126,13 +136,12 @@ func (q *Asking) byCharter() bool {
 
 // escalate moves a question on to more people. A stage that came already changes nothing.
 func (f *Fold) escalate(n *Escalated) {
-	i := slices.IndexFunc(f.Asks, func(q Asking) bool { return q.Decision == n.Decision })
+	i := f.findAsk(n.Decision)
 	if i < 0 || f.Asks[i].Stage >= n.Stage || n.Stage > int64(len(f.Asks[i].Verdict.Escalate)) {
 		return
 	}
-	q := f.Asks[i]
-	q.Stage = n.Stage
-	f.Asks = replaced(f.Asks, i, q)
+	f.Asks = mine(f, f.Asks, &f.own.asks)
+	f.Asks[i].Stage = n.Stage
 }
 
 // changeKey changes whose entries count. That the owner hands the agent on twice, neither time having seen the other, is a sign of a stolen
@@ -143,9 +152,11 @@ func (f *Fold) changeKey(e *Entry, k *KeyChange) {
 	}
 	h := f.head(e.Name) // of e, made by this step
 	if !k.Revoke.IsZero() {
-		h.Knows = withKey(h.Knows, k.Revoke)
-		if !slices.Contains(f.Revoked, k.Revoke) {
-			f.Revoked = pushed(f.Revoked, k.Revoke, len(f.Revoked)+1)
+		if !f.revoke(k.Revoke) {
+			f.Contested = true
+			f.conflict(e, "more keys revoked than can be followed: the agent stays still until a person decides")
+		} else {
+			h.Knows = withKey(h.Knows, k.Revoke)
 		}
 	}
 	if k.Owner.IsZero() || k.Owner == e.Origin {
@@ -153,6 +164,11 @@ func (f *Fold) changeKey(e *Entry, k *KeyChange) {
 	}
 	if slices.Contains(h.Owners, k.Owner) || slices.Contains(h.Handed, k.Owner) {
 		f.conflict(e, "handed on to somebody who owned the agent before: that takes a new key")
+		return
+	}
+	if len(f.Former) >= maxKeys || max(len(h.Owners), len(h.Handed)) >= maxKeys {
+		f.Contested = true
+		f.conflict(e, "handed on more often than can be followed: the agent stays still until a person decides")
 		return
 	}
 	h.Owners, h.Handed = withKey(h.Owners, k.Owner), withKey(h.Handed, e.Origin)
@@ -165,24 +181,40 @@ func (f *Fold) changeKey(e *Entry, k *KeyChange) {
 	f.Charter.Owner = k.Owner
 }
 
+// revoke adds a key to those revoked, and reports whether there was room.
+func (f *Fold) revoke(k Key) bool {
+	if slices.Contains(f.Revoked, k) {
+		return true
+	}
+	if len(f.Revoked) >= maxKeys {
+		return false
+	}
+	f.Revoked = pushed(f.Revoked, k, maxKeys)
+	return true
+}
+
 // byOwner reports whether e is by the owner as its author knew it, and records that somebody else tried. What is not in the past of e has
 // no say in it: whoever folds a part of this memory only must come to the same.
 func (f *Fold) byOwner(e *Entry) bool {
-	first := f.Charter.Owner
-	if len(f.Former) > 0 {
-		first = f.Former[0]
-	}
 	h := f.head(e.Name)
-	if (e.Origin == first || slices.Contains(h.Owners, e.Origin)) && !slices.Contains(h.Handed, e.Origin) {
+	if (e.Origin == f.firstOwner() || slices.Contains(h.Owners, e.Origin)) && !slices.Contains(h.Handed, e.Origin) {
 		return true
 	}
 	f.conflict(e, "only the owner may do this: it does not count")
 	return false
 }
 
+// firstOwner is the owner the genesis names.
+func (f *Fold) firstOwner() Key {
+	if len(f.Former) > 0 {
+		return f.Former[0]
+	}
+	return f.Charter.Owner
+}
+
 // childEnded settles a child's budget.
 func (f *Fold) childEnded(e *Entry, n *ChildEnded) {
-	i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return c.Agent == n.Child })
+	i := find(f, f.Children, func(c *ChildInfo) bool { return c.Agent == n.Child })
 	if n.Spend != nil && (i < 0 || !f.Children[i].Ended) {
 		f.Spent = f.Spent.Plus(*n.Spend) // also of a child of another branch that this fold has not taken on
 	}
@@ -191,16 +223,6 @@ func (f *Fold) childEnded(e *Entry, n *ChildEnded) {
 		return
 	}
 	c := f.Children[i]
-	c.Ended, c.Signal, c.Head, c.Result = true, n.Signal, n.Head, n.Result
-	f.Children = replaced(f.Children, i, c)
-	ended := 0
-	for j := range f.Children {
-		if f.Children[j].Ended {
-			ended++
-		}
-	}
-	if ended > maxEndedChildren {
-		oldest := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return c.Ended })
-		f.Children = removed(f.Children, oldest)
-	}
+	c.Signal, c.Head, c.Result = n.Signal, n.Head, n.Result
+	f.endChild(i, c)
 }

@@ -1,7 +1,6 @@
 package perdure
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -14,21 +13,22 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 	if o.Taint {
 		f.Taint = e.Name
 	}
-	if i := slices.IndexFunc(f.Asks, func(a Asking) bool { return a.Decision == o.Decision }); i >= 0 {
-		f.setVars(o.Set)
+	if i := f.findAsk(o.Decision); i >= 0 {
+		f.setVars(e, o.Set)
 		f.refuse(e, f.Asks[i].Action)
 		f.Denials++
-		f.Asks = removed(f.Asks, i)
+		f.dropAsk(i)
 		return
 	}
-	i := slices.IndexFunc(f.Open, func(p Open) bool { return p.Decision == o.Decision })
+	i := f.findOpen(o.Decision)
 	if i < 0 {
 		f.conflict(e, "a second outcome of one decision") // what it sets was set when the first came, and may have changed since
 		return
 	}
-	f.setVars(o.Set)
+	f.setVars(e, o.Set)
 	open := f.Open[i]
-	f.Open = removed(f.Open, i)
+	f.weigh().actions -= open.weight()
+	f.Open = without(f, mine(f, f.Open, &f.own.open), i)
 	x, isCall := open.Action.(Execute)
 	if !isCall {
 		f.closeDelegate(&open, o)
@@ -68,7 +68,13 @@ func (f *Fold) owe(e *Entry, o *Open, out *Outcome) {
 	if out.Signal == Incapable {
 		w.Attempt--
 	}
-	f.Owed = pushed(f.Owed, w, len(f.Owed)+1)
+	held, more := f.weigh(), weight(w.Action)
+	if len(f.Owed) >= maxOwed || held.actions+more > maxActionBytes {
+		f.conflict(e, "more effects to try again than an agent has: this one is given up")
+		return
+	}
+	held.actions += more
+	f.Owed = append(mine(f, f.Owed, &f.own.owed), w)
 }
 
 // closeDelegate folds whether a child came to be.
@@ -76,10 +82,28 @@ func (f *Fold) closeDelegate(o *Open, out *Outcome) {
 	if out.Signal == OK {
 		return
 	}
-	if i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return c.Decision == o.Decision }); i >= 0 {
-		c := f.Children[i]
-		c.Ended, c.Signal = true, out.Signal
-		f.Children = replaced(f.Children, i, c)
+	i := find(f, f.Children, func(c *ChildInfo) bool { return c.Decision == o.Decision })
+	if i < 0 {
+		return
+	}
+	c := f.Children[i]
+	c.Signal = out.Signal
+	f.endChild(i, c)
+}
+
+// endChild makes c, which has ended, the i-th child, and forgets those that ended longest ago where there are too many, or their results too large.
+func (f *Fold) endChild(i int, c ChildInfo) {
+	w := f.weigh()
+	if !c.Ended {
+		w.ended, w.results = w.ended+1, w.results+len(c.Result)
+	}
+	c.Ended = true
+	f.Children = mine(f, f.Children, &f.own.children)
+	f.Children[i] = c
+	for w.ended > maxEndedChildren || (w.ended > 1 && w.results > maxResultBytes) {
+		oldest := find(f, f.Children, func(c *ChildInfo) bool { return c.Ended })
+		w.ended, w.results = w.ended-1, w.results-len(f.Children[oldest].Result)
+		f.Children = without(f, f.Children, oldest)
 	}
 }
 
@@ -87,38 +111,54 @@ func (f *Fold) closeDelegate(o *Open, out *Outcome) {
 func (f *Fold) recordSignal(tool string, e *Entry, s Signal, after int64, note string) {
 	if s == Incapable {
 		inc := Incapability{Node: e.Origin, What: tool, Note: note, Since: e.Time, Times: 1}
-		if i := slices.IndexFunc(f.Incapable, func(i Incapability) bool { return i.Node == inc.Node && i.What == inc.What }); i >= 0 {
+		i := find(f, f.Incapable, func(i *Incapability) bool { return i.Node == inc.Node && i.What == inc.What })
+		f.Incapable = mine(f, f.Incapable, &f.own.incapable)
+		if i >= 0 {
 			inc.Times += f.Incapable[i].Times
-			f.Incapable = removed(f.Incapable, i)
+			f.Incapable = without(f, f.Incapable, i)
 		}
-		f.Incapable = pushed(f.Incapable, inc, maxIncapable)
+		f.Incapable = append(f.Incapable[max(0, len(f.Incapable)+1-maxIncapable):], inc)
 		return
 	}
 	rec := SignalRecord{Signal: s, Time: e.Time, After: after}
 	i, found := slices.BinarySearchFunc(f.Tools, tool, func(t ToolRecord, name string) int { return strings.Compare(t.Tool, name) })
+	f.Tools = mine(f, f.Tools, &f.own.tools)
 	if found {
-		t := f.Tools[i]
+		t := &f.Tools[i]
 		t.Calls, t.Used, t.Last = t.Calls+1, e.Seq, pushed(t.Last, rec, maxSignals)
-		f.Tools = replaced(f.Tools, i, t)
 		return
 	}
 	t := ToolRecord{Tool: tool, Calls: 1, Used: e.Seq, Last: []SignalRecord{rec}}
-	f.Tools = slices.Insert(slices.Clone(f.Tools), i, t)
+	f.work += int64(len(f.Tools) - i)
+	f.Tools = slices.Insert(f.Tools, i, t)
 	if len(f.Tools) > maxTools {
+		f.work += int64(len(f.Tools))
 		oldest := 0
 		for j := range f.Tools {
 			if f.Tools[j].Used < f.Tools[oldest].Used {
 				oldest = j
 			}
 		}
-		f.Tools = slices.Delete(f.Tools, oldest, oldest+1)
+		f.Tools = without(f, f.Tools, oldest)
 	}
 }
 
-// recordPoll keeps the latest answer to a polling tool.
+// recordPoll keeps the latest answer to a polling tool. No trigger has a poll of a higher index than it may have parts.
 func (f *Fold) recordPoll(index int64, at Time, o *Outcome) {
+	if index >= maxTriggers {
+		return
+	}
 	s := *f.Sleep
 	p := Poll{Index: index, At: at, Signal: o.Signal, Result: o.Result}
+	size := len(p.Result)
+	for i := range s.Polls {
+		if s.Polls[i].Index != index {
+			size += len(s.Polls[i].Result)
+		}
+	}
+	if size > maxPollBytes {
+		p.Result = nil
+	}
 	i, found := slices.BinarySearchFunc(s.Polls, index, func(p Poll, n int64) int { return int(p.Index - n) })
 	if found {
 		s.Polls = replaced(s.Polls, i, p)
@@ -126,28 +166,6 @@ func (f *Fold) recordPoll(index int64, at Time, o *Outcome) {
 		s.Polls = slices.Insert(slices.Clone(s.Polls), i, p)
 	}
 	f.Sleep = &s
-}
-
-// setVars changes the agent's state. A null removes the name.
-func (f *Fold) setVars(set map[string]Data) {
-	if len(set) == 0 {
-		return
-	}
-	vars := maps.Clone(f.Vars)
-	if vars == nil {
-		vars = make(map[string]Data, len(set))
-	}
-	for k, v := range set {
-		if isNull(v) {
-			delete(vars, k)
-			continue
-		}
-		vars[k] = v
-	}
-	f.Vars = vars
-	if len(vars) == 0 {
-		f.Vars = nil
-	}
 }
 
 // isNull reports whether d is the value null, which takes a name out of the agent's state.

@@ -327,7 +327,7 @@ func rightFor(e *Entry) Right {
 		return MayApprove
 	case KeyChange:
 		return MayOwn
-	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed:
+	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined:
 	}
 	return MayAuthor
 }

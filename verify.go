@@ -322,6 +322,7 @@ func (f *Fold) matches(e *Entry) error {
 type seals struct {
 	last   *Entry // not covered yet
 	others map[Hash]*Entry
+	again  int // entries that came late, so that recent ones were folded again
 }
 
 func (s *seals) add(e *Entry) {

@@ -52,7 +52,7 @@ func (a *Agent) take(e *Entry, s *seals) (*Agent, error) {
 			s.add(e)
 			return a, err
 		}
-		if len(a.fold.Heads) > MaxParents {
+		if s.again++; len(a.fold.Heads) > MaxParents || s.again > tailWindow {
 			return nil, ErrBehind // folding the window again and again costs more than folding all of it once
 		}
 	}
@@ -79,7 +79,7 @@ func foldWhole(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agen
 	if err := judge(sorted(all)); err != nil {
 		return nil, err
 	}
-	a, err := (&Agent{full: true, bare: true}).Apply(all...)
+	a, err := (&Agent{bare: true}).Apply(all...)
 	if err != nil {
 		return nil, err
 	}

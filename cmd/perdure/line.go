@@ -184,6 +184,8 @@ func eventText(b *perdure.Event) string {
 		what += noted(n.Note)
 	case perdure.Enclosed:
 		what = "enclosed the text of " + n.Kind + " " + n.Of.Short()
+	case perdure.Joined:
+		what = fmt.Sprintf("joins %d heads", n.Heads)
 	case perdure.Escalated:
 		what = fmt.Sprintf("escalated %s: nobody answered %s", times(n.Stage), n.Decision.Short())
 	case perdure.KeyChange, perdure.Edit, perdure.Doubt:

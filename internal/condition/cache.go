@@ -5,19 +5,27 @@ import (
 	"sync"
 )
 
-// cache keeps the programs used last, by source text. It is safe for concurrent use.
+// cache keeps the programs used last, by source text, and why those that do not compile do not: finding that out again costs as much. It is
+// safe for concurrent use.
 type cache struct {
 	mu    sync.Mutex
 	max   int
-	used  *list.List // of *Program, the one used last in front
+	used  *list.List // of *compiled, the one used last in front
 	bySrc map[string]*list.Element
+}
+
+// compiled is what came of compiling a source text.
+type compiled struct {
+	src string
+	p   *Program
+	err error
 }
 
 func newCache(max int) *cache {
 	return &cache{max: max, used: list.New(), bySrc: make(map[string]*list.Element)}
 }
 
-func (c *cache) get(src string) (*Program, bool) {
+func (c *cache) get(src string) (*compiled, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	el, ok := c.bySrc[src]
@@ -25,21 +33,21 @@ func (c *cache) get(src string) (*Program, bool) {
 		return nil, false
 	}
 	c.used.MoveToFront(el)
-	return el.Value.(*Program), true
+	return el.Value.(*compiled), true
 }
 
-// put adds a program and drops the one not used for longest if there are too many.
-func (c *cache) put(src string, p *Program) {
+// put adds what came of a source text and drops the one not used for longest if there are too many.
+func (c *cache) put(p *compiled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if el, ok := c.bySrc[src]; ok { // compiled twice at once: either will do
+	if el, ok := c.bySrc[p.src]; ok { // compiled twice at once: either will do
 		c.used.MoveToFront(el)
 		return
 	}
-	c.bySrc[src] = c.used.PushFront(p)
+	c.bySrc[p.src] = c.used.PushFront(p)
 	if c.used.Len() > c.max {
 		last := c.used.Back()
-		delete(c.bySrc, c.used.Remove(last).(*Program).src)
+		delete(c.bySrc, c.used.Remove(last).(*compiled).src)
 	}
 }
 

@@ -117,15 +117,17 @@ func NewEnv(vars ...Var) (*Env, error) {
 //
 // The same text gives the same *Program for as long as it stays in the cache.
 func (e *Env) Compile(src string) (*Program, error) {
-	if p, ok := e.cache.get(src); ok {
-		return p, nil
+	if c, ok := e.cache.get(src); ok {
+		return c.p, c.err
 	}
 	p, err := e.compile(src)
 	if err != nil {
-		return nil, fmt.Errorf("condition %s: %w", quote(src), err)
+		err = fmt.Errorf("condition %s: %w", quote(src), err)
 	}
-	e.cache.put(src, p)
-	return p, nil
+	if len(src) <= maxSource {
+		e.cache.put(&compiled{src, p, err})
+	}
+	return p, err
 }
 
 func (e *Env) compile(src string) (*Program, error) {
@@ -151,7 +153,7 @@ func (e *Env) compile(src string) (*Program, error) {
 
 // program plans a checked condition: bounded in cost, the same on every node.
 func (e *Env) program(tree *cel.Ast, opts ...cel.EvalOption) (cel.Program, error) {
-	return e.cel.Program(tree, cel.EvalOptions(opts...), cel.CostTracking(prices{}), cel.CostLimit(maxCost),
+	return e.cel.Program(tree, cel.EvalOptions(opts...), cel.CostTracking(prices{}), cel.CostLimit(MaxCost),
 		cel.OptimizeRegex(boundedMatch), cel.CustomDecoratorV2(orderLiterals))
 }
 

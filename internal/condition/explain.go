@@ -67,7 +67,7 @@ func (e *Env) plain(msg string) string {
 func explainEval(err error) error {
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
-		return fmt.Errorf("costs more than %d steps; loop over fewer elements, or match shorter text", maxCost)
+		return fmt.Errorf("costs more than %d steps; loop over fewer elements, or match shorter text", MaxCost)
 	}
 	if key, ok := strings.CutPrefix(err.Error(), "no such key: "); ok {
 		return fmt.Errorf("there is no key %q; test for it first with has(…)", key)

@@ -15,12 +15,12 @@ const (
 	// cost by the length of a list; four let a condition filter two lists and join them.
 	maxLoops = 4
 
-	// maxCost bounds one evaluation in CEL's cost units, about one per operation or per ten bytes of text touched.
+	// MaxCost bounds one evaluation, and all those of one look at an agent together, in CEL's cost units, about one per operation or per ten bytes of text touched.
 	// It lets a condition look at every one of some 50,000 list elements. A runaway loop is stopped within tens of
 	// milliseconds, one that spends it all on the slowest regular expression within a third of a second.
-	maxCost = 500_000
+	MaxCost = 500_000
 
-	// costModel pins the price list behind maxCost: a newer library that prices an operation differently must not
+	// costModel pins the price list behind MaxCost: a newer library that prices an operation differently must not
 	// change which conditions hold.
 	costModel = 1
 

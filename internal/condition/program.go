@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
 )
 
 // A Program is a compiled condition. It is safe for concurrent use.
@@ -32,27 +34,39 @@ func (p *Program) String() string { return p.src }
 // it does not mention may be absent. Values are bool, integers, floats, strings, []byte, time.Time, time.Duration, nil,
 // and slices and maps with text keys of these; Eval does not change them.
 func (p *Program) Eval(vars map[string]any) (bool, error) {
+	ok, _, err := p.EvalCost(vars)
+	return ok, err
+}
+
+// EvalCost is Eval, and says how many steps of MaxCost it took: the same on every node.
+func (p *Program) EvalCost(vars map[string]any) (holds bool, cost uint64, err error) {
 	bound := make(map[string]any, len(p.names))
 	for _, name := range p.names {
 		v, ok := vars[name]
 		if !ok {
-			return false, fmt.Errorf("condition %s: variable %q has no value", quote(p.src), name)
+			return false, 0, fmt.Errorf("condition %s: variable %q has no value", quote(p.src), name)
 		}
 		val, err := bind(p.env.kind[name], v)
 		if err != nil {
-			return false, fmt.Errorf("condition %s: variable %q %w", quote(p.src), name, err)
+			return false, 0, fmt.Errorf("condition %s: variable %q %w", quote(p.src), name, err)
 		}
 		bound[name] = val
 	}
-	out, _, err := p.run.Eval(bound)
+	out, details, err := p.run.Eval(bound)
+	if details != nil && details.ActualCost() != nil {
+		cost = *details.ActualCost()
+	}
 	if err != nil {
-		return false, fmt.Errorf("condition %s: %w", quote(p.src), explainEval(err))
+		if errors.As(err, new(interpreter.EvalCancelledError)) {
+			cost = MaxCost // stopped there
+		}
+		return false, cost, fmt.Errorf("condition %s: %w", quote(p.src), explainEval(err))
 	}
-	holds, ok := out.(types.Bool)
+	yes, ok := out.(types.Bool)
 	if !ok {
-		return false, fmt.Errorf("condition %s: is %s, want bool", quote(p.src), out.Type().TypeName())
+		return false, cost, fmt.Errorf("condition %s: is %s, want bool", quote(p.src), out.Type().TypeName())
 	}
-	return bool(holds), nil
+	return bool(yes), cost, nil
 }
 
 // bind converts the value of a variable and checks that it is of its kind.

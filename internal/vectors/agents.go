@@ -103,6 +103,8 @@ func acceptedAgents() ([]*vector, error) {
 		{"keys", "ownership is handed on and the old key revoked", keys},
 		{"contested", "ownership is handed on twice: the agent stays still", contested},
 		{"pruned", "bodies are gone that a snapshot stands for", pruned},
+		{"many-heads", "66 heads: an entry that joins comes first, and the snapshot has all of them in its past", manyHeads},
+		{"many-pauses", "66 pauses: those beyond 64 are joined with the last", manyPauses},
 	}
 	for _, m := range memories {
 		l, err := m.life()
@@ -157,6 +159,28 @@ func cycle() (*life, error) {
 	l.write(2, perdure.Event{Name: "build.broken", By: "ci", ID: "17", Data: args, Taint: true})
 	if l.err == nil {
 		l.write(1, perdure.Snapshot{Fold: *l.a.Fold()})
+	}
+	return l, l.err
+}
+
+func manyHeads() (*life, error) {
+	l := begin(goal("acme", 0))
+	first := l.fork()
+	for i := range 66 {
+		branch := first.fork()
+		branch.write(2, perdure.Event{Name: fmt.Sprint("branch-", i)})
+		l.join(branch)
+	}
+	if l.err == nil {
+		l.write(1, perdure.Snapshot{Fold: *l.a.Fold()})
+	}
+	return l, l.err
+}
+
+func manyPauses() (*life, error) {
+	l := begin(goal("acme", 0))
+	for range 66 {
+		l.write(1, perdure.Event{Name: "pause", Notice: perdure.Pause{}})
 	}
 	return l, l.err
 }

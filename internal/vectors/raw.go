@@ -75,8 +75,10 @@ func hash(b []byte) []byte {
 // The kinds of entries.
 const (
 	genesis  = 1
+	advice   = 2
 	decision = 3
 	event    = 5
+	snapshot = 6
 )
 
 const began = 1_772_366_400_000 // 2026-03-01T12:00:00Z

@@ -189,6 +189,22 @@ func rejectedBodies() []*vector {
 	act := func(a fields) []byte { return on(g, decision, fields{3: a, 4: fields{1: 2}}).bytes() }
 	add("trigger.sound", "trigger-empty", "any of no triggers never wakes", act(fields{4: fields{1: fields{7: fields{1: []raw{}}}}}))
 	add("trigger.sound", "trigger-interval", "a poll is not asked every 0 ms", act(fields{4: fields{1: fields{6: fields{1: 0, 2: fields{1: "poll"}, 3: "true"}}}}))
+	many := func(n int, v any) []raw { return slices.Repeat([]raw{appendValue(nil, v)}, n) }
+	after := fields{2: fields{1: 1}}
+	nested := after
+	for range 8 {
+		nested = fields{7: fields{1: []raw{record(nested)}}}
+	}
+	sleep := func(trigger fields) []byte { return act(fields{4: fields{1: trigger}}) }
+	add("trigger.bounded", "trigger-parts", "any of 64 triggers has 65 parts", sleep(fields{7: fields{1: slices.Repeat([]raw{record(after)}, 64)}}))
+	add("trigger.bounded", "trigger-depth", "eight triggers around one are nine deep", sleep(nested))
+	add("trigger.bounded", "trigger-conditions", "conditions of more than 16384 bytes", sleep(fields{5: fields{1: strings.Repeat("x", 16385)}}))
+	add("body.lists", "actions", "an advice has at most 1024 actions", on(g, advice, fields{3: slices.Repeat([]raw{record(fields{6: fields{1: 1}})}, 1025)}).bytes())
+	add("body.lists", "approvals", "a decision uses at most 64 approvals", on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 2}, 8: many(65, g.name())}).bytes())
+	add("body.lists", "rules", "at most 64 rules decide", on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 2, 2: many(65, "r")}}).bytes())
+	add("body.lists", "resumes", "a resume names at most 64 pauses", on(g, event, fields{1: "resume", 5: fields{5: fields{1: many(65, g.name())}}}).bytes())
+	add("body.lists", "tools", "an intent names at most 512 tools", begin(fields{8: many(513, "t")}, nil))
+	add("body.lists", "approvers", "a charter names at most 64 approvers", begin(nil, fields{5: many(65, public(2))}))
 	add("decision.child", "delegation-without-child", "an allowed delegation carries its child", act(fields{3: fields{1: fields{2: "help"}}}))
 	add("decision.child", "child-of-a-call", "a call has no child", on(g, decision, fields{3: fields{1: fields{1: "tool"}}, 4: fields{1: 2}, 10: []byte{1}}).bytes())
 	add("decision.proposal", "decision-of-nothing", "a decision is about something", on(g, decision, fields{4: fields{1: 2}}).bytes())
@@ -306,7 +322,25 @@ func rejectedFolds() ([]*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*vector{binaryVector("memory-forged-snapshot", "memory", m, "the snapshot grants what nobody granted").refused("snapshot.fold")}, nil
+	out := []*vector{binaryVector("memory-forged-snapshot", "memory", m, "the snapshot grants what nobody granted").refused("snapshot.fold")}
+	large, err := largeSnapshot(a)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, binaryVector("body-snapshot-pauses", "entry", large, "no fold names more than 64 pauses").refused("snapshot.bounded")), nil
+}
+
+// largeSnapshot is a snapshot entry of a fold with more pauses than a fold has.
+func largeSnapshot(a *perdure.Agent) ([]byte, error) {
+	fold := *a.Fold()
+	fold.Paused = slices.Repeat([]perdure.Hash{a.Heads()[0]}, 65)
+	content, err := fold.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	first := a.Heads()[0]
+	e := newEntry(snapshot, body(snapshot, fields{1: raw(content)}), fields{2: first[:], 3: []raw{canon.AppendBytes(nil, first[:])}, 4: 1})
+	return e.bytes(), nil
 }
 
 func rejectedChunks() []*vector {
