@@ -41,9 +41,10 @@ It changes nothing, but with --reindex it rebuilds every index of the store from
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := h.locate(); err != nil {
+		if err := h.find(); err != nil {
 			return err
 		}
+		h.looks = true
 		if *reindex && h.scheme == "mem" {
 			return misuse(c, errors.New("a store in memory is gone when the command ends; name another with --store"))
 		}
