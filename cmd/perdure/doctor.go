@@ -125,12 +125,15 @@ func (d *doctor) write(w io.Writer) error {
 func (d *doctor) examine(reindex bool) {
 	d.say("program", well, "", "perdure %s, format %d, %s %s/%s", version, perdure.FormatVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	d.engine()
+	if !d.modes() {
+		return // whatever else is there, somebody else may have put it there
+	}
 	newest := d.store(reindex)
 	d.clock(newest)
 	if d.h.dir != "" {
 		d.folder()
 		d.key()
-		d.modes()
+		d.strays()
 	}
 	d.policies()
 	d.powers()

@@ -34,7 +34,7 @@ type vetting struct {
 
 // weakness is something about a home that lets somebody else decide, or read.
 type weakness struct {
-	path  string
+	about string // owner or mode
 	what  string
 	fix   string
 	grave bool // somebody else may have decided already: nothing is done in such a home
@@ -44,7 +44,7 @@ type weakness struct {
 func (h *home) vet() error {
 	for _, w := range h.weaknesses(!h.looks) {
 		if w.grave {
-			return &advised{fmt.Errorf("%s %s", w.path, w.what), w.fix}
+			return &advised{errors.New(w.what), w.fix}
 		}
 	}
 	return nil
@@ -82,8 +82,8 @@ func (h *home) keeping() []string {
 	return paths
 }
 
-func (v *vetting) say(grave bool, path, fix, format string, args ...any) {
-	v.found = append(v.found, weakness{path, fmt.Sprintf(format, args...), fix, grave})
+func (v *vetting) say(grave bool, fix, format string, args ...any) {
+	v.found = append(v.found, weakness{"mode", fmt.Sprintf(format, args...), fix, grave})
 }
 
 // folder looks at the home itself, and at the link to it, if it is one. It reports whether there is a home to look into.
@@ -95,7 +95,7 @@ func (v *vetting) folder() bool {
 	}
 	info, err := os.Stat(h.dir)
 	if err != nil {
-		v.say(true, h.dir, "remove the link, or name another home with --store", "is a link that leads nowhere")
+		v.say(true, "remove the link, or name another home with --store", "%s is a link that leads nowhere", h.dir)
 		return false
 	}
 	if real, err := filepath.EvalSymlinks(h.dir); err == nil && link.Mode()&fs.ModeSymlink != 0 {
@@ -108,7 +108,7 @@ func (v *vetting) folder() bool {
 		v.admit(info)
 	}
 	if !info.IsDir() {
-		v.say(true, h.dir, "name a folder, or a file that ends in .db, with --store", "is no folder")
+		v.say(true, "name a folder, or a file that ends in .db, with --store", "%s is no folder", h.dir)
 		return false
 	}
 	if h.loose {
@@ -149,7 +149,8 @@ func (v *vetting) refuse(path string, owner int) {
 	me := userName(disk.Myself())
 	fix := fmt.Sprintf("name a home of your own with --store; or, if you trust all that is in this one, chown -R %s %s, or set %s=%s",
 		me, v.h.dir, foreignEnv, v.absolute())
-	v.say(true, path, fix, "belongs to %s, not to %s, and the owner of a home decides what runs in it", userName(owner), me)
+	what := fmt.Sprintf("%s belongs to %s, not to %s, and the owner of a home decides what runs in it", path, userName(owner), me)
+	v.found = append(v.found, weakness{"owner", what, fix, true})
 }
 
 func (v *vetting) absolute() string {
@@ -169,7 +170,7 @@ func (v *vetting) private(info fs.FileInfo) bool {
 	}
 	if perm&othersWrite == 0 {
 		if !v.tighten || !v.h.isHome() || os.Chmod(dir, perm&^others) != nil {
-			v.say(false, dir, "chmod 700 "+dir, "can be looked into by others")
+			v.say(false, "chmod 700 "+dir, "others can look into %s", dir)
 		}
 		return true
 	}
@@ -180,7 +181,7 @@ func (v *vetting) private(info fs.FileInfo) bool {
 		}
 		_ = os.Chmod(dir, perm) // as it was: whoever looks should see why it was refused
 	}
-	v.say(true, dir, "look through it, then chmod -R go-w "+dir, "can be changed by others (mode %04o), so that they decide what runs in it", perm)
+	v.say(true, "look through it, then chmod -R go-w "+dir, "others can change what is in %s, and so decide what runs here", dir)
 	return false
 }
 
@@ -192,8 +193,8 @@ func (v *vetting) shared(info fs.FileInfo) bool {
 		return false
 	}
 	if perm&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
-		v.say(true, dir, "keep the store in a folder of its own: --store FOLDER; or chmod go-w "+dir,
-			"can be changed by others (mode %04o), and key, trust and policies are in it", perm)
+		v.say(true, "keep the store in a folder of its own: --store FOLDER; or chmod go-w "+dir,
+			"others can change what is in %s, where key, trust and policies are", dir)
 		return false
 	}
 	return true
@@ -219,7 +220,7 @@ func (v *vetting) decides(path string) {
 	if !v.open && v.tighten && os.Chmod(path, perm&^othersWrite) == nil {
 		return // nobody else could get at it in a folder that only its owner may enter
 	}
-	v.say(v.open, path, "read it, then chmod go-w "+path, "can be changed by others (mode %04o)", perm)
+	v.say(v.open, "chmod go-w "+path, "others can change %s", path)
 }
 
 // kept looks at something that is for the owner alone.
@@ -231,7 +232,7 @@ func (v *vetting) kept(path string) {
 	if v.tighten && os.Chmod(path, info.Mode().Perm()&^others) == nil {
 		return
 	}
-	v.say(false, path, "chmod go-rwx "+path, "can be read by others (mode %04o)", info.Mode().Perm())
+	v.say(false, "chmod go-rwx "+path, "others can look into %s", path)
 }
 
 // look is what a path is, of which the link and what it leads to belong to somebody who may decide here.
