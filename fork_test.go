@@ -12,7 +12,9 @@ import (
 // noState is a state checker that refuses every state.
 type noState struct{}
 
-func (noState) CheckState(perdure.Hash, map[string]perdure.Data) error { return errors.New("not a state") }
+func (noState) CheckState(perdure.Hash, map[string]perdure.Data) error {
+	return errors.New("not a state")
+}
 
 // forker is a node with a key of its own over a store.
 func forker(t *testing.T, s perdure.Store, name string) *perdure.Node {

@@ -170,8 +170,12 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	if err := h.locate(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(name); err != nil {
-		return err // opening it would make it
+	info, err := os.Stat(name)
+	if err == nil { // else opening it would make it
+		err = disk.Regular(name, info)
+	}
+	if err != nil {
+		return err
 	}
 	s, err := capsule.OpenStore(name)
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // teller is a command that tells an agent something.
@@ -179,7 +179,7 @@ func dataArg(c *cobra.Command, arg string) (perdure.Data, error) {
 	case arg == "-":
 		text, err = readWhole(c, "-", perdure.Limits{Bytes: perdure.MaxBody})
 	case isFile:
-		text, err = os.ReadFile(name)
+		text, err = disk.ReadFile(name, perdure.MaxBody)
 	default:
 		text = []byte(arg)
 	}

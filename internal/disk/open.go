@@ -43,6 +43,16 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return b, errors.Join(err, f.Close())
 }
 
+// ModeIn is the mode of a new file in a folder: for its owner alone, unless others can write to the folder, which is then shared with them on
+// purpose.
+func ModeIn(dir string) fs.FileMode {
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&0o022 == 0 {
+		return 0o600
+	}
+	return info.Mode().Perm() & 0o666
+}
+
 // Regular refuses what is not a regular file.
 func Regular(path string, info fs.FileInfo) error {
 	what := ""
