@@ -78,7 +78,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if p.known, err = readSecrets(*p.secrets); err != nil {
 		return nil, err
 	}
-	guard, err := guardOf(h.c.Context(), p.known, log)
+	guard, err := h.guardOf(h.c.Context(), p.known, log)
 	if err != nil {
 		return nil, err
 	}
