@@ -148,7 +148,7 @@ func explain(err error) (message, hint string) {
 	case errors.Is(err, fs.ErrNotExist):
 		hint = "check the path"
 	case errors.Is(err, disk.ErrIrregular):
-		hint = "give what comes through a pipe as -, on standard input"
+		hint = "name a file; what comes through a pipe is given as -, on standard input"
 	case errors.Is(err, perdure.ErrConflict):
 		hint = "nothing was changed; look at the agent again and repeat the command"
 	}

@@ -70,7 +70,7 @@ func Regular(path string, info fs.FileInfo) error {
 	default:
 		what = "something else"
 	}
-	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w: it is %s", ErrIrregular, what)}
+	return &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: it is %s", ErrIrregular, what)}
 }
 
 // ErrIrregular says that something is not a regular file.
