@@ -72,7 +72,29 @@ func readNodeFile(h *home) (nodeConfig, error) {
 			n.Advisors[name] = "script:" + file
 		}
 	}
+	for name, command := range n.MCP {
+		if n.MCP[name], err = programIn(h.dir, command); err != nil {
+			return n, fmt.Errorf("%s: mcp %s: %w", path, name, err)
+		}
+	}
 	return n, nil
+}
+
+// programIn is a command whose program, if it is a path, is taken from the home: else a node would start what lies by that name in
+// whatever folder somebody happens to be in, which may be a stranger's.
+func programIn(dir, command string) (string, error) {
+	words := strings.Fields(command)
+	if len(words) == 0 || !strings.ContainsAny(words[0], `/\`) || strings.Contains(words[0], "://") || filepath.IsAbs(words[0]) {
+		return command, nil
+	}
+	if strings.ContainsAny(dir, " \t") {
+		return "", fmt.Errorf("the home %q has a space in its name: write the whole path of %s, without any", dir, words[0])
+	}
+	words[0] = filepath.Join(dir, words[0])
+	if !filepath.IsAbs(words[0]) { // a name alone would be looked for elsewhere
+		words[0] = "." + string(filepath.Separator) + words[0]
+	}
+	return strings.Join(words, " "), nil
 }
 
 // fill takes from the home's file what was not said on the command line.
