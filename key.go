@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Key is an Ed25519 public key: the author of entries.
@@ -134,19 +136,27 @@ func WriteKey(path string, s *Signer) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// maxKeyFile bounds what is read of a key file, which is one line.
+const maxKeyFile = 64 << 10
+
 // ReadKey reads a private key file. It refuses one that others can read.
 func ReadKey(path string) (*Signer, error) {
-	info, err := os.Stat(path)
+	f, err := disk.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("key file %s: %w: make one with `perdure key new`", path, ErrNotFound)
+	}
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("key file %s: %w: make one with `perdure key new`", path, ErrNotFound)
-		}
+		return nil, fmt.Errorf("read key: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()            // of what is read, whatever has the name by now
+	if err != nil {
 		return nil, fmt.Errorf("read key: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("key file %s can be read by others (mode %04o): run `chmod 600 %s`", path, info.Mode().Perm(), path)
 	}
-	b, err := os.ReadFile(path)
+	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
 	if err != nil {
 		return nil, fmt.Errorf("read key: %w", err)
 	}

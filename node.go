@@ -215,6 +215,11 @@ func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 		}
 	}
 	more, a, err := n.Key.Commit(a, time.Now(), drafts...)
+	for _, e := range more {
+		if err == nil {
+			err = n.guard(e) // a policy or schema can hold a secret, too
+		}
+	}
 	return append(entries, more...), a, err
 }
 

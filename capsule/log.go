@@ -104,7 +104,11 @@ func replaceFile(path string, fill func(*os.File) error) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = f.Chmod(0o644); err == nil {
+	mode := disk.ModeIn(filepath.Dir(path))
+	if old, err := os.Lstat(path); err == nil && old.Mode().IsRegular() {
+		mode = old.Mode().Perm() // whoever could read it still can
+	}
+	if err = f.Chmod(mode); err == nil {
 		err = fill(f)
 	}
 	if err == nil {
@@ -357,7 +361,7 @@ func (l *Log) Snapshots() []perdure.Cursor {
 
 // LockFile opens a file, making it if there is none, and takes its lock, waiting for others to finish. Closing it gives the lock back.
 func LockFile(path string) (io.Closer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(filepath.Dir(path)))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // File is the text of one policy file.
@@ -99,7 +100,7 @@ func LoadPaths(paths ...string) (*Set, error) {
 			}
 		}
 		for _, name := range names {
-			text, err := os.ReadFile(name)
+			text, err := disk.ReadFile(name, 64*maxText)
 			if err != nil {
 				return nil, fmt.Errorf("load policy: %w", err)
 			}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // thinkers are the advisors that the flags name.
@@ -44,7 +44,7 @@ func (p *powers) thinker(source string, s perdure.Store) (perdure.Advisor, error
 	scheme, rest, _ := strings.Cut(source, ":")
 	switch scheme {
 	case "script":
-		f, err := os.Open(rest)
+		f, err := disk.Open(rest)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func readPrices(path string) (advisor.Prices, error) {
 	if path == "" {
 		return nil, nil
 	}
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("--prices: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // companions finds what a capsule file may need that lies beside it: its signatures, if they are detached, and the chunks of its set.
@@ -23,7 +24,7 @@ func companions(name string, o *capsule.ReadOptions) (done func() error, err err
 		return nil, err
 	}
 	o.Chunks = set
-	sig, err := os.Open(name + capsule.SigExt)
+	sig, err := disk.Open(name + capsule.SigExt)
 	switch {
 	case err == nil:
 		o.Signatures = sig

@@ -41,9 +41,10 @@ It changes nothing, but with --reindex it rebuilds every index of the store from
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := h.locate(); err != nil {
+		if err := h.find(); err != nil {
 			return err
 		}
+		h.looks = true
 		if *reindex && h.scheme == "mem" {
 			return misuse(c, errors.New("a store in memory is gone when the command ends; name another with --store"))
 		}
@@ -124,12 +125,15 @@ func (d *doctor) write(w io.Writer) error {
 func (d *doctor) examine(reindex bool) {
 	d.say("program", well, "", "perdure %s, format %d, %s %s/%s", version, perdure.FormatVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	d.engine()
+	if !d.modes() {
+		return // whatever else is there, somebody else may have put it there
+	}
 	newest := d.store(reindex)
 	d.clock(newest)
 	if d.h.dir != "" {
 		d.folder()
 		d.key()
-		d.modes()
+		d.strays()
 	}
 	d.policies()
 	d.powers()

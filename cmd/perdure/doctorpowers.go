@@ -15,24 +15,61 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// modes looks whether others can change what is trusted here, or read what is secret.
-func (d *doctor) modes() {
-	for _, one := range []struct {
-		name string
-		bad  fs.FileMode
-		what string
-	}{{".", 0o022, "change what is in"}, {trustFile, 0o022, "change"}, {policyDir, 0o022, "change"}, {nodeFile, 0o022, "change"}, {vaultDir, 0o077, "look into"}} {
-		path := filepath.Join(d.h.dir, one.name)
-		info, err := os.Stat(path)
-		if err != nil || info.Mode().Perm()&one.bad == 0 {
-			continue
-		}
-		fix := "chmod go-w " + path
-		if one.bad == 0o077 {
-			fix = "chmod go-rwx " + path
-		}
-		d.say("mode", unwell, fix, "others can %s %s", one.what, path)
+// modes looks whether somebody else decides here, or reads what is secret. It reports whether the home can be used.
+func (d *doctor) modes() bool {
+	usable := true
+	for _, w := range d.h.weaknesses(false) {
+		usable = usable && !w.grave
+		d.say(w.about, unwell, w.fix, "%s", w.what)
 	}
+	return usable
+}
+
+// strays looks for what has no business in a home: what was cut short while it was written, and what is no file.
+func (d *doctor) strays() {
+	names, err := os.ReadDir(d.h.dir)
+	if err != nil || d.h.loose {
+		return // a folder that also has other things
+	}
+	for _, one := range names {
+		path := filepath.Join(d.h.dir, one.Name())
+		switch name := one.Name(); {
+		case !one.IsDir() && !one.Type().IsRegular() && one.Type()&fs.ModeSymlink == 0:
+			d.say("stray", odd, "remove "+path, "%s is neither a file nor a folder", path)
+		case strings.HasSuffix(name, ".part") || strings.Contains(name, ".new-"):
+			d.say("stray", odd, "remove "+path+" if no perdure is running", "%s was left by something that was cut short", path)
+		case !d.h.knows(name):
+			d.say("stray", odd, "move it elsewhere: agents, keys and what decides are here", "%s is not of a home", path)
+		}
+	}
+}
+
+// knows reports whether a name is one that a home has.
+func (h *home) knows(name string) bool {
+	store := filepath.Base(h.file)
+	switch name {
+	case keyFile, trustFile, trustFile + ".lock", nodeFile, policyDir, schemaDir, vaultDir, ".gitignore":
+		return true
+	}
+	return h.scheme != "sqlite" || strings.HasPrefix(name, store)
+}
+
+// accepted says whether nodes may have what node.yaml gives them.
+func (d *doctor) accepted(n nodeConfig) bool {
+	path := filepath.Join(d.h.dir, nodeFile)
+	err := d.h.consent(n.text)
+	switch {
+	case err != nil:
+		_, hint := explain(err)
+		d.say("accepted", unwell, hint, "%v", err)
+		return false
+	case len(n.text) == 0 || !d.h.found:
+	case d.h.own():
+		d.say("accepted", well, "", "%s: its home was made here", path)
+	default:
+		d.say("accepted", well, "", "%s: accepted", path)
+	}
+	return true
 }
 
 // policies looks whether they load, as a node would load them.
@@ -51,7 +88,11 @@ func (d *doctor) policies() {
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.
 func (d *doctor) powers() {
-	if err := d.p.fill(d.h); err != nil {
+	n, err := readNodeFile(d.h)
+	if err == nil && d.accepted(n) {
+		err = d.p.fill(d.h)
+	}
+	if err != nil {
 		d.say("node", unwell, "correct "+filepath.Join(d.h.dir, nodeFile)+"; perdure node --help says what can be in it", "%v", err)
 	}
 	d.files()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Exit codes are API: scripts compare with them. Do NOT renumber.
@@ -147,6 +148,8 @@ func explain(err error) (message, hint string) {
 		message = "interrupted"
 	case errors.Is(err, fs.ErrNotExist):
 		hint = "check the path"
+	case errors.Is(err, disk.ErrIrregular):
+		hint = "name a file; what comes through a pipe is given as -, on standard input"
 	case errors.Is(err, perdure.ErrConflict):
 		hint = "nothing was changed; look at the agent again and repeat the command"
 	}

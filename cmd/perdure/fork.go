@@ -113,7 +113,7 @@ func (f *forking) fork(ctx context.Context, s perdure.Store, p *pointIn) error {
 	}
 	r := forked{Name: g.Intent.Name, From: g.Lineage.Parent, At: g.Lineage.Cause, Rehearse: g.Lineage.Rehearse, Effects: effects}
 	if !f.dry {
-		if r.Agent, err = f.create(ctx, s, g, p.agent.Fold()); err != nil {
+		if r.Agent, err = f.create(ctx, s, g, p.agent); err != nil {
 			return err
 		}
 	}
@@ -122,23 +122,19 @@ func (f *forking) fork(ctx context.Context, s perdure.Store, p *pointIn) error {
 
 // genesis is what the new agent begins with.
 func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g perdure.Genesis, err error) {
-	was := p.agent.Fold()
-	g = perdure.Genesis{Intent: was.Intent, Charter: was.Charter}
-	g.Charter.Owner = perdure.Key{} // whoever forks it
-	g.Intent.Budget = was.Left()
 	at := p.agent.Heads()[0]
 	if p.entry != nil {
 		at = p.entry.Name
 	}
-	g.Lineage = &perdure.Lineage{Parent: was.Agent, Cause: at, Relation: perdure.Fork, Rehearse: !f.live}
-	g.Intent.Name = ""
+	g = p.agent.Fold().ForkGenesis(at, f.live)
 	if f.over != nil {
 		if err := f.over.putOver(&g, time.Now()); err != nil {
 			return g, misuse(f.out.c, fmt.Errorf("intent %s: %w", f.file, err))
 		}
 	}
 	if d := g.Intent.Deadline; d != 0 && !d.Go().After(time.Now()) {
-		return g, misuse(f.out.c, fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; name another one in a file for --intent", called(p.agent), d))
+		return g, misuse(f.out.c, fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; "+
+			"name another one in a file for --intent", called(p.agent), d))
 	}
 	if f.goal != "" {
 		g.Intent.Goal = f.goal
@@ -152,33 +148,17 @@ func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g p
 	return g, err
 }
 
-// create stores the new agent and the state it begins with, at once or not at all.
-func (f *forking) create(ctx context.Context, s perdure.Store, g perdure.Genesis, was *perdure.Fold) (perdure.AgentID, error) {
-	key, err := f.h.signer()
+// create makes the new agent.
+func (f *forking) create(ctx context.Context, s perdure.Store, g perdure.Genesis, from *perdure.Agent) (perdure.AgentID, error) {
+	n, err := f.h.maker(s, &g)
 	if err != nil {
 		return perdure.AgentID{}, err
 	}
-	now := time.Now()
-	begun, err := key.Genesis(g, now)
+	a, err := n.Fork(ctx, from, g)
 	if err != nil {
 		return perdure.AgentID{}, err
 	}
-	a, err := perdure.Begin(begun)
-	if err != nil {
-		return perdure.AgentID{}, err
-	}
-	from, err := perdure.DataOf(map[string]any{"agent": was.Agent.String(), "entry": g.Lineage.Cause.String(), "seq": was.Seq})
-	if err != nil {
-		return perdure.AgentID{}, err
-	}
-	told, a, err := key.Commit(a, now, perdure.Draft{Body: perdure.Event{Name: "forked", By: key.Name, ID: "forked", Data: from, Set: was.Vars}})
-	if err != nil {
-		return perdure.AgentID{}, err
-	}
-	if err := s.Append(ctx, a.ID(), nil, append([]*perdure.Entry{begun}, told...)...); err != nil {
-		return perdure.AgentID{}, fmt.Errorf("fork %s: %w", was.Agent.Short(), err)
-	}
-	return a.ID(), index(context.WithoutCancel(ctx), s, a)
+	return a.ID(), nil
 }
 
 // effectsOf is what the agent did outside, in its whole memory.

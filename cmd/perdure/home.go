@@ -39,6 +39,9 @@ type home struct {
 	dir    string // the folder of key and trust; "" for mem
 	file   string // of the store; a folder for dir
 	seen   *sqlite.Witness
+	found  bool // the home was found here or in a folder above, not named
+	loose  bool // the store was named by its file: the folder is whatever that is in
+	looks  bool // asks nobody, and changes nothing
 }
 
 // storeFlag adds --store to a command.
@@ -49,17 +52,27 @@ func storeFlag(c *cobra.Command) *home {
 	return h
 }
 
-// locate says where the store is, without touching it.
+// locate says where the store is, and refuses a home in which somebody else decides.
 func (h *home) locate() error {
+	if err := h.find(); err != nil {
+		return err
+	}
+	return h.vet()
+}
+
+// find says where the store is, without touching it.
+func (h *home) find() error {
+	h.found, h.loose = false, false
 	url := *h.url
 	if url == "" {
 		url = os.Getenv(storeEnv)
 	}
 	if url == "" {
-		dir, err := defaultHome()
+		dir, found, err := defaultHome()
 		if err != nil {
 			return err
 		}
+		h.found = found
 		h.scheme, h.dir, h.file = "sqlite", dir, filepath.Join(dir, storeFile)
 		return nil
 	}
@@ -71,7 +84,8 @@ func (h *home) locate() error {
 		h.scheme, h.dir, h.file = "mem", "", ""
 		return nil
 	case scheme == "dir" && path != "":
-		dir, err := defaultHome() // the folder is shared with others: no place for a key
+		dir, found, err := defaultHome() // the folder is shared with others: no place for a key
+		h.found = found
 		h.scheme, h.dir, h.file = scheme, dir, path
 		return err
 	case scheme != "sqlite" || path == "":
@@ -79,21 +93,21 @@ func (h *home) locate() error {
 	}
 	h.scheme, h.dir, h.file = scheme, path, filepath.Join(path, storeFile)
 	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) == filepath.Ext(storeFile) {
-		h.dir, h.file = filepath.Dir(path), path
+		h.dir, h.file, h.loose = filepath.Dir(path), path, true
 	}
 	return nil
 }
 
-// defaultHome is .perdure here or in a folder above, else the user's data folder.
-func defaultHome() (string, error) {
+// defaultHome is .perdure here or in a folder above, which is found, else the user's data folder.
+func defaultHome() (dir string, found bool, err error) {
 	at, err := os.Getwd()
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	for {
 		dir := filepath.Join(at, homeName)
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return dir, nil
+			return dir, true, nil
 		}
 		above := filepath.Dir(at)
 		if above == at {
@@ -102,13 +116,13 @@ func defaultHome() (string, error) {
 		at = above
 	}
 	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
-		return filepath.Join(data, "perdure"), nil
+		return filepath.Join(data, "perdure"), false, nil
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the user's data folder: %w: name a store with --store or %s", err, storeEnv)
+		return "", false, fmt.Errorf("find the user's data folder: %w: name a store with --store or %s", err, storeEnv)
 	}
-	return filepath.Join(user, ".local", "share", "perdure"), nil
+	return filepath.Join(user, ".local", "share", "perdure"), false, nil
 }
 
 // openStore opens the store; create makes it where there is none.
@@ -123,8 +137,8 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return dir.Open(h.file, dir.Options{})
 	}
 	if create {
-		if err := os.MkdirAll(h.dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the store's folder: %w", err)
+		if err := h.makeHome(); err != nil {
+			return nil, err
 		}
 	} else if _, err := os.Stat(h.file); errors.Is(err, fs.ErrNotExist) {
 		return nil, &advised{missing("there is no store at " + h.file + " yet"),
@@ -183,8 +197,12 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	if err := h.locate(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(name); err != nil {
-		return err // opening it would make it
+	info, err := os.Stat(name)
+	if err == nil { // else opening it would make it
+		err = disk.Regular(name, info)
+	}
+	if err != nil {
+		return err
 	}
 	s, err := capsule.OpenStore(name)
 	if err != nil {
@@ -223,7 +241,7 @@ func (h *home) signer() (*perdure.Signer, error) {
 	if s, err = perdure.GenerateSigner(keyName()); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(h.dir, 0o700); err != nil {
+	if err := h.makeHome(); err != nil {
 		return nil, err
 	}
 	if err := perdure.WriteKey(path, s); errors.Is(err, fs.ErrExist) {
@@ -234,6 +252,7 @@ func (h *home) signer() (*perdure.Signer, error) {
 	if err := h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: "made here"}); err != nil {
 		return nil, err
 	}
+	h.madeHere(s.Key())
 	note(h.c, "made a key in %s: keep it safe, agents made here answer to it", path)
 	return s, nil
 }
@@ -268,7 +287,7 @@ func (h *home) trust() (*perdure.Trust, error) {
 	if h.dir == "" {
 		return perdure.NewTrust(), nil
 	}
-	f, err := os.Open(filepath.Join(h.dir, trustFile))
+	f, err := disk.Open(filepath.Join(h.dir, trustFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return perdure.NewTrust(), nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 func importCommand() *cobra.Command {
@@ -221,7 +222,7 @@ func importable(c *cobra.Command, name string, o *capsule.ImportOptions) (io.Rea
 // seekable opens a file, or copies standard input to one that is gone afterwards: a capsule is read twice.
 func seekable(c *cobra.Command, name string, most int64) (io.ReadSeeker, func(), error) {
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := disk.Open(name)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -7,18 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // withInput calls use with a file, or with standard input for "-". Reading ends when the command is interrupted.
 func withInput(c *cobra.Command, name string, use func(io.Reader) error) error {
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := disk.Open(name)
 		if err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ agents that were made with one answer to it. The first perdure new makes one by 
 		if err != nil {
 			return misuse(c, err)
 		}
-		if err := os.MkdirAll(h.dir, 0o700); err != nil {
+		if err := h.makeHome(); err != nil {
 			return err
 		}
 		if err := perdure.WriteKey(path, s); err != nil {
@@ -113,6 +113,7 @@ agents that were made with one answer to it. The first perdure new makes one by 
 		if err != nil {
 			return err
 		}
+		h.madeHere(s.Key())
 		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
 	}
 	return c
@@ -157,7 +158,7 @@ is asked) and own (everything).`,
 		if err != nil {
 			return misuse(c, err)
 		}
-		if err := os.MkdirAll(h.dir, 0o700); err != nil {
+		if err := h.makeHome(); err != nil {
 			return err
 		}
 		if err := h.trustKey(who); err != nil {

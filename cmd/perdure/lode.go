@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/schema"
 )
 
@@ -290,7 +290,7 @@ parent (parentHash), and that nothing is missing or forks. The order of the file
 		}
 		var files []schema.File
 		for _, name := range args {
-			b, err := os.ReadFile(name)
+			b, err := disk.ReadFile(name, perdure.MaxBody)
 			if err != nil {
 				return err
 			}

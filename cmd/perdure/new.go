@@ -151,7 +151,7 @@ type made struct {
 
 // create stores a new agent and prints it.
 func create(ctx context.Context, h *home, out *output, s perdure.Store, g perdure.Genesis) error {
-	n, err := h.node(s)
+	n, err := h.maker(s, &g)
 	if err != nil {
 		return err
 	}
@@ -159,13 +159,6 @@ func create(ctx context.Context, h *home, out *output, s perdure.Store, g perdur
 		if g.Intent.Name, err = freeName(ctx, s, slug(g.Intent.Goal)); err != nil {
 			return err
 		}
-	}
-	if len(g.Charter.Policies) > 0 { // whose text the agent takes along
-		set, err := loadPolicy(h, nil)
-		if err != nil {
-			return err
-		}
-		n.Policy, n.PolicyHash = set, set.Hash()
 	}
 	a, err := n.Create(ctx, g)
 	if err != nil {
@@ -178,6 +171,20 @@ func create(ctx context.Context, h *home, out *output, s perdure.Store, g perdur
 		_, err := fmt.Fprintf(w, "%s %s\n", inLine(g.Intent.Name), a.ID())
 		return err
 	})
+}
+
+// maker is a node that can make an agent: it knows the texts of the policies the agent takes along.
+func (h *home) maker(s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
+	n, err := h.node(s)
+	if err != nil || len(g.Charter.Policies) == 0 {
+		return n, err
+	}
+	set, err := loadPolicy(h, nil)
+	if err != nil {
+		return nil, err
+	}
+	n.Policy, n.PolicyHash = set, set.Hash()
+	return n, nil
 }
 
 // index tells the store what the agent comes to, for listings.

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // nodeFile is the file of a home that says what its nodes can do, so that it need not be said on every command line.
@@ -29,6 +31,8 @@ type nodeConfig struct {
 	MCP      map[string]string `yaml:"mcp"`     // commands or URLs by name
 	Effects  map[string]string `yaml:"effects"` // classes by the names of tools of MCP servers
 	Demo     string            `yaml:"demo"`
+
+	text []byte // all of the file
 }
 
 // readNodeFile reads the file of a home; no file says nothing.
@@ -38,18 +42,22 @@ func readNodeFile(h *home) (nodeConfig, error) {
 		return n, nil
 	}
 	path := filepath.Join(h.dir, nodeFile)
-	f, err := os.Open(path)
+	text, err := disk.ReadFile(path, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}
 	if err != nil {
 		return n, err
 	}
-	dec := yaml.NewDecoder(f)
+	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
-		return n, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+		return n, fmt.Errorf("%s: %w", path, err)
 	}
+	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) { // what is read must be what people see
+		return n, fmt.Errorf("%s: want one document, without --- between parts", path)
+	}
+	n.text = text
 	at := func(name *string) {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(h.dir, *name)
@@ -64,13 +72,38 @@ func readNodeFile(h *home) (nodeConfig, error) {
 			n.Advisors[name] = "script:" + file
 		}
 	}
-	return n, f.Close()
+	for name, command := range n.MCP {
+		if n.MCP[name], err = programIn(h.dir, command); err != nil {
+			return n, fmt.Errorf("%s: mcp %s: %w", path, name, err)
+		}
+	}
+	return n, nil
+}
+
+// programIn is a command whose program, if it is a path, is taken from the home: else a node would start what lies by that name in
+// whatever folder somebody happens to be in, which may be a stranger's.
+func programIn(dir, command string) (string, error) {
+	words := strings.Fields(command)
+	if len(words) == 0 || !strings.ContainsAny(words[0], `/\`) || strings.Contains(words[0], "://") || filepath.IsAbs(words[0]) {
+		return command, nil
+	}
+	if strings.ContainsAny(dir, " \t") {
+		return "", fmt.Errorf("the home %q has a space in its name: write the whole path of %s, without any", dir, words[0])
+	}
+	words[0] = filepath.Join(dir, words[0])
+	if !filepath.IsAbs(words[0]) { // a name alone would be looked for elsewhere
+		words[0] = "." + string(filepath.Separator) + words[0]
+	}
+	return strings.Join(words, " "), nil
 }
 
 // fill takes from the home's file what was not said on the command line.
 func (p *powers) fill(h *home) error {
 	n, err := readNodeFile(h)
 	if err != nil {
+		return err
+	}
+	if err := h.consent(n.text); err != nil {
 		return err
 	}
 	given := h.c.Flags().Changed

@@ -29,7 +29,7 @@ func (h *home) schemas() (*schema.Registry, error) {
 		return nil, fmt.Errorf("look for schemas: %w", err)
 	}
 	for _, name := range found {
-		text, err := os.ReadFile(name)
+		text, err := disk.ReadFile(name, maxConfig)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (h *home) keepSchema(dir, name string) (perdure.Hash, error) {
 		}
 		return hash, nil
 	}
-	text, err := os.ReadFile(beside(dir, name))
+	text, err := disk.ReadFile(beside(dir, name), maxConfig)
 	if err != nil {
 		return perdure.Hash{}, err
 	}
@@ -133,7 +133,7 @@ func (h *home) keepPolicy(dir, name string) (perdure.Hash, error) {
 		}
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := disk.ReadFile(file, maxConfig)
 		if err == nil {
 			err = h.keep(filepath.Join(policyDir, knownDir, set.Hash().Short(), filepath.Base(file)), text)
 		}
@@ -150,7 +150,7 @@ func (h *home) keep(name string, content []byte) error {
 		return errors.New("a store in memory keeps no files; name another with --store")
 	}
 	path := filepath.Join(h.dir, name)
-	old, err := os.ReadFile(path)
+	old, err := disk.ReadFile(path, maxConfig)
 	switch {
 	case err == nil && bytes.Equal(old, content):
 		return nil

@@ -179,7 +179,10 @@ func nodeCommand() *cobra.Command {
 or what another node holds. It keeps nothing: stop it, kill it, start another on the same store. Several may run at once.
 
 Stopped with Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to end, and records what came of them.
-Logs go to standard error.`,
+Logs go to standard error.
+
+A node.yaml that came with somebody's files, in a .perdure found here or above that you did not make, starts nothing before you accept
+it: on a terminal you are asked, elsewhere perdure node --accept shows and accepts it. When it or the policies beside it change, so it is again.`,
 		Example: `  perdure node
   perdure node --concurrency 8 --store /srv/agents --json`,
 		Args:        cobra.NoArgs,
@@ -190,7 +193,11 @@ Logs go to standard error.`,
 	concurrency := c.Flags().Int("concurrency", 0, "agents worked on at once (default 64)")
 	grace := c.Flags().Duration("grace", 10*time.Second, "how long effects under way may go on when stopped")
 	verbose := c.Flags().BoolP("verbose", "v", false, "log more")
+	accept := c.Flags().Bool("accept", false, "show and accept what node.yaml of a home found here says, for nodes from now on, and run nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *accept {
+			return h.accept(c.OutOrStdout())
+		}
 		if *concurrency < 0 || c.Flags().Changed("concurrency") && *concurrency == 0 {
 			return misuse(c, errors.New("--concurrency: want at least 1"))
 		}

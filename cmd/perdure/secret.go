@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/tool"
 )
 
@@ -49,7 +51,7 @@ func identities(files []string, passphraseFile string) ([]age.Identity, error) {
 		all = append(all, id)
 	}
 	for _, name := range files {
-		f, err := os.Open(name)
+		f, err := disk.Open(name)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +68,7 @@ func identities(files []string, passphraseFile string) ([]age.Identity, error) {
 
 // passphrase reads a passphrase from a file, without its line end.
 func passphrase(file string) (age.Recipient, age.Identity, error) {
-	b, err := os.ReadFile(file)
+	b, err := disk.ReadFile(file, maxConfig)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,14 +84,22 @@ func readSecrets(path string) (tool.SecretMap, error) {
 	if path == "" {
 		return nil, nil
 	}
-	info, err := os.Stat(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()            // of what is read, whatever has the name by now
+	if err != nil {
+		return nil, err
+	}
+	if owner, known := disk.Owner(info); known && owner != disk.Myself() && owner != 0 && os.Getenv(foreignEnv) == "" {
+		return nil, &advised{fmt.Errorf("the secrets in %s belong to %s", path, userName(owner)), "copy what you need of them to a file of your own"}
+	}
+	if info.Mode().Perm()&others != 0 {
 		return nil, &advised{fmt.Errorf("others can read the secrets in %s", path), "chmod 600 " + path}
 	}
-	b, err := os.ReadFile(path)
+	b, err := io.ReadAll(io.LimitReader(f, maxConfig))
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +122,8 @@ func readSecrets(path string) (tool.SecretMap, error) {
 // providerKeys are the variables of the environment that hold the keys of model providers.
 var providerKeys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}
 
-// guardOf keeps the secrets of a node, and the keys of model providers in its environment, out of every memory it writes to.
-func guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
+// secretGuard keeps the secrets of a node, and the keys of model providers in its environment, out of every memory it writes to.
+func secretGuard(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
 	all := tool.SecretMap{}
 	for _, name := range providerKeys {
 		if v := os.Getenv(name); v != "" {
@@ -138,5 +148,5 @@ func (h *home) guard() (perdure.Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guardOf(h.c.Context(), known, nil)
+	return h.guardOf(h.c.Context(), known, nil)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // teller is a command that tells an agent something.
@@ -173,7 +173,7 @@ func dataArg(c *cobra.Command, arg string) (perdure.Data, error) {
 	case arg == "-":
 		text, err = readWhole(c, "-", perdure.Limits{Bytes: perdure.MaxBody})
 	case isFile:
-		text, err = os.ReadFile(name)
+		text, err = disk.ReadFile(name, perdure.MaxBody)
 	default:
 		text = []byte(arg)
 	}

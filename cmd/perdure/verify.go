@@ -17,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/policy"
 )
 
@@ -188,7 +189,7 @@ func verifyFile(c *cobra.Command, h *home, out *output, name string, o verifying
 // isCapsule tells a capsule from entries one after the other by how the file begins. Whatever is neither is read as a capsule, which
 // says what is wrong.
 func isCapsule(name string) (bool, error) {
-	f, err := os.Open(name)
+	f, err := disk.Open(name)
 	if err != nil {
 		return false, err
 	}
@@ -208,7 +209,7 @@ func isCapsule(name string) (bool, error) {
 
 // openCapsule opens a capsule file; close it by calling done.
 func openCapsule(name string, ids []age.Identity) (r *capsule.Reader, done func() error, err error) {
-	f, err := os.Open(name)
+	f, err := disk.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}

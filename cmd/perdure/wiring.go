@@ -78,7 +78,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if p.known, err = readSecrets(*p.secrets); err != nil {
 		return nil, err
 	}
-	guard, err := guardOf(h.c.Context(), p.known, log)
+	guard, err := h.guardOf(h.c.Context(), p.known, log)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +95,11 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 		return nil, err
 	}
 	n := &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(), Log: log}
+	if *p.files != "" {
+		if err := h.apart(*p.files); err != nil {
+			return nil, fmt.Errorf("--files: %w", err)
+		}
+	}
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Store is a folder of agents.
@@ -77,7 +78,10 @@ func Open(dir string, o Options) (*Store, error) {
 
 // furnish makes the folder, and tells git and Syncthing what to make of it. Files that are there are left as they are.
 func furnish(dir string) error {
-	if err := os.MkdirAll(filepath.Join(dir, indexDir), 0o777); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, indexDir), folderMode(dir)); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{
@@ -85,7 +89,7 @@ func furnish(dir string) error {
 		".stignore":                           indexDir + "\n",
 		filepath.Join(indexDir, ".gitignore"): "*\n",
 	} {
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.ModeIn(dir))
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -101,6 +105,12 @@ func furnish(dir string) error {
 		}
 	}
 	return nil
+}
+
+// folderMode is the mode of a new folder in another: for its owner alone, unless that is shared with others who write to it.
+func folderMode(dir string) fs.FileMode {
+	mode := disk.ModeIn(dir)
+	return mode | mode&0o444>>2 // who may read may enter
 }
 
 // handle is an open file and how many use it.

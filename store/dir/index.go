@@ -181,7 +181,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 }
 
 func (s *Store) backup(ctx context.Context, path string) error {
-	if err := os.Mkdir(path, 0o777); err != nil {
+	if err := os.Mkdir(path, 0o700); err != nil {
 		return err
 	}
 	if err := furnish(path); err != nil {
@@ -209,7 +209,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // row is what the index knows of an agent. The last row of an agent counts.
@@ -98,10 +99,10 @@ func (j *journal) catchUp() error {
 		_ = j.f.Close()
 		j.f = nil
 	}
-	if err := os.MkdirAll(j.dir, 0o777); err != nil {
+	if err := os.MkdirAll(j.dir, folderMode(filepath.Dir(j.dir))); err != nil {
 		return err
 	}
-	if j.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+	if j.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(j.dir)); err != nil {
 		return err
 	}
 	j.off, j.rows = 0, map[perdure.AgentID]row{}
@@ -199,6 +200,9 @@ func (j *journal) compact() error {
 	f, err := os.CreateTemp(j.dir, journalName+".*.tmp")
 	if err != nil {
 		return err
+	}
+	if err := f.Chmod(disk.ModeIn(j.dir)); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	enc := json.NewEncoder(f)
 	for _, r := range j.rows {

@@ -55,6 +55,9 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 		if err := os.RemoveAll(temp); err != nil {
 			return err
 		}
+		if err := reserve(temp); err != nil {
+			return err
+		}
 		return c.exec("VACUUM INTO ?", temp)
 	})
 	if err := errors.Join(err, c.close()); err != nil {

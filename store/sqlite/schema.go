@@ -69,6 +69,9 @@ func create(path string) error {
 			_ = disk.Remove(temp + suffix)
 		}
 	}()
+	if err := reserve(temp); err != nil {
+		return fmt.Errorf("make a store: %w", err)
+	}
 	c, err := dial(temp, "rwc", "page_size=4096", "journal_mode=WAL", "synchronous=FULL")
 	if err != nil {
 		return fmt.Errorf("make a store: %w", err)
@@ -85,6 +88,16 @@ func create(path string) error {
 		return fmt.Errorf("make a store: %w", err)
 	}
 	return disk.Sync(filepath.Dir(path))
+}
+
+// reserve makes an empty file for a database that only its owner may read, whatever the umask: SQLite would let everybody. What SQLite
+// puts beside a file has the mode of that file.
+func reserve(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path, err)
+	}
+	return f.Close()
 }
 
 // fold moves all of the write-ahead log into the file. Closing does that, too, but does not say when it went wrong.
@@ -116,6 +129,8 @@ func inspect(path string) error {
 		return err
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: name a file", path)
+	case !info.Mode().IsRegular():
+		return disk.Regular(path, info)
 	case info.Size() == 0:
 		return fmt.Errorf("%s is empty, which a store never is: restore it from a backup, or remove it to begin anew", path)
 	}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/tool"
+)
+
+// homeGuard keeps the private keys of a home out of every memory: the one that signs, and those of the vault, in whatever common spelling. A tool
+// that can read files, or a program an agent runs, may come upon them; whoever has them speaks for the home.
+type homeGuard struct {
+	perdure.Guard // of the node's secrets
+	h             *home
+
+	mu   sync.Mutex
+	keys *tool.Guard
+	seen time.Time // when the vault last changed
+}
+
+// guardOf keeps the secrets of a node, the keys of model providers in its environment and the keys of the home out of every memory it
+// writes to.
+func (h *home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
+	secrets, err := secretGuard(ctx, known, log)
+	if err != nil || h.dir == "" {
+		return secrets, err
+	}
+	g := &homeGuard{Guard: secrets, h: h}
+	return g, g.refresh(ctx)
+}
+
+// Check implements perdure.Guard.
+func (g *homeGuard) Check(body []byte) error {
+	g.mu.Lock()
+	err := g.refresh(context.Background())
+	keys := g.keys
+	g.mu.Unlock()
+	if err != nil {
+		return err // what is not known cannot be kept out
+	}
+	if keys.Check(body) != nil { // which would name a secret to refer to: there is none
+		return errors.New("it holds a private key of this home, which must never be in a memory: leave it out")
+	}
+	return g.Guard.Check(body)
+}
+
+// refresh reads the keys, if the vault has changed since: sealing data for somebody new makes one.
+func (g *homeGuard) refresh(ctx context.Context) error {
+	vault := filepath.Join(g.h.dir, vaultDir)
+	var changed time.Time
+	if info, err := os.Stat(vault); err == nil {
+		changed = info.ModTime()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if g.keys != nil && changed.Equal(g.seen) {
+		return nil
+	}
+	values, err := signingKey(filepath.Join(g.h.dir, keyFile))
+	if err == nil {
+		err = vaultKeys(vault, values)
+	}
+	if err != nil {
+		return err
+	}
+	g.keys, err = tool.NewGuard(ctx, values, nil)
+	g.seen = changed
+	return err
+}
+
+// signingKey is what of a key file must not be seen: the text of the key as it is there, and the bytes it stands for.
+func signingKey(path string) (tool.SecretMap, error) {
+	values := tool.SecretMap{}
+	b, err := disk.ReadFile(path, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return values, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	parts := strings.SplitN(strings.TrimSpace(string(b)), "+", 5) // PRIVATE+KEY+NAME+HASH+SEED, as perdure.WriteKey writes it
+	if len(parts) != 5 {
+		return values, nil // no key: reading it says so
+	}
+	values["text"] = parts[4]
+	if seed, err := base64.StdEncoding.DecodeString(parts[4]); err == nil && len(seed) > 1 {
+		values["seed"] = string(seed[1:]) // after the mark of the algorithm
+	}
+	return values, nil
+}
+
+// vaultKeys adds the keys of subjects.
+func vaultKeys(dir string, to tool.SecretMap) error {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	const size = 32 // of a key; what is left of an erased one is shorter
+	for _, f := range files {
+		b, err := disk.ReadFile(filepath.Join(dir, f.Name()), maxConfig)
+		if err == nil && len(b) == size {
+			to["vault "+f.Name()] = string(b)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // another process was quicker
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ForkGenesis is what a fork begins with unless its maker says otherwise: the intent and charter as of this point, what was left of the
+// budget, and no name and no owner yet. At is the entry it is forked at; a fork that is not live only rehearses.
+func (f *Fold) ForkGenesis(at Hash, live bool) Genesis {
+	g := Genesis{Intent: f.Intent, Charter: f.Charter}
+	g.Intent.Name, g.Intent.Budget = "", f.Left()
+	g.Charter.Owner = Key{}
+	g.Lineage = &Lineage{Parent: f.Agent, Cause: at, Relation: Fork, Rehearse: !live}
+	return g
+}
+
+// CheckFork says in what a fork is wider than the agent was, if in anything. Whoever owns that agent may widen it; nobody else gets
+// around its bounds by making a copy.
+func (f *Fold) CheckFork(g *Genesis) error {
+	l := g.Lineage
+	switch {
+	case l == nil || l.Relation != Fork || l.Parent != f.Agent || l.Cause.IsZero():
+		return fmt.Errorf("fork: its lineage does not name %s and an entry of it", f.Agent.Short())
+	case g.Charter.Owner == f.Charter.Owner:
+		return nil
+	case !InScope(g.Charter.Scope, f.Charter.Scope):
+		return fmt.Errorf("fork: scope %s is not within %s, and only the owner may widen it", g.Charter.Scope, f.Charter.Scope)
+	case g.Charter.Depth > f.Charter.Depth:
+		return fmt.Errorf("fork: depth %d is more than %d, and only the owner may widen it", g.Charter.Depth, f.Charter.Depth)
+	case !within(f.Charter.Policies, g.Charter.Policies):
+		return errors.New("fork: it leaves out a policy of the charter, and only the owner may")
+	}
+	return nil
+}
+
+// Fork writes a new agent that begins where another was, which is given as of that point, with its state. It belongs to this node's key.
+// All of it passes what everything passes that this node writes: the guard, the schema of its state, the texts it names by hash; the
+// entries are stored at once or not at all. A fork of an agent that is paused here begins paused, so that nobody starts by a copy what
+// was not let go on.
+func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error) {
+	n.init()
+	a, entries, err := n.fork(ctx, from, g)
+	if err == nil {
+		err = n.Store.Append(ctx, a.ID(), nil, entries...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fork %s: %w", from.ID().Short(), err)
+	}
+	return a, n.index(ctx, &work{n: n, a: a, heads: a.Heads()})
+}
+
+// fork is the entries of a fork and what they come to.
+func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Entry, error) {
+	if owner := g.Charter.Owner; !owner.IsZero() && owner != n.Key.Key() {
+		return nil, nil, fmt.Errorf("its owner would be %s, and this node can only speak for %s", owner.Short(), n.Key.Key().Short())
+	}
+	g.Charter.Owner = n.Key.Key()
+	if err := from.fold.CheckFork(&g); err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
+	begun, err := n.Key.Genesis(g, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := Begin(begun)
+	if err == nil && len(from.fold.Vars) > 0 {
+		err = n.checkState(a.fold, from.fold.Vars)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	drafts, err := n.forkDrafts(ctx, from, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	told, a, err := n.Key.Commit(a, now, drafts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries := append([]*Entry{begun}, told...)
+	for _, e := range entries {
+		if err := n.guard(e); err != nil {
+			return nil, nil, err
+		}
+	}
+	return a, entries, nil
+}
+
+// forkDrafts is what follows the genesis of a fork: the texts it names, where it comes from with the state it begins with, and the pause
+// it takes over.
+func (n *Node) forkDrafts(ctx context.Context, from, a *Agent) ([]Draft, error) {
+	var drafts []Draft
+	add := func(ev Event) { drafts = append(drafts, Draft{Body: ev, Policy: n.PolicyHash}) }
+	if len(a.fold.Charter.Policies) > 0 || !a.fold.Intent.StateSchema.IsZero() {
+		for _, ev := range n.enclose(a.fold) {
+			add(ev)
+		}
+	}
+	whence, err := DataOf(map[string]any{
+		"agent": from.ID().String(), "entry": a.fold.Lineage.Cause.String(), "seq": from.fold.Seq,
+	})
+	if err != nil {
+		return nil, err
+	}
+	add(Event{Name: "forked", By: n.Key.Name, ID: "forked", Data: whence, Set: from.fold.Vars})
+	today, err := Load(ctx, n.Store, from.ID())
+	if err != nil {
+		return nil, err
+	}
+	if len(today.fold.Paused) > 0 {
+		add(Event{Name: "pause", By: n.Key.Name, Notice: Pause{Note: "the agent it was forked from is paused"}})
+	}
+	return drafts, nil
+}
