@@ -26,7 +26,8 @@ func (a *writeArgs) content() ([]byte, error) {
 
 // target checks the path and the content of a file to be written, and makes the folders on the way.
 func (f files) target(a *writeArgs) (name string, b []byte, err error) {
-	if name, err = local(a.Path); err != nil {
+	name = a.Path
+	if err = f.allowed(name, false); err != nil {
 		return "", nil, err
 	}
 	if name == "." {
@@ -101,14 +102,14 @@ func (f files) append(a writeArgs) (map[string]any, error) {
 }
 
 func (f files) remove(a pathArgs) (map[string]any, error) {
-	name, err := local(a.Path)
-	if err != nil {
+	name := a.Path
+	if err := f.allowed(name, true); err != nil {
 		return nil, err
 	}
 	if name == "." {
 		return nil, errors.New("field path: the folder of the tool itself is not removed")
 	}
-	err = f.root.Remove(name)
+	err := f.root.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]any{"removed": false}, nil
 	}

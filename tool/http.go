@@ -66,15 +66,16 @@ func (h HTTP) Tools() ([]perdure.Tool, error) {
 		return nil, err
 	}
 	c := &client{HTTP: h, allow: allow, transport: h.transport()}
+	clean := cleaners{"url": cleanText(cleanURL), "headers": cleanHeaders}
 	get := func(method, description string) perdure.Tool {
 		return newTyped(c.spec(method, description, perdure.Read), func(ctx context.Context, call perdure.Call, a getArgs) (perdure.Result, error) {
 			return c.do(ctx, call, method, &sendArgs{URL: a.URL, Headers: a.Headers})
-		})
+		}).cleaned(clean)
 	}
 	send := func(method, description string, effect perdure.Effect) perdure.Tool {
 		return newTyped(c.spec(method, description, effect), func(ctx context.Context, call perdure.Call, a sendArgs) (perdure.Result, error) {
 			return c.do(ctx, call, method, &a)
-		})
+		}).cleaned(clean)
 	}
 	return []perdure.Tool{
 		get(http.MethodGet, "asks for a URL"),
@@ -193,7 +194,7 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 	}
 	for name, value := range a.Headers {
 		name = http.CanonicalHeaderKey(name)
-		if reserved(name) {
+		if reserved(headerName(name)) {
 			return nil, fmt.Errorf("field headers: %s is not for the caller to set", name)
 		}
 		req.Header.Set(name, value)
@@ -209,10 +210,11 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 func reserved(name string) bool {
 	switch name {
 	case IdempotencyKey, "X-Idempotency-Key", "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect", "Keep-Alive",
-		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded":
-		return true
+		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded",
+		"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url":
+		return true // the last make some servers do something else than the method and the URL say, which policy judged
 	}
-	return strings.HasPrefix(name, "Proxy-")
+	return strings.HasPrefix(name, "Proxy-") || strings.HasPrefix(name, "X-Forwarded-")
 }
 
 // redirect says whether a redirect is followed. Every hop is checked like the first, and connected to under the same guard.

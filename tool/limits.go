@@ -14,6 +14,10 @@ const (
 	// maxPath and maxPathDepth bound a path: what is longer was not written for people, and each folder on the way costs a call.
 	maxPath      = 1024
 	maxPathDepth = 64
+	// maxExcluded bounds the files that are compared when a file with several names might be one a tool keeps out of.
+	maxExcluded = 100_000
+	// maxURL bounds a URL: servers refuse longer ones.
+	maxURL = 8 << 10
 	// maxList bounds the names one call lists.
 	maxList = 10_000
 	// maxRequest bounds the body of a request.

@@ -71,6 +71,9 @@ type secretTool struct {
 	given *givenSecrets
 }
 
+// CheckArgs implements perdure.ArgumentChecker.
+func (t *secretTool) CheckArgs(args perdure.Data) error { return checkArgs(t.Tool, args) }
+
 // Call implements perdure.Tool.
 func (t *secretTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
 	return t.given.call(ctx, c, t.Tool.Call)

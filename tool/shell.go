@@ -27,6 +27,7 @@ import (
 type Shell struct {
 	Name        string         // zero: shell
 	Dir         string         // the working folder; must be set
+	Exclude     []string       // files and folders Dir must not be in, such as the home of the node
 	Allow       []string       // the programs that may be run, as a command names them; "*" is any. A script needs sh. None: nothing runs
 	Env         []string       // the variables a command gets: NAME as this process has it, or NAME=value. None: PATH
 	Timeout     time.Duration  // zero: DefaultTimeout
@@ -55,6 +56,30 @@ func (s Shell) Spec() perdure.Spec {
 	return spec
 }
 
+// CheckArgs implements perdure.ArgumentChecker: the program is named in one way, see cleanProgram.
+func (s Shell) CheckArgs(args perdure.Data) error {
+	if len(args) == 0 {
+		return nil
+	}
+	fields, _ := args.Value().(map[string]any)
+	argv, _ := fields["command"].([]any)
+	for i, a := range argv {
+		word, ok := a.(string)
+		if ok && i == 0 {
+			if err := cleanProgram(word); err != nil {
+				return fmt.Errorf("field command: %w", err)
+			}
+		}
+		if strings.ContainsRune(word, 0) {
+			return errors.New("field command: a NUL byte cannot be passed to a program")
+		}
+	}
+	if script, _ := fields["script"].(string); strings.ContainsRune(script, 0) {
+		return errors.New("field script: a NUL byte cannot be passed to a program")
+	}
+	return nil
+}
+
 // Call implements perdure.Tool.
 func (s Shell) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
 	s = s.withDefaults()
@@ -63,7 +88,11 @@ func (s Shell) Call(ctx context.Context, c perdure.Call) (perdure.Result, error)
 		return perdure.Result{}, err
 	}
 	var args shellArgs
-	if err := schema.decode(c.Args, &args); err != nil {
+	err = schema.decode(c.Args, &args)
+	if err == nil {
+		err = s.CheckArgs(c.Args)
+	}
+	if err != nil {
 		return refused("arguments of %s: %v", s.Name, err), nil
 	}
 	return s.call(ctx, c, args)
@@ -107,6 +136,9 @@ func (s *Shell) call(ctx context.Context, c perdure.Call, args shellArgs) (perdu
 	if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
 		return refused("%s: its folder %s is not there", s.Name, s.Dir), nil
 	}
+	if newExclusions(s.Exclude).surround(s.Dir) {
+		return refused("%s: its folder %s is in the home of the node, or in another place kept out of: set another Dir", s.Name, s.Dir), nil
+	}
 	argv := args.Command
 	if args.Script != "" {
 		if len(argv) > 0 {
@@ -116,9 +148,6 @@ func (s *Shell) call(ctx context.Context, c perdure.Call, args shellArgs) (perdu
 	}
 	if len(argv) == 0 || argv[0] == "" {
 		return refused("arguments of %s: field command: give the program and its arguments, or a script", s.Name), nil
-	}
-	if slices.ContainsFunc(argv, func(a string) bool { return strings.ContainsRune(a, 0) }) {
-		return refused("arguments of %s: field command: a NUL byte cannot be passed to a program", s.Name), nil
 	}
 	if !slices.Contains(s.Allow, "*") && !slices.Contains(s.Allow, argv[0]) {
 		return refused("%s: program %q is not allowed here; allowed are %q", s.Name, argv[0], s.Allow), nil

@@ -39,6 +39,7 @@ type powers struct {
 	known   tool.SecretMap                // the secrets, read
 	say     func(perdure.AgentID, string) // hears what models say
 	started []*tool.MCP
+	outside []string // what the files tools and shell keep out of: the home, the store, the secrets, the policies
 }
 
 func powerFlags(c *cobra.Command) *powers {
@@ -87,6 +88,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 		return nil, err
 	}
 	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(), Log: log}
+	p.outside = append([]string{h.dir, h.file, *p.secrets}, *p.policies...)
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -118,13 +120,13 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 		if err != nil {
 			return nil, fmt.Errorf("--files: %w", err)
 		}
-		all = append(all, tool.Files(root)...)
+		all = append(all, tool.Files(root, p.outside...)...)
 	}
 	if len(*p.programs) > 0 {
 		if *p.files == "" {
 			return nil, misuse(c, errors.New("--program needs a folder to run programs in; name it with --files"))
 		}
-		all = append(all, tool.Shell{Dir: *p.files, Allow: *p.programs})
+		all = append(all, tool.Shell{Dir: *p.files, Allow: *p.programs, Exclude: p.outside})
 	}
 	if len(*p.hosts) > 0 {
 		http, err := tool.HTTP{Allow: *p.hosts}.Tools()
