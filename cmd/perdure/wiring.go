@@ -39,7 +39,7 @@ type powers struct {
 	known   tool.SecretMap                // the secrets, read
 	say     func(perdure.AgentID, string) // hears what models say
 	started []*tool.MCP
-	outside []string // what the files tools and shell keep out of: the home, the store, the secrets, the policies
+	outside []string // what files tools and shell keep out of
 }
 
 func powerFlags(c *cobra.Command) *powers {
@@ -88,7 +88,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 		return nil, err
 	}
 	n := &perdure.Node{Store: s, Key: key, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(), Log: log}
-	p.outside = append([]string{h.dir, h.file, *p.secrets}, *p.policies...)
+	p.outside = p.keepOut(h)
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
