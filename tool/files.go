@@ -65,12 +65,12 @@ type writeArgs struct {
 }
 
 // reported makes the value a file tool returns its result, and an error that the file system reports a failed outcome.
-func reported[Args any](fn func(Args) (map[string]any, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
+func reported[Args any](fn func(context.Context, Args) (map[string]any, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
 	return func(ctx context.Context, _ perdure.Call, args Args) (perdure.Result, error) {
 		if err := ctx.Err(); err != nil {
 			return perdure.Result{}, err
 		}
-		v, err := fn(args)
+		v, err := fn(ctx, args)
 		if errors.Is(err, perdure.ErrInDoubt) {
 			return perdure.Result{}, err
 		}
@@ -138,7 +138,7 @@ func (f files) open(name string, flag int, perm fs.FileMode) (*os.File, fs.FileI
 	return file, info, nil
 }
 
-func (f files) read(a readArgs) (map[string]any, error) {
+func (f files) read(ctx context.Context, a readArgs) (map[string]any, error) {
 	name := a.Path
 	if err := f.allowed(name, false); err != nil {
 		return nil, err
@@ -155,17 +155,30 @@ func (f files) read(a readArgs) (map[string]any, error) {
 	if a.Limit > 0 {
 		limit = min(limit, a.Limit)
 	}
-	b, err := io.ReadAll(io.NewSectionReader(file, a.Offset, limit))
+	b, end, err := part(redactorOf(ctx), file, a.Offset, limit)
 	if err != nil {
 		return nil, err
 	}
 	v := map[string]any{"size": info.Size()}
-	more := a.Offset+int64(len(b)) < info.Size()
+	more := end < info.Size()
 	put(v, content(b, more))
 	if more {
 		v["truncated"] = true
 	}
 	return v, nil
+}
+
+// part is limit bytes of a file from an offset on, without the secrets that its ends would part, and where it ends in the file.
+func part(r *redactor, file io.ReaderAt, offset, limit int64) (b []byte, end int64, err error) {
+	margin := int64(r.margin())
+	begin := max(0, offset-margin)
+	b, err = io.ReadAll(io.NewSectionReader(file, begin, offset-begin+limit+margin))
+	if err != nil {
+		return nil, 0, err
+	}
+	from := min(offset-begin, int64(len(b)))
+	to := min(from+limit, int64(len(b)))
+	return r.cut(b, int(from), int(to)), begin + to, nil
 }
 
 // put adds content under the name that says which it is.
@@ -177,7 +190,7 @@ func put(v map[string]any, content any) {
 	v["text"] = content
 }
 
-func (f files) list(a pathArgs) (map[string]any, error) {
+func (f files) list(_ context.Context, a pathArgs) (map[string]any, error) {
 	name := a.Path
 	if err := f.allowed(name, false); err != nil {
 		return nil, err
@@ -228,7 +241,7 @@ func (f files) hides(dir string, e fs.DirEntry) bool {
 	return f.outside.hold(filepath.Join(f.dir, filepath.FromSlash(dir), e.Name())) || err == nil && f.outside.are(info)
 }
 
-func (f files) stat(a pathArgs) (map[string]any, error) {
+func (f files) stat(_ context.Context, a pathArgs) (map[string]any, error) {
 	name := a.Path
 	if err := f.allowed(name, true); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (f files) target(a *writeArgs) (name string, b []byte, err error) {
 
 // write puts the content beside the file and then in its place, so that whoever looks sees the old content or the new. A process that
 // dies on the way may leave the file beside it, which ends in .tmp.
-func (f files) write(a writeArgs) (map[string]any, error) {
+func (f files) write(_ context.Context, a writeArgs) (map[string]any, error) {
 	name, b, err := f.target(&a)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (f files) syncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-func (f files) append(a writeArgs) (map[string]any, error) {
+func (f files) append(_ context.Context, a writeArgs) (map[string]any, error) {
 	name, b, err := f.target(&a)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (f files) append(a writeArgs) (map[string]any, error) {
 	return map[string]any{"size": info.Size() + int64(len(b))}, f.syncDir(name)
 }
 
-func (f files) remove(a pathArgs) (map[string]any, error) {
+func (f files) remove(_ context.Context, a pathArgs) (map[string]any, error) {
 	name := a.Path
 	if err := f.allowed(name, true); err != nil {
 		return nil, err

@@ -132,7 +132,7 @@ func (c *client) do(ctx context.Context, call perdure.Call, method string, a *se
 	if err == nil {
 		defer func() { _ = resp.Body.Close() }()
 		var res perdure.Result
-		if res, err = c.result(resp, method); err == nil || errors.Is(err, perdure.ErrInDoubt) {
+		if res, err = c.result(redactorOf(ctx), resp, method); err == nil || errors.Is(err, perdure.ErrInDoubt) {
 			return res, err
 		}
 	}
@@ -239,13 +239,13 @@ func (c *client) redirect(req *http.Request, via []*http.Request) error {
 var kept = []string{"Cache-Control", "Content-Disposition", "Content-Language", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag", "Last-Modified", "Link", "Location", "Retry-After"}
 
 // result is the answer to a request.
-func (c *client) result(resp *http.Response, method string) (perdure.Result, error) {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, c.ResponseLimit+1))
+func (c *client) result(r *redactor, resp *http.Response, method string) (perdure.Result, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.ResponseLimit+1+int64(r.margin())))
 	truncated := int64(len(body)) > c.ResponseLimit
 	if err != nil && !truncated {
 		return perdure.Result{}, fmt.Errorf("the answer broke off: %w", err)
 	}
-	body = body[:min(int64(len(body)), c.ResponseLimit)]
+	body = r.cut(body, 0, int(min(int64(len(body)), c.ResponseLimit)))
 	headers := map[string]any{}
 	for name, values := range resp.Header {
 		if slices.Contains(kept, name) {

@@ -245,7 +245,7 @@ func (m *MCP) connect(ctx context.Context) (*mcpSession, error) {
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("start MCP server %s: %w: %w; is it installed, and on the PATH of this node?", m.Name, err, perdure.ErrIncapable)
 		}
-		return nil, fmt.Errorf("start MCP server %s: %w%s", m.Name, err, p.said())
+		return nil, fmt.Errorf("start MCP server %s: %w%s", m.Name, err, p.said(redactorOf(ctx)))
 	}
 	s := &mcpSession{ClientSession: session, process: p, done: make(chan struct{})}
 	m.watches.Go(func() {

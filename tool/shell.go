@@ -163,7 +163,8 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	if cmd.Err != nil {
 		return refused("%s: %v; is it installed, and on the PATH of this node?", s.Name, cmd.Err), nil
 	}
-	stdout, stderr := newOutput(s.OutputLimit), newOutput(s.OutputLimit)
+	r := redactorOf(ctx)
+	stdout, stderr := newOutput(s.OutputLimit, r.margin()), newOutput(s.OutputLimit, r.margin())
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.Dir, s.environ(c.Key), stdout, stderr, waitOutput
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
@@ -174,7 +175,7 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	}
 	err := cmd.Wait()
 	killGroup(cmd)
-	res, dataErr := s.result(cmd, stdout, stderr)
+	res, dataErr := s.result(cmd, r, stdout, stderr)
 	if dataErr != nil {
 		return res, dataErr
 	}
@@ -182,7 +183,7 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	case errors.Is(ctx.Err(), context.Canceled):
 		return res, ctx.Err() // the node is stopping: what the command had done by then is not known
 	case cmd.ProcessState == nil || !cmd.ProcessState.Exited():
-		return s.killed(res, limited.Err() != nil, stdout, stderr)
+		return s.killed(res, limited.Err() != nil, stdout.text(r)+stderr.text(r))
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		res.Signal, res.Note = perdure.Failed, fmt.Sprintf("%s: %v", argv[0], err)
 	}
@@ -190,22 +191,21 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 }
 
 // killed is what came of a command that did not end by itself.
-func (s *Shell) killed(res perdure.Result, late bool, stdout, stderr *output) (perdure.Result, error) {
+func (s *Shell) killed(res perdure.Result, late bool, said string) (perdure.Result, error) {
 	why := "killed by somebody else"
 	if late {
 		why = "killed: it had not ended in time"
 	}
 	if !s.Effect.Repeatable() {
-		said := strings.TrimSpace(stdout.String() + stderr.String())
-		return perdure.Result{}, inDoubt("%s; it had written %q", why, said)
+		return perdure.Result{}, inDoubt("%s; it had written %q", why, strings.TrimSpace(said))
 	}
 	res.Signal, res.Note = perdure.TimedOut, why
 	return res, nil
 }
 
 // result is what a command left behind.
-func (s *Shell) result(cmd *exec.Cmd, stdout, stderr *output) (perdure.Result, error) {
-	v := map[string]any{"stdout": stdout.String(), "stderr": stderr.String()}
+func (s *Shell) result(cmd *exec.Cmd, r *redactor, stdout, stderr *output) (perdure.Result, error) {
+	v := map[string]any{"stdout": stdout.text(r), "stderr": stderr.text(r)}
 	if cmd.ProcessState != nil {
 		v["exit"] = cmd.ProcessState.ExitCode()
 	}
