@@ -42,8 +42,11 @@ func (c cleaners) check(args perdure.Data) error {
 // cleanText makes a cleaner of texts.
 func cleanText(clean func(string) error) func(any) error {
 	return func(v any) error {
-		if s, ok := v.(string); ok {
-			return clean(s)
+		switch v := v.(type) {
+		case string:
+			return clean(v)
+		case []byte: // they would become text on the way to the tool, and policy saw bytes
+			return errors.New("want text, got bytes")
 		}
 		return nil
 	}

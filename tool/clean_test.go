@@ -56,6 +56,7 @@ func TestPathsHaveOneSpelling(t *testing.T) {
 			unclean(t, f(name), map[string]any{"path": p, "text": "changed"}, "path")
 		}
 	}
+	unclean(t, f("read"), map[string]any{"path": []byte{0xfe, 0x9a, 0xe2}}, "bytes") // as text they are a path in base64
 	unclean(t, f("read"), map[string]any{"path": "public/../private/x"}, `want "private/x"`)
 	if got := onDisk(t, dir, "private", "x"); got != "private" {
 		t.Errorf("got %q", got)
@@ -156,6 +157,7 @@ func TestProgramsAreNamedInOneWay(t *testing.T) {
 		unclean(t, s, map[string]any{"command": []string{name}}, "command")
 	}
 	unclean(t, s, map[string]any{"script": "a\x00b"}, "script")
+	unclean(t, s, map[string]any{"command": []any{[]byte{0xfd, 0xb8, 0xa7, 0xfd, 0xc6, 0xad}}}, "bytes") // /bin/cat in base64
 	if err := os.WriteFile(filepath.Join(s.Dir, "run"), []byte("#!/bin/sh\necho ran\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}

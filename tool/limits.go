@@ -24,8 +24,6 @@ const (
 	maxRequest = 8 << 20
 	// maxResponseHeader bounds the header of a response.
 	maxResponseHeader = 64 << 10
-	// maxRedirects is how many redirects one request follows: more is a loop.
-	maxRedirects = 5
 	// maxRetryAfter bounds the wait a server can ask for: one that says a year is wrong, and a person should hear of it sooner.
 	maxRetryAfter = 24 * time.Hour
 	// maxNote bounds what a note repeats of somebody's text.

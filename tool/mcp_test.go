@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -229,6 +230,24 @@ func TestImagesThatAreTooLargeAreLeftOut(t *testing.T) {
 	}
 }
 
+func TestAResultThatCannotBeRecordedWholeIsNoFailure(t *testing.T) {
+	var deep any = "x"
+	for range 100 {
+		deep = map[string]any{"a": deep}
+	}
+	text, err := json.Marshal(deep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := tool.ResultOf(new(tool.MCP), &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: deep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := value(t, res); v["truncated"] != true || v["structured"] != nil || v["text"] != string(text) {
+		t.Errorf("got %v, want the text alone: the call was made", v)
+	}
+}
+
 func TestServersThatCannotBeUsedAreErrorsThatSayWhy(t *testing.T) {
 	odd := mcp.NewServer(&mcp.Implementation{Name: "odd", Version: "1"}, nil)
 	for _, c := range []struct {
@@ -330,7 +349,11 @@ func TestCloseLeavesNoProcessBehind(t *testing.T) {
 	if _, err := io.ReadAll(child); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("what the server started is still there")
 	}
-	fails(t, call(t, named(t, tools, "t.pid"), nil), fs.ErrClosed.Error())
+	gone := call(t, named(t, tools, "t.pid"), nil)
+	fails(t, gone, fs.ErrClosed.Error())
+	if !gone.Taint {
+		t.Error("what a server wrote before it was lost is not marked as text of somebody not trusted")
+	}
 }
 
 func TestAgentCallsToolsOfAServer(t *testing.T) {

@@ -26,13 +26,13 @@ func (m *MCP) result(r *redactor, res *mcp.CallToolResult) (perdure.Result, erro
 		if err != nil {
 			return perdure.Result{}, err
 		}
-		if len(text) > limit {
-			p.cut = true
-		} else if out["structured"], err = perdure.DataFromJSON(text); err != nil {
-			return perdure.Result{}, err
-		}
-		if sameJSON(p.text.String(), text) {
-			p.text.Reset() // a copy for those that know no structured content
+		if structured, err := perdure.DataFromJSON(text); err != nil || len(text) > limit {
+			p.cut = true // the call was made and came to something: what cannot be recorded of it does not make it fail
+		} else {
+			out["structured"] = structured
+			if sameJSON(p.text.String(), text) {
+				p.text.Reset() // a copy for those that know no structured content
+			}
 		}
 	}
 	if p.text.Len() > 0 {

@@ -95,5 +95,7 @@ func (t *mcpTool) unreached(err error) perdure.Result {
 	if errors.As(err, &no) && no.busy {
 		return perdure.Result{Signal: perdure.Throttled, RetryAfter: no.after, Note: no.Error()}
 	}
-	return refused("%s: the server cannot be reached, and nothing happened: %v", t.spec.Name, err)
+	out := refused("%s: the server cannot be reached, and nothing happened: %v", t.spec.Name, err)
+	out.Taint = true // the error may repeat what the server wrote
+	return out
 }

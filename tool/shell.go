@@ -65,6 +65,9 @@ func (s Shell) CheckArgs(args perdure.Data) error {
 	argv, _ := fields["command"].([]any)
 	for i, a := range argv {
 		word, ok := a.(string)
+		if _, raw := a.([]byte); raw { // they would become text on the way to the program, and policy saw bytes
+			return errors.New("field command: want texts, got bytes")
+		}
 		if ok && i == 0 {
 			if err := cleanProgram(word); err != nil {
 				return fmt.Errorf("field command: %w", err)
