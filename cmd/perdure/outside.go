@@ -1,15 +1,18 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 )
 
 // keepOut is what agents' files tools and commands are kept out of: the home with its key, trust and policies, the store,
-// the secrets, and policies named by a flag. Where the store is a file in a folder that agents work in, which makes that folder
+// the secrets, policies named by a flag, and the files that this node runs or is advised by: an agent that writes the program of an
+// MCP server runs code unasked. Where the store is a file in a folder that agents work in, which makes that folder
 // the home, it is what is the node's in it.
 func (p *powers) keepOut(h *home) []string {
-	out := append([]string{*p.secrets}, *p.policies...)
+	out := append([]string{*p.secrets, *p.prices}, *p.policies...)
+	out = append(out, p.ownFiles()...)
 	if h.file != "" {
 		for _, with := range []string{"", "-wal", "-shm", "-journal", "-blobs", ".lock"} {
 			out = append(out, h.file+with)
@@ -23,6 +26,33 @@ func (p *powers) keepOut(h *home) []string {
 	}
 	for _, name := range []string{keyFile, trustFile, nodeFile, vaultDir, policyDir, schemaDir, homeName} {
 		out = append(out, filepath.Join(h.dir, name))
+	}
+	return out
+}
+
+// ownFiles are the files that are run, or advise: programs named by a path, the files in the commands of MCP servers, and scripts.
+func (p *powers) ownFiles() []string {
+	var out []string
+	for _, name := range *p.programs {
+		switch {
+		case filepath.IsAbs(name):
+			out = append(out, name)
+		case strings.ContainsAny(name, `/\`):
+			out = append(out, filepath.Join(*p.files, name)) // where it is run
+		}
+	}
+	for _, server := range *p.servers {
+		_, command, _ := strings.Cut(server, "=")
+		for _, word := range strings.Fields(command) {
+			if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
+				out = append(out, word)
+			}
+		}
+	}
+	for _, a := range *p.advisors {
+		if _, file, ok := strings.Cut(a, "script:"); ok {
+			out = append(out, file)
+		}
 	}
 	return out
 }
