@@ -41,6 +41,9 @@ type Node struct {
 	caps  Capabilities
 	tools map[string]Tool
 
+	schemas map[string]any // of the arguments of tools
+	unfit   error          // why no agent can be worked on with these tools
+
 	mu    sync.Mutex
 	cache map[AgentID]*Agent
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
@@ -64,6 +67,7 @@ func (n *Node) init() {
 			_, spec.Reconciles = t.(Reconciler)
 			n.tools[spec.Name], n.caps.Tools[spec.Name] = t, spec
 		}
+		n.schemas, n.unfit = argumentSchemas(n.caps.Tools), CheckTools(n.Tools)
 		for name := range n.Advisors {
 			n.caps.Advisors = append(n.caps.Advisors, name)
 		}
@@ -123,6 +127,9 @@ func or[T int | time.Duration](v, def T) T {
 // begin starts work on an agent, from the cache if its heads are still the heads.
 func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	n.init()
+	if n.unfit != nil {
+		return nil, n.unfit
+	}
 	a := n.kept(ctx, id)
 	n.mu.Lock()
 	delete(n.cache, id)
@@ -227,6 +234,9 @@ func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 // to sleep) share one commit. It returns once that is durable; the agent goes on when a node next looks.
 func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	n.init()
+	if n.unfit != nil {
+		return nil, fmt.Errorf("start agent: %w", n.unfit)
+	}
 	e, err := n.Key.genesis(g, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)

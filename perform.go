@@ -235,7 +235,11 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	start := time.Now()
 	cctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
-	res, err := r.Reconcile(cctx, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: x.Args, Again: true})
+	var res Result
+	args, err := Unseal(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
+	if err == nil {
+		res, err = r.Reconcile(cctx, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: args, Again: true})
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -22,6 +22,9 @@ const (
 // happens. It returns nil when stopped that way.
 func (n *Node) Run(ctx context.Context) error {
 	n.init()
+	if n.unfit != nil {
+		return n.unfit
+	}
 	workCtx, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)), wake: make(chan struct{}, 1), running: map[AgentID]bool{}}

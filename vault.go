@@ -66,6 +66,16 @@ func Unseal(v Vault, d Data) (Data, error) {
 	return DataOf(value)
 }
 
+// IsSealed reports whether a value of Data is sealed: whoever judges it by what it says must refuse it, not pass it over.
+func IsSealed(value any) bool {
+	m, ok := value.(map[string]any)
+	if !ok || len(m) != 1 {
+		return false
+	}
+	_, ok = m[sealedField]
+	return ok
+}
+
 func unsealValue(v Vault, value any) (any, error) {
 	var err error
 	switch x := value.(type) {

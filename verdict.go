@@ -18,6 +18,12 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 	if rule, reason := bounds(a.fold, r.Action, d); rule != "" {
 		return Verdict{Answer: Deny, Rules: []string{"runtime." + rule}, Reason: reason}
 	}
+	if x, ok := r.Action.(Execute); ok { // before policy and people: they judge what the tool would do, or nothing
+		if err := n.checkArguments(&x); err != nil {
+			reason := clipped(fmt.Sprintf("arguments of %s: %v", x.Tool, err), maxArgumentReason)
+			return Verdict{Answer: Deny, Rules: []string{RuleArguments}, Reason: reason}
+		}
+	}
 	if n.Policy == nil {
 		return Verdict{Rules: []string{"runtime.no-policy"}, Reason: "this node has no policy: everything is denied"}
 	}

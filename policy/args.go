@@ -11,6 +11,8 @@ import (
 	"github.com/cedar-policy/cedar-go/types"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 	"github.com/cedar-policy/cedar-go/x/exp/schema/resolved"
+
+	"github.com/perdure/perdure"
 )
 
 // argument is what one rule takes an argument of a tool for. Tools are many and their arguments are not in the schema, so their types are
@@ -260,7 +262,15 @@ func (a *argument) schemaType() resolved.IsType {
 
 // judge says why the rule cannot judge an argument, if it cannot: it is of another type than the rule takes it for. Null is absent. A key that
 // a decoder careless of case, dashes or underscores would take for one the rule looks at is refused: the tool might take it for that one.
+//
+// What is sealed is refused as well, whatever the rule asks about it, even whether it is there: the tool gets the plain
+// value, and the rule would have judged its ciphertext. It is not opened for policy, because a decision must be derivable
+// from the memory alone, by somebody without the vault and after the value was erased; and because the hash of the facts
+// would let whoever guesses the value know that he did.
 func (a *argument) judge(v any) error {
+	if perdure.IsSealed(v) {
+		return errors.New("it is sealed, and a rule cannot judge what it cannot read")
+	}
 	if a.fields == nil {
 		if a.shape == nil {
 			return nil

@@ -26,7 +26,7 @@ func TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff(t *testing.T) {
 		done func() int // how often it was done, as the other side knows
 	}{
 		{"a server that died", named(t, mcp, "t.die"), nil, nil},
-		{"a connection that broke", post, map[string]any{"url": u, "text": "pay"}, func() int { return int(requests.Load()) }},
+		{"a connection that broke", post, map[string]any{"url": u + "/", "text": "pay"}, func() int { return int(requests.Load()) }},
 		{"a command that was killed", shell, map[string]any{"script": "echo paid >>ledger; kill -9 $$"}, func() int {
 			b, err := os.ReadFile(filepath.Join(shell.Dir, "ledger"))
 			if err != nil {

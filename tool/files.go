@@ -7,7 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,27 +17,36 @@ import (
 )
 
 // Files are the tools that work on the files below a folder: files.read, files.list and files.stat, which change nothing; files.write and
-// files.remove, which are idempotent; files.append, which is done once. Paths are relative, with slashes. No path, symbolic link or
-// ".." leads out of the folder. A call reads or writes at most MaxFile bytes, and only ordinary files.
+// files.remove, which are idempotent; files.append, which is done once. Paths are relative, with slashes, in their clean form
+// (a/b, never ./a/b or a/../a/b), and lead through no symbolic link: what policy judged is what is read or written. A call
+// reads or writes at most MaxFile bytes, and only ordinary files.
+//
+// Exclude names files and folders of this machine that the tools keep out of even if they are below root, such as the home
+// of the node. Nothing in them is read, written, listed or removed, by whatever path, link or hard link.
 //
 // Content is text where it is valid UTF-8, and bytes where it is not. What is read out of files, and the names in folders, is marked as text from
 // somebody not trusted. The caller closes root when the tools are no longer called.
-func Files(root *os.Root) []perdure.Tool {
-	f := files{root}
+func Files(root *os.Root, exclude ...string) []perdure.Tool {
+	f := files{root, realPath(root.Name()), newExclusions(exclude)}
+	clean := cleaners{"path": cleanText(cleanPath)}
 	spec := func(name, description string, effect perdure.Effect) perdure.Spec {
 		return perdure.Spec{Name: "files." + name, Description: description, Effect: effect, Deadline: DefaultTimeout}
 	}
 	return []perdure.Tool{
-		newTyped(spec("read", "reads a file, or a part of it", perdure.Read), foreign(reported(f.read))),
-		newTyped(spec("list", "lists a folder", perdure.Read), foreign(reported(f.list))),
-		newTyped(spec("stat", "says what is at a path: file, folder or nothing, its size and when it was changed", perdure.Read), reported(f.stat)),
-		newTyped(spec("write", "writes a file whole, in one step; folders on the way are made", perdure.Idempotent), reported(f.write)),
-		newTyped(spec("append", "adds to the end of a file, which is made if there is none", perdure.Once), reported(f.append)),
-		newTyped(spec("remove", "removes a file or an empty folder; it is no error if there is none", perdure.Idempotent), reported(f.remove)),
+		newTyped(spec("read", "reads a file, or a part of it", perdure.Read), foreign(reported(f.read))).cleaned(clean),
+		newTyped(spec("list", "lists a folder", perdure.Read), foreign(reported(f.list))).cleaned(clean),
+		newTyped(spec("stat", "says what is at a path: file, folder or nothing, its size and when it was changed", perdure.Read), reported(f.stat)).cleaned(clean),
+		newTyped(spec("write", "writes a file whole, in one step; folders on the way are made", perdure.Idempotent), reported(f.write)).cleaned(clean),
+		newTyped(spec("append", "adds to the end of a file, which is made if there is none", perdure.Once), reported(f.append)).cleaned(clean),
+		newTyped(spec("remove", "removes a file or an empty folder; it is no error if there is none", perdure.Idempotent), reported(f.remove)).cleaned(clean),
 	}
 }
 
-type files struct{ root *os.Root }
+type files struct {
+	root    *os.Root
+	dir     string // of root, without links
+	outside exclusions
+}
 
 type pathArgs struct {
 	Path string `json:"path" jsonschema:"the path, relative, with slashes"`
@@ -56,12 +65,12 @@ type writeArgs struct {
 }
 
 // reported makes the value a file tool returns its result, and an error that the file system reports a failed outcome.
-func reported[Args any](fn func(Args) (map[string]any, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
+func reported[Args any](fn func(context.Context, Args) (map[string]any, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
 	return func(ctx context.Context, _ perdure.Call, args Args) (perdure.Result, error) {
 		if err := ctx.Err(); err != nil {
 			return perdure.Result{}, err
 		}
-		v, err := fn(args)
+		v, err := fn(ctx, args)
 		if errors.Is(err, perdure.ErrInDoubt) {
 			return perdure.Result{}, err
 		}
@@ -82,19 +91,32 @@ func foreign[Args any](fn func(context.Context, perdure.Call, Args) (perdure.Res
 	}
 }
 
-// local checks a path and puts it in its shortest form.
-func local(p string) (string, error) {
-	switch {
-	case p == "":
-		return ".", nil
-	case strings.ContainsRune(p, 0):
-		return "", fmt.Errorf("field path: %q holds a NUL byte", p)
-	case len(p) > maxPath || strings.Count(p, "/") > maxPathDepth:
-		return "", fmt.Errorf("field path: it is longer than %d bytes or deeper than %d folders", maxPath, maxPathDepth)
-	case path.IsAbs(p):
-		return "", fmt.Errorf("field path: %q is absolute; give it relative to the folder of the tool", p)
+// allowed refuses a path that leads through a link, or to what the tools keep out of. The last part of a path may be a
+// link where the link itself is meant.
+func (f files) allowed(name string, itself bool) error {
+	excluded := fmt.Errorf("%s is outside of what the tools may reach", name)
+	if f.outside.hold(filepath.Join(f.dir, filepath.FromSlash(name))) || f.outside.surround(f.dir) {
+		return excluded
 	}
-	return path.Clean(p), nil
+	for end := 0; end < len(name); end++ {
+		if i := strings.IndexByte(name[end:], '/'); i >= 0 {
+			end += i
+		} else {
+			end = len(name)
+		}
+		info, err := f.root.Lstat(name[:end])
+		if err != nil {
+			return nil // the rest is not there; what is then tried says so
+		}
+		if f.outside.are(info) {
+			return excluded
+		}
+		if info.Mode()&fs.ModeSymlink != 0 && (end < len(name) || !itself) {
+			to, _ := f.root.Readlink(name[:end])
+			return fmt.Errorf("%s is a link to %q: links are not followed; give the path it leads to", name[:end], clip(to))
+		}
+	}
+	return nil
 }
 
 // open opens an ordinary file. What is not one is refused before anything of it is read: a pipe would never answer.
@@ -107,15 +129,18 @@ func (f files) open(name string, flag int, perm fs.FileMode) (*os.File, fs.FileI
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is a %s, not a file", name, kindOf(info.Mode()))
 	}
+	if err == nil && (f.outside.are(info) || f.outside.link(info)) {
+		err = fmt.Errorf("%s is outside of what the tools may reach", name)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	return file, info, nil
 }
 
-func (f files) read(a readArgs) (map[string]any, error) {
-	name, err := local(a.Path)
-	if err != nil {
+func (f files) read(ctx context.Context, a readArgs) (map[string]any, error) {
+	name := a.Path
+	if err := f.allowed(name, false); err != nil {
 		return nil, err
 	}
 	if a.Offset < 0 || a.Limit < 0 {
@@ -130,17 +155,30 @@ func (f files) read(a readArgs) (map[string]any, error) {
 	if a.Limit > 0 {
 		limit = min(limit, a.Limit)
 	}
-	b, err := io.ReadAll(io.NewSectionReader(file, a.Offset, limit))
+	b, end, err := part(redactorOf(ctx), file, a.Offset, limit)
 	if err != nil {
 		return nil, err
 	}
 	v := map[string]any{"size": info.Size()}
-	more := a.Offset+int64(len(b)) < info.Size()
+	more := end < info.Size()
 	put(v, content(b, more))
 	if more {
 		v["truncated"] = true
 	}
 	return v, nil
+}
+
+// part is limit bytes of a file from an offset on, without the secrets that its ends would part, and where it ends in the file.
+func part(r *redactor, file io.ReaderAt, offset, limit int64) (b []byte, end int64, err error) {
+	margin := int64(r.margin())
+	begin := max(0, offset-margin)
+	b, err = io.ReadAll(io.NewSectionReader(file, begin, offset-begin+limit+margin))
+	if err != nil {
+		return nil, 0, err
+	}
+	from := min(offset-begin, int64(len(b)))
+	to := min(from+limit, int64(len(b)))
+	return r.cut(b, int(from), int(to)), begin + to, nil
 }
 
 // put adds content under the name that says which it is.
@@ -152,9 +190,9 @@ func put(v map[string]any, content any) {
 	v["text"] = content
 }
 
-func (f files) list(a pathArgs) (map[string]any, error) {
-	name, err := local(a.Path)
-	if err != nil {
+func (f files) list(_ context.Context, a pathArgs) (map[string]any, error) {
+	name := a.Path
+	if err := f.allowed(name, false); err != nil {
 		return nil, err
 	}
 	info, err := f.root.Stat(name)
@@ -178,6 +216,9 @@ func (f files) list(a pathArgs) (map[string]any, error) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	list := make([]any, 0, len(entries))
 	for _, e := range entries {
+		if f.hides(name, e) {
+			continue
+		}
 		item := map[string]any{"name": strings.ToValidUTF8(e.Name(), "\uFFFD"), "kind": kindOf(e.Type())}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			item["size"] = info.Size()
@@ -191,9 +232,18 @@ func (f files) list(a pathArgs) (map[string]any, error) {
 	return v, nil
 }
 
-func (f files) stat(a pathArgs) (map[string]any, error) {
-	name, err := local(a.Path)
-	if err != nil {
+// hides reports whether a file or folder in the folder dir is one the tools keep out of.
+func (f files) hides(dir string, e fs.DirEntry) bool {
+	if len(f.outside) == 0 {
+		return false
+	}
+	info, err := e.Info()
+	return f.outside.hold(filepath.Join(f.dir, filepath.FromSlash(dir), e.Name())) || err == nil && f.outside.are(info)
+}
+
+func (f files) stat(_ context.Context, a pathArgs) (map[string]any, error) {
+	name := a.Path
+	if err := f.allowed(name, true); err != nil {
 		return nil, err
 	}
 	info, err := f.root.Lstat(name)

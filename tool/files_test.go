@@ -71,7 +71,7 @@ func TestFilesAreWrittenReadListedAndRemoved(t *testing.T) {
 	if got := value(t, call(t, f("read"), map[string]any{"path": "a/b/c.txt", "offset": 1 << 40}))["text"]; got != "" {
 		t.Errorf("got %q", got)
 	}
-	list := value(t, call(t, f("list"), map[string]any{"path": ""}))["entries"]
+	list := value(t, call(t, f("list"), map[string]any{"path": "."}))["entries"]
 	want := []any{map[string]any{"name": "a", "kind": "folder"}, map[string]any{"name": "log", "kind": "file", "size": int64(4)}}
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Error(diff)

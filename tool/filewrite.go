@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ func (a *writeArgs) content() ([]byte, error) {
 
 // target checks the path and the content of a file to be written, and makes the folders on the way.
 func (f files) target(a *writeArgs) (name string, b []byte, err error) {
-	if name, err = local(a.Path); err != nil {
+	name = a.Path
+	if err = f.allowed(name, false); err != nil {
 		return "", nil, err
 	}
 	if name == "." {
@@ -48,7 +50,7 @@ func (f files) target(a *writeArgs) (name string, b []byte, err error) {
 
 // write puts the content beside the file and then in its place, so that whoever looks sees the old content or the new. A process that
 // dies on the way may leave the file beside it, which ends in .tmp.
-func (f files) write(a writeArgs) (map[string]any, error) {
+func (f files) write(_ context.Context, a writeArgs) (map[string]any, error) {
 	name, b, err := f.target(&a)
 	if err != nil {
 		return nil, err
@@ -82,7 +84,7 @@ func (f files) syncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-func (f files) append(a writeArgs) (map[string]any, error) {
+func (f files) append(_ context.Context, a writeArgs) (map[string]any, error) {
 	name, b, err := f.target(&a)
 	if err != nil {
 		return nil, err
@@ -100,15 +102,15 @@ func (f files) append(a writeArgs) (map[string]any, error) {
 	return map[string]any{"size": info.Size() + int64(len(b))}, f.syncDir(name)
 }
 
-func (f files) remove(a pathArgs) (map[string]any, error) {
-	name, err := local(a.Path)
-	if err != nil {
+func (f files) remove(_ context.Context, a pathArgs) (map[string]any, error) {
+	name := a.Path
+	if err := f.allowed(name, true); err != nil {
 		return nil, err
 	}
 	if name == "." {
 		return nil, errors.New("field path: the folder of the tool itself is not removed")
 	}
-	err = f.root.Remove(name)
+	err := f.root.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]any{"removed": false}, nil
 	}

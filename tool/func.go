@@ -33,6 +33,7 @@ func Func[Args, Out any](name, description string, effect perdure.Effect, fn fun
 type typed[Args any] struct {
 	spec   perdure.Spec
 	schema *schema
+	clean  cleaners
 	fn     func(ctx context.Context, c perdure.Call, args Args) (perdure.Result, error)
 }
 
@@ -45,13 +46,26 @@ func newTyped[Args any](spec perdure.Spec, fn func(context.Context, perdure.Call
 	return &typed[Args]{spec: spec, schema: s, fn: fn}
 }
 
+// cleaned is the tool with arguments that have to be in their clean form.
+func (t *typed[Args]) cleaned(c cleaners) *typed[Args] {
+	t.clean = c
+	return t
+}
+
 // Spec implements perdure.Tool.
 func (t *typed[Args]) Spec() perdure.Spec { return t.spec }
 
-// Call implements perdure.Tool.
+// CheckArgs implements perdure.ArgumentChecker.
+func (t *typed[Args]) CheckArgs(args perdure.Data) error { return t.clean.check(args) }
+
+// Call implements perdure.Tool. It checks again what CheckArgs does: the decision may have been made elsewhere.
 func (t *typed[Args]) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
 	var args Args
-	if err := t.schema.decode(c.Args, &args); err != nil {
+	err := t.schema.decode(c.Args, &args)
+	if err == nil {
+		err = t.clean.check(c.Args)
+	}
+	if err != nil {
 		return refused("arguments of %s: %v", t.spec.Name, err), nil
 	}
 	return t.fn(ctx, c, args)

@@ -24,9 +24,9 @@ import (
 // HTTP makes tools that send requests to the hosts it lists: http.get and http.head, which change nothing; http.put and http.delete, which
 // are idempotent; http.post, which is done once. The last three carry the key of the effect as Idempotency-Key.
 //
-// Whatever a name resolves to, a private, loopback or otherwise special address is not connected to, and no proxy is used. http.get and
-// http.head follow redirects to hosts that are allowed, without the headers of the call once the origin changes; the others follow
-// none.
+// Whatever a name resolves to, a private, loopback or otherwise special address is not connected to, and no proxy is used. No redirect is
+// followed: policy judged the URL of the call, and where a server sends one on is for policy to judge as well. The note of the outcome says
+// where that is. A URL is in its clean form, of which there is one: https://host/path?query, see cleanURL.
 //
 // The result has status, url, headers (those about the content) and text or bytes. It is marked as text from somebody not trusted. A
 // status of 200 to 299 is ok; 429, and 503 with a time to come back, are throttled; others fail. A request that changes something, was sent,
@@ -66,15 +66,16 @@ func (h HTTP) Tools() ([]perdure.Tool, error) {
 		return nil, err
 	}
 	c := &client{HTTP: h, allow: allow, transport: h.transport()}
+	clean := cleaners{"url": cleanText(cleanURL), "headers": cleanHeaders}
 	get := func(method, description string) perdure.Tool {
 		return newTyped(c.spec(method, description, perdure.Read), func(ctx context.Context, call perdure.Call, a getArgs) (perdure.Result, error) {
 			return c.do(ctx, call, method, &sendArgs{URL: a.URL, Headers: a.Headers})
-		})
+		}).cleaned(clean)
 	}
 	send := func(method, description string, effect perdure.Effect) perdure.Tool {
 		return newTyped(c.spec(method, description, effect), func(ctx context.Context, call perdure.Call, a sendArgs) (perdure.Result, error) {
 			return c.do(ctx, call, method, &a)
-		})
+		}).cleaned(clean)
 	}
 	return []perdure.Tool{
 		get(http.MethodGet, "asks for a URL"),
@@ -127,11 +128,11 @@ func (c *client) do(ctx context.Context, call perdure.Call, method string, a *se
 	if err != nil {
 		return refused("arguments of http.%s: %v", strings.ToLower(method), err), nil
 	}
-	resp, err := (&http.Client{Transport: c.transport, CheckRedirect: c.redirect}).Do(req)
+	resp, err := c.transport.RoundTrip(req) // which follows no redirect, whatever it says
 	if err == nil {
 		defer func() { _ = resp.Body.Close() }()
 		var res perdure.Result
-		if res, err = c.result(resp, method); err == nil || errors.Is(err, perdure.ErrInDoubt) {
+		if res, err = c.result(redactorOf(ctx), resp, method); err == nil || errors.Is(err, perdure.ErrInDoubt) {
 			return res, err
 		}
 	}
@@ -193,7 +194,7 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 	}
 	for name, value := range a.Headers {
 		name = http.CanonicalHeaderKey(name)
-		if reserved(name) {
+		if reserved(headerName(name)) {
 			return nil, fmt.Errorf("field headers: %s is not for the caller to set", name)
 		}
 		req.Header.Set(name, value)
@@ -209,41 +210,24 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 func reserved(name string) bool {
 	switch name {
 	case IdempotencyKey, "X-Idempotency-Key", "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect", "Keep-Alive",
-		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded":
-		return true
+		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded",
+		"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url":
+		return true // the last make some servers do something else than the method and the URL say, which policy judged
 	}
-	return strings.HasPrefix(name, "Proxy-")
-}
-
-// redirect says whether a redirect is followed. Every hop is checked like the first, and connected to under the same guard.
-func (c *client) redirect(req *http.Request, via []*http.Request) error {
-	if changes(via[0].Method) {
-		return http.ErrUseLastResponse
-	}
-	if len(via) > maxRedirects {
-		return fmt.Errorf("more than %d redirects", maxRedirects)
-	}
-	if err := check(req.URL, c.allow); err != nil {
-		return fmt.Errorf("redirected: %w", err)
-	}
-	if first := via[0].URL; req.URL.Scheme != first.Scheme || hostOf(req.URL) != hostOf(first) || portOf(req.URL) != portOf(first) {
-		req.Header = http.Header{"User-Agent": req.Header["User-Agent"]} // the headers were meant for the first origin, and may hold its secrets
-	}
-	req.Header.Del("Referer") // it would tell the URL to the next host
-	return nil
+	return strings.HasPrefix(name, "Proxy-") || strings.HasPrefix(name, "X-Forwarded-")
 }
 
 // kept are the headers of a response that are recorded: what says something about the content, and nothing that lets somebody in.
 var kept = []string{"Cache-Control", "Content-Disposition", "Content-Language", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag", "Last-Modified", "Link", "Location", "Retry-After"}
 
 // result is the answer to a request.
-func (c *client) result(resp *http.Response, method string) (perdure.Result, error) {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, c.ResponseLimit+1))
+func (c *client) result(r *redactor, resp *http.Response, method string) (perdure.Result, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.ResponseLimit+1+int64(r.margin())))
 	truncated := int64(len(body)) > c.ResponseLimit
 	if err != nil && !truncated {
 		return perdure.Result{}, fmt.Errorf("the answer broke off: %w", err)
 	}
-	body = body[:min(int64(len(body)), c.ResponseLimit)]
+	body = r.cut(body, 0, int(min(int64(len(body)), c.ResponseLimit)))
 	headers := map[string]any{}
 	for name, values := range resp.Header {
 		if slices.Contains(kept, name) {
@@ -270,6 +254,9 @@ func (c *client) result(resp *http.Response, method string) (perdure.Result, err
 		return perdure.Result{}, inDoubt("somebody on the way answered %d for the server", resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		res.Signal, res.Note = perdure.Failed, "the server answered "+strconv.Itoa(resp.StatusCode)
+		if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+			res.Note += ": it says that what was asked for is at " + clip(visible(to.Redacted())) + "; redirects are not followed, so ask for that if it is wanted"
+		}
 	}
 	return res, nil
 }

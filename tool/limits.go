@@ -14,19 +14,22 @@ const (
 	// maxPath and maxPathDepth bound a path: what is longer was not written for people, and each folder on the way costs a call.
 	maxPath      = 1024
 	maxPathDepth = 64
+	// maxExcluded bounds the files that are compared when a file with several names might be one a tool keeps out of.
+	maxExcluded = 100_000
+	// maxURL bounds a URL: servers refuse longer ones.
+	maxURL = 8 << 10
 	// maxList bounds the names one call lists.
 	maxList = 10_000
 	// maxRequest bounds the body of a request.
 	maxRequest = 8 << 20
 	// maxResponseHeader bounds the header of a response.
 	maxResponseHeader = 64 << 10
-	// maxRedirects is how many redirects one request follows: more is a loop.
-	maxRedirects = 5
 	// maxRetryAfter bounds the wait a server can ask for: one that says a year is wrong, and a person should hear of it sooner.
 	maxRetryAfter = 24 * time.Hour
 	// maxNote bounds what a note repeats of somebody's text.
 	maxNote = 2 << 10
-	// minSecret is the shortest value a secret may have: shorter ones cannot be taken out of a result without spoiling it.
+	// minSecret is the shortest value a secret may have: shorter ones cannot be taken out of a result without spoiling it. Values are
+	// looked for by their first four bytes: not less than that.
 	minSecret = 4
 	// minGuarded is the shortest value that is kept out of memory altogether: shorter ones stand in texts by chance.
 	minGuarded = 6

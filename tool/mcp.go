@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,8 +28,10 @@ import (
 //	defer files.Close()
 //	tools, err := files.Tools(ctx)
 //
-// The effect class of a tool comes from its annotations: readOnlyHint is read, idempotentHint is idempotent unless the tool says that it is
-// destructive, everything else is once. Annotations are claims of the server: for one that is not trusted, say in Effects what holds.
+// The effect class of a tool is what Effects says, else once: policy is asked about each call as about one that changes something.
+// Annotations are claims of the server, and a class of read lets a tool run unasked, so they count for nothing unless
+// TrustHints says that this server is believed: then readOnlyHint is read, and idempotentHint is idempotent unless the tool says
+// that it is destructive. The class is that of when Tools was called, whatever the server says later.
 //
 // A result is a map of text, structured (what the server gave as structured content) and content (images, audio, resources and links, as
 // bytes with their type). It is marked as text of somebody not trusted. What the server calls an error is a failed outcome.
@@ -36,7 +39,7 @@ import (
 // A server that died is started, or connected to, again by the next call. If it dies during a call of class once, that is in doubt: it is not
 // known whether the effect happened. Calls of the other classes are made again under the same key.
 type MCP struct {
-	Name      string                                           // the prefix of its tools: letters, digits, _ and -
+	Name      string                                           // the prefix of its tools: letters, digits, _ and -; not that of a built-in tool, such as files
 	Command   []string                                         // a program and its arguments that speaks the protocol on its standard input and output
 	Dir       string                                           // the working folder of Command; none: that of this process
 	Env       []string                                         // the variables Command gets: NAME as this process has it, or NAME=value. None: PATH and HOME
@@ -46,10 +49,12 @@ type MCP struct {
 	Transport func(ctx context.Context) (mcp.Transport, error) // any other way to reach it, such as a server inside this process
 
 	Effects map[string]perdure.Effect // the effect class by the server's own name of a tool, whatever its annotations say; "*" is for those not named
-	Only    []string                  // the tools to offer, by the server's own name; none: all
-	Timeout time.Duration             // of a call; zero: DefaultTimeout
-	Start   time.Duration             // how long the server may take to start and answer; zero: 1 minute
-	Limit   int                       // bytes kept of the text of a result; zero: DefaultResponse
+	// TrustHints believes what the server's annotations say of the tools that Effects does not name.
+	TrustHints bool
+	Only       []string      // the tools to offer, by the server's own name; none: all
+	Timeout    time.Duration // of a call; zero: DefaultTimeout
+	Start      time.Duration // how long the server may take to start and answer; zero: 1 minute
+	Limit      int           // bytes kept of the text of a result; zero: DefaultResponse
 
 	setup   sync.Once
 	turn    chan struct{} // held while a session is looked at or made
@@ -74,9 +79,13 @@ func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 	defer cancel()
 	var tools []perdure.Tool
 	seen := map[string]bool{}
+	listed, room := 0, maxServerSchemas
 	for t, err := range s.Tools(ctx, nil) {
 		if err != nil {
 			return nil, fmt.Errorf("list the tools of MCP server %s: %w", m.Name, err)
+		}
+		if listed++; listed > maxServerListed {
+			return nil, fmt.Errorf("MCP server %s lists more than %d tools: repair the server", m.Name, maxServerListed)
 		}
 		if len(m.Only) > 0 && !slices.Contains(m.Only, t.Name) {
 			continue
@@ -93,6 +102,9 @@ func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 		spec, err := m.spec(t)
 		if err != nil {
 			return nil, err
+		}
+		if room -= len(spec.Args); room < 0 {
+			return nil, fmt.Errorf("MCP server %s: the schemas of its tools have more than %d bytes; list the tools to use in Only", m.Name, maxServerSchemas)
 		}
 		tools = append(tools, &mcpTool{server: m, name: t.Name, spec: spec})
 	}
@@ -123,10 +135,17 @@ var (
 	toolName   = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 )
 
+// builtin are the names that tools of this package, and of the runtime, begin with: under one of them a server would be judged as
+// that tool, by rules, by people, and by the settings that trust it.
+var builtin = []string{"files", "shell", "http", "remember", "recall", "now", "cancel", "advisor", "runtime", "perdure"}
+
 // check says what is wrong with the fields.
 func (m *MCP) check() error {
 	if !serverName.MatchString(m.Name) {
 		return fmt.Errorf("MCP server %q: its Name is to be of letters, digits, _ and -, 64 at most", m.Name)
+	}
+	if slices.Contains(builtin, strings.ToLower(m.Name)) {
+		return fmt.Errorf("MCP server %s: its tools would be taken for the built-in %s: give it another Name", m.Name, strings.ToLower(m.Name))
 	}
 	ways := 0
 	for _, set := range []bool{len(m.Command) > 0, m.URL != "", m.Transport != nil} {
@@ -167,10 +186,20 @@ func (m *MCP) spec(t *mcp.Tool) (perdure.Spec, error) {
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}
-	return perdure.Spec{Name: m.Name + "." + t.Name, Description: clip(description), Args: args, Effect: m.effect(t), Deadline: timeout}, nil
+	return perdure.Spec{Name: m.Name + "." + t.Name, Description: clip(visible(description)), Args: args, Effect: m.effect(t), Deadline: timeout}, nil
 }
 
-// effect is the class of a tool: what Effects says, else what its annotations claim.
+// visible is a text of a stranger without what would change how the text around it is shown, to people or to a model.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if invisible(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// effect is the class of a tool: what Effects says, else what its annotations claim if they are believed, else once.
 func (m *MCP) effect(t *mcp.Tool) perdure.Effect {
 	if e, ok := m.Effects[t.Name]; ok {
 		return e
@@ -180,7 +209,7 @@ func (m *MCP) effect(t *mcp.Tool) perdure.Effect {
 	}
 	a := t.Annotations
 	switch {
-	case a == nil:
+	case a == nil || !m.TrustHints:
 		return perdure.Once
 	case a.ReadOnlyHint:
 		return perdure.Read
@@ -245,7 +274,7 @@ func (m *MCP) connect(ctx context.Context) (*mcpSession, error) {
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("start MCP server %s: %w: %w; is it installed, and on the PATH of this node?", m.Name, err, perdure.ErrIncapable)
 		}
-		return nil, fmt.Errorf("start MCP server %s: %w%s", m.Name, err, p.said())
+		return nil, fmt.Errorf("start MCP server %s: %w%s", m.Name, err, p.said(redactorOf(ctx)))
 	}
 	s := &mcpSession{ClientSession: session, process: p, done: make(chan struct{})}
 	m.watches.Go(func() {

@@ -12,4 +12,4 @@ import (
 func ShortenSignOfLife() { signOfLife = 100 * time.Millisecond }
 
 // ResultOf is what a server's answer becomes.
-func ResultOf(m *MCP, res *mcp.CallToolResult) (perdure.Result, error) { return m.result(res) }
+func ResultOf(m *MCP, res *mcp.CallToolResult) (perdure.Result, error) { return m.result(nil, res) }

@@ -5,6 +5,10 @@ import "time"
 const (
 	// maxServerTools bounds the tools of one MCP server: more is no use to a model.
 	maxServerTools = 1000
+	// maxServerListed bounds the tools a server may list before those to use are chosen: a list can go on for ever.
+	maxServerListed = 10_000
+	// maxServerSchemas bounds the schemas of all tools of one server together: each is shown to the model.
+	maxServerSchemas = 4 << 20
 	// maxServerSchema bounds the schema of one tool's arguments.
 	maxServerSchema = 256 << 10
 	// maxMessage bounds one message of an MCP server, so that it holds the largest result that is kept, in base64, and no server fills memory.

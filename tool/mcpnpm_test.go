@@ -61,7 +61,7 @@ func npmInstalled(t *testing.T) string {
 func npmServer(t *testing.T, name, server string, args ...string) []perdure.Tool {
 	t.Helper()
 	script := filepath.Join(npmInstalled(t), "node_modules", "@modelcontextprotocol", server, "dist", "index.js")
-	return connected(t, &tool.MCP{Name: name, Command: append([]string{"node", script}, args...)})
+	return connected(t, &tool.MCP{Name: name, Command: append([]string{"node", script}, args...), TrustHints: true})
 }
 
 func TestFilesystemServerOfNpmIsDriven(t *testing.T) {

@@ -33,7 +33,7 @@ func (m *MCP) newProcess() *process {
 		env = []string{"PATH", "HOME"}
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // it lives as long as the connection, not as the call that began it
-	p := &process{cmd: exec.CommandContext(ctx, m.Command[0], m.Command[1:]...), cancel: cancel, stderr: newOutput(maxStderr), ended: make(chan struct{})}
+	p := &process{cmd: exec.CommandContext(ctx, m.Command[0], m.Command[1:]...), cancel: cancel, stderr: newOutput(maxStderr, maxStderr), ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay = m.Dir, environ(env), p.stderr, waitOutput
 	ownGroup(p.cmd)
 	return p
@@ -113,11 +113,11 @@ func (p *process) wait() {
 }
 
 // said is what the server wrote to its standard error, for an error message.
-func (p *process) said() string {
+func (p *process) said(r *redactor) string {
 	if p == nil {
 		return ""
 	}
-	text := strings.TrimSpace(p.stderr.String())
+	text := strings.TrimSpace(p.stderr.text(r))
 	if text == "" {
 		return ""
 	}

@@ -11,12 +11,12 @@ import (
 )
 
 // result is what a call of a server's tool came to.
-func (m *MCP) result(res *mcp.CallToolResult) (perdure.Result, error) {
+func (m *MCP) result(r *redactor, res *mcp.CallToolResult) (perdure.Result, error) {
 	limit := m.Limit
 	if limit == 0 {
 		limit = DefaultResponse
 	}
-	p := parts{limit: limit, room: MaxFile}
+	p := parts{redactor: r, limit: limit, room: MaxFile}
 	for _, c := range res.Content {
 		p.add(c)
 	}
@@ -26,13 +26,13 @@ func (m *MCP) result(res *mcp.CallToolResult) (perdure.Result, error) {
 		if err != nil {
 			return perdure.Result{}, err
 		}
-		if len(text) > limit {
-			p.cut = true
-		} else if out["structured"], err = perdure.DataFromJSON(text); err != nil {
-			return perdure.Result{}, err
-		}
-		if sameJSON(p.text.String(), text) {
-			p.text.Reset() // a copy for those that know no structured content
+		if structured, err := perdure.DataFromJSON(text); err != nil || len(text) > limit {
+			p.cut = true // the call was made and came to something: what cannot be recorded of it does not make it fail
+		} else {
+			out["structured"] = structured
+			if sameJSON(p.text.String(), text) {
+				p.text.Reset() // a copy for those that know no structured content
+			}
 		}
 	}
 	if p.text.Len() > 0 {
@@ -48,11 +48,11 @@ func (m *MCP) result(res *mcp.CallToolResult) (perdure.Result, error) {
 	if err != nil {
 		return perdure.Result{}, err
 	}
-	r := perdure.Result{Data: data, Taint: true}
+	came := perdure.Result{Data: data, Taint: true}
 	if res.IsError {
-		r.Signal, r.Note = perdure.Failed, clip(p.text.String())
+		came.Signal, came.Note = perdure.Failed, clip(r.replace(p.text.String()))
 	}
-	return r, nil
+	return came, nil
 }
 
 // sameJSON reports whether a text is nothing but a value written as JSON.
@@ -67,6 +67,7 @@ func sameJSON(text string, value []byte) bool {
 
 // parts are the parts of a result, within limits.
 type parts struct {
+	*redactor
 	text   strings.Builder
 	limit  int // of text
 	others []any
@@ -103,7 +104,7 @@ func (p *parts) add(c mcp.Content) {
 
 func (p *parts) write(s string) {
 	if room := p.limit - p.text.Len(); len(s) > room {
-		s, p.cut = string(wholeRunes([]byte(s[:room]))), true
+		s, p.cut = string(wholeRunes(p.redactor.cut([]byte(s), 0, max(room, 0)))), true
 	}
 	p.text.WriteString(s)
 }

@@ -45,7 +45,7 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 		}
 		res, err := s.CallTool(ctx, &mcp.CallToolParams{Meta: mcp.Meta{KeyMeta: c.Key}, Name: t.name, Arguments: args})
 		if err == nil {
-			return t.server.result(res)
+			return t.server.result(redactorOf(ctx), res)
 		}
 		if ctx.Err() != nil {
 			s.suspect.Store(true)
@@ -62,7 +62,7 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 		if untaken {
 			return t.unreached(err), nil
 		}
-		return perdure.Result{}, inDoubt("the server was lost during the call: %v%s", err, s.process.said())
+		return perdure.Result{}, inDoubt("the server was lost during the call: %v%s", err, s.process.said(redactorOf(ctx)))
 	}
 }
 
@@ -95,5 +95,7 @@ func (t *mcpTool) unreached(err error) perdure.Result {
 	if errors.As(err, &no) && no.busy {
 		return perdure.Result{Signal: perdure.Throttled, RetryAfter: no.after, Note: no.Error()}
 	}
-	return refused("%s: the server cannot be reached, and nothing happened: %v", t.spec.Name, err)
+	out := refused("%s: the server cannot be reached, and nothing happened: %v", t.spec.Name, err)
+	out.Taint = true // the error may repeat what the server wrote
+	return out
 }

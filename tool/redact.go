@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -20,7 +19,9 @@ type givenSecrets struct {
 	source Secrets
 
 	mu     sync.Mutex
-	values map[string]string // value -> name
+	values map[string]string // value -> name; it only grows
+	made   *redactor
+	madeOf int // values
 }
 
 // get is the value of a name, which is remembered.
@@ -45,12 +46,12 @@ func (g *givenSecrets) remember(name, value string) {
 		g.values = map[string]string{}
 	}
 	if old, ok := g.values[value]; !ok || name < old {
-		g.values[value] = name
+		g.values[value], g.made = name, nil
 	}
 }
 
 // clean calls fn and takes every value out of what it returns, or panics with.
-func (g *givenSecrets) clean(ctx context.Context, fn func() (perdure.Result, error)) (res perdure.Result, err error) {
+func (g *givenSecrets) clean(ctx context.Context, fn func(context.Context) (perdure.Result, error)) (res perdure.Result, err error) {
 	if known, ok := g.source.(KnownSecrets); ok {
 		all, err := known.Secrets(ctx)
 		if err != nil {
@@ -68,21 +69,21 @@ func (g *givenSecrets) clean(ctx context.Context, fn func() (perdure.Result, err
 		}
 		res, err = g.redact(res, err)
 	}()
-	return fn()
+	return fn(withRedactor(ctx, g.redactor()))
 }
 
 // redact takes every value out of a result and an error.
 func (g *givenSecrets) redact(res perdure.Result, err error) (perdure.Result, error) {
-	r := g.replacer()
+	r := g.redactor()
 	if r == nil {
 		return res, err
 	}
 	if err != nil {
-		if msg := r.Replace(err.Error()); msg != err.Error() {
+		if msg := r.replaceClipped(err.Error()); msg != err.Error() {
 			err = &redacted{msg: msg, err: err}
 		}
 	}
-	res.Note = r.Replace(res.Note)
+	res.Note = r.replaceClipped(res.Note)
 	var failed error
 	if res.Data, failed = redactData(r, res.Data); failed != nil {
 		return perdure.Result{}, failed
@@ -90,7 +91,7 @@ func (g *givenSecrets) redact(res perdure.Result, err error) (perdure.Result, er
 	if len(res.Set) > 0 {
 		set := make(map[string]perdure.Data, len(res.Set))
 		for k, v := range res.Set {
-			if set[r.Replace(k)], failed = redactData(r, v); failed != nil {
+			if set[r.replace(k)], failed = redactData(r, v); failed != nil {
 				return perdure.Result{}, failed
 			}
 		}
@@ -99,14 +100,14 @@ func (g *givenSecrets) redact(res perdure.Result, err error) (perdure.Result, er
 	return res, err
 }
 
-func redactData(r *strings.Replacer, d perdure.Data) (perdure.Data, error) {
+func redactData(r *redactor, d perdure.Data) (perdure.Data, error) {
 	if len(d) == 0 {
 		return d, nil
 	}
 	if err := d.Valid(); err != nil {
 		return nil, errors.New("the result is not canonical data")
 	}
-	v, changed := eachText(d.Value(), r.Replace)
+	v, changed := eachText(d.Value(), r.replace)
 	if !changed {
 		return d, nil
 	}
@@ -124,33 +125,14 @@ func (e *redacted) Error() string { return e.msg }
 // Is keeps what the error is, such as perdure.ErrIncapable. There is no Unwrap: the text of what it wraps is not to be shown.
 func (e *redacted) Is(target error) bool { return errors.Is(e.err, target) }
 
-// replacer puts references in the place of values; nil if none was given out. A value that is part of a longer one comes after it.
-func (g *givenSecrets) replacer() *strings.Replacer {
+// redactor is what takes the values out that are known by now; nil if there are none.
+func (g *givenSecrets) redactor() *redactor {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.values) == 0 {
-		return nil
+	if g.made == nil || g.madeOf != len(g.values) {
+		g.made, g.madeOf = newRedactor(g.values), len(g.values)
 	}
-	type pair struct{ from, to string }
-	var pairs []pair
-	for value, name := range g.values {
-		for _, form := range spellings(value) {
-			if len(form) >= minSecret {
-				pairs = append(pairs, pair{form, reference + name})
-			}
-		}
-	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		if len(a.from) != len(b.from) {
-			return len(b.from) - len(a.from)
-		}
-		return strings.Compare(a.from+a.to, b.from+b.to)
-	})
-	flat := make([]string, 0, 2*len(pairs))
-	for _, p := range pairs {
-		flat = append(flat, p.from, p.to)
-	}
-	return strings.NewReplacer(flat...)
+	return g.made
 }
 
 // spellings are the ways in which a value is commonly written.

@@ -47,7 +47,7 @@ func (m SecretMap) Secrets(context.Context) (map[string]string, error) { return 
 
 // WithSecrets returns tools whose arguments may refer to secrets: wherever a text in them says secret:NAME, the tool gets the value. In
 // what it returns, the data, the state it sets, notes and errors, every value is replaced by its reference again: as it is, and where it
-// was written in JSON, a URL, base64 or hexadecimal. A reference to a secret there is none of is a failed outcome, and the tool is not
+// was written in JSON, a URL, base64 or hexadecimal; also where an offset or a limit of the tool cuts through it. A reference to a secret there is none of is a failed outcome, and the tool is not
 // called.
 //
 // A tool that transforms a value in another way, such as a command that reverses it, can still show it. Whether a tool may be given a
@@ -71,6 +71,9 @@ type secretTool struct {
 	given *givenSecrets
 }
 
+// CheckArgs implements perdure.ArgumentChecker.
+func (t *secretTool) CheckArgs(args perdure.Data) error { return checkArgs(t.Tool, args) }
+
 // Call implements perdure.Tool.
 func (t *secretTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
 	return t.given.call(ctx, c, t.Tool.Call)
@@ -89,7 +92,7 @@ func (t *secretReconciler) Reconcile(ctx context.Context, c perdure.Call) (perdu
 		return perdure.Result{}, err
 	}
 	c.Args = args
-	return t.given.clean(ctx, func() (perdure.Result, error) { return t.reconciler.Reconcile(ctx, c) })
+	return t.given.clean(ctx, func(ctx context.Context) (perdure.Result, error) { return t.reconciler.Reconcile(ctx, c) })
 }
 
 // call resolves the arguments, calls, and takes the values out of what comes back.
@@ -102,7 +105,7 @@ func (g *givenSecrets) call(ctx context.Context, c perdure.Call, fn func(context
 		return refused("%v", err), nil
 	}
 	c.Args = args
-	return g.clean(ctx, func() (perdure.Result, error) { return fn(ctx, c) })
+	return g.clean(ctx, func(ctx context.Context) (perdure.Result, error) { return fn(ctx, c) })
 }
 
 // resolve puts values in the place of references.

@@ -27,6 +27,7 @@ import (
 type Shell struct {
 	Name        string         // zero: shell
 	Dir         string         // the working folder; must be set
+	Exclude     []string       // files and folders Dir must not be in, such as the home of the node
 	Allow       []string       // the programs that may be run, as a command names them; "*" is any. A script needs sh. None: nothing runs
 	Env         []string       // the variables a command gets: NAME as this process has it, or NAME=value. None: PATH
 	Timeout     time.Duration  // zero: DefaultTimeout
@@ -55,6 +56,33 @@ func (s Shell) Spec() perdure.Spec {
 	return spec
 }
 
+// CheckArgs implements perdure.ArgumentChecker: the program is named in one way, see cleanProgram.
+func (s Shell) CheckArgs(args perdure.Data) error {
+	if len(args) == 0 {
+		return nil
+	}
+	fields, _ := args.Value().(map[string]any)
+	argv, _ := fields["command"].([]any)
+	for i, a := range argv {
+		word, ok := a.(string)
+		if _, raw := a.([]byte); raw { // they would become text on the way to the program, and policy saw bytes
+			return errors.New("field command: want texts, got bytes")
+		}
+		if ok && i == 0 {
+			if err := cleanProgram(word); err != nil {
+				return fmt.Errorf("field command: %w", err)
+			}
+		}
+		if strings.ContainsRune(word, 0) {
+			return errors.New("field command: a NUL byte cannot be passed to a program")
+		}
+	}
+	if script, _ := fields["script"].(string); strings.ContainsRune(script, 0) {
+		return errors.New("field script: a NUL byte cannot be passed to a program")
+	}
+	return nil
+}
+
 // Call implements perdure.Tool.
 func (s Shell) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
 	s = s.withDefaults()
@@ -63,7 +91,11 @@ func (s Shell) Call(ctx context.Context, c perdure.Call) (perdure.Result, error)
 		return perdure.Result{}, err
 	}
 	var args shellArgs
-	if err := schema.decode(c.Args, &args); err != nil {
+	err = schema.decode(c.Args, &args)
+	if err == nil {
+		err = s.CheckArgs(c.Args)
+	}
+	if err != nil {
 		return refused("arguments of %s: %v", s.Name, err), nil
 	}
 	return s.call(ctx, c, args)
@@ -107,6 +139,9 @@ func (s *Shell) call(ctx context.Context, c perdure.Call, args shellArgs) (perdu
 	if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
 		return refused("%s: its folder %s is not there", s.Name, s.Dir), nil
 	}
+	if newExclusions(s.Exclude).surround(s.Dir) {
+		return refused("%s: its folder %s is in the home of the node, or in another place kept out of: set another Dir", s.Name, s.Dir), nil
+	}
 	argv := args.Command
 	if args.Script != "" {
 		if len(argv) > 0 {
@@ -116,9 +151,6 @@ func (s *Shell) call(ctx context.Context, c perdure.Call, args shellArgs) (perdu
 	}
 	if len(argv) == 0 || argv[0] == "" {
 		return refused("arguments of %s: field command: give the program and its arguments, or a script", s.Name), nil
-	}
-	if slices.ContainsFunc(argv, func(a string) bool { return strings.ContainsRune(a, 0) }) {
-		return refused("arguments of %s: field command: a NUL byte cannot be passed to a program", s.Name), nil
 	}
 	if !slices.Contains(s.Allow, "*") && !slices.Contains(s.Allow, argv[0]) {
 		return refused("%s: program %q is not allowed here; allowed are %q", s.Name, argv[0], s.Allow), nil
@@ -134,7 +166,8 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	if cmd.Err != nil {
 		return refused("%s: %v; is it installed, and on the PATH of this node?", s.Name, cmd.Err), nil
 	}
-	stdout, stderr := newOutput(s.OutputLimit), newOutput(s.OutputLimit)
+	r := redactorOf(ctx)
+	stdout, stderr := newOutput(s.OutputLimit, r.margin()), newOutput(s.OutputLimit, r.margin())
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.Dir, s.environ(c.Key), stdout, stderr, waitOutput
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
@@ -145,7 +178,7 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	}
 	err := cmd.Wait()
 	killGroup(cmd)
-	res, dataErr := s.result(cmd, stdout, stderr)
+	res, dataErr := s.result(cmd, r, stdout, stderr)
 	if dataErr != nil {
 		return res, dataErr
 	}
@@ -153,7 +186,7 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	case errors.Is(ctx.Err(), context.Canceled):
 		return res, ctx.Err() // the node is stopping: what the command had done by then is not known
 	case cmd.ProcessState == nil || !cmd.ProcessState.Exited():
-		return s.killed(res, limited.Err() != nil, stdout, stderr)
+		return s.killed(res, limited.Err() != nil, stdout.text(r)+stderr.text(r))
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		res.Signal, res.Note = perdure.Failed, fmt.Sprintf("%s: %v", argv[0], err)
 	}
@@ -161,22 +194,21 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 }
 
 // killed is what came of a command that did not end by itself.
-func (s *Shell) killed(res perdure.Result, late bool, stdout, stderr *output) (perdure.Result, error) {
+func (s *Shell) killed(res perdure.Result, late bool, said string) (perdure.Result, error) {
 	why := "killed by somebody else"
 	if late {
 		why = "killed: it had not ended in time"
 	}
 	if !s.Effect.Repeatable() {
-		said := strings.TrimSpace(stdout.String() + stderr.String())
-		return perdure.Result{}, inDoubt("%s; it had written %q", why, said)
+		return perdure.Result{}, inDoubt("%s; it had written %q", why, strings.TrimSpace(said))
 	}
 	res.Signal, res.Note = perdure.TimedOut, why
 	return res, nil
 }
 
 // result is what a command left behind.
-func (s *Shell) result(cmd *exec.Cmd, stdout, stderr *output) (perdure.Result, error) {
-	v := map[string]any{"stdout": stdout.String(), "stderr": stderr.String()}
+func (s *Shell) result(cmd *exec.Cmd, r *redactor, stdout, stderr *output) (perdure.Result, error) {
+	v := map[string]any{"stdout": stdout.text(r), "stderr": stderr.text(r)}
 	if cmd.ProcessState != nil {
 		v["exit"] = cmd.ProcessState.ExitCode()
 	}

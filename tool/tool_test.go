@@ -211,7 +211,7 @@ func TestFuncPanicsWithoutASchema(t *testing.T) {
 	tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{ C chan int }) (int, error) { return 0, nil })
 }
 
-func TestAnAgentRecordsBadArgumentsAsAFailedOutcome(t *testing.T) {
+func TestAnAgentIsDeniedACallWithBadArguments(t *testing.T) {
 	key, err := perdure.GenerateSigner("node")
 	if err != nil {
 		t.Fatal(err)
@@ -241,8 +241,8 @@ func TestAnAgentRecordsBadArgumentsAsAFailedOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := a.Fold().Tool("order")
-	if rec == nil || rec.Last[0].Signal != perdure.Failed || n != 0 {
-		t.Errorf("got %+v and %d calls, want one failed signal and no call", rec, n)
+	if rec == nil || rec.Last[0].Signal != perdure.Denied || n != 0 {
+		t.Errorf("got %+v and %d calls, want one denied signal and no call", rec, n)
 	}
 }
 

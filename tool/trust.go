@@ -34,6 +34,9 @@ func Trust(tools []perdure.Tool, names ...string) ([]perdure.Tool, error) {
 // trusted is a tool whose results are taken at their word.
 type trusted struct{ perdure.Tool }
 
+// CheckArgs implements perdure.ArgumentChecker.
+func (t *trusted) CheckArgs(args perdure.Data) error { return checkArgs(t.Tool, args) }
+
 // Call implements perdure.Tool.
 func (t *trusted) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
 	res, err := t.Tool.Call(ctx, c)
@@ -52,4 +55,12 @@ func (t *trustedReconciler) Reconcile(ctx context.Context, c perdure.Call) (perd
 	res, err := t.reconciler.Reconcile(ctx, c)
 	res.Taint = false
 	return res, err
+}
+
+// checkArgs asks a tool that is wrapped about its arguments.
+func checkArgs(t perdure.Tool, args perdure.Data) error {
+	if c, ok := t.(perdure.ArgumentChecker); ok {
+		return c.CheckArgs(args)
+	}
+	return nil
 }

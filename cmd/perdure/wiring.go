@@ -39,6 +39,7 @@ type powers struct {
 	known   tool.SecretMap                // the secrets, read
 	say     func(perdure.AgentID, string) // hears what models say
 	started []*tool.MCP
+	outside []string // what files tools and shell keep out of
 }
 
 func powerFlags(c *cobra.Command) *powers {
@@ -52,7 +53,7 @@ func powerFlags(c *cobra.Command) *powers {
 		trusted:  c.Flags().StringSlice("trusted", nil, "take what this tool returns at its word, such as files.*: else text from outside taints the agent, and policy can make it ask; may be repeated"),
 		secrets:  c.Flags().String("secrets", "", "a file of NAME=value lines that tools find as secret:NAME; only its owner may read it"),
 		servers:  c.Flags().StringArray("mcp", nil, "give agents the tools of an MCP server, NAME=COMMAND or NAME=URL; may be repeated"),
-		effects:  c.Flags().StringArray("effect", nil, "the class of a tool of an MCP server, NAME.TOOL=read, idempotent or once, whatever the server says; NAME.* is for all not named; may be repeated"),
+		effects:  c.Flags().StringArray("effect", nil, "the class of a tool of an MCP server, NAME.TOOL=read, idempotent or once (default: once, whatever the server says); NAME.* is for all not named, and NAME.*=hints believes what the server says of them; may be repeated"),
 		prices:   c.Flags().String("prices", "", `a file of what models cost, in JSON: {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, US dollars a million tokens; comes before the prices built in`),
 		demo:     c.Flags().String("demo", "", "give agents the shop of perdure demo, in this folder"),
 	}
@@ -100,10 +101,14 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 			return nil, fmt.Errorf("--files: %w", err)
 		}
 	}
+	p.outside = p.keepOut(h)
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	n.Tools = append(n.Tools, tool.Cancel(s, n.Tell))
+	if err := perdure.CheckTools(n.Tools); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
 	if n.Advisors, err = p.thinkers(s, n.Tools, log); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -131,13 +136,13 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 		if err != nil {
 			return nil, fmt.Errorf("--files: %w", err)
 		}
-		all = append(all, tool.Files(root)...)
+		all = append(all, tool.Files(root, p.outside...)...)
 	}
 	if len(*p.programs) > 0 {
 		if *p.files == "" {
 			return nil, misuse(c, errors.New("--program needs a folder to run programs in; name it with --files"))
 		}
-		all = append(all, tool.Shell{Dir: *p.files, Allow: *p.programs})
+		all = append(all, tool.Shell{Dir: *p.files, Allow: *p.programs, Exclude: p.outside})
 	}
 	if len(*p.hosts) > 0 {
 		http, err := tool.HTTP{Allow: *p.hosts}.Tools()
@@ -151,8 +156,11 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 		if err != nil {
 			return nil, misuse(c, err)
 		}
-		if m.Effects, err = p.effectsOf(m.Name); err != nil {
+		if m.Effects, m.TrustHints, err = p.effectsOf(m.Name); err != nil {
 			return nil, misuse(c, err)
+		}
+		if slices.ContainsFunc(p.started, func(o *tool.MCP) bool { return strings.EqualFold(o.Name, m.Name) }) {
+			return nil, misuse(c, fmt.Errorf("--mcp %s: another server has that name already: its tools could not be told apart", m.Name))
 		}
 		p.started = append(p.started, m)
 		tools, err := m.Tools(c.Context())
@@ -171,25 +179,32 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 	return tool.WithSecrets(all, p.known), nil
 }
 
-// effectsOf are the classes of the tools of a server, by its own names for them.
-func (p *powers) effectsOf(server string) (map[string]perdure.Effect, error) {
-	classes := map[string]perdure.Effect{}
+// hintsClass in the place of a class says that the annotations of a server are believed.
+const hintsClass = "hints"
+
+// effectsOf are the classes of the tools of a server, by its own names for them, and whether its annotations are believed.
+func (p *powers) effectsOf(server string) (classes map[string]perdure.Effect, hints bool, err error) {
+	classes = map[string]perdure.Effect{}
 	for _, text := range *p.effects {
 		name, class, ok := strings.Cut(text, "=")
 		of, own, dotted := strings.Cut(name, ".")
 		if !ok || !dotted {
-			return nil, fmt.Errorf("--effect %s: want NAME.TOOL=CLASS", text)
+			return nil, false, fmt.Errorf("--effect %s: want NAME.TOOL=CLASS", text)
 		}
 		if of != server {
 			continue
 		}
+		if own == "*" && class == hintsClass {
+			hints = true
+			continue
+		}
 		e, err := parseName[perdure.Effect]("--effect "+name, class)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		classes[own] = e
 	}
-	return classes, nil
+	return classes, hints, nil
 }
 
 // serverOf reads NAME=COMMAND or NAME=URL. The words of a command are parted by spaces.

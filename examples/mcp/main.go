@@ -25,7 +25,7 @@ var script string
 func main() { demo.Main(run) }
 
 func run(ctx context.Context, store perdure.Store, out io.Writer) (err error) {
-	words := &tool.MCP{Name: "words", Transport: func(ctx context.Context) (mcp.Transport, error) {
+	words := &tool.MCP{Name: "words", TrustHints: true, Transport: func(ctx context.Context) (mcp.Transport, error) {
 		client, server := mcp.NewInMemoryTransports()
 		_, err := wordServer().Connect(ctx, server, nil)
 		return client, err
