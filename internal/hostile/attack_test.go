@@ -177,3 +177,13 @@ func (a *attack) dropIn(p *place, name string) {
 	_ = os.Remove(p.path("agents", name)) // there may be none
 	must(a.t, capsule.CreateLog(p.path("agents", name), capsule.Text, a.entries...))
 }
+
+// fork is a copy that goes on by itself.
+func (a *attack) fork(t *testing.T, by *perdure.Signer) *attack {
+	b := *a
+	b.t, b.by, b.entries, b.at = t, by, slices.Clone(a.entries), time.Now()
+	return &b
+}
+
+// last is the name of the last entry.
+func (a *attack) last() perdure.Hash { return a.entries[len(a.entries)-1].Name }
