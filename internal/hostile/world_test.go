@@ -59,6 +59,13 @@ permit (principal, action, resource);
 forbid (principal, action == Action::"execute", resource)
 when { resource == Tool::"shell" || resource == Tool::"files.write" };
 `
+	// writes ask, but for those of the agent that shows that a node is at work
+	nodePolicy = openPolicy + `
+@id("writes-ask")
+@obligation("approval:owner")
+forbid (principal, action == Action::"execute", resource)
+unless { context.effect == Effect::"read" || resource == Tool::"files.append" };
+`
 	askPolicy = openPolicy + `
 @id("writes-ask")
 @reason("it changes something")
@@ -95,7 +102,7 @@ func newPlace(t *testing.T) *place {
 	must(t, os.Mkdir(p.path(".perdure"), 0o700))
 	must(t, os.Mkdir(p.path("work"), 0o700))
 	for name, text := range map[string]string{
-		"open.cedar": openPolicy, "forbid.cedar": forbidPolicy, "ask.cedar": askPolicy,
+		"open.cedar": openPolicy, "forbid.cedar": forbidPolicy, "ask.cedar": askPolicy, "ask-beacon.cedar": nodePolicy,
 		"pay.yaml": payScript, "beacon.yaml": beaconScript, "end.yaml": endScript,
 	} {
 		p.write(name, text)
