@@ -279,8 +279,12 @@ func (p *place) standing(agent string) string {
 // agents are the names of the agents of the place.
 func (p *place) agents() []string {
 	p.t.Helper()
+	g := p.perdure("ls", "--json")
+	if g.code == 3 {
+		return nil // there is no store yet
+	}
 	var list []struct{ Name string }
-	must(p.t, json.Unmarshal([]byte(p.ok("ls", "--json")), &list))
+	must(p.t, json.Unmarshal([]byte(g.out), &list))
 	names := make([]string, len(list))
 	for i := range list {
 		names[i] = list[i].Name
