@@ -5,14 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"unicode"
 
@@ -21,7 +17,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// yaml writes text so that YAML reads exactly it.
+// quoted is text as YAML reads it, exactly.
 func quoted(text string) string { return fmt.Sprintf("%q", text) }
 
 const (
@@ -83,47 +79,36 @@ func TestURLInAnotherSpellingPassesNoRule(t *testing.T) {
 	t.Parallel()
 	for rule, of := range map[string]struct {
 		policy string
-		paths  []string
+		urls   []string
 	}{
-		"a permit": {publicPolicy, []string{"/public/../private/x", "/public/%2e%2e/private/x", "/public/..%2fprivate/x", "/private/x?/public/", "/private/x#/public/"}},
-		"a forbid": {privatePolicy, []string{"/%70rivate/x", "/public/../private/x", "//private/x", "/public/%2e%2e/%70rivate/x", "/./private/x"}},
+		"a permit": {publicPolicy, []string{
+			"http://127.0.0.1/public/../private/x", "http://127.0.0.1/public/%2e%2e/private/x", "http://127.0.0.1/public/..%2fprivate/x",
+			"http://a/public/@127.0.0.1/private/x", "http://127.0.0.1/private/x#/public/",
+		}},
+		"a forbid": {privatePolicy, []string{
+			"http://127.0.0.1/%70rivate/x", "http://127.0.0.1/public/%2e%2e/%70rivate/x", "HTTP://127.0.0.1/x", "http://user@127.0.0.1/x",
+			"http://127.0.0.1:80/x", "http://127.0.0.1/./x", "http://127.0.0.1/y/../x",
+		}},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			var private, public atomic.Int64
-			s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				switch at := path.Clean("/" + r.URL.Path); {
-				case strings.HasPrefix(at, "/private/"):
-					private.Add(1)
-				case strings.HasPrefix(at, "/public/"):
-					public.Add(1)
-				}
-			}))
-			defer s.Close()
 			p := newPlace(t)
 			p.write("rule.cedar", of.policy)
-			get := func(n int, url string) {
+			// The tools connect to no address of this machine, so the record is the ledger here: was it allowed?
+			allowed := func(n int, url string) bool {
 				p.write("get.yaml", "turns:\n  - execute: {tool: http.get, args: {url: "+quoted(url)+"}}\n  - end: {}\n")
 				name := fmt.Sprint("getter", n)
 				p.ok("new", "get", "--name", name)
-				p.perdure("run", name, "--quiet", "--advisor", "script:get.yaml", "--policy", "rule.cedar", "--host", s.URL)
+				p.perdure("run", name, "--quiet", "--advisor", "script:get.yaml", "--policy", "rule.cedar", "--host", "http://127.0.0.1")
+				return strings.Contains(p.ok("log", name), "allow http.get")
 			}
-			get(0, s.URL+"/public/x")
-			if public.Load() != 1 {
-				t.Error("what the rule allows was not asked for: the attack would prove nothing")
+			if !allowed(0, "http://127.0.0.1/public/x") {
+				t.Error("what the rule allows was not allowed: the attack would prove nothing")
 			}
-			for n, at := range append(of.paths, "/private/x") {
-				if at != "/private/x?/public/" { // a query is part of what the rule reads: that one is the rule's own fault
-					get(n+1, s.URL+at)
+			for n, url := range append(of.urls, "http://127.0.0.1/private/x") {
+				if allowed(n+1, url) {
+					t.Errorf("URL %s passed a rule", url)
 				}
-				if private.Swap(0) != 0 {
-					t.Errorf("URL %s passed a rule", at)
-				}
-			}
-			get(98, strings.Replace(s.URL, "http://", "http://public@", 1)+"/private/x")
-			get(99, strings.Replace(s.URL, "http://", "HTTP://", 1)+"/%70rivate/x")
-			if private.Load() != 0 {
-				t.Error("a URL with a user, or in capitals, passed a rule")
 			}
 		})
 	}
@@ -349,7 +334,7 @@ func TestSwappedNamesInTheIndexApproveNothingElse(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("pass.yaml", "turns:\n  - execute: {tool: shell, args: {script: \"true\"}}\n  - end: {}\n")
-	p.ok("new", "pay", "--name", "evil")
+	evil := p.ok("new", "pay", "--name", "evil", "--jq", ".agent")
 	p.run("evil", "ask", "pay")
 	p.ok("new", "pass", "--name", "harmless")
 	p.run("harmless", "ask", "pass")
@@ -365,11 +350,11 @@ func TestSwappedNamesInTheIndexApproveNothingElse(t *testing.T) {
 		t.Errorf("doctor does not see that the index is wrong: %v", g)
 	}
 	p.perdure("approve", "harmless")
-	p.perdure("node", "--help")
-	for _, name := range []string{"evil", "harmless"} {
-		p.run(name, "ask", "pay")
-	}
+	p.run(evil, "ask", "pay")
 	p.done(0, "approve harmless, where the index calls evil so")
+	p.ok("approve", evil)
+	p.run(evil, "ask", "pay")
+	p.done(1, "approve evil, by its id")
 }
 
 func TestForkGoesThroughTheGuard(t *testing.T) {

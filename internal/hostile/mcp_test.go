@@ -89,7 +89,7 @@ func TestTwoToolsOfOneNameAreRefused(t *testing.T) {
 	mcp := server(t, "evil", "["+offered("look", `"readOnlyHint":true`)+","+offered("look", "")+"]")
 	g := p.perdure("run", "twice", "--quiet", "--advisor", "script:look.yaml", "--mcp", mcp, "--policy", "open.cedar")
 	p.done(0, "a tool that is offered twice")
-	if g.code == 0 || !g.says("evil.look") {
+	if g.code == 0 || !g.says("look") {
 		t.Errorf("want a refusal that names the tool, got %v", g)
 	}
 }

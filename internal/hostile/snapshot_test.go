@@ -255,7 +255,7 @@ func TestOwnersOpenDelegationSpawns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.ok("import", "--ready", parent(t, p.owner).capsule(p, "mine.agent"))
-	p.run("weather", "open", "end")
+	p.run("weather", "open", "wait")
 	p.run("spawn", "open", "pay")
 	p.done(1, "the child of an open delegation of the owner's")
 }
@@ -270,12 +270,12 @@ forbid (principal, action == Action::"delegate", resource);
 		{"import --ready, run, where policy forbids it", false, func(p *place, a *attack) {
 			p.write("alone.cedar", noDelegates)
 			p.ok("import", "--ready", a.capsule(p, "weather.agent"))
-			p.run("weather", "alone", "end")
+			p.run("weather", "alone", "wait")
 		}},
 		{"paused by its owner", false, func(p *place, a *attack) {
 			b := parent(p.t, p.owner).tell("pause", perdure.Pause{})
 			p.ok("import", "--ready", b.capsule(p, "mine.agent"))
-			p.run("weather", "open", "end")
+			p.run("weather", "open", "wait")
 		}},
 	}, unadmitted...) {
 		t.Run(d.name, func(t *testing.T) {

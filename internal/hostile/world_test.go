@@ -82,6 +82,9 @@ unless { context.effect == Effect::"read" };
   - execute: {tool: files.append, args: {path: beacon, text: seen}}
   - end: {}
 `
+	waitScript = `turns:
+  - sleep: {on: never}
+`
 	endScript = `turns:
   - end: {}
 `
@@ -103,7 +106,7 @@ func newPlace(t *testing.T) *place {
 	must(t, os.Mkdir(p.path("work"), 0o700))
 	for name, text := range map[string]string{
 		"open.cedar": openPolicy, "forbid.cedar": forbidPolicy, "ask.cedar": askPolicy, "ask-beacon.cedar": nodePolicy,
-		"pay.yaml": payScript, "beacon.yaml": beaconScript, "end.yaml": endScript,
+		"pay.yaml": payScript, "beacon.yaml": beaconScript, "end.yaml": endScript, "wait.yaml": waitScript,
 	} {
 		p.write(name, text)
 	}
@@ -120,7 +123,9 @@ func (p *place) inFolder() *place {
 	return &q
 }
 
-func (p *place) path(names ...string) string { return filepath.Join(append([]string{p.dir}, names...)...) }
+func (p *place) path(names ...string) string {
+	return filepath.Join(append([]string{p.dir}, names...)...)
+}
 
 // write writes a file of the place.
 func (p *place) write(name, text string) {
