@@ -121,14 +121,14 @@ func TestSealedArgumentPassesNoRule(t *testing.T) {
 	must(t, os.Mkdir(p.path("work", "public"), 0o700))
 	p.write("rule.cedar", privatePolicy)
 	vault := perdure.DirVault(p.path(".perdure", "vault"))
-	for name, at := range map[string]string{"good": "public/ledger", "bad": "private/ledger"} {
-		sealed := have(perdure.Seal(vault, "carol", have(perdure.DataOf(at))(t)))(t)
-		args := have(perdure.DataOf(map[string]any{"path": sealed, "text": "paid"}))(t)
-		if name == "good" {
-			args = have(perdure.DataOf(map[string]any{"path": at, "text": have(perdure.Seal(vault, "carol", have(perdure.DataOf("paid"))(t)))(t)}))(t)
-		}
+	seal := func(v any) perdure.Data { return have(perdure.Seal(vault, "carol", have(perdure.DataOf(v))(t)))(t) }
+	for name, args := range map[string]any{
+		"good":  map[string]any{"path": "public/ledger", "text": seal("paid")},
+		"path":  map[string]any{"path": seal("private/ledger"), "text": "paid"},
+		"whole": seal(map[string]any{"path": "private/ledger", "text": "paid"}),
+	} {
 		a := begin(t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "write"}})
-		a.write(perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "files.write", Args: args}}})
+		a.write(perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "files.write", Args: have(perdure.DataOf(args))(t)}}})
 		p.ok("import", "--ready", a.capsule(p, name+".agent"))
 		p.run(name, "rule", "end")
 	}
