@@ -44,7 +44,7 @@ var intrusions = []intrusion{
 		return a.tell("edit", perdure.Edit{Mutate: perdure.Mutate{Goal: &goal}})
 	}},
 	{"a grant", "own", func(a *attack) *attack { return a.tell("grant", perdure.Grant{Amount: perdure.Spend{Calls: 1000}}) }},
-	{"a new owner", "own", func(a *attack) *attack { return a.tell("key", perdure.KeyChange{Owner: stranger(a.t).Key()}) }},
+	{"a new owner", "own", func(a *attack) *attack { return a.tell("key", perdure.KeyChange{Owner: a.by.Key()}) }},
 	{"a revocation", "own", func(a *attack) *attack { return a.tell("key", perdure.KeyChange{Revoke: stranger(a.t).Key()}) }},
 }
 

@@ -28,15 +28,11 @@ var unadmitted = []door{
 		p.run("weather", "open", "pay")
 	}},
 	{"run FILE", false, func(p *place, a *attack) {
-		if g := p.run(a.capsule(p, "weather.agent"), "open", "pay"); g.code == 0 || !g.says("perdure resume") {
-			p.t.Errorf("a stranger's file ran, or nobody was told how to admit it: %v", g)
-		}
+		p.held(p.run(a.capsule(p, "weather.agent"), "open", "pay"), a)
 	}},
 	{"a file in a folder, run", true, func(p *place, a *attack) {
 		a.dropIn(p, "weather.agent")
-		if g := p.run("weather", "open", "pay"); g.code == 0 || !g.says("perdure resume") {
-			p.t.Errorf("a stranger's file ran, or nobody was told how to admit it: %v", g)
-		}
+		p.held(p.run("weather", "open", "pay"), a)
 	}},
 	{"a file in a folder, node", true, func(p *place, a *attack) {
 		a.dropIn(p, "weather.agent")
@@ -69,6 +65,17 @@ var forbidden = []door{
 		p.perdure("resume", "weather")
 		p.run("weather", "forbid", "end")
 	}},
+}
+
+// held fails unless a run said that a person must act first, whose entries do not count, and how to go on.
+func (p *place) held(g got, a *attack) {
+	p.t.Helper()
+	if g.code != 7 || !g.says(a.entries[0].Origin.Short()) {
+		p.t.Errorf("want exit code 7 and the key that is not trusted, got %v", g)
+	}
+	if !g.says("perdure resume") && !g.says("perdure inbox") && !g.says("perdure key trust") {
+		p.t.Errorf("nobody is told how to go on: %v", g)
+	}
 }
 
 // at is a place for a door.
