@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/capsule"
 )
 
-// busy is how much of a processor a command may use for a memory of some hundred kilobytes. Honest ones of that size take a tenth.
+// busy is how much of a processor a command may use for a memory of up to a megabyte or two. Honest ones of that size take a tenth.
 const busy = 1500 * time.Millisecond
 
 // spent is the processor time that a command uses. A command is ended when it takes far too long.
@@ -52,15 +52,15 @@ func TestWorstMemoriesKeepNoCommandBusy(t *testing.T) {
 	}
 	for name, make := range map[string]func(a *attack) *attack{
 		"key changes": func(a *attack) *attack {
-			return a.repeat(400, func(i int) perdure.Body { return perdure.Event{Name: "key", Notice: perdure.KeyChange{Revoke: key(i)}} })
+			return a.repeat(1000, func(i int) perdure.Body { return perdure.Event{Name: "key", Notice: perdure.KeyChange{Revoke: key(i)}} })
 		},
 		"questions": func(a *attack) *attack {
-			return a.repeat(600, func(int) perdure.Body {
+			return a.repeat(2000, func(int) perdure.Body {
 				return perdure.Decision{Action: pay(a.t), Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"owner"}}, Effect: perdure.Once}
 			})
 		},
 		"open decisions": func(a *attack) *attack {
-			return a.repeat(600, func(int) perdure.Body {
+			return a.repeat(2000, func(int) perdure.Body {
 				return perdure.Decision{
 					Action: pay(a.t), Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Once, Deadline: perdure.TimeOf(time.Now().Add(time.Hour)),
 				}
@@ -68,14 +68,14 @@ func TestWorstMemoriesKeepNoCommandBusy(t *testing.T) {
 		},
 		"triggers": func(a *attack) *attack {
 			var of []perdure.Trigger
-			for i := range 300 {
+			for i := range 60 { // more are refused
 				of = append(of, perdure.When{Condition: fmt.Sprintf("inbox.exists(m, m.name == 'x%d')", i)})
 			}
 			a.write(perdure.Decision{Action: perdure.Sleep{Trigger: perdure.Any{Of: of}}, Verdict: perdure.Verdict{Answer: perdure.Allow}})
 			return a.repeat(50, func(i int) perdure.Body { return perdure.Event{Name: fmt.Sprint("y", i)} })
 		},
 		"messages": func(a *attack) *attack {
-			return a.repeat(2000, func(i int) perdure.Body { return perdure.Event{Name: "hello", ID: fmt.Sprint(i)} })
+			return a.repeat(5000, func(i int) perdure.Body { return perdure.Event{Name: "hello", ID: fmt.Sprint(i)} })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
