@@ -17,7 +17,8 @@ func stranger(t *testing.T) *perdure.Signer {
 	return have(perdure.GenerateSigner("mallory"))(t)
 }
 
-// attack is a memory in the making. Whoever writes to it does so by the library alone: there is no check that an attacker has to pass.
+// attack is a memory in the making. Whoever writes to it does so by the library alone: there is no check that an
+// attacker has to pass.
 type attack struct {
 	t       *testing.T
 	agent   *perdure.Agent
@@ -95,8 +96,8 @@ func note(t *testing.T) perdure.Execute {
 	return perdure.Execute{Tool: "files.write", Args: have(perdure.DataOf(map[string]any{"path": "ledger", "text": "paid"}))(t)}
 }
 
-// open adds a decision that allows an action and has no outcome, as a node leaves it that died. It claims to be of a class, and that its time
-// is up.
+// open adds a decision that allows an action and has no outcome, as a node leaves it that died. It claims to be of a
+// class, and that its time is up.
 func (a *attack) open(x perdure.Execute, class perdure.Effect) *attack {
 	a.t.Helper()
 	return a.write(perdure.Decision{
@@ -187,3 +188,11 @@ func (a *attack) fork(t *testing.T, by *perdure.Signer) *attack {
 
 // last is the name of the last entry.
 func (a *attack) last() perdure.Hash { return a.entries[len(a.entries)-1].Name }
+
+// called is the genesis of an agent of a name.
+func called(name, goal string) perdure.Genesis {
+	return perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: goal}}
+}
+
+// allowed is the verdict of a policy that permits.
+var allowed = perdure.Verdict{Answer: perdure.Allow}

@@ -46,7 +46,7 @@ func wrote(t *testing.T, policy, path string) (private, public bool) {
 	must(t, os.Mkdir(p.path("work", "private"), 0o700))
 	must(t, os.Mkdir(p.path("work", "public"), 0o700))
 	p.write("rule.cedar", policy)
-	p.write("write.yaml", "turns:\n  - execute: {tool: files.write, args: {path: "+quoted(path)+", text: paid}}\n  - end: {}\n")
+	p.propose("write", "files.write", "path: "+quoted(path)+", text: paid")
 	p.ok("new", "write", "--name", "writer")
 	p.run("writer", "rule", "write")
 	return p.exists("work", "private", "ledger"), p.exists("work", "public", "ledger")
@@ -95,18 +95,18 @@ func TestURLInAnotherSpellingPassesNoRule(t *testing.T) {
 			p := newPlace(t)
 			p.write("rule.cedar", of.policy)
 			// The tools connect to no address of this machine, so the record is the ledger here: was it allowed?
-			allowed := func(n int, url string) bool {
-				p.write("get.yaml", "turns:\n  - execute: {tool: http.get, args: {url: "+quoted(url)+"}}\n  - end: {}\n")
+			passed := func(n int, url string) bool {
+				p.propose("get", "http.get", "url: "+quoted(url))
 				name := fmt.Sprint("getter", n)
 				p.ok("new", "get", "--name", name)
 				p.perdure("run", name, "--quiet", "--advisor", "script:get.yaml", "--policy", "rule.cedar", "--host", "http://127.0.0.1")
 				return strings.Contains(p.ok("log", name), "allow http.get")
 			}
-			if !allowed(0, "http://127.0.0.1/public/x") {
+			if !passed(0, "http://127.0.0.1/public/x") {
 				t.Error("what the rule allows was not allowed: the attack would prove nothing")
 			}
 			for n, url := range append(of.urls, "http://127.0.0.1/private/x") {
-				if allowed(n+1, url) {
+				if passed(n+1, url) {
 					t.Errorf("URL %s passed a rule", url)
 				}
 			}
@@ -127,7 +127,7 @@ func TestSealedArgumentPassesNoRule(t *testing.T) {
 		"path":  map[string]any{"path": seal("private/ledger"), "text": "paid"},
 		"whole": seal(map[string]any{"path": "private/ledger", "text": "paid"}),
 	} {
-		a := begin(t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "write"}})
+		a := begin(t, p.owner, called(name, "write"))
 		a.write(perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "files.write", Args: have(perdure.DataOf(args))(t)}}})
 		p.ok("import", "--ready", a.capsule(p, name+".agent"))
 		p.run(name, "rule", "end")
@@ -186,7 +186,7 @@ func TestAgentCannotReadTheHome(t *testing.T) {
 	must(t, os.Symlink(".perdure", p.path("link")))
 	for n, at := range []string{"note.txt", ".perdure/key", "./.perdure/key", "work/../.perdure/key", ".PERDURE/key", "link/key", ".perdure/store.db", ".perdure/trust"} {
 		name := fmt.Sprint("reader", n)
-		p.write("read.yaml", "turns:\n  - execute: {tool: files.read, args: {path: "+quoted(at)+"}}\n  - end: {}\n")
+		p.propose("read", "files.read", "path: "+quoted(at))
 		p.ok("new", "read", "--name", name)
 		p.perdure("run", name, "--quiet", "--advisor", "script:read.yaml", "--policy", "open.cedar", "--files", ".")
 		log := p.ok("log", name, "--json")
@@ -197,7 +197,7 @@ func TestAgentCannotReadTheHome(t *testing.T) {
 			t.Errorf("files.read %s: read is %v", at, ok)
 		}
 	}
-	p.write("steal.yaml", "turns:\n  - execute: {tool: files.write, args: {path: .perdure/trust, text: x}}\n  - end: {}\n")
+	p.propose("steal", "files.write", "path: .perdure/trust, text: x")
 	p.ok("new", "write", "--name", "writer")
 	before := have(os.ReadFile(p.path(".perdure", "trust")))(t)
 	p.perdure("run", "writer", "--quiet", "--advisor", "script:steal.yaml", "--policy", "open.cedar", "--files", ".")
@@ -238,7 +238,7 @@ func TestPeopleSeeTheWholeOfWhatTheyApprove(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	script := "echo " + strings.Repeat("harmless ", 60) + "; echo paid >>ledger # TAIL"
-	p.write("long.yaml", "turns:\n  - execute: {tool: shell, args: {script: "+quoted(script)+"}}\n  - end: {}\n")
+	p.propose("long", "shell", "script: "+quoted(script))
 	p.ok("new", "pay", "--name", "payer")
 	p.run("payer", "ask", "long")
 	digest := p.ok("inbox", "-o", "jsonl", "--jq", ".digest")
@@ -296,7 +296,7 @@ func clip(s string, n int) string { return s[:min(n, len(s))] }
 func TestNamesAreQuotedInSuggestedCommands(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := begin(t, stranger(t), perdure.Genesis{Intent: perdure.Intent{Name: "x; echo paid >>work/ledger", Goal: "be pasted"}})
+	a := begin(t, stranger(t), called("x; echo paid >>work/ledger", "be pasted"))
 	g := p.perdure("import", a.capsule(p, "x.agent"))
 	text := g.out + p.perdure("inbox").out
 	for line := range strings.Lines(text) {
@@ -319,7 +319,7 @@ func TestSecretCutInTwoIsStillRedacted(t *testing.T) {
 	p.write("work/leak.txt", "the token is "+token+", keep it")
 	for n, slice := range []string{"", "offset: 0, limit: 25", "offset: 20", "offset: 13, limit: 12", "offset: 25, limit: 40", "offset: 14, limit: 23"} {
 		name := fmt.Sprint("reader", n)
-		p.write("read.yaml", "turns:\n  - execute: {tool: files.read, args: {path: leak.txt, "+slice+"}}\n  - end: {}\n")
+		p.propose("read", "files.read", "path: leak.txt, "+slice)
 		p.ok("new", "read", "--name", name)
 		p.perdure("run", name, "--quiet", "--advisor", "script:read.yaml", "--policy", "open.cedar", "--files", "work", "--secrets", "secrets")
 		log := p.ok("log", name, "--kind", "outcome", "--json")
@@ -338,7 +338,7 @@ func TestSecretCutInTwoIsStillRedacted(t *testing.T) {
 func TestSwappedNamesInTheIndexApproveNothingElse(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.write("pass.yaml", "turns:\n  - execute: {tool: shell, args: {script: \"true\"}}\n  - end: {}\n")
+	p.propose("pass", "shell", "script: \"true\"")
 	evil := p.ok("new", "pay", "--name", "evil", "--jq", ".agent")
 	p.run("evil", "ask", "pay")
 	p.ok("new", "pass", "--name", "harmless")

@@ -48,8 +48,8 @@ var intrusions = []intrusion{
 	{"a revocation", "own", func(a *attack) *attack { return a.tell("key", perdure.KeyChange{Revoke: stranger(a.t).Key()}) }},
 }
 
-// bill is an agent of the owner's with everything in it that somebody could want to answer: a question, an effect nobody knows the outcome of, a
-// budget and a pause.
+// bill is an agent of the owner's with everything in it that somebody could want to answer: a question, an effect
+// nobody knows the outcome of, a budget and a pause.
 func bill(p *place) *attack {
 	p.t.Helper()
 	calls := int64(10)

@@ -69,7 +69,7 @@ func offered(name, hints string) string {
 func TestServersOwnHintDoesNotMakeItsToolRunUnasked(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.write("look.yaml", "turns:\n  - execute: {tool: evil.look, args: {}}\n  - end: {}\n")
+	p.propose("look", "evil.look", "")
 	mcp := server(t, "evil", "["+offered("look", `"readOnlyHint":true`)+"]")
 	run := func(name string, more ...string) {
 		p.ok("new", "look", "--name", name)
@@ -84,7 +84,7 @@ func TestServersOwnHintDoesNotMakeItsToolRunUnasked(t *testing.T) {
 func TestTwoToolsOfOneNameAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.write("look.yaml", "turns:\n  - execute: {tool: evil.look, args: {}}\n  - end: {}\n")
+	p.propose("look", "evil.look", "")
 	p.ok("new", "look", "--name", "twice")
 	mcp := server(t, "evil", "["+offered("look", `"readOnlyHint":true`)+","+offered("look", "")+"]")
 	g := p.perdure("run", "twice", "--quiet", "--advisor", "script:look.yaml", "--mcp", mcp, "--policy", "open.cedar")

@@ -146,7 +146,7 @@ func TestEffectClassOfAnOpenDecisionIsTheTools(t *testing.T) {
 	p.run("weather", "open", "end")
 	p.done(0, "a shell that may have run already, and claims to be a reading")
 
-	b := begin(t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: "mine", Goal: "pay"}}).open(pay(t), perdure.Idempotent)
+	b := begin(t, p.owner, called("mine", "pay")).open(pay(t), perdure.Idempotent)
 	p.ok("import", "--ready", b.capsule(p, "mine.agent"))
 	p.run("mine", "open", "end")
 	p.done(0, "the same in the owner's name: what happened is not known")

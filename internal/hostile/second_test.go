@@ -13,7 +13,8 @@ import (
 
 // What a second look found, beyond what was known.
 
-// claiming is a stranger's agent that says it descends from somewhere: then its genesis may name another owner than its author.
+// claiming is a stranger's agent that says it descends from somewhere: then its genesis may name another owner than its
+// author.
 func claiming(t *testing.T, p *place, relation perdure.Relation) *attack {
 	t.Helper()
 	g := perdure.Genesis{Charter: perdure.Charter{Owner: p.owner.Key(), Scope: "home"}}
@@ -44,7 +45,7 @@ permit (principal, action == Action::"admit", resource) when { context.trusted }
 @obligation("approval:operator")
 forbid (principal, action == Action::"admit", resource) unless { context.trusted };
 `)
-	a := begin(t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: "mine", Goal: "pay"}})
+	a := begin(t, p.owner, called("mine", "pay"))
 	p.ok("import", a.capsule(p, "mine.agent"))
 	p.run("mine", "open", "pay")
 	p.done(1, "the owner's agent, which policy admits")
@@ -69,11 +70,11 @@ func TestProposalsAndPollsOfAHeldAgentAreNotTakenUp(t *testing.T) {
 		"a proposal": func(a *attack) *attack { return a.write(perdure.Advice{Actions: []perdure.Action{pay(a.t)}}) },
 		"a poll": func(a *attack) *attack {
 			every := perdure.Every{Millis: 1, Poll: pay(a.t), Until: "false"}
-			return a.write(perdure.Decision{Action: perdure.Sleep{Trigger: every}, Verdict: perdure.Verdict{Answer: perdure.Allow}})
+			return a.write(perdure.Decision{Action: perdure.Sleep{Trigger: every}, Verdict: allowed})
 		},
 		"a recheck": func(a *attack) *attack {
 			sleep := perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(a.at)}, Stale: 1, Recheck: []perdure.Execute{pay(a.t)}}
-			return a.write(perdure.Decision{Action: sleep, Verdict: perdure.Verdict{Answer: perdure.Allow}})
+			return a.write(perdure.Decision{Action: sleep, Verdict: allowed})
 		},
 		"a debt": func(a *attack) *attack {
 			a.open(note(a.t), perdure.Idempotent)
@@ -150,7 +151,7 @@ func TestStrangersCopyBesideAnAgentChangesNothing(t *testing.T) {
 func TestNameOfAnAgentIsNoPath(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).inFolder()
-	a := begin(t, stranger(t), perdure.Genesis{Intent: perdure.Intent{Name: "../../.perdure/trust", Goal: "be written"}})
+	a := begin(t, stranger(t), called("../../.perdure/trust", "be written"))
 	p.ok("import", a.capsule(p, "x.agent"))
 	p.ok("export", a.agent.ID().String())
 	must(t, filepath.WalkDir(filepath.Dir(p.dir), func(path string, d fs.DirEntry, err error) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/capsule"
 )
 
-// claims is a lie that a snapshot tells: this agent is the victim's, in a scope where much is allowed, nobody paused it, and the victim itself has
-// allowed what it is about to do.
+// claims is a lie that a snapshot tells: this agent is the victim's, in a scope where much is allowed, nobody paused
+// it, and the victim itself has allowed what it is about to do.
 func claims(p *place, x perdure.Execute, class perdure.Effect) func(*perdure.Fold) {
 	return func(f *perdure.Fold) {
 		calls := int64(1 << 40)
@@ -224,7 +224,7 @@ func TestEndedStrangerDoesNotCancelSomebodysAgent(t *testing.T) {
 			p.ok("export", "guard", "guard.agent")
 			id := reading(t, p.path("guard.agent"), p.owner).agent.ID()
 			a := weather(t, stranger(t))
-			a.write(perdure.Decision{Action: perdure.End{Signal: perdure.OK}, Verdict: perdure.Verdict{Answer: perdure.Allow}})
+			a.write(perdure.Decision{Action: perdure.End{Signal: perdure.OK}, Verdict: allowed})
 			a.snapshot(func(f *perdure.Fold) {
 				f.Children = []perdure.ChildInfo{{Agent: id, Decision: perdure.HashOf([]byte("decision"))}}
 			}).dropped(1, false)
@@ -243,7 +243,7 @@ func (a *attack) delegation() *attack {
 	g := have(a.agent.Fold().ChildGenesis(&d, perdure.Hash{}))(a.t)
 	child := have(have(a.by.Genesis(g, a.at))(a.t).MarshalBinary())(a.t)
 	return a.write(perdure.Decision{
-		Action: d, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Idempotent, Child: child, Deadline: perdure.TimeOf(a.at.Add(time.Second)),
+		Action: d, Verdict: allowed, Effect: perdure.Idempotent, Child: child, Deadline: perdure.TimeOf(a.at.Add(time.Second)),
 	})
 }
 

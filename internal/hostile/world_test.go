@@ -133,6 +133,12 @@ func (p *place) write(name, text string) {
 	must(p.t, os.WriteFile(p.path(name), []byte(text), 0o600))
 }
 
+// propose writes a script that proposes one call, with arguments in YAML, and then the end.
+func (p *place) propose(script, tool, args string) {
+	p.t.Helper()
+	p.write(script+".yaml", "turns:\n  - execute: {tool: "+tool+", args: {"+args+"}}\n  - end: {}\n")
+}
+
 // copy copies a file of the place.
 func (p *place) copy(from, to string) {
 	p.t.Helper()
@@ -156,7 +162,9 @@ func (g got) says(text string) bool { return strings.Contains(g.out+g.err, text)
 func (p *place) command(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, binary, args...)
 	c.Dir = p.dir
-	c.Env = []string{"HOME=" + p.dir, "XDG_DATA_HOME=" + p.path("data"), "PATH=" + os.Getenv("PATH"), "NO_COLOR=1", "TMPDIR=" + os.TempDir()}
+	c.Env = []string{
+		"HOME=" + p.dir, "XDG_DATA_HOME=" + p.path("data"), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "NO_COLOR=1",
+	}
 	if p.store != "" {
 		c.Env = append(c.Env, "PERDURE_STORE="+p.store)
 	}
@@ -207,7 +215,9 @@ func (p *place) exits(code int, args ...string) got {
 
 // powers are the flags of a node that can write the ledger: by a shell, and by writing files.
 func powers(policy, script string) []string {
-	return []string{"--files", "work", "--program", "sh", "--policy", policy + ".cedar", "--advisor", "script:" + script + ".yaml", "--quiet"}
+	return []string{
+		"--files", "work", "--program", "sh", "--policy", policy + ".cedar", "--advisor", "script:" + script + ".yaml", "--quiet",
+	}
 }
 
 // run works on an agent with these powers.

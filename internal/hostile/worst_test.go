@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/capsule"
 )
 
-// busy is how much of a processor a command may use for a memory of up to a megabyte or two. Honest ones of that size take a tenth.
+// busy is how much of a processor a command may use for a memory of up to a megabyte or two. Honest ones of that size
+// take a tenth.
 const busy = 1500 * time.Millisecond
 
 // spent is the processor time that a command uses. A command is ended when it takes far too long.
@@ -62,7 +63,7 @@ func TestWorstMemoriesKeepNoCommandBusy(t *testing.T) {
 		"open decisions": func(a *attack) *attack {
 			return a.repeat(2000, func(int) perdure.Body {
 				return perdure.Decision{
-					Action: pay(a.t), Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Once, Deadline: perdure.TimeOf(time.Now().Add(time.Hour)),
+					Action: pay(a.t), Verdict: allowed, Effect: perdure.Once, Deadline: perdure.TimeOf(time.Now().Add(time.Hour)),
 				}
 			})
 		},
@@ -71,7 +72,7 @@ func TestWorstMemoriesKeepNoCommandBusy(t *testing.T) {
 			for i := range 60 { // more are refused
 				of = append(of, perdure.When{Condition: fmt.Sprintf("inbox.exists(m, m.name == 'x%d')", i)})
 			}
-			a.write(perdure.Decision{Action: perdure.Sleep{Trigger: perdure.Any{Of: of}}, Verdict: perdure.Verdict{Answer: perdure.Allow}})
+			a.write(perdure.Decision{Action: perdure.Sleep{Trigger: perdure.Any{Of: of}}, Verdict: allowed})
 			return a.repeat(50, func(i int) perdure.Body { return perdure.Event{Name: fmt.Sprint("y", i)} })
 		},
 		"messages": func(a *attack) *attack {
