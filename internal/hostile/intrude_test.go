@@ -1,0 +1,351 @@
+package hostile
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+)
+
+// intrusion is something to write into an agent that is here.
+type intrusion struct {
+	name  string
+	right string // what a key must be trusted with to write it
+	write func(a *attack) *attack
+}
+
+// intrusions change an agent, each in its own way, when the owner writes them.
+var intrusions = []intrusion{
+	{"an approval", "approve", func(a *attack) *attack { return a.vote() }},
+	{"a refusal", "approve", func(a *attack) *attack {
+		q := a.asked()
+		return a.tell("approval", perdure.Approval{Decision: q.Decision, Digest: q.Digest})
+	}},
+	{"a forged question", "author", func(a *attack) *attack { return a.ask(note(a.t), perdure.Verdict{Asked: []string{a.by.Name}}) }},
+	{"an allowed decision", "author", func(a *attack) *attack { return a.open(note(a.t), perdure.Read) }},
+	{"an advice", "author", func(a *attack) *attack { return a.write(perdure.Advice{Actions: []perdure.Action{note(a.t)}}) }},
+	{"a message", "author", func(a *attack) *attack { return a.write(perdure.Event{Name: "hello"}) }},
+	{"a value of its state", "author", func(a *attack) *attack {
+		return a.write(perdure.Event{Name: "set", Set: map[string]perdure.Data{"limit": have(perdure.DataOf(9))(a.t)}})
+	}},
+	{"an outcome", "author", func(a *attack) *attack {
+		return a.write(perdure.Outcome{Decision: a.agent.Fold().Open[0].Decision, Signal: perdure.OK})
+	}},
+	{"a settling", "author", func(a *attack) *attack {
+		return a.tell("settle", perdure.Settle{Decision: a.agent.Fold().Open[0].Decision, Signal: perdure.OK})
+	}},
+	{"a pause", "author", func(a *attack) *attack { return a.tell("pause", perdure.Pause{}) }},
+	{"a resume", "author", func(a *attack) *attack { return a.tell("resume", perdure.Resume{Of: a.agent.Fold().Paused}) }},
+	{"a cancel", "author", func(a *attack) *attack { return a.tell("cancel", perdure.Cancel{}) }},
+	{"an edit", "author", func(a *attack) *attack {
+		goal := "pay mallory"
+		return a.tell("edit", perdure.Edit{Mutate: perdure.Mutate{Goal: &goal}})
+	}},
+	{"a grant", "own", func(a *attack) *attack { return a.tell("grant", perdure.Grant{Amount: perdure.Spend{Calls: 1000}}) }},
+	{"a new owner", "own", func(a *attack) *attack { return a.tell("key", perdure.KeyChange{Owner: a.by.Key()}) }},
+	{"a revocation", "own", func(a *attack) *attack { return a.tell("key", perdure.KeyChange{Revoke: stranger(a.t).Key()}) }},
+}
+
+// bill is an agent of the owner's with everything in it that somebody could want to answer: a question, an effect
+// nobody knows the outcome of, a budget and a pause.
+func bill(p *place) *attack {
+	p.t.Helper()
+	calls := int64(10)
+	a := begin(p.t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: "bill", Goal: "pay the bill", Budget: &perdure.Budget{Calls: &calls}}})
+	a.ask(pay(p.t), perdure.Verdict{}).open(pay(p.t), perdure.Once).tell("pause", perdure.Pause{Note: "wait"})
+	p.ok("import", "--ready", a.capsule(p, "bill.agent"))
+	return a
+}
+
+// named are the intrusions of these names.
+func named(names ...string) []intrusion {
+	return slices.DeleteFunc(slices.Clone(intrusions), func(i intrusion) bool { return !slices.Contains(names, i.name) })
+}
+
+// intrude tries to write into an agent that is here, and wants nothing changed.
+func intrude(t *testing.T, list []intrusion, who func(p *place) *perdure.Signer, hint bool) {
+	t.Helper()
+	p := newPlace(t)
+	by := who(p)
+	a := bill(p)
+	before := p.state("bill")
+	for _, i := range list {
+		g := p.perdure("import", i.write(a.fork(t, by)).capsule(p, "gift.agent"))
+		if hint {
+			p.refused(g, by)
+		} else if g.code != 5 || !g.says("key.trusted") || !g.says(by.Key().Short()) {
+			t.Errorf("%s: want a refusal that names the key, got %v", i.name, g)
+		}
+		if now := p.state("bill"); now != before {
+			t.Errorf("%s by a key without the right changed the agent:\n%s\nbefore:\n%s", i.name, now, before)
+			before = now
+		}
+		if t.Failed() {
+			t.Logf("that was %s", i.name)
+			return
+		}
+	}
+}
+
+func TestOwnersEntriesEnterAnAgentThatIsHere(t *testing.T) {
+	t.Parallel()
+	for _, i := range intrusions {
+		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := bill(p)
+			before := p.state("bill")
+			p.ok("import", i.write(a.fork(t, p.owner)).capsule(p, "gift.agent"))
+			if p.state("bill") == before {
+				t.Error("the owner's own entry changed nothing: the attack would prove nothing")
+			}
+		})
+	}
+}
+
+func TestStrangersEntriesDoNotEnterAnAgentThatIsHere(t *testing.T) {
+	t.Parallel()
+	for _, i := range intrusions {
+		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
+			intrude(t, []intrusion{i}, func(p *place) *perdure.Signer { return stranger(p.t) }, true)
+		})
+	}
+}
+
+func TestAuthorsMayNotApproveOrOwn(t *testing.T) {
+	t.Parallel()
+	list := named("an approval", "a refusal", "a new owner", "a revocation")
+	intrude(t, list, func(p *place) *perdure.Signer {
+		s := stranger(p.t)
+		p.trust(s, "author", "home")
+		return s
+	}, true)
+}
+
+func TestApproversMayNotAuthor(t *testing.T) {
+	t.Parallel()
+	list := named("an allowed decision", "an advice", "an edit", "a cancel", "a new owner")
+	intrude(t, list, func(p *place) *perdure.Signer {
+		s := stranger(p.t)
+		p.trust(s, "approve", "home")
+		return s
+	}, true)
+}
+
+func TestTrustInAnotherScopeIsNoneHere(t *testing.T) {
+	t.Parallel()
+	intrude(t, named("an approval", "a cancel", "an edit", "a message", "a new owner"), func(p *place) *perdure.Signer {
+		s := stranger(p.t)
+		p.trust(s, "own", "elsewhere")
+		return s
+	}, true)
+}
+
+func TestRevokedKeyIsAStranger(t *testing.T) {
+	t.Parallel()
+	intrude(t, named("an approval", "a cancel", "an edit", "a message", "a new owner"), func(p *place) *perdure.Signer {
+		s := stranger(p.t)
+		p.trust(s, "own", "*")
+		p.ok("key", "trust", s.VerifierKey(), "--revoke")
+		return s
+	}, false)
+}
+
+func TestTrustedKeysEntriesEnter(t *testing.T) {
+	t.Parallel()
+	for _, i := range named("an approval", "a cancel", "a message") {
+		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			by := stranger(t)
+			a := bill(p)
+			before := p.state("bill")
+			file := i.write(a.fork(t, by)).capsule(p, "gift.agent")
+			p.refused(p.perdure("import", file), by)
+			p.trust(by, i.right, "home")
+			p.ok("import", file)
+			if p.state("bill") == before {
+				t.Error("what a key wrote that is trusted with it changed nothing")
+			}
+		})
+	}
+}
+
+// Only the end of a memory is a door, too.
+func TestStrangersEndOfAMemoryDoesNotEnter(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	by := stranger(t)
+	a := bill(p)
+	before := p.state("bill")
+	b := a.fork(t, by).snapshot(func(f *perdure.Fold) { f.Paused, f.Asks, f.Open = nil, nil, nil }).tell("hello", perdure.Pause{})
+	b.file(p.path("end.agent"), capsule.Options{Depth: capsule.Last(0)})
+	p.refused(p.perdure("import", "end.agent"), by)
+	if now := p.state("bill"); now != before {
+		t.Errorf("the end of a memory by a stranger changed the agent: %s", now)
+	}
+}
+
+// ballot is a question and who votes for it.
+type ballot struct {
+	name   string
+	asked  []string
+	quorum int64
+	lapsed bool // the question lapsed before the votes
+	cast   func(p *place, a *attack)
+	want   int
+}
+
+// voters make keys of a place.
+func trusted(p *place, name, rights, scope string) *perdure.Signer {
+	s := have(perdure.GenerateSigner(name))(p.t)
+	p.trust(s, rights, scope)
+	return s
+}
+
+var ballots = []ballot{
+	// these count
+	{"the owner", nil, 1, false, func(p *place, a *attack) { a.vote() }, 1},
+	{"an approver of the charter", nil, 1, false, func(p *place, a *attack) { a.as(approver(p)).vote() }, 1},
+	{"somebody asked by name", []string{"carol"}, 1, false, func(p *place, a *attack) { a.as(trusted(p, "carol", "approve", "home")).vote() }, 1},
+	{"two who were asked", []string{"owner", "carol"}, 2, false, func(p *place, a *attack) {
+		a.vote().as(trusted(p, "carol", "approve", "home")).vote()
+	}, 1},
+	// these do not
+	{"nobody", nil, 1, false, func(*place, *attack) {}, 0},
+	{"a stranger", nil, 1, false, func(p *place, a *attack) { a.as(stranger(p.t)).vote() }, 0},
+	{"a stranger of the name that is asked", []string{"carol"}, 1, false, func(p *place, a *attack) {
+		a.as(have(perdure.GenerateSigner("carol"))(p.t)).vote()
+	}, 0},
+	{"a stranger who calls itself owner", nil, 1, false, func(p *place, a *attack) {
+		a.as(have(perdure.GenerateSigner("owner"))(p.t)).vote()
+	}, 0},
+	{"an author", []string{"mallory"}, 1, false, func(p *place, a *attack) { a.as(trusted(p, "mallory", "author", "home")).vote() }, 0},
+	{"an approver of another scope", []string{"mallory"}, 1, false, func(p *place, a *attack) {
+		a.as(trusted(p, "mallory", "approve", "elsewhere")).vote()
+	}, 0},
+	{"a revoked approver", []string{"mallory"}, 1, false, func(p *place, a *attack) {
+		s := trusted(p, "mallory", "approve", "home")
+		p.ok("key", "trust", s.VerifierKey(), "--revoke")
+		a.as(s).vote()
+	}, 0},
+	{"an approver who was not asked", []string{"carol"}, 1, false, func(p *place, a *attack) {
+		trusted(p, "carol", "approve", "home")
+		a.as(trusted(p, "dave", "approve", "home")).vote()
+	}, 0},
+	{"one key twice", nil, 2, false, func(p *place, a *attack) { a.vote().vote() }, 0},
+	{"the owner and a stranger, of two", nil, 2, false, func(p *place, a *attack) { a.vote().as(stranger(p.t)).vote() }, 0},
+	{"the owner, for another digest", nil, 1, false, func(p *place, a *attack) {
+		a.tell("approval", perdure.Approval{Decision: a.asked().Decision, Digest: perdure.HashOf([]byte("else")), Approve: true})
+	}, 0},
+	{"the owner, for another decision", nil, 1, false, func(p *place, a *attack) {
+		a.tell("approval", perdure.Approval{Decision: perdure.HashOf([]byte("else")), Digest: a.asked().Digest, Approve: true})
+	}, 0},
+	{"the owner, too late", nil, 1, true, func(p *place, a *attack) { a.vote() }, 0},
+}
+
+// approver is the key that the charter of a ballot names.
+func approver(p *place) *perdure.Signer {
+	p.t.Helper()
+	path := p.path("approver")
+	if s, err := perdure.ReadKey(path); err == nil {
+		return s
+	}
+	s := have(perdure.GenerateSigner("erin"))(p.t)
+	must(p.t, perdure.WriteKey(path, s))
+	return s
+}
+
+// hold asks and lets people vote.
+func (b *ballot) hold(p *place) *attack {
+	g := perdure.Genesis{}
+	if b.name == "an approver of the charter" {
+		g.Charter.Approvers = []perdure.Key{approver(p).Key()}
+	}
+	a := begin(p.t, p.owner, g)
+	v := perdure.Verdict{Asked: b.asked, Quorum: b.quorum, Rules: []string{"writes-ask"}}
+	if b.lapsed {
+		v.Expires = perdure.TimeOf(a.at.Add(time.Minute))
+	}
+	a.ask(pay(p.t), v)
+	a.at = time.Now().Add(-time.Second)
+	b.cast(p, a)
+	return a
+}
+
+// count holds a ballot at a door.
+func (b *ballot) count(t *testing.T, enter func(p *place, a *attack), folder bool) {
+	t.Run(b.name, func(t *testing.T) {
+		t.Parallel()
+		d := door{folder: folder}
+		p := d.at(t)
+		enter(p, b.hold(p))
+		p.done(b.want, "votes of "+b.name)
+	})
+}
+
+func TestOnlyVotesOfThoseAskedCountInAFile(t *testing.T) {
+	t.Parallel()
+	for _, b := range ballots {
+		b.count(t, func(p *place, a *attack) {
+			file := a.capsule(p, "weather.agent")
+			p.perdure("resume", file) // whoever lets it go on has not voted
+			p.run(file, "ask", "end")
+		}, false)
+	}
+}
+
+func TestOnlyVotesOfThoseAskedCountInAFolder(t *testing.T) {
+	t.Parallel()
+	for _, b := range ballots {
+		b.count(t, func(p *place, a *attack) {
+			a.dropIn(p, "weather.agent")
+			p.perdure("resume", "weather")
+			p.run("weather", "ask", "end")
+		}, true)
+	}
+}
+
+func TestOnlyVotesOfThoseAskedCountAfterImport(t *testing.T) {
+	t.Parallel()
+	for _, b := range ballots {
+		b.count(t, func(p *place, a *attack) {
+			p.perdure("import", "--ready", a.capsule(p, "weather.agent"))
+			p.run("weather", "ask", "end")
+		}, false)
+	}
+}
+
+func TestStrangersApprovalDoesNotPay(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ok("new", "pay the bill", "--name", "bill")
+	if g := p.run("bill", "ask", "pay"); g.code != 7 {
+		t.Fatalf("it does not ask: %v", g)
+	}
+	p.ok("export", "bill", "bill.agent")
+	by := stranger(t)
+	a := reading(t, p.path("bill.agent"), by).vote()
+	p.refused(p.perdure("import", a.capsule(p, "gift.agent")), by)
+	p.exits(7, append([]string{"run", "bill"}, powers("ask", "pay")...)...)
+	p.done(0, "an approval by a stranger")
+
+	p.ok("approve", "bill")
+	p.run("bill", "ask", "pay")
+	p.done(1, "an approval by the owner")
+}
+
+func TestForgedQuestionWithItsOwnAnswerDoesNotPay(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ok("new", "wait", "--name", "bill")
+	p.ok("export", "bill", "bill.agent")
+	by := stranger(t)
+	a := reading(t, p.path("bill.agent"), by).ask(pay(t), perdure.Verdict{Asked: []string{"mallory"}}).vote()
+	p.refused(p.perdure("import", a.capsule(p, "gift.agent")), by)
+	p.run("bill", "ask", "end")
+	p.done(0, "a stranger's question with the stranger's answer")
+}

@@ -1,0 +1,140 @@
+package hostile
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// approved is a place with an agent that has been allowed to pay once, and has not paid yet.
+func approved(t *testing.T, folder bool) *place {
+	t.Helper()
+	d := door{folder: folder}
+	p := d.at(t)
+	p.ok("new", "pay the bill", "--name", "bill")
+	if g := p.run("bill", "ask", "pay"); g.code != 7 {
+		t.Fatalf("it does not ask: %v", g)
+	}
+	p.ok("approve", "bill")
+	return p
+}
+
+// again works on an agent whose store is an older copy, and wants to be told so and nothing done.
+func (p *place) again(agent string) {
+	p.t.Helper()
+	g := p.run(agent, "ask", "pay")
+	p.done(1, "an approved effect after the copy was rolled back")
+	if g.code == 0 || !g.says("older") {
+		p.t.Errorf("an older copy is not refused: %v", g)
+	}
+}
+
+func TestRolledBackFolderDoesNotPayTwice(t *testing.T) {
+	t.Parallel()
+	p := approved(t, true)
+	files := have(filepath.Glob(p.path("agents", "*.agent")))(t)
+	if len(files) != 1 {
+		t.Fatalf("files of the folder: %v", files)
+	}
+	old := have(os.ReadFile(files[0]))(t)
+	p.run("bill", "ask", "pay")
+	p.done(1, "an approved effect")
+	must(t, os.WriteFile(files[0], old, 0o600))
+	p.again("bill")
+
+	must(t, os.RemoveAll(p.path("agents", ".index")))
+	p.again("bill")
+}
+
+func TestRolledBackDatabaseDoesNotPayTwice(t *testing.T) {
+	t.Parallel()
+	p := approved(t, false)
+	p.copy(".perdure/store.db", "old.db")
+	p.run("bill", "ask", "pay")
+	p.done(1, "an approved effect")
+	for _, end := range []string{"-wal", "-shm"} {
+		_ = os.Remove(p.path(".perdure", "store.db"+end)) // there may be none
+	}
+	p.copy("old.db", ".perdure/store.db")
+	p.again("bill")
+}
+
+func TestRolledBackFileDoesNotPayTwice(t *testing.T) {
+	t.Parallel()
+	p := approved(t, false)
+	p.ok("export", "bill", "bill.agent")
+	p.copy("bill.agent", "old.agent")
+	p.run("./bill.agent", "ask", "pay")
+	p.done(1, "an approved effect")
+	p.copy("old.agent", "bill.agent")
+	p.again("./bill.agent")
+	p.copy("old.agent", "other.agent")
+	p.again("./other.agent")
+}
+
+func TestRolledBackNodeDoesNotPayTwice(t *testing.T) {
+	t.Parallel()
+	p := approved(t, false)
+	p.copy(".perdure/store.db", "old.db")
+	p.run("bill", "ask", "pay")
+	p.done(1, "an approved effect")
+	p.copy("old.db", ".perdure/store.db")
+	p.node("ask-beacon", "pay")
+	p.done(1, "an approved effect after the copy was rolled back, by a node")
+}
+
+func TestNextStepOfAnOlderCopyIsTheOwnersToAllow(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).inFolder()
+	p.ok("new", "wait", "--name", "bill")
+	files := have(filepath.Glob(p.path("agents", "*.agent")))(t)
+	old := have(os.ReadFile(files[0]))(t)
+	p.ok("send", "bill", "hello")
+	must(t, os.WriteFile(files[0], old, 0o600))
+	g := p.run("bill", "open", "end")
+	if g.code == 0 || !g.says("older") || !g.says("perdure ") {
+		t.Errorf("an older copy runs, or nobody is told what to do: %v", g)
+	}
+}
+
+// A policy that an agent brings along is learned when somebody admits the agent, not when it comes.
+func TestEnclosedPolicyIsLearnedOnAdmissionOnly(t *testing.T) {
+	t.Parallel()
+	mallory := newPlace(t)
+	mallory.write("narrow.cedar", "@id(\"no-shell\")\nforbid (principal, action == Action::\"execute\", resource == Tool::\"shell\");\n")
+	mallory.write("intent.yaml", "name: weather\ngoal: tell the weather\npolicies: [narrow.cedar]\n")
+	mallory.ok("new", "-f", "intent.yaml")
+	mallory.ok("export", "weather", "weather.agent")
+
+	p := newPlace(t)
+	p.write("weather.agent", string(have(os.ReadFile(mallory.path("weather.agent")))(t)))
+	p.ok("import", "./weather.agent")
+	if p.exists(".perdure", "policies", "known") {
+		t.Error("the policy of an agent that nobody admitted is among those of the home")
+	}
+	p.ok("resume", "weather")
+	if !p.exists(".perdure", "policies", "known") {
+		t.Error("the policy of an agent that was admitted is not known")
+	}
+	p.run("weather", "open", "pay")
+	p.done(0, "what the agent's own policy forbids")
+}
+
+// A file that is not one is refused, and does not keep the command busy.
+func TestImportOfAFIFODoesNotHang(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	makeFIFO(t, p.path("pipe.agent"))
+	began := time.Now()
+	for _, args := range [][]string{{"import", "pipe.agent"}, {"verify", "./pipe.agent"}, {"run", "./pipe.agent"}, {"show", "./pipe.agent"}} {
+		g := p.perdure(args...)
+		if g.code == 0 || !strings.Contains(g.err, "regular file") {
+			t.Errorf("%v: want a refusal of what is not a regular file, got %v", args, g)
+		}
+	}
+	if took := time.Since(began); took > patience {
+		t.Errorf("it took %v", took)
+	}
+}
