@@ -17,14 +17,14 @@ type Agent struct {
 	full bool     // hold every entry, however many
 	bare bool     // fold entries without their bodies, as nothing
 
-	authors []authored // who wrote the entries folded, but for those somebody vouched for
-	vouched bool       // it resumes from a snapshot, whose author is among them and vouches for what came before
+	authors *authored // who wrote the entries folded, but for those somebody vouched for
+	vouched bool      // it resumes from a snapshot, whose author is among them and vouches for what came before
 }
 
 // segment is a run of entries in fold order, and the fold before them: nil when they begin with genesis.
 type segment struct {
 	base    *Fold
-	authors []authored // of what base is the fold of
+	authors *authored // of what base is the fold of
 	last    *link
 	n       int
 	size    int64 // of the bodies
@@ -145,6 +145,6 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	}
 	f := s.Fold.clone()
 	f.step(snapshot, false, f.past(snapshot.Parents))
-	authors := used(nil, snapshot, snapshot.Origin, MayOwn, f.Charter.Scope) // to be believed in everything takes that
+	authors := used(nil, snapshot.Name, snapshot.Origin, MayOwn, f.Charter.Scope) // to be believed in everything takes that
 	return &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: snapshot.Position(), authors: authors, vouched: true}, nil
 }

@@ -241,7 +241,7 @@ type window struct {
 	links   []*link
 	byName  map[Hash]*link
 	base    *Fold // before links; nil when they begin with genesis
-	authors []authored
+	authors *authored
 	id      AgentID
 }
 

@@ -28,6 +28,24 @@ func (t *Trust) Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
 	})
 }
 
+// Fold is FoldEntries, but where bodies are gone it resumes only from snapshots by people trusted to own the agent, as Load does.
+func (t *Trust) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	scope := NoScope
+	watched := func(yield func(*Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil && e.Kind == KindGenesis {
+				if g, ok := e.content.(Genesis); ok {
+					scope = g.Charter.Scope
+				}
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+	return foldEntries(watched, func(snapshot *Entry) bool { return t.Allows(snapshot.Origin, MayOwn, scope) })
+}
+
 // scopeOf is the scope of an agent as its genesis says; where that is not here, as the snapshot does.
 func scopeOf(ctx context.Context, s Store, snapshot *Entry) *string {
 	for item, err := range s.Entries(ctx, snapshot.Agent, 0) {
@@ -64,7 +82,7 @@ func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*A
 		}
 		return a, nil
 	}
-	a, err := foldEntries(Memory(ctx, s, id), vouch)
+	a, err := foldEntries(covered(Memory(ctx, s, id)), vouch)
 	if err != nil {
 		return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
 	}
@@ -115,6 +133,34 @@ func loadAfter(ctx context.Context, s Store, snap Item) (*Agent, error) {
 		return nil, err
 	}
 	return a.whole()
+}
+
+// covered yields entries after cover has seen them, by loadBytes of their bodies at a time.
+func covered(entries iter.Seq2[*Entry, error]) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		var batch []*Entry
+		size := 0
+		flush := func() bool {
+			cover(batch)
+			for _, e := range batch {
+				if !yield(e, nil) {
+					return false
+				}
+			}
+			batch, size = batch[:0], 0
+			return true
+		}
+		for e, err := range entries {
+			if err != nil {
+				_ = flush() && yield(nil, err)
+				return
+			}
+			if batch, size = append(batch, e), size+len(e.header)+len(e.body); size >= loadBytes && !flush() {
+				return
+			}
+		}
+		flush()
+	}
 }
 
 // cover verifies the newest signatures of each author among entries, which come parents first, and marks the signatures they make

@@ -317,16 +317,14 @@ func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
 }
 
 // Admit lets an agent count here that has entries by people who are not trusted: this node vouches for everything in it, by a snapshot. Whoever
-// calls it has looked at the agent. Its owner may go on writing to it. It changes nothing about an agent that counts. If others wrote to the
-// agent meanwhile, it returns an error wrapping ErrConflict.
+// calls it has looked at the agent. Its owner may go on writing to it. It changes nothing about an agent that counts. It refuses
+// (key.trusted) one that cannot be derived here, because bodies are gone that only a stranger's snapshot stands for. If others wrote to
+// the agent meanwhile, it returns an error wrapping ErrConflict.
 func (n *Node) Admit(ctx context.Context, id AgentID) (*Entry, error) {
 	n.init()
 	a, err := n.load(ctx, id)
 	if err == nil && n.caps.Trust.Counts(a) == nil {
 		return nil, nil
-	}
-	if errors.Is(err, ErrRejected) { // on the word of a stranger's snapshot, then
-		a, err = Load(ctx, n.Store, id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("admit agent %s: %w", id.Short(), err)

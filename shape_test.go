@@ -186,7 +186,7 @@ func fan(t testing.TB, n int) (*Node, *Agent) {
 	s := people["owner"]
 	yes := PolicyFunc(func(*Agent, Request, time.Time) Verdict { return Verdict{Answer: Allow} })
 	end := AdvisorFunc(func(context.Context, *Agent) (Advice, error) { return Advice{Actions: []Action{End{Signal: OK}}}, nil })
-	node := &Node{Store: new(MemStore), Key: s, Policy: yes, Advisors: map[string]Advisor{"": end}}
+	node := &Node{Store: new(MemStore), Key: s, Trust: NewTrust(trustee("ann", MayAuthor, "acme")), Policy: yes, Advisors: map[string]Advisor{"": end}}
 	a, err := node.Create(t.Context(), Genesis{Intent: Intent{Goal: "g"}, Charter: Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)

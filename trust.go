@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Right is what a key is trusted to do, one bit each.
@@ -196,12 +197,16 @@ func (t *Trust) Check(entries iter.Seq2[*Entry, error]) error {
 // A snapshot by somebody trusted to own the agent vouches for everything before it, and for the charter: that is how an agent of strangers
 // is admitted.
 func (t *Trust) Counts(a *Agent) error {
-	for i := range a.authors {
-		if w := &a.authors[i]; !t.counts(a, w) {
-			return untrusted(w)
+	var first *authored
+	for w := a.authors; w != nil; w = w.before {
+		if !t.counts(a, w) {
+			first = w
 		}
 	}
-	return nil
+	if first == nil {
+		return nil
+	}
+	return untrusted(first)
 }
 
 func (t *Trust) counts(a *Agent, w *authored) bool {
@@ -225,11 +230,31 @@ func (t *Trust) counts(a *Agent, w *authored) bool {
 	return slices.Contains(f.Charter.Delegates, w.key)
 }
 
-// Enters refuses (key.trusted) an entry that is about to join an agent that is here and counts, but would not count itself.
+// Enters refuses (key.trusted) an entry that would not count in an agent that does.
 func (t *Trust) Enters(a *Agent, e *Entry) error {
-	for _, w := range wrote(nil, a.fold, e) {
-		if !t.counts(a, &w) {
-			return untrusted(&w)
+	for w := wrote(nil, a.fold, e); w != nil; w = w.before {
+		if !t.counts(a, w) {
+			return untrusted(w)
+		}
+	}
+	return nil
+}
+
+// Joins refuses (key.trusted) entries that are about to join an agent that is here, if one of those it does not have would not count. An agent that
+// does not count itself may get more of the same: nothing is done for it.
+func (t *Trust) Joins(here *Agent, has func(Hash) bool, entries iter.Seq2[*Entry, error]) error {
+	if t.Counts(here) != nil {
+		return nil
+	}
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if has(e.Name) {
+			continue
+		}
+		if err := t.Enters(here, e); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -268,6 +293,12 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 	})
 }
 
+// Tally counts the answers to a question that count here at a time: how many approve, and whether one refuses.
+func (t *Trust) Tally(f *Fold, q *Asking, now time.Time) (approve int, refused bool) {
+	yes, no := q.count(TimeOf(now), func(v *Vote) bool { return t.MayAnswer(f, q, v.Origin) })
+	return len(yes), no
+}
+
 // named reports whether a line that gives k the right to approve in a scope calls it so.
 func (t *Trust) named(name string, k Key, scope string) bool {
 	return slices.ContainsFunc(t.lines, func(l Trustee) bool {
@@ -275,42 +306,49 @@ func (t *Trust) named(name string, k Key, scope string) bool {
 	})
 }
 
-// authored is a right that writing an entry took, where it was used first.
+// authored is a right that writing an entry took, where it was used first, and those used before it: a list that is only added to, so that
+// agents can share it.
 type authored struct {
-	key   Key // zero: one of more authors than are told apart
-	right Right
-	scope string // in force there
-	entry Hash
+	key    Key // zero: one of more authors than are told apart
+	right  Right
+	scope  string // in force there
+	entry  Hash
+	before *authored
+	n      int // how many there are
 }
 
 // wrote is authors and what writing e took, given the fold before it.
-func wrote(authors []authored, f *Fold, e *Entry) []authored {
+func wrote(authors *authored, f *Fold, e *Entry) *authored {
 	scope := f.Charter.Scope
 	if e.Kind == KindGenesis {
 		if g, ok := e.content.(Genesis); ok {
 			scope = g.Charter.Scope
-			authors = used(authors, e, g.Charter.Owner, MayOwn, scope)
+			authors = used(authors, e.Name, g.Charter.Owner, MayOwn, scope)
 		}
 	} else if k, ok := e.keyChange(); ok && e.Origin == f.Charter.Owner && !k.Owner.IsZero() {
-		authors = used(authors, e, k.Owner, MayOwn, scope)
+		authors = used(authors, e.Name, k.Owner, MayOwn, scope)
 	}
-	return used(authors, e, e.Origin, rightFor(e), scope)
+	return used(authors, e.Name, e.Origin, rightFor(e), scope)
 }
 
-// used is authors and one use of a right. What is there stays as it is: others may hold it.
-func used(authors []authored, e *Entry, k Key, right Right, scope string) []authored {
-	for i := range authors {
-		if w := &authors[i]; w.key == k && w.right == right && (w.scope == scope || InScope(scope, w.scope)) {
+// used is authors and one use of a right.
+func used(authors *authored, e Hash, k Key, right Right, scope string) *authored {
+	for w := authors; w != nil; w = w.before {
+		if w.key == k && w.right == right && (w.scope == scope || InScope(scope, w.scope)) {
 			return authors
 		}
 	}
-	switch n := len(authors); {
+	n := 0
+	if authors != nil {
+		n = authors.n
+	}
+	switch {
 	case n > maxAuthors:
 		return authors
 	case n == maxAuthors:
 		k = Key{}
 	}
-	return append(authors[:len(authors):len(authors)], authored{k, right, scope, e.Name})
+	return &authored{key: k, right: right, scope: scope, entry: e, before: authors, n: n + 1}
 }
 
 // rightFor is the right that writing e takes. Of an event without its body nobody can tell: any right will do.

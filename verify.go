@@ -170,7 +170,7 @@ func (v *verifier) snapshot(e *Entry) (taken bool, err error) {
 	}
 	v.seals.add(e)
 	// Who wrote what came before is still to be judged, and whether the author of this is to be believed: by the scope of the entries, not its own.
-	a.bare, a.authors = v.a.bare, used(v.a.authors, e, e.Origin, MayOwn, v.a.fold.Charter.Scope)
+	a.bare, a.authors = v.a.bare, used(v.a.authors, e.Name, e.Origin, MayOwn, v.a.fold.Charter.Scope)
 	v.a, v.gap = a, false
 	v.Taken++
 	return true, nil
@@ -203,8 +203,8 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 		if err != nil {
 			return err
 		}
-		for _, w := range resumed.authors {
-			a.authors = used(a.authors, &Entry{Name: w.entry}, w.key, w.right, w.scope)
+		for w := resumed.authors; w != nil; w = w.before {
+			a.authors = used(a.authors, w.entry, w.key, w.right, w.scope)
 		}
 		resumed.authors = a.authors
 		v.a = resumed

@@ -132,7 +132,7 @@ func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 	}
 	if doubted != nil {
 		snap, _ := doubted.content.(Snapshot)
-		return nil, untrusted(&authored{doubted.Origin, MayOwn, snap.Fold.Charter.Scope, doubted.Name})
+		return nil, untrusted(used(nil, doubted.Name, doubted.Origin, MayOwn, snap.Fold.Charter.Scope))
 	}
 	return nil, noBody(all[slices.IndexFunc(all, bodiless)])
 }

@@ -241,6 +241,11 @@ turns:
 	s := script(t, text)
 	s.Store = store
 	able := newNode(t, store, s, new(echo))
+	key, err := perdure.GenerateSigner("able")
+	if err != nil {
+		t.Fatal(err)
+	}
+	able.Key, able.Trust = key, perdure.NewTrust(perdure.Trustee{Key: bare.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
 	if _, err := able.RunAgent(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}

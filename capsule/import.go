@@ -186,11 +186,8 @@ func (im *importing) checkEntering(id perdure.AgentID) error {
 		return nil
 	}
 	here, err := im.o.Trust.Load(im.ctx, im.s, id)
-	if err == nil {
-		err = im.o.Trust.Counts(here)
-	}
 	if errors.Is(err, perdure.ErrRejected) {
-		return nil
+		return nil // it does not count, and will not
 	}
 	if err != nil {
 		return err
@@ -202,18 +199,11 @@ func (im *importing) checkEntering(id perdure.AgentID) error {
 		}
 		known[short(item.Name[:16])] = struct{}{}
 	}
-	for e, err := range im.entries() {
-		if err != nil {
-			return err
-		}
-		if _, ok := known[short(e.Name[:16])]; ok {
-			continue
-		}
-		if err := im.o.Trust.Enters(here, e); err != nil {
-			return err
-		}
+	has := func(h perdure.Hash) bool {
+		_, ok := known[short(h[:16])]
+		return ok
 	}
-	return nil
+	return im.o.Trust.Joins(here, has, im.entries())
 }
 
 // isHold reports whether an entry only holds an arriving agent, or lets it go: held are the holds before it.

@@ -150,7 +150,11 @@ func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) erro
 		return &advised{fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), called(a)),
 			"its memory is not what was signed: see perdure verify " + callable(a)}
 	}
-	w := approvalOf(q, callable(a), time.Now())
+	trust, err := t.h.trust()
+	if err != nil {
+		return err
+	}
+	w := approvalOf(a.Fold(), q, trust, callable(a), time.Now())
 	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
 	if err := w.describe(t.c.Context(), t.store, a); err != nil {
 		return err

@@ -43,7 +43,7 @@ An intent file (--intent, as for perdure new) replaces what it names; the rest s
 			return err
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			p, err := findPoint(ctx, c, s, args[0])
+			p, err := findPoint(ctx, h, s, args[0])
 			if err != nil {
 				return err
 			}

@@ -134,7 +134,7 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return new(perdure.MemStore), nil
 	}
 	if create && h.scheme == "dir" {
-		return dir.Open(h.file, dir.Options{})
+		return h.openDir()
 	}
 	if create {
 		if err := h.makeHome(); err != nil {
@@ -145,9 +145,18 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 			"make an agent with perdure new, or name a store with --store or " + storeEnv}
 	}
 	if h.scheme == "dir" {
-		return dir.Open(h.file, dir.Options{})
+		return h.openDir()
 	}
 	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create})
+}
+
+// openDir opens a folder of agents, into which others may put files.
+func (h *home) openDir() (perdure.Store, error) {
+	trust, err := h.trust()
+	if err != nil {
+		return nil, err
+	}
+	return dir.Open(h.file, dir.Options{Trust: trust})
 }
 
 // use opens the store, calls f and closes it.
@@ -298,12 +307,17 @@ func (h *home) trust() (*perdure.Trust, error) {
 	return t, errors.Join(err, f.Close())
 }
 
-// load folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of its snapshots.
+// load is lookAt by whom this home trusts.
 func (h *home) load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*perdure.Agent, error) {
 	t, err := h.trust()
 	if err != nil {
 		return nil, err
 	}
+	return lookAt(ctx, s, t, id)
+}
+
+// lookAt folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of its snapshots.
+func lookAt(ctx context.Context, s perdure.Store, t *perdure.Trust, id perdure.AgentID) (*perdure.Agent, error) {
 	a, err := t.Load(ctx, s, id)
 	if errors.Is(err, perdure.ErrRejected) {
 		return perdure.Load(ctx, s, id)

@@ -85,8 +85,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 				return err
 			}
 			o.Admit = func(a *perdure.Agent) perdure.Verdict {
-				owner := a.Fold().Charter
-				return set.Admit(a, key.Key(), trust.Allows(owner.Owner, perdure.MayOwn, owner.Scope), time.Now())
+				return set.Admit(a, key.Key(), trust.Counts(a) == nil, time.Now())
 			}
 			if src == nil {
 				return takeInSet(ctx, c, h, out, s, args[0], o)
@@ -134,7 +133,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
-	a, err := perdure.Load(ctx, s, got.Head.Agent)
+	a, err := h.load(ctx, s, got.Head.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +149,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 		}
 	}
 	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: got.Head.Depth.String(), Entries: got.Index.Entries,
-		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Fold().Standing()}
+		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: standingNow(a, o.Trust, time.Now())}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}

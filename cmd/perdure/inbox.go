@@ -29,7 +29,11 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 	brief := c.Flags().Bool("brief", false, "one line for what is asked, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			found, faults, err := waitingFor(ctx, s, time.Now())
+			trust, err := h.trust()
+			if err != nil {
+				return err
+			}
+			found, faults, err := waitingFor(ctx, s, trust, time.Now())
 			if err != nil {
 				return err
 			}
@@ -55,6 +59,7 @@ const (
 	waitsApproval = "approval"
 	waitsDoubt    = "in-doubt"
 	waitsPause    = "paused"
+	waitsHeld     = "held"
 	waitsBudget   = "budget"
 	waitsOther    = "other"
 )
@@ -92,7 +97,7 @@ type escalation struct {
 
 // waitingFor looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
 // node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in faults.
-func waitingFor(ctx context.Context, s perdure.Store, now time.Time) (found []waiting, faults error, err error) {
+func waitingFor(ctx context.Context, s perdure.Store, trust *perdure.Trust, now time.Time) (found []waiting, faults error, err error) {
 	l, err := lister(s)
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +119,7 @@ func waitingFor(ctx context.Context, s perdure.Store, now time.Time) (found []wa
 		}
 	}
 	for _, id := range ids {
-		a, err := perdure.Load(ctx, s, id)
+		a, err := lookAt(ctx, s, trust, id)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -122,7 +127,7 @@ func waitingFor(ctx context.Context, s perdure.Store, now time.Time) (found []wa
 			faults = errors.Join(faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
 			continue
 		}
-		waits := waitsOf(a, now)
+		waits := waitsOf(a, trust, now)
 		if err := describeAll(ctx, s, a, waits); err != nil {
 			return nil, nil, err
 		}
@@ -142,20 +147,24 @@ func pauseNote(a *perdure.Agent) string {
 	return ""
 }
 
-// waitsOf is what of one agent waits for a person.
-func waitsOf(a *perdure.Agent, now time.Time) []waiting {
+// waitsOf is what of one agent waits for a person. Of one that does not count here nothing does, but to be admitted.
+func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []waiting {
 	f, name := a.Fold(), callable(a)
 	var found []waiting
 	add := func(w waiting) {
 		w.Agent, w.Name = a.ID(), f.Intent.Name
 		found = append(found, w)
 	}
+	if why := t.Counts(a); why != nil {
+		add(waiting{Kind: waitsHeld, What: heldText(why), Since: f.Updated, Answer: "perdure resume " + name})
+		return found
+	}
 	for _, o := range f.Open {
 		if !o.Effect.Repeatable() && (o.Doubt || !now.Before(o.Deadline.Go())) {
 			add(doubtOf(a, &o))
 		}
 	}
-	idle, _ := perdure.Plan(a, perdure.Capabilities{All: true}, now).(perdure.Idle)
+	idle, _ := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).(perdure.Idle)
 	switch {
 	case f.Ended != nil:
 		return found
@@ -164,8 +173,8 @@ func waitsOf(a *perdure.Agent, now time.Time) []waiting {
 		return found // it asks nothing meanwhile
 	}
 	for i := range f.Asks {
-		if q := &f.Asks[i]; !answeredBy(q, now) {
-			add(approvalOf(q, name, now))
+		if q := &f.Asks[i]; !settled(f, q, t, now) {
+			add(approvalOf(f, q, t, name, now))
 		}
 	}
 	if q, asks := questionOf(f, now); asks {
@@ -196,9 +205,10 @@ func asksOf(a *perdure.Agent, q question) waiting {
 }
 
 // approvalOf is an action that policy asks about.
-func approvalOf(q *perdure.Asking, name string, now time.Time) waiting {
+func approvalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name string, now time.Time) waiting {
+	yes, _ := t.Tally(f, q, now)
 	w := waiting{Kind: waitsApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action, What: actionText(q.Action),
-		Why: q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: approvals(q, now), Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
+		Why: q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
 		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
@@ -206,21 +216,10 @@ func approvalOf(q *perdure.Asking, name string, now time.Time) waiting {
 	return w
 }
 
-// approvals is how many people's approvals of a question hold at a time.
-func approvals(q *perdure.Asking, now time.Time) int {
-	var by []perdure.Key
-	for _, v := range q.Votes {
-		if v.Approve && (v.Expires == 0 || now.Before(v.Expires.Go())) && !slices.Contains(by, v.Origin) {
-			by = append(by, v.Origin)
-		}
-	}
-	return len(by)
-}
-
-// answeredBy reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has lapsed.
-func answeredBy(q *perdure.Asking, now time.Time) bool {
-	return slices.ContainsFunc(q.Votes, func(v perdure.Vote) bool { return !v.Approve }) ||
-		int64(approvals(q, now)) >= max(q.Verdict.Quorum, 1) || q.Verdict.Expires != 0 && !now.Before(q.Verdict.Expires.Go())
+// settled reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has lapsed.
+func settled(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, now time.Time) bool {
+	yes, no := t.Tally(f, q, now)
+	return no || int64(yes) >= max(q.Verdict.Quorum, 1) || q.Verdict.Expires != 0 && !now.Before(q.Verdict.Expires.Go())
 }
 
 // writeInbox prints it for people: what is asked, the action as far as a list has room for it, who is asked and until when, and then how
@@ -233,20 +232,13 @@ func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 		if name == "" {
 			name = one.Agent.Short()
 		}
-		see := "perdure show " + commandName(one.Name, one.Agent)
-		head := peek([]string{oneLine(one.head(), 0)}, see)
-		what := head[0]
+		what := oneLine(one.head(), 0)
 		if brief {
 			what = oneLine(one.What, lineWidth)
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(shownName(name)), s.warn(one.Kind), what, ago(one.Since, now))
 		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
-		for _, more := range head[1:] {
-			if !brief {
-				row(more)
-			}
-		}
 		if one.Action != nil && !brief {
 			row("agent " + one.Agent.String()) // two names can look alike
 		}
@@ -254,7 +246,7 @@ func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 			if brief {
 				break
 			}
-			for _, text := range peek(r.text, see) {
+			for _, text := range r.text {
 				row(strings.TrimSpace(r.label + " " + text))
 			}
 		}

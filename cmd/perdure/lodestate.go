@@ -29,7 +29,7 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 	as := c.Flags().String("as", "latest", "the version to read it as")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			at, err := findPoint(ctx, c, s, arg)
+			at, err := findPoint(ctx, h, s, arg)
 			if err != nil {
 				return err
 			}

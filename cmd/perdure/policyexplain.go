@@ -130,7 +130,7 @@ func (x *explaining) explain(ctx context.Context, c *cobra.Command, h *home, s p
 
 // proposed is the facts of something that has not been decided.
 func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, arg string, e *explained) (policy.Facts, error) {
-	at, err := findPoint(ctx, c, s, arg)
+	at, err := findPoint(ctx, h, s, arg)
 	if err != nil {
 		return nil, err
 	}

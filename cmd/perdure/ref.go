@@ -168,7 +168,8 @@ func (p *pointIn) name() string {
 }
 
 // findPoint is the agent that AGENT or AGENT@REF means.
-func findPoint(ctx context.Context, c *cobra.Command, s perdure.Store, arg string) (*pointIn, error) {
+func findPoint(ctx context.Context, h *home, s perdure.Store, arg string) (*pointIn, error) {
+	c := h.c
 	agent, ref := splitRef(arg)
 	id, err := findAgent(ctx, c, s, agent)
 	if err != nil {
@@ -178,7 +179,7 @@ func findPoint(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 		if strings.HasSuffix(arg, "@") {
 			return nil, misuse(c, fmt.Errorf("%s: after the @ comes a seq, a hash, a time or a duration", arg))
 		}
-		a, err := perdure.Load(ctx, s, id)
+		a, err := h.load(ctx, s, id)
 		return &pointIn{agent: a}, err
 	}
 	e, err := findEntry(c, perdure.Memory(ctx, s, id), ref, time.Now())

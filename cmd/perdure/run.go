@@ -79,7 +79,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	} else if err != nil {
 		return err
 	}
-	a, err := perdure.Load(context.WithoutCancel(ctx), s, id)
+	a, err := h.load(context.WithoutCancel(ctx), s, id)
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,8 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	switch {
 	case err != nil:
 		return err
+	case idle.Held:
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count"}
 	case r.Person:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox"}
 	case idle.Cannot != "":

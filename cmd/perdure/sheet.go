@@ -24,9 +24,6 @@ type sheet struct {
 }
 
 const (
-	// maxPeek is how many lines of one action perdure inbox prints, and maxPeekText how many characters of each.
-	maxPeek     = 24
-	maxPeekText = 400
 	// maxFlat is how long nested data may be to stand on one line.
 	maxFlat = 80
 )
@@ -151,28 +148,6 @@ func (w *waiting) sheet(now time.Time) []sheet {
 		add("digest", w.Digest.String())
 	}
 	return rows
-}
-
-// peek is the beginning of lines that a list has room for, and how to see the rest.
-func peek(lines []string, see string) []string {
-	var seen []string
-	unseen := 0
-	for i, one := range lines {
-		if i == maxPeek {
-			unseen = len(lines) - i
-			break
-		}
-		if n := utf8.RuneCountInString(one); n > maxPeekText {
-			more := fmt.Sprintf("… (%d more characters; see all with: %s)", n-maxPeekText, see)
-			seen = append(seen, string([]rune(one)[:maxPeekText])+"…", more) // on a line of its own, where no argument can write
-			continue
-		}
-		seen = append(seen, one)
-	}
-	if unseen > 0 {
-		seen = append(seen, fmt.Sprintf("… (%d more lines; see all with: %s)", unseen, see))
-	}
-	return seen
 }
 
 // describe adds what only the decision that asked says: the class of the effect and what is reserved for it.

@@ -29,7 +29,7 @@ derived from the agent's own memory.`,
 	brief := c.Flags().Bool("brief", false, "cut what does not fit a line")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := findPoint(ctx, c, s, arg)
+			p, err := findPoint(ctx, h, s, arg)
 			if err != nil {
 				return err
 			}
@@ -37,7 +37,11 @@ derived from the agent's own memory.`,
 			if p.entry != nil {
 				now = p.entry.Time.Go().Local()
 			}
-			v := summarize(p.agent, h.keyNames(), now)
+			trust, err := h.trust()
+			if err != nil {
+				return err
+			}
+			v := summarize(p.agent, trust, h.keyNames(), now)
 			if err := describeAll(ctx, s, p.agent, v.Waits); err != nil {
 				return err
 			}
@@ -96,18 +100,18 @@ type child struct {
 }
 
 // summarize derives a summary, as a node that can do everything would see the agent.
-func summarize(a *perdure.Agent, names map[perdure.Key]string, now time.Time) summary {
+func summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string, now time.Time) summary {
 	f := a.Fold()
 	v := summary{
 		Agent: f.Agent, Name: f.Intent.Name, Standing: f.Standing(), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
 		Owner: nameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
-		Left: f.Left(), Waits: waitsOf(a, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count,
+		Left: f.Left(), Waits: waitsOf(a, t, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count,
 		Heads: a.Heads(), Diverged: a.Diverged(), names: names, tools: f.Tools,
 	}
 	for _, c := range f.Children {
 		v.Children = append(v.Children, child{ChildInfo: c})
 	}
-	step := perdure.Plan(a, perdure.Capabilities{All: true}, now)
+	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now)
 	v.Next = stepText(step)
 	v.Standing = standing(f, step, len(v.Waits) > 0)
 	at := now
@@ -118,7 +122,7 @@ func summarize(a *perdure.Agent, names map[perdure.Key]string, now time.Time) su
 		}
 	}
 	v.Person = v.Standing == "waiting"
-	if bare, ok := perdure.Plan(a, perdure.Capabilities{}, at).(perdure.Idle); ok && f.Ended == nil {
+	if bare, ok := perdure.Plan(a, perdure.Capabilities{Trust: t}, at).(perdure.Idle); ok && f.Ended == nil {
 		v.Needs = capability(bare.Cannot)
 	}
 	for _, i := range f.Incapable {
@@ -134,6 +138,9 @@ func summarize(a *perdure.Agent, names map[perdure.Key]string, now time.Time) su
 func standing(f *perdure.Fold, next perdure.Step, waits bool) string {
 	is := f.Standing()
 	idle, rests := next.(perdure.Idle)
+	if idle.Held {
+		return "held"
+	}
 	_, unknown := next.(perdure.Reconcile) // by a tool that can, if there is a node with one; by a person in any case
 	switch {
 	case is == "terminated":
@@ -149,8 +156,8 @@ func standing(f *perdure.Fold, next perdure.Step, waits bool) string {
 }
 
 // standingNow is where an agent stands, as any node would see it.
-func standingNow(a *perdure.Agent, now time.Time) string {
-	return standing(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true}, now), len(waitsOf(a, now)) > 0)
+func standingNow(a *perdure.Agent, t *perdure.Trust, now time.Time) string {
+	return standing(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now), len(waitsOf(a, t, now)) > 0)
 }
 
 // capability is a thing a node can have, in words.

@@ -78,6 +78,11 @@ func (s *situation) run() {
 	}
 }
 
+// trust is whom the node trusts: itself.
+func (s *situation) trust() *perdure.Trust {
+	return perdure.NewTrust(perdure.Trustee{Key: s.node.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+}
+
 // shows compares rows of perdure show: every want is a row, its columns parted by two spaces; one that begins with ! is not there.
 func (s *situation) shows(wants ...string) {
 	s.t.Helper()
@@ -86,7 +91,7 @@ func (s *situation) shows(wants ...string) {
 		s.t.Fatal(err)
 	}
 	now := time.Now().UTC()
-	v := summarize(a, map[perdure.Key]string{s.node.Key.Key(): "tester"}, now)
+	v := summarize(a, s.trust(), map[perdure.Key]string{s.node.Key.Key(): "tester"}, now)
 	if err := v.findChildren(s.t.Context(), s.node.Store); err != nil {
 		s.t.Fatal(err)
 	}

@@ -89,7 +89,11 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 		if err := index(ctx, s, a); err != nil {
 			return err
 		}
-		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), standingNow(a, time.Now()), t.about}
+		trust, err := t.h.trust()
+		if err != nil {
+			return err
+		}
+		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), standingNow(a, trust, time.Now()), t.about}
 		return t.out.print(r, func(w io.Writer) error {
 			if t.about != nil && !t.shown {
 				if err := t.about.writeSheet(w, time.Now()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -118,6 +119,28 @@ func (s *Store) meet(name string) *file {
 	return f
 }
 
+// counts reports whether every entry of a file counts here.
+func (s *Store) counts(name string) bool {
+	l, err := capsule.OpenLog(s.path(name))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = l.Close() }()
+	a, err := s.trust.Fold(entriesOf(l))
+	return err == nil && s.trust.Counts(a) == nil
+}
+
+// entriesOf yields the entries of a file.
+func entriesOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) { return l.Read(at, capsule.PageEntries) }) {
+			if !yield(item.Entry, err) {
+				return
+			}
+		}
+	}
+}
+
 // merge adds what another copy of an agent holds to its file, and removes the copy: then all of it is in one place. A copy that does not
 // verify is left alone.
 func (s *Store) merge(name string, f *file) error {
@@ -126,18 +149,16 @@ func (s *Store) merge(name string, f *file) error {
 		name, main.main = main.main, name // the file with the proper name is the one to keep
 		main.seen = nil
 	}
+	if s.trust != nil && !s.counts(main.main) && s.counts(name) {
+		name, main.main = main.main, name // what a stranger put here does not become the agent
+		main.seen = nil
+	}
 	other, err := capsule.OpenLog(s.path(name))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = other.Close() }()
-	memory := func(yield func(*perdure.Entry, error) bool) {
-		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) { return other.Read(at, capsule.PageEntries) }) {
-			if !yield(item.Entry, err) {
-				return
-			}
-		}
-	}
+	memory := entriesOf(other)
 	if _, err := perdure.Verify(memory, perdure.VerifyOptions{}); err != nil {
 		return err
 	}
@@ -150,6 +171,15 @@ func (s *Store) merge(name string, f *file) error {
 		return err
 	}
 	defer h.Unlock()
+	if s.trust != nil {
+		here, err := s.trust.Fold(entriesOf(h.Log))
+		if err == nil {
+			err = s.trust.Joins(here, h.Has, memory)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	var batch []*perdure.Entry
 	size := 0
 	for e, err := range memory {

@@ -27,8 +27,9 @@ import (
 
 // Store is a folder of agents.
 type Store struct {
-	dir  string
-	form capsule.Form
+	trust *perdure.Trust
+	dir   string
+	form  capsule.Form
 
 	mu      sync.Mutex
 	files   map[string]*file // by name
@@ -52,6 +53,9 @@ var (
 // Options say how a folder is kept. The zero Options keep new agents as text.
 type Options struct {
 	Binary bool // keep new agents in binary form: smaller and faster, but git cannot merge it
+
+	// Trust is whose entries may join an agent from a copy that lies beside its file; a copy with others is left alone. Nil: everybody's.
+	Trust *perdure.Trust
 }
 
 // indexDir holds what can be thrown away.
@@ -62,7 +66,7 @@ const maxOpen = 128
 
 // Open opens a folder, which it makes if there is none.
 func Open(dir string, o Options) (*Store, error) {
-	s := &Store{dir: dir, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{}}
+	s := &Store{dir: dir, trust: o.Trust, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{}}
 	if o.Binary {
 		s.form = capsule.Binary
 	}

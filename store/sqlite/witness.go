@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -34,6 +35,11 @@ const witnessEvery = 50 * time.Millisecond
 
 // OpenWitness opens a witness, and makes the file if there is none.
 func OpenWitness(path string) (*Witness, error) {
+	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil { // else it is there, or SQLite says why not
+		if err := f.Close(); err != nil {
+			return nil, fmt.Errorf("open witness: %w", err)
+		}
+	}
 	c, err := dial(path, "rwc", "busy_timeout=5000", "journal_mode=WAL", "synchronous=OFF")
 	if err != nil {
 		return nil, fmt.Errorf("open witness: %w", err)
