@@ -156,7 +156,11 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []waiting {
 		found = append(found, w)
 	}
 	if why := t.Counts(a); why != nil {
-		add(waiting{Kind: waitsHeld, What: heldText(why), Since: f.Updated, Answer: "perdure resume " + name})
+		w := waiting{Kind: waitsHeld, What: "held: " + heldText(why), Since: f.Updated, Answer: "perdure resume " + name}
+		if len(f.Paused) > 0 {
+			w.Kind, w.What = waitsPause, "paused"+pauseNote(a)+"; "+w.What
+		}
+		add(w)
 		return found
 	}
 	for _, o := range f.Open {

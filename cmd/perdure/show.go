@@ -138,9 +138,6 @@ func summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 func standing(f *perdure.Fold, next perdure.Step, waits bool) string {
 	is := f.Standing()
 	idle, rests := next.(perdure.Idle)
-	if idle.Held {
-		return "held"
-	}
 	_, unknown := next.(perdure.Reconcile) // by a tool that can, if there is a node with one; by a person in any case
 	switch {
 	case is == "terminated":

@@ -94,10 +94,13 @@ func (s *Store) look() error {
 		}
 	}
 	for _, name := range names {
-		if f := s.files[name]; f.fault == nil && s.agents[f.agent].main != name {
-			if err := s.merge(name, f); err != nil {
-				f.fault = err
-			}
+		f := s.files[name]
+		if f.fault != nil || s.agents[f.agent].main == name {
+			continue
+		}
+		name = s.lesser(name, f.agent)
+		if err := s.merge(name, s.files[name]); err != nil {
+			s.files[name].fault = err
 		}
 	}
 	return nil
@@ -141,18 +144,28 @@ func entriesOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
 	}
 }
 
+// lesser is which of two copies of an agent, the main one and another, is to be merged into the other: the one without the proper name, unless
+// it counts here and the other does not. What a stranger put here does not become the agent.
+func (s *Store) lesser(name string, id perdure.AgentID) string {
+	main := s.agents[id]
+	proper := func(name string) bool { return strings.HasSuffix(name, "-"+id.Short()+capsule.Ext) }
+	better := proper(name) && !proper(main.main)
+	if s.trust != nil {
+		if one, other := s.counts(name), s.counts(main.main); one != other {
+			better = one
+		}
+	}
+	if better {
+		name, main.main = main.main, name
+		main.seen = nil
+	}
+	return name
+}
+
 // merge adds what another copy of an agent holds to its file, and removes the copy: then all of it is in one place. A copy that does not
-// verify is left alone.
+// verify, or brings entries that do not count here, is left alone.
 func (s *Store) merge(name string, f *file) error {
 	main := s.agents[f.agent]
-	if strings.HasSuffix(name, "-"+f.agent.Short()+capsule.Ext) && !strings.HasSuffix(main.main, "-"+f.agent.Short()+capsule.Ext) {
-		name, main.main = main.main, name // the file with the proper name is the one to keep
-		main.seen = nil
-	}
-	if s.trust != nil && !s.counts(main.main) && s.counts(name) {
-		name, main.main = main.main, name // what a stranger put here does not become the agent
-		main.seen = nil
-	}
 	other, err := capsule.OpenLog(s.path(name))
 	if err != nil {
 		return err
@@ -167,10 +180,6 @@ func (s *Store) merge(name string, f *file) error {
 		return err
 	}
 	defer s.done(f.agent, h)
-	if err := h.Lock(); err != nil {
-		return err
-	}
-	defer h.Unlock()
 	if s.trust != nil {
 		here, err := s.trust.Fold(entriesOf(h.Log))
 		if err == nil {
@@ -180,6 +189,10 @@ func (s *Store) merge(name string, f *file) error {
 			return err
 		}
 	}
+	if err := h.Lock(); err != nil {
+		return err
+	}
+	defer h.Unlock()
 	var batch []*perdure.Entry
 	size := 0
 	for e, err := range memory {
