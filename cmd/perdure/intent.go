@@ -32,6 +32,7 @@ type intentFile struct {
 	Depth     int64             `yaml:"depth"`
 	TTL       string            `yaml:"ttl"`
 	Approvers []string          `yaml:"approvers"`
+	Delegates []string          `yaml:"delegates"` // whose nodes may run it and write to it
 
 	StateSchema string   `yaml:"state_schema"` // a .lode file, or the hash of one the home has
 	Policies    []string `yaml:"policies"`     // the agent's own: .cedar files, folders of them, or hashes
@@ -81,6 +82,13 @@ func (f *intentFile) genesis(now time.Time) (perdure.Genesis, error) {
 			return g, fmt.Errorf("approver: %w", err)
 		}
 		g.Charter.Approvers = append(g.Charter.Approvers, k)
+	}
+	for _, text := range f.Delegates {
+		k, _, err := perdure.ParseKey(text)
+		if err != nil {
+			return g, fmt.Errorf("delegate: %w", err)
+		}
+		g.Charter.Delegates = append(g.Charter.Delegates, k)
 	}
 	var err error
 	if g.Intent.Inputs, err = dataOfYAML(f.Inputs); err != nil {
@@ -137,6 +145,9 @@ func (f *intentFile) putOver(g *perdure.Genesis, now time.Time) error {
 	}
 	if n.Charter.Approvers != nil {
 		g.Charter.Approvers = n.Charter.Approvers
+	}
+	if n.Charter.Delegates != nil {
+		g.Charter.Delegates = n.Charter.Delegates
 	}
 	if len(n.Intent.Labels) > 0 {
 		in.Labels = maps.Clone(in.Labels)

@@ -22,7 +22,7 @@ func newCommand() *cobra.Command {
 node works on every agent that is due.
 
 An intent file (-f, YAML or JSON) has the fields name, goal, kind, inputs, budget {cost, tokens, calls}, deadline, advisor, tools,
-labels, scope, depth, ttl, approvers, state_schema (a .lode file its state is held to) and policies (its own, which only narrow:
+labels, scope, depth, ttl, approvers, delegates (whose nodes may run it), state_schema (a .lode file its state is held to) and policies (its own, which only narrow:
 .cedar files or folders). Flags win over the file. Costs are in US dollars. A deadline is a time, or a duration from now. Tools that
 are left out mean whatever policy permits; an empty list means none.
 

@@ -152,34 +152,39 @@ func (w *waiting) sheet(now time.Time) []sheet {
 
 // describe adds what only the decision that asked says: the class of the effect and what is reserved for it.
 func (w *waiting) describe(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
-	if w.Decision.IsZero() || w.Effect != 0 {
-		return nil
-	}
-	take := func(e *perdure.Entry) bool {
-		d, is := e.Content().(perdure.Decision)
-		if e.Name == w.Decision && is {
-			w.Effect, w.Reserve = d.Effect, d.Reserve
-		}
-		return e.Name == w.Decision
-	}
-	for e := range a.Recent() {
-		if take(e) {
-			return nil
-		}
-	}
-	for e, err := range perdure.Memory(ctx, s, a.ID()) {
-		if err != nil || take(e) {
-			return err
-		}
-	}
-	return nil
+	one := []waiting{*w}
+	err := describeAll(ctx, s, a, one)
+	*w = one[0]
+	return err
 }
 
-// describeAll is describe of several of one agent.
+// describeAll is describe of several of one agent, in one pass over its memory.
 func describeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits []waiting) error {
+	wanted := map[perdure.Hash]*waiting{}
 	for i := range waits {
-		if err := waits[i].describe(ctx, s, a); err != nil {
+		if w := &waits[i]; !w.Decision.IsZero() && w.Effect == 0 {
+			wanted[w.Decision] = w
+		}
+	}
+	take := func(e *perdure.Entry) {
+		if w := wanted[e.Name]; w != nil {
+			d, _ := e.Content().(perdure.Decision)
+			w.Effect, w.Reserve = d.Effect, d.Reserve
+			delete(wanted, e.Name)
+		}
+	}
+	for e := range a.Recent() {
+		take(e)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	for e, err := range perdure.Memory(ctx, s, a.ID()) {
+		if err != nil {
 			return err
+		}
+		if take(e); len(wanted) == 0 {
+			return nil
 		}
 	}
 	return nil
