@@ -63,9 +63,9 @@ func open(tool string, class perdure.Effect) perdure.Decision {
 		Deadline: perdure.TimeOf(time.Now().Add(-time.Hour))}
 }
 
-func put(t *testing.T, s perdure.Store, entries ...*perdure.Entry) {
+func put(t *testing.T, s perdure.Store, id perdure.AgentID, entries ...*perdure.Entry) {
 	t.Helper()
-	if err := s.Put(t.Context(), entries[0].ID(), entries...); err != nil {
+	if err := s.Put(t.Context(), id, entries...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -88,7 +88,7 @@ func TestNothingOfAStrangersAgentCounts(t *testing.T) {
 		}), shell)
 		s := newStranger(t, perdure.Genesis{})
 		s.write(body)
-		put(t, store, s.all...)
+		put(t, store, s.a.ID(), s.all...)
 		idle := run(t, n, s.a.ID())
 		if _, total := calls(seen); total != 0 || asked != 0 || !idle.Held || !idle.Person || !strings.Contains(idle.Why, s.key.Key().Short()) {
 			t.Errorf("%s: %d effects, asked %d times, idle %+v; want it held, and to hear whose entries they are", what, total, asked, idle)
@@ -121,7 +121,7 @@ func TestAdmittedStrangersAskThisNodesPolicy(t *testing.T) {
 		})
 		s := newStranger(t, perdure.Genesis{})
 		s.write(open("shell", c.class))
-		put(t, store, s.all...)
+		put(t, store, s.a.ID(), s.all...)
 		if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestTheToolSaysItsClass(t *testing.T) {
 	n := newNode(t, store, scripted(nothing), pay)
 	s := newStranger(t, perdure.Genesis{})
 	s.write(open("pay", perdure.Read))
-	put(t, store, s.all...)
+	put(t, store, s.a.ID(), s.all...)
 	if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestNothingIsPerformedWhilePaused(t *testing.T) {
 	n := newNode(t, store, scripted(nothing), look)
 	s := newStranger(t, perdure.Genesis{})
 	s.write(open("look", perdure.Read), perdure.Event{Name: "pause", Notice: perdure.Pause{}})
-	put(t, store, s.all...)
+	put(t, store, s.a.ID(), s.all...)
 	if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestEntriesOfStrangersHoldAnAgent(t *testing.T) {
 	q := a.Fold().Asks[0]
 	s := on(t, a)
 	s.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
-	put(t, store, s.all...)
+	put(t, store, s.a.ID(), s.all...)
 	if idle := run(t, n, id); !idle.Held {
 		t.Errorf("idle %+v, want it held for the stranger's vote", idle)
 	}
@@ -235,6 +235,42 @@ func TestOnlyThoseAskedCanAnswer(t *testing.T) {
 	}
 }
 
+// An author who is trusted to write asks an easier question than policy here would: it names somebody else, and one is enough.
+func TestAnEasierQuestionIsAskedAgain(t *testing.T) {
+	store := new(perdure.MemStore)
+	pay, seen := counter("pay", perdure.Once)
+	n := newNode(t, store, scripted(nothing), pay)
+	n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+		v := askWrites(a, r, now)
+		if v.Answer == perdure.Ask {
+			v.Asked, v.Quorum = []string{"security", "finance"}, 2
+		}
+		return v
+	})
+	author, bob := on(t, nil), on(t, nil)
+	for key, line := range map[*perdure.Signer]perdure.Trustee{
+		author.key: {Name: "author", Rights: perdure.MayAuthor}, bob.key: {Name: "bob", Rights: perdure.MayApprove},
+	} {
+		line.Key, line.Scope = key.Key(), perdure.AnyScope
+		n.Trust = n.Trust.With(line)
+	}
+	id := create(t, n, perdure.Genesis{})
+	var err error
+	if author.a, err = perdure.Load(t.Context(), store, id); err != nil {
+		t.Fatal(err)
+	}
+	author.write(perdure.Decision{Action: perdure.Execute{Tool: "pay"}, Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"bob"}}})
+	q := author.a.Fold().Asks[0]
+	bob.a = author.a
+	bob.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
+	put(t, store, id, append(author.all, bob.all...)...)
+	run(t, n, id)
+	f := load(t, store, id)
+	if _, total := calls(seen); total != 0 || len(f.Asks) != 1 || f.Asks[0].Verdict.Quorum != 2 {
+		t.Errorf("%d payments, asks %+v: want the question policy here asks", total, f.Asks)
+	}
+}
+
 func TestAnOldCopyDoesNothing(t *testing.T) {
 	pay, seen := counter("pay", perdure.Once)
 	store, old := new(perdure.MemStore), new(perdure.MemStore)
@@ -250,7 +286,7 @@ func TestAnOldCopyDoesNothing(t *testing.T) {
 		before = append(before, e)
 	}
 	run(t, n, id)
-	put(t, old, before...)
+	put(t, old, id, before...)
 	back := &perdure.Node{Store: old, Key: n.Key, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors, Witness: w}
 	if idle := run(t, back, id); !idle.Held || !strings.Contains(idle.Why, "older") {
 		t.Errorf("idle %+v, want to hear that the copy is old", idle)

@@ -38,8 +38,8 @@ func (f *Fold) CheckFork(g *Genesis) error {
 
 // Fork writes a new agent that begins where another was, which is given as of that point, with its state. It belongs to this node's key.
 // All of it passes what everything passes that this node writes: the guard, the schema of its state, the texts it names by hash; the
-// entries are stored at once or not at all. A fork of an agent that is paused here begins paused, so that nobody starts by a copy what
-// was not let go on.
+// entries are stored at once or not at all. A fork of an agent that is paused here, or does not count, begins paused, so that nobody starts
+// by a copy what was not let go on.
 func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error) {
 	n.init()
 	a, entries, err := n.fork(ctx, from, g)
@@ -107,11 +107,16 @@ func (n *Node) forkDrafts(ctx context.Context, from, a *Agent) ([]Draft, error) 
 		return nil, err
 	}
 	add(Event{Name: "forked", By: n.Key.Name, ID: "forked", Data: whence, Set: from.fold.Vars})
-	today, err := Load(ctx, n.Store, from.ID())
-	if err != nil {
-		return nil, err
+	today, err := n.load(ctx, from.ID())
+	if err == nil {
+		err = n.caps.Trust.Counts(today)
 	}
-	if len(today.fold.Paused) > 0 {
+	switch {
+	case errors.Is(err, ErrRejected):
+		add(Event{Name: "pause", By: n.Key.Name, Notice: Pause{Note: "the agent it was forked from does not count here"}})
+	case err != nil:
+		return nil, err
+	case len(today.fold.Paused) > 0:
 		add(Event{Name: "pause", By: n.Key.Name, Notice: Pause{Note: "the agent it was forked from is paused"}})
 	}
 	return drafts, nil

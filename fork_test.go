@@ -62,8 +62,13 @@ func bounded(scope string) perdure.Genesis {
 
 func TestAForkTakesTheStateAlongAndBelongsToWhoeverForks(t *testing.T) {
 	s := new(perdure.MemStore)
-	from := withState(t, forker(t, s, "alice"), bounded("acme"))
-	bob := forker(t, s, "bob")
+	alice, bob := forker(t, s, "alice"), forker(t, s, "bob")
+	from := withState(t, alice, bounded("acme"))
+	stranger := forker(t, s, "cy")
+	if a, err := stranger.Fork(t.Context(), from, from.Fold().ForkGenesis(from.Heads()[0], false)); err != nil || len(a.Fold().Paused) != 1 {
+		t.Errorf("a fork of a stranger's agent: %v, want it to begin paused", err)
+	}
+	bob.Trust = perdure.NewTrust(perdure.Trustee{Key: alice.Key.Key(), Rights: perdure.MayOwn, Scope: "acme"})
 	a, err := bob.Fork(t.Context(), from, from.Fold().ForkGenesis(from.Heads()[0], false))
 	if err != nil {
 		t.Fatal(err)

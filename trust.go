@@ -230,34 +230,60 @@ func (t *Trust) counts(a *Agent, w *authored) bool {
 	return slices.Contains(f.Charter.Delegates, w.key)
 }
 
-// Enters refuses (key.trusted) an entry that would not count in an agent that does.
-func (t *Trust) Enters(a *Agent, e *Entry) error {
-	for w := wrote(nil, a.fold, e); w != nil; w = w.before {
-		if !t.counts(a, w) {
-			return untrusted(w)
-		}
-	}
-	return nil
-}
-
-// Joins refuses (key.trusted) entries that are about to join an agent that is here, if one of those it does not have would not count. An agent that
-// does not count itself may get more of the same: nothing is done for it.
-func (t *Trust) Joins(here *Agent, has func(Hash) bool, entries iter.Seq2[*Entry, error]) error {
+// Joins refuses (key.trusted) entries that are about to join an agent that counts here, if it would not count with them. An agent that does
+// not count itself may get more of the same: nothing is done for it. Had is its memory, and has tells which entries are in it.
+func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(Hash) bool) error {
 	if t.Counts(here) != nil {
 		return nil
 	}
-	for e, err := range entries {
-		if err != nil {
-			return err
-		}
-		if has(e.Name) {
-			continue
-		}
-		if err := t.Enters(here, e); err != nil {
-			return err
+	fresh := func(yield func(*Entry, error) bool) {
+		for e, err := range more {
+			if (err != nil || !has(e.Name)) && !yield(e, err) {
+				return
+			}
 		}
 	}
-	return nil
+	a, err := here.applyAll(fresh)
+	if err == ErrBehind { // some belong before what somebody vouched for: then all is judged from the beginning
+		a, err = t.Fold(func(yield func(*Entry, error) bool) {
+			for _, part := range []iter.Seq2[*Entry, error]{had, fresh} {
+				for e, err := range part {
+					if !yield(e, err) {
+						return
+					}
+				}
+			}
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return t.Counts(a)
+}
+
+// applyAll is Apply for more entries than are held at once. Parents come before children.
+func (a *Agent) applyAll(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	var batch []*Entry
+	size := 0
+	flush := func() (err error) {
+		a, err = a.Apply(batch...)
+		batch, size = nil, 0
+		return err
+	}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if batch, size = append(batch, e), size+len(e.header)+len(e.body); size >= loadBytes {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	return a.whole()
 }
 
 // The words for people that a policy can ask without naming them.

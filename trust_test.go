@@ -145,19 +145,34 @@ G -> B -> R -> A
 	rejected(t, never.Check(seq(revoked.all())), "key.trusted")
 }
 
-func TestEntersJudgesOnlyWhatIsNew(t *testing.T) {
-	d := lineage(t, "G -> A -> B", by("eve", "A"), by("bob", "B"))
-	a, err := FoldEntries(seq(d.all()[:1]))
+func TestEntriesThatDoNotCountJoinNoAgentThatDoes(t *testing.T) {
+	narrow := "acme/ops"
+	d := lineage(t, `
+G -> N -> B
+| -> C
+| -> A
+`, says("N", allowed(Mutate{Scope: &narrow})), by("eve", "A"), by("bob", "B", "C"))
+	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, narrow))
+	had := []*Entry{d.entries["G"], d.entries["N"]}
+	here, err := FoldEntries(seq(had))
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme"))
-	if err := trust.Enters(a, d.entries["B"]); err != nil {
-		t.Errorf("bob may write: %v", err)
+	joins := func(trust *Trust, names ...string) error {
+		var more []*Entry
+		for _, n := range names {
+			more = append(more, d.entries[n])
+		}
+		return trust.Joins(here, seq(had), seq(more), func(h Hash) bool { return h == had[0].Name || h == had[1].Name })
 	}
-	r := rejected(t, trust.Enters(a, d.entries["A"]), "key.trusted")
+	if err := joins(trust, "G", "N", "B"); err != nil {
+		t.Errorf("bob may write where the scope is his: %v", err)
+	}
+	r := rejected(t, joins(trust, "G", "A"), "key.trusted")
 	if want := "perdure key trust " + people["eve"].key.String() + " --rights author --scope acme"; !strings.Contains(r.Hint, want) {
 		t.Errorf("got hint %q, want %q", r.Hint, want)
 	}
-	rejected(t, new(Trust).Enters(a, d.entries["B"]), "key.trusted")
+	if err := joins(new(Trust), "A"); err != nil {
+		t.Errorf("an agent that does not count gets more of the same: %v", err)
+	}
 }

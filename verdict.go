@@ -28,10 +28,6 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 		return Verdict{Rules: []string{"runtime.no-policy"}, Reason: "this node has no policy: everything is denied"}
 	}
 	v := decidePolicy(n.Policy, a, r, now)
-	if v.Answer == Ask && r.Approvals > 0 { // the quorum has been reached: Plan counted it
-		v.Answer = Allow
-		v.Rules = append(slices.Clone(v.Rules), "runtime.approved")
-	}
 	if v.Answer > Allow {
 		return Verdict{Reason: "policy gave an answer that does not exist"}
 	}
@@ -83,17 +79,58 @@ func (w *work) approved(decision *Entry, v *Verdict) bool {
 	d, _ := decision.content.(Decision)
 	var by []Key
 	for _, name := range d.Approvals {
-		vote := w.a.recent(name)
-		if vote == nil {
-			continue
-		}
-		ev, _ := vote.content.(Event)
-		n, ok := ev.Notice.(Approval)
-		if ok && n.Approve && !slices.Contains(by, vote.Origin) && w.n.caps.Trust.MayAnswer(w.a.fold, &Asking{Verdict: *v}, vote.Origin) {
-			by = append(by, vote.Origin)
+		if vote := w.a.recent(name); vote != nil {
+			ev, _ := vote.content.(Event)
+			if n, ok := ev.Notice.(Approval); ok && n.Approve {
+				by = append(by, vote.Origin)
+			}
 		}
 	}
-	return int64(len(by)) >= max(v.Quorum, 1)
+	return w.enough(v, 0, by)
+}
+
+// answered is a verdict that asks, after people have answered: allow if enough of those approved whom this node's policy asks. Who was asked, and how
+// many, is on record only as the author of the question has it. Where that is this node, under the policy it still has, Plan has counted.
+func (w *work) answered(v Verdict, approvals []Hash, now time.Time) Verdict {
+	i := slices.IndexFunc(w.a.fold.Asks, func(q Asking) bool {
+		return slices.ContainsFunc(q.Votes, func(v Vote) bool { return slices.Contains(approvals, v.Event) })
+	})
+	if v.Answer != Ask || i < 0 {
+		return v
+	}
+	q := &w.a.fold.Asks[i]
+	asked := w.a.recent(q.Decision)
+	if asked == nil || asked.Origin != w.n.Key.Key() || asked.Policy != w.n.PolicyHash {
+		var by []Key
+		for _, vote := range q.Votes {
+			if vote.Approve && slices.Contains(approvals, vote.Event) {
+				by = append(by, vote.Origin)
+			}
+		}
+		if !w.enough(&v, TimeOf(now)-q.Since, by) {
+			return v
+		}
+	}
+	v.Answer = Allow
+	v.Rules = append(slices.Clone(v.Rules), "runtime.approved")
+	return v
+}
+
+// enough reports whether the people who approved are as many as a verdict asks for, of those it asks, a time after it asked.
+func (w *work) enough(v *Verdict, after Time, by []Key) bool {
+	q := Asking{Verdict: *v}
+	for _, e := range v.Escalate {
+		if e.At-TimeOf(time.Now()) <= after {
+			q.Stage++
+		}
+	}
+	var counted []Key
+	for _, k := range by {
+		if !slices.Contains(counted, k) && w.n.caps.Trust.MayAnswer(w.a.fold, &q, k) {
+			counted = append(counted, k)
+		}
+	}
+	return int64(len(counted)) >= max(v.Quorum, 1)
 }
 
 // without is the fold as if an effect had not been decided.

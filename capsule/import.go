@@ -203,7 +203,7 @@ func (im *importing) checkEntering(id perdure.AgentID) error {
 		_, ok := known[short(h[:16])]
 		return ok
 	}
-	return im.o.Trust.Joins(here, has, im.entries())
+	return im.o.Trust.Joins(here, perdure.Memory(im.ctx, im.s, id), im.entries(), has)
 }
 
 // isHold reports whether an entry only holds an arriving agent, or lets it go: held are the holds before it.

@@ -179,7 +179,8 @@ func RequestOf(m perdure.Moment) (perdure.Request, bool) {
 
 // requestOf is what policy was asked when it made a decision, if that can be told from the agent as it was then.
 func requestOf(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) (perdure.Request, bool) {
-	r := perdure.Request{Action: actionOf(a.Fold(), d), Approvals: len(d.Approvals), Node: e.Origin}
+	yes, _ := votesOf(a.Fold(), d.Approvals)
+	r := perdure.Request{Action: actionOf(a.Fold(), d), Approvals: yes, Node: e.Origin}
 	if _, ok := r.Action.(perdure.Execute); ok {
 		r.Effect = d.Effect
 	}
@@ -207,11 +208,15 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 		diff.What = "the action it decides on was not proposed"
 		return diff
 	}
-	if !given(a.Fold(), d.Approvals) {
+	yes, given := votesOf(a.Fold(), d.Approvals)
+	if !given {
 		diff.What = "it uses approvals that nobody gave"
 		return diff
 	}
-	diff.Want = approved(s.derive(a, r, momentAsked(a, &r, e.Time.Go(), d.Verdict.Facts), &d.Verdict), len(d.Approvals))
+	diff.Want = s.derive(a, r, momentAsked(a, &r, e.Time.Go(), d.Verdict.Facts), &d.Verdict)
+	if d.Verdict.Answer != perdure.Ask { // else the approvals were not those of the people this policy asks: it asked again
+		diff.Want = approved(diff.Want, yes)
+	}
 	switch got, want := &d.Verdict, &diff.Want; {
 	case got.Facts != want.Facts:
 		diff.What = "the facts it was decided on are not those of the agent at that point"
@@ -258,13 +263,25 @@ func approved(v perdure.Verdict, approvals int) perdure.Verdict {
 	return v
 }
 
-// given reports whether people gave the approvals, all to one question.
-func given(f *perdure.Fold, approvals []perdure.Hash) bool {
-	return len(approvals) == 0 || slices.ContainsFunc(f.Asks, func(q perdure.Asking) bool {
-		return !slices.ContainsFunc(approvals, func(h perdure.Hash) bool {
-			return !slices.ContainsFunc(q.Votes, func(v perdure.Vote) bool { return v.Event == h && v.Approve })
-		})
-	})
+// votesOf counts the approvals among votes that a decision names, and reports whether all of them are answers to one question.
+func votesOf(f *perdure.Fold, named []perdure.Hash) (yes int, given bool) {
+	for i := range f.Asks {
+		yes, given = 0, true
+		for _, h := range named {
+			at := slices.IndexFunc(f.Asks[i].Votes, func(v perdure.Vote) bool { return v.Event == h })
+			if at < 0 {
+				given = false
+				break
+			}
+			if f.Asks[i].Votes[at].Approve {
+				yes++
+			}
+		}
+		if given {
+			return yes, len(named) == 0 || yes > 0
+		}
+	}
+	return 0, len(named) == 0
 }
 
 // isRuntime reports whether a decision says that the runtime made it without asking policy.

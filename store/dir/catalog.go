@@ -183,7 +183,7 @@ func (s *Store) merge(name string, f *file) error {
 	if s.trust != nil {
 		here, err := s.trust.Fold(entriesOf(h.Log))
 		if err == nil {
-			err = s.trust.Joins(here, h.Has, memory)
+			err = s.trust.Joins(here, entriesOf(h.Log), memory, h.Has)
 		}
 		if err != nil {
 			return err
