@@ -17,8 +17,7 @@ type Agent struct {
 	full bool     // hold every entry, however many
 	bare bool     // fold entries without their bodies, as nothing
 
-	authors *authored // who wrote the entries folded, but for those somebody vouched for
-	vouched bool      // it resumes from a snapshot, whose author is among them and vouches for what came before
+	authors *authored // who wrote the entries folded
 }
 
 // segment is a run of entries in fold order, and the fold before them: nil when they begin with genesis.
@@ -145,6 +144,7 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	}
 	f := s.Fold.clone()
 	f.step(snapshot, false, f.past(snapshot.Parents))
-	authors := used(nil, snapshot.Name, snapshot.Origin, MayOwn, f.Charter.Scope) // to be believed in everything takes that
-	return &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: snapshot.Position(), authors: authors, vouched: true}, nil
+	// To be believed in everything takes the right to own.
+	authors := vouched(nil, authored{key: snapshot.Origin, right: MayOwn, scope: f.Charter.Scope, entry: snapshot.Name, count: f.Count})
+	return &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: snapshot.Position(), authors: authors}, nil
 }

@@ -369,7 +369,7 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 		work = a.fold.work
 	}
 	for {
-		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors, held: a.held, full: a.full, bare: a.bare, vouched: a.vouched}
+		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors, held: a.held, full: a.full, bare: a.bare}
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}

@@ -122,7 +122,7 @@ func TestAdmittedStrangersAskThisNodesPolicy(t *testing.T) {
 		s := newStranger(t, perdure.Genesis{})
 		s.write(open("shell", c.class))
 		put(t, store, s.a.ID(), s.all...)
-		if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
+		if _, err := n.Admit(t.Context(), s.a, ""); err != nil {
 			t.Fatal(err)
 		}
 		run(t, n, s.a.ID())
@@ -140,7 +140,7 @@ func TestTheToolSaysItsClass(t *testing.T) {
 	s := newStranger(t, perdure.Genesis{})
 	s.write(open("pay", perdure.Read))
 	put(t, store, s.a.ID(), s.all...)
-	if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
+	if _, err := n.Admit(t.Context(), s.a, ""); err != nil {
 		t.Fatal(err)
 	}
 	idle := run(t, n, s.a.ID())
@@ -156,7 +156,7 @@ func TestNothingIsPerformedWhilePaused(t *testing.T) {
 	s := newStranger(t, perdure.Genesis{})
 	s.write(open("look", perdure.Read), perdure.Event{Name: "pause", Notice: perdure.Pause{}})
 	put(t, store, s.a.ID(), s.all...)
-	if _, err := n.Admit(t.Context(), s.a.ID()); err != nil {
+	if _, err := n.Admit(t.Context(), s.a, ""); err != nil {
 		t.Fatal(err)
 	}
 	if idle := run(t, n, s.a.ID()); !idle.Person {
@@ -288,7 +288,7 @@ func TestAnOldCopyDoesNothing(t *testing.T) {
 	run(t, n, id)
 	put(t, old, id, before...)
 	back := &perdure.Node{Store: old, Key: n.Key, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors, Witness: w}
-	if idle := run(t, back, id); !idle.Held || !strings.Contains(idle.Why, "older") {
+	if idle := run(t, back, id); !idle.Older || !strings.Contains(idle.Why, "older") {
 		t.Errorf("idle %+v, want to hear that the copy is old", idle)
 	}
 	if _, total := calls(seen); total != 1 {
@@ -303,6 +303,11 @@ type memoryWitness struct {
 
 func (w *memoryWitness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
 	return w.seen[id], nil
+}
+
+func (w *memoryWitness) Forget(id perdure.AgentID) error {
+	delete(w.seen, id)
+	return nil
 }
 
 func (w *memoryWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash) { w.seen[id] = heads }

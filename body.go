@@ -110,7 +110,7 @@ type Decision struct {
 	Effect    Effect  `canon:"5,effect,omitzero"`    // the class of an Execute
 	Deadline  Time    `canon:"6,deadline,omitzero"`  // when silence becomes a signal
 	Reserve   *Spend  `canon:"7,reserve,optional"`   // held until the outcome settles it
-	Approvals []Hash  `canon:"8,approvals,omitzero"` // the approvals it uses up
+	Approvals []Hash  `canon:"8,approvals,omitzero"` // the approvals it uses up, and refusals by people who were not asked
 	Key       Hash    `canon:"9,key,omitzero"`       // of the effect, the same for every attempt at it; none: this decision's own name
 	Child     []byte  `canon:"10,child,omitzero"`    // the signed genesis entry of a delegated agent
 }

@@ -187,6 +187,7 @@ func (f *Fold) full() string {
 		{"vars", w.vars, maxVarBytes},
 		{"conflicts", len(f.Conflicts), maxConflicts},
 		{"enclosed", len(f.Enclosed), maxEnclosed},
+		{"admitted", len(f.Admitted), maxKeys},
 	} {
 		if l.n > l.most {
 			return l.name

@@ -237,7 +237,7 @@ func checkEvent(e *Entry, ev *Event) error {
 		}
 	case Resume:
 		return atMost(e, at+".resume", list{"of", len(n.Of), maxPaused})
-	case nil, Approval, Pause, Settle, Cancel, Doubt, Erased, Enclosed:
+	case nil, Approval, Pause, Settle, Cancel, Doubt, Erased, Enclosed, Admitted:
 	}
 	return nil
 }

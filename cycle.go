@@ -76,6 +76,9 @@ func (n *Node) runClaimed(ctx context.Context, id AgentID, c *held, quantum int)
 	return idle, w.heads, errors.Join(err, n.index(ctx, w), c.release(ctx, w.heads, due))
 }
 
+// heldLook is how long an agent that does not count here is left alone.
+const heldLook = time.Minute
+
 // loadRetry is how long an agent that cannot be worked on is left alone.
 const loadRetry = 5 * time.Second
 
@@ -112,8 +115,10 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	if w.behind != nil {
 		return *w.behind, nil
 	}
-	if err := w.n.caps.Trust.Counts(w.a); err != nil {
-		return heldBack(err), nil
+	if err := w.n.trust().Counts(w.a); err != nil {
+		idle := heldBack(err)
+		idle.Until = TimeOf(now.Add(heldLook)) // whom a node trusts may change without an entry
+		return idle, nil
 	}
 	if idle, err := w.lacks(ctx); err != nil {
 		return nil, err
@@ -141,8 +146,8 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 		if err != nil {
 			return s, err
 		}
-		if why != "" {
-			return s, w.addFlushed(ctx, Outcome{Decision: s.Open.Decision, Signal: Denied, Note: why})
+		if why != "" { // an attempt may have been made; policy decides about another
+			return s, w.addFlushed(ctx, Outcome{Decision: s.Open.Decision, Signal: Silent, Note: why})
 		}
 		return s, w.perform(ctx, []effect{{open: s.Open, again: s.Again}})
 	case Reconcile:
@@ -221,7 +226,7 @@ func (w *work) flush(ctx context.Context) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	if f := w.a.fold; f.Count-f.Snapshot >= w.n.snapshotEvery() {
+	if f := w.a.fold; f.Count-w.n.trust().vouchedAt(w.a) >= w.n.snapshotEvery() { // others' snapshots may be no use here
 		if err := w.add(Snapshot{Fold: *f}); err != nil && !errors.Is(err, ErrRejected) { // too large to be written down: it is folded from before
 			return err
 		}
@@ -429,7 +434,7 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 	spec, _ := w.n.spec(toolOf(d.Action))
 	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
 	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: slices.Concat(d.Approvals, d.Ignored), Key: d.Key}
-	if d.Advice.IsZero() {
+	if d.Advice.IsZero() || len(d.Approvals) > 0 { // what was approved is said again: the proposal may be long gone
 		dec.Action = d.Action
 	}
 	switch x := d.Action.(type) {

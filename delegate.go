@@ -70,6 +70,7 @@ func (f *Fold) ChildGenesis(d *Delegate, cause Hash) (Genesis, error) {
 		Intent:  d.Intent,
 		Charter: Charter{Owner: f.Charter.Owner, Scope: scope, Policies: append(f.Charter.Policies[:len(f.Charter.Policies):len(f.Charter.Policies)], d.Policies...), Depth: min(max(d.Depth, 0), f.Charter.Depth-1), Approvers: f.Charter.Approvers, Delegates: f.Charter.Delegates},
 		Lineage: &Lineage{Parent: f.Agent, Cause: cause, Relation: Child},
+		Taint:   !f.Taint.IsZero(),
 	}
 	g.Intent.Budget = g.Intent.Budget.Meet(f.Left())
 	g.Intent.Tools = meetTools(f.Intent.Tools, g.Intent.Tools)

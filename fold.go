@@ -48,6 +48,8 @@ type Fold struct {
 	Conflicts []Conflict      `canon:"36,conflicts,omitzero"`
 	Edited    Hash            `canon:"37,edited,omitzero"`   // the entry that gave the intent its present form
 	Enclosed  []Hash          `canon:"38,enclosed,omitzero"` // the policies and schemas whose text is in memory
+	Begun     Key             `canon:"39,begun,omitzero"`    // who began it, when not its owner: the charter is then only their word
+	Admitted  []Key           `canon:"40,admitted,omitzero"` // who vouched for it by a notice
 
 	own     owned
 	weights weights

@@ -14,6 +14,7 @@ func (f *Fold) ForkGenesis(at Hash, live bool) Genesis {
 	g.Intent.Name, g.Intent.Budget = "", f.Left()
 	g.Charter.Owner = Key{}
 	g.Lineage = &Lineage{Parent: f.Agent, Cause: at, Relation: Fork, Rehearse: !live}
+	g.Taint = !f.Taint.IsZero()
 	return g
 }
 
@@ -58,6 +59,9 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 		return nil, nil, fmt.Errorf("its owner would be %s, and this node can only speak for %s", owner.Short(), n.Key.Key().Short())
 	}
 	g.Charter.Owner = n.Key.Key()
+	if n.trust().Counts(from) != nil { // whom strangers let approve and run it has no say in what is ours
+		g.Charter.Approvers, g.Charter.Delegates = nil, nil
+	}
 	if err := from.fold.CheckFork(&g); err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +113,7 @@ func (n *Node) forkDrafts(ctx context.Context, from, a *Agent) ([]Draft, error) 
 	add(Event{Name: "forked", By: n.Key.Name, ID: "forked", Data: whence, Set: from.fold.Vars})
 	today, err := n.load(ctx, from.ID())
 	if err == nil {
-		err = n.caps.Trust.Counts(today)
+		err = n.trust().Counts(today)
 	}
 	switch {
 	case errors.Is(err, ErrRejected):

@@ -63,7 +63,7 @@ func (n *Node) Collect(ctx context.Context, id AgentID) (Collected, error) {
 	}
 	a, err := n.load(ctx, id)
 	if err == nil {
-		err = n.caps.Trust.Counts(a)
+		err = n.trust().Counts(a)
 	}
 	if err != nil {
 		return Collected{}, fmt.Errorf("collect agent %s: %w", id.Short(), err)

@@ -16,15 +16,15 @@ func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) { return loa
 // Load is the package's Load, but resumes only from snapshots by people trusted to own the agent: what others wrote is folded from the entries
 // themselves. Where bodies are gone and nobody trusted vouches for what they came to, it refuses (key.trusted).
 func (t *Trust) Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
-	var scope *string
+	scope := ""
 	return load(ctx, s, id, func(snapshot *Entry) bool {
 		if t.Allows(snapshot.Origin, MayOwn, AnyScope) {
 			return true
 		}
-		if scope == nil {
-			scope = scopeOf(ctx, s, snapshot)
+		if scope == "" {
+			scope = scopeOf(ctx, s, id)
 		}
-		return t.Allows(snapshot.Origin, MayOwn, *scope)
+		return t.Allows(snapshot.Origin, MayOwn, scope)
 	})
 }
 
@@ -46,22 +46,18 @@ func (t *Trust) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	return foldEntries(watched, func(snapshot *Entry) bool { return t.Allows(snapshot.Origin, MayOwn, scope) })
 }
 
-// scopeOf is the scope of an agent as its genesis says; where that is not here, as the snapshot does.
-func scopeOf(ctx context.Context, s Store, snapshot *Entry) *string {
-	for item, err := range s.Entries(ctx, snapshot.Agent, 0) {
+// scopeOf is the scope of an agent as its genesis says. Where that is not here, nothing is in it: only who is trusted everywhere is.
+func scopeOf(ctx context.Context, s Store, id AgentID) string {
+	for item, err := range s.Entries(ctx, id, 0) {
 		if err != nil {
 			break
 		}
 		if g, ok := item.content.(Genesis); ok {
-			return &g.Charter.Scope
+			return g.Charter.Scope
 		}
 		break
 	}
-	claimed := NoScope
-	if s, ok := snapshot.content.(Snapshot); ok {
-		claimed = s.Fold.Charter.Scope
-	}
-	return &claimed
+	return NoScope
 }
 
 // load is Load. Vouch says which snapshots to believe; nil: all.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
@@ -50,6 +51,7 @@ type Node struct {
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
+	trusted    atomic.Pointer[Trust]  // Trust and the key
 }
 
 // resting is an agent this node found nothing to do for.
@@ -61,7 +63,7 @@ type resting struct {
 func (n *Node) init() {
 	n.setup.Do(func() {
 		n.tools = make(map[string]Tool, len(n.Tools))
-		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools)), Trust: n.trust()}
+		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools))}
 		for _, t := range n.Tools {
 			spec := t.Spec()
 			_, spec.Reconciles = t.(Reconciler)
@@ -72,6 +74,7 @@ func (n *Node) init() {
 			n.caps.Advisors = append(n.caps.Advisors, name)
 		}
 		slices.Sort(n.caps.Advisors)
+		n.trusted.Store(n.withKey(n.Trust))
 		n.cache, n.rests, n.rehearsals = map[AgentID]*Agent{}, map[AgentID]resting{}, map[AgentID]*rehearsal{}
 		if _, err := io.ReadFull(entropy.Reader, n.instance[:]); err != nil {
 			n.instance = n.caps.Node // it is then kept apart from nodes with other keys only
@@ -82,13 +85,27 @@ func (n *Node) init() {
 	})
 }
 
-// trust is whom this node trusts: itself, and whom it was told to.
-func (n *Node) trust() *Trust {
-	t := n.Trust
+// withKey is whom this node trusts: itself, and whom it was told to.
+func (n *Node) withKey(t *Trust) *Trust {
 	if t == nil {
 		t = new(Trust)
 	}
 	return t.With(Trustee{Key: n.Key.Key(), Name: n.Key.Name, Rights: MayOwn, Scope: AnyScope})
+}
+
+// trust is whom this node trusts now.
+func (n *Node) trust() *Trust {
+	n.init()
+	return n.trusted.Load()
+}
+
+// SetTrust changes whose entries count, also while the node runs: from its next look at an agent on.
+func (n *Node) SetTrust(t *Trust) {
+	n.init()
+	n.trusted.Store(n.withKey(t))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.rests) // what was held may count now
 }
 
 // MayAnswer reports whether an answer to a question in this node's name counts here.
@@ -96,12 +113,12 @@ func (n *Node) MayAnswer(f *Fold, q *Asking) bool { return n.trust().MayAnswer(f
 
 // load folds an agent for this node to act on.
 func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
-	return n.caps.Trust.Load(ctx, n.Store, id)
+	return n.trust().Load(ctx, n.Store, id)
 }
 
 func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c := n.caps
-	c.Claimed, c.Busy = claimed, busy
+	c.Claimed, c.Busy, c.Trust = claimed, busy, n.trust()
 	return c
 }
 
@@ -185,7 +202,9 @@ func (n *Node) index(ctx context.Context, w *work) error {
 	if !ok || w.a == nil {
 		return nil
 	}
-	return l.Index(context.WithoutCancel(ctx), w.heads, w.a.Listing(time.Now()))
+	line := w.a.Listing(time.Now())
+	line.Waiting = line.Waiting || w.behind != nil || n.trust().Counts(w.a) != nil // to be admitted
+	return l.Index(context.WithoutCancel(ctx), w.heads, line)
 }
 
 // Create writes a new agent and stores it. It runs when a node next looks.
@@ -308,26 +327,10 @@ func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
 	n.init()
 	a, err := n.load(ctx, id)
 	if err == nil {
-		err = n.caps.Trust.Counts(a)
+		err = n.trust().Counts(a)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot agent %s: %w", id.Short(), err)
-	}
-	return n.vouch(ctx, a)
-}
-
-// Admit lets an agent count here that has entries by people who are not trusted: this node vouches for everything in it, by a snapshot. Whoever
-// calls it has looked at the agent. Its owner may go on writing to it. It changes nothing about an agent that counts. It refuses
-// (key.trusted) one that cannot be derived here, because bodies are gone that only a stranger's snapshot stands for. If others wrote to
-// the agent meanwhile, it returns an error wrapping ErrConflict.
-func (n *Node) Admit(ctx context.Context, id AgentID) (*Entry, error) {
-	n.init()
-	a, err := n.load(ctx, id)
-	if err == nil && n.caps.Trust.Counts(a) == nil {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("admit agent %s: %w", id.Short(), err)
 	}
 	return n.vouch(ctx, a)
 }
@@ -344,6 +347,40 @@ func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
 	return entries[len(entries)-1], nil
 }
 
+// Admit lets an agent count here that has entries by people who are not trusted: this node vouches for what somebody looked at, which is given,
+// and says so in the agent's memory. Its owner may go on writing to it. It changes nothing about an agent that counts. It refuses
+// (key.trusted) one that cannot be derived here, because bodies are gone that only a stranger's snapshot stands for. If others wrote to
+// the agent since it was looked at, it returns an error wrapping ErrConflict.
+func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, error) {
+	a, err := n.load(ctx, looked.ID())
+	switch {
+	case err != nil:
+	case !slices.Equal(a.Heads(), looked.Heads()):
+		err = ErrConflict
+	case n.trust().Counts(a) == nil:
+		return false, nil
+	default:
+		var entries []*Entry
+		if entries, err = n.Key.Admission(a, time.Now(), note); err == nil {
+			err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("admit agent %s: %w", looked.ID().Short(), err)
+	}
+	return true, nil
+}
+
+// Admission is the entries by which the signer vouches for an agent: a notice that says so, and what the agent comes to.
+func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, error) {
+	told, next, err := s.Commit(a, now, Draft{Body: Event{Name: "admitted", By: s.Name, Notice: Admitted{Note: note}}})
+	if err != nil {
+		return nil, err
+	}
+	snapshot, _, err := s.Commit(next, now, Draft{Body: Snapshot{Fold: *next.fold}})
+	return append(told, snapshot...), err
+}
+
 // announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that one agent calls another
 // its child or its parent is only its word.
 func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
@@ -354,7 +391,7 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
 			return err
 		}
 		if parent != nil && slices.ContainsFunc(parent.fold.Children, func(c ChildInfo) bool { return c.Agent == a.ID() && !c.Ended }) {
-			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended", Notice: r.Ended}); err != nil {
+			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended", Notice: r.Ended, Taint: !a.fold.Taint.IsZero()}); err != nil {
 				return err
 			}
 		}

@@ -101,7 +101,15 @@ type Joined struct {
 	Heads int64 `canon:"1,heads"` // how many there were
 }
 
-func (Joined) notice()     {}
+func (Joined) notice() {}
+
+// Admitted tells that its author looked at the agent and vouches for it: everything before this entry counts where the author is trusted to own
+// the agent, and what the charter says.
+type Admitted struct {
+	Note string `canon:"1,note,omitzero,verbatim"`
+}
+
+func (Admitted) notice()   {}
 func (Enclosed) notice()   {}
 func (Escalated) notice()  {}
 func (Pruned) notice()     {}

@@ -212,17 +212,17 @@ func (n *Node) spawn(ctx context.Context, child []byte) error {
 	if err != nil {
 		return err
 	}
-	if n.caps.Trust.Counts(a) == nil {
+	if n.trust().Counts(a) == nil {
 		return n.Store.Put(ctx, e.ID(), e)
 	}
 	if _, err := n.Store.Heads(ctx, e.ID()); err == nil {
 		return nil
 	}
-	vouch, _, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
+	vouch, err := n.Key.Admission(a, time.Now(), "its parent counts here")
 	if err != nil {
 		return err
 	}
-	return n.Store.Put(ctx, e.ID(), e, vouch[0])
+	return n.Store.Put(ctx, e.ID(), append([]*Entry{e}, vouch...)...)
 }
 
 // reconcile asks the tool whether an effect of class once happened. If it cannot tell, the effect stays in doubt.

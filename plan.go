@@ -41,6 +41,7 @@ type Idle struct {
 	Why    string // for people
 	Person bool   // a person must act first
 	Held   bool   // it has entries that do not count here: somebody must admit it
+	Older  bool   // this copy is older than one seen here: its owner must say that it is to go on
 	Cannot string // what this node lacks, when another could go on
 }
 
@@ -257,6 +258,9 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		case no:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "refused by a person"}}
 		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
+			if name := toolOf(q.Action); name != "" && !f.capable(c, name, t, rest) {
+				continue // the approval is for a node that can
+			}
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}

@@ -24,6 +24,12 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	switch b := e.content.(type) {
 	case Genesis:
 		f.Intent, f.Charter, f.Lineage, f.Edited = b.Intent, b.Charter, b.Lineage, e.Name
+		if e.Origin != b.Charter.Owner {
+			f.Begun = e.Origin
+		}
+		if b.Taint {
+			f.Taint = e.Name
+		}
 	case Advice:
 		f.stepAdvice(e, &b)
 	case Decision:
@@ -296,11 +302,18 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 		return false
 	}
 	q := &f.Asks[i]
+	if slices.ContainsFunc(d.Approvals, func(h Hash) bool { return !slices.ContainsFunc(q.Votes, func(v Vote) bool { return v.Event == h }) }) {
+		f.conflict(e, "approval used that was already used or never given: the decision does not count")
+		return false
+	}
 	yes, no := q.count(e.Time, func(v *Vote) bool { return v.Approve == named(v.Event) })
 	digest, err := effectDigest(f.Agent, q.Decision, action)
 	switch {
-	case no:
+	case no: // the approvals are used up all the same: whoever decided may have acted
 		f.conflict(e, "a person refused what this decision allows: the refusal stands")
+		asks := mine(f, f.Asks, &f.own.asks)
+		asks[i].Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Approve })
+		f.Asks = asks
 		return false
 	case err != nil || digest != q.Digest:
 		f.conflict(e, "approval used for something else than was asked: the decision does not count")

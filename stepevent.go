@@ -53,6 +53,11 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	case Escalated:
 		f.escalate(&n)
 		return
+	case Admitted:
+		if len(f.Admitted) < maxKeys {
+			f.Admitted = withKey(f.Admitted, e.Origin)
+		}
+		return
 	case Enclosed:
 		if !slices.Contains(f.Enclosed, n.Of) {
 			f.Enclosed = pushed(f.Enclosed, n.Of, maxEnclosed)
@@ -93,7 +98,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined:
 	}
 	return false
 }

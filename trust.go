@@ -192,13 +192,12 @@ func (t *Trust) Check(entries iter.Seq2[*Entry, error]) error {
 }
 
 // Counts refuses (key.trusted) an agent with an entry that does not count here: whose author is neither trusted with the right it took, nor
-// given it by a charter whose owner is. A node does nothing for such an agent, whatever its entries say.
+// given it by a charter that has a say. A node does nothing for such an agent, whatever its entries say.
 //
-// A snapshot by somebody trusted to own the agent vouches for everything before it, and for the charter: that is how an agent of strangers
-// is admitted.
+// A snapshot or an admission on top of all that was there, by somebody trusted to own the agent, vouches for everything before it.
 func (t *Trust) Counts(a *Agent) error {
 	var first *authored
-	for w := a.authors; w != nil; w = w.before {
+	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
 		if !t.counts(a, w) {
 			first = w
 		}
@@ -209,6 +208,19 @@ func (t *Trust) Counts(a *Agent) error {
 	return untrusted(first)
 }
 
+// vouches reports whether everything before an entry counts because of its author.
+func (t *Trust) vouches(w *authored) bool { return w.vouch && t.Allows(w.key, MayOwn, w.scope) }
+
+// vouchedAt is how many entries an agent had when somebody trusted to own it last vouched for it.
+func (t *Trust) vouchedAt(a *Agent) int64 {
+	for w := a.authors; w != nil; w = w.before {
+		if t.vouches(w) {
+			return w.count
+		}
+	}
+	return 0
+}
+
 func (t *Trust) counts(a *Agent, w *authored) bool {
 	if w.key.IsZero() {
 		return false // there were too many to tell
@@ -216,18 +228,46 @@ func (t *Trust) counts(a *Agent, w *authored) bool {
 	f := a.fold
 	granted, revoked := t.granted(w.key, w.right, w.scope), t.revoked(w.key)
 	switch {
-	case granted && (!revoked || slices.Contains(f.Revoked, w.key)): // the owner revoked it, too, and had seen this
+	case granted && (!revoked || t.hadSeen(a, w)):
 		return true
-	case revoked || w.right.has(MayOwn) || !a.vouched && !t.Allows(f.Charter.Owner, MayOwn, w.scope):
+	case revoked || w.right.has(MayOwn):
 		return false
-	}
-	if a.vouched && (w.key == f.Charter.Owner || slices.Contains(f.Former, w.key)) {
-		return true
+	case t.admitted(f, w.scope):
+		if w.key == f.Charter.Owner {
+			return true
+		}
+	case !t.owned(f, w.scope):
+		return false
 	}
 	if w.right == MayApprove {
 		return slices.Contains(f.Charter.Approvers, w.key)
 	}
 	return slices.Contains(f.Charter.Delegates, w.key)
+}
+
+// hadSeen reports whether the owner of an agent, trusted here, revoked a key in its memory as well: then what the key had written stays good. A
+// thief of the key can write such a revocation, too, but nothing in the name of an owner who has another.
+func (t *Trust) hadSeen(a *Agent, w *authored) bool {
+	f := a.fold
+	if !slices.Contains(f.Revoked, w.key) || w.key == f.Charter.Owner || !t.owned(f, w.scope) {
+		return false
+	}
+	for u := a.authors; u != nil; u = u.before {
+		if u.key == f.Charter.Owner && u.right != MayOwn {
+			return true
+		}
+	}
+	return false
+}
+
+// owned reports whether the charter is that of an owner trusted here: who signed it, or let somebody trusted to own sign it.
+func (t *Trust) owned(f *Fold, scope string) bool {
+	return t.Allows(f.Charter.Owner, MayOwn, scope) && (f.Begun.IsZero() || t.Allows(f.Begun, MayOwn, scope))
+}
+
+// admitted reports whether somebody trusted to own the agent vouched for its charter.
+func (t *Trust) admitted(f *Fold, scope string) bool {
+	return slices.ContainsFunc(f.Admitted, func(k Key) bool { return t.Allows(k, MayOwn, scope) })
 }
 
 // Joins refuses (key.trusted) entries that are about to join an agent that counts here, if it would not count with them. An agent that does
@@ -294,10 +334,14 @@ const (
 
 // MayAnswer reports whether a key's answer to a question counts here: it is one of those asked, by the words for the owner and the operator, or
 // by a name in the trust file that may approve in the agent's scope. A question to nobody in particular goes to the approvers of the
-// charter, and without any to whoever may approve. A charter has a say only if its owner is trusted here.
+// charter, and without any to whoever may approve. A charter has a say only if it is that of an owner trusted here: to admit a stranger's
+// agent is not to let the stranger approve what it does.
 func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
+	if t.revoked(k) || slices.Contains(f.Revoked, k) {
+		return false
+	}
 	scope := f.Charter.Scope
-	byCharter := len(f.Charter.Approvers) > 0 && t.Allows(f.Charter.Owner, MayOwn, scope)
+	byCharter := len(f.Charter.Approvers) > 0 && t.owned(f, scope)
 	owns := func() bool {
 		if byCharter {
 			return slices.Contains(f.Charter.Approvers, k)
@@ -339,42 +383,90 @@ type authored struct {
 	right  Right
 	scope  string // in force there
 	entry  Hash
+	vouch  bool  // the entry stands on top of everything before it, and vouches for that if its author may
+	count  int64 // entries there are with it
 	before *authored
-	n      int // how many there are
+	n      int // how long the list is
 }
 
 // wrote is authors and what writing e took, given the fold before it.
 func wrote(authors *authored, f *Fold, e *Entry) *authored {
 	scope := f.Charter.Scope
-	if e.Kind == KindGenesis {
+	switch e.Kind {
+	case KindGenesis:
 		if g, ok := e.content.(Genesis); ok {
 			scope = g.Charter.Scope
 			authors = used(authors, e.Name, g.Charter.Owner, MayOwn, scope)
 		}
-	} else if k, ok := e.keyChange(); ok && e.Origin == f.Charter.Owner && !k.Owner.IsZero() {
-		authors = used(authors, e.Name, k.Owner, MayOwn, scope)
+	case KindSnapshot:
+		if e.content != nil && f.onTop(e) {
+			return vouched(authors, authored{key: e.Origin, right: MayAuthor, scope: scope, entry: e.Name, count: f.Count + 1})
+		}
+	case KindEvent:
+		ev, _ := e.content.(Event)
+		switch n := ev.Notice.(type) {
+		case KeyChange:
+			if e.Origin == f.Charter.Owner && !n.Owner.IsZero() {
+				authors = used(authors, e.Name, n.Owner, MayOwn, scope)
+			}
+		case Admitted:
+			if f.onTop(e) {
+				return vouched(authors, authored{key: e.Origin, right: MayOwn, scope: scope, entry: e.Name, count: f.Count + 1})
+			}
+		}
+	case KindAdvice, KindDecision, KindOutcome:
 	}
 	return used(authors, e.Name, e.Origin, rightFor(e), scope)
 }
 
-// used is authors and one use of a right.
+// used is authors and one use of a right. A use before the last entry that vouches is not this one: that entry may make it count.
 func used(authors *authored, e Hash, k Key, right Right, scope string) *authored {
 	for w := authors; w != nil; w = w.before {
 		if w.key == k && w.right == right && (w.scope == scope || InScope(scope, w.scope)) {
 			return authors
 		}
+		if w.vouch {
+			break
+		}
 	}
-	n := 0
+	return pushAuthor(authors, authored{key: k, right: right, scope: scope, entry: e})
+}
+
+// vouched is authors and an entry that vouches for them. Of entries that vouch only the last of each author is kept, so the list does not grow
+// with the memory.
+func vouched(authors *authored, by authored) *authored {
+	var all []*authored
+	for w := authors; w != nil; w = w.before {
+		all = append(all, w)
+	}
+	var kept *authored
+	for _, w := range slices.Backward(all) {
+		switch {
+		case w.vouch && w.key == by.key:
+			kept = used(kept, w.entry, w.key, w.right, w.scope)
+		case w.vouch:
+			kept = pushAuthor(kept, *w)
+		default:
+			kept = used(kept, w.entry, w.key, w.right, w.scope)
+		}
+	}
+	by.vouch = true
+	return pushAuthor(kept, by)
+}
+
+// pushAuthor is authors and one more. Of too many, nobody can tell who they are.
+func pushAuthor(authors *authored, w authored) *authored {
+	w.before, w.n = authors, 1
 	if authors != nil {
-		n = authors.n
+		w.n = authors.n + 1
 	}
 	switch {
-	case n > maxAuthors:
+	case w.n > maxAuthors+1:
 		return authors
-	case n == maxAuthors:
-		k = Key{}
+	case w.n > maxAuthors:
+		w.key, w.vouch = Key{}, false
 	}
-	return &authored{key: k, right: right, scope: scope, entry: e, before: authors, n: n + 1}
+	return &w
 }
 
 // rightFor is the right that writing e takes. Of an event without its body nobody can tell: any right will do.
@@ -387,11 +479,11 @@ func rightFor(e *Entry) Right {
 		return 0
 	}
 	switch ev.Notice.(type) {
-	case Approval:
+	case Approval, Resume: // to let an agent go on is a person's word
 		return MayApprove
-	case KeyChange:
+	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Resume, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined:
+	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined:
 	}
 	return MayAuthor
 }

@@ -38,7 +38,7 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 // what happens here: only what this node allowed itself, under the policy it still has, is not asked about again.
 func (w *work) refuses(ctx context.Context, o *Open, now time.Time) (string, error) {
 	decision := w.a.recent(o.Decision)
-	if o.Origin == w.n.Key.Key() && decision != nil && decision.Policy == w.n.PolicyHash {
+	if w.own(decision) {
 		return "", nil
 	}
 	caps := w.n.capabilities(w.claimed, nil)
@@ -54,13 +54,18 @@ func (w *work) refuses(ctx context.Context, o *Open, now time.Time) (string, err
 	before.fold = w.a.fold.without(o)
 	req := Request{Action: o.Action, Effect: caps.class(w.a.fold, o), Node: w.n.Key.Key()}
 	v := w.n.verdict(&before, req, &Decision{Reserve: &o.Reserve}, now)
-	if v.Answer == Ask && w.approved(decision, &v) {
+	if v.Answer == Ask && w.approved(decision, o.Action, &v) {
 		v.Answer = Allow
 	}
 	if v.Answer == Allow {
 		return "", nil
 	}
-	return fmt.Sprintf("not done: %s allowed it, and here policy says %s%s", o.Origin.Short(), v.Answer, noted(v.Reason)), nil
+	return fmt.Sprintf("not tried again: %s allowed it, and here policy says %s%s", o.Origin.Short(), v.Answer, noted(v.Reason)), nil
+}
+
+// own reports whether this node made a decision under the policy it still has.
+func (w *work) own(decision *Entry) bool {
+	return decision != nil && decision.Origin == w.n.Key.Key() && decision.Policy == w.n.PolicyHash && !w.n.PolicyHash.IsZero()
 }
 
 // noted is a reason after what it is the reason of.
@@ -71,19 +76,35 @@ func noted(reason string) string {
 	return ": " + reason
 }
 
-// approved reports whether enough people approved a decision, of those this node's policy asks.
-func (w *work) approved(decision *Entry, v *Verdict) bool {
+// approved reports whether enough people approved a decision of somebody else, of those this node's policy asks: each vote for exactly this
+// action, none used by another decision, and no refusal left unheard.
+func (w *work) approved(decision *Entry, act Action, v *Verdict) bool {
 	if decision == nil {
 		return false
 	}
 	d, _ := decision.content.(Decision)
 	var by []Key
 	for _, name := range d.Approvals {
-		if vote := w.a.recent(name); vote != nil {
-			ev, _ := vote.content.(Event)
-			if n, ok := ev.Notice.(Approval); ok && n.Approve {
-				by = append(by, vote.Origin)
-			}
+		vote := w.a.recent(name)
+		if vote == nil {
+			return false
+		}
+		ev, _ := vote.content.(Event)
+		n, _ := ev.Notice.(Approval)
+		digest, err := effectDigest(w.a.ID(), n.Decision, act)
+		switch {
+		case err != nil || n.Digest != digest:
+			return false
+		case n.Approve:
+			by = append(by, vote.Origin)
+		case w.n.trust().MayAnswer(w.a.fold, &Asking{Verdict: *v}, vote.Origin):
+			return false // a refusal the author of the decision chose not to hear
+		}
+	}
+	for e := range w.a.Recent() {
+		other, ok := e.content.(Decision)
+		if ok && e != decision && slices.ContainsFunc(other.Approvals, func(h Hash) bool { return slices.Contains(d.Approvals, h) }) {
+			return false // on another branch
 		}
 	}
 	return w.enough(v, 0, by)
@@ -99,8 +120,7 @@ func (w *work) answered(v Verdict, approvals []Hash, now time.Time) Verdict {
 		return v
 	}
 	q := &w.a.fold.Asks[i]
-	asked := w.a.recent(q.Decision)
-	if asked == nil || asked.Origin != w.n.Key.Key() || asked.Policy != w.n.PolicyHash {
+	if !w.own(w.a.recent(q.Decision)) {
 		var by []Key
 		for _, vote := range q.Votes {
 			if vote.Approve && slices.Contains(approvals, vote.Event) {
@@ -126,7 +146,7 @@ func (w *work) enough(v *Verdict, after Time, by []Key) bool {
 	}
 	var counted []Key
 	for _, k := range by {
-		if !slices.Contains(counted, k) && w.n.caps.Trust.MayAnswer(w.a.fold, &q, k) {
+		if !slices.Contains(counted, k) && w.n.trust().MayAnswer(w.a.fold, &q, k) {
 			counted = append(counted, k)
 		}
 	}

@@ -203,29 +203,30 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 		if err != nil {
 			return err
 		}
-		for w := resumed.authors; w != nil; w = w.before {
+		for w := resumed.authors; w != nil; w = w.before { // the author to be believed among them
 			a.authors = used(a.authors, w.entry, w.key, w.right, w.scope)
 		}
 		resumed.authors = a.authors
 		v.a = resumed
 	}
 	m := byName(all)
+	var taken *Entry // the last snapshot with bodies missing before it
 	for _, e := range all {
 		if e.Kind != KindSnapshot || e.content == nil {
 			continue
 		}
 		past := m.past(e.Parents...)
 		if slices.ContainsFunc(past, bodiless) {
-			// What a snapshot before it comes to must be what this one says; only the first stands on the word of its author.
-			before, err := resume(sorted(past), nil)
+			derived, err := v.fromLast(taken, past, e)
 			if err != nil {
-				v.Taken++
-				continue
-			}
-			if err := before.fold.matches(e); err != nil {
 				return err
 			}
-			v.Snapshots++
+			taken = e
+			if derived {
+				v.Snapshots++
+			} else {
+				v.Taken++
+			}
 			continue
 		}
 		a, err := (&Agent{full: true}).apply(past, true)
@@ -238,6 +239,34 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 		v.Snapshots++
 	}
 	return nil
+}
+
+// fromLast holds a snapshot against what the one taken before it comes to, if everything since is there. Only the first of a run stands on the
+// word of its author.
+func (v *verifier) fromLast(taken *Entry, past []*Entry, e *Entry) (derived bool, err error) {
+	if taken == nil || !slices.Contains(past, taken) {
+		return false, nil
+	}
+	seen := map[Hash]bool{}
+	for _, p := range byName(past).past(taken.Name) {
+		seen[p.Name] = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(past), func(p *Entry) bool { return seen[p.Name] })
+	if slices.ContainsFunc(rest, bodiless) {
+		return false, nil
+	}
+	a, err := FromSnapshot(taken)
+	if err != nil {
+		return false, err
+	}
+	a.full = true
+	if a, err = a.apply(sorted(rest), true); err == ErrBehind {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, a.fold.matches(e)
 }
 
 // vouches says which snapshots to believe where bodies are gone: those of people trusted to own the agent as its genesis says; nil: all.
@@ -297,6 +326,9 @@ func (v *verifier) report() (*Verified, error) {
 	return r, err
 }
 
+// begunField is the field of a fold that says who began the agent.
+const begunField = 39
+
 // matches refuses a snapshot entry whose fold is not f.
 func (f *Fold) matches(e *Entry) error {
 	derived, err := foldCodec.Append(nil, f)
@@ -306,6 +338,11 @@ func (f *Fold) matches(e *Entry) error {
 	recorded := canon.Span(canon.Span(canon.Span(e.body, 2), uint16(KindSnapshot)), 1)
 	if bytes.Equal(derived, recorded) {
 		return nil
+	}
+	if !f.Begun.IsZero() && canon.Span(recorded, begunField) == nil { // written before there was such a field
+		g := f.clone()
+		g.Begun = Key{}
+		return g.matches(e)
 	}
 	path := "$.body.content.snapshot.fold"
 	for _, field := range foldCodec.Type().Schema.Fields {

@@ -68,6 +68,7 @@ func init() {
 		canon.Case[Notice](12, "erased", Erased{}),
 		canon.Case[Notice](13, "escalated", Escalated{}),
 		canon.Case[Notice](14, "enclosed", Enclosed{}),
+		canon.Case[Notice](15, "admitted", Admitted{}),
 		canon.Case[Notice](16, "joined", Joined{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds

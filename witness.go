@@ -15,6 +15,8 @@ type Witness interface {
 	// See remembers that an agent has these heads, the highest at this seq. They are durable in the store. It may return before it is
 	// remembered, and a crash may lose the last of it: then less is noticed, and nothing is refused that is good.
 	See(id AgentID, seq int64, heads []Hash)
+	// Forget forgets what was seen of an agent: an older copy of it is to go on.
+	Forget(id AgentID) error
 }
 
 // Behind returns which of the entries that were seen of an agent are missing from its memory.
@@ -49,7 +51,7 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	return &Idle{Person: true, Held: true, Why: fmt.Sprintf("this copy is older than one seen here: it lacks entry %s; what was done since would be done again", missing[0].Short())}, nil
+	return &Idle{Person: true, Older: true, Why: fmt.Sprintf("this copy is older than one seen here: it lacks entry %s; what was done since would be done again", missing[0].Short())}, nil
 }
 
 // see tells the witness how far the agent has come.
@@ -59,15 +61,15 @@ func (n *Node) see(a *Agent) {
 	}
 }
 
-// Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner may: what was done since
-// the copy was made may be done again.
+// Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner may, or, if that is not
+// somebody trusted here, this node: what was done since the copy was made may be done again.
 func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	n.init()
 	a, err := n.load(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if owner := a.fold.Charter.Owner; owner != n.Key.Key() {
+	if owner := a.fold.Charter.Owner; owner != n.Key.Key() && n.trust().owned(a.fold, a.fold.Charter.Scope) {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w: it is owned by %s, and this key is %s", id.Short(), ErrDenied, owner.Short(), n.Key.Key().Short())
 	}
 	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash, Body: Event{Name: "taken-back", By: n.Key.Name, Notice: Resume{Note: note}}})
@@ -77,8 +79,8 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 	if err != nil {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
 	}
-	if f, ok := n.Witness.(interface{ Forget(AgentID) error }); ok {
-		if err := f.Forget(id); err != nil {
+	if n.Witness != nil {
+		if err := n.Witness.Forget(id); err != nil {
 			return nil, err
 		}
 	}

@@ -143,13 +143,20 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 			return nil, err
 		}
 	}
-	if im.o.Admit != nil {
-		a.Verdict = im.o.Admit(im.agent)
+	derived := im.agent
+	if im.o.Trust != nil { // what only a stranger's snapshot says is nothing to decide by
+		if derived, err = im.o.Trust.Fold(im.entries()); err == nil {
+			a.Stranger = im.o.Trust.Counts(derived)
+		} else if a.Stranger = err; !errors.Is(err, perdure.ErrRejected) {
+			return nil, err
+		}
 	}
-	if im.o.Trust != nil {
-		a.Stranger = im.o.Trust.Counts(im.agent)
+	if im.o.Admit != nil && derived != nil {
+		a.Verdict = im.o.Admit(derived)
 	}
 	switch {
+	case derived == nil && (im.o.Refuse || im.o.Ready):
+		return nil, a.Stranger
 	case a.Verdict.Answer == perdure.Deny:
 		return nil, fmt.Errorf("%w: %s", ErrDenied, cmp.Or(a.Verdict.Reason, "policy says no"))
 	case a.Stranger != nil && im.o.Refuse:
@@ -160,7 +167,7 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 		if a.Admitted = true; a.Stranger == nil {
 			return nil, nil
 		}
-		return im.write(perdure.Snapshot{Fold: *im.agent.Fold()})
+		return im.o.Key.Admission(derived, im.o.Now, "as it arrived")
 	case im.agent.Fold().Ended != nil:
 		return nil, nil // there is nothing to keep it from
 	}
@@ -168,15 +175,10 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	if a.Verdict.Reason != "" {
 		why += ": " + a.Verdict.Reason
 	}
-	if entries, err = im.write(perdure.Event{Name: arrived, Notice: perdure.Pause{Note: why}}); err == nil {
-		a.Hold = entries[0].Name
+	pause := perdure.Event{Name: arrived, Notice: perdure.Pause{Note: why}}
+	if entries, _, err = im.o.Key.Commit(im.agent, im.o.Now, perdure.Draft{Body: pause}); err == nil {
+		a.Hold = entries[len(entries)-1].Name
 	}
-	return entries, err
-}
-
-// write is an entry on top of the arriving memory.
-func (im *importing) write(b perdure.Body) ([]*perdure.Entry, error) {
-	entries, _, err := im.o.Key.Commit(im.agent, im.o.Now, perdure.Draft{Body: b})
 	return entries, err
 }
 
@@ -213,6 +215,8 @@ func isHold(e *perdure.Entry, held map[perdure.Hash]bool) bool {
 	}
 	event, _ := e.Content().(perdure.Event)
 	switch n := event.Notice.(type) {
+	case perdure.Admitted:
+		return true
 	case perdure.Pause:
 		held[e.Name] = event.Name == arrived
 		return held[e.Name]

@@ -41,6 +41,11 @@ func parseObligation(text string) (*Obligation, error) {
 	o := &Obligation{Quorum: 1}
 	parts := strings.Split(rest, ";")
 	o.Asked = people(parts[0])
+	for _, who := range o.Asked {
+		if strings.ContainsAny(who, " =\t") {
+			return nil, fmt.Errorf("@obligation(%q): %q is no name: part names by commas, and what follows by semicolons, as in %s", text, who, obligationForm)
+		}
+	}
 	seen := map[string]bool{}
 	for _, part := range parts[1:] {
 		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")

@@ -134,7 +134,9 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 		e.file = capsule.FileName(a.Fold().Intent.Name, id)
 	}
 	for _, name := range append([]string{e.file}, sigName(e.file, e.detached)...) {
-		if _, err := os.Stat(name); err == nil && !e.force && e.file != "-" {
+		if info, err := os.Stat(name); err == nil && e.file != "-" && !info.Mode().IsRegular() {
+			return &advised{fmt.Errorf("%s is not a regular file", name), "name a FILE, or - for standard output"}
+		} else if err == nil && !e.force && e.file != "-" {
 			return &advised{fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it"}
 		}
 	}

@@ -199,7 +199,7 @@ func doubtOf(a *perdure.Agent, o *perdure.Open) waiting {
 	reserve := o.Reserve
 	return waiting{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: waitsDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
 		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + actionText(o.Action), Since: o.Since,
-		Answer: fmt.Sprintf("perdure settle %s %s --signal ok|failed", callable(a), o.Decision)}
+		Answer: fmt.Sprintf("perdure settle %s %s --signal ok, or --signal failed", callable(a), o.Decision)}
 }
 
 // asksOf is a question of an agent that sleeps until it is answered.

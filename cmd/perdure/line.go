@@ -182,6 +182,8 @@ func eventText(b *perdure.Event) string {
 		what = fmt.Sprintf("pruned %d bodies, %d bytes, by the %s", n.Entries, n.Bytes, n.Rule)
 	case perdure.Erased:
 		what += noted(n.Note)
+	case perdure.Admitted:
+		return "admitted" + noted(n.Note)
 	case perdure.Enclosed:
 		what = "enclosed the text of " + n.Kind + " " + n.Of.Short()
 	case perdure.Joined:

@@ -97,6 +97,8 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	switch {
 	case err != nil:
 		return err
+	case idle.Older:
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume --older"}
 	case idle.Held:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count"}
 	case r.Person:
@@ -229,7 +231,10 @@ it: on a terminal you are asked, elsewhere perdure node --accept shows and accep
 			n.Concurrency, n.Grace = *concurrency, *grace
 			advisors, tools := describe(n)
 			log.Info("running", "store", h.where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
-			if err := errors.Join(n.Run(ctx), p.close()); err != nil {
+			stop := h.followTrust(ctx, n, log)
+			err = n.Run(ctx)
+			stop()
+			if err := errors.Join(err, p.close()); err != nil {
 				return err
 			}
 			log.Info("stopped")
@@ -240,6 +245,38 @@ it: on a terminal you are asked, elsewhere perdure node --accept shows and accep
 		})
 	}
 	return c
+}
+
+// trustEvery is how often a node looks whether the trust file has changed.
+const trustEvery = time.Second
+
+// followTrust tells a node when the trust file changes: whom to trust is asked now, not when the node was started. What it returns ends that.
+func (h *home) followTrust(ctx context.Context, n *perdure.Node, log *slog.Logger) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	known, _ := h.trust() // the node was made with it
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(trustEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			now, err := h.trust()
+			switch {
+			case err != nil:
+				log.Error("read the trust file", "err", err)
+			case known == nil || now.String() != known.String():
+				known = now
+				n.SetTrust(now)
+				log.Info("whom to trust has changed")
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
 }
 
 // where is the store, for people.

@@ -260,7 +260,7 @@ func (t *teller) admit(a *perdure.Agent, n *perdure.Node) (bool, error) {
 	if why == nil {
 		return false, nil
 	}
-	if _, err := n.Admit(ctx, a.ID()); err != nil {
+	if _, err := n.Admit(ctx, a, *t.note); err != nil {
 		return false, err
 	}
 	f := a.Fold()
