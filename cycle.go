@@ -429,7 +429,7 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 	spec, _ := w.n.spec(toolOf(d.Action))
 	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
 	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: slices.Concat(d.Approvals, d.Ignored), Key: d.Key}
-	if d.Advice.IsZero() {
+	if !w.a.fold.offers(d.Advice, d.Index) { // the advice of a question may be gone before its answer comes
 		dec.Action = d.Action
 	}
 	switch x := d.Action.(type) {
