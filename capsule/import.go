@@ -123,8 +123,8 @@ func (im *importing) run() (*Arrival, error) {
 	var more []*perdure.Entry
 	if a.Relation == Created {
 		more, err = im.admit(a)
-	} else {
-		err = im.checkEntering(a.Head.Agent)
+	} else if err = im.checkEntering(a.Head.Agent); err == nil {
+		err = perdure.Mergeable(im.ctx, im.s, a.Head.Agent, im.entries())
 	}
 	if err != nil {
 		return nil, err
