@@ -200,6 +200,9 @@ func TestACopyMadeBeforeACollectionIsRefusedBeforeItIsStored(t *testing.T) {
 	})
 }
 
+// slowAdvisor is an advisor before which everything is made durable.
+type slowAdvisor struct{ perdure.Advisor }
+
 func TestAnOutcomeThatComesAfterACollectionIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(perdure.MemStore)
@@ -209,7 +212,7 @@ func TestAnOutcomeThatComesAfterACollectionIsRecorded(t *testing.T) {
 			<-done
 			return perdure.Result{}, nil
 		}
-		n := newNode(t, store, scripted(steps("slow", 1)), slow)
+		n := newNode(t, store, slowAdvisor{scripted(steps("slow", 1))}, slow)
 		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
 		ended := make(chan error)
 		go func() {
