@@ -289,3 +289,46 @@ func TestWhatIsGoneIsGone(t *testing.T) {
 		}
 	})
 }
+
+func TestARunningNodeCollectsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, scripted(steps("none", 0)))
+		n.CollectEvery = 10 * time.Minute
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+		other := create(t, n, perdure.Genesis{})
+		for _, id := range []perdure.AgentID{id, other} {
+			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "said", Data: words("sesame")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- n.Run(ctx) }()
+		said := func(id perdure.AgentID) (n int) {
+			for e, err := range perdure.Memory(t.Context(), store, id) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if bytes.Contains(e.BodyBytes(), []byte("sesame")) {
+					n++
+				}
+			}
+			return n
+		}
+		if time.Sleep(50 * time.Minute); said(id) == 0 {
+			t.Error("it went before its time")
+		}
+		if time.Sleep(time.Hour); said(id) != 0 || said(other) == 0 {
+			t.Errorf("%d and %d entries still say it, want none and some", said(id), said(other))
+		}
+		count := load(t, store, id).Count
+		if time.Sleep(48 * time.Hour); load(t, store, id).Count != count {
+			t.Error("a memory at rest grew by being collected")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
