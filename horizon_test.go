@@ -332,3 +332,35 @@ func TestARunningNodeCollectsByItself(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAgentThatALateEntryBrokeIsMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &horizon{t: t, pruned: new(perdure.MemStore), full: new(perdure.MemStore)}
+		h.n = newNode(t, h.pruned, scripted(steps("none", 0)))
+		h.id = create(t, h.n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}, Charter: perdure.Charter{Owner: h.n.Key.Key()}})
+		for _, op := range []string{"tell", "copy", "tell", "tell", "elsewhere", "wait 2h", "collect", "tell"} {
+			h.step(op, 0)
+		}
+		if e, err := h.n.Mend(t.Context(), h.id); e != nil || err != nil {
+			t.Fatalf("mending a good agent came to %v, %v", e, err)
+		}
+		before := load(t, h.pruned, h.id)
+		h.all(h.copies[0], h.pruned) // as an older version did
+		if _, err := perdure.Load(t.Context(), h.pruned, h.id); !errors.Is(err, perdure.ErrRejected) {
+			t.Fatalf("got %v, want an agent that cannot be folded", err)
+		}
+		if _, err := h.n.Mend(t.Context(), h.id); err != nil {
+			t.Fatal(err)
+		}
+		after := load(t, h.pruned, h.id)
+		if len(after.Inbox) != len(before.Inbox)+1 || len(after.Heads) != 1 {
+			t.Errorf("%d messages and %d heads, want the late one of %d too, and one head", len(after.Inbox), len(after.Heads), len(before.Inbox)+1)
+		}
+		if _, err := perdure.Verify(perdure.Memory(t.Context(), h.pruned, h.id), perdure.VerifyOptions{}); err != nil {
+			t.Error(err)
+		}
+		if _, err := h.n.Tell(t.Context(), h.id, perdure.Event{Name: "go"}); err != nil {
+			t.Error(err)
+		}
+	})
+}
