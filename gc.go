@@ -97,6 +97,9 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if err != nil {
 		return Collected{}, err
 	}
+	if int64(len(s.all)) != a.fold.Count && len(s.all) > 0 {
+		return Collected{}, ErrConflict // others wrote to it meanwhile
+	}
 	entries, next, err := s.record(n, a, now)
 	if err != nil || len(entries) == 0 {
 		return s.Collected, err
@@ -129,12 +132,23 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 		s.Rule = fmt.Sprintf("ttl %s of the intent", time.Duration(ttl)*time.Millisecond)
 	}
 	s.vouch = func(e *Entry) bool { return n.caps.Trust.Allows(e.Origin, MayOwn, a.fold.Charter.Scope) }
+	t, some := TimeOf(now), false
+	for e, err := range Memory(ctx, n.Store, a.ID()) {
+		if err != nil {
+			return nil, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
+		}
+		if some = e.content == nil || e.expired(ttl, t); some {
+			break
+		}
+	}
+	if !some {
+		return s, nil // the usual: not all of it is needed at once
+	}
 	all, err := collect(Memory(ctx, n.Store, a.ID()))
 	if err != nil {
 		return nil, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
 	}
 	s.all = sorted(all)
-	t := TimeOf(now)
 	wait := settled.Milliseconds()
 	over, silent := map[Hash]bool{}, map[Hash]bool{} // whose time is up; and whose word is not to be found any more
 	due := 0
