@@ -144,7 +144,26 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	}
 	f := s.Fold.clone()
 	f.step(snapshot, false, f.past(snapshot.Parents))
-	// To be believed in everything takes the right to own.
+	return fromFold(f, snapshot.Position(), snapshot), nil
+}
+
+// fromFold is an agent that goes on from a fold at a position, for which the author of a snapshot vouches. To be believed in everything takes the
+// right to own.
+func fromFold(f *Fold, top Position, snapshot *Entry) *Agent {
 	authors := vouched(nil, authored{key: snapshot.Origin, right: MayOwn, scope: f.Charter.Scope, entry: snapshot.Name, count: f.Count})
-	return &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: snapshot.Position(), authors: authors}, nil
+	return &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: top, authors: authors}
+}
+
+// beforeSnapshot is FromSnapshot without the snapshot itself, which is to be folded next. From there entries can be folded that were written
+// beside the snapshot, on the heads it names: whatever is in its past comes before both.
+func beforeSnapshot(snapshot *Entry) (*Agent, error) {
+	if _, err := FromSnapshot(snapshot); err != nil {
+		return nil, err
+	}
+	s, _ := snapshot.content.(Snapshot)
+	top := Position{Seq: s.Fold.Seq}
+	for i := range top.Name {
+		top.Name[i] = 0xff // everything of this seq is folded
+	}
+	return fromFold(s.Fold.clone(), top, snapshot), nil
 }

@@ -223,6 +223,7 @@ func checkEvent(e *Entry, ev *Event) error {
 		if n.Entries < 0 || n.Bytes < 0 {
 			return negative(e, at+".pruned")
 		}
+		return atMost(e, at+".pruned", list{"events", len(n.Events), maxInbox})
 	case Escalated:
 		if n.Stage < 0 {
 			return negative(e, at+".escalated.stage")

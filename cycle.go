@@ -253,7 +253,7 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	w.yields++
 	advice, turns, last := w.costly(), w.a.fold.Turns-1, w.pending[len(w.pending)-1].Name
 	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
-	if len(done) > 0 && whole {
+	if whole = whole && !w.tooLate(ctx, id); len(done) > 0 && whole {
 		if err := w.n.Store.Put(ctx, id, w.pending...); err != nil {
 			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 		}
@@ -287,6 +287,24 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	}
 	w.a, w.heads = next, next.Heads()
 	return w.reload(ctx, id)
+}
+
+// tooLate reports whether what is pending was written on what has been collected since: put beside it, it would keep the agent from being folded.
+func (w *work) tooLate(ctx context.Context, id AgentID) bool {
+	a, err := w.n.load(ctx, id)
+	if err != nil {
+		return false
+	}
+	if _, err := a.Apply(w.pending...); !errors.Is(err, ErrBehind) {
+		return false
+	}
+	return Mergeable(ctx, w.n.Store, id, func(yield func(*Entry, error) bool) {
+		for _, e := range w.pending {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}) != nil
 }
 
 // costly is the advice among what is pending, if it cost something to get.
@@ -434,7 +452,8 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 	spec, _ := w.n.spec(toolOf(d.Action))
 	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
 	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: slices.Concat(d.Approvals, d.Ignored), Key: d.Key}
-	if d.Advice.IsZero() || len(d.Approvals) > 0 { // what was approved is said again: the proposal may be long gone
+	// What was approved is said again, and what is no longer offered: the advice of a question may be gone before its answer comes.
+	if len(d.Approvals) > 0 || !w.a.fold.offers(d.Advice, d.Index) {
 		dec.Action = d.Action
 	}
 	switch x := d.Action.(type) {

@@ -1,8 +1,13 @@
 package perdure
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -17,80 +22,328 @@ type Collected struct {
 
 // expired reports whether the body of e has outlived its time. The genesis is kept: it says what the agent is.
 func (e *Entry) expired(ttl int64, now Time) bool {
-	if e.TTL > 0 {
-		ttl = e.TTL
-	}
+	ttl = e.lasts(ttl)
 	return ttl > 0 && e.body != nil && e.Kind != KindGenesis && e.Time+Time(ttl) <= now
 }
 
-// Expired finds the bodies of an agent that have outlived their time, by the entry's own ttl or the intent's. Nothing is changed.
+// lasts is how long the body of e is kept, in an agent with this ttl.
+func (e *Entry) lasts(ttl int64) int64 {
+	if e.TTL > 0 {
+		return e.TTL
+	}
+	return ttl
+}
+
+// settled is how long the entries under a snapshot have lain there before bodies they carry are dropped. An entry that was being written
+// meanwhile comes beside or after the snapshot, not before it: what it would take to fold it again must not be gone.
+const settled = time.Minute
+
+// Expired finds what Collect would drop. Nothing is changed.
 func (n *Node) Expired(ctx context.Context, id AgentID) (Collected, error) {
 	n.init()
 	a, err := Load(ctx, n.Store, id)
 	if err != nil {
 		return Collected{}, err
 	}
-	return n.expired(ctx, a)
+	s, err := n.survey(ctx, a, time.Now())
+	if err != nil {
+		return Collected{}, err
+	}
+	return s.Collected, nil
 }
 
-func (n *Node) expired(ctx context.Context, a *Agent) (Collected, error) {
-	ttl := a.fold.Intent.TTL
-	c := Collected{Agent: a.ID(), Rule: "ttl of the entries"}
-	if ttl > 0 {
-		c.Rule = fmt.Sprintf("ttl %s of the intent", time.Duration(ttl)*time.Millisecond)
-	}
-	now := TimeOf(time.Now())
-	for e, err := range Memory(ctx, n.Store, a.ID()) {
-		if err != nil {
-			return Collected{}, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
-		}
-		if e.expired(ttl, now) {
-			c.names = append(c.names, e.Name)
-			c.Entries++
-			c.Bytes += e.Size
-		}
-	}
-	return c, nil
-}
-
-// Collect drops the bodies that Expired finds. It first writes a snapshot of everything and a record of what goes and why, so that the agent
-// goes on and everything still verifies. A collection that was cut off is finished by the next one.
+// Collect drops the bodies that have outlived their time, by the entry's own ttl or the intent's, and takes what they said out of the inbox.
+// It first records what goes and why. What it drops is in the past of a snapshot under which everything has lain for a while (a minute, or
+// the ttl if that is shorter), and which stays: so every copy that has the same entries comes to the same fold, with the bodies or without.
+// The rest goes with a later collection, as does what a collection that was cut off has left.
+//
+// Entries that were written on what came before that snapshot, in a copy made long ago, can then no longer be folded here: Mergeable says so
+// before they are added.
 func (n *Node) Collect(ctx context.Context, id AgentID) (Collected, error) {
 	n.init()
 	pruner, ok := n.Store.(Pruner)
 	if !ok {
 		return Collected{}, fmt.Errorf("collect agent %s: this store keeps every body", id.Short())
 	}
+	for try := 1; ; try++ {
+		c, err := n.collect(ctx, pruner, id)
+		if err == nil {
+			return c, nil
+		}
+		if !errors.Is(err, ErrConflict) || try == collectTries {
+			return Collected{}, fmt.Errorf("collect agent %s: %w", id.Short(), err)
+		}
+		select { // others write to it: between two of their entries there is room
+		case <-ctx.Done():
+			return Collected{}, ctx.Err()
+		case <-time.After(time.Duration(rand.Int64N(int64(min(try, 20)) * int64(time.Millisecond)))):
+		}
+	}
+}
+
+// collectTries bounds how often a collection begins again because others wrote to the agent.
+const collectTries = 200
+
+func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collected, error) {
 	a, err := n.load(ctx, id)
 	if err == nil {
 		err = n.trust().Counts(a)
 	}
 	if err != nil {
-		return Collected{}, fmt.Errorf("collect agent %s: %w", id.Short(), err)
+		return Collected{}, err
 	}
-	c, err := n.expired(ctx, a)
-	if err != nil || c.Entries == 0 {
-		return c, err
-	}
-	heads := a.Heads()
 	now := time.Now()
-	recorded, next, err := n.Key.Commit(a, now, Draft{Policy: n.PolicyHash, Body: Event{
-		Name: "pruned", By: "runtime", Notice: Pruned{Rule: c.Rule, Through: heads[0], Entries: c.Entries, Bytes: c.Bytes},
-	}})
+	s, err := n.survey(ctx, a, now)
 	if err != nil {
 		return Collected{}, err
 	}
-	snapshot, _, err := n.Key.Commit(next, now, Draft{Policy: n.PolicyHash, Body: Snapshot{Fold: *next.fold}})
-	if err != nil {
+	if int64(len(s.all)) != a.fold.Count && len(s.all) > 0 {
+		return Collected{}, ErrConflict // others wrote to it meanwhile
+	}
+	entries, next, err := s.record(n, a, now)
+	if err != nil || len(entries) == 0 {
+		return s.Collected, err
+	}
+	if err := s.rehearse(n, entries, next); err != nil {
 		return Collected{}, err
 	}
-	if err := n.Store.Append(ctx, id, heads, append(recorded, snapshot...)...); err != nil {
-		return Collected{}, fmt.Errorf("record what is pruned of agent %s: %w", id.Short(), err)
+	if err := n.Store.Append(ctx, id, a.Heads(), entries...); err != nil {
+		return Collected{}, err
 	}
-	if c.Bytes, err = pruner.Prune(ctx, id, c.names...); err != nil {
-		return Collected{}, fmt.Errorf("prune agent %s: %w", id.Short(), err)
+	if len(s.names) > 0 {
+		s.Bytes, err = pruner.Prune(ctx, id, s.names...)
 	}
-	return c, nil
+	return s.Collected, err
+}
+
+// survey is what there is to collect of an agent.
+type survey struct {
+	Collected
+	all      []*Entry // in fold order
+	snapshot bool     // a snapshot of everything is to be written first
+	events   []Hash   // the messages whose data leaves the inbox
+	vouch    func(*Entry) bool
+}
+
+func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, error) {
+	ttl := a.fold.Intent.TTL
+	s := &survey{Collected: Collected{Agent: a.ID(), Rule: "ttl of the entries"}}
+	if ttl > 0 {
+		s.Rule = fmt.Sprintf("ttl %s of the intent", time.Duration(ttl)*time.Millisecond)
+	}
+	s.vouch = func(e *Entry) bool { return n.caps.Trust.Allows(e.Origin, MayOwn, a.fold.Charter.Scope) }
+	t, some := TimeOf(now), false
+	for e, err := range Memory(ctx, n.Store, a.ID()) {
+		if err != nil {
+			return nil, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
+		}
+		if some = e.content == nil || e.expired(ttl, t); some {
+			break
+		}
+	}
+	if !some {
+		return s, nil // the usual: not all of it is needed at once
+	}
+	all, err := collect(Memory(ctx, n.Store, a.ID()))
+	if err != nil {
+		return nil, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
+	}
+	s.all = sorted(all)
+	wait := settled.Milliseconds()
+	over, silent := map[Hash]bool{}, map[Hash]bool{} // whose time is up; and whose word is not to be found any more
+	due := 0
+	for _, e := range s.all {
+		silent[e.Name] = e.content == nil
+		if !e.expired(ttl, t) {
+			continue
+		}
+		over[e.Name], silent[e.Name] = true, true
+		if !e.derived() {
+			due++
+		}
+		wait = min(wait, e.lasts(ttl))
+	}
+	for i := range a.fold.Inbox {
+		if m := &a.fold.Inbox[i]; len(m.Data) > 0 && silent[m.Event] {
+			s.events = append(s.events, m.Event)
+		}
+	}
+	past := s.base(t-Time(wait), due, over)
+	drop := func(e *Entry) bool {
+		return past[e.Name] && e.content != nil && (over[e.Name] || e.repeats(silent))
+	}
+	if !slices.ContainsFunc(s.all, func(e *Entry) bool { return drop(e) && (!e.derived() || !over[e.Name] || e.repeats(silent)) }) {
+		return s, nil // snapshots and records go along with others
+	}
+	for _, e := range s.all {
+		if drop(e) {
+			s.names = append(s.names, e.Name)
+			s.Entries++
+			s.Bytes += e.Size
+		}
+	}
+	return s, nil
+}
+
+// base is the past of the snapshot that stands for what is dropped: one that is there, or one to be written now. Everything under it is from
+// before a time.
+func (s *survey) base(before Time, due int, over map[Hash]bool) map[Hash]bool {
+	m := byName(s.all)
+	newest := true
+	uncovered := due
+	for _, e := range slices.Backward(s.all) {
+		if e.Kind != KindSnapshot || e.content == nil || !s.vouch(e) {
+			continue
+		}
+		past, old, covers, top := map[Hash]bool{e.Name: true}, true, 0, int64(0)
+		for _, p := range m.past(e.Parents...) {
+			past[p.Name], old, top = true, old && p.Time <= before, max(top, p.Seq)
+			if over[p.Name] && !p.derived() {
+				covers++
+			}
+		}
+		if slices.ContainsFunc(s.all, func(o *Entry) bool { return o.Seq <= top && !past[o.Name] }) {
+			continue // something came late, and is folded before it
+		}
+		delete(past, e.Name)
+		if newest {
+			newest, uncovered = false, due-covers
+		}
+		if quiet := uncovered > 0 && s.quiet(before); old && !quiet {
+			s.snapshot = uncovered > 0
+			return past
+		} else if quiet {
+			break
+		}
+	}
+	if s.snapshot = uncovered > 0; !s.snapshot || !s.quiet(before) {
+		return nil
+	}
+	past := map[Hash]bool{}
+	for _, e := range s.all {
+		past[e.Name] = true
+	}
+	return past
+}
+
+// quiet reports whether nothing was written since a time.
+func (s *survey) quiet(since Time) bool {
+	return !slices.ContainsFunc(s.all, func(e *Entry) bool { return e.Time > since })
+}
+
+// derived reports whether an entry only tells what others come to, or that their bodies went.
+func (e *Entry) derived() bool {
+	ev, _ := e.content.(Event)
+	_, pruned := ev.Notice.(Pruned)
+	return e.Kind == KindSnapshot || pruned
+}
+
+// repeats reports whether an entry is a snapshot in which something is still to be read that others said.
+func (e *Entry) repeats(silent map[Hash]bool) bool {
+	snap, _ := e.content.(Snapshot)
+	return slices.ContainsFunc(snap.Fold.Inbox, func(m Message) bool { return len(m.Data) > 0 && silent[m.Event] })
+}
+
+// record writes what goes: after a snapshot on the very heads there are, if one is needed, so that what is being written on them can be folded
+// beside it; and before another one in which the inbox does not say it any more.
+func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, next *Agent, err error) {
+	next = a
+	write := func(b Body) {
+		if err == nil {
+			var more []*Entry
+			more, next, err = n.Key.Commit(next, now, Draft{Policy: n.PolicyHash, Body: b})
+			entries = append(entries, more...)
+		}
+	}
+	if s.snapshot {
+		write(Snapshot{Fold: *a.fold})
+	}
+	if len(s.names)+len(s.events) > 0 {
+		write(Event{Name: "pruned", By: "runtime", Notice: Pruned{
+			Rule: s.Rule, Through: a.Heads()[0], Entries: s.Entries, Bytes: s.Bytes, Events: s.events}})
+	}
+	if len(s.events) > 0 && err == nil {
+		write(Snapshot{Fold: *next.fold})
+	}
+	return entries, next, err
+}
+
+// rehearse folds the memory as the collection would leave it. Whatever is amiss, nothing is dropped that the agent needs.
+func (s *survey) rehearse(n *Node, entries []*Entry, want *Agent) error {
+	if len(s.names) == 0 {
+		return nil
+	}
+	gone := oneOf(s.names)
+	var left []*Entry
+	for _, e := range slices.Concat(s.all, entries) {
+		if gone(e.Name) {
+			e = e.Drop()
+		}
+		left = append(left, e)
+	}
+	a, err := resume(sorted(left), s.vouch)
+	if err != nil {
+		return fmt.Errorf("nothing was dropped: without these bodies it could not be folded: %w", err)
+	}
+	got, err := a.fold.Hash()
+	if err != nil {
+		return err
+	}
+	if hash, err := want.fold.Hash(); err != nil || hash != got {
+		return errors.Join(errors.New("nothing was dropped: without these bodies it would come to something else"), err)
+	}
+	return nil
+}
+
+// Mergeable refuses entries (entry.body-present) that, once added to the memory of an agent in a store, would keep it from being folded: they
+// were written on what came before a snapshot that stands for bodies that are gone. Ask it before entries of another copy are added. The
+// sequence holds parents before children; what of it the store has is left out.
+func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
+	have, bare := map[Hash]bool{}, false
+	for e, err := range Memory(ctx, s, id) {
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		have[e.Name], bare = true, bare || bodiless(e)
+	}
+	fresh := func(yield func(*Entry, error) bool) {
+		for e, err := range entries {
+			if (err != nil || !have[e.Name]) && !yield(e, err) {
+				return
+			}
+		}
+	}
+	var first *Entry
+	for e, err := range fresh {
+		if err != nil {
+			return err
+		}
+		if first, bare = cmp.Or(first, e), bare || bodiless(e); bare {
+			break
+		}
+	}
+	if first == nil || !bare {
+		return nil
+	}
+	if _, err := Load(ctx, s, id); err != nil {
+		return nil // it cannot be folded as it is: nothing is lost
+	}
+	here, err := collect(Memory(ctx, s, id))
+	if err != nil {
+		return err
+	}
+	more, err := collect(fresh)
+	if err != nil {
+		return err
+	}
+	if _, err := resume(sorted(append(here, more...)), nil); err != nil {
+		return reject(predBodyPresent, first, "$.body", "entries on top of what came before bodies that are gone here", "entries written after them",
+			"this copy was made before others collected its past (perdure gc): go on with one of the two, and fork the other")
+	}
+	return nil
 }
 
 // Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent, and

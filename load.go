@@ -69,7 +69,10 @@ func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*A
 		if vouch != nil && !vouch(snap.Entry) {
 			continue
 		}
-		a, err := loadAfter(ctx, s, snap)
+		a, err := loadAfter(ctx, s, snap, FromSnapshot)
+		if errors.Is(err, ErrBehind) {
+			a, err = loadAfter(ctx, s, snap, beforeSnapshot)
+		}
 		if errors.Is(err, ErrBehind) {
 			continue // an entry belongs before this snapshot: an older one may do
 		}
@@ -96,8 +99,8 @@ func Memory(ctx context.Context, s Store, id AgentID) iter.Seq2[*Entry, error] {
 	}
 }
 
-// loadAfter folds the entries after a snapshot, by loadBytes of their bodies at a time.
-func loadAfter(ctx context.Context, s Store, snap Item) (*Agent, error) {
+// loadAfter folds the entries after a snapshot, by loadBytes of their bodies at a time, on what from makes of it.
+func loadAfter(ctx context.Context, s Store, snap Item, from func(*Entry) (*Agent, error)) (*Agent, error) {
 	var a *Agent
 	batch, size := []*Entry{snap.Entry}, 0
 	fold := func() (err error) {
@@ -106,10 +109,12 @@ func loadAfter(ctx context.Context, s Store, snap Item) (*Agent, error) {
 			if err := snap.verifySignature(); err != nil {
 				return err
 			}
-			if a, err = FromSnapshot(snap.Entry); err != nil {
+			if a, err = from(snap.Entry); err != nil {
 				return err
 			}
-			batch = batch[1:]
+			if a.top == snap.Position() {
+				batch = batch[1:] // it is folded
+			}
 		}
 		a, err = a.Apply(batch...)
 		batch, size = nil, 0

@@ -35,6 +35,7 @@ type Node struct {
 	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s
 	Grace         time.Duration // how long effects under way may go on when Run is stopped; zero: 10 s
 	SnapshotEvery int           // entries between snapshots; zero: 256
+	CollectEvery  time.Duration // how often Run drops bodies that have outlived their time; zero: never
 	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
 	Log           *slog.Logger  // nil: nothing is logged
 
@@ -284,6 +285,7 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 // Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	n.init()
+	begun := time.Now()
 	a := n.kept(ctx, id)
 	if a == nil {
 		var err error
@@ -305,6 +307,9 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	if time.Since(begun) > settled/4 { // this process was stopped for long: what it is written on may have been collected since
+		return n.Tell(ctx, id, ev)
 	}
 	if err := n.Store.Put(ctx, id, entries...); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)

@@ -74,6 +74,7 @@ type Pruned struct {
 	Through Hash   `canon:"2,through"` // the entries were in the past of this one
 	Entries int64  `canon:"3,entries"`
 	Bytes   int64  `canon:"4,bytes"`
+	Events  []Hash `canon:"5,events,omitzero"` // what they said leaves the inbox, too: the messages stay without their data
 }
 
 // Erased tells that the key of a subject was destroyed, and with it everything sealed for it. The subject is not named again.

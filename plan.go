@@ -113,7 +113,47 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 			return heldBack(err)
 		}
 	}
+	if why := a.spins(c.Node); why != "" && a.fold.Ended == nil {
+		return Idle{Person: true, Until: a.fold.Intent.Deadline, Why: why}
+	}
 	return a.fold.plan(&c, now)
+}
+
+// maxSpins is how often in a row a node writes the same thing though it comes to nothing.
+const maxSpins = 3
+
+// spins says that the last entries of a memory are of one node, say the same and came to nothing; else it is empty. What a node would do next
+// follows from the fold, which such an entry does not change: it would write for ever, and fill the disk. Any other entry lets it try again.
+func (a *Agent) spins(node Key) string {
+	if len(a.fold.Conflicts) < maxSpins {
+		return "" // the usual
+	}
+	var first string
+	n := 0
+	for e := range a.Recent() {
+		if e.Kind == KindSnapshot {
+			continue
+		}
+		i := slices.IndexFunc(a.fold.Conflicts, func(c Conflict) bool { return c.Entry == e.Name })
+		if what := e.subject(); i < 0 || e.Origin != node || what == "" || n > 0 && what != first {
+			return ""
+		} else if first = what; n+1 == maxSpins {
+			return fmt.Sprintf("stopped after writing the same %s %d times: %s; tell it something to have it try again, or end it", e.Kind, maxSpins, a.fold.Conflicts[i].What)
+		}
+		n++
+	}
+	return ""
+}
+
+// subject is what a decision or an outcome is about: two with the same one say the same.
+func (e *Entry) subject() string {
+	switch b := e.content.(type) {
+	case Decision:
+		return fmt.Sprint(b.Advice, b.Index, b.Key, b.Approvals, b.Action, b.Verdict.Answer)
+	case Outcome:
+		return fmt.Sprint(b.Decision, b.Signal)
+	}
+	return ""
 }
 
 // heldBack says why nothing is done for an agent that does not count here.

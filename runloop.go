@@ -29,6 +29,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer giveUp()
 	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)), wake: make(chan struct{}, 1), running: map[AgentID]bool{}}
 	l.watch()
+	l.collect()
 	if r, ok := n.Store.(Reclaimer); ok {
 		if err := r.Reclaim(ctx); err != nil && ctx.Err() == nil {
 			n.Log.Error("reclaim agents", "err", err) // their leases end by themselves

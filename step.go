@@ -217,6 +217,13 @@ func (d *Decision) acts() bool {
 	return d.Effect != 0 || d.Deadline != 0 || d.Reserve != nil || len(d.Child) > 0
 }
 
+// offers reports whether a proposal is among those kept, so that a decision need not say what it is about.
+func (f *Fold) offers(advice Hash, index int64) bool {
+	return slices.ContainsFunc(f.Proposals, func(p Proposals) bool {
+		return p.Advice == advice && index >= 0 && index < int64(len(p.Actions))
+	})
+}
+
 // decide marks the proposal decided and returns the action the decision is about.
 func (f *Fold) decide(e *Entry, d *Decision) Action {
 	i := slices.IndexFunc(f.Proposals, func(p Proposals) bool { return p.Advice == d.Advice })

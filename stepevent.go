@@ -63,7 +63,10 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			f.Enclosed = pushed(f.Enclosed, n.Of, maxEnclosed)
 		}
 		return
-	case Pruned, Erased, Joined: // a matter of record
+	case Pruned:
+		f.blank(n.Events)
+		return
+	case Erased, Joined: // a matter of record
 		return
 	case Edit:
 		f.mutate(e, &n.Mutate)
@@ -76,6 +79,23 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			f.Inbox = f.Inbox[1:]
 		}
 		f.Inbox = extended(f.Inbox, Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}, maxInbox, &f.own.inbox)
+	}
+}
+
+// blank takes what events said out of the inbox. That they came stays: a sleep may wait for them.
+func (f *Fold) blank(events []Hash) {
+	if len(events) == 0 || len(f.Inbox) == 0 {
+		return
+	}
+	is := oneOf(events)
+	w := f.weigh()
+	f.ownInbox()
+	f.work += int64(len(f.Inbox))
+	for i := range f.Inbox {
+		if m := &f.Inbox[i]; is(m.Event) {
+			w.inbox -= len(m.Data)
+			m.Data = nil
+		}
 	}
 }
 

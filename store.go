@@ -180,6 +180,26 @@ type Pruner interface {
 	Prune(ctx context.Context, id AgentID, names ...Hash) (int64, error)
 }
 
+// Streamer is a store that can add a memory of any length, all or nothing, without having all of it at hand. What takes in a memory must not
+// leave a part of it: a part is an older copy, in which effects that have been performed are still to be done.
+type Streamer interface {
+	// PutAll is Put of a sequence, which it may range over more than once. If the sequence yields an error, or the process or the machine
+	// stops before PutAll returns, nothing was added. The sequence must not use the store.
+	PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*Entry, error]) error
+}
+
+// PutAll durably adds the entries of a sequence to a store, all or none. A store that is no Streamer gets them in one Put.
+func PutAll(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
+	if streamer, ok := s.(Streamer); ok {
+		return streamer.PutAll(ctx, id, entries)
+	}
+	all, err := collect(entries)
+	if err != nil {
+		return err
+	}
+	return s.Put(ctx, id, all...)
+}
+
 // Backuper is a store that can copy itself while in use.
 type Backuper interface {
 	// Backup writes a consistent copy of the store to a path that does not exist yet.

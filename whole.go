@@ -95,8 +95,8 @@ func foldWhole(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agen
 
 func bodiless(e *Entry) bool { return e.content == nil }
 
-// resume folds a memory some bodies of which are gone: from the newest snapshot that has seen all such entries. The entries have been
-// checked, and are in fold order. Vouch says which snapshots to believe; nil: all.
+// resume folds a memory some bodies of which are gone: from the newest snapshot that has seen all such entries and that no other
+// entry comes before. The entries have been checked, and are in fold order. Vouch says which snapshots to believe; nil: all.
 func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 	m := byName(all)
 	var doubted *Entry
@@ -121,7 +121,9 @@ func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 			return nil, err
 		}
 		a.full = true
-		a, err = a.apply(rest, true)
+		if a, err = a.apply(rest, true); err == ErrBehind {
+			a, err = resumeBeside(s, rest)
+		}
 		if err == ErrBehind {
 			continue
 		}
@@ -135,6 +137,16 @@ func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 		return nil, untrusted(used(nil, doubted.Name, doubted.Origin, MayOwn, snap.Fold.Charter.Scope))
 	}
 	return nil, noBody(all[slices.IndexFunc(all, bodiless)])
+}
+
+// resumeBeside folds a snapshot and entries of which some were written beside it.
+func resumeBeside(s *Entry, rest []*Entry) (*Agent, error) {
+	a, err := beforeSnapshot(s)
+	if err != nil {
+		return nil, err
+	}
+	a.full = true
+	return a.apply(append([]*Entry{s}, rest...), true)
 }
 
 // whole refuses a memory in which something is missing.

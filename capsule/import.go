@@ -64,8 +64,8 @@ type Arrival struct {
 // Import takes a capsule into a store. It reads it twice: first to validate all of it, so that a bad one leaves nothing behind, then to add its
 // entries. A copy that diverged from the one here is merged with it by union.
 //
-// A capsule of less than 32 MiB is added all at once. Of a larger one entries are added in parts, during which a store with claims keeps nodes
-// away from the agent; a crash between them leaves a good beginning, and importing again adds the rest.
+// Its entries are added all or none: an import that was killed, or for which the disk had no room, has left nothing that a node acts on. One of
+// more than 32 MiB is streamed into a store that can (perdure.Streamer), others get it in one Put.
 func Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, o ImportOptions) (*Arrival, error) {
 	a, _, err := importFrom(ctx, s, src, o)
 	return a, err
@@ -123,8 +123,8 @@ func (im *importing) run() (*Arrival, error) {
 	var more []*perdure.Entry
 	if a.Relation == Created {
 		more, err = im.admit(a)
-	} else {
-		err = im.checkEntering(a.Head.Agent)
+	} else if err = im.checkEntering(a.Head.Agent); err == nil {
+		err = perdure.Mergeable(im.ctx, im.s, a.Head.Agent, im.entries())
 	}
 	if err != nil {
 		return nil, err
@@ -390,61 +390,48 @@ func (im *importing) has(name perdure.Hash) bool {
 	return ok
 }
 
-// atOnce is the size up to which a capsule is added in one call.
+// atOnce is the size up to which a capsule is added in one Put, which shares a sync with others.
 const atOnce = 32 << 20
 
-// add reads the capsule again and hands its entries to the store, and after them the hold.
+// add reads the capsule again and hands its entries to the store, and after them the hold: all of it, or nothing. What is left of an
+// import that was cut off would be an older copy, and whoever went on with it would do again what was done since.
 func (im *importing) add(a *Arrival, hold []*perdure.Entry) error {
-	id := a.Head.Agent
-	var batch []*perdure.Entry
-	var size, done int64
-	var claim perdure.Claim
-	claimer, claims := im.s.(perdure.Claimer)
-	flush := func() error {
-		if err := im.s.Put(im.ctx, id, batch...); err != nil {
-			return err
-		}
-		if claims && claim.Fence == 0 && done < a.Index.Entries {
-			c, err := claimer.Claim(im.ctx, id, importer(im.o.Key), 10*time.Minute)
-			if err != nil {
-				return fmt.Errorf("keep nodes away from the agent meanwhile: %w", err)
-			}
-			claim = c
-		}
-		if im.o.Progress != nil {
-			im.o.Progress(done, a.Index.Entries)
-		}
-		batch, size = nil, 0
-		return nil
+	if im.size > atOnce {
+		return perdure.PutAll(im.ctx, im.s, a.Head.Agent, im.arriving(a, hold))
 	}
-	for e, err := range im.entries() {
+	var all []*perdure.Entry
+	for e, err := range im.arriving(a, hold) {
 		if err != nil {
 			return err
 		}
-		batch, size, done = append(batch, e), size+int64(len(e.BodyBytes())), done+1
-		if im.size > atOnce && e.Signature != nil && done < a.Index.Entries && (len(batch) >= batchEntries || size >= batchBytes) {
-			if err := flush(); err != nil {
-				return err
+		all = append(all, e)
+	}
+	return im.s.Put(im.ctx, a.Head.Agent, all...)
+}
+
+// arriving is the entries that are added. It fails at its end if the capsule is not the one that was validated.
+func (im *importing) arriving(a *Arrival, hold []*perdure.Entry) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		done := int64(0)
+		for e, err := range im.entries() {
+			if !yield(e, err) || err != nil {
+				return
+			}
+			if done++; im.o.Progress != nil && (done%progressEvery == 0 || done == a.Index.Entries) {
+				im.o.Progress(done, a.Index.Entries)
+			}
+		}
+		if im.last.Index().Digest != a.Index.Digest {
+			yield(nil, errors.New("the capsule changed while it was read; import it again"))
+			return
+		}
+		for _, e := range hold {
+			if !yield(e, nil) {
+				return
 			}
 		}
 	}
-	if im.last.Index().Digest != a.Index.Digest {
-		return errors.New("the capsule changed while it was read; import it again")
-	}
-	batch = append(batch, hold...)
-	if err := flush(); err != nil {
-		return err
-	}
-	if claim.Fence == 0 {
-		return nil
-	}
-	return claimer.Release(im.ctx, claim, nil, 0) // nil heads: the store looks at the entries itself
 }
 
-// importer is whom a claim during an import is for.
-func importer(s *perdure.Signer) perdure.Key {
-	if s != nil {
-		return s.Key()
-	}
-	return perdure.Key{'i', 'm', 'p', 'o', 'r', 't'}
-}
+// progressEvery is how many entries are added between two reports.
+const progressEvery = 1024

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +70,53 @@ func CreateLog(path string, form Form, entries ...*perdure.Entry) error {
 	return f.Close()
 }
 
+// Staged is the file of an agent that is durable and has no name yet: nobody sees it.
+type Staged struct {
+	f    *os.File
+	path string
+}
+
+// StageLog writes the file of an agent, to be placed at a path once all of it is there. A process that dies before that leaves nothing but a
+// temporary file.
+func StageLog(path string, form Form, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (*Staged, error) {
+	f, err := stageFile(path, func(f *os.File) error {
+		w, err := newLogWriter(f, form)
+		if err != nil {
+			return err
+		}
+		head := newHead(id, 0)
+		if err := w.head(&head); err != nil {
+			return err
+		}
+		if err := (&Log{head: head}).fill(w, entries); err != nil {
+			return err
+		}
+		return w.flush(true)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
+	}
+	return &Staged{f, path}, nil
+}
+
+// Place gives the file its name, which no other has. The caller keeps others from making one meanwhile.
+func (s *Staged) Place() error {
+	if _, err := os.Lstat(s.path); err == nil {
+		s.Discard()
+		return fmt.Errorf("create %s: %w", s.path, fs.ErrExist)
+	}
+	if err := placeFile(s.f, s.path); err != nil {
+		return fmt.Errorf("create %s: %w", s.path, err)
+	}
+	return s.f.Close()
+}
+
+// Discard takes the file away.
+func (s *Staged) Discard() {
+	_ = s.f.Close()
+	_ = os.Remove(s.f.Name()) // a temporary file that stays does no harm
+}
+
 // logBytes is the head of a store's file and its first entries.
 func logBytes(form Form, id perdure.AgentID, entries []*perdure.Entry) ([]byte, error) {
 	var b bytes.Buffer
@@ -100,6 +148,18 @@ func newLogWriter(w io.Writer, form Form) (*writer, error) {
 
 // replaceFile makes a file durably and all at once: written beside, synced, renamed. It returns the file, open.
 func replaceFile(path string, fill func(*os.File) error) (*os.File, error) {
+	f, err := stageFile(path, fill)
+	if err == nil {
+		err = placeFile(f, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// stageFile makes a durable file beside the one it is to replace.
+func stageFile(path string, fill func(*os.File) error) (*os.File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return nil, err
@@ -114,18 +174,25 @@ func replaceFile(path string, fill func(*os.File) error) (*os.File, error) {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
-	}
 	if err != nil {
 		_ = f.Close()
 		_ = os.Remove(f.Name()) // the error that led here is the one to tell
 		return nil, err
 	}
 	return f, nil
+}
+
+// placeFile durably gives a staged file its name; if it cannot, the file is gone.
+func placeFile(f *os.File, path string) error {
+	err := os.Rename(f.Name(), path)
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		_ = f.Close()
+		_ = os.Remove(f.Name()) // the error that led here is the one to tell
+	}
+	return err
 }
 
 // syncFolder makes what was renamed in a folder durable.

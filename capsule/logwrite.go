@@ -46,6 +46,43 @@ func (l *Log) Add(entries ...*perdure.Entry) (int, error) {
 	return len(fresh), nil
 }
 
+// AddAll is Add of a sequence of any length: a new file with the entries takes the place of the old one once it is durable.
+func (l *Log) AddAll(entries iter.Seq2[*perdure.Entry, error]) error {
+	return l.replace(func(w *writer) error {
+		if err := l.copyTo(w, nil); err != nil {
+			return err
+		}
+		return l.fill(w, entries)
+	})
+}
+
+// fill writes the entries of a sequence that are not there. One that cannot be linked is refused.
+func (l *Log) fill(w *writer, entries iter.Seq2[*perdure.Entry, error]) error {
+	added := map[short]bool{}
+	has := func(name perdure.Hash) bool { return l.Has(name) || added[short(name[:16])] }
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if e.ID() != l.head.Agent {
+			return perdure.Foreign(e, l.head.Agent)
+		}
+		if has(e.Name) {
+			continue
+		}
+		for _, p := range e.Parents {
+			if !has(p) {
+				return perdure.Unlinked(e, p)
+			}
+		}
+		if err := w.entry(e, false); err != nil {
+			return err
+		}
+		added[short(e.Name[:16])] = true
+	}
+	return nil
+}
+
 // missing are the entries that are not there, if all can be linked.
 func (l *Log) missing(entries []*perdure.Entry) ([]*perdure.Entry, error) {
 	var fresh []*perdure.Entry
@@ -120,26 +157,29 @@ func (l *Log) Drop(names ...perdure.Hash) (gone int64, err error) {
 // rewrite puts a new file in the place of the old one, with the same entries in the same order, each changed as asked. The Log is locked,
 // and stays so.
 func (l *Log) rewrite(change func(i int, e *perdure.Entry) *perdure.Entry) error {
-	return l.replace(func(w *writer) error {
-		var dec decoder
-		var at int64
-		for i, r := range l.rows {
-			if dec == nil || at != r.at {
-				dec = l.decoderAt(r.at)
-			}
-			e, err := l.read(dec, r)
-			if err != nil {
-				return err
-			}
-			if at = r.end; change != nil {
-				e = change(i, e)
-			}
-			if err := w.entry(e, false); err != nil {
-				return err
-			}
+	return l.replace(func(w *writer) error { return l.copyTo(w, change) })
+}
+
+// copyTo writes the entries that are there, each changed as asked.
+func (l *Log) copyTo(w *writer, change func(i int, e *perdure.Entry) *perdure.Entry) error {
+	var dec decoder
+	var at int64
+	for i, r := range l.rows {
+		if dec == nil || at != r.at {
+			dec = l.decoderAt(r.at)
 		}
-		return nil
-	})
+		e, err := l.read(dec, r)
+		if err != nil {
+			return err
+		}
+		if at = r.end; change != nil {
+			e = change(i, e)
+		}
+		if err := w.entry(e, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replace puts a new file in the place of the old one. The Log is locked and stays so: the new file is locked before it has its name.

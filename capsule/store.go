@@ -37,6 +37,8 @@ var (
 	_ perdure.Claimer = (*Store)(nil)
 	_ perdure.Lister  = (*Store)(nil)
 	_ perdure.Pruner  = (*Store)(nil)
+
+	_ perdure.Streamer = (*Store)(nil)
 )
 
 // OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is cut. A file that does
@@ -128,6 +130,25 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 	return s.use(ctx, "put to", id, true, func() error { return s.add(id, entries) })
 }
 
+// PutAll implements perdure.Streamer.
+func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
+	return s.use(ctx, "put to", id, true, func() error {
+		if s.log != nil {
+			s.log.mu.Lock()
+			defer s.log.mu.Unlock()
+			return s.log.AddAll(entries)
+		}
+		staged, err := StageLog(s.path, s.form, id, entries)
+		if err == nil {
+			err = staged.Place()
+		}
+		if err != nil {
+			return err
+		}
+		return s.opened()
+	})
+}
+
 func (s *Store) add(id perdure.AgentID, entries []*perdure.Entry) error {
 	if s.log == nil {
 		return s.create(id, entries)
@@ -149,6 +170,11 @@ func (s *Store) create(id perdure.AgentID, entries []*perdure.Entry) error {
 	if err := CreateLog(s.path, s.form, entries...); err != nil {
 		return err
 	}
+	return s.opened()
+}
+
+// opened begins to use the file, which was made.
+func (s *Store) opened() error {
 	log, err := OpenLog(s.path)
 	if err != nil {
 		return err

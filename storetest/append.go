@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"slices"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ var appending = map[string]func(*testing.T, *suite){
 	"AnOldParentIsFound":               testOldParent,
 	"ManyHeadsAreJoined":               testManyHeads,
 	"OneCallMayHoldAWholeMemory":       testWholeMemory,
+	"ASequenceIsAddedAllOrNothing":     testSequence,
 	"ClosedStoreSaysSo":                testClosed,
 	"CancelledContextAddsAllOrNothing": testCancelled,
 }
@@ -227,6 +229,65 @@ func testWholeMemory(t *testing.T, s *suite) {
 	if got := len(items(t, s, a.ID(), 0)); got != len(all) {
 		t.Fatalf("entries after the same memory came twice: %d, want %d", got, len(all))
 	}
+}
+
+// long is a memory of some 12 MiB, of which some bodies are long.
+func long(w author, a *perdure.Agent) (all []*perdure.Entry) {
+	for i := range 600 {
+		size := 16 << 10
+		if i%100 == 0 {
+			size = 3 * perdure.InlineBody
+		}
+		var es []*perdure.Entry
+		es, a = w.commit(a, began, event("one", size), event("two", 3))
+		all = append(all, es...)
+	}
+	return all
+}
+
+// sequence is entries, and then an error, if there is one.
+func sequence(entries []*perdure.Entry, end error) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if end != nil {
+			yield(nil, end)
+		}
+	}
+}
+
+func testSequence(t *testing.T, s *suite) {
+	w := newAuthor(t)
+	g, a := w.genesis(perdure.Intent{}, "acme")
+	all := append([]*perdure.Entry{g}, long(w, a)...)
+	cut := errors.New("cut off")
+	add := func(entries []*perdure.Entry, end error) error {
+		return perdure.PutAll(t.Context(), s.Store, a.ID(), sequence(entries, end))
+	}
+	if err := add(all, cut); !errors.Is(err, cut) {
+		t.Fatalf("a sequence that fails: got %v, want its error", err)
+	}
+	absent(t, s, a.ID())
+	rejectedBy(t, add(append(all[:900:900], all[901:]...), nil), "entry.linked")
+	absent(t, s, a.ID())
+	other := s.create(w, "other") // the store goes on
+	s.append(t, a.ID(), nil, all[:3]...)
+	if err := add(all, cut); !errors.Is(err, cut) {
+		t.Fatalf("a sequence that fails on top of others: got %v, want its error", err)
+	}
+	holds(t, s, a.ID(), all[:3]...)
+	hasHeads(t, s, a.ID(), all[2])
+	late, _ := w.commit(a, began, event("late", 10))
+	s.put(t, a.ID(), late...)
+	if err := add(all, nil); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, s, a.ID(), append(append(all[:3:3], late...), all[3:]...)...)
+	hasHeads(t, s, a.ID(), late[0], all[len(all)-1])
+	s.grow(w, other, began, event("more", 10))
 }
 
 func testClosed(t *testing.T, s *suite) {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ var resting = map[string]func(*testing.T, *suite){
 	"WatchSeesAnotherHandle":           testWatchOther,
 	"WatchSeesAnotherProcess":          testWatchProcess,
 	"AcknowledgedEntriesSurviveAKill":  testKill,
+	"AKilledSequenceLeavesNothing":     testKillSequence,
 	"BackupOpensAsAStore":              testBackup,
 	"ClaimsHoldAcrossHandles":          testClaimHandles,
 	"ManyProcessesMayMakeTheSameStore": testMakeAtOnce,
@@ -177,6 +179,25 @@ func runChild(k Kind, task string) {
 				t.Fatal(err)
 			}
 		}
+	case "sequence": // a long memory, killed on the way
+		g, a := w.genesis(perdure.Intent{}, "acme")
+		all := append([]*perdure.Entry{g}, long(w, a)...)
+		kept, _ := strconv.Atoi(args[2])
+		if kept > 0 {
+			s.append(t, a.ID(), nil, all[:kept]...)
+		}
+		report(a)
+		err := perdure.PutAll(context.Background(), store, a.ID(), func(yield func(*perdure.Entry, error) bool) {
+			for _, e := range all[:len(all)-1] {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
+			select {}
+		})
+		t.Fatal(err)
 	case "make": // one agent
 		report(s.create(w, "a"))
 	}
@@ -246,6 +267,26 @@ func testWatchProcess(t *testing.T, s *suite) {
 			}
 		case <-timeout:
 			t.Fatal("an agent made by another process was never seen")
+		}
+	}
+}
+
+func testKillSequence(t *testing.T, s *suite) {
+	for _, kept := range []int{0, 2} {
+		_, lines := child(t, "sequence", s.path, strconv.Itoa(kept))
+		var id perdure.AgentID
+		for lines.Scan() { // to its end
+			if got, _, ok := acknowledged(lines.Text()); ok {
+				id = got
+			}
+		}
+		if id.IsZero() {
+			t.Fatal("the child reported nothing")
+		}
+		if kept == 0 {
+			absent(t, s, id)
+		} else if got := len(items(t, s, id, 0)); got != kept {
+			t.Fatalf("%d entries are left of a sequence that was killed, want the %d from before", got, kept)
 		}
 	}
 }

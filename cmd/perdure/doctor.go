@@ -29,7 +29,8 @@ func doctorCommand() *cobra.Command {
 do: tools, programs, MCP servers, secrets, advisors and their keys, as node.yaml of the store's folder and the flags say. It says
 how to fix what is wrong, and exits with 1 if anything is.
 
-It changes nothing, but with --reindex it rebuilds every index of the store from its entries; others may use the store meanwhile.`,
+It changes nothing, but with --reindex it rebuilds every index of the store from its entries; others may use the store meanwhile.
+With --repair agents you own that cannot be folded, because entries came late to a past that gc had dropped, are made usable again.`,
 		Example: `  perdure doctor
   perdure doctor --mcp fs="npx @modelcontextprotocol/server-filesystem ."
   perdure doctor --reindex
@@ -40,6 +41,7 @@ It changes nothing, but with --reindex it rebuilds every index of the store from
 	h, out := storeFlag(c), outputFlags(c)
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
+	repair := c.Flags().Bool("repair", false, "make agents usable again that cannot be folded because entries came after their place was collected")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := h.find(); err != nil {
 			return err
@@ -49,6 +51,7 @@ It changes nothing, but with --reindex it rebuilds every index of the store from
 			return misuse(c, errors.New("a store in memory is gone when the command ends; name another with --store"))
 		}
 		d := &doctor{c: c, h: h, p: p}
+		d.repair = *repair
 		d.examine(*reindex)
 		if err := c.Context().Err(); err != nil {
 			return err
@@ -89,10 +92,11 @@ type examined struct {
 
 // doctor looks at everything and keeps what was found.
 type doctor struct {
-	c     *cobra.Command
-	h     *home
-	p     *powers
-	found []examined
+	repair bool
+	c      *cobra.Command
+	h      *home
+	p      *powers
+	found  []examined
 }
 
 func (d *doctor) say(what, health, fix, format string, args ...any) {
@@ -207,6 +211,11 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 			newest = max(newest, one.Updated)
 			recent, all = latest(recent, one), append(all, one)
 		}
+		if d.repair {
+			if err := d.mend(ctx, s, all); err != nil {
+				return err
+			}
+		}
 		if err := d.index(ctx, s, all); err != nil {
 			return err
 		}
@@ -222,6 +231,31 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 	}
 	d.say("store", well, "", "%s opens, %s%s", d.h.file, several(int64(agents), "agent"), done)
 	return newest
+}
+
+// mend makes the agents usable again that entries which came late keep from being folded.
+func (d *doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
+	n, err := d.h.node(s)
+	if err != nil {
+		return err
+	}
+	mended := 0
+	for _, one := range all {
+		e, err := n.Mend(ctx, one.Agent)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.say("repair", unwell, "import a copy from elsewhere into another store, and go on there", "%s: %v", one.Agent.Short(), err)
+		case e != nil:
+			mended++
+			d.say("repair", well, "", "%s: entries that came after a collection are folded after it from here on", one.Agent.Short())
+		}
+	}
+	if mended == 0 {
+		d.say("repair", well, "", "there was nothing to mend")
+	}
+	return nil
 }
 
 // integrity lets SQLite look through its file.

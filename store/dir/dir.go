@@ -46,6 +46,7 @@ var (
 	_ perdure.Lister    = (*Store)(nil)
 	_ perdure.Watcher   = (*Store)(nil)
 	_ perdure.Pruner    = (*Store)(nil)
+	_ perdure.Streamer  = (*Store)(nil)
 	_ perdure.Backuper  = (*Store)(nil)
 	_ perdure.Reindexer = (*Store)(nil)
 )
@@ -245,6 +246,45 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 	return s.add(ctx, "put to", id, entries, func([]perdure.Hash) error { return nil })
 }
 
+// PutAll implements perdure.Streamer.
+func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
+	existing := func(l *capsule.Log) error { return l.AddAll(entries) }
+	err := s.with(ctx, "put to", id, true, existing)
+	if !errors.Is(err, perdure.ErrNotFound) {
+		return err
+	}
+	made, err := s.stage(ctx, id, entries)
+	if err != nil {
+		return fmt.Errorf("put to agent %s: %w", id.Short(), err)
+	}
+	if !made { // another process was first
+		return s.with(ctx, "put to", id, true, existing)
+	}
+	return nil
+}
+
+// stage is create for a sequence: the file is written while others use the folder, and gets its name once it is whole.
+func (s *Store) stage(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (made bool, err error) {
+	var first *perdure.Entry
+	for first, err = range entries {
+		break
+	}
+	if first == nil || err != nil {
+		return err == nil, err
+	}
+	g, _ := first.Content().(perdure.Genesis)
+	name := capsule.FileName(g.Intent.Name, id)
+	staged, err := capsule.StageLog(s.path(name), s.form, id, entries)
+	if err != nil {
+		return false, err
+	}
+	made, err = s.make(ctx, id, name, staged.Place)
+	if !made {
+		staged.Discard()
+	}
+	return made, err
+}
+
 // add adds entries if the heads are accepted.
 func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry, accept func(held []perdure.Hash) error) error {
 	existing := func(l *capsule.Log) error {
@@ -283,22 +323,26 @@ func (s *Store) create(ctx context.Context, id perdure.AgentID, entries []*perdu
 	if len(first.Parents) > 0 {
 		return false, perdure.Unlinked(first, first.Parents[0])
 	}
+	g, _ := first.Content().(perdure.Genesis)
+	name := capsule.FileName(g.Intent.Name, id)
+	return s.make(ctx, id, name, func() error { return capsule.CreateLog(s.path(name), s.form, entries...) })
+}
+
+// make has a file made for an agent that has none, and reports whether it was.
+func (s *Store) make(ctx context.Context, id perdure.AgentID, name string, write func() error) (made bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(ctx); err != nil {
 		return false, err
 	}
-	var made bool
-	err := s.journal.exclusive(func() error {
-		g, _ := first.Content().(perdure.Genesis)
-		name := capsule.FileName(g.Intent.Name, id)
+	err = s.journal.exclusive(func() error {
 		if err := s.look(); err != nil {
 			return err
 		}
 		if s.agents[id] != nil {
 			return nil
 		}
-		if err := capsule.CreateLog(s.path(name), s.form, entries...); err != nil {
+		if err := write(); err != nil {
 			return err
 		}
 		made = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -32,6 +33,86 @@ func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.
 // Put implements perdure.Store.
 func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
 	return s.add(ctx, "put to", id, entries, func(*agent) error { return nil })
+}
+
+// streamBytes is how much of a sequence is written at a time.
+const streamBytes = 4 << 20
+
+// PutAll implements perdure.Streamer: it is one transaction, so that a crash leaves nothing of it. Other writers wait until it has ended.
+func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
+	p, err := s.scanAll(ctx, id)
+	st := &streaming{past: p}
+	if err == nil {
+		err = s.submit(ctx, &request{alone: true, apply: func(w *writer) error { return st.write(w, id, entries) }})
+	}
+	if err == nil {
+		return nil
+	}
+	if len(st.blobs) > 0 && !errors.As(err, new(brokenError)) {
+		err = errors.Join(err, s.sweep(context.WithoutCancel(ctx), st.blobs))
+	}
+	return fmt.Errorf("put to agent %s: %w", id.Short(), err)
+}
+
+// scanAll is all that the store has of an agent.
+func (s *Store) scanAll(ctx context.Context, id perdure.AgentID) (*past, error) {
+	p := &past{s: s, id: id, names: map[perdure.Hash]bool{}}
+	for !p.whole {
+		if err := s.read(ctx, p.back); errors.Is(err, perdure.ErrNotFound) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// streaming is a sequence being written.
+type streaming struct {
+	past  *past
+	blobs []perdure.Hash // the long bodies met
+}
+
+func (st *streaming) write(w *writer, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
+	a, err := w.agent(id)
+	if err != nil {
+		return err
+	}
+	var batch []*perdure.Entry
+	size := 0
+	for e, err := range entries {
+		if err == nil && e.ID() != id {
+			err = perdure.Foreign(e, id)
+		}
+		if err != nil {
+			return err
+		}
+		if len(e.BodyBytes()) > perdure.InlineBody {
+			st.blobs = append(st.blobs, e.Body)
+		}
+		if batch, size = append(batch, e), size+len(e.HeaderBytes())+len(e.BodyBytes()); size >= streamBytes {
+			if err := st.flush(w, a, batch); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+	}
+	return st.flush(w, a, batch)
+}
+
+func (st *streaming) flush(w *writer, a *agent, batch []*perdure.Entry) error {
+	fresh, err := w.fresh(a, batch, st.past)
+	if err == nil {
+		err = w.add(a, fresh)
+	}
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	for _, e := range fresh {
+		st.past.names[e.Name] = true
+	}
+	st.past.to = a.rid
+	return brokenOr(w.place())
 }
 
 // errScan says that a request needs to know of entries the committer does not remember.

@@ -25,6 +25,7 @@ type request struct {
 	apply   func(w *writer) error // checks, then writes; what it returns before it has written concerns this request alone
 	bytes   int
 	relaxed bool // what it writes is derived, and need not be synced
+	alone   bool // it has a transaction of its own, which an error of it rolls back
 	state   atomic.Int32
 	err     error
 	done    chan struct{}
@@ -121,11 +122,16 @@ func openWriter(path string) (*writer, error) {
 func (w *writer) run(queue <-chan *request) {
 	for first := range queue {
 		batch, bytes := []*request{first}, first.bytes
+		var next *request // one that goes alone
 	fill:
-		for len(batch) < maxBatch && bytes < maxBatchBytes {
+		for len(batch) < maxBatch && bytes < maxBatchBytes && !first.alone {
 			select {
 			case r, open := <-queue:
 				if !open {
+					break fill
+				}
+				if r.alone {
+					next = r
 					break fill
 				}
 				batch, bytes = append(batch, r), bytes+r.bytes
@@ -133,16 +139,21 @@ func (w *writer) run(queue <-chan *request) {
 				break fill
 			}
 		}
-		w.commit(batch)
-		for _, r := range batch {
-			close(r.done)
+		w.commit(batch...)
+		if next != nil {
+			w.commit(next)
 		}
 	}
 	_ = w.close() // everything acknowledged has been committed
 }
 
 // commit applies a batch in one transaction, in which every request has its own outcome. An error of the file poisons the store.
-func (w *writer) commit(batch []*request) {
+func (w *writer) commit(batch ...*request) {
+	defer func() {
+		for _, r := range batch {
+			close(r.done)
+		}
+	}()
 	err := w.poisoned
 	if err == nil {
 		err = w.transact(batch)
@@ -181,6 +192,9 @@ func (w *writer) transact(batch []*request) error {
 		if errors.As(r.err, &broken) {
 			return errors.Join(r.err, w.exec("ROLLBACK"))
 		}
+		if r.alone && r.err != nil {
+			return w.undo()
+		}
 	}
 	if err := w.place(); err != nil {
 		return errors.Join(err, w.exec("ROLLBACK"))
@@ -193,6 +207,14 @@ func (w *writer) transact(batch []*request) error {
 	}
 	w.hub.tell(w.changed, first, w.next)
 	return nil
+}
+
+// undo takes back a transaction that went well so far, and what the committer remembers of it.
+func (w *writer) undo() error {
+	w.words.forget()
+	clear(w.agents)
+	w.next = 0 // begin looks at the file again
+	return w.exec("ROLLBACK")
 }
 
 // sync switches whether commits are synced. A synced commit also syncs those before it.

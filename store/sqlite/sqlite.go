@@ -60,6 +60,7 @@ var (
 	_ perdure.Lister    = (*Store)(nil)
 	_ perdure.Watcher   = (*Store)(nil)
 	_ perdure.Pruner    = (*Store)(nil)
+	_ perdure.Streamer  = (*Store)(nil)
 	_ perdure.Backuper  = (*Store)(nil)
 	_ perdure.Reindexer = (*Store)(nil)
 )

@@ -1,0 +1,366 @@
+package perdure_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/perdure/perdure"
+)
+
+// horizon is an agent in a store that is collected, the same one with every body, and copies made on the way.
+type horizon struct {
+	t       *testing.T
+	failed  error
+	n       *perdure.Node
+	id      perdure.AgentID
+	pruned  *perdure.MemStore
+	full    *perdure.MemStore
+	copies  []*perdure.MemStore
+	flying  []*perdure.Entry // written, and not stored yet
+	flown   time.Duration
+	refused int
+	dropped int64
+}
+
+// fatal notes the first thing that went wrong.
+func (h *horizon) fatal(err error) {
+	if h.failed == nil {
+		h.failed = err
+	}
+}
+
+// all puts what one store has into another.
+func (h *horizon) all(from, to perdure.Store) {
+	h.fatal(perdure.PutAll(h.t.Context(), to, h.id, perdure.Memory(h.t.Context(), from, h.id)))
+}
+
+func (h *horizon) land() {
+	for _, e := range h.flying {
+		h.fatal(h.pruned.Put(h.t.Context(), h.id, e))
+	}
+	h.flying, h.flown = nil, 0
+}
+
+// same fails unless the collected memory comes to what the whole one does.
+func (h *horizon) same() {
+	h.all(h.pruned, h.full)
+	got, err := perdure.Load(h.t.Context(), h.pruned, h.id)
+	if err != nil {
+		h.fatal(err)
+		return
+	}
+	want, err := perdure.Load(h.t.Context(), h.full, h.id)
+	if err != nil {
+		h.fatal(err)
+		return
+	}
+	g, err := got.Fold().Hash()
+	h.fatal(err)
+	w, err := want.Fold().Hash()
+	h.fatal(err)
+	if g != w {
+		h.fatal(fmt.Errorf("the collected memory comes to %s, the whole one to %s", g.Short(), w.Short()))
+	}
+	_, err = perdure.Verify(perdure.Memory(h.t.Context(), h.pruned, h.id), perdure.VerifyOptions{})
+	h.fatal(err)
+}
+
+func (h *horizon) tell(s perdure.Store) {
+	a, err := perdure.Load(h.t.Context(), s, h.id)
+	if err != nil {
+		h.fatal(err)
+		return
+	}
+	es, _, err := h.n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "said", Data: words("words")}})
+	h.fatal(err)
+	h.fatal(s.Put(h.t.Context(), h.id, es...))
+}
+
+func words(s string) perdure.Data {
+	d, err := perdure.DataOf(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+var horizonOps = []string{"tell", "tell", "fly", "land", "snapshot", "collect", "collect", "copy", "elsewhere", "merge",
+	"wait 1s", "wait 20s", "wait 2m", "wait 2h"}
+
+// step does one thing; which says which copy is meant.
+func (h *horizon) step(op string, which int) {
+	op, long, _ := strings.Cut(op, " ")
+	switch op {
+	case "tell":
+		h.tell(h.pruned)
+	case "fly": // it is on its way when others write
+		a, err := perdure.Load(h.t.Context(), h.pruned, h.id)
+		if err != nil {
+			h.fatal(err)
+			return
+		}
+		es, _, err := h.n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "flew", Data: words("words")}})
+		h.fatal(err)
+		h.flying = append(h.flying, es...)
+	case "land":
+		h.land()
+	case "snapshot":
+		_, err := h.n.Snapshot(h.t.Context(), h.id)
+		h.fatal(err)
+	case "wait":
+		d, err := time.ParseDuration(long)
+		h.fatal(err)
+		if h.flown += d; h.flown >= 50*time.Second {
+			h.land() // nothing is on its way for longer
+		}
+		time.Sleep(d)
+	case "collect":
+		c, err := h.n.Collect(h.t.Context(), h.id)
+		h.fatal(err)
+		h.dropped += c.Entries
+	case "copy":
+		c := new(perdure.MemStore)
+		h.all(h.pruned, c)
+		h.copies = append(h.copies, c)
+	case "elsewhere":
+		if len(h.copies) > 0 {
+			h.tell(h.copies[which%len(h.copies)])
+		}
+	case "merge":
+		if len(h.copies) == 0 {
+			return
+		}
+		c := h.copies[which%len(h.copies)]
+		err := perdure.Mergeable(h.t.Context(), h.pruned, h.id, perdure.Memory(h.t.Context(), c, h.id))
+		if errors.Is(err, perdure.ErrRejected) {
+			h.refused++
+			return
+		}
+		h.fatal(err)
+		h.land()
+		h.all(c, h.full) // a copy may have bodies that are gone
+		h.all(c, h.pruned)
+	}
+}
+
+func TestACollectedMemoryComesToWhatTheWholeOneDoes(t *testing.T) {
+	var dropped int64
+	refused := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		ops := rapid.SliceOfN(rapid.SampledFrom(horizonOps), 30, 150).Draw(rt, "ops")
+		which := rapid.SliceOfN(rapid.IntRange(0, 7), len(ops), len(ops)).Draw(rt, "which")
+		h := &horizon{pruned: new(perdure.MemStore), full: new(perdure.MemStore)}
+		at := 0
+		synctest.Test(t, func(t *testing.T) {
+			h.t = t
+			h.n = newNode(t, h.pruned, scripted(steps("none", 0)))
+			h.id = create(t, h.n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+			for i := 0; i < len(ops) && h.failed == nil; i++ {
+				at = i
+				h.step(ops[i], which[i])
+				h.same()
+			}
+		})
+		if h.failed != nil {
+			rt.Fatalf("step %d, %s: %v", at, ops[at], h.failed)
+		}
+		dropped, refused = dropped+h.dropped, refused+h.refused
+	})
+	if dropped == 0 {
+		t.Error("nothing was dropped: the test tried nothing")
+	}
+	t.Logf("%d bodies were dropped, %d merges refused", dropped, refused)
+}
+
+func TestACopyMadeBeforeACollectionIsRefusedBeforeItIsStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &horizon{t: t, pruned: new(perdure.MemStore), full: new(perdure.MemStore)}
+		h.n = newNode(t, h.pruned, scripted(steps("none", 0)))
+		h.id = create(t, h.n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+		for _, op := range []string{"tell", "copy", "tell", "tell", "elsewhere", "wait 2h", "collect", "tell"} {
+			h.step(op, 0)
+			h.same()
+		}
+		before := load(t, h.pruned, h.id).Count
+		if h.step("merge", 0); h.refused != 1 || h.dropped == 0 {
+			t.Errorf("%d merges were refused after %d bodies were dropped, want one", h.refused, h.dropped)
+		}
+		h.same()
+		if got := load(t, h.pruned, h.id).Count; got != before || h.failed != nil {
+			t.Errorf("%d entries after the refusal, want %d as before (%v)", got, before, h.failed)
+		}
+	})
+}
+
+// slowAdvisor is an advisor before which everything is made durable.
+type slowAdvisor struct{ perdure.Advisor }
+
+func TestAnOutcomeThatComesAfterACollectionIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		done := make(chan struct{})
+		slow := &tool{spec: perdure.Spec{Name: "slow", Effect: perdure.Once, Deadline: 24 * time.Hour}}
+		slow.call = func(context.Context, perdure.Call) (perdure.Result, error) {
+			<-done
+			return perdure.Result{}, nil
+		}
+		n := newNode(t, store, slowAdvisor{scripted(steps("slow", 1))}, slow)
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+		ended := make(chan error)
+		go func() {
+			_, err := n.RunAgent(t.Context(), id)
+			ended <- err
+		}()
+		synctest.Wait()
+		other := newNode(t, store, scripted(steps("none", 0)))
+		for range 3 {
+			if _, err := other.Tell(t.Context(), id, perdure.Event{Name: "said", Data: words("sesame")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		if c, err := other.Collect(t.Context(), id); err != nil || c.Entries == 0 {
+			t.Fatalf("collected %+v, %v", c, err)
+		}
+		close(done)
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if f := load(t, store, id); f.Ended == nil || len(f.Open) > 0 {
+			t.Errorf("ended %v with %d effects open, want the outcome recorded and the agent to go on", f.Ended, len(f.Open))
+		}
+	})
+}
+
+func TestWhatIsGoneIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, scripted(steps("none", 0)))
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+		for i := range 3 {
+			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: fmt.Sprint("said-", i), Data: words("sesame")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := n.Snapshot(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		for range 3 {
+			if _, err := n.Collect(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+		for e, err := range perdure.Memory(t.Context(), store, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b := e.BodyBytes(); bytes.Contains(b, []byte("sesame")) {
+				t.Errorf("%s %s still says it", e.Kind, e.Name.Short())
+			}
+		}
+		f := load(t, store, id)
+		if len(f.Inbox) != 3 {
+			t.Errorf("%d messages are left in the inbox, want all 3 without their words", len(f.Inbox))
+		}
+		for _, m := range f.Inbox {
+			if len(m.Data) > 0 {
+				t.Errorf("the inbox still says %s", m.Data.JSON())
+			}
+		}
+		count := f.Count
+		for range 5 { // a memory at rest does not grow by being collected
+			time.Sleep(24 * time.Hour)
+			if _, err := n.Collect(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := load(t, store, id).Count; got != count {
+			t.Errorf("collecting what is collected wrote %d entries", got-count)
+		}
+	})
+}
+
+func TestARunningNodeCollectsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, scripted(steps("none", 0)))
+		n.CollectEvery = 10 * time.Minute
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+		other := create(t, n, perdure.Genesis{})
+		for _, id := range []perdure.AgentID{id, other} {
+			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "said", Data: words("sesame")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- n.Run(ctx) }()
+		said := func(id perdure.AgentID) (n int) {
+			for e, err := range perdure.Memory(t.Context(), store, id) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if bytes.Contains(e.BodyBytes(), []byte("sesame")) {
+					n++
+				}
+			}
+			return n
+		}
+		if time.Sleep(50 * time.Minute); said(id) == 0 {
+			t.Error("it went before its time")
+		}
+		if time.Sleep(time.Hour); said(id) != 0 || said(other) == 0 {
+			t.Errorf("%d and %d entries still say it, want none and some", said(id), said(other))
+		}
+		count := load(t, store, id).Count
+		if time.Sleep(48 * time.Hour); load(t, store, id).Count != count {
+			t.Error("a memory at rest grew by being collected")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAnAgentThatALateEntryBrokeIsMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &horizon{t: t, pruned: new(perdure.MemStore), full: new(perdure.MemStore)}
+		h.n = newNode(t, h.pruned, scripted(steps("none", 0)))
+		h.id = create(t, h.n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}, Charter: perdure.Charter{Owner: h.n.Key.Key()}})
+		for _, op := range []string{"tell", "copy", "tell", "tell", "elsewhere", "wait 2h", "collect", "tell"} {
+			h.step(op, 0)
+		}
+		if e, err := h.n.Mend(t.Context(), h.id); e != nil || err != nil {
+			t.Fatalf("mending a good agent came to %v, %v", e, err)
+		}
+		before := load(t, h.pruned, h.id)
+		h.all(h.copies[0], h.pruned) // as an older version did
+		if _, err := perdure.Load(t.Context(), h.pruned, h.id); !errors.Is(err, perdure.ErrRejected) {
+			t.Fatalf("got %v, want an agent that cannot be folded", err)
+		}
+		if _, err := h.n.Mend(t.Context(), h.id); err != nil {
+			t.Fatal(err)
+		}
+		after := load(t, h.pruned, h.id)
+		if len(after.Inbox) != len(before.Inbox)+1 || len(after.Heads) != 1 {
+			t.Errorf("%d messages and %d heads, want the late one of %d too, and one head", len(after.Inbox), len(after.Heads), len(before.Inbox)+1)
+		}
+		if _, err := perdure.Verify(perdure.Memory(t.Context(), h.pruned, h.id), perdure.VerifyOptions{}); err != nil {
+			t.Error(err)
+		}
+		if _, err := h.n.Tell(t.Context(), h.id, perdure.Event{Name: "go"}); err != nil {
+			t.Error(err)
+		}
+	})
+}

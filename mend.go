@@ -1,0 +1,79 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Mend makes an agent usable again that cannot be folded because entries came late: they belong before a snapshot that stands for bodies that
+// are gone (entry body.present). They are folded after that snapshot instead, in their order, and a snapshot of all of it, by the owner, says
+// so from here on. Import a copy that still has the bodies elsewhere rather than into this one: its own fold has another order.
+//
+// It returns nil for an agent that needs none, and refuses one whose keys changed meanwhile: whose word counted when, nobody can tell then.
+func (n *Node) Mend(ctx context.Context, id AgentID) (*Entry, error) {
+	n.init()
+	_, err := n.load(ctx, id)
+	var r *Rejection
+	if err == nil || !errors.As(err, &r) || r.Predicate != predBodyPresent.Name {
+		return nil, err
+	}
+	all, err := collect(Memory(ctx, n.Store, id))
+	if err != nil {
+		return nil, err
+	}
+	a, err := n.mended(sorted(all))
+	if err != nil {
+		return nil, fmt.Errorf("mend agent %s: %w", id.Short(), err)
+	}
+	if owner := a.fold.Charter.Owner; owner != n.Key.Key() {
+		return nil, fmt.Errorf("mend agent %s: %w: it is owned by %s, and this key is %s", id.Short(), ErrDenied, owner.Short(), n.Key.Key().Short())
+	}
+	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash, Body: Snapshot{Fold: *a.fold}})
+	if err == nil {
+		err = n.Store.Append(ctx, id, a.Heads(), entries...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mend agent %s: %w", id.Short(), err)
+	}
+	n.see(next)
+	return entries[len(entries)-1], nil
+}
+
+// mended folds entries, which are in fold order, from the newest snapshot that has seen all whose bodies are gone: what it has not seen comes
+// after it.
+func (n *Node) mended(all []*Entry) (*Agent, error) {
+	if err := judge(all); err != nil {
+		return nil, err
+	}
+	m := byName(all)
+	for _, s := range slices.Backward(all) {
+		snap, ok := s.content.(Snapshot)
+		if !ok || !n.caps.Trust.Allows(s.Origin, MayOwn, snap.Fold.Charter.Scope) {
+			continue
+		}
+		seen := map[*Entry]bool{s: true}
+		for _, e := range m.past(s.Parents...) {
+			seen[e] = true
+		}
+		rest := slices.DeleteFunc(slices.Clone(all), func(e *Entry) bool { return seen[e] })
+		if slices.ContainsFunc(rest, bodiless) {
+			continue
+		}
+		if slices.ContainsFunc(rest, func(e *Entry) bool { _, change := e.keyChange(); return change }) {
+			return nil, errors.New("its keys were changed meanwhile")
+		}
+		a, err := FromSnapshot(s)
+		if err != nil {
+			return nil, err
+		}
+		f := a.fold.clone()
+		for _, e := range rest {
+			f.step(e, slices.Contains(f.Revoked, e.Origin), f.past(e.Parents))
+		}
+		return fromFold(f, all[len(all)-1].Position(), s), nil
+	}
+	return nil, errors.New("no snapshot that counts here has seen all whose bodies are gone: get the agent from a copy that has them")
+}
