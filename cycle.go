@@ -129,7 +129,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	case Finish:
 		return s, w.addFlushed(ctx, Decision{Action: s.End, Verdict: w.n.runtimeVerdict("deadline")})
 	case Lapse:
-		return s, w.add(s.Outcome)
+		return s, w.add(w.inTheirWords(s))
 	case Escalate:
 		return s, w.escalate(ctx, s)
 	case Consult:
@@ -169,6 +169,21 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 		return idle, nil
 	}
 	return w.n.lacksRecord(ctx, w.a)
+}
+
+// inTheirWords is the outcome of what lapsed, with what the person who refused it said, so that whoever reads the outcome reads that.
+func (w *work) inTheirWords(s Lapse) Outcome {
+	o := s.Outcome
+	e := w.a.recent(s.Refusal)
+	if e == nil {
+		return o
+	}
+	if ev, ok := e.content.(Event); ok {
+		if a, ok := ev.Notice.(Approval); ok && a.Note != "" {
+			o.Note += ": " + a.Note
+		}
+	}
+	return o
 }
 
 // addFlushed adds an entry that is complete in itself and makes it durable.

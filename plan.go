@@ -71,7 +71,10 @@ type Perform struct {
 type Reconcile struct{ Open Open }
 
 // Lapse says a decision is to get its outcome without being performed: an ask that was refused or has expired.
-type Lapse struct{ Outcome Outcome }
+type Lapse struct {
+	Outcome Outcome
+	Refusal Hash // the answer that refused it, if one did
+}
 
 // Escalate says a question nobody answered goes to more people: those of the verdict's next escalation.
 type Escalate struct {
@@ -185,7 +188,7 @@ func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	switch s := f.planOpen(c, t, &rest).(type) {
 	case nil:
 	case Perform:
-		return Lapse{Outcome{Decision: s.Open.Decision, Signal: Silent, Note: "the agent ended before its outcome was known"}}
+		return Lapse{Outcome: Outcome{Decision: s.Open.Decision, Signal: Silent, Note: "the agent ended before its outcome was known"}}
 	default:
 		return s
 	}
@@ -255,11 +258,11 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		yes, no := q.count(t, asked)
 		switch {
 		case no:
-			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "refused by a person"}}
+			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, q.refusal(asked)}
 		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
-			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
+			return Lapse{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
 		}
 		if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 			next := &more[q.Stage]
@@ -298,6 +301,18 @@ func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
 		}
 	}
 	return yes, false
+}
+
+// refusedByPerson is the note of what a person refused, before their own words.
+const refusedByPerson = "refused by a person"
+
+// refusal is the first vote against it that counts.
+func (q *Asking) refusal(counts func(*Vote) bool) Hash {
+	i := slices.IndexFunc(q.Votes, func(v Vote) bool { return !v.Approve && counts(&v) })
+	if i < 0 {
+		return Hash{}
+	}
+	return q.Votes[i].Event
 }
 
 // refusals are the votes against it.

@@ -11,17 +11,18 @@ import (
 )
 
 // readsHistory finds conditions that need what came of earlier turns.
-var readsHistory = regexp.MustCompile(`\b(results|last)\b`)
+var readsHistory = regexp.MustCompile(`\b(results|last|said)\b`)
 
 // past is what came of the actions of a script.
 type past struct {
 	results map[string]any // by name
 	last    map[string]any
+	said    []any // what people said since the last advice
 }
 
 // past reads what came of earlier turns, if the script uses it.
 func (s *Script) past(ctx context.Context, a *perdure.Agent) (*past, error) {
-	p := &past{results: map[string]any{}, last: map[string]any{}}
+	p := &past{results: map[string]any{}, last: map[string]any{}, said: []any{}}
 	if !s.history {
 		return p, nil
 	}
@@ -32,6 +33,9 @@ func (s *Script) past(ctx context.Context, a *perdure.Agent) (*past, error) {
 	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{}, children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{}}
 	for _, e := range entries {
 		r.add(e)
+	}
+	for _, e := range unheard(entries) {
+		p.said = append(p.said, r.spoken(e))
 	}
 	return p, nil
 }
@@ -128,6 +132,16 @@ func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 	}
 }
 
+// spoken is what a person said as a script reads it.
+func (r *recorder) spoken(e *perdure.Entry) map[string]any {
+	w, _ := wordOf(e)
+	out := map[string]any{"what": w.what, "by": w.by, "note": w.note, "of": ""}
+	if p, ok := parsePlace(r.decided[w.of]); ok {
+		out["of"] = p.name
+	}
+	return out
+}
+
 // record notes what came of the action at a place.
 func (r *recorder) record(call string, signal perdure.Signal, result perdure.Data, note string, more map[string]any) {
 	p, ok := parsePlace(call)
@@ -164,6 +178,6 @@ func (p *past) vars(f *perdure.Fold, turn int, round int64) map[string]any {
 	}
 	return map[string]any{
 		"turn": int64(turn), "round": round, "turns": f.Turns, "agent": f.Agent.String(), "goal": f.Intent.Goal, "inputs": f.Intent.Inputs.Value(),
-		"vars": vars, "results": p.results, "last": p.last, "inbox": inbox,
+		"vars": vars, "results": p.results, "last": p.last, "inbox": inbox, "said": p.said,
 	}
 }

@@ -46,6 +46,7 @@ var whenEnv = sync.OnceValues(func() (*condition.Env, error) {
 		condition.Var{Name: "results", Kind: condition.MapDyn},
 		condition.Var{Name: "last", Kind: condition.MapDyn},
 		condition.Var{Name: "inbox", Kind: condition.ListDyn},
+		condition.Var{Name: "said", Kind: condition.ListDyn}, // what people said since the last turn
 	)
 })
 
