@@ -125,7 +125,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	case Idle:
 		return s, nil
 	case Rouse:
-		return s, w.addFlushed(ctx, Decision{Action: s.Wake, Verdict: w.n.runtimeVerdict("wake")})
+		return w.rouse(ctx, s, now)
 	case Finish:
 		return s, w.addFlushed(ctx, Decision{Action: s.End, Verdict: w.n.runtimeVerdict("deadline")})
 	case Lapse:
@@ -169,6 +169,18 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 		return idle, nil
 	}
 	return w.n.lacksRecord(ctx, w.a)
+}
+
+// rouse wakes the agent if policy lets it. A refusal is no entry: it would be one at every look. A question is asked once.
+func (w *work) rouse(ctx context.Context, s Rouse, now time.Time) (Step, error) {
+	v := w.n.verdict(w.a, Request{Action: s.Wake, Node: w.n.Key.Key()}, new(Decision), now)
+	if v.Answer == Deny {
+		return sleepsOn(&v, now), w.flush(ctx)
+	}
+	if err := w.addAt(now, Decision{Action: s.Wake, Verdict: v}); err != nil {
+		return s, err
+	}
+	return s, w.flush(ctx)
 }
 
 // inTheirWords is the outcome of what lapsed, with what the person who refused it said, so that whoever reads the outcome reads that.

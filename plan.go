@@ -332,6 +332,12 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 		return nil
 	}
 	w := f.met(now, !c.quiet)
+	if w.Met && (f.Sleep.Refused || f.asksToWake()) {
+		if f.Sleep.Refused {
+			rest.join(0, "asleep: a person did not let it wake; it waits for an event")
+		}
+		return nil
+	}
 	if w.Met {
 		slept := now.Sub(f.Sleep.Since.Go()).Milliseconds()
 		stale := f.Sleep.Sleep.Stale > 0 && slept >= f.Sleep.Sleep.Stale && len(f.Sleep.Sleep.Recheck) > 0
@@ -345,6 +351,14 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	}
 	rest.join(w.Due, "asleep "+w.Why)
 	return nil
+}
+
+// asksToWake reports whether a person is being asked whether this sleep may end.
+func (f *Fold) asksToWake() bool {
+	return slices.ContainsFunc(f.Asks, func(q Asking) bool {
+		w, ok := q.Action.(Wake)
+		return ok && w.Sleep == f.Sleep.Decision
+	})
 }
 
 // crowded reports whether what is under way or asked for is as much as a fold holds: nothing more is decided until some of it has ended.
@@ -436,7 +450,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.join(d.Until, fmt.Sprintf("asleep until %s because %s", d.Until, d.Why))
 		return rest
 	}
-	if what, spent := f.Exhausted(); spent {
+	if what, spent := f.Exhausted(); spent && !f.mayThinkUnpaid() {
 		rest.Person, rest.Why = true, "the budget is used up ("+what+"): grant more, or end it"
 		return rest
 	}
@@ -448,6 +462,13 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		return rest
 	}
 	return Consult{Advisor: advisor}
+}
+
+// mayThinkUnpaid reports whether an agent whose budget is used up may still be asked about: to think takes no tool calls, and one without any
+// left is to be able to sleep or end. It is not asked for ever while it proposes what it cannot pay.
+func (f *Fold) mayThinkUnpaid() bool {
+	_, thinks := f.Affords(Spend{Cost: 1, Tokens: 1})
+	return thinks && (f.Denials < maxUnpaid || len(f.Inbox) > 0)
 }
 
 // joinSaid is join, with the words put together only where there is room for them.

@@ -97,6 +97,9 @@ func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
 		act = p[d.Index]
 	}
 	if w, ok := act.(perdure.Wake); ok {
+		if d.Verdict.Answer != perdure.Allow {
+			return
+		}
 		more := map[string]any{}
 		var data perdure.Data
 		if len(w.By) > 0 {

@@ -171,7 +171,9 @@ func (t *transcript) addDecision(e *perdure.Entry, d *perdure.Decision) {
 		id = ""
 	}
 	if w, ok := act.(perdure.Wake); ok {
-		t.woke(&w)
+		if d.Verdict.Answer == perdure.Allow {
+			t.woke(&w)
+		}
 		return
 	}
 	t.decisions[e.Name] = id

@@ -131,8 +131,8 @@ The action is printed whole. On a terminal it is shown first, and approve asks w
 
 func denyCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "deny [flags] AGENT [DIGEST]",
-		Short:   "Refuse what an agent asks for",
+		Use:   "deny [flags] AGENT [DIGEST]",
+		Short: "Refuse what an agent asks for",
 		Long: `Deny refuses one effect that policy asks a person about. A refusal stands whatever others say.
 
 It refuses that one effect and does not stop the agent: the call ends as denied, the advisor is shown your note and decides what comes
