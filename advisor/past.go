@@ -104,7 +104,7 @@ func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
 		var data perdure.Data
 		if len(w.By) > 0 {
 			ev := r.events[w.By[0]]
-			data, more["event"] = ev.Data, ev.Name
+			data, more["event"], more["by"] = ev.Data, ev.Name, ev.By
 		}
 		r.record(r.decided[w.Sleep], perdure.OK, data, w.Note, more)
 		return
