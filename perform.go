@@ -172,7 +172,10 @@ func (n *Node) call(ctx context.Context, id AgentID, e effect) called {
 	case errors.Is(err, ErrInDoubt) && !e.open.Effect.Repeatable():
 		return called{doubt: err}
 	case errors.Is(err, ErrInDoubt): // it may be done again under the same key
-		res.Signal, res.Note = TimedOut, err.Error()
+		res.Signal, res.Note = Silent, err.Error() // whoever was asked is lost
+		if errors.Is(err, context.DeadlineExceeded) {
+			res.Signal = TimedOut
+		}
 	case errors.Is(err, ErrIncapable):
 		res.Signal, res.Note, res.Spend = Incapable, err.Error(), Spend{}
 	case err != nil:
