@@ -41,7 +41,7 @@
 // A condition (when) and a template (${…}) know: turn (the place of the turn in the list, from 1), round, turns (how often the advisor was
 // asked before), inputs, vars (the agent's state), inbox (the names of events nobody has waited for), results (by name) and last (of the
 // action that came to something last), said (what people said since the last turn, oldest first, when they approved, denied, paused, resumed,
-// granted, settled or edited: what, by, note and of, the name of the action it is about); templates also agent and goal. A result has signal, result and note; that of a sleep also event and
+// granted, settled or edited: what, by, note and of, the name of the action it is about); templates also agent and goal. A result has signal, result and note, that of a call also latency in milliseconds; that of a sleep also event and
 // by, the name of what ended it and who sent it, with its data as result; that of a delegation also child, and ended once the child has. A condition is CEL
 // and does not hold if it reads what is not there. A template is a path of names and numbers; as a whole text it keeps the type of
 // the value, inside of one it becomes text; $${ stands for itself. Templates stand in args, inputs, results, goals, notes and text.
@@ -91,6 +91,7 @@
 //	      "properties": {
 //	        "decision": {"type": "string"}, "action": {"enum": ["execute", "sleep", "mutate", "delegate", "wake", "end"]}, "tool": {"type": "string"}, "call": {"type": "string"}, "args": {},
 //	        "signal": {"$ref": "#/$defs/signal"}, "result": {}, "note": {"type": "string"}, "time": {"type": "string"},
+//	        "latency_ms": {"type": "integer", "minimum": 1, "description": "how long it took"},
 //	        "untrusted": {"type": "boolean", "description": "the result is text from somebody not trusted"},
 //	        "cut": {"type": "boolean", "description": "the result was too long to show"}
 //	      }

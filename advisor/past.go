@@ -85,6 +85,7 @@ func (r *recorder) add(e *perdure.Entry) {
 		r.decision(e, &c)
 	case perdure.Outcome:
 		r.record(r.decided[c.Decision], c.Signal, c.Result, c.Note, nil)
+		r.took(c.Decision, c.Latency)
 	case perdure.Event:
 		r.event(e, &c)
 	case perdure.Genesis, perdure.Snapshot, nil:
@@ -143,6 +144,18 @@ func (r *recorder) spoken(e *perdure.Entry) map[string]any {
 		out["of"] = p.name
 	}
 	return out
+}
+
+// took notes how long a call took, in milliseconds.
+func (r *recorder) took(decision perdure.Hash, ms int64) {
+	p, ok := parsePlace(r.decided[decision])
+	if !ok || p.over() {
+		return
+	}
+	if rec, ok := r.results[p.name].(map[string]any); ok && p.name != "" {
+		rec["latency"] = ms
+	}
+	r.last["latency"] = ms
 }
 
 // record notes what came of the action at a place.
