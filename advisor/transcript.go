@@ -380,7 +380,7 @@ func (t *transcript) keepFrom(tokens int) int64 {
 		if sum += t.marks[i].tokens; sum > tokens {
 			break
 		}
-		if t.messages[i].Model {
+		if t.messages[i].Model && t.marks[i].seq > 0 { // what a fork was told before it was one has no place in its memory
 			from = t.marks[i].seq
 		}
 	}
