@@ -46,6 +46,8 @@
 // and does not hold if it reads what is not there. A template is a path of names and numbers; as a whole text it keeps the type of
 // the value, inside of one it becomes text; $${ stands for itself. Templates stand in args, inputs, results, goals, notes and text.
 //
+// A fork goes on at the turn of the agent it was forked from, with the results so far, if that agent is in the store.
+//
 // When its turns are used up, a script ends the agent with ok; when a template reads what is not there, with failed.
 //
 // # The exchange with a remote advisor

@@ -20,8 +20,8 @@ type past struct {
 	said    []any // what people said since the last advice
 }
 
-// past reads what came of earlier turns, if the script uses it.
-func (s *Script) past(ctx context.Context, a *perdure.Agent) (*past, error) {
+// past reads what came of earlier turns, if the script uses it: also those of the agents that a fork descends from, the nearest first.
+func (s *Script) past(ctx context.Context, a *perdure.Agent, before []*perdure.Agent) (*past, error) {
 	p := &past{results: map[string]any{}, last: map[string]any{}, said: []any{}}
 	if !s.history {
 		return p, nil
@@ -31,6 +31,11 @@ func (s *Script) past(ctx context.Context, a *perdure.Agent) (*past, error) {
 		return nil, err
 	}
 	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{}, children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{}}
+	for _, parent := range slices.Backward(before) {
+		for _, e := range slices.SortedFunc(parent.Recent(), bySeq) {
+			r.add(e)
+		}
+	}
 	for _, e := range entries {
 		r.add(e)
 	}
