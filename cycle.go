@@ -130,11 +130,11 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	case Idle:
 		return s, nil
 	case Rouse:
-		return s, w.addFlushed(ctx, Decision{Action: s.Wake, Verdict: w.n.runtimeVerdict("wake")})
+		return w.rouse(ctx, s, now)
 	case Finish:
 		return s, w.addFlushed(ctx, Decision{Action: s.End, Verdict: w.n.runtimeVerdict("deadline")})
 	case Lapse:
-		return s, w.add(s.Outcome)
+		return s, w.add(w.inTheirWords(s))
 	case Escalate:
 		return s, w.escalate(ctx, s)
 	case Consult:
@@ -174,6 +174,33 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 		return idle, nil
 	}
 	return w.n.lacksRecord(ctx, w.a)
+}
+
+// rouse wakes the agent if policy lets it. A refusal is no entry: it would be one at every look. A question is asked once.
+func (w *work) rouse(ctx context.Context, s Rouse, now time.Time) (Step, error) {
+	v := w.n.verdict(w.a, Request{Action: s.Wake, Node: w.n.Key.Key()}, new(Decision), now)
+	if v.Answer == Deny {
+		return sleepsOn(&v, now), w.flush(ctx)
+	}
+	if err := w.addAt(now, Decision{Action: s.Wake, Verdict: v}); err != nil {
+		return s, err
+	}
+	return s, w.flush(ctx)
+}
+
+// inTheirWords is the outcome of what lapsed, with what the person who refused it said, so that whoever reads the outcome reads that.
+func (w *work) inTheirWords(s Lapse) Outcome {
+	o := s.Outcome
+	e := w.a.recent(s.Refusal)
+	if e == nil {
+		return o
+	}
+	if ev, ok := e.content.(Event); ok {
+		if a, ok := ev.Notice.(Approval); ok && a.Note != "" {
+			o.Note += ": " + a.Note
+		}
+	}
+	return o
 }
 
 // addFlushed adds an entry that is complete in itself and makes it durable.

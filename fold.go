@@ -80,6 +80,8 @@ type Sleeping struct {
 	Since    Time   `canon:"2,since"`
 	Sleep    Sleep  `canon:"3,sleep"`
 	Polls    []Poll `canon:"4,polls,omitzero"` // the latest answer to each Every of the trigger, in order
+
+	Refused bool `canon:"5,refused,omitzero"` // a person was asked whether it may wake and did not let it; what it is told next ends that
 }
 
 // Poll is the latest answer to a polling tool.

@@ -96,6 +96,8 @@ const (
 
 	// maxDenials is how many refusals in a row make an agent wait for a person: whoever advises it goes round in circles, and that costs.
 	maxDenials = 12
+	// maxUnpaid is how many refusals in a row make an agent without tool calls left wait for a person.
+	maxUnpaid = 3
 	// maxAttempts is how often one effect is tried before the advisor is asked for another way (frozen, as the fold forgets it then).
 	maxAttempts = 5
 	// tailWindow is how many recent entries an Agent holds so that a late entry can be folded where it belongs. Later than that, the

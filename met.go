@@ -344,6 +344,16 @@ var foldVars = []condition.Var{
 	{Name: "children", Kind: condition.MapDyn}, // open, ended, ok, failed
 	{Name: "inbox", Kind: condition.ListDyn},   // names of unseen events
 	{Name: "turns", Kind: condition.Int},
+	{Name: "signals", Kind: condition.MapDyn}, // by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, calls
+}
+
+// ConditionVariables are the names a condition of a trigger knows, besides event in a filter and result and signal in a poll.
+func ConditionVariables() []string {
+	names := make([]string, len(foldVars))
+	for i := range foldVars {
+		names[i] = foldVars[i].Name
+	}
+	return names
 }
 
 var (
@@ -389,8 +399,26 @@ func (f *Fold) conditionVars(now time.Time) map[string]any {
 	}
 	return map[string]any{
 		"now": now, "asleep": asleep, "vars": vars, "spent": amounts(f.Spent), "left": left, "turns": f.Turns, "inbox": inbox,
-		"children": f.childrenVars(),
+		"children": f.childrenVars(), "signals": f.signalVars(),
 	}
+}
+
+// signalVars is what conditions know of how calls ended of late.
+func (f *Fold) signalVars() map[string]any {
+	all := make(map[string]any, len(f.Tools))
+	for i := range f.Tools {
+		t := &f.Tools[i]
+		recent := make([]any, len(t.Last))
+		for j := range t.Last {
+			recent[j] = t.Last[j].Signal.String()
+		}
+		of := map[string]any{"recent": recent, "calls": t.Calls}
+		if n := len(t.Last); n > 0 {
+			of["last"], of["at"] = recent[n-1], t.Last[n-1].Time.Go()
+		}
+		all[t.Tool] = of
+	}
+	return all
 }
 
 // childrenVars is what conditions know of children.

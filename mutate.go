@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,39 @@ func (f *Fold) mutate(e *Entry, m *Mutate) {
 	if m.Scope != nil {
 		f.narrowScope(e, *m.Scope)
 	}
+}
+
+// Widens says what of a change asks for more than the agent has: of that nothing would come, since bounds only ever meet.
+func (f *Fold) Widens(m *Mutate) error {
+	in := &f.Intent
+	switch {
+	case m.Deadline != 0 && in.Deadline != 0 && m.Deadline > in.Deadline:
+		return fmt.Errorf("the deadline is %s and cannot be put off: fork the agent with a later one", in.Deadline)
+	case !m.Budget.inside(in.Budget):
+		return errors.New("a budget can be made smaller, never larger: its owner grants more")
+	case m.Depth != nil && (*m.Depth < 0 || *m.Depth > f.Charter.Depth):
+		return fmt.Errorf("it may delegate to %d generations; want that many or fewer, got %d", f.Charter.Depth, *m.Depth)
+	case m.Scope != nil && !InScope(*m.Scope, f.Charter.Scope):
+		return fmt.Errorf("its scope is %s; want one inside it, got %s", f.Charter.Scope, *m.Scope)
+	}
+	if in.Tools == nil {
+		return nil
+	}
+	for _, tool := range m.Tools {
+		if !slices.Contains(in.Tools, tool) {
+			return fmt.Errorf("tool %s is not among its tools (%s): tools can be taken away, not added", tool, strings.Join(in.Tools, ", "))
+		}
+	}
+	return nil
+}
+
+// inside reports whether no limit that b names is above the one of o.
+func (b *Budget) inside(o *Budget) bool {
+	if b == nil || o == nil {
+		return true
+	}
+	in := func(a, limit *int64) bool { return a == nil || limit == nil || *a <= *limit }
+	return in(b.Cost, o.Cost) && in(b.Tokens, o.Tokens) && in(b.Calls, o.Calls)
 }
 
 // narrowScope makes the scope the narrower of two. Scopes that exclude each other leave none: the agent may act nowhere.

@@ -11,8 +11,9 @@ import (
 
 // effect is an allowed action to perform.
 type effect struct {
-	open  Open
-	again bool
+	open   Open
+	again  bool
+	caller *Fold
 }
 
 // perform performs effects side by side and records their outcomes. The decisions are durable before an effect of class once starts, or if
@@ -33,6 +34,9 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 		return err
 	}
 	once := false
+	for i := range effects {
+		effects[i].caller = w.a.fold
+	}
 	for i, c := range w.n.callAll(ctx, w.a.ID(), effects, r) {
 		o := &effects[i].open
 		switch {
@@ -143,7 +147,7 @@ func (n *Node) call(ctx context.Context, id AgentID, e effect) called {
 			err = fmt.Errorf("tool %s: %w", a.Tool, ErrIncapable)
 			break
 		}
-		c := Call{Agent: id, Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again}
+		c := Call{Agent: id, Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again, Caller: e.caller}
 		if c.Args, err = Unseal(n.Vault, a.Args); err != nil {
 			break
 		}
@@ -168,7 +172,10 @@ func (n *Node) call(ctx context.Context, id AgentID, e effect) called {
 	case errors.Is(err, ErrInDoubt) && !e.open.Effect.Repeatable():
 		return called{doubt: err}
 	case errors.Is(err, ErrInDoubt): // it may be done again under the same key
-		res.Signal, res.Note = TimedOut, err.Error()
+		res.Signal, res.Note = Silent, err.Error() // whoever was asked is lost
+		if errors.Is(err, context.DeadlineExceeded) {
+			res.Signal = TimedOut
+		}
 	case errors.Is(err, ErrIncapable):
 		res.Signal, res.Note, res.Spend = Incapable, err.Error(), Spend{}
 	case err != nil:
@@ -238,7 +245,7 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	var res Result
 	args, err := Unseal(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
 	if err == nil {
-		res, err = r.Reconcile(cctx, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: args, Again: true})
+		res, err = r.Reconcile(cctx, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: args, Again: true, Caller: w.a.fold})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -72,7 +72,10 @@ type Perform struct {
 type Reconcile struct{ Open Open }
 
 // Lapse says a decision is to get its outcome without being performed: an ask that was refused or has expired.
-type Lapse struct{ Outcome Outcome }
+type Lapse struct {
+	Outcome Outcome
+	Refusal Hash // the answer that refused it, if one did
+}
 
 // Escalate says a question nobody answered goes to more people: those of the verdict's next escalation.
 type Escalate struct {
@@ -226,7 +229,7 @@ func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	switch s := f.planOpen(c, t, &rest).(type) {
 	case nil:
 	case Perform:
-		return Lapse{Outcome{Decision: s.Open.Decision, Signal: Silent, Note: "the agent ended before its outcome was known"}}
+		return Lapse{Outcome: Outcome{Decision: s.Open.Decision, Signal: Silent, Note: "the agent ended before its outcome was known"}}
 	default:
 		return s
 	}
@@ -296,14 +299,14 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		yes, no := q.count(t, asked)
 		switch {
 		case no:
-			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "refused by a person"}}
+			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, q.refusal(asked)}
 		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
 			if name := toolOf(q.Action); name != "" && !f.capable(c, name, t, rest) {
 				continue // the approval is for a node that can
 			}
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
-			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
+			return Lapse{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
 		}
 		if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 			next := &more[q.Stage]
@@ -344,6 +347,18 @@ func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
 	return yes, false
 }
 
+// refusedByPerson is the note of what a person refused, before their own words.
+const refusedByPerson = "refused by a person"
+
+// refusal is the first vote against it that counts.
+func (q *Asking) refusal(counts func(*Vote) bool) Hash {
+	i := slices.IndexFunc(q.Votes, func(v Vote) bool { return !v.Approve && counts(&v) })
+	if i < 0 {
+		return Hash{}
+	}
+	return q.Votes[i].Event
+}
+
 // refusals are the votes against it.
 func (q *Asking) refusals() []Hash {
 	var no []Hash
@@ -361,6 +376,12 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 		return nil
 	}
 	w := f.met(now, !c.quiet)
+	if w.Met && (f.Sleep.Refused || f.asksToWake()) {
+		if f.Sleep.Refused {
+			rest.join(0, "asleep: a person did not let it wake; it waits for an event")
+		}
+		return nil
+	}
 	if w.Met {
 		slept := now.Sub(f.Sleep.Since.Go()).Milliseconds()
 		stale := f.Sleep.Sleep.Stale > 0 && slept >= f.Sleep.Sleep.Stale && len(f.Sleep.Sleep.Recheck) > 0
@@ -374,6 +395,14 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	}
 	rest.join(w.Due, "asleep "+w.Why)
 	return nil
+}
+
+// asksToWake reports whether a person is being asked whether this sleep may end.
+func (f *Fold) asksToWake() bool {
+	return slices.ContainsFunc(f.Asks, func(q Asking) bool {
+		w, ok := q.Action.(Wake)
+		return ok && w.Sleep == f.Sleep.Decision
+	})
 }
 
 // crowded reports whether what is under way or asked for is as much as a fold holds: nothing more is decided until some of it has ended.
@@ -465,7 +494,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.join(d.Until, fmt.Sprintf("asleep until %s because %s", d.Until, d.Why))
 		return rest
 	}
-	if what, spent := f.Exhausted(); spent {
+	if what, spent := f.Exhausted(); spent && !f.mayThinkUnpaid() {
 		rest.Person, rest.Why = true, "the budget is used up ("+what+"): grant more, or end it"
 		return rest
 	}
@@ -477,6 +506,13 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		return rest
 	}
 	return Consult{Advisor: advisor}
+}
+
+// mayThinkUnpaid reports whether an agent whose budget is used up may still be asked about: to think takes no tool calls, and one without any
+// left is to be able to sleep or end. It is not asked for ever while it proposes what it cannot pay.
+func (f *Fold) mayThinkUnpaid() bool {
+	_, thinks := f.Affords(Spend{Cost: 1, Tokens: 1})
+	return thinks && (f.Denials < maxUnpaid || len(f.Inbox) > 0)
 }
 
 // joinSaid is join, with the words put together only where there is room for them.

@@ -74,6 +74,10 @@ type Call struct {
 	Key      string // the same for every attempt at this effect; to be passed on as an idempotency key
 	Args     Data
 	Again    bool // an attempt under the same key may have been made before
+
+	// Caller is the agent that calls as it is now, what is not durable yet included; not to be changed. It may be nil when whoever calls
+	// the tool is not a node.
+	Caller *Fold
 }
 
 // Result is what a call came to.

@@ -72,6 +72,11 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.mutate(e, &n.Mutate)
 	}
 	if f.Ended == nil {
+		if f.Sleep != nil && f.Sleep.Refused {
+			s := *f.Sleep
+			s.Refused = false
+			f.Sleep = &s
+		}
 		w := f.weigh()
 		w.inbox += len(data)
 		for len(f.Inbox) > 0 && (len(f.Inbox) >= maxInbox || w.inbox > maxInboxBytes) { // the newest stays

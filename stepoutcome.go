@@ -16,6 +16,7 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 	if i := f.findAsk(o.Decision); i >= 0 {
 		f.setVars(e, o.Set)
 		f.refuse(e, f.Asks[i].Action)
+		f.refuseWake(f.Asks[i].Action)
 		f.Denials++
 		f.dropAsk(i)
 		return
@@ -41,6 +42,15 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 	}
 	if f.Ended == nil && open.retryable(o.Signal) {
 		f.owe(e, &open, o)
+	}
+}
+
+// refuseWake remembers that a person did not let the agent wake, so that nobody is asked again before something has happened to it.
+func (f *Fold) refuseWake(a Action) {
+	if w, ok := a.(Wake); ok && f.Sleep != nil && f.Sleep.Decision == w.Sleep {
+		s := *f.Sleep
+		s.Refused = true
+		f.Sleep = &s
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,14 +25,67 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 			return Verdict{Answer: Deny, Rules: []string{RuleArguments}, Reason: reason}
 		}
 	}
-	if n.Policy == nil {
+	if n.Policy == nil && !rests(r.Action) {
 		return Verdict{Rules: []string{"runtime.no-policy"}, Reason: "this node has no policy: everything is denied"}
 	}
-	v := decidePolicy(n.Policy, a, r, now)
+	v := Verdict{Rules: []string{"runtime.no-policy"}, Reason: "this node has no policy"}
+	if n.Policy != nil {
+		v = decidePolicy(n.Policy, a, r, now)
+	}
+	if v.Answer != Allow && rests(r.Action) {
+		return restVerdict(&v)
+	}
 	if v.Answer > Allow {
 		return Verdict{Reason: "policy gave an answer that does not exist"}
 	}
 	return v
+}
+
+// RuleRest is the rule under which an agent sleeps or ends although policy does not permit it.
+const RuleRest = "runtime.rest"
+
+// rests reports whether an action makes an agent do less: it sleeps or ends.
+func rests(a Action) bool {
+	switch a.(type) {
+	case Sleep, End:
+		return true
+	case Execute, Delegate, Mutate, Wake:
+	}
+	return false
+}
+
+// restVerdict lets an agent rest whatever policy says: one that may do neither would go on until somebody stops it.
+func restVerdict(said *Verdict) Verdict {
+	v := *said
+	v.Answer, v.Rules = Allow, append([]string{RuleRest}, said.Rules...)
+	v.Quorum, v.Expires, v.Asked, v.Escalate = 0, 0, nil, nil
+	v.Reason = "nothing keeps an agent from sleeping or ending; policy says " + min(said.Answer, Allow).String() + noted(said.Reason)
+	return v
+}
+
+// wakeAgain is how long an agent that policy does not let wake is left alone if nothing happens to it: rules may look at the time.
+const wakeAgain = restFor
+
+// sleepsOn is the idle step for an agent that policy does not let wake.
+func sleepsOn(v *Verdict, now time.Time) Idle {
+	why := v.Reason
+	if why == "" {
+		why = strings.Join(v.Rules, ", ")
+	}
+	return Idle{Until: TimeOf(now.Add(wakeAgain)), Why: "asleep: its wait is over, and policy does not let it wake" + noted(why)}
+}
+
+// Judged is a step of Plan after a look at policy: the wake of an agent that policy denies is no step to take. It says what a node with this
+// key and policy would do, and changes nothing.
+func Judged(s Step, p Policy, node Key, a *Agent, now time.Time) Step {
+	r, ok := s.(Rouse)
+	if !ok || p == nil {
+		return s
+	}
+	if v := decidePolicy(p, a, Request{Action: r.Wake, Node: node}, now); v.Answer == Deny {
+		return sleepsOn(&v, now)
+	}
+	return s
 }
 
 // refuses says why this node does not take up an effect that was allowed before; nothing: it may. An entry says what its author decided, not

@@ -40,10 +40,13 @@
 //
 // A condition (when) and a template (${…}) know: turn (the place of the turn in the list, from 1), round, turns (how often the advisor was
 // asked before), inputs, vars (the agent's state), inbox (the names of events nobody has waited for), results (by name) and last (of the
-// action that came to something last); templates also agent and goal. A result has signal, result and note; that of a sleep also event,
-// the name of what ended it, with its data as result; that of a delegation also child, and ended once the child has. A condition is CEL
+// action that came to something last), said (what people said since the last turn, oldest first, when they approved, denied, paused, resumed,
+// granted, settled or edited: what, by, note and of, the name of the action it is about); templates also agent and goal. A result has signal, result and note, that of a call also latency in milliseconds; that of a sleep also event and
+// by, the name of what ended it and who sent it, with its data as result; that of a delegation also child, and ended once the child has. A condition is CEL
 // and does not hold if it reads what is not there. A template is a path of names and numbers; as a whole text it keeps the type of
 // the value, inside of one it becomes text; $${ stands for itself. Templates stand in args, inputs, results, goals, notes and text.
+//
+// A fork goes on at the turn of the agent it was forked from, with the results so far, if that agent is in the store.
 //
 // When its turns are used up, a script ends the agent with ok; when a template reads what is not there, with failed.
 //
@@ -90,8 +93,18 @@
 //	      "properties": {
 //	        "decision": {"type": "string"}, "action": {"enum": ["execute", "sleep", "mutate", "delegate", "wake", "end"]}, "tool": {"type": "string"}, "call": {"type": "string"}, "args": {},
 //	        "signal": {"$ref": "#/$defs/signal"}, "result": {}, "note": {"type": "string"}, "time": {"type": "string"},
+//	        "latency_ms": {"type": "integer", "minimum": 1, "description": "how long it took"},
 //	        "untrusted": {"type": "boolean", "description": "the result is text from somebody not trusted"},
 //	        "cut": {"type": "boolean", "description": "the result was too long to show"}
+//	      }
+//	    }},
+//	    "said":     {"type": "array", "description": "what people said since the last advice, oldest first; absent: nothing", "items": {
+//	      "type": "object",
+//	      "required": ["event", "what", "by", "note", "time"],
+//	      "additionalProperties": false,
+//	      "properties": {
+//	        "event": {"type": "string"}, "what": {"enum": ["approve", "deny", "pause", "resume", "grant", "settle", "edit"]}, "by": {"type": "string"},
+//	        "note": {"type": "string"}, "decision": {"type": "string", "description": "what it is about"}, "time": {"type": "string"}
 //	      }
 //	    }},
 //	    "children": {"type": "array", "items": {

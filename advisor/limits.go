@@ -21,6 +21,8 @@ const (
 	DefaultResponse = 4 << 20
 	// maxRetryAfter bounds the wait a remote advisor can ask for.
 	maxRetryAfter = 24 * time.Hour
+	// maxSaid bounds how much of what people said a script or a remote advisor is shown at once.
+	maxSaid = 64
 	// maxNote bounds what an error repeats of a remote advisor's text.
 	maxNote = 512
 )

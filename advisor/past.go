@@ -11,17 +11,18 @@ import (
 )
 
 // readsHistory finds conditions that need what came of earlier turns.
-var readsHistory = regexp.MustCompile(`\b(results|last)\b`)
+var readsHistory = regexp.MustCompile(`\b(results|last|said)\b`)
 
 // past is what came of the actions of a script.
 type past struct {
 	results map[string]any // by name
 	last    map[string]any
+	said    []any // what people said since the last advice
 }
 
-// past reads what came of earlier turns, if the script uses it.
-func (s *Script) past(ctx context.Context, a *perdure.Agent) (*past, error) {
-	p := &past{results: map[string]any{}, last: map[string]any{}}
+// past reads what came of earlier turns, if the script uses it: also those of the agents that a fork descends from, the nearest first.
+func (s *Script) past(ctx context.Context, a *perdure.Agent, before []*perdure.Agent) (*past, error) {
+	p := &past{results: map[string]any{}, last: map[string]any{}, said: []any{}}
 	if !s.history {
 		return p, nil
 	}
@@ -30,8 +31,16 @@ func (s *Script) past(ctx context.Context, a *perdure.Agent) (*past, error) {
 		return nil, err
 	}
 	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{}, children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{}}
+	for _, parent := range slices.Backward(before) {
+		for _, e := range slices.SortedFunc(parent.Recent(), bySeq) {
+			r.add(e)
+		}
+	}
 	for _, e := range entries {
 		r.add(e)
+	}
+	for _, e := range unheard(entries) {
+		p.said = append(p.said, r.spoken(e))
 	}
 	return p, nil
 }
@@ -81,6 +90,7 @@ func (r *recorder) add(e *perdure.Entry) {
 		r.decision(e, &c)
 	case perdure.Outcome:
 		r.record(r.decided[c.Decision], c.Signal, c.Result, c.Note, nil)
+		r.took(c.Decision, c.Latency)
 	case perdure.Event:
 		r.event(e, &c)
 	case perdure.Genesis, perdure.Snapshot, nil:
@@ -93,11 +103,14 @@ func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
 		act = p[d.Index]
 	}
 	if w, ok := act.(perdure.Wake); ok {
+		if d.Verdict.Answer != perdure.Allow {
+			return
+		}
 		more := map[string]any{}
 		var data perdure.Data
 		if len(w.By) > 0 {
 			ev := r.events[w.By[0]]
-			data, more["event"] = ev.Data, ev.Name
+			data, more["event"], more["by"] = ev.Data, ev.Name, ev.By
 		}
 		r.record(r.decided[w.Sleep], perdure.OK, data, w.Note, more)
 		return
@@ -126,6 +139,28 @@ func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 	case nil:
 		r.events[e.Name] = *ev
 	}
+}
+
+// spoken is what a person said as a script reads it.
+func (r *recorder) spoken(e *perdure.Entry) map[string]any {
+	w, _ := wordOf(e)
+	out := map[string]any{"what": w.what, "by": w.by, "note": w.note, "of": ""}
+	if p, ok := parsePlace(r.decided[w.of]); ok {
+		out["of"] = p.name
+	}
+	return out
+}
+
+// took notes how long a call took, in milliseconds.
+func (r *recorder) took(decision perdure.Hash, ms int64) {
+	p, ok := parsePlace(r.decided[decision])
+	if !ok || p.over() {
+		return
+	}
+	if rec, ok := r.results[p.name].(map[string]any); ok && p.name != "" {
+		rec["latency"] = ms
+	}
+	r.last["latency"] = ms
 }
 
 // record notes what came of the action at a place.
@@ -164,6 +199,6 @@ func (p *past) vars(f *perdure.Fold, turn int, round int64) map[string]any {
 	}
 	return map[string]any{
 		"turn": int64(turn), "round": round, "turns": f.Turns, "agent": f.Agent.String(), "goal": f.Intent.Goal, "inputs": f.Intent.Inputs.Value(),
-		"vars": vars, "results": p.results, "last": p.last, "inbox": inbox,
+		"vars": vars, "results": p.results, "last": p.last, "inbox": inbox, "said": p.said,
 	}
 }

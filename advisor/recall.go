@@ -2,6 +2,7 @@ package advisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,24 +113,52 @@ func (l *LLM) recall(ctx context.Context, a *perdure.Agent, names *wireNames) (*
 			return nil, fmt.Errorf("read the transcript of agent %s: %w", a.ID().Short(), err)
 		}
 	}
-	return l.render(f, entries, from, names), nil
+	before, err := l.forked(ctx, f, names, maxForks)
+	if err != nil {
+		return nil, fmt.Errorf("read what agent %s was forked from: %w", a.ID().Short(), err)
+	}
+	return l.render(f, entries, from, names, before), nil
 }
 
-// render makes the recollection of the entries from a seq on.
-func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, names *wireNames) *recollection {
+// maxForks bounds how many forks of forks a conversation is followed through.
+const maxForks = 16
+
+// forked is the conversation a fork goes on with: that of the agent it was forked from, up to that point. It is nil for who is no fork, when a
+// summary stands for it, and where that agent is not in the store.
+func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, depth int) (*transcript, error) {
+	in := f.Lineage
+	if in == nil || in.Relation != perdure.Fork || l.Store == nil || !f.Summary.IsZero() || depth == 0 {
+		return nil, nil
+	}
+	parent, err := perdure.AgentAt(perdure.Memory(ctx, l.Store, in.Parent), in.Cause)
+	if errors.Is(err, perdure.ErrNotFound) || errors.Is(err, perdure.ErrRejected) {
+		return nil, nil // it is elsewhere, or not what it was: the fork stands on its own
+	}
+	if err != nil {
+		return nil, err
+	}
+	before, err := l.forked(ctx, parent.Fold(), names, depth-1)
+	if err != nil {
+		return nil, err
+	}
+	entries, from, _ := reach(parent.Fold(), slices.Collect(parent.Recent()))
+	t := l.render(parent.Fold(), entries, from, names, before).transcript
+	for i := range t.marks {
+		t.marks[i].seq = 0 // a place in another memory
+	}
+	t.open.seq = 0
+	return t, nil
+}
+
+// render makes the recollection of the entries from a seq on, after what came before, if anything did.
+func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, names *wireNames, before *transcript) *recollection {
 	r := &recollection{
-		transcript: newTranscript(l.Model.Family(), names, shownResult), summary: f.Summary, count: f.Count, revoked: len(f.Revoked), intent: f.Edited,
+		transcript: before, summary: f.Summary, count: f.Count, revoked: len(f.Revoked), intent: f.Edited,
 	}
-	opening := "Begin."
-	for _, e := range entries {
-		if adv, ok := e.Content().(perdure.Advice); ok && e.Name == f.Summary {
-			opening = summaryOpening + adv.Summary
-			if clip := remarkOf(adv.Raw).clip; clip > 0 {
-				r.clip = int(clip)
-			}
-		}
+	if before == nil {
+		r.transcript = newTranscript(l.Model.Family(), names, shownResult)
+		r.begin(f, entries)
 	}
-	r.push(Message{Parts: []Part{Text(opening)}}, 0)
 	for _, e := range entries {
 		if e.Seq >= f.Since {
 			r.clip = shownResult
@@ -142,6 +171,20 @@ func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, name
 		r.last = entries[len(entries)-1].Name
 	}
 	return r
+}
+
+// begin begins the transcript: with the summary of what is not in it, if there is one.
+func (r *recollection) begin(f *perdure.Fold, entries []*perdure.Entry) {
+	opening := "Begin."
+	for _, e := range entries {
+		if adv, ok := e.Content().(perdure.Advice); ok && e.Name == f.Summary {
+			opening = summaryOpening + adv.Summary
+			if clip := remarkOf(adv.Raw).clip; clip > 0 {
+				r.clip = int(clip)
+			}
+		}
+	}
+	r.push(Message{Parts: []Part{Text(opening)}}, 0)
 }
 
 // summaryOpening begins a transcript that something came before.

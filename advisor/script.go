@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -46,6 +47,7 @@ var whenEnv = sync.OnceValues(func() (*condition.Env, error) {
 		condition.Var{Name: "results", Kind: condition.MapDyn},
 		condition.Var{Name: "last", Kind: condition.MapDyn},
 		condition.Var{Name: "inbox", Kind: condition.ListDyn},
+		condition.Var{Name: "said", Kind: condition.ListDyn}, // what people said since the last turn
 	)
 })
 
@@ -211,11 +213,18 @@ func (s *Script) Instant() bool { return true }
 // Advise implements perdure.Advisor.
 func (s *Script) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
 	f := a.Fold()
-	past, err := s.past(ctx, a)
+	before, err := s.forkedFrom(ctx, f)
+	if err != nil {
+		return perdure.Advice{}, err
+	}
+	past, err := s.past(ctx, a, before)
 	if err != nil {
 		return perdure.Advice{}, err
 	}
 	at := placeOf(f)
+	if len(f.Proposals) == 0 && before != nil {
+		at = resumed(before[0].Fold())
+	}
 	if at.over() {
 		return perdure.Advice{Seen: seen(f)}, nil // it has said so before, and was not let end
 	}
@@ -240,6 +249,32 @@ func (s *Script) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, 
 		return advice, nil
 	}
 	return ending(f, perdure.OK, "the script is over"), nil
+}
+
+// forkedFrom is the agents a fork descends from as they were where each was forked, the nearest first; none for who is no fork, and where
+// they are not in the store.
+func (s *Script) forkedFrom(ctx context.Context, f *perdure.Fold) ([]*perdure.Agent, error) {
+	var all []*perdure.Agent
+	for in := f.Lineage; in != nil && in.Relation == perdure.Fork && s.Store != nil && len(all) < maxForks; {
+		a, err := perdure.AgentAt(perdure.Memory(ctx, s.Store, in.Parent), in.Cause)
+		if errors.Is(err, perdure.ErrNotFound) || errors.Is(err, perdure.ErrRejected) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		all, in = append(all, a), a.Fold().Lineage
+	}
+	return all, nil
+}
+
+// resumed is the place a fork goes on from: that of the agent it was forked from, or before it, if nothing of its turn had been decided.
+func resumed(f *perdure.Fold) place {
+	at := placeOf(f)
+	if n := len(f.Proposals); n > 0 && at.turn > 0 && !slices.Contains(f.Proposals[n-1].Decided, true) {
+		at.round--
+	}
+	return at
 }
 
 // rounds is how often a turn is proposed. A script that became shorter has no more rounds of a turn it lost.

@@ -396,25 +396,15 @@ func (forbidden) Call(context.Context, perdure.Call) (perdure.Result, error) {
 	return perdure.Result{}, errors.New("called")
 }
 
-func TestAScriptThatMayNotEndRests(t *testing.T) {
-	n := newNode(t, new(perdure.MemStore), script(t, `turns: [{end: {}}]`))
+// TestAScriptEndsWithoutAPolicy: a node that has none lets nothing be done, and nothing keeps an agent from ending.
+func TestAScriptEndsWithoutAPolicy(t *testing.T) {
+	n := newNode(t, new(perdure.MemStore), script(t, `turns: [{execute: {tool: echo}, as: it}, {end: {result: "${results.it.signal}"}}]`), new(echo))
 	n.Policy = nil
 	id := create(t, n, nil)
-	idle, err := n.RunAgent(t.Context(), id)
-	if err != nil || !strings.Contains(idle.Why, "proposed nothing") {
-		t.Fatalf("got %+v, %v, want it to rest", idle, err)
-	}
-	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "go"}); err != nil {
+	if _, err := n.RunAgent(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	turns := load(t, n, id).Fold().Turns
-	if _, err := n.Cycle(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	f := load(t, n, id).Fold()
-	if f.Turns != turns+1 || len(f.Proposals[len(f.Proposals)-1].Actions) != 0 {
-		t.Errorf("got %+v, want that it does not begin again", f.Proposals)
-	}
+	ended(t, load(t, n, id), perdure.OK, `"denied"`)
 }
 
 func TestATemplateThatReadsWhatIsNotThereEndsTheAgent(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 const opening = "${"
 
 // roots are the names a template may begin with.
-var roots = []string{"turn", "round", "turns", "agent", "goal", "inputs", "vars", "results", "last", "inbox"}
+var roots = []string{"turn", "round", "turns", "agent", "goal", "inputs", "vars", "results", "last", "inbox", "said"}
 
 // piece is a part of a text: words as they are, or the path of a value.
 type piece struct {
@@ -69,7 +69,7 @@ func checkTemplate(s string, names map[string]bool) (history bool, err error) {
 		if root == "results" && len(p.path) > 1 && !names[p.path[1]] {
 			return false, fmt.Errorf("${%s}: no action of the script is named %s; name one with as: %[2]s", strings.Join(p.path, "."), p.path[1])
 		}
-		history = history || root == "results" || root == "last"
+		history = history || root == "results" || root == "last" || root == "said"
 	}
 	return history, nil
 }

@@ -143,7 +143,7 @@ func TestTranscriptIsAFunctionOfMemory(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		stored := s.llm.render(s.load().Fold(), read, from, names)
+		stored := s.llm.render(s.load().Fold(), read, from, names, nil)
 		now := time.Now()
 		want, _ := assemble(full.Fold(), held.transcript, nil, "", false, now)
 		for name, r := range map[string]*recollection{"kept": kept, "read from the store": stored} {

@@ -22,6 +22,7 @@ type view struct {
 	Left     *amounts                `json:"left,omitempty"`
 	Inbox    []messageView           `json:"inbox"`
 	Outcomes []outcomeView           `json:"outcomes"`
+	Said     []saidView              `json:"said,omitempty"`
 	Children []childView             `json:"children"`
 	Tainted  bool                    `json:"tainted"`
 }
@@ -51,6 +52,15 @@ type messageView struct {
 	Woke  bool            `json:"woke,omitempty"`
 }
 
+type saidView struct {
+	Event    string `json:"event"`
+	What     string `json:"what"`
+	By       string `json:"by"`
+	Note     string `json:"note"`
+	Decision string `json:"decision,omitempty"`
+	Time     string `json:"time"`
+}
+
 type outcomeView struct {
 	Decision  string          `json:"decision"`
 	Action    string          `json:"action,omitempty"`
@@ -60,6 +70,7 @@ type outcomeView struct {
 	Signal    string          `json:"signal"`
 	Result    json.RawMessage `json:"result,omitempty"`
 	Note      string          `json:"note,omitempty"`
+	Latency   int64           `json:"latency_ms,omitempty"`
 	Time      string          `json:"time"`
 	Untrusted bool            `json:"untrusted,omitempty"`
 	Cut       bool            `json:"cut,omitempty"`
@@ -111,24 +122,34 @@ func (h *HTTP) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]byt
 		}
 		v.Children = append(v.Children, child)
 	}
-	var err error
-	if v.Outcomes, err = h.outcomes(ctx, a); err != nil {
+	entries, err := h.entries(ctx, a)
+	if err != nil {
 		return nil, err
+	}
+	v.Outcomes = h.outcomes(entries)
+	for _, e := range unheard(entries) {
+		w, _ := wordOf(e)
+		said := saidView{Event: e.Name.String(), What: w.what, By: w.by, Note: shorten(w.note, orDefault(h.Shown, DefaultShown)), Time: rfc3339(e.Time)}
+		if !w.of.IsZero() {
+			said.Decision = w.of.String()
+		}
+		v.Said = append(v.Said, said)
 	}
 	return json.Marshal(v)
 }
 
 func rfc3339(t perdure.Time) string { return t.Go().UTC().Format(time.RFC3339Nano) }
 
-// outcomes are the last ones, oldest first: what was done, and refusals, with the action each was of.
-func (h *HTTP) outcomes(ctx context.Context, a *perdure.Agent) ([]outcomeView, error) {
-	entries := slices.SortedFunc(a.Recent(), bySeq)
+// entries are those of the agent that are at hand, oldest first.
+func (h *HTTP) entries(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, error) {
 	if h.Store != nil {
-		var err error
-		if entries, err = memory(ctx, h.Store, a); err != nil {
-			return nil, err
-		}
+		return memory(ctx, h.Store, a)
 	}
+	return slices.SortedFunc(a.Recent(), bySeq), nil
+}
+
+// outcomes are the last ones, oldest first: what was done, and refusals, with the action each was of.
+func (h *HTTP) outcomes(entries []*perdure.Entry) []outcomeView {
 	actions := map[perdure.Hash]perdure.Action{} // by decision
 	proposed := map[perdure.Hash][]perdure.Action{}
 	out := []outcomeView{}
@@ -154,11 +175,11 @@ func (h *HTTP) outcomes(ctx context.Context, a *perdure.Agent) ([]outcomeView, e
 		case perdure.Genesis, perdure.Snapshot, nil:
 		}
 	}
-	return out[max(0, len(out)-orDefault(h.Recent, DefaultRecent)):], nil
+	return out[max(0, len(out)-orDefault(h.Recent, DefaultRecent)):]
 }
 
 func (h *HTTP) outcome(e *perdure.Entry, decision perdure.Hash, act perdure.Action, o *perdure.Outcome) outcomeView {
-	v := outcomeView{Decision: decision.String(), Signal: o.Signal.String(), Note: o.Note, Time: rfc3339(e.Time), Untrusted: o.Taint}
+	v := outcomeView{Decision: decision.String(), Signal: o.Signal.String(), Note: o.Note, Latency: o.Latency, Time: rfc3339(e.Time), Untrusted: o.Taint}
 	var cutArgs, cutResult bool
 	v.Result, cutResult = h.shown(o.Result)
 	switch a := act.(type) {

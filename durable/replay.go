@@ -115,7 +115,9 @@ func (b *builder) add(e *perdure.Entry) {
 
 func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 	if w, ok := d.Action.(perdure.Wake); ok {
-		b.woken(&w)
+		if d.Verdict.Answer == perdure.Allow {
+			b.woken(&w)
+		}
 		return
 	}
 	key := b.proposed[d.Advice]

@@ -79,6 +79,19 @@ func (r *rule) about(action cedar.EntityUID) bool {
 	return slices.Contains(only, action)
 }
 
+// Idle says which rules forbid by name what no rule can: that an agent sleeps or ends.
+func (s *Set) Idle() []string {
+	var notes []string
+	for _, r := range s.rules {
+		for _, action := range actionsOf(r.tree.Action) {
+			if !r.permit && (action == actionUID("sleep") || action == actionUID("end")) {
+				notes = append(notes, fmt.Sprintf("rule %s on %s has no effect: nothing keeps an agent from sleeping or ending", r.id, action.ID))
+			}
+		}
+	}
+	return notes
+}
+
 func (a *actionRules) add(r *rule, context *shape) {
 	a.all.add(r)
 	if r.permit {

@@ -289,8 +289,8 @@ func isRuntime(d *perdure.Decision) bool {
 	return len(d.Verdict.Rules) > 0 && strings.HasPrefix(d.Verdict.Rules[0], "runtime.")
 }
 
-// checkRuntime says what is wrong with a decision of the runtime: it may deny anything, but of itself it only wakes an agent or ends one
-// whose deadline has passed.
+// checkRuntime says what is wrong with a decision of the runtime: it may deny anything, but of itself it only ends one whose deadline has
+// passed, lets an agent sleep or end, and, in memories of earlier versions, wakes it.
 func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision) string {
 	if d.Verdict.Answer == perdure.Deny {
 		return ""
@@ -300,7 +300,14 @@ func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision) string
 		if f.Sleep != nil && d.Verdict.Rules[0] == "runtime.wake" && x.Sleep == f.Sleep.Decision {
 			return ""
 		}
+	case perdure.Sleep:
+		if d.Verdict.Rules[0] == perdure.RuleRest && d.Verdict.Answer == perdure.Allow {
+			return ""
+		}
 	case perdure.End:
+		if d.Verdict.Rules[0] == perdure.RuleRest && d.Verdict.Answer == perdure.Allow {
+			return ""
+		}
 		if d.Verdict.Rules[0] == "runtime.deadline" && f.Intent.Deadline != 0 && e.Time >= f.Intent.Deadline {
 			return ""
 		}
@@ -308,7 +315,7 @@ func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision) string
 		if d.Verdict.Rules[0] == perdure.RuleRecord && f.Lineage != nil && f.Lineage.Rehearse && d.Effect == perdure.Read {
 			return ""
 		}
-	case perdure.Mutate, perdure.Delegate, perdure.Sleep, nil:
+	case perdure.Mutate, perdure.Delegate, nil:
 	}
 	return fmt.Sprintf("%s by %s, which the runtime cannot decide without policy", d.Verdict.Answer, d.Verdict.Rules[0])
 }

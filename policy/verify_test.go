@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -223,6 +224,7 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 			"asked":            forge(func(v *perdure.Verdict) { v.Asked = nil }),
 			"reason":           forge(func(v *perdure.Verdict) { v.Reason = "because" }),
 			"runtime":          forge(func(v *perdure.Verdict) { v.Answer, v.Rules = perdure.Allow, []string{"runtime.wake"} }),
+			"rest":             forge(func(v *perdure.Verdict) { v.Answer, v.Rules = perdure.Allow, []string{perdure.RuleRest} }),
 			"no rules":         forge(func(v *perdure.Verdict) { v.Rules = nil }),
 			"approvals":        {Action: write, Effect: perdure.Once, Approvals: []perdure.Hash{{1}}, Verdict: approved},
 			"another effect":   {Action: write, Effect: perdure.Read, Verdict: honest},
@@ -246,6 +248,25 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 		}
 		if v, err := s.Verify(joined(perdure.Memory(t.Context(), store, id), entries)); err != nil || !v.OK() {
 			t.Errorf("the honest one: %v, %v", v, err)
+		}
+	})
+}
+
+// TestARestThatPolicyForbidsHolds, and the wake that it forbids does not come.
+func TestARestThatPolicyForbidsHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := policy.Load(fstest.MapFS{"a.cedar": {Data: []byte(`@id("all") permit (principal, action, resource);
+@id("no-rest") forbid (principal, action in [Action::"sleep", Action::"end"], resource);`)}}, "a.cedar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Idle(); len(got) != 2 || !strings.Contains(got[0], "rule no-rest on sleep has no effect") {
+			t.Errorf("got %q, want a note on each action", got)
+		}
+		store, _, id := live(t, s)
+		v, err := s.Verify(perdure.Memory(t.Context(), store, id))
+		if err != nil || !v.OK() || v.Runtime < 2 {
+			t.Errorf("got %+v, %v, want the sleep and the end to hold as the runtime's", v, err)
 		}
 	})
 }

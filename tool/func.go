@@ -82,6 +82,14 @@ func inDoubt(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", clip(fmt.Sprintf(format, args...)), perdure.ErrInDoubt)
 }
 
+// late is a doubt about something that had its time: an answer may still have been on its way.
+type late struct{ error }
+
+func (e late) Unwrap() error { return e.error }
+
+// Is reports that it is a matter of a deadline, without saying so in words of its own.
+func (late) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // dataOf is a Go value as its JSON.
 func dataOf(v any) (perdure.Data, error) {
 	if d, ok := v.(perdure.Data); ok {

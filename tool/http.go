@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -148,22 +149,30 @@ func (c *client) unanswered(ctx context.Context, err error, method string, sent 
 	if errors.As(err, &u) {
 		err = u.Err // without the URL, which is in the arguments
 	}
-	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	expired := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	switch {
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
 		return refused("the host has an address that is not public, which is not connected to: %v", err), nil
-	case sent && changes(method) && late:
-		return perdure.Result{}, inDoubt("the request was sent, and there was no answer within %s", c.Timeout)
+	case sent && changes(method) && expired:
+		return perdure.Result{}, late{inDoubt("the request was sent, and there was no answer within %s", c.Timeout)}
 	case sent && changes(method):
 		return perdure.Result{}, inDoubt("the request was sent, and then: %v", err)
-	case late:
+	case expired:
 		return perdure.Result{Signal: perdure.TimedOut, Note: "no answer within " + c.Timeout.String()}, nil
 	case ctx.Err() != nil: // the node is stopping
 		return perdure.Result{Signal: perdure.Throttled, Note: "given up before anything was sent"}, nil
 	}
 	res := refused("%v", err)
 	res.Taint = true
+	if sent && gone(err) { // it was asked, and then there was nobody: to ask again changes nothing
+		res.Signal, res.Note = perdure.Silent, "the request was sent, and then: "+res.Note
+	}
 	return res, nil
+}
+
+// gone reports whether whoever was connected to hung up.
+func gone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // changes reports whether a request of this method changes something.
@@ -246,6 +255,9 @@ func (c *client) result(r *redactor, resp *http.Response, method string) (perdur
 		return perdure.Result{}, err
 	}
 	res := perdure.Result{Data: data, Taint: true}
+	if truncated {
+		res.Signal, res.Note = perdure.Partial, fmt.Sprintf("the answer is longer than %d bytes: the rest is left out", c.ResponseLimit)
+	}
 	after, named := retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusServiceUnavailable && named:

@@ -205,7 +205,7 @@ func TestWhatAServerCallsAnErrorIsAFailedOutcome(t *testing.T) {
 
 func TestLongTextsAreCutAtACharacter(t *testing.T) {
 	tools := connected(t, &tool.MCP{Name: "t", Transport: inProcess(testServer()), Limit: 999})
-	got := value(t, call(t, named(t, tools, "t.long"), nil))
+	got := cut(t, call(t, named(t, tools, "t.long"), nil))
 	if diff := cmp.Diff(map[string]any{"text": strings.Repeat("é", 499), "truncated": true}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -220,7 +220,7 @@ func TestImagesThatAreTooLargeAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := value(t, res)
+	got := cut(t, res)
 	list, _ := got["content"].([]any)
 	if len(list) != 3 || got["truncated"] != true {
 		t.Fatalf("got %d parts, truncated %v", len(list), got["truncated"])
@@ -243,7 +243,7 @@ func TestAResultThatCannotBeRecordedWholeIsNoFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := value(t, res); v["truncated"] != true || v["structured"] != nil || v["text"] != string(text) {
+	if v := cut(t, res); v["truncated"] != true || v["structured"] != nil || v["text"] != string(text) {
 		t.Errorf("got %v, want the text alone: the call was made", v)
 	}
 }

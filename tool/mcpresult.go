@@ -49,6 +49,9 @@ func (m *MCP) result(r *redactor, res *mcp.CallToolResult) (perdure.Result, erro
 		return perdure.Result{}, err
 	}
 	came := perdure.Result{Data: data, Taint: true}
+	if p.cut {
+		came.Signal, came.Note = perdure.Partial, "some of the answer is left out: it is too large to be recorded"
+	}
 	if res.IsError {
 		came.Signal, came.Note = perdure.Failed, clip(r.replace(p.text.String()))
 	}

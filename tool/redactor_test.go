@@ -101,7 +101,7 @@ func TestNoLimitCutsASecretOutOfAnAnswer(t *testing.T) {
 		}
 		res := call(t, named(t, tool.WithSecrets(tools, cutSecrets), "http.get"), map[string]any{"url": u + "/"})
 		shows(t, fmt.Sprint(pad), res, nil)
-		if v := value(t, res); v["truncated"] != true || !strings.HasPrefix(v["text"].(string), "....") {
+		if v := cut(t, res); v["truncated"] != true || !strings.HasPrefix(v["text"].(string), "....") {
 			t.Errorf("got %v", v)
 		}
 	}

@@ -202,7 +202,10 @@ func (s *Shell) killed(res perdure.Result, late bool, said string) (perdure.Resu
 	if !s.Effect.Repeatable() {
 		return perdure.Result{}, inDoubt("%s; it had written %q", why, strings.TrimSpace(said))
 	}
-	res.Signal, res.Note = perdure.TimedOut, why
+	res.Signal, res.Note = perdure.Silent, why
+	if late {
+		res.Signal = perdure.TimedOut
+	}
 	return res, nil
 }
 
@@ -216,7 +219,11 @@ func (s *Shell) result(cmd *exec.Cmd, r *redactor, stdout, stderr *output) (perd
 		v["truncated"] = true
 	}
 	data, err := perdure.DataOf(v)
-	return perdure.Result{Data: data, Taint: true}, err
+	res := perdure.Result{Data: data, Taint: true}
+	if v["truncated"] != nil {
+		res.Signal, res.Note = perdure.Partial, "some of its output is left out: it is too long"
+	}
+	return res, err
 }
 
 // environ is the environment of a command.

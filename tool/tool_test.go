@@ -65,6 +65,15 @@ func fields(t testing.TB, res perdure.Result) map[string]any {
 	return v
 }
 
+// cut is the data of a result of which something was left out.
+func cut(t testing.TB, res perdure.Result) map[string]any {
+	t.Helper()
+	if res.Signal != perdure.Partial || res.Note == "" {
+		t.Errorf("got %s (%s), want partial, and why", res.Signal, res.Note)
+	}
+	return fields(t, res)
+}
+
 // fails checks that a result failed with a note that holds every part.
 func fails(t testing.TB, res perdure.Result, parts ...string) {
 	t.Helper()

@@ -131,9 +131,12 @@ The action is printed whole. On a terminal it is shown first, and approve asks w
 
 func denyCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "deny [flags] AGENT [DIGEST]",
-		Short:   "Refuse what an agent asks for",
-		Long:    `Deny refuses one effect that policy asks a person about. A refusal stands whatever others say; the advisor is told and may propose another way.`,
+		Use:   "deny [flags] AGENT [DIGEST]",
+		Short: "Refuse what an agent asks for",
+		Long: `Deny refuses one effect that policy asks a person about. A refusal stands whatever others say.
+
+It refuses that one effect and does not stop the agent: the call ends as denied, the advisor is shown your note and decides what comes
+next, another way or the same question again. To say what it should do instead, use --note; to stop it, perdure pause or perdure end.`,
 		Example: `  perdure deny shop 41d0 --note "too expensive"`,
 		Args:    cobra.RangeArgs(1, 2),
 	}

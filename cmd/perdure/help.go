@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func globalFlags(c *cobra.Command) string { return c.Root().PersistentFlags().Fl
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Show the help of a command",
+		Short: "Show the help of a command, or of a topic: conditions",
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			at, _, err := c.Root().Find(args)
 			if err != nil {
@@ -90,6 +91,10 @@ func helpCommand() *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && topics[args[0]] != "" {
+				_, err := io.WriteString(c.OutOrStdout(), topics[args[0]])
+				return err
+			}
 			at, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return misuse(c, fmt.Errorf("there is no command %q", strings.Join(args, " ")))

@@ -190,7 +190,9 @@ func eventText(b *perdure.Event) string {
 		what = fmt.Sprintf("joins %d heads", n.Heads)
 	case perdure.Escalated:
 		what = fmt.Sprintf("escalated %s: nobody answered %s", times(n.Stage), n.Decision.Short())
-	case perdure.KeyChange, perdure.Edit, perdure.Doubt:
+	case perdure.Edit:
+		what = editText(&n.Mutate, b.Set)
+	case perdure.KeyChange, perdure.Doubt:
 	}
 	if b.By != "" {
 		what += " by " + b.By

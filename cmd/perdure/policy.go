@@ -52,9 +52,15 @@ listed with file, line and column. Without a PATH it checks the policy of the st
 			OK    bool         `json:"ok"`
 			Hash  perdure.Hash `json:"hash"`
 			Rules []string     `json:"rules"`
-		}{true, set.Hash(), set.Rules()}
+			Notes []string     `json:"notes,omitempty"`
+		}{true, set.Hash(), set.Rules(), set.Idle()}
 		return out.print(r, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash, strings.Join(inLines(r.Rules), "\n"))
+			for _, n := range r.Notes {
+				if err == nil {
+					_, err = fmt.Fprintf(w, "note: %s\n", oneLine(n, 0))
+				}
+			}
 			return err
 		})
 	}

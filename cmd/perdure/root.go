@@ -63,7 +63,7 @@ hash-linked, signed entries.`,
 	root.AddCommand(
 		newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
 		runCommand(), nodeCommand(), // what runs them
-		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), // people
+		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(), // people
 		exportCommand(), importCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
 	)
 	root.AddCommand(policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(), versionCommand())

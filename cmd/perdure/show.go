@@ -42,6 +42,7 @@ derived from the agent's own memory.`,
 				return err
 			}
 			v := summarize(p.agent, trust, h.keyNames(), now)
+			v.judge(h, p.agent, now)
 			if err := describeAll(ctx, s, p.agent, v.Waits); err != nil {
 				return err
 			}
@@ -131,6 +132,21 @@ func summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		}
 	}
 	return v
+}
+
+// judge puts in what the policy of this home says of a wake, if there is one that loads.
+func (v *summary) judge(h *home, a *perdure.Agent, now time.Time) {
+	p, err := (&powers{policies: new([]string)}).policy(h)
+	if err != nil {
+		return // whoever runs it is told
+	}
+	step, rouses := perdure.Plan(a, perdure.Capabilities{All: true}, now).(perdure.Rouse)
+	if !rouses {
+		return
+	}
+	if idle, ok := perdure.Judged(step, p, perdure.Key{}, a, now).(perdure.Idle); ok {
+		v.Next, v.Why, v.Due, v.Standing = stepText(idle), idle.Why, idle.Until, "dormant"
+	}
 }
 
 // standing is where an agent stands, in the light of what a node would do next: one that waits for a person or for a time is not ready, and

@@ -204,11 +204,11 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 		},
 		"budget": func(t *testing.T) {
 			calls := int64(2)
-			s := newSituation(t, call("look"), call("look"), call("look"))
+			s := newSituation(t, call("look"), call("look"), call("look"), call("look"), call("look"))
 			s.genes.Intent.Budget = &perdure.Budget{Calls: &calls}
 			s.node.Tools = []perdure.Tool{ends("look", perdure.Read, perdure.Result{}, nil)}
 			s.run()
-			s.shows("standing  waiting", "spent  2 of 2 calls; nearly used up; 2 turns", "answer  perdure grant a --calls N")
+			s.shows("standing  waiting", "spent  2 of 2 calls; nearly used up; 5 turns", "answer  perdure grant a --calls N")
 		},
 		"an advisor that fails": func(t *testing.T) {
 			s := newSituation(t)

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func editCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "edit [flags] AGENT",
+		Short: "Change what an agent is for, narrow its bounds, or set its state",
+		Long: `Edit changes an agent from outside: its goal, kind, inputs and labels to anything, its bounds (deadline, budget, tools, scope, depth) only
+to narrower ones, and its state by name. Its advisor is told, with your note, before it decides anything else. The earlier intent stays in
+memory.
+
+--label NAME= takes a label away, --set NAME=null a value of the state. A larger budget is a grant; wider bounds than the agent was made
+with are those of another agent: see perdure fork.`,
+		Example: `  perdure edit news --goal "summarise the news of the week" --note "daily is too often"
+  perdure edit shop --tool shop.look --budget-calls 10 --deadline 2h
+  perdure edit shop --set approved=true --set limit='{"cents":900}'`,
+		Args: cobra.ExactArgs(1),
+	}
+	t := newTeller(c).withNote("why; the advisor is shown it")
+	e := editFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		m, set, err := e.change(c, time.Now())
+		if err != nil {
+			return misuse(c, err)
+		}
+		m.Note = *t.note
+		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
+			if err := living(a); err != nil {
+				return perdure.Event{}, err
+			}
+			m.Labels = relabelled(a.Fold().Intent.Labels, m.Labels)
+			if err := a.Fold().Widens(&m); err != nil {
+				return perdure.Event{}, fmt.Errorf("%s: %w", called(a), err)
+			}
+			return perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: m}, Set: set}, nil
+		})
+	}
+	return c
+}
+
+// edits are the flags of a change.
+type edits struct {
+	goal, kind, inputs, scope, deadline, cost *string
+	tokens, calls, depth                      *int64
+	labels                                    *map[string]string
+	tools, set                                *[]string
+}
+
+func editFlags(c *cobra.Command) *edits {
+	f := c.Flags()
+	return &edits{
+		goal:     f.String("goal", "", "what it is for from now on"),
+		kind:     f.String("kind", "", "what kind of agent it is from now on"),
+		inputs:   f.String("inputs", "", "its inputs: JSON, - for standard input, or @FILE"),
+		scope:    f.String("scope", "", "a scope inside the one it has"),
+		deadline: f.String("deadline", "", "an earlier deadline: a time, or a duration from now"),
+		cost:     f.String("budget-cost", "", "the most it may spend, in US dollars, no more than now"),
+		tokens:   f.Int64("budget-tokens", 0, "the most model tokens it may use, no more than now"),
+		calls:    f.Int64("budget-calls", 0, "the most tool calls it may make, no more than now"),
+		depth:    f.Int64("depth", 0, "how many generations it may delegate to, no more than now"),
+		labels:   f.StringToString("label", nil, "a label, name=value, or name= to take it away; may be repeated"),
+		tools:    f.StringSlice("tool", nil, "a tool it keeps, of those it has; may be repeated, the others are taken away"),
+		set:      f.StringArray("set", nil, "a value of its state, name=JSON, or name=null to take it away; may be repeated"),
+	}
+}
+
+// change is what the flags ask for.
+func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[string]perdure.Data, error) {
+	var m perdure.Mutate
+	given := c.Flags().Changed
+	for name, to := range map[string]struct {
+		from *string
+		to   **string
+	}{"goal": {e.goal, &m.Goal}, "kind": {e.kind, &m.Kind}, "scope": {e.scope, &m.Scope}} {
+		if given(name) {
+			*to.to = to.from
+		}
+	}
+	if m.Goal != nil && strings.TrimSpace(*m.Goal) == "" {
+		return m, nil, errors.New("--goal is empty; say what the agent is for")
+	}
+	if m.Scope != nil {
+		if err := perdure.CheckScope(*m.Scope); err != nil {
+			return m, nil, err
+		}
+	}
+	if given("depth") {
+		m.Depth = e.depth
+	}
+	if given("tool") {
+		m.Tools = append([]string{}, *e.tools...)
+		slices.Sort(m.Tools)
+		m.Tools = slices.Compact(m.Tools)
+	}
+	if given("label") {
+		m.Labels = *e.labels
+	}
+	var err error
+	if m.Inputs, err = dataArg(c, *e.inputs); err != nil {
+		return m, nil, err
+	}
+	if m.Deadline, err = parseDeadline(*e.deadline, now); err != nil {
+		return m, nil, err
+	}
+	b := budgetFile{Cost: *e.cost}
+	if given("budget-tokens") {
+		b.Tokens = e.tokens
+	}
+	if given("budget-calls") {
+		b.Calls = e.calls
+	}
+	if m.Budget, err = b.budget(); err != nil {
+		return m, nil, err
+	}
+	set, err := assignments(*e.set)
+	if err == nil && len(changed(&m)) == 0 && len(set) == 0 {
+		err = errors.New("say what to change, such as --goal, --label, --tool or --set")
+	}
+	return m, set, err
+}
+
+// assignments reads name=JSON.
+func assignments(of []string) (map[string]perdure.Data, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
+	set := map[string]perdure.Data{}
+	for _, s := range of {
+		name, text, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--set %s: write name=JSON", s)
+		}
+		d, err := perdure.DataFromJSON([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf(`--set %s is not JSON (text is written "so", in quotes): %w`, name, err)
+		}
+		set[name] = d
+	}
+	return set, nil
+}
+
+// relabelled is labels with changes: a mutation names them all. Nothing to change is nil.
+func relabelled(now, changes map[string]string) map[string]string {
+	if changes == nil {
+		return nil
+	}
+	out := maps.Clone(now)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, changes)
+	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
+	return out
+}
+
+// changed are the fields a mutation names.
+func changed(m *perdure.Mutate) []string {
+	var names []string
+	for _, x := range []struct {
+		name  string
+		given bool
+	}{
+		{"goal", m.Goal != nil}, {"kind", m.Kind != nil}, {"inputs", m.Inputs != nil}, {"labels", m.Labels != nil}, {"scope", m.Scope != nil},
+		{"budget", m.Budget != nil}, {"deadline", m.Deadline != 0}, {"tools", m.Tools != nil}, {"depth", m.Depth != nil},
+	} {
+		if x.given {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
+// editText says what an edit changed.
+func editText(m *perdure.Mutate, set map[string]perdure.Data) string {
+	names := changed(m)
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		names = append(names, "state "+name)
+	}
+	return "changes " + strings.Join(names, ", ") + noted(m.Note)
+}
