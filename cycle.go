@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -176,9 +177,13 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 	return w.n.lacksRecord(ctx, w.a)
 }
 
-// rouse wakes the agent if policy lets it. A refusal is no entry: it would be one at every look. A question is asked once.
+// rouse wakes the agent unless policy forbids it: that no rule permits it does not keep an agent asleep. A refusal is no entry: it would be one
+// at every look. A question is asked once.
 func (w *work) rouse(ctx context.Context, s Rouse, now time.Time) (Step, error) {
 	v := w.n.verdict(w.a, Request{Action: s.Wake, Node: w.n.Key.Key()}, new(Decision), now)
+	if v.Answer == Deny && (len(v.Rules) == 0 || strings.HasSuffix(v.Rules[0], RuleDefault)) {
+		v = w.n.runtimeVerdict("wake")
+	}
 	if v.Answer == Deny {
 		return sleepsOn(&v, now), w.flush(ctx)
 	}

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// RuleDefault is how a policy names the rule by which it denies what nothing permits.
+const RuleDefault = "policy.default"
+
 // runtimeVerdict is the verdict of what the runtime does by itself, without a proposal.
 func (n *Node) runtimeVerdict(rule string) Verdict {
 	return Verdict{Answer: Allow, Rules: []string{"runtime." + rule}}

@@ -28,13 +28,13 @@ var (
 
 // The rules of this package itself.
 const (
-	ruleFacts   = "policy.facts"   // the facts are not what the schema says
-	ruleError   = "policy.error"   // a rule could not be evaluated
-	ruleArgs    = "policy.args"    // an argument is not what a rule takes it for
-	ruleDefault = "policy.default" // nothing permits it
-	ruleUnknown = "policy.unknown" // the charter names a policy set that is not known here
-	ruleAdmit   = "policy.admit"   // no permit is about agents from elsewhere
-	ruleQuorum  = "policy.quorum"  // more people must approve than were asked
+	ruleFacts   = "policy.facts"      // the facts are not what the schema says
+	ruleError   = "policy.error"      // a rule could not be evaluated
+	ruleArgs    = "policy.args"       // an argument is not what a rule takes it for
+	ruleDefault = perdure.RuleDefault // nothing permits it
+	ruleUnknown = "policy.unknown"    // the charter names a policy set that is not known here
+	ruleAdmit   = "policy.admit"      // no permit is about agents from elsewhere
+	ruleQuorum  = "policy.quorum"     // more people must approve than were asked
 )
 
 // Hash names the set: it is that of the text of its files, whatever they are called.
