@@ -25,7 +25,9 @@ func (e *Entry) expired(ttl int64, now Time) bool {
 
 // Expired finds the bodies of an agent that have outlived their time, by the entry's own ttl or the intent's. Nothing is changed.
 func (n *Node) Expired(ctx context.Context, id AgentID) (Collected, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return Collected{}, fmt.Errorf("look for expired bodies of agent %s: %w", id.Short(), err)
+	}
 	a, err := Load(ctx, n.Store, id)
 	if err != nil {
 		return Collected{}, err
@@ -56,7 +58,9 @@ func (n *Node) expired(ctx context.Context, a *Agent) (Collected, error) {
 // Collect drops the bodies that Expired finds. It first writes a snapshot of everything and a record of what goes and why, so that the agent
 // goes on and everything still verifies. A collection that was cut off is finished by the next one.
 func (n *Node) Collect(ctx context.Context, id AgentID) (Collected, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return Collected{}, fmt.Errorf("collect agent %s: %w", id.Short(), err)
+	}
 	pruner, ok := n.Store.(Pruner)
 	if !ok {
 		return Collected{}, fmt.Errorf("collect agent %s: this store keeps every body", id.Short())
@@ -96,6 +100,9 @@ func (n *Node) Collect(ctx context.Context, id AgentID) (Collected, error) {
 // Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent, and
 // records in this agent that it was done.
 func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*Entry, error) {
+	if err := n.init(); err != nil { // before anything is destroyed: it could not be recorded
+		return nil, fmt.Errorf("erase %s: %w", subject, err)
+	}
 	if n.Vault == nil {
 		return nil, fmt.Errorf("erase %s: this node has no vault", subject)
 	}

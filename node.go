@@ -58,7 +58,14 @@ type resting struct {
 	until time.Time
 }
 
-func (n *Node) init() {
+// errNoKey says that a node has nothing to sign with: everything it does is signed.
+var errNoKey = errors.New("this node has no key to sign with: set Node.Key, for one with GenerateSigner or ReadKey")
+
+// init makes the node ready. It returns an error when no entry can be written with it.
+func (n *Node) init() error {
+	if n.Key == nil {
+		return errNoKey
+	}
 	n.setup.Do(func() {
 		n.tools = make(map[string]Tool, len(n.Tools))
 		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools)), Trust: n.trust()}
@@ -80,6 +87,15 @@ func (n *Node) init() {
 			n.Log = slog.New(slog.DiscardHandler)
 		}
 	})
+	return nil
+}
+
+// fit is init, and says why no agent can be worked on with these tools, if so.
+func (n *Node) fit() error {
+	if err := n.init(); err != nil {
+		return err
+	}
+	return n.unfit
 }
 
 // trust is whom this node trusts: itself, and whom it was told to.
@@ -92,7 +108,7 @@ func (n *Node) trust() *Trust {
 }
 
 // MayAnswer reports whether an answer to a question in this node's name counts here.
-func (n *Node) MayAnswer(f *Fold, q *Asking) bool { return n.trust().MayAnswer(f, q, n.Key.Key()) }
+func (n *Node) MayAnswer(f *Fold, q *Asking) bool { return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key()) }
 
 // load folds an agent for this node to act on.
 func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
@@ -126,9 +142,8 @@ func or[T int | time.Duration](v, def T) T {
 
 // begin starts work on an agent, from the cache if its heads are still the heads.
 func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
-	n.init()
-	if n.unfit != nil {
-		return nil, n.unfit
+	if err := n.fit(); err != nil {
+		return nil, err
 	}
 	a := n.kept(ctx, id)
 	n.mu.Lock()
@@ -190,7 +205,9 @@ func (n *Node) index(ctx context.Context, w *work) error {
 
 // Create writes a new agent and stores it. It runs when a node next looks.
 func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
 	e, err := n.Key.Genesis(g, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
@@ -233,9 +250,8 @@ func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 // Start writes a new agent and does the first work on it here, so that its genesis and what follows without delay (a first decision, going
 // to sleep) share one commit. It returns once that is durable; the agent goes on when a node next looks.
 func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
-	n.init()
-	if n.unfit != nil {
-		return nil, fmt.Errorf("start agent: %w", n.unfit)
+	if err := n.fit(); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
 	}
 	e, err := n.Key.genesis(g, time.Now())
 	if err != nil {
@@ -264,7 +280,9 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 
 // Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
 	a := n.kept(ctx, id)
 	if a == nil {
 		var err error
@@ -305,7 +323,9 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 // (key.trusted) an agent that does not count here: a snapshot vouches for what came before. If another node was first, it returns an error
 // wrapping ErrConflict.
 func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("snapshot agent %s: %w", id.Short(), err)
+	}
 	a, err := n.load(ctx, id)
 	if err == nil {
 		err = n.caps.Trust.Counts(a)
@@ -320,7 +340,9 @@ func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
 // calls it has looked at the agent. Its owner may go on writing to it. It changes nothing about an agent that counts. If others wrote to the
 // agent meanwhile, it returns an error wrapping ErrConflict.
 func (n *Node) Admit(ctx context.Context, id AgentID) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("admit agent %s: %w", id.Short(), err)
+	}
 	a, err := n.load(ctx, id)
 	if err == nil && n.caps.Trust.Counts(a) == nil {
 		return nil, nil

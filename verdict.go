@@ -27,7 +27,7 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 	if n.Policy == nil {
 		return Verdict{Rules: []string{"runtime.no-policy"}, Reason: "this node has no policy: everything is denied"}
 	}
-	v := decidePolicy(n.Policy, a, r, now)
+	v := n.decidePolicy(a, r, now)
 	if v.Answer == Ask && r.Approvals > 0 { // the quorum has been reached: Plan counted it
 		v.Answer = Allow
 		v.Rules = append(slices.Clone(v.Rules), "runtime.approved")
@@ -105,13 +105,13 @@ func (f *Fold) without(o *Open) *Fold {
 }
 
 // decidePolicy asks policy. A policy that panics denies.
-func decidePolicy(p Policy, a *Agent, r Request, now time.Time) (v Verdict) {
+func (n *Node) decidePolicy(a *Agent, r Request, now time.Time) (v Verdict) {
 	defer func() {
-		if err := recover(); err != nil {
-			v = Verdict{Rules: []string{"runtime.policy-panic"}, Reason: fmt.Sprint("policy panicked: ", err)}
+		if p := recover(); p != nil {
+			v = Verdict{Rules: []string{"runtime.policy-panic"}, Reason: n.panicked("policy", a.ID(), p).Error()}
 		}
 	}()
-	return p.Decide(a, r, now)
+	return n.Policy.Decide(a, r, now)
 }
 
 // bounds names the bound of the agent an action breaks, if it breaks one.
