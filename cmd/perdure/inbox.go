@@ -113,7 +113,15 @@ func waitingFor(ctx context.Context, s perdure.Store, now time.Time) (found []wa
 			ids = append(ids, look.Agent)
 		}
 	}
-	for _, id := range ids {
+	at, err := attendanceOf(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	stray, err := at.mayStray(ctx, l, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range append(ids, stray...) {
 		a, err := perdure.Load(ctx, s, id)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
@@ -122,7 +130,7 @@ func waitingFor(ctx context.Context, s perdure.Store, now time.Time) (found []wa
 			faults = errors.Join(faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
 			continue
 		}
-		waits := waitsOf(a, now)
+		waits := append(at.strays(a, now), waitsOf(a, now)...)
 		if err := describeAll(ctx, s, a, waits); err != nil {
 			return nil, nil, err
 		}
@@ -297,8 +305,11 @@ func (w *waiting) circumstances(now time.Time) string {
 	}
 	if w.Expires != 0 {
 		word := "lapses "
-		if w.Kind == waitsAnswer {
+		switch w.Kind {
+		case waitsAnswer:
 			word = "it goes on without an answer "
+		case waitsDoubt:
+			word = "nobody waits for it after "
 		}
 		parts = append(parts, word+moment(w.Expires, now))
 	}
