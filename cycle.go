@@ -224,12 +224,13 @@ func (w *work) addAt(now time.Time, b Body) error {
 }
 
 // flush makes what is pending durable. If another node was first, the outcomes among it are recorded all the same, the rest did not
-// happen, and the work goes on with what the other node wrote. It is done even if ctx has ended.
+// happen, and the work goes on with what the other node wrote. It is done even if ctx has ended. Where it cannot be done, as on a full disk,
+// outcomes are kept and it is tried again until ctx ends.
 func (w *work) flush(ctx context.Context) error {
 	if len(w.pending) == 0 {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx)
+	lasting := context.WithoutCancel(ctx)
 	if f := w.a.fold; f.Count-f.Snapshot >= w.n.snapshotEvery() {
 		if err := w.add(Snapshot{Fold: *f}); err != nil && !errors.Is(err, ErrRejected) { // too large to be written down: it is folded from before
 			return err
@@ -240,7 +241,7 @@ func (w *work) flush(ctx context.Context) error {
 		return err
 	}
 	id := w.a.ID()
-	err := w.n.Store.Append(ctx, id, w.heads, w.pending...)
+	err := w.insist(ctx, w.outcome > 0, func() error { return w.n.Store.Append(lasting, id, w.heads, w.pending...) })
 	if err == nil {
 		w.heads, w.pending, w.outcome, w.looked = []Hash{last.Name}, w.pending[:0], 0, time.Now()
 		w.n.see(w.a)
@@ -257,15 +258,16 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	w.yields++
 	advice, turns, last := w.costly(), w.a.fold.Turns-1, w.pending[len(w.pending)-1].Name
 	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
+	lasting, pending := context.WithoutCancel(ctx), w.pending
 	if len(done) > 0 && whole {
-		if err := w.n.Store.Put(ctx, id, w.pending...); err != nil {
+		if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, pending...) }); err != nil {
 			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 		}
 	}
 	if whole {
 		done = nil
 	}
-	if err := w.reload(ctx, id); err != nil {
+	if err := w.insist(ctx, len(done) > 0, func() error { return w.reload(lasting, id) }); err != nil {
 		return err
 	}
 	// What is left are outcomes of decisions that are durable already. One whose decision has an outcome by now is there: the append was
@@ -286,11 +288,11 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	if err != nil {
 		return err
 	}
-	if err := w.n.Store.Put(ctx, id, entries...); err != nil {
+	if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, entries...) }); err != nil {
 		return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 	}
 	w.a, w.heads = next, next.Heads()
-	return w.reload(ctx, id)
+	return w.reload(lasting, id)
 }
 
 // costly is the advice among what is pending, if it cost something to get.

@@ -108,7 +108,9 @@ func (n *Node) trust() *Trust {
 }
 
 // MayAnswer reports whether an answer to a question in this node's name counts here.
-func (n *Node) MayAnswer(f *Fold, q *Asking) bool { return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key()) }
+func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
+	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
+}
 
 // load folds an agent for this node to act on.
 func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -192,6 +193,43 @@ func (t *attention) news() stillness {
 		return ""
 	}
 	return a.fold.stilled()
+}
+
+const (
+	// firstInsist and lastInsist are how long a store that could not write an outcome is left alone, at first and at last.
+	firstInsist = 100 * time.Millisecond
+	lastInsist  = 30 * time.Second
+)
+
+// insist does something in a store. If it must be done, because an outcome nobody else knows would be lost, what may pass is tried again until
+// ctx ends; the effect is not performed again meanwhile.
+func (w *work) insist(ctx context.Context, must bool, do func() error) error {
+	began := time.Now()
+	for wait := firstInsist; ; wait = min(2*wait, lastInsist) {
+		err := do()
+		if err == nil || !must || !mayPass(err) {
+			if wait > firstInsist && err == nil {
+				w.n.Log.Info("outcome is recorded after all", "agent", w.a.ID().Short(), "after", time.Since(began).Round(time.Millisecond))
+			}
+			return err
+		}
+		w.n.Log.Error("outcome cannot be recorded: it is kept, and tried again", "agent", w.a.ID().Short(), "in", wait, "err", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// mayPass reports whether what a store could not do may work later: its disk is full, or its server away.
+func mayPass(err error) bool {
+	for _, final := range []error{ErrConflict, ErrRejected, ErrNotFound, fs.ErrClosed} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	return true
 }
 
 // panicked is the error a panic of a tool, an advisor or a policy becomes. The stack goes to the log: it is for whoever wrote that, and may tell

@@ -331,3 +331,55 @@ func TestDueIsRightAfterAnOwnershipChange(t *testing.T) {
 		}
 	}
 }
+
+// full is a store that cannot write while its disk is full.
+type full struct {
+	*perdure.MemStore
+	until time.Time
+	from  perdure.Kind // what it cannot write
+}
+
+var errFull = errors.New("no space left on device")
+
+func (s *full) no(es []*perdure.Entry) bool {
+	return es[len(es)-1].Kind == s.from && time.Now().Before(s.until)
+}
+
+func (s *full) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, es ...*perdure.Entry) error {
+	if s.no(es) {
+		return errFull
+	}
+	return s.MemStore.Append(ctx, id, heads, es...)
+}
+
+func (s *full) Put(ctx context.Context, id perdure.AgentID, es ...*perdure.Entry) error {
+	if s.no(es) {
+		return errFull
+	}
+	return s.MemStore.Put(ctx, id, es...)
+}
+
+func TestAnOutcomeOutlivesAFullDisk(t *testing.T) {
+	for _, effect := range []perdure.Effect{perdure.Idempotent, perdure.Once} {
+		for _, told := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				store := &full{MemStore: new(perdure.MemStore), from: perdure.KindOutcome, until: time.Now().Add(time.Minute)}
+				var n *perdure.Node
+				var id perdure.AgentID
+				calls := 0
+				step := &tool{spec: perdure.Spec{Name: "step", Effect: effect}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
+					if calls++; told && calls == 1 {
+						tell(t, n, id, nil)
+					}
+					return perdure.Result{}, nil
+				}}
+				n = newNode(t, store, &costly{during: func() {}}, step)
+				id = create(t, n, perdure.Genesis{})
+				run(t, n, id)
+				if out := outcomes(t, store, id); calls != 1 || len(out) != 1 || out[0].Signal != perdure.OK || load(t, store, id).Ended == nil {
+					t.Errorf("%s, told %t: %d calls, outcomes %+v; want one of each, and the agent to go on", effect, told, calls, out)
+				}
+			})
+		}
+	}
+}
