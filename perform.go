@@ -91,7 +91,6 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []ca
 			out[i].outcome = r.serve(&effects[i].open, w.n)
 		}
 	}
-	ctx, over := context.WithCancel(ctx)
 	calls := make([]watched, len(effects))
 	for i := range effects {
 		calls[i] = effects[i].watched(ctx)
@@ -99,7 +98,6 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []ca
 	}
 	t := w.attend(ctx, calls)
 	defer t.end()
-	defer over()
 	if len(effects) == 1 {
 		if out[0].outcome == nil {
 			out[0] = w.call(&calls[0], &effects[0])

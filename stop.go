@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -129,8 +130,9 @@ type attention struct {
 
 	timer *time.Timer
 	begun time.Time
-	ctx   context.Context // ends with the calls
-	done  chan struct{}
+	ctx   context.Context
+	over  chan struct{} // closed when the calls are
+	wg    sync.WaitGroup
 }
 
 // watched is a call under way.
@@ -142,20 +144,22 @@ type watched struct {
 
 // attend begins to watch over calls. Those that are over soon cost a timer.
 func (w *work) attend(ctx context.Context, calls []watched) *attention {
-	t := &attention{n: w.n, id: w.a.ID(), heads: w.heads, calls: calls, begun: time.Now(), ctx: ctx, done: make(chan struct{})}
+	t := &attention{n: w.n, id: w.a.ID(), heads: w.heads, calls: calls, begun: time.Now(), ctx: ctx, over: make(chan struct{})}
+	t.wg.Add(1)
 	t.timer = time.AfterFunc(attendFirst, t.watch)
 	return t
 }
 
-// end ends the watch. The context it was begun with has ended by then.
+// end ends the watch.
 func (t *attention) end() {
+	close(t.over)
 	if !t.timer.Stop() {
-		<-t.done
+		t.wg.Wait()
 	}
 }
 
 func (t *attention) watch() {
-	defer close(t.done)
+	defer t.wg.Done()
 	for t.ctx.Err() == nil {
 		now := time.Now()
 		for i := range t.calls {
@@ -172,6 +176,8 @@ func (t *attention) watch() {
 		}
 		pause := min(max(time.Since(t.begun)/10, attendFirst, 10*time.Since(now)), attendLast)
 		select {
+		case <-t.over:
+			return
 		case <-t.ctx.Done():
 		case <-time.After(pause):
 		}
