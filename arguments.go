@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,7 @@ func argumentSchemas(specs map[string]Spec) map[string]any {
 func (n *Node) checkArguments(x *Execute) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			n.Log.Error("checking arguments panicked", "tool", x.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fmt.Errorf("checking them panicked: %v", p)
 		}
 	}()

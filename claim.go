@@ -18,7 +18,9 @@ type held struct {
 
 // claim takes an agent. It returns nil, and no error, for a store without claims.
 func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, err
+	}
 	store, ok := n.Store.(Claimer)
 	if !ok {
 		return nil, nil

@@ -345,6 +345,9 @@ func (w *world) outcomes(ctx context.Context, id perdure.AgentID) (map[string][]
 				decided[e.Name], _ = x.Args.Value().(string)
 			}
 		case perdure.Outcome:
+			if b.Signal == perdure.Throttled && strings.HasPrefix(b.Note, "not begun: ") {
+				continue // the node was stopped between the decision and the effect, and the next decided anew
+			}
 			said[decided[b.Decision]] = append(said[decided[b.Decision]], b.Signal)
 		case perdure.Event:
 			if s, ok := b.Notice.(perdure.Settle); ok {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -18,8 +17,10 @@ type work struct {
 	outcome int // how many of pending end with the last outcome: these must not be lost
 	claimed bool
 	cycles  int
-	yields  int   // how often others were first
-	behind  *Idle // why nothing is done for it: this copy is an old one
+	yields  int             // how often others were first
+	looked  time.Time       // when it was last certain that the heads are the heads
+	stop    <-chan struct{} // closed when this node is to begin nothing more; nil: never
+	behind  *Idle           // why nothing is done for it: this copy is an old one
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -28,6 +29,7 @@ func (n *Node) Cycle(ctx context.Context, id AgentID) (Step, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.stop = ctx.Done()
 	step, err := w.cycle(ctx)
 	if err == nil {
 		err = w.flush(ctx)
@@ -37,14 +39,14 @@ func (n *Node) Cycle(ctx context.Context, id AgentID) (Step, error) {
 }
 
 // RunAgent works on the agent until there is nothing to do for it here: it sleeps, waits, has ended, or needs another node. It returns
-// why. When ctx ends, the effect under way is given up and its outcome, if there is one, still recorded.
+// why. When ctx ends, nothing more begins, the effect under way is cut off, and what is known of it recorded: its outcome, or that it is in doubt.
 func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 	c, err := n.claim(ctx, id)
 	if err != nil {
 		return Idle{}, err
 	}
 	defer n.release(id)
-	idle, _, err := n.runClaimed(ctx, id, c, 0)
+	idle, _, err := n.runClaimed(ctx, ctx.Done(), id, c, 0)
 	return idle, err
 }
 
@@ -58,13 +60,13 @@ func (n *Node) release(ids ...AgentID) {
 }
 
 // runClaimed works on an agent under a claim, for at most quantum cycles (0: no bound), and gives the claim up. It returns why it is idle, and
-// with which heads.
-func (n *Node) runClaimed(ctx context.Context, id AgentID, c *held, quantum int) (idle Idle, heads []Hash, err error) {
+// with which heads. Once stop is closed nothing more begins; what is under way goes on until ctx ends.
+func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *held, quantum int) (idle Idle, heads []Hash, err error) {
 	w, err := n.begin(ctx, id)
 	if err != nil {
 		return Idle{}, nil, errors.Join(err, c.release(ctx, nil, TimeOf(time.Now().Add(loadRetry))))
 	}
-	w.claimed = c != nil
+	w.claimed, w.stop = c != nil, stop
 	idle, err = w.run(ctx, quantum)
 	n.keep(w)
 	due := idle.Until
@@ -89,6 +91,9 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 		if err := ctx.Err(); err != nil {
 			return Idle{Until: TimeOf(time.Now()), Why: "this node is stopping"}, errors.Join(err, w.flush(ctx))
 		}
+		if w.stopping() {
+			return Idle{Until: TimeOf(time.Now()), Why: "this node is stopping"}, w.flush(ctx)
+		}
 		if quantum > 0 && w.cycles >= quantum {
 			return Idle{Until: TimeOf(time.Now()), Why: "others have their turn"}, w.flush(ctx)
 		}
@@ -112,10 +117,13 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 // cycle does one step.
 func (w *work) cycle(ctx context.Context) (Step, error) {
 	w.cycles++
-	now := time.Now()
 	if w.behind != nil {
 		return *w.behind, nil
 	}
+	if err := w.look(ctx); err != nil {
+		return nil, err
+	}
+	now := time.Now()
 	if err := w.n.trust().Counts(w.a); err != nil {
 		idle := heldBack(err)
 		idle.Until = TimeOf(now.Add(heldLook)) // whom a node trusts may change without an entry
@@ -181,7 +189,7 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 // at every look. A question is asked once.
 func (w *work) rouse(ctx context.Context, s Rouse, now time.Time) (Step, error) {
 	v := w.n.verdict(w.a, Request{Action: s.Wake, Node: w.n.Key.Key()}, new(Decision), now)
-	if v.Answer == Deny && (len(v.Rules) == 0 || strings.HasSuffix(v.Rules[0], RuleDefault)) {
+	if v.Answer == Deny && v.unruled() {
 		v = w.n.runtimeVerdict("wake")
 	}
 	if v.Answer == Deny {
@@ -252,12 +260,13 @@ func (w *work) addAt(now time.Time, b Body) error {
 }
 
 // flush makes what is pending durable. If another node was first, the outcomes among it are recorded all the same, the rest did not
-// happen, and the work goes on with what the other node wrote. It is done even if ctx has ended.
+// happen, and the work goes on with what the other node wrote. It is done even if ctx has ended. Where it cannot be done, as on a full disk,
+// outcomes are kept and it is tried again until ctx ends.
 func (w *work) flush(ctx context.Context) error {
 	if len(w.pending) == 0 {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx)
+	lasting := context.WithoutCancel(ctx)
 	if f := w.a.fold; f.Count-w.n.trust().vouchedAt(w.a) >= w.n.snapshotEvery() { // others' snapshots may be no use here
 		if err := w.add(Snapshot{Fold: *f}); err != nil && !errors.Is(err, ErrRejected) { // too large to be written down: it is folded from before
 			return err
@@ -268,9 +277,9 @@ func (w *work) flush(ctx context.Context) error {
 		return err
 	}
 	id := w.a.ID()
-	err := w.n.Store.Append(ctx, id, w.heads, w.pending...)
+	err := w.insist(ctx, w.outcome > 0, func() error { return w.n.Store.Append(lasting, id, w.heads, w.pending...) })
 	if err == nil {
-		w.heads, w.pending, w.outcome = []Hash{last.Name}, w.pending[:0], 0
+		w.heads, w.pending, w.outcome, w.looked = []Hash{last.Name}, w.pending[:0], 0, time.Now()
 		w.n.see(w.a)
 		return nil
 	}
@@ -285,15 +294,16 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	w.yields++
 	advice, turns, last := w.costly(), w.a.fold.Turns-1, w.pending[len(w.pending)-1].Name
 	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
-	if whole = whole && !w.tooLate(ctx, id); len(done) > 0 && whole {
-		if err := w.n.Store.Put(ctx, id, w.pending...); err != nil {
+	lasting, pending := context.WithoutCancel(ctx), w.pending
+	if whole = whole && !w.tooLate(lasting, id); len(done) > 0 && whole {
+		if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, pending...) }); err != nil {
 			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 		}
 	}
 	if whole {
 		done = nil
 	}
-	if err := w.reload(ctx, id); err != nil {
+	if err := w.insist(ctx, len(done) > 0, func() error { return w.reload(lasting, id) }); err != nil {
 		return err
 	}
 	// What is left are outcomes of decisions that are durable already. One whose decision has an outcome by now is there: the append was
@@ -314,11 +324,11 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	if err != nil {
 		return err
 	}
-	if err := w.n.Store.Put(ctx, id, entries...); err != nil {
+	if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, entries...) }); err != nil {
 		return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 	}
 	w.a, w.heads = next, next.Heads()
-	return w.reload(ctx, id)
+	return w.reload(lasting, id)
 }
 
 // tooLate reports whether what is pending was written on what has been collected since: put beside it, it would keep the agent from being folded.
@@ -371,7 +381,7 @@ func (w *work) reload(ctx context.Context, id AgentID) error {
 	if err != nil {
 		return err
 	}
-	w.a, w.heads, w.pending, w.outcome = a, a.Heads(), nil, 0
+	w.a, w.heads, w.pending, w.outcome, w.looked = a, a.Heads(), nil, 0, time.Now()
 	w.n.mu.Lock()
 	delete(w.n.rehearsals, id) // it may have been given what was not written
 	w.n.mu.Unlock()
@@ -393,7 +403,7 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 	for _, m := range w.a.fold.Inbox {
 		seen = append(seen, m.Event)
 	}
-	advice, err := advise(ctx, adv, w.a)
+	advice, err := w.n.advise(ctx, adv, w.a)
 	if ctx.Err() != nil && err != nil {
 		return ctx.Err()
 	}
@@ -431,10 +441,10 @@ func (w *work) addAdvice(a *Advice) error {
 }
 
 // advise asks an advisor and turns a panic into an error.
-func advise(ctx context.Context, adv Advisor, a *Agent) (advice Advice, err error) {
+func (n *Node) advise(ctx context.Context, adv Advisor, a *Agent) (advice Advice, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("advisor panicked: %v", p)
+			err = n.panicked("advisor", a.ID(), p)
 		}
 	}()
 	return adv.Advise(ctx, a)
@@ -495,10 +505,10 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 			limit = defaultDeadline
 		}
 		if x.Deadline > 0 {
-			limit = time.Duration(x.Deadline) * time.Millisecond
+			limit = millis(x.Deadline)
 		}
 		if d.Limit > 0 {
-			limit = time.Duration(d.Limit) * time.Millisecond
+			limit = millis(d.Limit)
 		}
 		dec.Effect, dec.Deadline = spec.Effect, TimeOf(now.Add(limit))
 		if dec.Effect == 0 {
@@ -546,6 +556,14 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 		return &effect{open: w.a.fold.Open[o]}, nil
 	}
 	return nil, nil
+}
+
+// longestLimit is the most time an effect is given. What an advisor asks for beyond it must not overflow into the past.
+const longestLimit = 10 * 365 * 24 * time.Hour
+
+// millis is a number of milliseconds, up to longestLimit.
+func millis(n int64) time.Duration {
+	return time.Duration(min(n, longestLimit.Milliseconds())) * time.Millisecond
 }
 
 // attachChild puts the child's genesis into the decision to delegate.

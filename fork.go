@@ -42,7 +42,9 @@ func (f *Fold) CheckFork(g *Genesis) error {
 // entries are stored at once or not at all. A fork of an agent that is paused here, or does not count, begins paused, so that nobody starts
 // by a copy what was not let go on.
 func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("fork %s: %w", from.ID().Short(), err)
+	}
 	a, entries, err := n.fork(ctx, from, g)
 	if err == nil {
 		err = n.Store.Append(ctx, a.ID(), nil, entries...)

@@ -40,7 +40,9 @@ const settled = time.Minute
 
 // Expired finds what Collect would drop. Nothing is changed.
 func (n *Node) Expired(ctx context.Context, id AgentID) (Collected, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return Collected{}, fmt.Errorf("look for expired bodies of agent %s: %w", id.Short(), err)
+	}
 	a, err := Load(ctx, n.Store, id)
 	if err != nil {
 		return Collected{}, err
@@ -60,7 +62,9 @@ func (n *Node) Expired(ctx context.Context, id AgentID) (Collected, error) {
 // Entries that were written on what came before that snapshot, in a copy made long ago, can then no longer be folded here: Mergeable says so
 // before they are added.
 func (n *Node) Collect(ctx context.Context, id AgentID) (Collected, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return Collected{}, fmt.Errorf("collect agent %s: %w", id.Short(), err)
+	}
 	pruner, ok := n.Store.(Pruner)
 	if !ok {
 		return Collected{}, fmt.Errorf("collect agent %s: this store keeps every body", id.Short())
@@ -131,7 +135,7 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	if ttl > 0 {
 		s.Rule = fmt.Sprintf("ttl %s of the intent", time.Duration(ttl)*time.Millisecond)
 	}
-	s.vouch = func(e *Entry) bool { return n.caps.Trust.Allows(e.Origin, MayOwn, a.fold.Charter.Scope) }
+	s.vouch = func(e *Entry) bool { return n.trust().Allows(e.Origin, MayOwn, a.fold.Charter.Scope) }
 	t, some := TimeOf(now), false
 	for e, err := range Memory(ctx, n.Store, a.ID()) {
 		if err != nil {
@@ -349,6 +353,9 @@ func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entr
 // Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent, and
 // records in this agent that it was done.
 func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*Entry, error) {
+	if err := n.init(); err != nil { // before anything is destroyed: it could not be recorded
+		return nil, fmt.Errorf("erase %s: %w", subject, err)
+	}
 	if n.Vault == nil {
 		return nil, fmt.Errorf("erase %s: this node has no vault", subject)
 	}

@@ -14,7 +14,9 @@ import (
 //
 // It returns nil for an agent that needs none, and refuses one whose keys changed meanwhile: whose word counted when, nobody can tell then.
 func (n *Node) Mend(ctx context.Context, id AgentID) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, err
+	}
 	_, err := n.load(ctx, id)
 	var r *Rejection
 	if err == nil || !errors.As(err, &r) || r.Predicate != predBodyPresent.Name {

@@ -61,7 +61,14 @@ type resting struct {
 	until time.Time
 }
 
-func (n *Node) init() {
+// errNoKey says that a node has nothing to sign with: everything it does is signed.
+var errNoKey = errors.New("this node has no key to sign with: set Node.Key, for one with GenerateSigner or ReadKey")
+
+// init makes the node ready. It returns an error when no entry can be written with it.
+func (n *Node) init() error {
+	if n.Key == nil {
+		return errNoKey
+	}
 	n.setup.Do(func() {
 		n.tools = make(map[string]Tool, len(n.Tools))
 		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools))}
@@ -84,6 +91,15 @@ func (n *Node) init() {
 			n.Log = slog.New(slog.DiscardHandler)
 		}
 	})
+	return nil
+}
+
+// fit is init, and says why no agent can be worked on with these tools, if so.
+func (n *Node) fit() error {
+	if err := n.init(); err != nil {
+		return err
+	}
+	return n.unfit
 }
 
 // withKey is whom this node trusts: itself, and whom it was told to.
@@ -94,15 +110,19 @@ func (n *Node) withKey(t *Trust) *Trust {
 	return t.With(Trustee{Key: n.Key.Key(), Name: n.Key.Name, Rights: MayOwn, Scope: AnyScope})
 }
 
-// trust is whom this node trusts now.
+// trust is whom this node trusts now. A node without a key trusts nobody.
 func (n *Node) trust() *Trust {
-	n.init()
+	if n.init() != nil {
+		return new(Trust)
+	}
 	return n.trusted.Load()
 }
 
 // SetTrust changes whose entries count, also while the node runs: from its next look at an agent on.
 func (n *Node) SetTrust(t *Trust) {
-	n.init()
+	if n.init() != nil {
+		return
+	}
 	n.trusted.Store(n.withKey(t))
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -110,7 +130,9 @@ func (n *Node) SetTrust(t *Trust) {
 }
 
 // MayAnswer reports whether an answer to a question in this node's name counts here.
-func (n *Node) MayAnswer(f *Fold, q *Asking) bool { return n.trust().MayAnswer(f, q, n.Key.Key()) }
+func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
+	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
+}
 
 // load folds an agent for this node to act on.
 func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
@@ -144,9 +166,8 @@ func or[T int | time.Duration](v, def T) T {
 
 // begin starts work on an agent, from the cache if its heads are still the heads.
 func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
-	n.init()
-	if n.unfit != nil {
-		return nil, n.unfit
+	if err := n.fit(); err != nil {
+		return nil, err
 	}
 	a := n.kept(ctx, id)
 	n.mu.Lock()
@@ -210,7 +231,9 @@ func (n *Node) index(ctx context.Context, w *work) error {
 
 // Create writes a new agent and stores it. It runs when a node next looks.
 func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
 	e, err := n.Key.Genesis(g, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
@@ -253,9 +276,8 @@ func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 // Start writes a new agent and does the first work on it here, so that its genesis and what follows without delay (a first decision, going
 // to sleep) share one commit. It returns once that is durable; the agent goes on when a node next looks.
 func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
-	n.init()
-	if n.unfit != nil {
-		return nil, fmt.Errorf("start agent: %w", n.unfit)
+	if err := n.fit(); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
 	}
 	e, err := n.Key.genesis(g, time.Now())
 	if err != nil {
@@ -284,7 +306,9 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 
 // Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
 	begun := time.Now()
 	a := n.kept(ctx, id)
 	if a == nil {
@@ -329,7 +353,9 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 // (key.trusted) an agent that does not count here: a snapshot vouches for what came before. If another node was first, it returns an error
 // wrapping ErrConflict.
 func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("snapshot agent %s: %w", id.Short(), err)
+	}
 	a, err := n.load(ctx, id)
 	if err == nil {
 		err = n.trust().Counts(a)
@@ -357,6 +383,9 @@ func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
 // (key.trusted) one that cannot be derived here, because bodies are gone that only a stranger's snapshot stands for. If others wrote to
 // the agent since it was looked at, it returns an error wrapping ErrConflict.
 func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, error) {
+	if err := n.init(); err != nil {
+		return false, fmt.Errorf("admit agent %s: %w", looked.ID().Short(), err)
+	}
 	a, err := n.load(ctx, looked.ID())
 	switch {
 	case err != nil:

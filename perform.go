@@ -19,15 +19,8 @@ type effect struct {
 // perform performs effects side by side and records their outcomes. The decisions are durable before an effect of class once starts, or if
 // the advice cost something to get.
 func (w *work) perform(ctx context.Context, effects []effect) error {
-	if w.mustFlush(effects) {
-		if err := w.flush(ctx); err != nil {
-			return err
-		}
-		for i := range effects {
-			if !w.stillOpen(effects[i].open.Decision) {
-				return nil // another node was first: nothing happened here
-			}
-		}
+	if ready, err := w.ready(ctx, effects); err != nil || !ready {
+		return err
 	}
 	r, err := w.n.rehearsal(ctx, w.a)
 	if err != nil {
@@ -37,23 +30,55 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 	for i := range effects {
 		effects[i].caller = w.a.fold
 	}
-	for i, c := range w.n.callAll(ctx, w.a.ID(), effects, r) {
-		o := &effects[i].open
-		switch {
-		case c.outcome != nil:
-			once = once || !o.Effect.Repeatable()
-			err = w.addOutcome(c.outcome)
-		case c.doubt != nil:
-			err = w.findOut(ctx, *o, c.doubt)
-		} // else given up: the decision stays open, and the next node finds out
-		if err != nil {
-			return err
+	all := w.callAll(ctx, effects, r)
+	for i := range all { // first what is known: a doubt about one must not lose the outcome of another
+		if all[i].outcome != nil {
+			once = once || !effects[i].open.Effect.Repeatable()
+			err = errors.Join(err, w.addOutcome(all[i].outcome))
 		}
 	}
-	if once && w.instantAdvisor() && ctx.Err() == nil {
+	for i := range all { // one with neither was given up: its decision stays open
+		if all[i].doubt != nil {
+			err = errors.Join(err, w.findOut(ctx, effects[i].open, all[i].doubt))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if once && w.instantAdvisor() && !w.stopping() {
 		return nil // the outcome and the next decision share a commit
 	}
 	return w.flush(ctx)
+}
+
+// ready makes durable what has to be before the effects start, takes into account what has arrived, and reports whether they are still to be
+// performed.
+func (w *work) ready(ctx context.Context, effects []effect) (bool, error) {
+	yields := w.yields
+	see := w.look
+	if w.mustFlush(effects) {
+		see = w.flush
+	}
+	if err := see(ctx); err != nil || w.yields == yields {
+		return err == nil, err
+	}
+	still := w.a.fold.stilled()
+	if still == "" && w.n.trust().Counts(w.a) != nil {
+		still = "what has arrived does not count here"
+	}
+	ready := still == ""
+	for i := range effects {
+		e := &effects[i]
+		open := w.stillOpen(e.open.Decision)
+		if ready = ready && open; still == "" || !open || e.again {
+			continue // another node was first: nothing happened here
+		}
+		// Its decision is durable after all, and it has surely not begun: nobody need wonder whether it did.
+		if err := w.addOutcome(&Outcome{Decision: e.open.Decision, Signal: Throttled, RetryAfter: 1, Note: "not begun: " + still.Error()}); err != nil {
+			return false, err
+		}
+	}
+	return ready, nil
 }
 
 // called is what came of an effect: its outcome, or why nobody can know it. It has neither when the effect was given up.
@@ -63,27 +88,51 @@ type called struct {
 }
 
 // callAll performs effects side by side; what a rehearsal has on record is not performed.
-func (n *Node) callAll(ctx context.Context, id AgentID, effects []effect, r *rehearsal) []called {
+func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []called {
 	out := make([]called, len(effects))
 	if r != nil {
 		for i := range effects {
-			out[i].outcome = r.serve(&effects[i].open, n)
+			out[i].outcome = r.serve(&effects[i].open, w.n)
 		}
 	}
+	calls := make([]watched, len(effects))
+	for i := range effects {
+		calls[i] = effects[i].watched(ctx)
+		defer calls[i].cancel(nil)
+	}
+	t := w.attend(ctx, calls)
+	defer t.end()
 	if len(effects) == 1 {
 		if out[0].outcome == nil {
-			out[0] = n.call(ctx, id, effects[0])
+			out[0] = w.call(&calls[0], &effects[0])
 		}
 		return out
 	}
 	var wg sync.WaitGroup
 	for i := range effects {
 		if out[i].outcome == nil {
-			wg.Go(func() { out[i] = n.call(ctx, id, effects[i]) })
+			wg.Go(func() { out[i] = w.call(&calls[i], &effects[i]) })
 		}
 	}
 	wg.Wait()
 	return out
+}
+
+// watched is the effect as a call under way.
+func (e *effect) watched(ctx context.Context) (c watched) {
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	if _, ok := e.open.Action.(Execute); !ok {
+		return c
+	}
+	c.deadline = e.open.Deadline.Go()
+	if e.again { // its time passed with the worker that had it: it gets as much again
+		limit := e.open.Deadline.Go().Sub(e.open.Since.Go())
+		if limit <= 0 { // whoever wrote it down gave it none
+			limit = defaultDeadline
+		}
+		c.deadline = time.Now().Add(limit).Round(0)
+	}
+	return c
 }
 
 // addOutcome records an outcome; one that cannot be written as it is, is recorded without its data.
@@ -128,41 +177,37 @@ func (w *work) unanswered(decision Hash) bool {
 	return w.stillOpen(decision) || slices.ContainsFunc(w.a.fold.Asks, func(q Asking) bool { return q.Decision == decision })
 }
 
-// call performs one effect under its deadline. It is given up when this node is stopping: then it is not known here what came of it.
-func (n *Node) call(ctx context.Context, id AgentID, e effect) called {
-	start := time.Now()
+// call performs one effect under its deadline, unless it must not begin any more.
+func (w *work) call(c *watched, e *effect) called {
+	n, start := w.n, time.Now()
 	out := &Outcome{Decision: e.open.Decision, Signal: OK}
 	var res Result
 	var err error
 	switch a := e.open.Action.(type) {
 	case Execute:
-		deadline := e.open.Deadline.Go()
-		if e.again { // its time passed with the worker that had it: it gets as much again
-			deadline = start.Add(deadline.Sub(e.open.Since.Go()))
-		}
-		cctx, cancel := context.WithDeadline(ctx, deadline)
-		defer cancel()
 		tool := n.tool(a.Tool)
 		if tool == nil {
 			err = fmt.Errorf("tool %s: %w", a.Tool, ErrIncapable)
 			break
 		}
-		c := Call{Agent: id, Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again, Caller: e.caller}
-		if c.Args, err = Unseal(n.Vault, a.Args); err != nil {
+		call := Call{Agent: w.a.ID(), Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again, Caller: e.caller}
+		if call.Args, err = Unseal(n.Vault, a.Args); err != nil {
 			break
 		}
-		if res, err = callTool(cctx, tool, c); err != nil && cctx.Err() != nil && !errors.Is(err, ErrInDoubt) {
-			if ctx.Err() != nil {
-				return called{}
-			}
-			if !e.open.Effect.Repeatable() {
-				return called{} // cut off in the middle: in doubt, not failed
-			}
-			err, res = nil, Result{Signal: TimedOut, Note: "no answer within " + time.Since(start).Round(time.Millisecond).String()}
+		ctx, cancel := context.WithDeadlineCause(c.ctx, c.deadline, errLate)
+		defer cancel()
+		if not, late := w.unbegun(e, c.deadline, time.Now()); late {
+			return not
+		}
+		if res, err = n.callTool(ctx, tool, call); err != nil && ctx.Err() != nil && !errors.Is(err, ErrInDoubt) {
+			return e.cutOff(ctx, time.Since(start))
 		}
 		res.Spend = res.Spend.Plus(Spend{Calls: 1})
 	case Delegate:
-		if err = n.spawn(ctx, e.open.Child); err != nil && ctx.Err() != nil {
+		if w.stopping() {
+			return called{} // it stays open: the next node does it
+		}
+		if err = n.spawn(c.ctx, e.open.Child); err != nil && c.ctx.Err() != nil {
 			return called{}
 		}
 	case Mutate, Sleep, Wake, End:
@@ -199,13 +244,23 @@ func (r *Result) fill(o *Outcome, latency time.Duration) {
 }
 
 // callTool calls a tool and turns a panic into an error.
-func callTool(ctx context.Context, t Tool, c Call) (res Result, err error) {
+func (n *Node) callTool(ctx context.Context, t Tool, c Call) (res Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("tool panicked: %v", p)
+			err = n.panicked("tool", c.Agent, p)
 		}
 	}()
 	return t.Call(ctx, c)
+}
+
+// askTool asks a tool whether an effect happened and turns a panic into an error: then it cannot tell.
+func (n *Node) askTool(ctx context.Context, r Reconciler, c Call) (res Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = n.panicked("tool", c.Agent, p)
+		}
+	}()
+	return r.Reconcile(ctx, c)
 }
 
 // spawn stores a child's genesis. Storing it again changes nothing. The child of an agent that was admitted here is, too.
@@ -245,7 +300,7 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	var res Result
 	args, err := Unseal(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
 	if err == nil {
-		res, err = r.Reconcile(cctx, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: args, Again: true, Caller: w.a.fold})
+		res, err = w.n.askTool(cctx, r, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: args, Again: true, Caller: w.a.fold})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -261,24 +316,37 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	return w.flush(ctx)
 }
 
-// findOut deals with a once effect whose tool does not know what came of it: it is asked to look, if it can, else a person is.
+// findOut deals with a once effect whose tool does not know what came of it: it is asked to look, if it can, else a person is. A node that is
+// stopping leaves the look to the next one.
 func (w *work) findOut(ctx context.Context, o Open, why error) error {
 	if _, ok := w.n.tool(o.toolName()).(Reconciler); ok {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return w.reconcile(ctx, o)
 	}
 	return w.doubt(ctx, &o, why)
 }
 
-// doubt records that a tool could not say what came of an effect: from here on a person settles it.
+// doubt records that a tool could not say what came of an effect: from here on a person settles it. What arrives meanwhile, such as the pause
+// that cut it off, does not keep it from being recorded.
 func (w *work) doubt(ctx context.Context, o *Open, why error) error {
-	err := w.add(inDoubt(o, why.Error()))
-	if unrecordable(err) {
-		err = w.add(inDoubt(o, "what the tool says cannot be recorded"))
+	for {
+		err := w.add(inDoubt(o, why.Error()))
+		if unrecordable(err) {
+			err = w.add(inDoubt(o, "what the tool says cannot be recorded"))
+		}
+		if err != nil {
+			return err
+		}
+		yields := w.yields
+		if err := w.flush(ctx); err != nil || w.yields == yields {
+			return err
+		}
+		if !slices.ContainsFunc(w.a.fold.Open, func(p Open) bool { return p.Decision == o.Decision && !p.Doubt }) {
+			return nil // others have settled it, or say so, too
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return w.flush(ctx)
 }
 
 // inDoubt is the event that tells of a doubt.

@@ -18,15 +18,14 @@ const (
 )
 
 // Run works on the agents that are due until ctx ends: it claims them, earliest first, gives each its turn, and sleeps until the next is due
-// or something arrives. When ctx ends it claims nothing more and lets effects under way go on for Grace; outcomes are recorded whatever
-// happens. It returns nil when stopped that way.
+// or something arrives. When ctx ends it begins nothing more: no cycle, advice, decision or effect. What is under way may go on for Grace and is
+// then cut off; what is known of it is recorded: its outcome, or that it is in doubt. It returns nil when stopped that way.
 func (n *Node) Run(ctx context.Context) error {
-	n.init()
-	if n.unfit != nil {
-		return n.unfit
+	if err := n.fit(); err != nil {
+		return err
 	}
-	workCtx, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
+	workCtx, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer giveUp(nil)
 	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)), wake: make(chan struct{}, 1), running: map[AgentID]bool{}}
 	l.watch()
 	l.collect()
@@ -36,7 +35,7 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 	}
 	err := l.run()
-	timer := time.AfterFunc(or(n.Grace, 10*time.Second), giveUp)
+	timer := time.AfterFunc(or(n.Grace, 10*time.Second), func() { giveUp(errStopping) })
 	l.workers.Wait()
 	timer.Stop()
 	l.watchers.Wait()
@@ -158,6 +157,9 @@ func (l *loop) start(id AgentID) {
 
 // turn is one agent's turn.
 func (l *loop) turn(id AgentID) {
+	if l.ctx.Err() != nil {
+		return
+	}
 	c, err := l.n.claim(l.workCtx, id)
 	if err != nil {
 		if !errors.Is(err, ErrConflict) {
@@ -166,7 +168,7 @@ func (l *loop) turn(id AgentID) {
 		l.n.rest(id, Hash{}, time.Now().Add(storePoll))
 		return
 	}
-	idle, heads, err := l.n.runClaimed(l.workCtx, id, c, or(l.n.Quantum, 64))
+	idle, heads, err := l.n.runClaimed(l.workCtx, l.ctx.Done(), id, c, or(l.n.Quantum, 64))
 	if err != nil {
 		if l.workCtx.Err() == nil {
 			l.n.Log.Error("run agent", "agent", id.Short(), "err", err)

@@ -68,6 +68,18 @@ type Reclaimer interface {
 	Reclaim(ctx context.Context) error
 }
 
+// Holder is a Claimer that can say which agents nodes are at work on.
+type Holder interface {
+	// Held yields the agents whose claims hold, and whether the node that has one is known to have died. Nothing is changed.
+	Held(ctx context.Context) iter.Seq2[Holding, error]
+}
+
+// Holding is an agent some node holds.
+type Holding struct {
+	Agent AgentID
+	Dead  bool // its node is known to have died
+}
+
 // Claim is one node's hold on an agent.
 type Claim struct {
 	Agent AgentID

@@ -3,6 +3,7 @@ package perdure
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 	}
 	v := Verdict{Rules: []string{"runtime.no-policy"}, Reason: "this node has no policy"}
 	if n.Policy != nil {
-		v = decidePolicy(n.Policy, a, r, now)
+		v = n.decidePolicy(a, r, now)
 	}
 	if v.Answer != Allow && rests(r.Action) {
 		return restVerdict(&v)
@@ -69,6 +70,9 @@ func restVerdict(said *Verdict) Verdict {
 // wakeAgain is how long an agent that policy does not let wake is left alone if nothing happens to it: rules may look at the time.
 const wakeAgain = restFor
 
+// unruled reports whether a verdict denies only because nothing permits.
+func (v *Verdict) unruled() bool { return len(v.Rules) == 0 || strings.HasSuffix(v.Rules[0], RuleDefault) }
+
 // sleepsOn is the idle step for an agent that policy does not let wake.
 func sleepsOn(v *Verdict, now time.Time) Idle {
 	why := v.Reason
@@ -85,7 +89,8 @@ func Judged(s Step, p Policy, node Key, a *Agent, now time.Time) Step {
 	if !ok || p == nil {
 		return s
 	}
-	if v := decidePolicy(p, a, Request{Action: r.Wake, Node: node}, now); v.Answer == Deny {
+	n := &Node{Policy: p, Log: slog.New(slog.DiscardHandler)}
+	if v := n.decidePolicy(a, Request{Action: r.Wake, Node: node}, now); v.Answer == Deny && !v.unruled() {
 		return sleepsOn(&v, now)
 	}
 	return s
@@ -219,13 +224,13 @@ func (f *Fold) without(o *Open) *Fold {
 }
 
 // decidePolicy asks policy. A policy that panics denies.
-func decidePolicy(p Policy, a *Agent, r Request, now time.Time) (v Verdict) {
+func (n *Node) decidePolicy(a *Agent, r Request, now time.Time) (v Verdict) {
 	defer func() {
-		if err := recover(); err != nil {
-			v = Verdict{Rules: []string{"runtime.policy-panic"}, Reason: fmt.Sprint("policy panicked: ", err)}
+		if p := recover(); p != nil {
+			v = Verdict{Rules: []string{"runtime.policy-panic"}, Reason: n.panicked("policy", a.ID(), p).Error()}
 		}
 	}()
-	return p.Decide(a, r, now)
+	return n.Policy.Decide(a, r, now)
 }
 
 // bounds names the bound of the agent an action breaks, if it breaks one.

@@ -64,7 +64,9 @@ func (n *Node) see(a *Agent) {
 // Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner may, or, if that is not
 // somebody trusted here, this node: what was done since the copy was made may be done again.
 func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
+	}
 	a, err := n.load(ctx, id)
 	if err != nil {
 		return nil, err

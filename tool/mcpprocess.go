@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// process is an MCP server that was started here, as a transport to it. Nothing it started outlives it, unless that has moved itself to a
-// process group of its own.
+// process is an MCP server that was started here, as a transport to it. Nothing it started outlives it, or this process, unless that has moved
+// itself to a process group of its own.
 type process struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc // kills its process group
@@ -35,7 +35,6 @@ func (m *MCP) newProcess() *process {
 	ctx, cancel := context.WithCancel(context.Background()) // it lives as long as the connection, not as the call that began it
 	p := &process{cmd: exec.CommandContext(ctx, m.Command[0], m.Command[1:]...), cancel: cancel, stderr: newOutput(maxStderr, maxStderr), ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay = m.Dir, environ(env), p.stderr, waitOutput
-	ownGroup(p.cmd)
 	return p
 }
 
@@ -55,7 +54,7 @@ func (p *process) Connect(ctx context.Context) (mcp.Connection, error) {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := startGroup(p.cmd); err != nil {
 		p.cancel()
 		return nil, err
 	}

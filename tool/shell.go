@@ -19,8 +19,8 @@ import (
 //
 // The result has exit, stdout and stderr; bytes of these that are not UTF-8 are replaced. It is marked as text from somebody not trusted. A command that exits with another number than 0
 // is a failed outcome. At the deadline the command is killed: nobody knows how far it got, so if it is of class once the effect is in doubt, and
-// else the outcome is timed-out. The same holds when somebody else kills it. Nothing it started outlives it, unless that has moved itself to
-// a process group of its own.
+// else the outcome is timed-out. The same holds when somebody else kills it, and when the agent is paused or
+// ended meanwhile. Nothing it started outlives it, or this process, unless that has moved itself to a process group of its own.
 //
 // It is no sandbox: a command can do what the user of this process can. Allow says which programs may be run, not what they do with
 // their arguments.
@@ -169,8 +169,10 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	r := redactorOf(ctx)
 	stdout, stderr := newOutput(s.OutputLimit, r.margin()), newOutput(s.OutputLimit, r.margin())
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.Dir, s.environ(c.Key), stdout, stderr, waitOutput
-	ownGroup(cmd)
-	if err := cmd.Start(); err != nil {
+	if at, ok := ctx.Deadline(); ok && !time.Now().Round(0).Before(at) { // a process that stood still has timers that have not fired
+		return refused("%s: not begun: its deadline had passed", s.Name), nil
+	}
+	if err := startGroup(cmd); err != nil {
 		if ctx.Err() != nil {
 			return perdure.Result{}, ctx.Err()
 		}
@@ -183,22 +185,34 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 		return res, dataErr
 	}
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return res, ctx.Err() // the node is stopping: what the command had done by then is not known
 	case cmd.ProcessState == nil || !cmd.ProcessState.Exited():
-		return s.killed(res, limited.Err() != nil, stdout.text(r)+stderr.text(r))
+		if errors.Is(ctx.Err(), context.Canceled) && s.Effect.Repeatable() {
+			return res, ctx.Err() // whoever stopped it knows why
+		}
+		why, late := whyKilled(ctx, limited)
+		return s.killed(res, why, late, stdout.text(r)+stderr.text(r))
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		res.Signal, res.Note = perdure.Failed, fmt.Sprintf("%s: %v", argv[0], err)
 	}
 	return res, nil
 }
 
-// killed is what came of a command that did not end by itself.
-func (s *Shell) killed(res perdure.Result, late bool, said string) (perdure.Result, error) {
-	why := "killed by somebody else"
-	if late {
-		why = "killed: it had not ended in time"
+// whyKilled is why a command did not end by itself, and whether its time had run out.
+func whyKilled(ctx, limited context.Context) (why string, late bool) {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		if cause := context.Cause(ctx); cause != context.Canceled {
+			return "killed: " + cause.Error(), false
+		}
+		return "killed: this node was told to stop", false
+	case limited.Err() != nil:
+		return "killed: it had not ended in time", true
 	}
+	return "killed by somebody else", false
+}
+
+// killed is what came of a command that did not end by itself.
+func (s *Shell) killed(res perdure.Result, why string, late bool, said string) (perdure.Result, error) {
 	if !s.Effect.Repeatable() {
 		return perdure.Result{}, inDoubt("%s; it had written %q", why, strings.TrimSpace(said))
 	}

@@ -184,14 +184,14 @@ func TestACommandKilledByAnotherIsInDoubt(t *testing.T) {
 func TestACommandGivenUpIsKilledAndItsOutcomeIsNotKnown(t *testing.T) {
 	s := anyShell(t)
 	open, gone := held(t, s.Dir)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		<-open
-		cancel()
+		cancel(errors.New("enough"))
 	}()
-	_, err := s.Call(ctx, perdure.Call{Args: data(t, map[string]any{"script": "sleep 600 3>held & wait"})})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want canceled", err)
+	_, err := s.Call(ctx, perdure.Call{Args: data(t, map[string]any{"script": "echo half; sleep 600 3>held & wait"})})
+	if !errors.Is(err, perdure.ErrInDoubt) || !strings.Contains(err.Error(), `killed: enough; it had written "half"`) {
+		t.Errorf("got %v, want doubt that says why, and how far it came", err)
 	}
 	<-gone
 }

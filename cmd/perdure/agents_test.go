@@ -39,7 +39,7 @@ func sampleAgents(t *testing.T) map[string][]perdure.Action {
 	pay := perdure.Execute{Tool: "bank.pay", Args: data(map[string]any{"cents": 500})}
 	return map[string][]perdure.Action{
 		"asker":   {perdure.Execute{Tool: "bank.pay", Args: data(map[string]any{"ask": true, "cents": 900})}},
-		"doubter": {perdure.Execute{Tool: "bank.pay", Args: data(map[string]any{"hang": true}), Deadline: 1}},
+		"doubter": {perdure.Execute{Tool: "bank.pay", Args: data(map[string]any{"hang": true}), Deadline: 500}},
 		"sleeper": {perdure.Sleep{Trigger: perdure.On{Event: "go"}, Note: "nothing to do"}},
 		"done":    {pay, perdure.End{Signal: perdure.OK, Result: data("fine"), Note: "all paid"}},
 	}

@@ -118,7 +118,15 @@ func waitingFor(ctx context.Context, s perdure.Store, trust *perdure.Trust, now 
 			ids = append(ids, look.Agent)
 		}
 	}
-	for _, id := range ids {
+	at, err := attendanceOf(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	stray, err := at.mayStray(ctx, l, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range append(ids, stray...) {
 		a, err := lookAt(ctx, s, trust, id)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
@@ -128,6 +136,9 @@ func waitingFor(ctx context.Context, s perdure.Store, trust *perdure.Trust, now 
 			continue
 		}
 		waits := waitsOf(a, trust, now)
+		if trust.Counts(a) == nil {
+			waits = append(at.strays(a, now), waits...)
+		}
 		if err := describeAll(ctx, s, a, waits); err != nil {
 			return nil, nil, err
 		}
@@ -293,8 +304,11 @@ func (w *waiting) circumstances(now time.Time) string {
 	}
 	if w.Expires != 0 {
 		word := "lapses "
-		if w.Kind == waitsAnswer {
+		switch w.Kind {
+		case waitsAnswer:
 			word = "it goes on without an answer "
+		case waitsDoubt:
+			word = "nobody waits for it after "
 		}
 		parts = append(parts, word+moment(w.Expires, now))
 	}

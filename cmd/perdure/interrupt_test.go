@@ -163,8 +163,8 @@ func TestInterruptedEffectIsRecorded(t *testing.T) {
 	}
 	interrupt(t, cmd)
 	must(t, exitOK, "verify", "a", "--store", store)
-	if got := must(t, exitOK, "show", "a", "--store", store, "--jq", "(.open | length), (.standing)"); got != "1\nrunning\n" && got != "1\nwaiting\n" {
-		t.Errorf("the effect is forgotten: got %q", got)
+	if got := must(t, exitOK, "show", "a", "--store", store, "--jq", ".open[].doubt, .standing, .waits[].kind"); got != "true\nwaiting\nin-doubt\n" {
+		t.Errorf("the effect is not in doubt at once: got %q", got)
 	}
 }
 

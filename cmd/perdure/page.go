@@ -292,6 +292,9 @@ func (p *page) work() {
 		if !o.Deadline.Go().After(p.now) {
 			word = "should have ended"
 		}
+		if p.unsure && underWay(&o, p.now) {
+			attempt += "; under way, or in doubt if its node died: perdure settle"
+		}
 		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, nameOf(p.names, o.Origin),
 			ago(o.Since, p.now), word, moment(o.Deadline, p.now), attempt)
 	}

@@ -43,6 +43,13 @@ derived from the agent's own memory.`,
 			}
 			v := summarize(p.agent, trust, h.keyNames(), now)
 			v.judge(h, p.agent, now)
+			if p.entry == nil {
+				at, err := attendanceOf(ctx, s)
+				if err != nil {
+					return err
+				}
+				v.unsure, v.Waits = !at.known, append(at.strays(p.agent, now), v.Waits...)
+			}
 			if err := describeAll(ctx, s, p.agent, v.Waits); err != nil {
 				return err
 			}
@@ -88,6 +95,8 @@ type summary struct {
 	Entries  int64                  `json:"entries"`
 	Heads    []perdure.Hash         `json:"heads"`
 	Diverged []string               `json:"diverged"`
+
+	unsure bool // nobody can say whether what is under way has a worker
 
 	names map[perdure.Key]string
 	tools []perdure.ToolRecord

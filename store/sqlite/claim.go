@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -74,23 +75,40 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 // longestLease is how far ahead Reclaim looks for the leases of the dead. It keeps it from looking through agents that sleep.
 const longestLease = time.Minute
 
-// Reclaim implements perdure.Reclaimer.
-func (s *Store) Reclaim(ctx context.Context) error {
-	var ids []perdure.AgentID
-	now := time.Now()
-	err := s.read(ctx, func(c *conn) error {
-		ids = ids[:0]
-		return c.query("SELECT id, node FROM agents WHERE due>? AND due<=? AND node IS NOT NULL", func(v []driver.Value) error {
-			id, _ := v[0].([]byte)
-			if node, ok := v[1].([]byte); ok && s.nodes.Dead(node) {
-				ids = append(ids, perdure.AgentID(id))
+// Held implements perdure.Holder.
+func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
+	return func(yield func(perdure.Holding, error) bool) {
+		var all []perdure.Holding
+		now := time.Now()
+		err := s.read(ctx, func(c *conn) error {
+			all = all[:0]
+			return c.query("SELECT id, node FROM agents WHERE due>? AND due<=? AND node IS NOT NULL", func(v []driver.Value) error {
+				id, _ := v[0].([]byte)
+				node, _ := v[1].([]byte)
+				all = append(all, perdure.Holding{Agent: perdure.AgentID(id), Dead: s.nodes.Dead(node)})
+				return nil
+			}, now.UnixMilli(), now.Add(longestLease).UnixMilli())
+		})
+		if err != nil {
+			yield(perdure.Holding{}, fmt.Errorf("agents at work: %w", err))
+			return
+		}
+		for _, h := range all {
+			if !yield(h, nil) {
+				return
 			}
-			return nil
-		}, now.UnixMilli(), now.Add(longestLease).UnixMilli())
-	})
-	for _, id := range ids {
-		if err == nil {
-			err = s.reclaim(ctx, id)
+		}
+	}
+}
+
+// Reclaim implements perdure.Reclaimer.
+func (s *Store) Reclaim(ctx context.Context) (err error) {
+	for h, failed := range s.Held(ctx) {
+		if err = failed; err == nil && h.Dead {
+			err = s.reclaim(ctx, h.Agent)
+		}
+		if err != nil {
+			break
 		}
 	}
 	if err != nil {

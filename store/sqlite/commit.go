@@ -83,23 +83,27 @@ func (s *Store) hand(ctx context.Context, r *request) error {
 // other connection writes to the file.
 type writer struct {
 	*conn
-	words    *words
-	hub      *hub
-	syncs    *atomic.Int64
-	agents   map[perdure.AgentID]*agent
-	version  int64          // of the file, as other connections change it
-	next     int64          // rid
-	recent   int64          // rows in recent
-	tail     []driver.Value // agent and rid of the rows after mark
-	buffer   []byte
-	relaxed  bool // commits are not synced at present
-	changed  []perdure.AgentID
-	poisoned error
+	file    string
+	words   *words
+	hub     *hub
+	syncs   *atomic.Int64
+	agents  map[perdure.AgentID]*agent
+	version int64          // of the file, as other connections change it
+	next    int64          // rid
+	recent  int64          // rows in recent
+	tail    []driver.Value // agent and rid of the rows after mark
+	buffer  []byte
+	relaxed bool // commits are not synced at present
+	changed []perdure.AgentID
+
+	poisoned error         // why nothing is written
+	pause    time.Duration // until the file is opened again
+	tried    time.Time     // when it was last, or went wrong
 }
 
 // openWriter opens the connection that writes, and tries whether it can.
 func openWriter(path string) (*writer, error) {
-	w := &writer{agents: map[perdure.AgentID]*agent{}}
+	w := &writer{file: path, agents: map[perdure.AgentID]*agent{}}
 	err := retry(func() (err error) {
 		if w.conn == nil {
 			if w.conn, err = dial(path, "rw", writerPragmas...); err != nil {
@@ -114,6 +118,7 @@ func openWriter(path string) (*writer, error) {
 	})
 	if err != nil && w.conn != nil {
 		err = errors.Join(err, w.close())
+		w.conn = nil
 	}
 	return w, err
 }
@@ -144,7 +149,9 @@ func (w *writer) run(queue <-chan *request) {
 			w.commit(next)
 		}
 	}
-	_ = w.close() // everything acknowledged has been committed
+	if w.conn != nil {
+		_ = w.close() // everything acknowledged has been committed
+	}
 }
 
 // commit applies a batch in one transaction, in which every request has its own outcome. An error of the file poisons the store.
@@ -154,7 +161,7 @@ func (w *writer) commit(batch ...*request) {
 			close(r.done)
 		}
 	}()
-	err := w.poisoned
+	err := w.reopen()
 	if err == nil {
 		err = w.transact(batch)
 	}
@@ -163,11 +170,54 @@ func (w *writer) commit(batch ...*request) {
 	}
 	w.words.forget()
 	if w.poisoned == nil {
-		w.poisoned = fmt.Errorf("a write to %s went wrong, so nothing more is written until the store is opened again: %w", w.path, err)
+		w.poisoned = fmt.Errorf("a write to %s went wrong, so nothing more is written until it can be opened again, which is tried now and then: %w", w.file, err)
+		w.pause, w.tried = firstReopen, time.Now()
 	}
 	for _, r := range batch {
 		r.err = w.poisoned
 	}
+}
+
+// firstReopen and lastReopen are how long a file that could not be written is left alone, at first and at last.
+const (
+	firstReopen = time.Second
+	lastReopen  = 30 * time.Second
+)
+
+// reopen opens a file anew that a write went wrong with, once it has been left alone for a while. A failed sync must not be tried again: the system
+// may say that it worked and have lost what it was for. So everything in the log is first written out to the file and synced there; what can be
+// read after that is on the disk.
+func (w *writer) reopen() error {
+	if w.poisoned == nil || time.Since(w.tried) < w.pause {
+		return w.poisoned
+	}
+	if w.conn != nil {
+		_ = w.close() // whatever it says, it is not used any more
+		w.conn = nil
+	}
+	fresh, err := openWriter(w.file)
+	if err == nil {
+		err = fresh.empty()
+	}
+	if err != nil {
+		if fresh != nil && fresh.conn != nil {
+			_ = fresh.close()
+		}
+		w.pause, w.tried = min(2*w.pause, lastReopen), time.Now()
+		return w.poisoned
+	}
+	fresh.words, fresh.hub, fresh.syncs = w.words, w.hub, w.syncs
+	*w = *fresh
+	return nil
+}
+
+// empty moves everything out of the log into the file, and syncs it.
+func (w *writer) empty() error {
+	busy, _, err := w.number("PRAGMA wal_checkpoint(TRUNCATE)")
+	if err == nil && busy != 0 {
+		err = errors.New("others are using the log")
+	}
+	return err
 }
 
 func (w *writer) transact(batch []*request) error {

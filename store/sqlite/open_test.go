@@ -209,14 +209,25 @@ func TestFailedWritePoisons(t *testing.T) {
 	if got := count(t, s, a.ID()); got != acknowledged+1 {
 		t.Fatalf("entries read after a write went wrong: %d, want %d", got, acknowledged+1)
 	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // the new connection has room
+		if err := s.Append(t.Context(), b.ID(), nil, other); err == nil {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("the store does not open the file again: %v", err)
+		}
+	}
+	if got := count(t, s, a.ID()); got != acknowledged+1 {
+		t.Fatalf("entries after it opened the file again: %d, want %d", got, acknowledged+1)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = openBench(t, path)
-	if got := count(t, s, a.ID()); got != acknowledged+1 {
-		t.Fatalf("entries after reopening: %d, want %d", got, acknowledged+1)
+	if got := count(t, s, a.ID()) + count(t, s, b.ID()); got != acknowledged+2 {
+		t.Fatalf("entries after reopening: %d, want %d", got, acknowledged+2)
 	}
-	if err := s.Append(t.Context(), b.ID(), nil, other); err != nil {
+	next, _ := begin(t, key, "z")
+	if err := s.Append(t.Context(), next.ID(), nil, next); err != nil {
 		t.Fatalf("append after reopening: %v", err)
 	}
 }

@@ -4,8 +4,8 @@
 // perdure.InlineBody are files in a folder beside the store, named by their hash: FILE-blobs. Copy a store with Backup, or all of FILE,
 // FILE-wal and FILE-blobs while nobody uses it.
 //
-// When a write or sync goes wrong, nobody can tell what is on the disk: the store then refuses every write until it is opened again,
-// which finds out. Reading goes on.
+// When a write or sync goes wrong, nobody can tell what is on the disk: the store then refuses every write until it has opened the file again,
+// which finds out; it tries to now and then. Reading goes on.
 //
 // The nodes that work on agents of the store keep a file each in FILE-nodes, so that the others know when one has died and take its agents
 // over at once instead of waiting for the end of its lease.

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// attendance is who is at work on the agents of a store.
+type attendance struct {
+	known bool // the store can tell
+	held  map[perdure.AgentID]bool
+	dead  []perdure.AgentID // whose node died at work on them
+}
+
+// attendanceOf asks a store who is at work.
+func attendanceOf(ctx context.Context, s perdure.Store) (attendance, error) {
+	h, ok := s.(perdure.Holder)
+	at := attendance{known: ok, held: map[perdure.AgentID]bool{}}
+	if !ok {
+		return at, nil
+	}
+	for one, err := range h.Held(ctx) {
+		if err != nil {
+			return at, err
+		}
+		if at.held[one.Agent] = !one.Dead; one.Dead {
+			at.dead = append(at.dead, one.Agent)
+		}
+	}
+	return at, nil
+}
+
+// strays are the effects of class once that nobody is at work on, before their deadlines: they are in doubt then, and a person who knows may
+// settle them now.
+func (at *attendance) strays(a *perdure.Agent, now time.Time) (found []waiting) {
+	if !at.known || at.held[a.ID()] {
+		return nil
+	}
+	for _, o := range a.Fold().Open {
+		if underWay(&o, now) {
+			w := doubtOf(a, &o)
+			w.Why = "the node that began it is gone"
+			w.Expires = o.Deadline
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// underWay reports whether an effect of class once may still be at work.
+func underWay(o *perdure.Open, now time.Time) bool {
+	return !o.Effect.Repeatable() && !o.Doubt && now.Before(o.Deadline.Go())
+}
+
+// mayStray are the agents that may have effects nobody is at work on, besides those of ids.
+func (at *attendance) mayStray(ctx context.Context, l perdure.Lister, ids []perdure.AgentID) (more []perdure.AgentID, err error) {
+	if !at.known {
+		return nil, nil
+	}
+	seen := make(map[perdure.AgentID]bool, len(ids))
+	for _, id := range ids {
+		seen[id] = true
+	}
+	add := func(id perdure.AgentID) {
+		if !seen[id] {
+			more, seen[id] = append(more, id), true
+		}
+	}
+	for _, id := range at.dead {
+		add(id)
+	}
+	for one, err := range l.List(ctx, perdure.Filter{States: []perdure.State{perdure.Execution}}) {
+		if err != nil {
+			return nil, err
+		}
+		if !at.held[one.Agent] {
+			add(one.Agent)
+		}
+	}
+	return more, nil
+}
