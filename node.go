@@ -31,7 +31,7 @@ type Node struct {
 	Concurrency   int           // agents worked on at once; zero: 64
 	Parallel      int           // effects of one agent performed at once; zero: 8
 	Quantum       int           // cycles an agent gets before others have their turn; zero: 64
-	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s
+	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s, at most MaxLease
 	Grace         time.Duration // how long effects under way may go on when Run is stopped; zero: 10 s
 	SnapshotEvery int           // entries between snapshots; zero: 256
 	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
@@ -47,6 +47,7 @@ type Node struct {
 	mu    sync.Mutex
 	cache map[AgentID]*Agent
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
+	told  bool                // the store tells of what arrives
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
@@ -54,14 +55,15 @@ type Node struct {
 
 // resting is an agent this node found nothing to do for.
 type resting struct {
-	head  Hash // of its heads
+	head  Hash // of its heads; zero: whatever they are
 	until time.Time
+	known time.Time // when its heads were last known to be these; zero: something may have arrived
 }
 
 func (n *Node) init() {
 	n.setup.Do(func() {
 		n.tools = make(map[string]Tool, len(n.Tools))
-		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools)), Trust: n.trust()}
+		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools)), Trust: n.trust(), Since: TimeOf(time.Now())}
 		for _, t := range n.Tools {
 			spec := t.Spec()
 			_, spec.Reconciles = t.(Reconciler)
