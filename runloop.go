@@ -20,6 +20,8 @@ const (
 	maxRests = 1 << 20
 	// restCost is about what it costs to pass over one of them. Scans that pass over many are not made one after the other.
 	restCost = 2 * time.Microsecond
+	// watchSettles is how long a store may take until it tells of everything that arrives, if it has told of nothing by then.
+	watchSettles = 2 * time.Second
 	// clockBack is by how much a clock must have been set back to be noticed.
 	clockBack = time.Minute
 	// storePoll is how often a store that cannot be watched is looked at for work of other processes.
@@ -67,14 +69,18 @@ func (l *loop) watch() {
 	w, ok := l.n.Store.(Watcher)
 	l.watchers.Go(func() {
 		if ok {
-			l.n.watched(true)
+			settled := time.AfterFunc(watchSettles, l.watched)
 			for id, err := range w.Watch(l.ctx) {
 				if err != nil {
 					break
 				}
+				if settled.Stop() {
+					l.watched()
+				}
 				l.n.stir(id)
 				l.nudge()
 			}
+			settled.Stop()
 			l.n.watched(false)
 		}
 		tick := time.NewTicker(storePoll) // the store cannot be watched, or no longer
@@ -88,6 +94,12 @@ func (l *loop) watch() {
 			}
 		}
 	})
+}
+
+// watched says that the store tells of what arrives from now on. What arrived while the watch began may not have been told.
+func (l *loop) watched() {
+	l.n.watched(true)
+	l.nudge()
 }
 
 func (l *loop) nudge() {
@@ -141,7 +153,7 @@ func (l *loop) run() error {
 			next = time.Now().Add(storePoll)
 		}
 		wait := time.Until(next)
-		if wait > storePoll && wait <= l.n.lease() {
+		if wait > storePoll && (wait <= l.n.lease()+storePoll || !l.n.isWatched()) {
 			wait = storePoll // it may be a lease of another node, which does not say when it gives the agent up
 		}
 		if !l.pause(time.Duration(passed) * restCost) {
@@ -290,11 +302,18 @@ func (n *Node) rest(id AgentID, head Hash, until time.Time) {
 	n.rests[id] = resting{head: head, until: until}
 }
 
-// watched says whether the store tells of what arrives.
+// watched says whether the store tells of what arrives. What arrived before that is to be found out.
 func (n *Node) watched(is bool) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.told = is
+	n.mu.Unlock()
+	n.stir(AgentID{})
+}
+
+func (n *Node) isWatched() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.told
 }
 
 // stir says that something has arrived for an agent; for any of them if it is not known for which.
