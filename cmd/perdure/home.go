@@ -41,7 +41,15 @@ type home struct {
 	seen   *sqlite.Witness
 	found  bool // the home was found here or in a folder above, not named
 	loose  bool // the store was named by its file: the folder is whatever that is in
-	looks  bool // asks nobody, and changes nothing
+	looks  bool // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
+	mends  bool // but for the store, which it puts right
+}
+
+// lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
+func lookFlag(c *cobra.Command) *home {
+	h := storeFlag(c)
+	h.looks = true
+	return h
 }
 
 // storeFlag adds --store to a command.
@@ -144,10 +152,11 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return nil, &advised{missing("there is no store at " + h.file + " yet"),
 			"make an agent with perdure new, or name a store with --store or " + storeEnv}
 	}
+	look := h.looks && !h.mends
 	if h.scheme == "dir" {
-		return dir.Open(h.file, dir.Options{})
+		return dir.Open(h.file, dir.Options{Look: look})
 	}
-	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create})
+	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create, Look: look})
 }
 
 // use opens the store, calls f and closes it.
@@ -204,7 +213,11 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	if err != nil {
 		return err
 	}
-	s, err := capsule.OpenStore(name)
+	open := capsule.OpenStore
+	if h.looks {
+		open = capsule.LookStore
+	}
+	s, err := open(name)
 	if err != nil {
 		return err
 	}

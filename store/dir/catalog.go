@@ -93,7 +93,7 @@ func (s *Store) look() error {
 		}
 	}
 	for _, name := range names {
-		if f := s.files[name]; f.fault == nil && s.agents[f.agent].main != name {
+		if f := s.files[name]; f.fault == nil && s.agents[f.agent].main != name && !s.looks {
 			if err := s.merge(name, f); err != nil {
 				f.fault = err
 			}
@@ -104,7 +104,7 @@ func (s *Store) look() error {
 
 // meet finds out whose file it is.
 func (s *Store) meet(name string) *file {
-	l, err := capsule.OpenLog(s.path(name))
+	l, err := s.openLog(name)
 	if err != nil {
 		return &file{fault: err}
 	}

@@ -37,6 +37,7 @@ type Store struct {
 	clock   int64 // of uses, for letting go of what was not used for longest
 	journal *journal
 	closed  bool
+	looks   bool // nothing is written
 }
 
 var (
@@ -52,7 +53,11 @@ var (
 // Options say how a folder is kept. The zero Options keep new agents as text.
 type Options struct {
 	Binary bool // keep new agents in binary form: smaller and faster, but git cannot merge it
+	Look   bool // only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
 }
+
+// errLooks says that the folder was opened to look at.
+var errLooks = errors.New("the folder was opened to look at, not to be written to")
 
 // indexDir holds what can be thrown away.
 const indexDir = ".index"
@@ -66,11 +71,16 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Binary {
 		s.form = capsule.Binary
 	}
-	if err := furnish(dir); err != nil {
+	var err error
+	if s.looks = o.Look; s.looks {
+		_, err = os.ReadDir(dir)
+	} else {
+		err = furnish(dir)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open folder of agents: %w", err)
 	}
-	var err error
-	if s.journal, err = openJournal(filepath.Join(dir, indexDir)); err != nil {
+	if s.journal, err = openJournal(filepath.Join(dir, indexDir), s.looks); err != nil {
 		return nil, fmt.Errorf("open folder of agents: %w", err)
 	}
 	return s, nil
@@ -177,7 +187,7 @@ func (s *Store) acquire(ctx context.Context, id perdure.AgentID) (*handle, error
 func (s *Store) opened(id perdure.AgentID, a *agent) (*handle, error) {
 	h := s.open[id]
 	if h == nil || h.Path() != s.path(a.main) {
-		l, err := capsule.OpenLog(s.path(a.main))
+		l, err := s.openLog(a.main)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				delete(s.agents, id)
@@ -224,6 +234,14 @@ func (s *Store) done(id perdure.AgentID, h *handle) {
 	}
 }
 
+// openLog opens a file of the folder.
+func (s *Store) openLog(name string) (*capsule.Log, error) {
+	if s.looks {
+		return capsule.LookLog(s.path(name))
+	}
+	return capsule.OpenLog(s.path(name))
+}
+
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
 // Append implements perdure.Store.
@@ -243,6 +261,9 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 
 // add adds entries if the heads are accepted.
 func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry, accept func(held []perdure.Hash) error) error {
+	if s.looks {
+		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), errLooks)
+	}
 	existing := func(l *capsule.Log) error {
 		if err := accept(l.LockedHeads()); err != nil {
 			return err
