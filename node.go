@@ -377,6 +377,50 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
 	return nil
 }
 
+// Arrived tells an agent that came from elsewhere and its relatives here what they missed of each other: its parent that it has ended, it of its
+// children that have, its living children that they are cancelled, and it that its parent has ended. Of agents that do not count here it says
+// nothing. Saying it again adds nothing. Call it after an import.
+func (n *Node) Arrived(ctx context.Context, id AgentID) error {
+	n.init()
+	a, err := n.counted(ctx, id)
+	if a == nil || err != nil {
+		return err
+	}
+	tellers := []AgentID{id}
+	if l := a.fold.Lineage; l != nil && l.Relation == Child && a.fold.Ended == nil {
+		tellers = append(tellers, l.Parent)
+	}
+	for i := range a.fold.Children {
+		if c := &a.fold.Children[i]; !c.Ended {
+			tellers = append(tellers, c.Agent)
+		}
+	}
+	for _, who := range tellers {
+		ended, err := n.counted(ctx, who)
+		if err != nil {
+			return err
+		}
+		if ended == nil || ended.fold.Ended == nil {
+			continue
+		}
+		if s, ok := ended.fold.plan(&n.caps, time.Now()).(Announce); ok {
+			if err := n.announce(ctx, ended, &s); err != nil {
+				return fmt.Errorf("tell the relatives of agent %s: %w", who.Short(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// counted is an agent that is here and counts, else nil.
+func (n *Node) counted(ctx context.Context, id AgentID) (*Agent, error) {
+	a, err := n.relative(ctx, id)
+	if a == nil || err != nil || n.caps.Trust.Counts(a) != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
 // relative is an agent that another calls its parent or child; nil if it is not here, or nothing it says of itself can be believed here.
 func (n *Node) relative(ctx context.Context, id AgentID) (*Agent, error) {
 	a, err := n.load(ctx, id)
