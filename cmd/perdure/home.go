@@ -142,7 +142,7 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return new(perdure.MemStore), nil
 	}
 	if create && h.scheme == "dir" {
-		return dir.Open(h.file, dir.Options{})
+		return h.openFolder(false)
 	}
 	if create {
 		if err := h.makeHome(); err != nil {
@@ -154,9 +154,18 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	}
 	look := h.looks && !h.mends
 	if h.scheme == "dir" {
-		return dir.Open(h.file, dir.Options{Look: look})
+		return h.openFolder(look)
 	}
 	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create, Look: look})
+}
+
+// openFolder opens a folder of agents. Copies beside an agent join it as imports do: only with entries that count here.
+func (h *home) openFolder(look bool) (perdure.Store, error) {
+	trust, err := h.trust()
+	if err != nil {
+		return nil, err
+	}
+	return dir.Open(h.file, dir.Options{Look: look, Trust: trust})
 }
 
 // use opens the store, calls f and closes it.

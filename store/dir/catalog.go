@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -93,10 +94,16 @@ func (s *Store) look() error {
 		}
 	}
 	for _, name := range names {
-		if f := s.files[name]; f.fault == nil && s.agents[f.agent].main != name && !s.looks {
-			if err := s.merge(name, f); err != nil {
-				f.fault = err
-			}
+		f := s.files[name]
+		if f.fault != nil || s.agents[f.agent].main == name {
+			continue
+		}
+		other, err := s.choose(name, f)
+		if err == nil && !s.looks {
+			err = s.merge(other, f)
+		}
+		if err != nil {
+			s.files[other].fault = err
 		}
 	}
 	return nil
@@ -118,26 +125,95 @@ func (s *Store) meet(name string) *file {
 	return f
 }
 
-// merge adds what another copy of an agent holds to its file, and removes the copy: then all of it is in one place. A copy that does not
-// verify is left alone.
-func (s *Store) merge(name string, f *file) error {
+// choose decides which of two copies of an agent is the one to keep, and returns the other: one that counts, else the one with the proper
+// name. It returns an error if the other has entries that may not join the one to keep.
+func (s *Store) choose(name string, f *file) (other string, err error) {
 	main := s.agents[f.agent]
-	if strings.HasSuffix(name, "-"+f.agent.Short()+capsule.Ext) && !strings.HasSuffix(main.main, "-"+f.agent.Short()+capsule.Ext) {
-		name, main.main = main.main, name // the file with the proper name is the one to keep
-		main.seen = nil
+	proper := func(name string) bool { return strings.HasSuffix(name, "-"+f.agent.Short()+capsule.Ext) }
+	keep, other := main.main, name
+	if proper(other) && !proper(keep) {
+		keep, other = other, keep
 	}
-	other, err := capsule.OpenLog(s.path(name))
+	if s.trust != nil {
+		err = s.enters(keep, other)
+		if err != nil && s.enters(other, keep) != nil && !s.counts(keep) {
+			keep, other = other, keep
+		}
+	}
+	if main.main != keep {
+		main.main, main.seen = keep, nil
+	}
+	return other, err
+}
+
+// counts reports whether the agent in a file counts.
+func (s *Store) counts(name string) bool {
+	l, err := s.openLog(name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = l.Close() }() // it was only read
+	a, err := perdure.FoldEntries(memoryOf(l))
+	return err == nil && s.trust.Counts(a) == nil
+}
+
+// enters refuses the entries of one copy of an agent that may not join the other, if one of the two counts.
+func (s *Store) enters(keep, other string) error {
+	if !s.counts(keep) {
+		if s.counts(other) {
+			return errors.New("it has entries that do not count here, and a copy beside it has none")
+		}
+		return nil
+	}
+	to, err := s.openLog(keep)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = other.Close() }()
-	memory := func(yield func(*perdure.Entry, error) bool) {
-		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) { return other.Read(at, capsule.PageEntries) }) {
+	defer func() { _ = to.Close() }()
+	from, err := s.openLog(other)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	here, err := perdure.FoldEntries(memoryOf(to))
+	if err != nil {
+		return err
+	}
+	for e, err := range memoryOf(from) {
+		if err != nil {
+			return err
+		}
+		if to.Has(e.Name) {
+			continue
+		}
+		if err := s.trust.Enters(here, e); err != nil {
+			return fmt.Errorf("it would bring entries that do not count here: %w", err)
+		}
+	}
+	return nil
+}
+
+// memoryOf is the entries of a file.
+func memoryOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) { return l.Read(at, capsule.PageEntries) }) {
 			if !yield(item.Entry, err) {
 				return
 			}
 		}
 	}
+}
+
+// merge adds what another copy of an agent holds to its file, and removes the copy: then all of it is in one place. A copy that does not
+// verify is left alone.
+func (s *Store) merge(name string, f *file) error {
+	main := s.agents[f.agent]
+	other, err := capsule.OpenLog(s.path(name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = other.Close() }()
+	memory := memoryOf(other)
 	if _, err := perdure.Verify(memory, perdure.VerifyOptions{}); err != nil {
 		return err
 	}

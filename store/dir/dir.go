@@ -38,6 +38,7 @@ type Store struct {
 	journal *journal
 	closed  bool
 	looks   bool // nothing is written
+	trust   *perdure.Trust
 }
 
 var (
@@ -53,7 +54,10 @@ var (
 // Options say how a folder is kept. The zero Options keep new agents as text.
 type Options struct {
 	Binary bool // keep new agents in binary form: smaller and faster, but git cannot merge it
-	Look   bool // only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
+	// Trust is whose entries count. A copy beside an agent that counts is left alone if it would bring entries that do not: whoever can
+	// drop a file into the folder could otherwise hold the agent up. Nil: every copy that verifies is merged.
+	Trust *perdure.Trust
+	Look  bool // only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
 }
 
 // errLooks says that the folder was opened to look at.
@@ -72,6 +76,7 @@ func Open(dir string, o Options) (*Store, error) {
 		s.form = capsule.Binary
 	}
 	var err error
+	s.trust = o.Trust
 	if s.looks = o.Look; s.looks {
 		_, err = os.ReadDir(dir)
 	} else {
