@@ -135,10 +135,10 @@ func (s *Store) choose(name string, f *file) (other string, err error) {
 		keep, other = other, keep
 	}
 	if s.trust != nil {
-		err = s.enters(keep, other)
-		if err != nil && s.enters(other, keep) != nil && !s.counts(keep) {
+		if !s.counts(keep) && s.counts(other) {
 			keep, other = other, keep
 		}
+		err = s.enters(keep, other)
 	}
 	if main.main != keep {
 		main.main, main.seen = keep, nil
@@ -157,12 +157,9 @@ func (s *Store) counts(name string) bool {
 	return err == nil && s.trust.Counts(a) == nil
 }
 
-// enters refuses the entries of one copy of an agent that may not join the other, if one of the two counts.
+// enters refuses entries of a copy of an agent that may not join the one to keep, if that counts.
 func (s *Store) enters(keep, other string) error {
 	if !s.counts(keep) {
-		if s.counts(other) {
-			return errors.New("it has entries that do not count here, and a copy beside it has none")
-		}
 		return nil
 	}
 	to, err := s.openLog(keep)
