@@ -25,7 +25,7 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
 	if !ok {
 		return nil, nil
 	}
-	lease := or(n.Lease, 10*time.Second)
+	lease := n.lease()
 	c, err := store.Claim(ctx, id, n.instance, lease)
 	if err != nil {
 		return nil, fmt.Errorf("claim agent %s: %w", id.Short(), err)
@@ -36,6 +36,8 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
 	h.timer = time.AfterFunc(lease/3, func() { h.renew(lease) })
 	return h, nil
 }
+
+func (n *Node) lease() time.Duration { return min(or(n.Lease, 10*time.Second), MaxLease) }
 
 // renew keeps the claim alive while effects take their time.
 func (h *held) renew(lease time.Duration) {

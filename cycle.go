@@ -21,6 +21,8 @@ type work struct {
 	looked  time.Time       // when it was last certain that the heads are the heads
 	stop    <-chan struct{} // closed when this node is to begin nothing more; nil: never
 	behind  *Idle           // why nothing is done for it: this copy is an old one
+
+	announced bool // its relatives have been told of its end
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -69,14 +71,24 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 	w.claimed, w.stop = c != nil, stop
 	idle, err = w.run(ctx, quantum)
 	n.keep(w)
-	due := idle.Until
-	switch {
-	case err != nil:
-		due = TimeOf(time.Now().Add(loadRetry))
-	case idle.Cannot != "":
-		due = w.a.fold.Due(time.Now()) // another node can go on at once
+	seen := w.heads
+	if err != nil {
+		seen = nil // what it came to is not known: the entries say when to look, and this node rests it by itself
 	}
-	return idle, w.heads, errors.Join(err, n.index(ctx, w), c.release(ctx, w.heads, due))
+	return idle, w.heads, errors.Join(err, n.index(ctx, w), c.release(ctx, seen, w.due(idle)))
+}
+
+// due is when a node should look at the agent again. What this one cannot do, does not trust or must not touch, another may: it never
+// hides the agent from others. This one remembers by itself that it is at rest.
+func (w *work) due(idle Idle) Time {
+	if w.a == nil {
+		return 0
+	}
+	now := time.Now()
+	if _, told := w.a.fold.plan(&Capabilities{All: true, quiet: true}, now).(Announce); told && w.announced {
+		return idle.Until // saying it again would add nothing
+	}
+	return earliest(idle.Until, w.a.fold.Due(now))
 }
 
 // heldLook is how long an agent that does not count here is left alone.
@@ -172,6 +184,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 		if err := w.flush(ctx); err != nil {
 			return s, err
 		}
+		w.announced = true
 		return s, w.n.announce(ctx, w.a, &s)
 	}
 	return step, fmt.Errorf("plan for agent %s: unknown step %T", w.a.ID().Short(), step)

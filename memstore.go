@@ -160,13 +160,12 @@ func (x *memIndex) index(e *Entry, at Cursor) {
 	}
 }
 
-// dueOfHeads is the earliest due of the heads.
+// dueOfHeads is when the entries say a node should look.
 func (a *memAgent) dueOfHeads() Time {
-	var due Time
-	for _, h := range a.heads {
-		due = earliest(due, a.entries[a.at[h]].Due)
+	if len(a.heads) > 1 {
+		return AtOnce
 	}
-	return due
+	return a.entries[a.at[a.heads[0]]].Due
 }
 
 // Entries implements Store.
@@ -229,6 +228,14 @@ func (s *MemStore) Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, er
 	}
 }
 
+// lookAt is when a node should look at the agent: a lease that ends too late has ended.
+func (a *memAgent) lookAt() Time {
+	if !a.claim.Node.IsZero() && a.due > TimeOf(time.Now().Add(MaxLease)) {
+		return AtOnce
+	}
+	return a.due
+}
+
 // Due implements Store.
 func (s *MemStore) Due(ctx context.Context, now time.Time) iter.Seq2[Look, error] {
 	return func(yield func(Look, error) bool) {
@@ -236,8 +243,8 @@ func (s *MemStore) Due(ctx context.Context, now time.Time) iter.Seq2[Look, error
 		s.mu.Lock()
 		err := s.usable(ctx)
 		for id, a := range s.agents {
-			if a.due != 0 && a.due <= TimeOf(now) {
-				looks = append(looks, Look{id, a.due})
+			if due := a.lookAt(); due != 0 && due <= TimeOf(now) {
+				looks = append(looks, Look{id, due})
 			}
 		}
 		s.mu.Unlock()
@@ -271,12 +278,12 @@ func (s *MemStore) Close() error {
 func (s *MemStore) Claim(ctx context.Context, id AgentID, node Key, lease time.Duration) (c Claim, err error) {
 	err = s.held(ctx, "claim", id, func(a *memAgent) error {
 		now := time.Now()
-		if holder := a.claim.Node; !holder.IsZero() && holder != node && a.due > TimeOf(now) {
+		if holder := a.claim.Node; !holder.IsZero() && holder != node && a.lookAt() > TimeOf(now) {
 			return fmt.Errorf("%w: node %s holds it until %s", ErrConflict, holder.Short(), a.due)
 		}
 		a.fence++
 		c = Claim{Agent: id, Node: node, Fence: a.fence}
-		a.claim, a.due = c, TimeOf(now.Add(lease))
+		a.claim, a.due = c, TimeOf(now.Add(min(lease, MaxLease)))
 		return nil
 	})
 	return c, err
@@ -288,7 +295,7 @@ func (s *MemStore) Renew(ctx context.Context, c Claim, lease time.Duration) erro
 		if a.claim != c {
 			return fmt.Errorf("%w: the claim was lost", ErrConflict)
 		}
-		a.due = TimeOf(time.Now().Add(lease))
+		a.due = TimeOf(time.Now().Add(min(lease, MaxLease)))
 		return nil
 	})
 }

@@ -32,7 +32,7 @@ type Node struct {
 	Concurrency   int           // agents worked on at once; zero: 64
 	Parallel      int           // effects of one agent performed at once; zero: 8
 	Quantum       int           // cycles an agent gets before others have their turn; zero: 64
-	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s
+	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s, at most MaxLease
 	Grace         time.Duration // how long effects under way may go on when Run is stopped; zero: 10 s
 	SnapshotEvery int           // entries between snapshots; zero: 256
 	CollectEvery  time.Duration // how often Run drops bodies that have outlived their time; zero: never
@@ -49,6 +49,7 @@ type Node struct {
 	mu    sync.Mutex
 	cache map[AgentID]*Agent
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
+	told  bool                // the store tells of what arrives
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
@@ -57,8 +58,9 @@ type Node struct {
 
 // resting is an agent this node found nothing to do for.
 type resting struct {
-	head  Hash // of its heads
+	head  Hash // of its heads; zero: whatever they are
 	until time.Time
+	known time.Time // when its heads were last known to be these; zero: something may have arrived
 }
 
 // errNoKey says that a node has nothing to sign with: everything it does is signed.
@@ -71,7 +73,7 @@ func (n *Node) init() error {
 	}
 	n.setup.Do(func() {
 		n.tools = make(map[string]Tool, len(n.Tools))
-		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools))}
+		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools)), Since: TimeOf(time.Now())}
 		for _, t := range n.Tools {
 			spec := t.Spec()
 			_, spec.Reconciles = t.(Reconciler)
@@ -442,6 +444,50 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
 		}
 	}
 	return nil
+}
+
+// Arrived tells an agent that came from elsewhere and its relatives here what they missed of each other: its parent that it has ended, it of its
+// children that have, its living children that they are cancelled, and it that its parent has ended. Of agents that do not count here it says
+// nothing. Saying it again adds nothing. Call it after an import.
+func (n *Node) Arrived(ctx context.Context, id AgentID) error {
+	n.init()
+	a, err := n.counted(ctx, id)
+	if a == nil || err != nil {
+		return err
+	}
+	tellers := []AgentID{id}
+	if l := a.fold.Lineage; l != nil && l.Relation == Child && a.fold.Ended == nil {
+		tellers = append(tellers, l.Parent)
+	}
+	for i := range a.fold.Children {
+		if c := &a.fold.Children[i]; !c.Ended {
+			tellers = append(tellers, c.Agent)
+		}
+	}
+	for _, who := range tellers {
+		ended, err := n.counted(ctx, who)
+		if err != nil {
+			return err
+		}
+		if ended == nil || ended.fold.Ended == nil {
+			continue
+		}
+		if s, ok := ended.fold.plan(&n.caps, time.Now()).(Announce); ok {
+			if err := n.announce(ctx, ended, &s); err != nil {
+				return fmt.Errorf("tell the relatives of agent %s: %w", who.Short(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// counted is an agent that is here and counts, else nil.
+func (n *Node) counted(ctx context.Context, id AgentID) (*Agent, error) {
+	a, err := n.relative(ctx, id)
+	if a == nil || err != nil || n.trust().Counts(a) != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // relative is an agent that another calls its parent or child; nil if it is not here, or nothing it says of itself can be believed here.

@@ -16,6 +16,7 @@ type Capabilities struct {
 	All      bool            // stands for every tool and advisor there is: some node will have it
 	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
 	Busy     []Hash          // the decisions this node is performing at this moment
+	Since    Time            // when it was set up as it is: what it showed before that it could not do says nothing; zero: always
 	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
 
 	quiet bool // nobody reads why the agent rests
@@ -502,7 +503,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.lack(advisorTool(advisor))
 		return rest
 	}
-	if f.incapable(c.Node, advisorTool(advisor), t, &rest) {
+	if f.incapable(c, advisorTool(advisor), t, &rest) {
 		return rest
 	}
 	return Consult{Advisor: advisor}
@@ -556,13 +557,13 @@ func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
 		rest.lack(tool)
 		return false
 	}
-	return !f.incapable(c.Node, tool, t, rest)
+	return !f.incapable(c, tool, t, rest)
 }
 
-// incapable reports whether the node has shown of late that it cannot; then rest says so.
-func (f *Fold) incapable(node Key, what string, t Time, rest *Idle) bool {
+// incapable reports whether the node, as it is set up, has shown of late that it cannot; then rest says so.
+func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
 	for i := range f.Incapable {
-		if n := &f.Incapable[i]; n.Node == node && n.What == what && t < n.lapses() {
+		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && n.Since >= c.Since && t < n.lapses() {
 			rest.lack(what)
 			rest.Until = earliest(rest.Until, n.lapses())
 			if n.Note != "" {

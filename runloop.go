@@ -11,8 +11,19 @@ import (
 const (
 	// horizon is how far ahead the next due agent is looked for.
 	horizon = time.Hour
-	// restFor is how long an agent this node can do nothing for is left alone if nothing happens to it.
-	restFor = 30 * time.Second
+	// restFor is how long an agent this node can do nothing for is left alone if nothing happens to it. A node does not change, so only
+	// what happens to the agent makes another look worthwhile.
+	restFor = time.Hour
+	// doubtRest is how long an agent is taken to have the heads it had, although the store would have told of others.
+	doubtRest = 30 * time.Second
+	// maxRests bounds the agents a node remembers to have nothing to do for. Each takes some hundred bytes.
+	maxRests = 1 << 20
+	// restCost is about what it costs to pass over one of them. Scans that pass over many are not made one after the other.
+	restCost = 2 * time.Microsecond
+	// watchSettles is how long a store may take until it tells of everything that arrives, if it has told of nothing by then.
+	watchSettles = 2 * time.Second
+	// clockBack is by how much a clock must have been set back to be noticed.
+	clockBack = time.Minute
 	// storePoll is how often a store that cannot be watched is looked at for work of other processes.
 	storePoll = time.Second
 )
@@ -29,11 +40,7 @@ func (n *Node) Run(ctx context.Context) error {
 	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)), wake: make(chan struct{}, 1), running: map[AgentID]bool{}}
 	l.watch()
 	l.collect()
-	if r, ok := n.Store.(Reclaimer); ok {
-		if err := r.Reclaim(ctx); err != nil && ctx.Err() == nil {
-			n.Log.Error("reclaim agents", "err", err) // their leases end by themselves
-		}
-	}
+	l.revisit()
 	err := l.run()
 	timer := time.AfterFunc(or(n.Grace, 10*time.Second), func() { giveUp(errStopping) })
 	l.workers.Wait()
@@ -62,12 +69,19 @@ func (l *loop) watch() {
 	w, ok := l.n.Store.(Watcher)
 	l.watchers.Go(func() {
 		if ok {
-			for _, err := range w.Watch(l.ctx) {
+			settled := time.AfterFunc(watchSettles, l.watched)
+			for id, err := range w.Watch(l.ctx) {
 				if err != nil {
 					break
 				}
+				if settled.Stop() {
+					l.watched()
+				}
+				l.n.stir(id)
 				l.nudge()
 			}
+			settled.Stop()
+			l.n.watched(false)
 		}
 		tick := time.NewTicker(storePoll) // the store cannot be watched, or no longer
 		defer tick.Stop()
@@ -82,6 +96,12 @@ func (l *loop) watch() {
 	})
 }
 
+// watched says that the store tells of what arrives from now on. What arrived while the watch began may not have been told.
+func (l *loop) watched() {
+	l.n.watched(true)
+	l.nudge()
+}
+
 func (l *loop) nudge() {
 	select {
 	case l.wake <- struct{}{}:
@@ -89,15 +109,57 @@ func (l *loop) nudge() {
 	}
 }
 
+// revisit looks at what a node left that died, or that ran while the clock was ahead: their claims, and the times to look at agents next, are
+// not believed. Entries from the future show which agents these are.
+func (l *loop) revisit() {
+	l.watchers.Go(func() {
+		if r, ok := l.n.Store.(Reclaimer); ok {
+			if err := r.Reclaim(l.ctx); err != nil && l.ctx.Err() == nil {
+				l.n.Log.Error("reclaim agents", "err", err) // their leases end by themselves
+			}
+			l.nudge()
+		}
+		lister, ok := l.n.Store.(Lister)
+		if !ok {
+			return
+		}
+		for line, err := range lister.List(l.ctx, Filter{Since: TimeOf(time.Now().Add(horizon))}) {
+			if err != nil {
+				if l.ctx.Err() == nil {
+					l.n.Log.Error("look for agents from the future", "err", err)
+				}
+				return
+			}
+			if !l.offer(line.Agent, time.Now()) {
+				return
+			}
+		}
+	})
+}
+
 // run starts work until stopped.
 func (l *loop) run() error {
+	seen := time.Now().Round(0) // the clock on the wall
 	for {
-		next, err := l.scan()
+		if now := time.Now().Round(0); now.Before(seen.Add(-clockBack)) {
+			l.n.Log.Warn("the clock was set back: looking at every agent that is due", "from", seen, "to", now)
+			l.n.wakeAll()
+			l.revisit()
+		}
+		seen = time.Now().Round(0)
+		next, passed, err := l.scan()
 		if err != nil && l.ctx.Err() == nil {
 			l.n.Log.Error("look for due agents", "err", err)
 			next = time.Now().Add(storePoll)
 		}
-		timer := time.NewTimer(time.Until(next))
+		wait := time.Until(next)
+		if wait > storePoll && (wait <= l.n.lease()+storePoll || !l.n.isWatched()) {
+			wait = storePoll // it may be a lease of another node, which does not say when it gives the agent up
+		}
+		if !l.pause(time.Duration(passed) * restCost) {
+			return nil
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-l.ctx.Done():
 			timer.Stop()
@@ -109,27 +171,62 @@ func (l *loop) run() error {
 	}
 }
 
-// scan starts work on every agent that is due, as slots allow, and returns when to look again.
-func (l *loop) scan() (time.Time, error) {
+// pause waits, and reports whether to go on.
+func (l *loop) pause(d time.Duration) bool {
+	if d < time.Millisecond {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// scan starts work on every agent that is due, as slots allow, and returns when to look again and how many it passed over because there is
+// nothing to do for them here.
+func (l *loop) scan() (next time.Time, passed int, err error) {
 	now := time.Now()
-	for look, err := range l.n.Store.Due(l.ctx, now.Add(horizon)) {
+	next = now.Add(horizon)
+	for look, err := range l.n.Store.Due(l.ctx, next) {
 		if err != nil {
-			return now, err
+			return now, passed, err
 		}
 		if at := look.Due.Go(); at.After(now) {
-			return at, nil
+			if at.Before(next) {
+				next = at
+			}
+			return next, passed, nil
 		}
-		if l.busy(look.Agent) || l.n.atRest(l.ctx, look.Agent, now) {
-			continue
+		if until, rests := l.n.atRest(l.ctx, look.Agent, now); rests {
+			if passed++; until.Before(next) {
+				next = until // nothing else may happen until then
+			}
+		} else if !l.offer(look.Agent, now) {
+			return now, passed, nil
 		}
-		select {
-		case l.slots <- struct{}{}:
-		case <-l.ctx.Done():
-			return now, nil
-		}
-		l.start(look.Agent)
 	}
-	return now.Add(horizon), nil
+	return next, passed, nil
+}
+
+// offer starts work on an agent, unless it is under way or there is nothing to do for it here. It reports false when Run is to stop.
+func (l *loop) offer(id AgentID, now time.Time) bool {
+	if l.busy(id) {
+		return true
+	}
+	if _, rests := l.n.atRest(l.ctx, id, now); rests {
+		return true
+	}
+	select {
+	case l.slots <- struct{}{}:
+		l.start(id)
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
 }
 
 func (l *loop) busy(id AgentID) bool {
@@ -141,8 +238,13 @@ func (l *loop) busy(id AgentID) bool {
 // start works on one agent in a goroutine of its own, for one turn.
 func (l *loop) start(id AgentID) {
 	l.mu.Lock()
+	under := l.running[id]
 	l.running[id] = true
 	l.mu.Unlock()
+	if under {
+		<-l.slots
+		return
+	}
 	l.workers.Go(func() {
 		defer func() {
 			l.mu.Lock()
@@ -184,7 +286,7 @@ func (l *loop) turn(id AgentID) {
 
 // restUntil is when an idle agent is worth another look if nothing happens to it.
 func restUntil(idle Idle) time.Time {
-	if idle.Until == 0 || idle.Cannot != "" {
+	if idle.Until == 0 || idle.Until <= TimeOf(time.Now()) {
 		return time.Now().Add(restFor)
 	}
 	return idle.Until.Go()
@@ -194,32 +296,79 @@ func restUntil(idle Idle) time.Time {
 func (n *Node) rest(id AgentID, head Hash, until time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.rests) > 4*or(n.CacheSize, 256)+1024 {
-		clear(n.rests)
+	for other := range n.rests {
+		if len(n.rests) < maxRests {
+			break
+		}
+		delete(n.rests, other) // any one: never all, or all would be looked at again
 	}
 	n.rests[id] = resting{head: head, until: until}
 }
 
-// atRest reports whether there is still nothing to do here for an agent.
-func (n *Node) atRest(ctx context.Context, id AgentID, now time.Time) bool {
+// watched says whether the store tells of what arrives. What arrived before that is to be found out.
+func (n *Node) watched(is bool) {
+	n.mu.Lock()
+	n.told = is
+	n.mu.Unlock()
+	n.stir(AgentID{})
+}
+
+func (n *Node) isWatched() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.told
+}
+
+// stir says that something has arrived for an agent; for any of them if it is not known for which.
+func (n *Node) stir(id AgentID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !id.IsZero() {
+		if r, ok := n.rests[id]; ok {
+			r.known = time.Time{}
+			n.rests[id] = r
+		}
+		return
+	}
+	for id, r := range n.rests {
+		r.known = time.Time{}
+		n.rests[id] = r
+	}
+}
+
+// wakeAll forgets what this node had nothing to do for.
+func (n *Node) wakeAll() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.rests)
+}
+
+// atRest reports whether there is still nothing to do here for an agent, and until when. It asks the store for the heads only if they may
+// have changed.
+func (n *Node) atRest(ctx context.Context, id AgentID, now time.Time) (time.Time, bool) {
 	n.mu.Lock()
 	r, ok := n.rests[id]
+	if ok && now.Before(r.until) && (r.head.IsZero() || n.told && now.Sub(r.known) < doubtRest) {
+		n.mu.Unlock()
+		return r.until, true
+	}
+	if ok {
+		r.known = now // before the heads are read: what arrives after that is told of again
+		n.rests[id] = r
+	}
 	n.mu.Unlock()
 	if !ok {
-		return false
+		return time.Time{}, false
 	}
 	if now.Before(r.until) {
-		if r.head.IsZero() {
-			return true
-		}
 		if heads, err := n.Store.Heads(ctx, id); err == nil && digest(heads) == r.head {
-			return true
+			return r.until, true
 		}
 	}
 	n.mu.Lock()
 	delete(n.rests, id)
 	n.mu.Unlock()
-	return false
+	return time.Time{}, false
 }
 
 // digest names a set of heads.

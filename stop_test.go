@@ -248,7 +248,7 @@ func TestANodeWithoutAKeySaysSo(t *testing.T) {
 		"RunAgent": func() error { _, err := n.RunAgent(ctx, id); return err },
 		"Run":      func() error { return n.Run(ctx) },
 		"Snapshot": func() error { _, err := n.Snapshot(ctx, id); return err },
-		"Admit":    func() error { _, err := n.Admit(ctx, id); return err },
+		"Admit":    func() error { _, err := n.Admit(ctx, a, ""); return err },
 		"Accept":   func() error { _, err := n.Accept(ctx, id, ""); return err },
 		"Fork":     func() error { _, err := n.Fork(ctx, a, perdure.Genesis{}); return err },
 		"Expired":  func() error { _, err := n.Expired(ctx, id); return err },

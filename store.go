@@ -26,7 +26,8 @@ type Store interface {
 	// Snapshots yields the snapshots to resume from, newest first: those that named every head when they arrived, so that nothing that
 	// came before is missing from them, and that still have their body. The item's cursor is where to go on reading.
 	Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, error]
-	// Due yields the agents a node should look at, earliest first.
+	// Due yields the agents a node should look at, earliest first. An agent with one head is due when that entry says, which its author
+	// derived from everything there is; one with several is due AtOnce, until a node that has seen them all releases it.
 	Due(ctx context.Context, now time.Time) iter.Seq2[Look, error]
 	// Close ends the use of the store. What was acknowledged stays. Every later call but Close returns an error wrapping fs.ErrClosed.
 	Close() error
@@ -47,10 +48,19 @@ type Look struct {
 	Due   Time
 }
 
+// AtOnce is when a node should look at an agent with several heads: nobody who wrote one of them had seen the others, so none of them says
+// when something is to be done. The node that looks folds them together, and says so when it releases the agent. It is the earliest time
+// there is, whatever the clock was when the heads arrived.
+const AtOnce Time = 1
+
+// MaxLease is the longest lease of a claim; a longer one counts as one that long. A claim that seems to hold for longer was taken while the clock was
+// ahead: it is not believed.
+const MaxLease = time.Hour
+
 // Claimer is a store that lets one node at a time work on an agent. A claim saves work, it is not what keeps effects single: that is
 // Append. While a claim holds, Due leaves the agent out.
 type Claimer interface {
-	// Claim takes the agent for the node until the lease ends. It returns an error wrapping ErrConflict when another node holds it.
+	// Claim takes the agent for the node until the lease ends, at most for MaxLease. It returns an error wrapping ErrConflict when another node holds it.
 	// Each claim of an agent has a higher fence than the one before.
 	//
 	// A node names itself by something no other process has: its key may be shared.

@@ -71,7 +71,9 @@ func restVerdict(said *Verdict) Verdict {
 const wakeAgain = restFor
 
 // unruled reports whether a verdict denies only because nothing permits.
-func (v *Verdict) unruled() bool { return len(v.Rules) == 0 || strings.HasSuffix(v.Rules[0], RuleDefault) }
+func (v *Verdict) unruled() bool {
+	return len(v.Rules) == 0 || strings.HasSuffix(v.Rules[0], RuleDefault)
+}
 
 // sleepsOn is the idle step for an agent that policy does not let wake.
 func sleepsOn(v *Verdict, now time.Time) Idle {

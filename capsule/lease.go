@@ -22,11 +22,11 @@ type Lease struct {
 // Claim gives the agent to a node, unless another has it.
 func (l *Lease) Claim(id perdure.AgentID, node perdure.Key, lease time.Duration) (perdure.Claim, error) {
 	now := time.Now()
-	if !l.Node.IsZero() && l.Node != node && l.Until > perdure.TimeOf(now) {
+	if !l.Node.IsZero() && l.Node != node && l.ends(now) > perdure.TimeOf(now) {
 		return perdure.Claim{}, fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, l.Node.Short(), l.Until)
 	}
 	// The fence is higher than that of whoever had it before, even if what is known of that was thrown away: no two claims fit into a tick.
-	*l = Lease{Node: node, Fence: max(l.Fence+1, now.UnixNano()), Until: perdure.TimeOf(now.Add(lease))}
+	*l = Lease{Node: node, Fence: max(l.Fence+1, now.UnixNano()), Until: perdure.TimeOf(now.Add(min(lease, perdure.MaxLease)))}
 	return perdure.Claim{Agent: id, Node: node, Fence: l.Fence}, nil
 }
 
@@ -38,7 +38,7 @@ func (l *Lease) Renew(c perdure.Claim, lease time.Duration) error {
 	if !l.Good(c) {
 		return fmt.Errorf("%w: the claim was lost", perdure.ErrConflict)
 	}
-	l.Until = perdure.TimeOf(time.Now().Add(lease))
+	l.Until = perdure.TimeOf(time.Now().Add(min(lease, perdure.MaxLease)))
 	return nil
 }
 
@@ -49,14 +49,24 @@ func (l *Lease) Release(c perdure.Claim, heads []perdure.Hash, due perdure.Time)
 	}
 }
 
+// ends is when the lease ends. One that is longer than any node takes was taken while the clock was ahead: it has ended.
+func (l *Lease) ends(now time.Time) perdure.Time {
+	if l.Until > perdure.TimeOf(now.Add(perdure.MaxLease)) {
+		return perdure.AtOnce
+	}
+	return l.Until
+}
+
 // Due is when to look at an agent with these heads, the earliest of which is due then: at the end of a lease, when it was released for, or
-// when its entries say.
+// when its entries say. Of several heads none says it: a node is to look at once.
 func (l *Lease) Due(heads []perdure.Hash, earliest perdure.Time) perdure.Time {
 	switch {
 	case !l.Node.IsZero():
-		return l.Until
+		return l.ends(time.Now())
 	case len(l.Released) > 0 && slices.Equal(l.Released, heads):
 		return l.Look
+	case len(heads) > 1:
+		return perdure.AtOnce
 	}
 	return earliest
 }

@@ -35,7 +35,13 @@ type Log struct {
 	messy  bool // a merge left more in the file than its entries
 	locked bool
 	fault  error // after a write that may have left anything
+
+	looks  bool        // nothing is ever written to the file
+	source fs.FileInfo // of the file that f is a copy of, in the form of a store; nil: f is the file
 }
+
+// errLooks says that a file was opened to look at.
+var errLooks = errors.New("it was opened to look at, not to be written to")
 
 // row is where an entry lies in the file, and what of it a store is asked for.
 type row struct {
@@ -210,8 +216,14 @@ func syncFolder(dir string) error {
 
 // OpenLog opens the file of an agent. An exported capsule becomes the file of a store first. It returns an error
 // wrapping fs.ErrNotExist if there is no file, and a *perdure.Rejection if it is no capsule of a whole agent.
-func OpenLog(path string) (*Log, error) {
-	l := &Log{path: path}
+func OpenLog(path string) (*Log, error) { return openLog(&Log{path: path}) }
+
+// LookLog is OpenLog to look at the file only: nothing is written to it or beside it, whatever its form and whatever a crash left in it.
+// It cannot be locked, nor added to.
+func LookLog(path string) (*Log, error) { return openLog(&Log{path: path, looks: true}) }
+
+func openLog(l *Log) (*Log, error) {
+	path := l.path
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.reopen(); err != nil {
@@ -238,9 +250,13 @@ func (l *Log) close() error {
 	if l.f == nil {
 		return nil
 	}
-	f := l.f
-	l.f, l.locked = nil, false
-	return f.Close()
+	f, isCopy := l.f, l.source != nil
+	l.f, l.locked, l.source = nil, false, nil
+	err := f.Close()
+	if isCopy {
+		_ = os.Remove(f.Name()) // where an open file could not be removed
+	}
+	return err
 }
 
 // reopen opens the file anew and reads all of it.
@@ -253,7 +269,7 @@ func (l *Log) reopen() error {
 	if err := checkRegular(filepath.Base(l.path), info); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
+	f, err := l.openFile()
 	if errors.Is(err, fs.ErrPermission) {
 		f, err = os.Open(l.path)
 	}
@@ -262,6 +278,13 @@ func (l *Log) reopen() error {
 	}
 	l.begun(f)
 	return l.scan()
+}
+
+func (l *Log) openFile() (*os.File, error) {
+	if l.looks {
+		return os.Open(l.path)
+	}
+	return os.OpenFile(l.path, os.O_RDWR, 0)
 }
 
 // begun forgets everything but the file, of which nothing has been read yet.
@@ -283,6 +306,9 @@ func (e inUse) Is(target error) bool {
 }
 
 func (l *Log) lock(wait bool) error {
+	if l.looks {
+		return fmt.Errorf("lock %s: %w", l.path, errLooks)
+	}
 	l.mu.Lock()
 	for range 100 {
 		if l.f == nil || l.fault != nil {
@@ -329,6 +355,10 @@ func (l *Log) unlock() {
 
 // same reports whether the file that is open is the one at the path.
 func (l *Log) same() (bool, error) {
+	if was := l.source; was != nil {
+		now, err := os.Stat(l.path)
+		return err == nil && os.SameFile(was, now) && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()), err
+	}
 	here, err := l.f.Stat()
 	if err != nil {
 		return false, err
@@ -374,7 +404,7 @@ func (l *Log) refresh() error {
 		if info, err := l.f.Stat(); same && err == nil && info.Size() == l.whole || same && l.scan() == nil {
 			return nil
 		}
-		if same { // somebody may be in the middle of writing: look again when they are done
+		if same && !l.looks { // somebody may be in the middle of writing: look again when they are done
 			if err := disk.Lock(l.f, true); err != nil {
 				return fmt.Errorf("read %s: %w", l.path, err)
 			}

@@ -182,24 +182,29 @@ func (l *Log) copyTo(w *writer, change func(i int, e *perdure.Entry) *perdure.En
 	return nil
 }
 
+// writeStore writes the file of a store.
+func (l *Log) writeStore(out *os.File, entries func(*writer) error) error {
+	w, err := newLogWriter(out, l.form)
+	if err != nil {
+		return err
+	}
+	head := newHead(l.head.Agent, 0)
+	if err := w.head(&head); err != nil {
+		return err
+	}
+	if err := entries(w); err != nil {
+		return err
+	}
+	return w.flush(true)
+}
+
 // replace puts a new file in the place of the old one. The Log is locked and stays so: the new file is locked before it has its name.
 func (l *Log) replace(fill func(*writer) error) error {
 	f, err := replaceFile(l.path, func(out *os.File) error {
 		if err := disk.Lock(out, true); err != nil {
 			return err
 		}
-		w, err := newLogWriter(out, l.form)
-		if err != nil {
-			return err
-		}
-		head := newHead(l.head.Agent, 0)
-		if err := w.head(&head); err != nil {
-			return err
-		}
-		if err := fill(w); err != nil {
-			return err
-		}
-		return w.flush(true)
+		return l.writeStore(out, fill)
 	})
 	if err != nil {
 		return fmt.Errorf("rewrite %s: %w", l.path, err)
@@ -248,6 +253,9 @@ func (l *Log) good() (n int, err error) {
 
 // convert makes an exported capsule the file of a store.
 func (l *Log) convert() error {
+	if l.looks {
+		return l.convertCopy()
+	}
 	mine := l.locked
 	if !mine {
 		if err := disk.Lock(l.f, true); err != nil {
@@ -264,23 +272,52 @@ func (l *Log) convert() error {
 	if err != nil {
 		return err
 	}
-	err = l.replace(func(w *writer) error {
-		for e, err := range l.exported() {
-			if err == nil {
-				err = w.entry(e, false)
-			}
-			if err != nil {
-				return err
-			}
-			if left--; left == 0 {
-				break
-			}
-		}
-		return nil
-	})
+	err = l.replace(func(w *writer) error { return l.copyFirst(w, left) })
 	if err == nil && !mine {
 		l.locked = false
 		err = disk.Unlock(l.f)
 	}
 	return err
+}
+
+// copyFirst writes the first entries of an exported capsule.
+func (l *Log) copyFirst(w *writer, left int) error {
+	for e, err := range l.exported() {
+		if err == nil {
+			err = w.entry(e, false)
+		}
+		if err != nil {
+			return err
+		}
+		if left--; left == 0 {
+			break
+		}
+	}
+	return nil
+}
+
+// convertCopy is convert for who only looks: a temporary file gets the form of a store, and is gone when the Log is closed.
+func (l *Log) convertCopy() error {
+	source, err := l.f.Stat()
+	if err != nil {
+		return err
+	}
+	left, err := l.good()
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp("", ".perdure-look-*.tmp")
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(f.Name()) // where an open file can have no name; else Close removes it
+	if err := l.writeStore(f, func(w *writer) error { return l.copyFirst(w, left) }); err != nil {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+		return err
+	}
+	_ = l.f.Close() // it was only read
+	l.begun(f)
+	l.source = source
+	return l.scan()
 }

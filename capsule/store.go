@@ -30,6 +30,7 @@ type Store struct {
 	lease   Lease
 	listing perdure.Listing
 	closed  bool
+	looks   bool
 }
 
 var (
@@ -44,10 +45,19 @@ var (
 // OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is cut. A file that does
 // not exist is made, in binary form, when the agent comes. It returns an error that says so when another process has the file, and a
 // *perdure.Rejection when the file is no capsule of a whole agent; then nothing is changed.
-func OpenStore(path string) (*Store, error) {
-	s := &Store{path: path}
-	log, err := OpenLog(path)
-	if errors.Is(err, fs.ErrNotExist) {
+func OpenStore(path string) (*Store, error) { return openStore(&Store{path: path}) }
+
+// LookStore is OpenStore to look at the agent only: the file stays as it is to the last byte, others may have it meanwhile, and what would
+// write to it returns an error.
+func LookStore(path string) (*Store, error) { return openStore(&Store{path: path, looks: true}) }
+
+func openStore(s *Store) (*Store, error) {
+	path, open := s.path, OpenLog
+	if s.looks {
+		open = LookLog
+	}
+	log, err := open(path)
+	if errors.Is(err, fs.ErrNotExist) && !s.looks {
 		if _, err := os.Stat(filepath.Dir(path)); err != nil {
 			return nil, fmt.Errorf("open store: %w", err)
 		}
@@ -68,6 +78,9 @@ func (s *Store) hold(log *Log) error {
 	s.log = log
 	if err := s.index(); err != nil { // before anything is cut: a file whose first entry is bad is left as it is
 		return err
+	}
+	if s.looks {
+		return nil
 	}
 	if err := log.lock(false); err != nil {
 		return err
@@ -150,6 +163,9 @@ func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq
 }
 
 func (s *Store) add(id perdure.AgentID, entries []*perdure.Entry) error {
+	if s.looks {
+		return fmt.Errorf("%s: %w", s.path, errLooks)
+	}
 	if s.log == nil {
 		return s.create(id, entries)
 	}
@@ -284,6 +300,9 @@ func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) 
 // Prune implements perdure.Pruner.
 func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (gone int64, err error) {
 	err = s.use(ctx, "prune", id, false, func() (err error) {
+		if s.looks {
+			return fmt.Errorf("%s: %w", s.path, errLooks)
+		}
 		s.log.mu.Lock()
 		defer s.log.mu.Unlock()
 		gone, err = s.log.Drop(names...)
@@ -303,7 +322,10 @@ func (s *Store) Close() error {
 	if s.log == nil {
 		return nil
 	}
-	err := s.log.finish()
+	var err error
+	if !s.looks {
+		err = s.log.finish()
+	}
 	if cerr := s.log.Close(); err == nil {
 		err = cerr
 	}

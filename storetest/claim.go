@@ -56,10 +56,10 @@ func testClaim(t *testing.T, s *suite) {
 	if _, err := c.Claim(t.Context(), a.ID(), two, time.Hour); !errors.Is(err, perdure.ErrConflict) {
 		t.Fatalf("claim after the release of a lost claim: got %v, want ErrConflict", err)
 	}
-	if err := c.Renew(t.Context(), again, 2*time.Hour); err != nil {
+	if err := c.Renew(t.Context(), again, time.Hour); err != nil {
 		t.Fatalf("renew: %v", err)
 	}
-	if got := due(t, s, time.Now().Add(90*time.Minute)); len(got) != 1 {
+	if got := due(t, s, time.Now().Add(50*time.Minute)); len(got) != 1 {
 		t.Fatalf("due before the renewed lease ends: %v, want the other agent only", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -19,16 +20,17 @@ import (
 
 // resting are the tests of what a store keeps when nobody holds it.
 var resting = map[string]func(*testing.T, *suite){
-	"EverythingIsThereAfterReopening":  testReopen,
-	"TwoHandlesShareAStore":            testTwoHandles,
-	"TwoProcessesShareAStore":          testTwoProcesses,
-	"WatchSeesAnotherHandle":           testWatchOther,
-	"WatchSeesAnotherProcess":          testWatchProcess,
-	"AcknowledgedEntriesSurviveAKill":  testKill,
-	"AKilledSequenceLeavesNothing":     testKillSequence,
-	"BackupOpensAsAStore":              testBackup,
-	"ClaimsHoldAcrossHandles":          testClaimHandles,
-	"ManyProcessesMayMakeTheSameStore": testMakeAtOnce,
+	"EverythingIsThereAfterReopening":   testReopen,
+	"TwoHandlesShareAStore":             testTwoHandles,
+	"TwoProcessesShareAStore":           testTwoProcesses,
+	"WatchSeesAnotherHandle":            testWatchOther,
+	"WatchSeesAnotherProcess":           testWatchProcess,
+	"AcknowledgedEntriesSurviveAKill":   testKill,
+	"AKilledSequenceLeavesNothing":      testKillSequence,
+	"BackupOpensAsAStore":               testBackup,
+	"ClaimsHoldAcrossHandles":           testClaimHandles,
+	"ManyProcessesMayMakeTheSameStore":  testMakeAtOnce,
+	"LeasesFromTheFutureAreNotBelieved": testFutureLease,
 }
 
 func testReopen(t *testing.T, s *suite) {
@@ -406,4 +408,32 @@ func testMakeAtOnce(t *testing.T, s *suite) {
 	if len(ids) != 4 {
 		t.Fatalf("%d processes made an agent, want 4", len(ids))
 	}
+}
+
+// testFutureLease lets a node die with a claim while the clock is ahead. In the bubble it is the year 2000.
+func testFutureLease(t *testing.T, s *suite) {
+	c := optional[perdure.Claimer](t, s.Store)
+	a := s.create(newAuthor(t), "a")
+	node, next := newAuthor(t).Key(), newAuthor(t).Key()
+	claim(t, c, a.ID(), node, 10*time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		store, err := s.Open(context.Background(), s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, ok := store.(perdure.Reclaimer); ok {
+			if err := r.Reclaim(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := due(t, store, time.Now()); len(got) != 1 {
+			t.Errorf("due while a node seems to hold the agent for a quarter of a century: %v, want the agent", got)
+		}
+		if _, err := store.(perdure.Claimer).Claim(t.Context(), a.ID(), next, time.Minute); err != nil {
+			t.Errorf("claim of an agent that a node seems to hold for a quarter of a century: %v", err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

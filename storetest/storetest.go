@@ -40,7 +40,7 @@ func Run(t *testing.T, k Kind) {
 	}
 	leaks := goleak.IgnoreCurrent()
 	t.Run("contract", func(t *testing.T) {
-		for _, group := range []map[string]func(*testing.T, *suite){appending, reading, claiming, listing, watching, pruning, loading} {
+		for _, group := range []map[string]func(*testing.T, *suite){appending, reading, claiming, listing, watching, waking, swarming, pruning, loading} {
 			runGroup(t, k, group)
 		}
 		if !k.Volatile {

@@ -46,7 +46,7 @@ With --repair agents you own that cannot be folded, because entries came late to
 		if err := h.find(); err != nil {
 			return err
 		}
-		h.looks = true
+		h.looks, h.mends = true, *reindex
 		if *reindex && h.scheme == "mem" {
 			return misuse(c, errors.New("a store in memory is gone when the command ends; name another with --store"))
 		}
@@ -264,6 +264,9 @@ func (d *doctor) integrity() {
 		return
 	}
 	at := url.URL{Scheme: "file", OmitHost: true, Path: d.h.file, RawQuery: "mode=ro&_pragma=busy_timeout(10000)"}
+	if info, err := os.Stat(d.h.file + "-wal"); err != nil || info.Size() == 0 {
+		at.RawQuery += "&immutable=1" // nobody writes to it: else SQLite makes files beside it, and leaves them there
+	}
 	db, err := sql.Open("sqlite", at.String())
 	var says string
 	var version int

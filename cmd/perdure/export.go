@@ -63,6 +63,7 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 			return misuse(c, err)
 		}
 		e.o.Schema = *embed
+		h.looks = e.o.Depth == capsule.Full && !*manifest // else it may have to write a snapshot, or sign
 		if c.Flags().Changed("set") {
 			switch {
 			case *set == "":

@@ -41,7 +41,15 @@ type home struct {
 	seen   *sqlite.Witness
 	found  bool // the home was found here or in a folder above, not named
 	loose  bool // the store was named by its file: the folder is whatever that is in
-	looks  bool // asks nobody, and changes nothing
+	looks  bool // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
+	mends  bool // but for the store, which it puts right
+}
+
+// lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
+func lookFlag(c *cobra.Command) *home {
+	h := storeFlag(c)
+	h.looks = true
+	return h
 }
 
 // storeFlag adds --store to a command.
@@ -134,7 +142,7 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return new(perdure.MemStore), nil
 	}
 	if create && h.scheme == "dir" {
-		return h.openDir()
+		return h.openFolder(false)
 	}
 	if create {
 		if err := h.makeHome(); err != nil {
@@ -144,19 +152,20 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return nil, &advised{missing("there is no store at " + h.file + " yet"),
 			"make an agent with perdure new, or name a store with --store or " + storeEnv}
 	}
+	look := h.looks && !h.mends
 	if h.scheme == "dir" {
-		return h.openDir()
+		return h.openFolder(look)
 	}
-	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create})
+	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create, Look: look})
 }
 
-// openDir opens a folder of agents, into which others may put files.
-func (h *home) openDir() (perdure.Store, error) {
+// openFolder opens a folder of agents. Copies beside an agent join it as imports do: only with entries that count here.
+func (h *home) openFolder(look bool) (perdure.Store, error) {
 	trust, err := h.trust()
 	if err != nil {
 		return nil, err
 	}
-	return dir.Open(h.file, dir.Options{Trust: trust})
+	return dir.Open(h.file, dir.Options{Look: look, Trust: trust})
 }
 
 // use opens the store, calls f and closes it.
@@ -213,7 +222,11 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	if err != nil {
 		return err
 	}
-	s, err := capsule.OpenStore(name)
+	open := capsule.OpenStore
+	if h.looks {
+		open = capsule.LookStore
+	}
+	s, err := open(name)
 	if err != nil {
 		return err
 	}

@@ -143,6 +143,16 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 	if err := h.sight(ctx, c, s, a); err != nil {
 		return nil, err
 	}
+	n, err := h.node(s)
+	if err == nil {
+		err = n.Arrived(ctx, a.ID())
+	}
+	if err != nil {
+		note(c, "%v; import it again to tell them", err)
+	}
+	if a, err = perdure.Load(ctx, s, a.ID()); err != nil { // it may have been told something
+		return nil, err
+	}
 	if got.Stranger == nil || got.Admitted { // what strangers bring along is learned when somebody admits them
 		if err := h.learn(ctx, s, a.ID()); err != nil {
 			note(c, "%v; it runs here once the home has it", err)

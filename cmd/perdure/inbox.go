@@ -25,7 +25,7 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	brief := c.Flags().Bool("brief", false, "one line for what is asked, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {

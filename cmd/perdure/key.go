@@ -48,7 +48,7 @@ func keyShowCommand() *cobra.Command {
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		path, err := h.keyPath()
 		if err != nil {

@@ -23,7 +23,7 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: lodeExits,
 	}
-	h := storeFlag(c)
+	h := lookFlag(c)
 	c.ValidArgsFunction = agentArg(h)
 	names := schemasFlag(c)
 	as := c.Flags().String("as", "latest", "the version to read it as")

@@ -30,7 +30,7 @@ perdure tail follows several agents at once.`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	l := &logged{out: out, chosen: chosenFlags(c)}
 	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last so many (default all)")

@@ -24,7 +24,7 @@ derives the same from the agent's own memory.`,
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	filter := filterFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		f, err := filter(time.Now())

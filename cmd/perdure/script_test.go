@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			"unhex":    unhex,
 			"flip":     flip,
 			"provider": startProvider,
+			"looking":  looking,
 			"agents":   func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
 		},
 	})
@@ -106,4 +107,40 @@ func writeSamples(dir string) error {
 		}
 	}
 	return nil
+}
+
+// looking runs a program and compares everything in the working folder before and after: contents, modes and times of files.
+func looking(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: looking PROGRAM [ARG...]")
+	}
+	before := everything(ts)
+	ts.Check(ts.Exec(args[0], args[1:]...))
+	after := everything(ts)
+	for path, was := range before {
+		if is, there := after[path]; !there {
+			ts.Fatalf("%s: %s is gone", strings.Join(args, " "), path)
+		} else if is != was {
+			ts.Fatalf("%s: %s was changed: %s, before %s", strings.Join(args, " "), path, is, was)
+		}
+	}
+	for path := range after {
+		if _, there := before[path]; !there {
+			ts.Fatalf("%s: %s was made", strings.Join(args, " "), path)
+		}
+	}
+}
+
+// everything is what lies in the working folder.
+func everything(ts *testscript.TestScript) map[string]string {
+	out := map[string]string{}
+	ts.Check(filepath.Walk(ts.MkAbs("."), func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		out[path] = fmt.Sprintf("%s %s %d %s", info.Mode(), info.ModTime().Format(time.RFC3339Nano), len(b), perdure.HashOf(b))
+		return err
+	}))
+	return out
 }

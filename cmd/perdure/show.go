@@ -24,7 +24,7 @@ derived from the agent's own memory.`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	brief := c.Flags().Bool("brief", false, "cut what does not fit a line")
 	c.RunE = func(c *cobra.Command, args []string) error {

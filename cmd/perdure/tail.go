@@ -27,7 +27,7 @@ With --all it follows every agent of the store, those made later too, until Ctrl
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
 	c.Annotations[everyArgKey] = "all"
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	t := &tailed{out: out, chosen: chosenFlags(c)}
 	all := c.Flags().Bool("all", false, "follow every agent of the store")

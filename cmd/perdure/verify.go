@@ -47,7 +47,7 @@ was then, and the head the parent recorded at the end must be in the child's mem
 		Args:        cobra.MinimumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		names, _ := agentArg(h)(c, args, word)
 		return names, cobra.ShellCompDirectiveDefault

@@ -98,9 +98,12 @@ func (s *Store) look() error {
 		if f.fault != nil || s.agents[f.agent].main == name {
 			continue
 		}
-		name = s.lesser(name, f.agent)
-		if err := s.merge(name, s.files[name]); err != nil {
-			s.files[name].fault = err
+		other, err := s.choose(name, f)
+		if err == nil && !s.looks {
+			err = s.merge(other, f)
+		}
+		if err != nil {
+			s.files[other].fault = err
 		}
 	}
 	return nil
@@ -108,7 +111,7 @@ func (s *Store) look() error {
 
 // meet finds out whose file it is.
 func (s *Store) meet(name string) *file {
-	l, err := capsule.OpenLog(s.path(name))
+	l, err := s.openLog(name)
 	if err != nil {
 		return &file{fault: err}
 	}
@@ -122,19 +125,65 @@ func (s *Store) meet(name string) *file {
 	return f
 }
 
-// counts reports whether every entry of a file counts here.
+// choose decides which of two copies of an agent is the one to keep, and returns the other: one that counts, else the one with the proper
+// name. It returns an error if the other has entries that may not join the one to keep.
+func (s *Store) choose(name string, f *file) (other string, err error) {
+	main := s.agents[f.agent]
+	proper := func(name string) bool { return strings.HasSuffix(name, "-"+f.agent.Short()+capsule.Ext) }
+	keep, other := main.main, name
+	if proper(other) && !proper(keep) {
+		keep, other = other, keep
+	}
+	if s.trust != nil {
+		if !s.counts(keep) && s.counts(other) {
+			keep, other = other, keep
+		}
+		err = s.enters(keep, other)
+	}
+	if main.main != keep {
+		main.main, main.seen = keep, nil
+	}
+	return other, err
+}
+
+// counts reports whether the agent in a file counts.
 func (s *Store) counts(name string) bool {
-	l, err := capsule.OpenLog(s.path(name))
+	l, err := s.openLog(name)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = l.Close() }()
-	a, err := s.trust.Fold(entriesOf(l))
+	defer func() { _ = l.Close() }() // it was only read
+	a, err := s.trust.Fold(memoryOf(l))
 	return err == nil && s.trust.Counts(a) == nil
 }
 
-// entriesOf yields the entries of a file.
-func entriesOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
+// enters refuses entries of a copy of an agent that may not join the one to keep, if that counts.
+func (s *Store) enters(keep, other string) error {
+	if !s.counts(keep) {
+		return nil
+	}
+	to, err := s.openLog(keep)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = to.Close() }()
+	from, err := s.openLog(other)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	here, err := s.trust.Fold(memoryOf(to))
+	if err != nil {
+		return err
+	}
+	if err := s.trust.Joins(here, memoryOf(to), memoryOf(from), to.Has); err != nil {
+		return fmt.Errorf("it would bring entries that do not count here: %w", err)
+	}
+	return nil
+}
+
+// memoryOf is the entries of a file.
+func memoryOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
 		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) { return l.Read(at, capsule.PageEntries) }) {
 			if !yield(item.Entry, err) {
@@ -144,26 +193,8 @@ func entriesOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
 	}
 }
 
-// lesser is which of two copies of an agent, the main one and another, is to be merged into the other: the one without the proper name, unless
-// it counts here and the other does not. What a stranger put here does not become the agent.
-func (s *Store) lesser(name string, id perdure.AgentID) string {
-	main := s.agents[id]
-	proper := func(name string) bool { return strings.HasSuffix(name, "-"+id.Short()+capsule.Ext) }
-	better := proper(name) && !proper(main.main)
-	if s.trust != nil {
-		if one, other := s.counts(name), s.counts(main.main); one != other {
-			better = one
-		}
-	}
-	if better {
-		name, main.main = main.main, name
-		main.seen = nil
-	}
-	return name
-}
-
 // merge adds what another copy of an agent holds to its file, and removes the copy: then all of it is in one place. A copy that does not
-// verify, or brings entries that do not count here, is left alone.
+// verify is left alone.
 func (s *Store) merge(name string, f *file) error {
 	main := s.agents[f.agent]
 	other, err := capsule.OpenLog(s.path(name))
@@ -171,7 +202,7 @@ func (s *Store) merge(name string, f *file) error {
 		return err
 	}
 	defer func() { _ = other.Close() }()
-	memory := entriesOf(other)
+	memory := memoryOf(other)
 	if _, err := perdure.Verify(memory, perdure.VerifyOptions{}); err != nil {
 		return err
 	}
@@ -180,15 +211,6 @@ func (s *Store) merge(name string, f *file) error {
 		return err
 	}
 	defer s.done(f.agent, h)
-	if s.trust != nil {
-		here, err := s.trust.Fold(entriesOf(h.Log))
-		if err == nil {
-			err = s.trust.Joins(here, entriesOf(h.Log), memory, h.Has)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	if err := h.Lock(); err != nil {
 		return err
 	}

@@ -27,7 +27,6 @@ import (
 
 // Store is a folder of agents.
 type Store struct {
-	trust *perdure.Trust
 	dir   string
 	form  capsule.Form
 
@@ -38,6 +37,8 @@ type Store struct {
 	clock   int64 // of uses, for letting go of what was not used for longest
 	journal *journal
 	closed  bool
+	looks   bool // nothing is written
+	trust   *perdure.Trust
 }
 
 var (
@@ -54,10 +55,14 @@ var (
 // Options say how a folder is kept. The zero Options keep new agents as text.
 type Options struct {
 	Binary bool // keep new agents in binary form: smaller and faster, but git cannot merge it
-
-	// Trust is whose entries may join an agent from a copy that lies beside its file; a copy with others is left alone. Nil: everybody's.
+	// Trust is whose entries count. A copy beside an agent that counts is left alone if it would bring entries that do not: whoever can
+	// drop a file into the folder could otherwise hold the agent up. Nil: every copy that verifies is merged.
 	Trust *perdure.Trust
+	Look  bool // only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
 }
+
+// errLooks says that the folder was opened to look at.
+var errLooks = errors.New("the folder was opened to look at, not to be written to")
 
 // indexDir holds what can be thrown away.
 const indexDir = ".index"
@@ -71,11 +76,17 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Binary {
 		s.form = capsule.Binary
 	}
-	if err := furnish(dir); err != nil {
+	var err error
+	s.trust = o.Trust
+	if s.looks = o.Look; s.looks {
+		_, err = os.ReadDir(dir)
+	} else {
+		err = furnish(dir)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open folder of agents: %w", err)
 	}
-	var err error
-	if s.journal, err = openJournal(filepath.Join(dir, indexDir)); err != nil {
+	if s.journal, err = openJournal(filepath.Join(dir, indexDir), s.looks); err != nil {
 		return nil, fmt.Errorf("open folder of agents: %w", err)
 	}
 	return s, nil
@@ -182,7 +193,7 @@ func (s *Store) acquire(ctx context.Context, id perdure.AgentID) (*handle, error
 func (s *Store) opened(id perdure.AgentID, a *agent) (*handle, error) {
 	h := s.open[id]
 	if h == nil || h.Path() != s.path(a.main) {
-		l, err := capsule.OpenLog(s.path(a.main))
+		l, err := s.openLog(a.main)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				delete(s.agents, id)
@@ -227,6 +238,14 @@ func (s *Store) done(id perdure.AgentID, h *handle) {
 		delete(s.open, oldest)
 		_ = found.Close()
 	}
+}
+
+// openLog opens a file of the folder.
+func (s *Store) openLog(name string) (*capsule.Log, error) {
+	if s.looks {
+		return capsule.LookLog(s.path(name))
+	}
+	return capsule.OpenLog(s.path(name))
 }
 
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
@@ -287,6 +306,9 @@ func (s *Store) stage(ctx context.Context, id perdure.AgentID, entries iter.Seq2
 
 // add adds entries if the heads are accepted.
 func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry, accept func(held []perdure.Hash) error) error {
+	if s.looks {
+		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), errLooks)
+	}
 	existing := func(l *capsule.Log) error {
 		if err := accept(l.LockedHeads()); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -125,15 +126,20 @@ func advance(heads []head, e *perdure.Entry) []head {
 	return slices.Insert(heads, i, h)
 }
 
-// dueOf is the earliest due of the heads.
+// dueOf is when the heads say a node should look.
 func dueOf(heads []head) perdure.Time {
-	var due perdure.Time
-	for _, h := range heads {
-		if due == 0 || h.due != 0 && h.due < due {
-			due = h.due
-		}
+	switch len(heads) {
+	case 0:
+		return 0
+	case 1:
+		return heads[0].due
 	}
-	return due
+	return perdure.AtOnce
+}
+
+// busy reports whether a node holds the agent whose lease can be believed.
+func (a *agent) busy(now time.Time) bool {
+	return !a.node.IsZero() && a.due > perdure.TimeOf(now) && a.due <= perdure.TimeOf(now.Add(perdure.MaxLease))
 }
 
 // look sets when a node should look at the agent.

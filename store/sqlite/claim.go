@@ -21,11 +21,11 @@ func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key,
 			return err
 		}
 		now := time.Now()
-		if !a.node.IsZero() && a.node != node && a.due > perdure.TimeOf(now) && !s.nodes.Dead(a.node[:]) {
+		if a.busy(now) && a.node != node && !s.nodes.Dead(a.node[:]) {
 			return fmt.Errorf("%w: another node works on it, for now until %s", perdure.ErrConflict, a.due)
 		}
 		// A fence is above the last one even if that was lost because it had not been synced.
-		a.node, a.fence, a.due = node, max(a.fence+1, now.UnixMilli()), perdure.TimeOf(now.Add(lease))
+		a.node, a.fence, a.due = node, max(a.fence+1, now.UnixMilli()), perdure.TimeOf(now.Add(min(lease, perdure.MaxLease)))
 		c = perdure.Claim{Agent: id, Node: node, Fence: a.fence}
 		return w.do("UPDATE agents SET due=?, node=?, fence=? WHERE key=?", int64(a.due), node[:], a.fence, a.key)
 	}})
@@ -45,7 +45,7 @@ func (s *Store) Renew(ctx context.Context, c perdure.Claim, lease time.Duration)
 		if a.node != c.Node || a.fence != c.Fence {
 			return fmt.Errorf("%w: the claim was lost", perdure.ErrConflict)
 		}
-		return w.look(a, perdure.TimeOf(time.Now().Add(lease)))
+		return w.look(a, perdure.TimeOf(time.Now().Add(min(lease, perdure.MaxLease))))
 	}})
 	if err != nil {
 		return fmt.Errorf("renew claim of agent %s: %w", c.Agent.Short(), err)
@@ -72,8 +72,8 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 	return nil
 }
 
-// longestLease is how far ahead Reclaim looks for the leases of the dead. It keeps it from looking through agents that sleep.
-const longestLease = time.Minute
+// reclaimAhead is how far ahead Reclaim looks for the leases of the dead. It keeps it from looking through agents that sleep.
+const reclaimAhead = time.Minute
 
 // Held implements perdure.Holder.
 func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
@@ -87,7 +87,7 @@ func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
 				node, _ := v[1].([]byte)
 				all = append(all, perdure.Holding{Agent: perdure.AgentID(id), Dead: s.nodes.Dead(node)})
 				return nil
-			}, now.UnixMilli(), now.Add(longestLease).UnixMilli())
+			}, now.UnixMilli(), now.Add(reclaimAhead).UnixMilli())
 		})
 		if err != nil {
 			yield(perdure.Holding{}, fmt.Errorf("agents at work: %w", err))
@@ -101,14 +101,25 @@ func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
 	}
 }
 
-// Reclaim implements perdure.Reclaimer.
-func (s *Store) Reclaim(ctx context.Context) (err error) {
-	for h, failed := range s.Held(ctx) {
-		if err = failed; err == nil && h.Dead {
-			err = s.reclaim(ctx, h.Agent)
-		}
-		if err != nil {
-			break
+// Reclaim implements perdure.Reclaimer. It also ends claims that seem to hold for longer than any: they were taken while the clock was
+// ahead.
+func (s *Store) Reclaim(ctx context.Context) error {
+	var ids []perdure.AgentID
+	now := time.Now()
+	err := s.read(ctx, func(c *conn) error {
+		ids = ids[:0]
+		return c.query("SELECT id, node, due FROM agents WHERE due>? AND NOT (due>? AND due<=?) AND node IS NOT NULL", func(v []driver.Value) error {
+			id, _ := v[0].([]byte)
+			a := agent{due: perdure.Time(integer(v[2]))}
+			if node, ok := v[1].([]byte); ok && copy(a.node[:], node) > 0 && s.gone(&a, now) {
+				ids = append(ids, perdure.AgentID(id))
+			}
+			return nil
+		}, now.UnixMilli(), now.Add(reclaimAhead).UnixMilli(), now.Add(perdure.MaxLease).UnixMilli())
+	})
+	for _, id := range ids {
+		if err == nil {
+			err = s.reclaim(ctx, id)
 		}
 	}
 	if err != nil {
@@ -117,12 +128,17 @@ func (s *Store) Reclaim(ctx context.Context) (err error) {
 	return nil
 }
 
+// gone reports whether the node that has claimed an agent has died, or the lease cannot be believed.
+func (s *Store) gone(a *agent, now time.Time) bool {
+	return a.due > perdure.TimeOf(now.Add(perdure.MaxLease)) || s.nodes.Dead(a.node[:])
+}
+
 // reclaim ends the claim on an agent, if the node that had it has died. It is due now, as at the end of a lease: what was under way has no worker
 // left.
 func (s *Store) reclaim(ctx context.Context, id perdure.AgentID) error {
 	return s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
 		a, err := w.held(id)
-		if err != nil || a.node.IsZero() || !s.nodes.Dead(a.node[:]) {
+		if err != nil || a.node.IsZero() || !s.gone(a, time.Now()) {
 			return err
 		}
 		a.node, a.due = perdure.Key{}, perdure.TimeOf(time.Now())

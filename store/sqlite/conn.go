@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 
 	engine "modernc.org/sqlite"
@@ -16,6 +17,7 @@ type conn struct {
 	path  string
 	c     driver.Conn
 	stmts map[string]driver.Stmt
+	still fs.FileInfo // of the file when it was opened as one that nobody changes; nil: it was not
 }
 
 // dial opens a connection. It makes the file only when mode is rwc.

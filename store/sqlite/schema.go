@@ -124,15 +124,11 @@ func place(temp, path string) error {
 // inspect refuses a file that is not a store of this version. It changes nothing.
 func inspect(path string) error {
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = named(path, info)
+	}
+	if err != nil {
 		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a folder: name a file", path)
-	case !info.Mode().IsRegular():
-		return disk.Regular(path, info)
-	case info.Size() == 0:
-		return fmt.Errorf("%s is empty, which a store never is: restore it from a backup, or remove it to begin anew", path)
 	}
 	c, err := dial(path, "rw", "busy_timeout=10000", "query_only=ON")
 	if err != nil {
@@ -140,6 +136,19 @@ func inspect(path string) error {
 	}
 	err = retry(func() error { return c.inspect() })
 	return errors.Join(err, c.close())
+}
+
+// named refuses what can be no store whatever it holds.
+func named(path string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: name a file", path)
+	case !info.Mode().IsRegular():
+		return disk.Regular(path, info)
+	case info.Size() == 0:
+		return fmt.Errorf("%s is empty, which a store never is: restore it from a backup, or remove it to begin anew", path)
+	}
+	return nil
 }
 
 // upgrade brings a file that inspect let pass to this version, in one step that happens or does not.

@@ -29,6 +29,7 @@ import (
 type Options struct {
 	Limits   perdure.Limits // for entries that are read; zero fields are the defaults
 	Existing bool           // refuse to make a store where there is none
+	Look     bool           // only look: nothing is written, and writing is refused; the files may be read-only
 }
 
 // readers is how many calls read at the same time; more wait for their turn.
@@ -50,6 +51,7 @@ type Store struct {
 	queue  chan *request
 	done   chan struct{} // closed when the committer has ended
 	ended  chan struct{} // closed when the store is
+	looks  bool          // nothing is written
 	err    error         // of closing, once ended is closed
 }
 
@@ -75,6 +77,9 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
+	if o.Look {
+		return look(ctx, path, o)
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if o.Existing {
 			return nil, fmt.Errorf("open store %s: %w: make one first", path, perdure.ErrNotFound)
@@ -93,6 +98,16 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	s := newStore(path, o)
+	w.words, w.hub, w.syncs = &s.words, &s.watch, &s.syncs
+	go func() {
+		defer close(s.done)
+		w.run(s.queue)
+	}()
+	return s, nil
+}
+
+func newStore(path string, o Options) *Store {
 	s := &Store{
 		path: path, limits: o.Limits, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
 		done: make(chan struct{}), ended: make(chan struct{}),
@@ -101,12 +116,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		s.pool <- nil
 	}
 	s.nodes.Path = path + "-nodes"
-	w.words, w.hub, w.syncs = &s.words, &s.watch, &s.syncs
-	go func() {
-		defer close(s.done)
-		w.run(s.queue)
-	}()
-	return s, nil
+	return s
 }
 
 // Path is the file the store is in.
@@ -187,8 +197,11 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 	}
 	defer func() { s.pool <- c }()
 	return retry(func() (err error) {
+		if c != nil && c.stale() {
+			_, c = c.close(), nil // it only read
+		}
 		if c == nil {
-			if c, err = dial(s.path, "rw", readerPragmas...); err != nil {
+			if c, err = s.dialReader(); err != nil {
 				return err
 			}
 		}
@@ -199,6 +212,13 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 			err := f(c)
 			if e := c.exec("COMMIT"); e != nil {
 				err = errors.Join(err, e, c.exec("ROLLBACK"))
+			}
+			if c.stale() { // what was read may be of two states of the file
+				_ = c.close()
+				if c, err = s.dialReader(); err != nil {
+					return err
+				}
+				continue
 			}
 			if again || !errors.Is(err, fs.ErrNotExist) {
 				return err

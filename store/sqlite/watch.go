@@ -29,6 +29,7 @@ type hub struct {
 	own      [][2]int64 // rows written by this process since, which were told at once
 	polled   time.Time
 	closed   bool
+	looks    bool // nothing is written
 }
 
 // watcher is one caller of Watch.
@@ -74,7 +75,11 @@ func (h *hub) join(path string, w *watcher) error {
 	if h.conn == nil {
 		err := retry(func() (err error) {
 			if h.conn == nil {
-				if h.conn, err = dial(path, "rw", readerPragmas...); err != nil {
+				mode := "rw"
+				if h.looks && logged(path) {
+					mode = "ro" // else SQLite makes a log beside the file, and removes it again
+				}
+				if h.conn, err = dial(path, mode, readerPragmas...); err != nil {
 					return err
 				}
 			}

@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/perdure/perdure"
+)
+
+// errLooks says that a store was opened to look at.
+var errLooks = errors.New("the store was opened to look at, not to be written to")
+
+// look opens a store without writing anything: not the file, and nothing beside it. It takes files that cannot be written. Only a store of
+// an earlier version is brought to this one first.
+func look(ctx context.Context, path string, o Options) (*Store, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: make one first", perdure.ErrNotFound)
+	}
+	if err == nil {
+		err = named(path, info)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	s := newStore(path, o)
+	s.looks, s.watch.looks = true, true
+	c, err := s.dialReader()
+	var version int64
+	if err == nil {
+		if err = retry(c.inspect); err == nil {
+			version, _, err = c.number("PRAGMA user_version")
+		}
+		err = errors.Join(err, c.close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if version < schemaVersion {
+		o.Look = false
+		return Open(ctx, path, o)
+	}
+	go func() {
+		defer close(s.done)
+		for r := range s.queue {
+			r.err = errLooks
+			close(r.done)
+		}
+	}()
+	return s, nil
+}
+
+// logged reports whether there is anything in the write-ahead log of a file: somebody uses it, or was stopped while they did.
+func logged(path string) bool {
+	info, err := os.Stat(path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+// dialReader opens a connection that reads. For who only looks at a file without a log that is one that takes nothing to change: it needs
+// no lock and no file beside it.
+func (s *Store) dialReader() (*conn, error) {
+	if !s.looks {
+		return dial(s.path, "rw", readerPragmas...)
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return nil, err
+	}
+	if logged(s.path) {
+		return dial(s.path, "ro", readerPragmas...)
+	}
+	c, err := dial(s.path, "ro&immutable=1", readerPragmas...)
+	if err == nil {
+		c.still = info
+	}
+	return c, err
+}
+
+// stale reports whether a file that was taken not to change has changed.
+func (c *conn) stale() bool {
+	if c.still == nil {
+		return false
+	}
+	now, err := os.Stat(c.path)
+	return err != nil || logged(c.path) || !os.SameFile(now, c.still) || now.Size() != c.still.Size() || !now.ModTime().Equal(c.still.ModTime())
+}
