@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // keepOut is what agents' files tools and commands are kept out of: the home with its key, trust and policies, the store,
@@ -13,21 +15,16 @@ import (
 func (p *powers) keepOut(h *home) []string {
 	out := append([]string{*p.secrets, *p.prices}, *p.policies...)
 	out = append(out, p.ownFiles()...)
-	if h.file != "" {
-		for _, with := range []string{"", "-wal", "-shm", "-journal", "-blobs", ".lock"} {
-			out = append(out, h.file+with)
-		}
+	for _, part := range h.parts() {
+		out = append(out, part.path)
 	}
-	if h.dir == "" {
+	switch {
+	case h.dir == "":
 		return out
-	}
-	if filepath.Base(h.dir) == homeName || !below(*p.files, h.dir) {
+	case filepath.Base(h.dir) == homeName || !disk.Within(*p.files, h.dir):
 		return append(out, h.dir)
 	}
-	for _, name := range []string{keyFile, trustFile, nodeFile, vaultDir, policyDir, schemaDir, homeName} {
-		out = append(out, filepath.Join(h.dir, name))
-	}
-	return out
+	return append(out, filepath.Join(h.dir, homeName))
 }
 
 // ownFiles are the files that are run, or advise: programs named by a path, the files in the commands of MCP servers, and scripts.
@@ -55,18 +52,4 @@ func (p *powers) ownFiles() []string {
 		}
 	}
 	return out
-}
-
-// below reports whether a path is dir or in it.
-func below(path, dir string) bool {
-	from, err := filepath.Abs(dir)
-	if err != nil {
-		return false
-	}
-	to, err := filepath.Abs(path)
-	if err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(from, to)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

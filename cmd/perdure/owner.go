@@ -59,27 +59,16 @@ func (h *home) weaknesses(tighten bool) []weakness {
 	if !v.folder() {
 		return v.found
 	}
-	for _, name := range h.deciding() {
-		v.tree(filepath.Join(h.dir, name))
-	}
-	for _, path := range h.keeping() {
-		v.kept(path)
-	}
-	return v.found
-}
-
-// deciding are the names in a home of what decides; folders with all that is in them.
-func (*home) deciding() []string { return []string{keyFile, trustFile, nodeFile, policyDir, schemaDir} }
-
-// keeping are the paths of what a home keeps for its owner alone.
-func (h *home) keeping() []string {
-	paths := []string{filepath.Join(h.dir, vaultDir), filepath.Join(h.dir, trustFile+".lock")}
-	if h.scheme == "sqlite" {
-		for _, suffix := range []string{"", "-wal", "-shm", "-journal", "-blobs", "-nodes"} {
-			paths = append(paths, h.file+suffix)
+	for _, p := range h.parts() {
+		switch p.role {
+		case decides:
+			v.tree(p.path)
+		case keeps:
+			v.kept(p.path)
+		case shares: // others may have theirs there
 		}
 	}
-	return paths
+	return v.found
 }
 
 func (v *vetting) say(grave bool, fix, format string, args ...any) {
@@ -295,10 +284,9 @@ func (h *home) apart(folder string) error {
 	own := []string{h.dir}
 	if h.loose {
 		own = nil
-		for _, name := range append([]string{vaultDir}, h.deciding()...) {
-			own = append(own, filepath.Join(h.dir, name))
+		for _, p := range h.parts() {
+			own = append(own, p.path)
 		}
-		own = append(own, h.file+"-blobs", h.file+"-nodes")
 	}
 	at, err := filepath.Abs(folder)
 	if err == nil {

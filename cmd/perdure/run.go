@@ -31,7 +31,7 @@ act first, with 6 when another node holds the agent.`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitCodes()...),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	p.liveFlag(c)
@@ -206,7 +206,7 @@ it: on a terminal you are asked, elsewhere perdure node --accept shows and accep
 		if *grace <= 0 {
 			return misuse(c, errors.New("--grace: want more than zero"))
 		}
-		if err := h.locate(); err != nil {
+		if err := h.acting().locate(); err != nil {
 			return err
 		}
 		if h.scheme == "mem" {

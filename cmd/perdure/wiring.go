@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )
@@ -223,7 +224,7 @@ func serverOf(text string) (*tool.MCP, error) {
 func (p *powers) policy(h *home) (*policy.Set, error) {
 	paths := *p.policies
 	if len(paths) == 0 && h.dir != "" {
-		found, err := filepath.Glob(filepath.Join(h.dir, policyDir, "*.cedar"))
+		found, err := disk.Files(filepath.Join(h.dir, policyDir), ".cedar")
 		if err != nil {
 			return nil, fmt.Errorf("look for policies: %w", err)
 		}
