@@ -3,6 +3,7 @@ package tool
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/textproto"
 	"path"
@@ -29,9 +30,9 @@ func (c cleaners) check(args perdure.Data) error {
 		return nil
 	}
 	fields, _ := args.Value().(map[string]any)
-	for name, clean := range c {
+	for _, name := range slices.Sorted(maps.Keys(c)) { // the reason is recorded: always the same one of several
 		if v, ok := fields[name]; ok {
-			if err := clean(v); err != nil {
+			if err := c[name](v); err != nil {
 				return fmt.Errorf("field %s: %w", name, err)
 			}
 		}
