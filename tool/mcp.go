@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // MCP is a server that speaks the Model Context Protocol, whose tools become tools of a node: read_file of a server named fs is fs.read_file.
@@ -192,7 +193,7 @@ func (m *MCP) spec(t *mcp.Tool) (perdure.Spec, error) {
 // visible is a text of a stranger without what would change how the text around it is shown, to people or to a model.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
-		if invisible(r) && r != '\n' && r != '\t' {
+		if glyph.Control(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // door is the one way from the program to standard output and standard error. What it lets through cannot rule a terminal or show
@@ -102,7 +104,7 @@ func (d *door) pass(to, text []byte) (clean, rest []byte) {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			to = fmt.Appendf(to, `\x%02x`, text[0])
-		case hidden(r) || d.marks > maxMarks:
+		case glyph.Hidden(r) || d.marks > maxMarks:
 			to = append(to, escaped(r)...)
 		default:
 			to = append(to, text[:size]...)
@@ -150,18 +152,6 @@ func rawOut(c *cobra.Command) io.Writer {
 	return c.OutOrStdout()
 }
 
-// hidden reports whether a rune is not shown as itself: it controls something, has no width, or turns the direction of what follows.
-func hidden(r rune) bool {
-	switch {
-	case r < 0x20 || r >= 0x7f && r < 0xa0:
-		return true
-	case r < 0x300:
-		return r == 0xad // a soft hyphen
-	}
-	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point,
-		unicode.Noncharacter_Code_Point) || r >= 0xe0000 && r < 0xe1000
-}
-
 // escaped is a rune as people can see it.
 func escaped(r rune) string {
 	switch {
@@ -182,7 +172,7 @@ func escaped(r rune) string {
 // inLine is text as part of one line: nothing in it ends the line, and what a door would escape is escaped already, so that its width is
 // known.
 func inLine(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return hidden(r) || r == utf8.RuneError }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return glyph.Hidden(r) || r == utf8.RuneError }) {
 		return s
 	}
 	var b strings.Builder
@@ -191,7 +181,7 @@ func inLine(s string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case hidden(r):
+		case glyph.Hidden(r):
 			b.WriteString(escaped(r))
 		default:
 			b.WriteString(s[:size])
@@ -232,7 +222,7 @@ func escapeYAML(b []byte) []byte {
 
 // escapeHidden replaces the hidden runes that the encoders leave as they are, which is all but C0.
 func escapeHidden(b []byte, as func(rune) string) []byte {
-	odd := func(r rune) bool { return r >= 0x7f && hidden(r) }
+	odd := func(r rune) bool { return r >= 0x7f && glyph.Hidden(r) }
 	if !bytes.ContainsFunc(b, odd) {
 		return b
 	}

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -29,7 +30,7 @@ func seen(t *testing.T, what, text string) {
 	t.Helper()
 	for i, r := range text {
 		_, size := utf8.DecodeRuneInString(text[i:])
-		if r == utf8.RuneError && size == 1 || hidden(r) && r != '\n' && r != '\t' {
+		if r == utf8.RuneError && size == 1 || glyph.Hidden(r) && r != '\n' && r != '\t' {
 			t.Errorf("%s prints %U at %d: %q", what, r, i, text[max(0, i-40):min(len(text), i+40)])
 			return
 		}

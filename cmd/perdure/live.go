@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // screen is standard error where a model speaks and lines come in between: a line begins where one begins, whoever wrote last.
@@ -52,7 +53,7 @@ func (s *screen) say(_ perdure.AgentID, text string) {
 			continue
 		}
 		seen := string(r)
-		if hidden(r) {
+		if glyph.Hidden(r) {
 			seen = escaped(r)
 		}
 		if r == '\n' {

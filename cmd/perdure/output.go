@@ -13,6 +13,8 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // The formats of output.
@@ -189,7 +191,7 @@ func writeValue(w io.Writer, format string, v any) error {
 
 // quoteHidden puts strings with hidden runes into double quotes, where YAML knows escapes.
 func quoteHidden(n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(n.Value, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }) {
+	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(n.Value, func(r rune) bool { return glyph.Hidden(r) && r != '\n' && r != '\t' }) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, inner := range n.Content {

@@ -5,8 +5,9 @@
 //	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
 //	.index/        what can be thrown away: claims, listings, and when to look at which agent
 //
-// Any number of processes may use a folder at once. Others may put files into it: links and signatures are checked, and a copy
-// with entries that do not count by Options.Trust joins no agent and is left alone. Whether an agent counts is for the node to judge.
+// Any number of processes may use a folder at once. Others may put files into it. A copy beside the file of an agent
+// joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that came as a file of its
+// own counts is for the node to judge.
 package dir
 
 import (
