@@ -81,7 +81,7 @@ func (h *home) find() error {
 		return err
 	}
 	if !h.located { // later this command may have begun one
-		h.located, h.fresh = true, len(h.has()) == 0
+		h.located, h.fresh, h.judged = true, len(h.has()) == 0, nil
 	}
 	return nil
 }
