@@ -134,8 +134,8 @@ func cleanProgram(name string) error {
 //
 //	https://host/path?query    or http, and host:port where the port is not the scheme's own
 //
-// in ASCII, where scheme and host are lower-case, the host is a name or an address in the usual form and does not end in
-// a dot, there is no user and no fragment, the path begins with a slash (of a host alone it is "/") and has neither
+// in ASCII, where scheme and host are lower-case, the host is a name or an address in the usual form and does not end
+// in a dot, there is no user and no fragment, the path begins with a slash (of a host alone it is "/") and has neither
 // empty segments nor . and .. in it, and a percent sign begins two upper-case digits that stand for a character which
 // could not be written as it is. In the path, none stands for a slash or a backslash.
 func cleanURL(s string) error {

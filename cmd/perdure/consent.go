@@ -21,10 +21,10 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// A home that is found beside one's files may have come with them, in an archive or a clone: it belongs to this user and was written by
-// somebody else. Whom it trusts, its policies and what its node.yaml starts would decide what runs as this user. So none of it counts before
-// it was accepted, whole, unless the home is one's own. It is, if its key was made here when there was nothing else, which is recorded
-// outside of it.
+// A home that is found beside one's files may have come with them, in an archive or a clone: it belongs to this user
+// and was written by somebody else. Whom it trusts, its policies and what its node.yaml starts would decide what runs
+// as this user. So none of it counts before it was accepted, whole, unless the home is one's own. It is, if its key was
+// made here when there was nothing else, which is recorded outside of it.
 
 // maxConfig bounds what is read of a file of a home: it is written by people.
 const maxConfig = 4 << 20
@@ -38,8 +38,8 @@ const (
 // errNoState says that there is nowhere to record anything.
 var errNoState = errors.New("this user has no state folder: set HOME or XDG_STATE_HOME to a folder of your own")
 
-// stateFolder is where this user's perdure keeps what must not be decided in a home. It belongs to the user, as does the folder it is in,
-// so that a HOME kept across sudo is not taken for one's own.
+// stateFolder is where this user's perdure keeps what must not be decided in a home. It belongs to the user, as does
+// the folder it is in, so that a HOME kept across sudo is not taken for one's own.
 func stateFolder() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -97,18 +97,19 @@ func hasNote(sub, name string) (found, known bool) {
 // keyNote is how a key is noted.
 func keyNote(k perdure.Key) string { return perdure.HashOf(k[:]).String() }
 
-// madeHere notes that a key was made here, so that its home is known as this user's own. A home in which there was anything before its key
-// is not: it is not known who wrote that.
+// madeHere notes that a key was made here, so that its home is known as this user's own. A home in which there was
+// anything before its key is not: it is not known who wrote that.
 func (h *home) madeHere(k perdure.Key) {
 	if h.fresh {
 		_ = keepNote(madeDir, keyNote(k), h.dir) // without it the home is asked about once
 	}
 }
 
-// own reports whether this user's perdure made the home, and nobody else writes its files by way of a version control system.
+// own reports whether this user's perdure made the home, and nobody else writes its files by way of a version control
+// system.
 //
-// Without a state folder nothing could be recorded, nor can consent be. Then a home counts as one's own if it is for its owner alone, as is
-// its key, and no version control system brought it: a clone makes no private files.
+// Without a state folder nothing could be recorded, nor can consent be. Then a home counts as one's own if it is for
+// its owner alone, as is its key, and no version control system brought it: a clone makes no private files.
 func (h *home) own() bool {
 	key, err := perdure.ReadKey(filepath.Join(h.dir, keyFile))
 	if err != nil || tracked(h.dir) {
@@ -122,8 +123,8 @@ func (h *home) own() bool {
 	return err == nil && info.Mode().Perm()&others == 0
 }
 
-// consent lets this command act by what a home says: if the home was named, is new or is this user's own, or if somebody has accepted
-// exactly what it holds, or does so now.
+// consent lets this command act by what a home says: if the home was named, is new or is this user's own, or if
+// somebody has accepted exactly what it holds, or does so now.
 func (h *home) consent() error {
 	if h.judged != nil && *h.judged || h.settled() {
 		h.judged = new(true)
@@ -173,7 +174,8 @@ func (h *home) accepted() bool {
 	return found
 }
 
-// change changes something that decides in a home, by what this user asked for: a home that was accepted until then still is.
+// change changes something that decides in a home, by what this user asked for: a home that was accepted until then
+// still is.
 func (h *home) change(f func() error) error {
 	was := h.found && (h.fresh || h.accepted())
 	if err := f(); err != nil || !was {
@@ -330,8 +332,8 @@ func showWhole(w io.Writer, text []byte) error {
 // maxIndex bounds what is read of the index of a version control system.
 const maxIndex = 256 << 20
 
-// tracked reports whether a version control system may have put files into a folder. When it cannot be told, it may have. No program is
-// asked: in somebody else's checkout that would be theirs to configure.
+// tracked reports whether a version control system may have put files into a folder. When it cannot be told, it may
+// have. No program is asked: in somebody else's checkout that would be theirs to configure.
 func tracked(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil {

@@ -15,12 +15,13 @@ import (
 	"github.com/perdure/perdure/internal/glyph"
 )
 
-// door is the one way from the program to standard output and standard error. What it lets through cannot rule a terminal or show
-// something other than what is there: controls, escape sequences, what turns the direction of text, what has no width, and bytes that are
-// not UTF-8 come out as escapes such as \x1b or \u202e. Only newlines, tabs and the program's own styles (see own) pass as they are.
+// door is the one way from the program to standard output and standard error. What it lets through cannot rule a
+// terminal or show something other than what is there: controls, escape sequences, what turns the direction of text,
+// what has no width, and bytes that are not UTF-8 come out as escapes such as \x1b or \u202e. Only newlines, tabs and
+// the program's own styles (see own) pass as they are.
 //
-// Names, goals, arguments, results and errors are written by agents, models and strangers. They are made harmless here, once, and not at
-// each place that prints.
+// Names, goals, arguments, results and errors are written by agents, models and strangers. They are made harmless here,
+// once, and not at each place that prints.
 type door struct {
 	w io.Writer
 
@@ -29,11 +30,12 @@ type door struct {
 	marks int    // how many combining marks came in a row
 }
 
-// maxMarks is how many combining marks may follow each other. Languages need two or three; a pile of them covers the lines above.
+// maxMarks is how many combining marks may follow each other. Languages need two or three; a pile of them covers the
+// lines above.
 const maxMarks = 4
 
-// ownMark stands around what the program itself says to the terminal. It is not UTF-8 and nobody outside this process can guess it, so
-// no text can carry it.
+// ownMark stands around what the program itself says to the terminal. It is not UTF-8 and nobody outside this process
+// can guess it, so no text can carry it.
 var ownMark = "\xff" + rand.Text()
 
 // maxOwn bounds a sequence of the program's own.
@@ -144,7 +146,8 @@ func fdOf(w io.Writer) uintptr {
 	return ^uintptr(0)
 }
 
-// rawOut is standard output for bytes that are not meant for people: a capsule, a value in a binary form. A terminal never gets raw bytes.
+// rawOut is standard output for bytes that are not meant for people: a capsule, a value in a binary form. A terminal
+// never gets raw bytes.
 func rawOut(c *cobra.Command) io.Writer {
 	if d, ok := c.OutOrStdout().(*door); ok && !isTerminal(d) {
 		return d.w
@@ -169,8 +172,8 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// inLine is text as part of one line: nothing in it ends the line, and what a door would escape is escaped already, so that its width is
-// known.
+// inLine is text as part of one line: nothing in it ends the line, and what a door would escape is escaped already, so
+// that its width is known.
 func inLine(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return glyph.Hidden(r) || r == utf8.RuneError }) {
 		return s

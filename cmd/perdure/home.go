@@ -268,7 +268,8 @@ func isPath(arg string) bool {
 	return strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, capsule.Ext)
 }
 
-// signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says so.
+// signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says
+// so.
 func (h *home) signer() (*perdure.Signer, error) {
 	if h.dir == "" {
 		return perdure.GenerateSigner(keyName())
@@ -346,7 +347,8 @@ func (h *home) node(s perdure.Store) (*perdure.Node, error) {
 	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.vault()}, nil
 }
 
-// trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not accepted trusts nobody.
+// trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not
+// accepted trusts nobody.
 func (h *home) trust() (*perdure.Trust, error) {
 	if !h.counts() {
 		return perdure.NewTrust(), nil
@@ -386,7 +388,8 @@ func (h *home) load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*
 	return lookAt(ctx, s, t, id)
 }
 
-// lookAt folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of its snapshots.
+// lookAt folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of
+// its snapshots.
 func lookAt(ctx context.Context, s perdure.Store, t *perdure.Trust, id perdure.AgentID) (*perdure.Agent, error) {
 	a, err := t.Load(ctx, s, id)
 	if errors.Is(err, perdure.ErrRejected) {

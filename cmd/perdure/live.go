@@ -20,8 +20,8 @@ type screen struct {
 	column   int  // where that line ends
 }
 
-// saidMark stands before every line of what a model says, so that it cannot pass for a line of the program's own: a question, an entry,
-// an error.
+// saidMark stands before every line of what a model says, so that it cannot pass for a line of the program's own: a
+// question, an entry, an error.
 const saidMark = "| "
 
 // Write writes whole lines.
@@ -37,7 +37,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// say writes what a model says, as it says it; nothing ends the line. Every line has the mark, also those that the terminal's width makes.
+// say writes what a model says, as it says it; nothing ends the line. Every line has the mark, also those that the
+// terminal's width makes.
 func (s *screen) say(_ perdure.AgentID, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -77,8 +77,8 @@ func readNodeFile(h *home) (nodeConfig, error) {
 	return n, nil
 }
 
-// programIn is a command whose program, if it is a path, is taken from the home: else a node would start what lies by that name in
-// whatever folder somebody happens to be in, which may be a stranger's.
+// programIn is a command whose program, if it is a path, is taken from the home: else a node would start what lies by
+// that name in whatever folder somebody happens to be in, which may be a stranger's.
 func programIn(dir, command string) (string, error) {
 	words := strings.Fields(command)
 	if len(words) == 0 || !strings.ContainsAny(words[0], `/\`) || strings.Contains(words[0], "://") || filepath.IsAbs(words[0]) {

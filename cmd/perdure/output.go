@@ -264,8 +264,8 @@ func (t *table) write(w io.Writer) error {
 	return err
 }
 
-// oneLine is text without line ends, cut to a width if that is not zero; what is cut is counted. What a terminal would not show
-// as it is, is escaped.
+// oneLine is text without line ends, cut to a width if that is not zero; what is cut is counted. What a terminal would
+// not show as it is, is escaped.
 func oneLine(s string, width int) string {
 	s = inLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " "))
 	return cut(s, width)

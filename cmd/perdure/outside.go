@@ -8,10 +8,10 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// keepOut is what agents' files tools and commands are kept out of: the home with its key, trust and policies, the store,
-// the secrets, policies named by a flag, and the files that this node runs or is advised by: an agent that writes the program of an
-// MCP server runs code unasked. Where the store is a file in a folder that agents work in, which makes that folder
-// the home, it is what is the node's in it.
+// keepOut is what agents' files tools and commands are kept out of: the home with its key, trust and policies, the
+// store, the secrets, policies named by a flag, and the files that this node runs or is advised by: an agent that
+// writes the program of an MCP server runs code unasked. Where the store is a file in a folder that agents work in,
+// which makes that folder the home, it is what is the node's in it.
 func (p *powers) keepOut(h *home) []string {
 	out := append([]string{*p.secrets, *p.prices}, *p.policies...)
 	out = append(out, p.ownFiles()...)
@@ -27,7 +27,8 @@ func (p *powers) keepOut(h *home) []string {
 	return append(out, filepath.Join(h.dir, homeName))
 }
 
-// ownFiles are the files that are run, or advise: programs named by a path, the files in the commands of MCP servers, and scripts.
+// ownFiles are the files that are run, or advise: programs named by a path, the files in the commands of MCP servers,
+// and scripts.
 func (p *powers) ownFiles() []string {
 	var out []string
 	for _, name := range *p.programs {

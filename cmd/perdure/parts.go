@@ -22,8 +22,9 @@ type part struct {
 	role role
 }
 
-// parts are all a home consists of, there or not. It is the one list: agents are kept out of these, their owners and modes are looked at, doctor knows
-// them, and a home that holds any of them before its key is made was begun by somebody else.
+// parts are all a home consists of, there or not. It is the one list: agents are kept out of these, their owners and
+// modes are looked at, doctor knows them, and a home that holds any of them before its key is made was begun by
+// somebody else.
 func (h *home) parts() []part {
 	if h.dir == "" {
 		return nil

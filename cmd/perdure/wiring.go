@@ -183,7 +183,8 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 // hintsClass in the place of a class says that the annotations of a server are believed.
 const hintsClass = "hints"
 
-// effectsOf are the classes of the tools of a server, by its own names for them, and whether its annotations are believed.
+// effectsOf are the classes of the tools of a server, by its own names for them, and whether its annotations are
+// believed.
 func (p *powers) effectsOf(server string) (classes map[string]perdure.Effect, hints bool, err error) {
 	classes = map[string]perdure.Effect{}
 	for _, text := range *p.effects {
