@@ -144,8 +144,8 @@ func (h *home) consent() error {
 	names := h.has()
 	slices.Sort(names)
 	return &advised{
-		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); nobody has accepted it",
-			h.dir, userName(disk.Myself()), strings.Join(names, ", ")),
+		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); "+
+			"nobody has accepted it", h.dir, userName(disk.Myself()), strings.Join(names, ", ")),
 		"read it, then perdure key accept; or name the home, with --store " + h.dir,
 	}
 }
@@ -158,7 +158,8 @@ func (h *home) counts() bool {
 	if h.judged == nil {
 		h.judged = new(h.settled())
 		if !*h.judged && !h.looks {
-			note(h.c, "%s was found here and nobody has accepted it: nobody's entries count in it; see perdure key accept", h.dir)
+			note(h.c, "%s was found here and nobody has accepted it: nobody's entries count in it; see perdure key accept",
+				h.dir)
 		}
 	}
 	return *h.judged
@@ -193,8 +194,8 @@ func (h *home) askConsent(parts []saying, digest string) error {
 	if err := showSayings(h.c.ErrOrStderr(), parts); err != nil {
 		return err
 	}
-	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, files and secrets in it are read, as you. "+
-		"To accept it, type yes")
+	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
+		"files and secrets in it are read, as you. To accept it, type yes")
 	line, err := bufio.NewReader(h.c.InOrStdin()).ReadString('\n')
 	if err != nil || strings.TrimSpace(line) != "yes" {
 		return fmt.Errorf("%w: %s was not accepted", errDenied, h.dir)
@@ -280,8 +281,8 @@ func sayings(to []saying, path, name string, depth int) ([]saying, error) {
 	case err != nil:
 		return nil, err
 	case len(to) >= maxSayings || depth > maxSayingDepth:
-		return nil, fmt.Errorf("%s: a home has at most %d files that decide, %d folders deep: take out what is not of it",
-			path, maxSayings, maxSayingDepth)
+		return nil, fmt.Errorf("%s: a home has at most %d files that decide, %d folders deep: "+
+			"take out what is not of it", path, maxSayings, maxSayingDepth)
 	case !info.IsDir():
 		text, err := disk.ReadFile(path, maxConfig)
 		return append(to, saying{name, text}), err

@@ -318,7 +318,9 @@ func (h *home) makeKey(name string) (*perdure.Signer, error) {
 		if err := perdure.WriteKey(filepath.Join(h.dir, keyFile), s); err != nil {
 			return err
 		}
-		return h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: "made here"})
+		own := ownLine(s)
+		own.Comment = "made here"
+		return h.trustKey(own)
 	})
 }
 
@@ -358,9 +360,14 @@ func (h *home) trust() (*perdure.Trust, error) {
 		return nil, err
 	}
 	if s, err := h.key(); err == nil && s != nil { // one that cannot be read signs nothing
-		t = t.With(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+		t = t.With(ownLine(s))
 	}
 	return t, nil
+}
+
+// ownLine trusts the key of a home with everything in it.
+func ownLine(s *perdure.Signer) perdure.Trustee {
+	return perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope}
 }
 
 // readTrust is the trust file as it is written; empty if there is none.
