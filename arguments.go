@@ -46,6 +46,9 @@ func CheckTools(tools []Tool) error {
 			return fmt.Errorf("tool %q (%s): its name must have 1 to %d characters, all of them printable and none a space",
 				clipped(spec.Name, 64), clipped(spec.Description, 64), maxToolName)
 		}
+		if spec.Name == delegateTool { // a call of it would be judged as making a child
+			return fmt.Errorf("tool %s (%s): an agent makes a child by that name; rename it", spec.Name, clipped(spec.Description, 64))
+		}
 		if other, ok := seen[spec.Name]; ok {
 			return fmt.Errorf("two tools are named %s: one %q, the other %q; rename or leave out one of them",
 				spec.Name, clipped(other.Description, 64), clipped(spec.Description, 64))

@@ -205,7 +205,7 @@ func TestTwoToolsWithOneNameAreRefused(t *testing.T) {
 	if _, total := calls(seen); total != 0 {
 		t.Errorf("a tool was called %d times", total)
 	}
-	for _, name := range []string{"", "a b", "a\x1b[2J", "a\nb", "a\u202eb", "a\xff", strings.Repeat("x", 300)} {
+	for _, name := range []string{"", "a b", "a\x1b[2J", "a\nb", "a\u202eb", "a\xff", "delegate", strings.Repeat("x", 300)} {
 		odd, _ := counter(name, perdure.Read)
 		if err := perdure.CheckTools([]perdure.Tool{odd}); err == nil {
 			t.Errorf("a tool named %q was taken", name)

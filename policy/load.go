@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,7 +94,7 @@ func LoadPaths(paths ...string) (*Set, error) {
 		if info, err := os.Stat(p); err != nil {
 			return nil, fmt.Errorf("load policy: %w", err)
 		} else if info.IsDir() {
-			if names, err = filepath.Glob(filepath.Join(p, "*.cedar")); err != nil || len(names) == 0 {
+			if names, err = disk.Files(p, ".cedar"); err != nil || len(names) == 0 {
 				return nil, fmt.Errorf("load policy %s: no .cedar file in this folder: %w", p, errors.Join(err, fs.ErrNotExist))
 			}
 		}

@@ -3,6 +3,7 @@ package tool
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/textproto"
 	"path"
@@ -11,12 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // cleaners refuse the values of arguments that are not in their clean form, by the name of the field.
@@ -29,9 +30,9 @@ func (c cleaners) check(args perdure.Data) error {
 		return nil
 	}
 	fields, _ := args.Value().(map[string]any)
-	for name, clean := range c {
+	for _, name := range slices.Sorted(maps.Keys(c)) { // the reason is recorded: always the same one of several
 		if v, ok := fields[name]; ok {
-			if err := clean(v); err != nil {
+			if err := c[name](v); err != nil {
 				return fmt.Errorf("field %s: %w", name, err)
 			}
 		}
@@ -62,7 +63,7 @@ func cleanPath(p string) error {
 		return fmt.Errorf("it is longer than %d bytes or deeper than %d folders", maxPath, maxPathDepth)
 	case strings.ContainsRune(p, 0):
 		return fmt.Errorf("%q holds a NUL byte", p)
-	case !utf8.ValidString(p) || strings.ContainsFunc(p, invisible):
+	case !utf8.ValidString(p) || strings.ContainsFunc(p, glyph.Control):
 		return fmt.Errorf("%q holds bytes that are no text, or control characters", p)
 	case strings.Contains(p, `\`):
 		return fmt.Errorf("%q holds a backslash; folders are parted by slashes", p)
@@ -93,12 +94,6 @@ func windowsName(p string) bool {
 	return true
 }
 
-// invisible reports whether a character changes how the text around it is shown, or is not shown at all: C0, C1, and
-// what turns the direction of writing.
-func invisible(r rune) bool {
-	return unicode.IsControl(r) || r == 0x061C || r == 0x200E || r == 0x200F || r >= 0x2028 && r <= 0x202E || r >= 0x2066 && r <= 0x2069
-}
-
 func wantForm(got, want string) error {
 	return fmt.Errorf("%q is not in its clean form: want %q", clip(got), clip(want))
 }
@@ -109,7 +104,7 @@ func cleanProgram(name string) error {
 	switch {
 	case name == "":
 		return errors.New("give the program and its arguments, or a script")
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, invisible):
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, glyph.Control):
 		return fmt.Errorf("program %q holds bytes that are no text, or control characters", clip(name))
 	case !strings.ContainsAny(name, `/\`):
 		if name == "." || name == ".." || runtime.GOOS == "windows" && !windowsName(name) {
@@ -139,8 +134,8 @@ func cleanProgram(name string) error {
 //
 //	https://host/path?query    or http, and host:port where the port is not the scheme's own
 //
-// in ASCII, where scheme and host are lower-case, the host is a name or an address in the usual form and does not end in
-// a dot, there is no user and no fragment, the path begins with a slash (of a host alone it is "/") and has neither
+// in ASCII, where scheme and host are lower-case, the host is a name or an address in the usual form and does not end
+// in a dot, there is no user and no fragment, the path begins with a slash (of a host alone it is "/") and has neither
 // empty segments nor . and .. in it, and a percent sign begins two upper-case digits that stand for a character which
 // could not be written as it is. In the path, none stands for a slash or a backslash.
 func cleanURL(s string) error {

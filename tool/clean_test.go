@@ -168,6 +168,19 @@ func TestProgramsAreNamedInOneWay(t *testing.T) {
 	}
 }
 
+func TestOfSeveralUncleanFieldsTheSameIsAlwaysNamed(t *testing.T) {
+	tools, err := tool.HTTP{Allow: []string{"api.example.com"}}.Tools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := data(t, map[string]any{"url": "https://API.example.com/", "headers": map[string]any{"A-B": "1", "a_b": "2"}})
+	for range 100 {
+		if err := tools[0].(perdure.ArgumentChecker).CheckArgs(args); err == nil || !strings.HasPrefix(err.Error(), "field headers: ") {
+			t.Fatalf("got %v, want the first field by name", err)
+		}
+	}
+}
+
 func TestWrappedToolsCheckTheirArguments(t *testing.T) {
 	f, _ := fileTools(t)
 	tools := []perdure.Tool{f("read")}

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// FuzzCleanURL checks that a URL which is taken for clean is the same to the library that asks for it, and has nothing in it that
-// servers take away.
+// FuzzCleanURL checks that a URL which is taken for clean is the same to the library that asks for it, and has nothing
+// in it that servers take away.
 func FuzzCleanURL(f *testing.F) {
 	for _, s := range []string{
 		"https://example.com/", "https://example.com/a/b?x=1#y", "https://a@b:443/%2e%2e/", "http://[::1]:80/", "https://0x7f.1/..;/a//b", "https://xn--a.example/%C3%A9?%2F",

@@ -5,9 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // exclusions are files and folders of this machine that tools keep out of, such as the home of the node: an agent that
@@ -49,21 +48,12 @@ func realPath(p string) string {
 // hold reports whether a path without links is one of them or below one.
 func (e exclusions) hold(path string) bool {
 	for _, x := range e {
-		if within(path, x.path) {
+		if disk.Within(path, x.path) {
 			return true
 		}
 	}
 	return false
 }
-
-// within reports whether a path is dir or below it, however the letters are written: where the file system tells case
-// apart, a folder that differs in it alone is kept out of as well, which costs nobody anything.
-func within(path, dir string) bool {
-	path, dir = foldPath(path), foldPath(dir)
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
-}
-
-func foldPath(p string) string { return strings.ToLower(strings.ToUpper(norm.NFKC.String(p))) }
 
 // are reports whether a file or folder is one of them.
 func (e exclusions) are(info fs.FileInfo) bool {

@@ -17,12 +17,12 @@ import (
 )
 
 // Files are the tools that work on the files below a folder: files.read, files.list and files.stat, which change nothing; files.write and
-// files.remove, which are idempotent; files.append, which is done once. Paths are relative, with slashes, in their clean form
-// (a/b, never ./a/b or a/../a/b), and lead through no symbolic link: what policy judged is what is read or written. A call
-// reads or writes at most MaxFile bytes, and only ordinary files.
+// files.remove, which are idempotent; files.append, which is done once. Paths are relative, with slashes, in their
+// clean form (a/b, never ./a/b or a/../a/b), and lead through no symbolic link: what policy judged is what is read or
+// written. A call reads or writes at most MaxFile bytes, and only ordinary files.
 //
-// Exclude names files and folders of this machine that the tools keep out of even if they are below root, such as the home
-// of the node. Nothing in them is read, written, listed or removed, by whatever path, link or hard link.
+// Exclude names files and folders of this machine that the tools keep out of even if they are below root, such as the
+// home of the node. Nothing in them is read, written, listed or removed, by whatever path, link or hard link.
 //
 // Content is text where it is valid UTF-8, and bytes where it is not. What is read out of files, and the names in folders, is marked as text from
 // somebody not trusted. The caller closes root when the tools are no longer called.
@@ -168,7 +168,8 @@ func (f files) read(ctx context.Context, a readArgs) (map[string]any, error) {
 	return v, nil
 }
 
-// part is limit bytes of a file from an offset on, without the secrets that its ends would part, and where it ends in the file.
+// part is limit bytes of a file from an offset on, without the secrets that its ends would part, and where it ends in
+// the file.
 func part(r *redactor, file io.ReaderAt, offset, limit int64) (b []byte, end int64, err error) {
 	margin := int64(r.margin())
 	begin := max(0, offset-margin)

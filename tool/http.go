@@ -25,9 +25,10 @@ import (
 // HTTP makes tools that send requests to the hosts it lists: http.get and http.head, which change nothing; http.put and http.delete, which
 // are idempotent; http.post, which is done once. The last three carry the key of the effect as Idempotency-Key.
 //
-// Whatever a name resolves to, a private, loopback or otherwise special address is not connected to, and no proxy is used. No redirect is
-// followed: policy judged the URL of the call, and where a server sends one on is for policy to judge as well. The note of the outcome says
-// where that is. A URL is in its clean form, of which there is one: https://host/path?query, see cleanURL.
+// Whatever a name resolves to, a private, loopback or otherwise special address is not connected to, and no proxy is
+// used. No redirect is followed: policy judged the URL of the call, and where a server sends one on is for policy to
+// judge as well. The note of the outcome says where that is. A URL is in its clean form, of which there is one:
+// https://host/path?query, see cleanURL.
 //
 // The result has status, url, headers (those about the content) and text or bytes. It is marked as text from somebody not trusted. A
 // status of 200 to 299 is ok; 429, and 503 with a time to come back, are throttled; others fail. A request that changes something, was sent,

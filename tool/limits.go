@@ -28,8 +28,8 @@ const (
 	maxRetryAfter = 24 * time.Hour
 	// maxNote bounds what a note repeats of somebody's text.
 	maxNote = 2 << 10
-	// minSecret is the shortest value a secret may have: shorter ones cannot be taken out of a result without spoiling it. Values are
-	// looked for by their first four bytes: not less than that.
+	// minSecret is the shortest value a secret may have: shorter ones cannot be taken out of a result without spoiling
+	// it. Values are looked for by their first four bytes: not less than that.
 	minSecret = 4
 	// minGuarded is the shortest value that is kept out of memory altogether: shorter ones stand in texts by chance.
 	minGuarded = 6

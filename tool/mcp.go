@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // MCP is a server that speaks the Model Context Protocol, whose tools become tools of a node: read_file of a server named fs is fs.read_file.
@@ -28,10 +29,11 @@ import (
 //	defer files.Close()
 //	tools, err := files.Tools(ctx)
 //
-// The effect class of a tool is what Effects says, else once: policy is asked about each call as about one that changes something.
-// Annotations are claims of the server, and a class of read lets a tool run unasked, so they count for nothing unless
-// TrustHints says that this server is believed: then readOnlyHint is read, and idempotentHint is idempotent unless the tool says
-// that it is destructive. The class is that of when Tools was called, whatever the server says later.
+// The effect class of a tool is what Effects says, else once: policy is asked about each call as about one that changes
+// something. Annotations are claims of the server, and a class of read lets a tool run unasked, so they count for
+// nothing unless TrustHints says that this server is believed: then readOnlyHint is read, and idempotentHint is
+// idempotent unless the tool says that it is destructive. The class is that of when Tools was called, whatever the
+// server says later.
 //
 // A result is a map of text, structured (what the server gave as structured content) and content (images, audio, resources and links, as
 // bytes with their type). It is marked as text of somebody not trusted. What the server calls an error is a failed outcome.
@@ -135,8 +137,8 @@ var (
 	toolName   = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 )
 
-// builtin are the names that tools of this package, and of the runtime, begin with: under one of them a server would be judged as
-// that tool, by rules, by people, and by the settings that trust it.
+// builtin are the names that tools of this package, and of the runtime, begin with: under one of them a server would be
+// judged as that tool, by rules, by people, and by the settings that trust it.
 var builtin = []string{"files", "shell", "http", "remember", "recall", "now", "cancel", "advisor", "runtime", "perdure"}
 
 // check says what is wrong with the fields.
@@ -192,7 +194,7 @@ func (m *MCP) spec(t *mcp.Tool) (perdure.Spec, error) {
 // visible is a text of a stranger without what would change how the text around it is shown, to people or to a model.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
-		if invisible(r) && r != '\n' && r != '\t' {
+		if glyph.Control(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// output keeps the beginning and the end of what is written to it, and a margin more of each, so that a secret is known as
-// one that the cut goes through.
+// output keeps the beginning and the end of what is written to it, and a margin more of each, so that a secret is known
+// as one that the cut goes through.
 type output struct {
 	mu    sync.Mutex
 	head  []byte

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// redactor takes the values of secrets out of what a tool returns. A tool that cuts a text asks it first: a value cut in two is
-// in neither half as a whole, and two halves make one again. A nil redactor knows no secrets.
+// redactor takes the values of secrets out of what a tool returns. A tool that cuts a text asks it first: a value cut
+// in two is in neither half as a whole, and two halves make one again. A nil redactor knows no secrets.
 type redactor struct {
 	spellings []spelling            // the longest first
 	first     [1 << 16 / 64]uint64  // a bit for each hash of the first bytes of a spelling
@@ -69,7 +69,8 @@ func (r *redactor) margin() int {
 	return len(r.spellings[0].text) - 1
 }
 
-// replace puts references in the place of values. Values that overlap are replaced as one, so that no end of one is left.
+// replace puts references in the place of values. Values that overlap are replaced as one, so that no end of one is
+// left.
 func (r *redactor) replace(text string) string {
 	if r == nil {
 		return text
@@ -97,8 +98,8 @@ func (r *redactor) replace(text string) string {
 	return string(append(out, b[done:]...))
 }
 
-// cut is b[from:to], where b reaches margin further on both sides if there is so much. Of a value that a cut would part, all of
-// it is replaced by its reference.
+// cut is b[from:to], where b reaches margin further on both sides if there is so much. Of a value that a cut would
+// part, all of it is replaced by its reference.
 func (r *redactor) cut(b []byte, from, to int) []byte {
 	if r == nil {
 		return b[from:to]
@@ -139,7 +140,8 @@ func (r *redactor) at(b []byte, at int) *spelling {
 	return nil
 }
 
-// replaceClipped is replace for a text that was cut at places where it says …: what is before one may be the beginning of a value.
+// replaceClipped is replace for a text that was cut at places where it says …: what is before one may be the beginning
+// of a value.
 func (r *redactor) replaceClipped(s string) string {
 	if r == nil {
 		return s

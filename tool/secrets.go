@@ -47,8 +47,8 @@ func (m SecretMap) Secrets(context.Context) (map[string]string, error) { return 
 
 // WithSecrets returns tools whose arguments may refer to secrets: wherever a text in them says secret:NAME, the tool gets the value. In
 // what it returns, the data, the state it sets, notes and errors, every value is replaced by its reference again: as it is, and where it
-// was written in JSON, a URL, base64 or hexadecimal; also where an offset or a limit of the tool cuts through it. A reference to a secret there is none of is a failed outcome, and the tool is not
-// called.
+// was written in JSON, a URL, base64 or hexadecimal; also where an offset or a limit of the tool cuts through it. A
+// reference to a secret there is none of is a failed outcome, and the tool is not called.
 //
 // A tool that transforms a value in another way, such as a command that reverses it, can still show it. Whether a tool may be given a
 // secret is for policy to say, which sees the reference.

@@ -146,8 +146,9 @@ next, another way or the same question again. To say what it should do instead, 
 	return c
 }
 
-// confirm shows a person on a terminal, whole, what they are about to permit, and asks whether they do; elsewhere it is printed with the
-// result. A question whose digest is not that of the action shown is refused: the approval would be of something else.
+// confirm shows a person on a terminal, whole, what they are about to permit, and asks whether they do; elsewhere it is
+// printed with the result. A question whose digest is not that of the action shown is refused: the approval would be of
+// something else.
 func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) error {
 	if !q.Bound(a.ID()) {
 		return &advised{fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), called(a)),

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,9 +21,10 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// A home that is found beside one's files may have come with them, in an archive or a clone: it belongs to this user and was written by
-// somebody else. So what its node.yaml starts and gives away is asked about once, unless the home is one's own. It is, if its key was made
-// here, which is recorded outside of it.
+// A home that is found beside one's files may have come with them, in an archive or a clone: it belongs to this user
+// and was written by somebody else. Whom it trusts, its policies and what its node.yaml starts would decide what runs
+// as this user. So none of it counts before it was accepted, whole, unless the home is one's own. It is, if its key was
+// made here when there was nothing else, which is recorded outside of it.
 
 // maxConfig bounds what is read of a file of a home: it is written by people.
 const maxConfig = 4 << 20
@@ -36,8 +38,8 @@ const (
 // errNoState says that there is nowhere to record anything.
 var errNoState = errors.New("this user has no state folder: set HOME or XDG_STATE_HOME to a folder of your own")
 
-// stateFolder is where this user's perdure keeps what must not be decided in a home. It belongs to the user, as does the folder it is in,
-// so that a HOME kept across sudo is not taken for one's own.
+// stateFolder is where this user's perdure keeps what must not be decided in a home. It belongs to the user, as does
+// the folder it is in, so that a HOME kept across sudo is not taken for one's own.
 func stateFolder() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -95,19 +97,19 @@ func hasNote(sub, name string) (found, known bool) {
 // keyNote is how a key is noted.
 func keyNote(k perdure.Key) string { return perdure.HashOf(k[:]).String() }
 
-// madeHere notes that a key was made here, so that its home is known as this user's own. A home that already said what to start when its
-// key was made is not: it is not known who wrote that.
+// madeHere notes that a key was made here, so that its home is known as this user's own. A home in which there was
+// anything before its key is not: it is not known who wrote that.
 func (h *home) madeHere(k perdure.Key) {
-	if _, err := os.Lstat(filepath.Join(h.dir, nodeFile)); !errors.Is(err, fs.ErrNotExist) {
-		return
+	if h.fresh {
+		_ = keepNote(madeDir, keyNote(k), h.dir) // without it the home is asked about once
 	}
-	_ = keepNote(madeDir, keyNote(k), h.dir) // without it the home is asked about once
 }
 
-// own reports whether this user's perdure made the home, and nobody else writes its node.yaml by way of a version control system.
+// own reports whether this user's perdure made the home, and nobody else writes its files by way of a version control
+// system.
 //
-// Without a state folder nothing could be recorded, nor can consent be. Then a home counts as one's own if it is for its owner alone, as is
-// its key, and no version control system brought it: a clone makes no private files.
+// Without a state folder nothing could be recorded, nor can consent be. Then a home counts as one's own if it is for
+// its owner alone, as is its key, and no version control system brought it: a clone makes no private files.
 func (h *home) own() bool {
 	key, err := perdure.ReadKey(filepath.Join(h.dir, keyFile))
 	if err != nil || tracked(h.dir) {
@@ -121,39 +123,82 @@ func (h *home) own() bool {
 	return err == nil && info.Mode().Perm()&others == 0
 }
 
-// consent lets a node have what a file of a home gives it: if the home was named or is this user's own, or if somebody has accepted exactly
-// this file and the policies beside it, or does so now.
-func (h *home) consent(text []byte) error {
-	if !h.found || len(bytes.TrimSpace(text)) == 0 || h.own() {
+// consent lets this command act by what a home says: if the home was named, is new or is this user's own, or if
+// somebody has accepted exactly what it holds, or does so now.
+func (h *home) consent() error {
+	if h.judged != nil && *h.judged || h.settled() {
+		h.judged = new(true)
 		return nil
 	}
-	digest, err := h.digest(text)
+	parts, digest, err := h.said()
 	if err != nil {
 		return err
 	}
-	if accepted, _ := hasNote(acceptedDir, digest); accepted {
+	if isTerminal(h.c.InOrStdin()) && isTerminal(h.c.ErrOrStderr()) && !h.looks {
+		if err := h.askConsent(parts, digest); err != nil {
+			return err
+		}
+		h.judged = new(true)
 		return nil
 	}
-	path := filepath.Join(h.dir, nodeFile)
-	if isTerminal(h.c.InOrStdin()) && isTerminal(h.c.ErrOrStderr()) && !h.looks {
-		return h.askConsent(path, digest, text)
-	}
+	names := h.has()
+	slices.Sort(names)
 	return &advised{
-		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what to start; nobody has accepted it", path, userName(disk.Myself())),
-		"read it, then perdure node --accept; or name the home, with --store " + h.dir,
+		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); "+
+			"nobody has accepted it", h.dir, userName(disk.Myself()), strings.Join(names, ", ")),
+		"read it, then perdure key accept; or name the home, with --store " + h.dir,
 	}
 }
 
-// askConsent shows a person what a home would start, whole, and asks.
-func (h *home) askConsent(path, digest string, text []byte) error {
-	note(h.c, "%s was found here and was not made by you on this machine. It says:", path)
-	if err := showWhole(h.c.ErrOrStderr(), text); err != nil {
+// settled reports whether what a home says counts without asking anybody.
+func (h *home) settled() bool { return !h.found || h.fresh || h.own() || h.accepted() }
+
+// counts reports whether what a home says counts, for those who only look. They are told if it does not.
+func (h *home) counts() bool {
+	if h.judged == nil {
+		h.judged = new(h.settled())
+		if !*h.judged && !h.looks {
+			note(h.c, "%s was found here and nobody has accepted it: nobody's entries count in it; see perdure key accept",
+				h.dir)
+		}
+	}
+	return *h.judged
+}
+
+// accepted reports whether exactly what the home holds now has been accepted.
+func (h *home) accepted() bool {
+	_, digest, err := h.said()
+	if err != nil {
+		return false
+	}
+	found, _ := hasNote(acceptedDir, digest)
+	return found
+}
+
+// change changes something that decides in a home, by what this user asked for: a home that was accepted until then
+// still is.
+func (h *home) change(f func() error) error {
+	was := h.found && (h.fresh || h.accepted())
+	if err := f(); err != nil || !was {
 		return err
 	}
-	note(h.c, "programs and servers in it are started, files and secrets in it are read, as you. To accept it, type yes")
+	if _, digest, err := h.said(); err == nil {
+		_ = keepNote(acceptedDir, digest, h.dir) // without it the home is asked about again
+	}
+	return nil
+}
+
+// askConsent shows a person what a home says, whole, and asks.
+func (h *home) askConsent(parts []saying, digest string) error {
+	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.dir)
+	if err := showSayings(h.c.ErrOrStderr(), parts); err != nil {
+		return err
+	}
+	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
+		"files and secrets in it are read, as you. To accept it, type yes")
 	line, err := bufio.NewReader(h.c.InOrStdin()).ReadString('\n')
 	if err != nil || strings.TrimSpace(line) != "yes" {
-		return fmt.Errorf("%w: %s was not accepted", errDenied, path)
+		return fmt.Errorf("%w: %s was not accepted", errDenied, h.dir)
 	}
 	if err := keepNote(acceptedDir, digest, h.dir); err != nil {
 		note(h.c, "this could not be recorded, and will be asked again: %v", err)
@@ -161,64 +206,114 @@ func (h *home) askConsent(path, digest string, text []byte) error {
 	return nil
 }
 
-// accept records that what the node.yaml of a home starts is accepted, and shows it.
+// accept records that what a home says is accepted, and shows it.
 func (h *home) accept(w io.Writer) error {
 	if err := h.locate(); err != nil {
 		return err
 	}
-	path := filepath.Join(h.dir, nodeFile)
-	text, err := disk.ReadFile(path, maxConfig)
-	if err != nil {
+	if !h.found || h.fresh {
+		_, err := fmt.Fprintf(w, "%s needs no acceptance: it was named, is new, or is your own data folder\n", h.dir)
 		return err
 	}
-	if !h.found {
-		_, err := fmt.Fprintf(w, "%s needs no acceptance: its home was named, or is your own data folder\n", path)
-		return err
-	}
-	digest, err := h.digest(text)
+	parts, digest, err := h.said()
 	if err != nil {
 		return err
 	}
 	if err := keepNote(acceptedDir, digest, h.dir); err != nil {
 		return &advised{fmt.Errorf("this cannot be recorded: %w", err), "or name the home, with --store " + h.dir}
 	}
-	if err := showWhole(w, text); err != nil {
+	if err := showSayings(w, parts); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "accepted: %s, until it or the policies beside it change\n", path)
+	_, err = fmt.Fprintf(w, "accepted: %s, until what is shown above changes\n", h.dir)
 	return err
 }
 
-// digest names what decides what a home starts, and where it is: its node.yaml and its policies.
-func (h *home) digest(text []byte) (string, error) {
+// saying is a file of a home that decides.
+type saying struct {
+	name string // in the home, with slashes
+	text []byte
+}
+
+const (
+	maxSayings     = 4096 // files that decide in one home, which a person is to read
+	maxSayingDepth = 16   // folders in folders; links may lead in circles
+)
+
+// said is everything that decides in a home, in order, and a digest of it and of where the home is.
+func (h *home) said() ([]saying, string, error) {
 	dir, err := filepath.Abs(h.dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return "", err
+		return nil, "", err
+	}
+	var all []saying
+	for _, p := range h.parts() {
+		if p.role != decides {
+			continue
+		}
+		if all, err = sayings(all, p.path, filepath.Base(p.path), 0); err != nil {
+			return nil, "", err
+		}
 	}
 	sum := sha256.New()
 	add := func(b []byte) {
 		_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b)))) // a hash takes everything
 		_, _ = sum.Write(b)
 	}
-	add([]byte("perdure accepts 1"))
+	add([]byte("perdure accepts 2"))
 	add([]byte(dir))
-	add(text)
-	found, err := filepath.Glob(filepath.Join(h.dir, policyDir, "*.cedar"))
+	for _, s := range all {
+		add([]byte(s.name))
+		add(s.text)
+	}
+	return all, hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// sayings adds what is at a path, with all below it. Links are followed, as they are by whoever reads the files.
+func sayings(to []saying, path, name string, depth int) ([]saying, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return to, nil
+	case err != nil:
+		return nil, err
+	case len(to) >= maxSayings || depth > maxSayingDepth:
+		return nil, fmt.Errorf("%s: a home has at most %d files that decide, %d folders deep: "+
+			"take out what is not of it", path, maxSayings, maxSayingDepth)
+	case !info.IsDir():
+		text, err := disk.ReadFile(path, maxConfig)
+		return append(to, saying{name, text}), err
+	}
+	found, err := os.ReadDir(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	for _, name := range found { // in order
-		b, err := disk.ReadFile(name, maxConfig)
-		if err != nil {
-			return "", err
+	for _, f := range found {
+		if to, err = sayings(to, filepath.Join(path, f.Name()), name+"/"+f.Name(), depth+1); err != nil {
+			return nil, err
 		}
-		add([]byte(filepath.Base(name)))
-		add(b)
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return to, nil
+}
+
+// showSayings prints everything that decides, but for the key: of that whose it is.
+func showSayings(w io.Writer, all []saying) error {
+	for _, s := range all {
+		text := s.text
+		if s.name == keyFile {
+			text = []byte("a private key, which signs what is written here")
+		}
+		if _, err := fmt.Fprintf(w, "%s:\n", inLine(s.name)); err != nil {
+			return err
+		}
+		if err := showWhole(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // showWhole prints all of a text, such that nothing in it is taken for anything else.
@@ -238,8 +333,8 @@ func showWhole(w io.Writer, text []byte) error {
 // maxIndex bounds what is read of the index of a version control system.
 const maxIndex = 256 << 20
 
-// tracked reports whether a version control system may have put files into a folder. When it cannot be told, it may have. No program is
-// asked: in somebody else's checkout that would be theirs to configure.
+// tracked reports whether a version control system may have put files into a folder. When it cannot be told, it may
+// have. No program is asked: in somebody else's checkout that would be theirs to configure.
 func tracked(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil {

@@ -13,8 +13,8 @@ import (
 // maxDiffering is how many agents whose index is wrong a doctor names; the others are counted.
 const maxDiffering = 16
 
-// index compares what the store lists of every agent with the agent's own memory. A listing is derived: one that says otherwise is stale,
-// or somebody has written to the index.
+// index compares what the store lists of every agent with the agent's own memory. A listing is derived: one that says
+// otherwise is stale, or somebody has written to the index.
 func (d *doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Listing) error {
 	bar := newProgress(d.c, "compare the index", int64(len(listed)))
 	defer bar.end()
@@ -51,7 +51,8 @@ func (d *doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 	return nil
 }
 
-// differs says how a listing differs from the fold: in what never changes by itself, and in what a listing may be behind with.
+// differs says how a listing differs from the fold: in what never changes by itself, and in what a listing may be
+// behind with.
 func differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []string) {
 	tell := func(to *[]string, what string, index, memory any) {
 		if index != memory {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,28 +47,27 @@ func (d *doctor) strays() {
 
 // knows reports whether a name is one that a home has.
 func (h *home) knows(name string) bool {
-	store := filepath.Base(h.file)
-	switch name {
-	case keyFile, trustFile, trustFile + ".lock", nodeFile, policyDir, schemaDir, vaultDir, ".gitignore":
+	if name == ".gitignore" || h.scheme != "sqlite" {
 		return true
 	}
-	return h.scheme != "sqlite" || strings.HasPrefix(name, store)
+	return slices.ContainsFunc(h.parts(), func(p part) bool {
+		return p.path == filepath.Join(h.dir, name) || strings.HasPrefix(name, filepath.Base(h.file))
+	})
 }
 
-// accepted says whether nodes may have what node.yaml gives them.
-func (d *doctor) accepted(n nodeConfig) bool {
-	path := filepath.Join(d.h.dir, nodeFile)
-	err := d.h.consent(n.text)
+// accepted says whether what the home decides counts.
+func (d *doctor) accepted() bool {
+	err := d.h.consent()
 	switch {
 	case err != nil:
 		_, hint := explain(err)
 		d.say("accepted", unwell, hint, "%v", err)
 		return false
-	case len(n.text) == 0 || !d.h.found:
+	case !d.h.found || d.h.fresh:
 	case d.h.own():
-		d.say("accepted", well, "", "%s: its home was made here", path)
+		d.say("accepted", well, "", "%s: it was made here", d.h.dir)
 	default:
-		d.say("accepted", well, "", "%s: accepted", path)
+		d.say("accepted", well, "", "%s: accepted", d.h.dir)
 	}
 	return true
 }
@@ -88,8 +88,8 @@ func (d *doctor) policies() {
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.
 func (d *doctor) powers() {
-	n, err := readNodeFile(d.h)
-	if err == nil && d.accepted(n) {
+	_, err := readNodeFile(d.h)
+	if d.accepted() && err == nil {
 		err = d.p.fill(d.h)
 	}
 	if err != nil {

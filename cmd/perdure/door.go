@@ -11,14 +11,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/glyph"
 )
 
-// door is the one way from the program to standard output and standard error. What it lets through cannot rule a terminal or show
-// something other than what is there: controls, escape sequences, what turns the direction of text, what has no width, and bytes that are
-// not UTF-8 come out as escapes such as \x1b or \u202e. Only newlines, tabs and the program's own styles (see own) pass as they are.
+// door is the one way from the program to standard output and standard error. What it lets through cannot rule a
+// terminal or show something other than what is there: controls, escape sequences, what turns the direction of text,
+// what has no width, and bytes that are not UTF-8 come out as escapes such as \x1b or \u202e. Only newlines, tabs and
+// the program's own styles (see own) pass as they are.
 //
-// Names, goals, arguments, results and errors are written by agents, models and strangers. They are made harmless here, once, and not at
-// each place that prints.
+// Names, goals, arguments, results and errors are written by agents, models and strangers. They are made harmless here,
+// once, and not at each place that prints.
 type door struct {
 	w io.Writer
 
@@ -27,11 +30,12 @@ type door struct {
 	marks int    // how many combining marks came in a row
 }
 
-// maxMarks is how many combining marks may follow each other. Languages need two or three; a pile of them covers the lines above.
+// maxMarks is how many combining marks may follow each other. Languages need two or three; a pile of them covers the
+// lines above.
 const maxMarks = 4
 
-// ownMark stands around what the program itself says to the terminal. It is not UTF-8 and nobody outside this process can guess it, so
-// no text can carry it.
+// ownMark stands around what the program itself says to the terminal. It is not UTF-8 and nobody outside this process
+// can guess it, so no text can carry it.
 var ownMark = "\xff" + rand.Text()
 
 // maxOwn bounds a sequence of the program's own.
@@ -102,7 +106,7 @@ func (d *door) pass(to, text []byte) (clean, rest []byte) {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			to = fmt.Appendf(to, `\x%02x`, text[0])
-		case hidden(r) || d.marks > maxMarks:
+		case glyph.Hidden(r) || d.marks > maxMarks:
 			to = append(to, escaped(r)...)
 		default:
 			to = append(to, text[:size]...)
@@ -142,24 +146,13 @@ func fdOf(w io.Writer) uintptr {
 	return ^uintptr(0)
 }
 
-// rawOut is standard output for bytes that are not meant for people: a capsule, a value in a binary form. A terminal never gets raw bytes.
+// rawOut is standard output for bytes that are not meant for people: a capsule, a value in a binary form. A terminal
+// never gets raw bytes.
 func rawOut(c *cobra.Command) io.Writer {
 	if d, ok := c.OutOrStdout().(*door); ok && !isTerminal(d) {
 		return d.w
 	}
 	return c.OutOrStdout()
-}
-
-// hidden reports whether a rune is not shown as itself: it controls something, has no width, or turns the direction of what follows.
-func hidden(r rune) bool {
-	switch {
-	case r < 0x20 || r >= 0x7f && r < 0xa0:
-		return true
-	case r < 0x300:
-		return r == 0xad // a soft hyphen
-	}
-	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point,
-		unicode.Noncharacter_Code_Point) || r >= 0xe0000 && r < 0xe1000
 }
 
 // escaped is a rune as people can see it.
@@ -179,10 +172,10 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// inLine is text as part of one line: nothing in it ends the line, and what a door would escape is escaped already, so that its width is
-// known.
+// inLine is text as part of one line: nothing in it ends the line, and what a door would escape is escaped already, so
+// that its width is known.
 func inLine(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return hidden(r) || r == utf8.RuneError }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return glyph.Hidden(r) || r == utf8.RuneError }) {
 		return s
 	}
 	var b strings.Builder
@@ -191,7 +184,7 @@ func inLine(s string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case hidden(r):
+		case glyph.Hidden(r):
 			b.WriteString(escaped(r))
 		default:
 			b.WriteString(s[:size])
@@ -232,7 +225,7 @@ func escapeYAML(b []byte) []byte {
 
 // escapeHidden replaces the hidden runes that the encoders leave as they are, which is all but C0.
 func escapeHidden(b []byte, as func(rune) string) []byte {
-	odd := func(r rune) bool { return r >= 0x7f && hidden(r) }
+	odd := func(r rune) bool { return r >= 0x7f && glyph.Hidden(r) }
 	if !bytes.ContainsFunc(b, odd) {
 		return b
 	}

@@ -17,19 +17,22 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
-// vicious is every kind of rune that a terminal obeys, or shows as something else, and a line that tries to look like one of ours.
+// vicious is every kind of rune that a terminal obeys, or shows as something else, and a line that tries to look like
+// one of ours.
 const vicious = "a\x1b[2J\x1b]0;t\x07b\x00\x08\x0b\x0c\rc\x7fd\u0085\u009b31me\u202ef\u2066g\u2069\u200e\u200f\u061ch\u200b\u200d\u2060\ufeffi" +
 	"\u2028\u2029j\u00adk\U000e0041\U000e0100l\ufe0fm\u3164n\u180e\nFORGED: approved\n\tFORGED"
 
-// seen fails unless text shows itself: no hidden rune but newline and tab, no byte that is not UTF-8, no line of somebody else's.
+// seen fails unless text shows itself: no hidden rune but newline and tab, no byte that is not UTF-8, no line of
+// somebody else's.
 func seen(t *testing.T, what, text string) {
 	t.Helper()
 	for i, r := range text {
 		_, size := utf8.DecodeRuneInString(text[i:])
-		if r == utf8.RuneError && size == 1 || hidden(r) && r != '\n' && r != '\t' {
+		if r == utf8.RuneError && size == 1 || glyph.Hidden(r) && r != '\n' && r != '\t' {
 			t.Errorf("%s prints %U at %d: %q", what, r, i, text[max(0, i-40):min(len(text), i+40)])
 			return
 		}

@@ -30,7 +30,7 @@ An intent file (--intent, as for perdure new) replaces what it names; the rest s
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	f := &forking{h: h, out: out}
 	c.Flags().StringVar(&f.goal, "goal", "", "another goal")

@@ -29,7 +29,7 @@ verifies. What went, and under which rule, is recorded in the agent first. With 
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitConflict, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	dry := c.Flags().Bool("dry-run", false, "only say what would go")
 	set := c.Flags().String("set", "", "instead remove the chunks of this set that no capsule in it refers to")
@@ -124,7 +124,7 @@ not named again. It cannot be undone: on a terminal it asks first, unless --yes 
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	subject := c.Flags().String("subject", "", "whom the data is about")
 	why := c.Flags().String("note", "", "why")

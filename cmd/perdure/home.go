@@ -35,14 +35,17 @@ type home struct {
 	c   *cobra.Command
 	url *string
 
-	scheme string // sqlite, dir or mem
-	dir    string // the folder of key and trust; "" for mem
-	file   string // of the store; a folder for dir
-	seen   *sqlite.Witness
-	found  bool // the home was found here or in a folder above, not named
-	loose  bool // the store was named by its file: the folder is whatever that is in
-	looks  bool // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
-	mends  bool // but for the store, which it puts right
+	scheme         string // sqlite, dir or mem
+	dir            string // the folder of key and trust; "" for mem
+	file           string // of the store; a folder for dir
+	seen           *sqlite.Witness
+	found          bool  // the home was found here or in a folder above, not named
+	loose          bool  // the store was named by its file: the folder is whatever that is in
+	looks          bool  // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
+	mends          bool  // but for the store, which it puts right
+	acts           bool  // the command signs or runs something: a home that was found must be accepted first
+	located, fresh bool  // whether the home had been looked for, and was empty then
+	judged         *bool // whether what the home says counts, once that is known
 }
 
 // lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
@@ -65,11 +68,34 @@ func (h *home) locate() error {
 	if err := h.find(); err != nil {
 		return err
 	}
-	return h.vet()
+	if err := h.vet(); err != nil {
+		return err
+	}
+	if h.acts {
+		return h.consent()
+	}
+	return nil
 }
 
-// find says where the store is, without touching it.
+// acting is h for a command that signs or runs something.
+func (h *home) acting() *home {
+	h.acts = true
+	return h
+}
+
+// find says where the store is, without touching it, and whether there is a home yet.
 func (h *home) find() error {
+	if err := h.place(); err != nil {
+		return err
+	}
+	if !h.located { // later this command may have begun one
+		h.located, h.fresh, h.judged = true, len(h.has()) == 0, nil
+	}
+	return nil
+}
+
+// place says where the store is.
+func (h *home) place() error {
 	h.found, h.loose = false, false
 	url := *h.url
 	if url == "" {
@@ -147,6 +173,11 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	if create {
 		if err := h.makeHome(); err != nil {
 			return nil, err
+		}
+		if h.fresh { // its key comes first: a home that has a store and no key was begun by somebody else
+			if _, err := h.signer(); err != nil {
+				return nil, err
+			}
 		}
 	} else if _, err := os.Stat(h.file); errors.Is(err, fs.ErrNotExist) {
 		return nil, &advised{missing("there is no store at " + h.file + " yet"),
@@ -250,33 +281,60 @@ func isPath(arg string) bool {
 	return strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, capsule.Ext)
 }
 
-// signer is the key this home signs with. The first time it makes one, and says so.
+// signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says
+// so.
 func (h *home) signer() (*perdure.Signer, error) {
 	if h.dir == "" {
 		return perdure.GenerateSigner(keyName())
 	}
-	path := filepath.Join(h.dir, keyFile)
-	s, err := perdure.ReadKey(path)
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, perdure.ErrNotFound) {
+	if err := h.consent(); err != nil {
+		return nil, err
+	}
+	s, err := h.key()
+	if s != nil || err != nil {
 		return s, err
 	}
-	if s, err = perdure.GenerateSigner(keyName()); err != nil {
+	s, err = h.makeKey(keyName())
+	if errors.Is(err, fs.ErrExist) {
+		return h.key() // another process was first
+	}
+	if err != nil {
 		return nil, err
+	}
+	note(h.c, "made a key in %s: keep it safe, agents made here answer to it", filepath.Join(h.dir, keyFile))
+	return s, nil
+}
+
+// key is the key of this home, nil if it has none yet.
+func (h *home) key() (*perdure.Signer, error) {
+	if h.dir == "" {
+		return nil, nil
+	}
+	s, err := perdure.ReadKey(filepath.Join(h.dir, keyFile))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound) {
+		return nil, nil
+	}
+	return s, err
+}
+
+// makeKey makes the key of this home, and trusts it. The error wraps fs.ErrExist if there is one.
+func (h *home) makeKey(name string) (*perdure.Signer, error) {
+	s, err := perdure.GenerateSigner(name)
+	if err != nil {
+		return nil, misuse(h.c, err)
 	}
 	if err := h.makeHome(); err != nil {
 		return nil, err
 	}
-	if err := perdure.WriteKey(path, s); errors.Is(err, fs.ErrExist) {
-		return perdure.ReadKey(path) // another process was first
-	} else if err != nil {
-		return nil, err
-	}
-	if err := h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: "made here"}); err != nil {
-		return nil, err
-	}
-	h.madeHere(s.Key())
-	note(h.c, "made a key in %s: keep it safe, agents made here answer to it", path)
-	return s, nil
+	return s, h.change(func() error {
+		h.madeHere(s.Key()) // before it is there: another process that finds it knows whose it is
+		if err := perdure.WriteKey(filepath.Join(h.dir, keyFile), s); err != nil {
+			return err
+		}
+		own := ownLine(s)
+		own.Comment = "made here"
+		return h.trustKey(own)
+	})
 }
 
 // node is a node that can tell agents things, but not run them.
@@ -304,8 +362,29 @@ func (h *home) node(s perdure.Store) (*perdure.Node, error) {
 	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.vault()}, nil
 }
 
-// trust is whom this home trusts; nobody if it does not say.
+// trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not
+// accepted trusts nobody.
 func (h *home) trust() (*perdure.Trust, error) {
+	if !h.counts() {
+		return perdure.NewTrust(), nil
+	}
+	t, err := h.readTrust()
+	if err != nil {
+		return nil, err
+	}
+	if s, err := h.key(); err == nil && s != nil { // one that cannot be read signs nothing
+		t = t.With(ownLine(s))
+	}
+	return t, nil
+}
+
+// ownLine trusts the key of a home with everything in it.
+func ownLine(s *perdure.Signer) perdure.Trustee {
+	return perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope}
+}
+
+// readTrust is the trust file as it is written; empty if there is none.
+func (h *home) readTrust() (*perdure.Trust, error) {
 	if h.dir == "" {
 		return perdure.NewTrust(), nil
 	}
@@ -329,7 +408,8 @@ func (h *home) load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*
 	return lookAt(ctx, s, t, id)
 }
 
-// lookAt folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of its snapshots.
+// lookAt folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of
+// its snapshots.
 func lookAt(ctx context.Context, s perdure.Store, t *perdure.Trust, id perdure.AgentID) (*perdure.Agent, error) {
 	a, err := t.Load(ctx, s, id)
 	if errors.Is(err, perdure.ErrRejected) {
@@ -348,11 +428,12 @@ func (h *home) trustKey(who perdure.Trustee) error {
 	if err := disk.Lock(lock, true); err != nil {
 		return errors.Join(err, lock.Close())
 	}
-	return errors.Join(h.writeTrust(path, who), disk.Unlock(lock), lock.Close())
+	err = h.change(func() error { return h.writeTrust(path, who) })
+	return errors.Join(err, disk.Unlock(lock), lock.Close())
 }
 
 func (h *home) writeTrust(path string, who perdure.Trustee) error {
-	t, err := h.trust()
+	t, err := h.readTrust()
 	if err != nil {
 		return err
 	}

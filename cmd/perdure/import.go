@@ -40,7 +40,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent that does not count here, instead of holding it")
 	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
 	policies := policyFlag(c)

@@ -96,7 +96,8 @@ type escalation struct {
 }
 
 // waitingFor looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
-// node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in faults.
+// node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in
+// faults.
 func waitingFor(ctx context.Context, s perdure.Store, trust *perdure.Trust, now time.Time) (found []waiting, faults error, err error) {
 	l, err := lister(s)
 	if err != nil {
@@ -231,14 +232,15 @@ func approvalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 	return w
 }
 
-// settled reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has lapsed.
+// settled reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has
+// lapsed.
 func settled(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, now time.Time) bool {
 	yes, no := t.Tally(f, q, now)
 	return no || int64(yes) >= max(q.Verdict.Quorum, 1) || q.Verdict.Expires != 0 && !now.Before(q.Verdict.Expires.Go())
 }
 
-// writeInbox prints it for people: what is asked, the action as far as a list has room for it, who is asked and until when, and then how
-// to answer.
+// writeInbox prints it for people: what is asked, the action as far as a list has room for it, who is asked and until
+// when, and then how to answer.
 func writeInbox(w io.Writer, found []waiting, now time.Time, brief bool) error {
 	s, width := styleOf(w), widthOf(w)
 	for i := range found {

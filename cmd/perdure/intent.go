@@ -76,21 +76,13 @@ func (f *intentFile) genesis(now time.Time) (perdure.Genesis, error) {
 	if f.Depth < 0 {
 		return g, fmt.Errorf("depth %d: want 0 or more generations", f.Depth)
 	}
-	for _, text := range f.Approvers {
-		k, _, err := perdure.ParseKey(text)
-		if err != nil {
-			return g, fmt.Errorf("approver: %w", err)
-		}
-		g.Charter.Approvers = append(g.Charter.Approvers, k)
-	}
-	for _, text := range f.Delegates {
-		k, _, err := perdure.ParseKey(text)
-		if err != nil {
-			return g, fmt.Errorf("delegate: %w", err)
-		}
-		g.Charter.Delegates = append(g.Charter.Delegates, k)
-	}
 	var err error
+	if g.Charter.Approvers, err = keysOf("approver", f.Approvers); err != nil {
+		return g, err
+	}
+	if g.Charter.Delegates, err = keysOf("delegate", f.Delegates); err != nil {
+		return g, err
+	}
 	if g.Intent.Inputs, err = dataOfYAML(f.Inputs); err != nil {
 		return g, fmt.Errorf("inputs: %w", err)
 	}
@@ -108,6 +100,19 @@ func (f *intentFile) genesis(now time.Time) (perdure.Genesis, error) {
 		g.Intent.TTL = ttl.Milliseconds()
 	}
 	return g, nil
+}
+
+// keysOf are the keys of people who are something to an agent; nil for none.
+func keysOf(what string, texts []string) ([]perdure.Key, error) {
+	var keys []perdure.Key
+	for _, text := range texts {
+		k, _, err := perdure.ParseKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
 }
 
 // putOver replaces what the file names in the intent and charter of another agent; the rest stays.

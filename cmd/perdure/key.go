@@ -20,7 +20,7 @@ func keyCommand() *cobra.Command {
 		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that says whose entries count and
 what for.`,
 	}
-	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand())
+	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyAcceptCommand())
 	return c
 }
 
@@ -85,7 +85,7 @@ agents that were made with one answer to it. The first perdure new makes one by 
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := storeFlag(c).acting(), outputFlags(c)
 	name := c.Flags().String("name", "", "what to call the key (default: the user's name)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		path, err := h.keyPath()
@@ -99,21 +99,10 @@ agents that were made with one answer to it. The first perdure new makes one by 
 		if called == "" {
 			called = keyName()
 		}
-		s, err := perdure.GenerateSigner(called)
-		if err != nil {
-			return misuse(c, err)
-		}
-		if err := h.makeHome(); err != nil {
-			return err
-		}
-		if err := perdure.WriteKey(path, s); err != nil {
-			return err
-		}
-		err = h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: "made here"})
+		s, err := h.makeKey(called)
 		if err != nil {
 			return err
 		}
-		h.madeHere(s.Key())
 		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
 	}
 	return c
@@ -154,6 +143,9 @@ is asked) and own (everything).`,
 		if *revoke && (c.Flags().Changed("rights") || c.Flags().Changed("scope")) {
 			return misuse(c, errors.New("--revoke takes everything back, in every scope; leave --rights and --scope out"))
 		}
+		if err := h.consent(); err != nil {
+			return err
+		}
 		who, err := trusteeOf(args[0], *rights, *scope, *comment, *revoke)
 		if err != nil {
 			return misuse(c, err)
@@ -166,6 +158,22 @@ is asked) and own (everything).`,
 		}
 		return printTrust(h, out)
 	}
+	return c
+}
+
+func keyAcceptCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "accept [flags]",
+		Short: "Accept a home that came with somebody's files",
+		Long: `Accept shows everything that decides in a .perdure found here or above which you did not make: its trust file, its policies and
+schemas, and node.yaml. From then on it counts, until any of it changes. A home that is new, or that you name with --store, needs no
+acceptance; nor does one you made yourself, unless it is kept under version control.`,
+		Example:     `  perdure key accept`,
+		Args:        cobra.NoArgs,
+		Annotations: exits(exitOK, exitFailure, exitUsage),
+	}
+	h := storeFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error { return h.accept(c.OutOrStdout()) }
 	return c
 }
 
@@ -194,7 +202,7 @@ func trusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 
 // printTrust prints the trust file.
 func printTrust(h *home, out *output) error {
-	t, err := h.trust()
+	t, err := h.readTrust()
 	if err != nil {
 		return err
 	}

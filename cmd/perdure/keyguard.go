@@ -17,8 +17,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// homeGuard keeps the private keys of a home out of every memory: the one that signs, and those of the vault, in whatever common spelling. A tool
-// that can read files, or a program an agent runs, may come upon them; whoever has them speaks for the home.
+// homeGuard keeps the private keys of a home out of every memory: the one that signs, and those of the vault, in
+// whatever common spelling. A tool that can read files, or a program an agent runs, may come upon them; whoever has
+// them speaks for the home.
 type homeGuard struct {
 	perdure.Guard // of the node's secrets
 	h             *home
@@ -28,8 +29,8 @@ type homeGuard struct {
 	seen time.Time // when the vault last changed
 }
 
-// guardOf keeps the secrets of a node, the keys of model providers in its environment and the keys of the home out of every memory it
-// writes to.
+// guardOf keeps the secrets of a node, the keys of model providers in its environment and the keys of the home out of
+// every memory it writes to.
 func (h *home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
 	secrets, err := secretGuard(ctx, known, log)
 	if err != nil || h.dir == "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // screen is standard error where a model speaks and lines come in between: a line begins where one begins, whoever wrote last.
@@ -19,8 +20,8 @@ type screen struct {
 	column   int  // where that line ends
 }
 
-// saidMark stands before every line of what a model says, so that it cannot pass for a line of the program's own: a question, an entry,
-// an error.
+// saidMark stands before every line of what a model says, so that it cannot pass for a line of the program's own: a
+// question, an entry, an error.
 const saidMark = "| "
 
 // Write writes whole lines.
@@ -36,7 +37,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// say writes what a model says, as it says it; nothing ends the line. Every line has the mark, also those that the terminal's width makes.
+// say writes what a model says, as it says it; nothing ends the line. Every line has the mark, also those that the
+// terminal's width makes.
 func (s *screen) say(_ perdure.AgentID, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +54,7 @@ func (s *screen) say(_ perdure.AgentID, text string) {
 			continue
 		}
 		seen := string(r)
-		if hidden(r) {
+		if glyph.Hidden(r) {
 			seen = escaped(r)
 		}
 		if r == '\n' {

@@ -181,8 +181,8 @@ func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 // text is the line for people. Columns have fixed widths, since lines come one at a time.
 func (l line) text(s style) string { return l.after(s, "", 0) }
 
-// after is the line for people behind a head that takes so many columns. On a terminal it goes on under its own beginning, so that nothing
-// an entry says can look like another entry.
+// after is the line for people behind a head that takes so many columns. On a terminal it goes on under its own
+// beginning, so that nothing an entry says can look like another entry.
 func (l line) after(s style, head string, width int) string {
 	signal := ""
 	if l.Signal != 0 {
@@ -205,8 +205,8 @@ func (l line) after(s style, head string, width int) string {
 	return strings.TrimSuffix(folded(head, width+len(seq)+len("  2006-01-02 15:04:05.000  ")+8+2+9+2, l.said(), s.width), "\n")
 }
 
-// said is what the entry says, on one line: what it proposes or decides whole, to a bound; of anything else the beginning. What is left
-// out is counted.
+// said is what the entry says, on one line: what it proposes or decides whole, to a bound; of anything else the
+// beginning. What is left out is counted.
 func (l line) said() string {
 	width := lineWidth
 	switch l.Body.(type) {

@@ -56,7 +56,8 @@ func nextInSequence(r io.Reader, lim perdure.Limits) func() ([]byte, int64, erro
 	}
 }
 
-// nextLine reads the lines of a text memory and where they start. A memory has one spelling: CR is refused as part of its line.
+// nextLine reads the lines of a text memory and where they start. A memory has one spelling: CR is refused as part of
+// its line.
 func nextLine(r io.Reader, lim perdure.Limits) func() ([]byte, int64, error) {
 	text := newLines(r, lim.Bytes)
 	text.exact = true

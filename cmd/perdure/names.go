@@ -28,8 +28,9 @@ func nameOrID(a *perdure.Agent) string {
 // callable is how to name an agent in a command that people are told to type.
 func callable(a *perdure.Agent) string { return commandName(a.Fold().Intent.Name, a.ID()) }
 
-// commandName is an agent in a command that people are told to type: its name, in quotes if a shell needs them, or the beginning of its id
-// when the name could be taken for something else: a flag, a file, AGENT@REF, the id of another agent, or what people see differently.
+// commandName is an agent in a command that people are told to type: its name, in quotes if a shell needs them, or the
+// beginning of its id when the name could be taken for something else: a flag, a file, AGENT@REF, the id of another
+// agent, or what people see differently.
 func commandName(name string, id perdure.AgentID) string {
 	word, ok := shellWord(name)
 	if !ok || isPath(name) || strings.Contains(name, "@") || len(name) >= minPrefix && isHex(strings.ToLower(name)) {
@@ -41,8 +42,9 @@ func commandName(name string, id perdure.AgentID) string {
 // maxWord bounds a word in a command that people are told to type.
 const maxWord = 64
 
-// shellWord is a word as a POSIX shell takes it, in single quotes if it needs them. A word that a command would take for a flag, or that
-// people cannot be sure to see as it is, has no such form: anything but printable ASCII, which can be drawn in another order.
+// shellWord is a word as a POSIX shell takes it, in single quotes if it needs them. A word that a command would take
+// for a flag, or that people cannot be sure to see as it is, has no such form: anything but printable ASCII, which can
+// be drawn in another order.
 func shellWord(s string) (word string, ok bool) {
 	if s == "" || len(s) > maxWord || strings.HasPrefix(s, "-") || strings.TrimSpace(s) != s ||
 		strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {

@@ -34,7 +34,7 @@ key that signs; mkdir .perdure first to keep agents with a project.`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := storeFlag(c).acting(), outputFlags(c)
 	file := c.Flags().StringP("file", "f", "", "read the intent from this file; - is standard input")
 	flags := newFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -31,8 +31,6 @@ type nodeConfig struct {
 	MCP      map[string]string `yaml:"mcp"`     // commands or URLs by name
 	Effects  map[string]string `yaml:"effects"` // classes by the names of tools of MCP servers
 	Demo     string            `yaml:"demo"`
-
-	text []byte // all of the file
 }
 
 // readNodeFile reads the file of a home; no file says nothing.
@@ -57,7 +55,6 @@ func readNodeFile(h *home) (nodeConfig, error) {
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) { // what is read must be what people see
 		return n, fmt.Errorf("%s: want one document, without --- between parts", path)
 	}
-	n.text = text
 	at := func(name *string) {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(h.dir, *name)
@@ -80,8 +77,8 @@ func readNodeFile(h *home) (nodeConfig, error) {
 	return n, nil
 }
 
-// programIn is a command whose program, if it is a path, is taken from the home: else a node would start what lies by that name in
-// whatever folder somebody happens to be in, which may be a stranger's.
+// programIn is a command whose program, if it is a path, is taken from the home: else a node would start what lies by
+// that name in whatever folder somebody happens to be in, which may be a stranger's.
 func programIn(dir, command string) (string, error) {
 	words := strings.Fields(command)
 	if len(words) == 0 || !strings.ContainsAny(words[0], `/\`) || strings.Contains(words[0], "://") || filepath.IsAbs(words[0]) {
@@ -103,7 +100,7 @@ func (p *powers) fill(h *home) error {
 	if err != nil {
 		return err
 	}
-	if err := h.consent(n.text); err != nil {
+	if err := h.consent(); err != nil {
 		return err
 	}
 	given := h.c.Flags().Changed

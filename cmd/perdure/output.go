@@ -13,6 +13,8 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // The formats of output.
@@ -189,7 +191,7 @@ func writeValue(w io.Writer, format string, v any) error {
 
 // quoteHidden puts strings with hidden runes into double quotes, where YAML knows escapes.
 func quoteHidden(n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(n.Value, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }) {
+	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(n.Value, func(r rune) bool { return glyph.Hidden(r) && r != '\n' && r != '\t' }) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, inner := range n.Content {
@@ -262,8 +264,8 @@ func (t *table) write(w io.Writer) error {
 	return err
 }
 
-// oneLine is text without line ends, cut to a width if that is not zero; what is cut is counted. What a terminal would not show
-// as it is, is escaped.
+// oneLine is text without line ends, cut to a width if that is not zero; what is cut is counted. What a terminal would
+// not show as it is, is escaped.
 func oneLine(s string, width int) string {
 	s = inLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " "))
 	return cut(s, width)

@@ -4,33 +4,31 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/perdure/perdure/internal/disk"
 )
 
-// keepOut is what agents' files tools and commands are kept out of: the home with its key, trust and policies, the store,
-// the secrets, policies named by a flag, and the files that this node runs or is advised by: an agent that writes the program of an
-// MCP server runs code unasked. Where the store is a file in a folder that agents work in, which makes that folder
-// the home, it is what is the node's in it.
+// keepOut is what agents' files tools and commands are kept out of: the home with its key, trust and policies, the
+// store, the secrets, policies named by a flag, and the files that this node runs or is advised by: an agent that
+// writes the program of an MCP server runs code unasked. Where the store is a file in a folder that agents work in,
+// which makes that folder the home, it is what is the node's in it.
 func (p *powers) keepOut(h *home) []string {
 	out := append([]string{*p.secrets, *p.prices}, *p.policies...)
 	out = append(out, p.ownFiles()...)
-	if h.file != "" {
-		for _, with := range []string{"", "-wal", "-shm", "-journal", "-blobs", ".lock"} {
-			out = append(out, h.file+with)
-		}
+	for _, part := range h.parts() {
+		out = append(out, part.path)
 	}
-	if h.dir == "" {
+	switch {
+	case h.dir == "":
 		return out
-	}
-	if filepath.Base(h.dir) == homeName || !below(*p.files, h.dir) {
+	case filepath.Base(h.dir) == homeName || !disk.Within(*p.files, h.dir):
 		return append(out, h.dir)
 	}
-	for _, name := range []string{keyFile, trustFile, nodeFile, vaultDir, policyDir, schemaDir, homeName} {
-		out = append(out, filepath.Join(h.dir, name))
-	}
-	return out
+	return append(out, filepath.Join(h.dir, homeName))
 }
 
-// ownFiles are the files that are run, or advise: programs named by a path, the files in the commands of MCP servers, and scripts.
+// ownFiles are the files that are run, or advise: programs named by a path, the files in the commands of MCP servers,
+// and scripts.
 func (p *powers) ownFiles() []string {
 	var out []string
 	for _, name := range *p.programs {
@@ -55,18 +53,4 @@ func (p *powers) ownFiles() []string {
 		}
 	}
 	return out
-}
-
-// below reports whether a path is dir or in it.
-func below(path, dir string) bool {
-	from, err := filepath.Abs(dir)
-	if err != nil {
-		return false
-	}
-	to, err := filepath.Abs(path)
-	if err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(from, to)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

@@ -21,8 +21,8 @@ const (
 	othersWrite fs.FileMode = 0o022
 )
 
-// vetting is one look at who decides in a home: whoever can write its policies, trust, node.yaml or key decides what runs as the user of
-// this process.
+// vetting is one look at who decides in a home: whoever can write its policies, trust, node.yaml or key decides what
+// runs as the user of this process.
 type vetting struct {
 	h       *home
 	allowed []int // whose files count: this user's and root's
@@ -59,34 +59,24 @@ func (h *home) weaknesses(tighten bool) []weakness {
 	if !v.folder() {
 		return v.found
 	}
-	for _, name := range h.deciding() {
-		v.tree(filepath.Join(h.dir, name))
-	}
-	for _, path := range h.keeping() {
-		v.kept(path)
-	}
-	return v.found
-}
-
-// deciding are the names in a home of what decides; folders with all that is in them.
-func (*home) deciding() []string { return []string{keyFile, trustFile, nodeFile, policyDir, schemaDir} }
-
-// keeping are the paths of what a home keeps for its owner alone.
-func (h *home) keeping() []string {
-	paths := []string{filepath.Join(h.dir, vaultDir), filepath.Join(h.dir, trustFile+".lock")}
-	if h.scheme == "sqlite" {
-		for _, suffix := range []string{"", "-wal", "-shm", "-journal", "-blobs", "-nodes"} {
-			paths = append(paths, h.file+suffix)
+	for _, p := range h.parts() {
+		switch p.role {
+		case decides:
+			v.tree(p.path)
+		case keeps:
+			v.kept(p.path)
+		case shares: // others may have theirs there
 		}
 	}
-	return paths
+	return v.found
 }
 
 func (v *vetting) say(grave bool, fix, format string, args ...any) {
 	v.found = append(v.found, weakness{"mode", fmt.Sprintf(format, args...), fix, grave})
 }
 
-// folder looks at the home itself, and at the link to it, if it is one. It reports whether there is a home to look into.
+// folder looks at the home itself, and at the link to it, if it is one. It reports whether there is a home to look
+// into.
 func (v *vetting) folder() bool {
 	h := v.h
 	link, err := os.Lstat(h.dir)
@@ -160,8 +150,8 @@ func (v *vetting) absolute() string {
 	return v.h.dir
 }
 
-// private makes sure that a home is for its owner alone. One that others could write to may hold what they put there; only while it is
-// empty there is nothing they can have said.
+// private makes sure that a home is for its owner alone. One that others could write to may hold what they put there;
+// only while it is empty there is nothing they can have said.
 func (v *vetting) private(info fs.FileInfo) bool {
 	dir, perm := v.h.dir, info.Mode().Perm()
 	v.open = perm&0o011 != 0
@@ -185,7 +175,8 @@ func (v *vetting) private(info fs.FileInfo) bool {
 	return false
 }
 
-// shared looks at the folder of a store that is named by its file: others may keep things in such a folder, but not take its files away.
+// shared looks at the folder of a store that is named by its file: others may keep things in such a folder, but not
+// take its files away.
 func (v *vetting) shared(info fs.FileInfo) bool {
 	dir, perm := v.h.dir, info.Mode().Perm()
 	v.open = perm&0o011 != 0
@@ -269,7 +260,8 @@ func (h *home) moved(real string) {
 	h.dir = real
 }
 
-// makeHome makes the folder of a home where there is none, and looks at it again if there was: somebody may have been first.
+// makeHome makes the folder of a home where there is none, and looks at it again if there was: somebody may have been
+// first.
 func (h *home) makeHome() error {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return fmt.Errorf("make the store's folder: %w", err)
@@ -286,8 +278,8 @@ func userName(id int) string {
 	return "user " + text
 }
 
-// apart refuses a folder for agents' files that is the home or lies in it: agents would write the policy they are held to. The folders of a
-// store named by its file count as such.
+// apart refuses a folder for agents' files that is the home or lies in it: agents would write the policy they are held
+// to. The folders of a store named by its file count as such.
 func (h *home) apart(folder string) error {
 	if h.dir == "" {
 		return nil
@@ -295,10 +287,9 @@ func (h *home) apart(folder string) error {
 	own := []string{h.dir}
 	if h.loose {
 		own = nil
-		for _, name := range append([]string{vaultDir}, h.deciding()...) {
-			own = append(own, filepath.Join(h.dir, name))
+		for _, p := range h.parts() {
+			own = append(own, p.path)
 		}
-		own = append(own, h.file+"-blobs", h.file+"-nodes")
 	}
 	at, err := filepath.Abs(folder)
 	if err == nil {

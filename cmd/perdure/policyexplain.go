@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -160,15 +159,8 @@ func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *home, s 
 
 // nodeKey is the key of this home, if it has one already.
 func nodeKey(h *home) perdure.Key {
-	path, err := h.keyPath()
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		return perdure.Key{}
-	}
-	if k, err := h.signer(); err == nil {
-		return k.Key()
+	if s, err := h.key(); err == nil && s != nil {
+		return s.Key()
 	}
 	return perdure.Key{}
 }

@@ -74,8 +74,9 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 	return id, misuse(c, fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
 }
 
-// checkListed refuses an agent that the index calls otherwise than the agent's own memory does. The index only finds: were it believed,
-// whoever can write to it could have people approve, end or read another agent than the one they name.
+// checkListed refuses an agent that the index calls otherwise than the agent's own memory does. The index only finds:
+// were it believed, whoever can write to it could have people approve, end or read another agent than the one they
+// name.
 func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg string) error {
 	name := ""
 	a, err := perdure.Load(ctx, s, l.Agent)

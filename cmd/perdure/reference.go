@@ -24,7 +24,7 @@ func (h *home) schemas() (*schema.Registry, error) {
 	if h.dir == "" {
 		return r, nil
 	}
-	found, err := filepath.Glob(filepath.Join(h.dir, schemaDir, "*.lode"))
+	found, err := disk.Files(filepath.Join(h.dir, schemaDir), ".lode")
 	if err != nil {
 		return nil, fmt.Errorf("look for schemas: %w", err)
 	}
@@ -128,7 +128,7 @@ func (h *home) keepPolicy(dir, name string) (perdure.Hash, error) {
 	}
 	files := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(path, "*.cedar")); err != nil {
+		if files, err = disk.Files(path, ".cedar"); err != nil {
 			return perdure.Hash{}, err
 		}
 	}
@@ -162,5 +162,5 @@ func (h *home) keep(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return disk.Write(path, content, 0o600)
+	return h.change(func() error { return disk.Write(path, content, 0o600) })
 }

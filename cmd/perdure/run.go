@@ -31,7 +31,7 @@ act first, with 6 when another node holds the agent.`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitCodes()...),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	p.liveFlag(c)
@@ -185,8 +185,8 @@ or what another node holds. It keeps nothing: stop it, kill it, start another on
 Stopped with Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to end, and records what came of them.
 Logs go to standard error.
 
-A node.yaml that came with somebody's files, in a .perdure found here or above that you did not make, starts nothing before you accept
-it: on a terminal you are asked, elsewhere perdure node --accept shows and accepts it. When it or the policies beside it change, so it is again.`,
+A .perdure found here or above that came with somebody's files decides nothing before you accept it: on a terminal you are asked,
+elsewhere perdure key accept, or perdure node --accept, shows and accepts it. When anything that decides in it changes, so it is again.`,
 		Example: `  perdure node
   perdure node --concurrency 8 --store /srv/agents --json`,
 		Args:        cobra.NoArgs,
@@ -197,7 +197,7 @@ it: on a terminal you are asked, elsewhere perdure node --accept shows and accep
 	concurrency := c.Flags().Int("concurrency", 0, "agents worked on at once (default 64)")
 	grace := c.Flags().Duration("grace", 10*time.Second, "how long effects under way may go on when stopped")
 	verbose := c.Flags().BoolP("verbose", "v", false, "log more")
-	accept := c.Flags().Bool("accept", false, "show and accept what node.yaml of a home found here says, for nodes from now on, and run nothing")
+	accept := c.Flags().Bool("accept", false, "show and accept what a home found here says, from now on, and run nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *accept {
 			return h.accept(c.OutOrStdout())
@@ -208,7 +208,7 @@ it: on a terminal you are asked, elsewhere perdure node --accept shows and accep
 		if *grace <= 0 {
 			return misuse(c, errors.New("--grace: want more than zero"))
 		}
-		if err := h.locate(); err != nil {
+		if err := h.acting().locate(); err != nil {
 			return err
 		}
 		if h.scheme == "mem" {

@@ -122,7 +122,8 @@ func readSecrets(path string) (tool.SecretMap, error) {
 // providerKeys are the variables of the environment that hold the keys of model providers.
 var providerKeys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}
 
-// secretGuard keeps the secrets of a node, and the keys of model providers in its environment, out of every memory it writes to.
+// secretGuard keeps the secrets of a node, and the keys of model providers in its environment, out of every memory it
+// writes to.
 func secretGuard(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
 	all := tool.SecretMap{}
 	for _, name := range providerKeys {

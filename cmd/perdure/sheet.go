@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// sheet is an action as a person must see it who answers for it: all of it, in lines. No line can pass for one of the program's own, since
-// what comes from the agent stands behind a mark or in the quotes of JSON.
+// sheet is an action as a person must see it who answers for it: all of it, in lines. No line can pass for one of the
+// program's own, since what comes from the agent stands behind a mark or in the quotes of JSON.
 type sheet struct {
 	label string
 	text  []string
@@ -70,7 +70,8 @@ func fieldLines(o object) (lines []string) {
 	return lines
 }
 
-// valueLines is one value by name: on the same line if it fits there, else below it, each line behind a mark. A tab is shown as an arrow.
+// valueLines is one value by name: on the same line if it fits there, else below it, each line behind a mark. A tab is
+// shown as an arrow.
 func valueLines(name string, v any) []string {
 	if text, is := v.(string); is && strings.Contains(strings.TrimSuffix(text, "\n"), "\n") {
 		of := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -240,7 +241,8 @@ func kindOf(a perdure.Action) string {
 	return strings.TrimSuffix(kind, ":")
 }
 
-// wrapped is a line with a label, broken to a width; what goes on is marked and begins under the text. A width of zero breaks nothing.
+// wrapped is a line with a label, broken to a width; what goes on is marked and begins under the text. A width of zero
+// breaks nothing.
 func wrapped(label, text string, width int, tint func(string) string) string {
 	indent := utf8.RuneCountInString(label)
 	if strings.TrimSpace(label) != "" {

@@ -59,8 +59,8 @@ type tailed struct {
 	names map[string]perdure.AgentID // who was called so first
 }
 
-// meet gives a follower the name of its agent, and the beginning of its id too if another agent was called so first: otherwise what one
-// does would look like what the other does.
+// meet gives a follower the name of its agent, and the beginning of its id too if another agent was called so first:
+// otherwise what one does would look like what the other does.
 func (t *tailed) meet(w *follower, a *perdure.Agent) {
 	w.name, w.label = nameOrID(a), called(a)
 	if first, known := t.names[w.label]; known && first != w.id {

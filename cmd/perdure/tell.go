@@ -30,7 +30,7 @@ type teller struct {
 
 // newTeller adds what such commands share. Their first argument is the agent.
 func newTeller(c *cobra.Command) *teller {
-	t := &teller{c: c, h: storeFlag(c), out: outputFlags(c)}
+	t := &teller{c: c, h: storeFlag(c).acting(), out: outputFlags(c)}
 	c.ValidArgsFunction = agentArg(t.h)
 	if c.Annotations == nil {
 		c.Annotations = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitInterrupted)

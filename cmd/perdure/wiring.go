@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )
@@ -183,7 +184,8 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 // hintsClass in the place of a class says that the annotations of a server are believed.
 const hintsClass = "hints"
 
-// effectsOf are the classes of the tools of a server, by its own names for them, and whether its annotations are believed.
+// effectsOf are the classes of the tools of a server, by its own names for them, and whether its annotations are
+// believed.
 func (p *powers) effectsOf(server string) (classes map[string]perdure.Effect, hints bool, err error) {
 	classes = map[string]perdure.Effect{}
 	for _, text := range *p.effects {
@@ -224,7 +226,7 @@ func serverOf(text string) (*tool.MCP, error) {
 func (p *powers) policy(h *home) (*policy.Set, error) {
 	paths := *p.policies
 	if len(paths) == 0 && h.dir != "" {
-		found, err := filepath.Glob(filepath.Join(h.dir, policyDir, "*.cedar"))
+		found, err := disk.Files(filepath.Join(h.dir, policyDir), ".cedar")
 		if err != nil {
 			return nil, fmt.Errorf("look for policies: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // Open opens a regular file to read. A pipe, a device, a socket or a folder is refused: reading it could wait for ever, never end, or do
@@ -75,3 +76,22 @@ func Regular(path string, info fs.FileInfo) error {
 
 // ErrIrregular says that something is not a regular file.
 var ErrIrregular = errors.New("want a regular file")
+
+// Files are the files of a folder whose names end in ext, in order, by their paths; none if there is no folder. It reads the folder itself: a
+// pattern would take a [ in the path for one of its own.
+func Files(dir, ext string) ([]string, error) {
+	found, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, f := range found {
+		if filepath.Ext(f.Name()) == ext {
+			paths = append(paths, filepath.Join(dir, f.Name()))
+		}
+	}
+	return paths, nil
+}

@@ -162,6 +162,39 @@ func TestFoundNodeFileStartsNothingUnasked(t *testing.T) {
 	p.done(1, "the same in a home that was named")
 }
 
+// A clone brings a home without node.yaml: its author's agent, whom it trusts, and a policy that permits everything.
+func TestFoundHomeDecidesNothingUnasked(t *testing.T) {
+	t.Parallel()
+	mallory, p := newPlace(t), newPlace(t)
+	mallory.ok("new", "pay", "--name", "weather")
+	must(t, os.Mkdir(mallory.path(".perdure", "policies"), 0o700))
+	mallory.copy("open.cedar", ".perdure/policies/open.cedar")
+	must(t, os.Remove(mallory.path(".perdure", "key")))
+	must(t, os.RemoveAll(p.path(".perdure")))
+	if out, err := exec.Command("cp", "-a", mallory.path(".perdure"), p.path(".perdure")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := []string{"run", "weather", "--quiet", "--advisor", "script:pay.yaml", "--files", "work", "--program", "sh"}
+	for _, args := range [][]string{run, {"new", "mine"}, {"resume", "weather"}, {"key", "new"}} {
+		if g := p.perdure(args...); g.code == 0 || !g.says("nobody has accepted it") {
+			t.Errorf("%s: want a refusal, got %v", args[0], g)
+		}
+	}
+	p.done(0, "an agent, by the trust and policy of a home that was found")
+	if g := p.perdure("show", "weather"); !g.says("held") {
+		t.Errorf("whoever looks is told that it counts: %v", g)
+	}
+	p.ok("key", "accept")
+	p.perdure(run...)
+	p.done(1, "the same, accepted")
+	p.ok("new", "another", "--name", "mine")
+	trust := string(have(os.ReadFile(p.path(".perdure", "trust")))(t))
+	p.write(".perdure/trust", trust+stranger(t).VerifierKey()+" own *\n")
+	if g := p.perdure("send", "mine", "order"); g.code == 0 || !g.says("nobody has accepted it") {
+		t.Errorf("a line of trust that came later: want a refusal, got %v", g)
+	}
+}
+
 func TestHomeOfAnotherOwnerIsRefused(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

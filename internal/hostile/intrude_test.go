@@ -197,6 +197,8 @@ type ballot struct {
 	lapsed bool // the question lapsed before the votes
 	cast   func(p *place, a *attack)
 	want   int
+
+	chartered bool // the charter names an approver
 }
 
 // voters make keys of a place.
@@ -208,43 +210,43 @@ func trusted(p *place, name, rights, scope string) *perdure.Signer {
 
 var ballots = []ballot{
 	// these count
-	{"the owner", nil, 1, false, func(p *place, a *attack) { a.vote() }, 1},
-	{"an approver of the charter", nil, 1, false, func(p *place, a *attack) { a.as(approver(p)).vote() }, 1},
-	{"somebody asked by name", []string{"carol"}, 1, false, func(p *place, a *attack) { a.as(trusted(p, "carol", "approve", "home")).vote() }, 1},
+	{"the owner", nil, 1, false, func(p *place, a *attack) { a.vote() }, 1, false},
+	{"an approver of the charter", nil, 1, false, func(p *place, a *attack) { a.as(approver(p)).vote() }, 1, true},
+	{"somebody asked by name", []string{"carol"}, 1, false, func(p *place, a *attack) { a.as(trusted(p, "carol", "approve", "home")).vote() }, 1, false},
 	{"two who were asked", []string{"owner", "carol"}, 2, false, func(p *place, a *attack) {
 		a.vote().as(trusted(p, "carol", "approve", "home")).vote()
-	}, 1},
+	}, 1, false},
 	// these do not
-	{"nobody", nil, 1, false, func(*place, *attack) {}, 0},
-	{"a stranger", nil, 1, false, func(p *place, a *attack) { a.as(stranger(p.t)).vote() }, 0},
+	{"nobody", nil, 1, false, func(*place, *attack) {}, 0, false},
+	{"a stranger", nil, 1, false, func(p *place, a *attack) { a.as(stranger(p.t)).vote() }, 0, false},
 	{"a stranger of the name that is asked", []string{"carol"}, 1, false, func(p *place, a *attack) {
 		a.as(have(perdure.GenerateSigner("carol"))(p.t)).vote()
-	}, 0},
+	}, 0, false},
 	{"a stranger who calls itself owner", nil, 1, false, func(p *place, a *attack) {
 		a.as(have(perdure.GenerateSigner("owner"))(p.t)).vote()
-	}, 0},
-	{"an author", []string{"mallory"}, 1, false, func(p *place, a *attack) { a.as(trusted(p, "mallory", "author", "home")).vote() }, 0},
+	}, 0, false},
+	{"an author", []string{"mallory"}, 1, false, func(p *place, a *attack) { a.as(trusted(p, "mallory", "author", "home")).vote() }, 0, false},
 	{"an approver of another scope", []string{"mallory"}, 1, false, func(p *place, a *attack) {
 		a.as(trusted(p, "mallory", "approve", "elsewhere")).vote()
-	}, 0},
+	}, 0, false},
 	{"a revoked approver", []string{"mallory"}, 1, false, func(p *place, a *attack) {
 		s := trusted(p, "mallory", "approve", "home")
 		p.ok("key", "trust", s.VerifierKey(), "--revoke")
 		a.as(s).vote()
-	}, 0},
+	}, 0, false},
 	{"an approver who was not asked", []string{"carol"}, 1, false, func(p *place, a *attack) {
 		trusted(p, "carol", "approve", "home")
 		a.as(trusted(p, "dave", "approve", "home")).vote()
-	}, 0},
-	{"one key twice", nil, 2, false, func(p *place, a *attack) { a.vote().vote() }, 0},
-	{"the owner and a stranger, of two", nil, 2, false, func(p *place, a *attack) { a.vote().as(stranger(p.t)).vote() }, 0},
+	}, 0, false},
+	{"one key twice", nil, 2, false, func(p *place, a *attack) { a.vote().vote() }, 0, false},
+	{"the owner and a stranger, of two", nil, 2, false, func(p *place, a *attack) { a.vote().as(stranger(p.t)).vote() }, 0, false},
 	{"the owner, for another digest", nil, 1, false, func(p *place, a *attack) {
 		a.tell("approval", perdure.Approval{Decision: a.asked().Decision, Digest: perdure.HashOf([]byte("else")), Approve: true})
-	}, 0},
+	}, 0, false},
 	{"the owner, for another decision", nil, 1, false, func(p *place, a *attack) {
 		a.tell("approval", perdure.Approval{Decision: perdure.HashOf([]byte("else")), Digest: a.asked().Digest, Approve: true})
-	}, 0},
-	{"the owner, too late", nil, 1, true, func(p *place, a *attack) { a.vote() }, 0},
+	}, 0, false},
+	{"the owner, too late", nil, 1, true, func(p *place, a *attack) { a.vote() }, 0, false},
 }
 
 // approver is the key that the charter of a ballot names.
@@ -262,7 +264,7 @@ func approver(p *place) *perdure.Signer {
 // hold asks and lets people vote.
 func (b *ballot) hold(p *place) *attack {
 	g := perdure.Genesis{}
-	if b.name == "an approver of the charter" {
+	if b.chartered {
 		g.Charter.Approvers = []perdure.Key{approver(p).Key()}
 	}
 	a := begin(p.t, p.owner, g)

@@ -5,8 +5,9 @@
 //	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
 //	.index/        what can be thrown away: claims, listings, and when to look at which agent
 //
-// Any number of processes may use a folder at once. A folder shared with others is only as trustworthy as they are: entries are taken from
-// files as they stand, links checked, and who signed them is for perdure.Verify to judge.
+// Any number of processes may use a folder at once. Others may put files into it. A copy beside the file of an agent
+// joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that came as a file of its
+// own counts is for the node to judge.
 package dir
 
 import (
@@ -27,8 +28,8 @@ import (
 
 // Store is a folder of agents.
 type Store struct {
-	dir   string
-	form  capsule.Form
+	dir  string
+	form capsule.Form
 
 	mu      sync.Mutex
 	files   map[string]*file // by name

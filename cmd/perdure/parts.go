@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// role is what a part of a home is for.
+type role int
+
+const (
+	decides role = iota // whoever writes it decides what runs here
+	keeps               // for the owner alone
+	shares              // a folder of agents, into which others put files
+)
+
+// part is a file of a home, or a folder with all that is in it.
+type part struct {
+	path string
+	role role
+}
+
+// parts are all a home consists of, there or not. It is the one list: agents are kept out of these, their owners and
+// modes are looked at, doctor knows them, and a home that holds any of them before its key is made was begun by
+// somebody else.
+func (h *home) parts() []part {
+	if h.dir == "" {
+		return nil
+	}
+	var all []part
+	add := func(r role, paths ...string) {
+		for _, p := range paths {
+			all = append(all, part{p, r})
+		}
+	}
+	for _, name := range []string{keyFile, trustFile, nodeFile, policyDir, schemaDir} {
+		add(decides, filepath.Join(h.dir, name))
+	}
+	add(keeps, filepath.Join(h.dir, vaultDir), filepath.Join(h.dir, trustFile+".lock"))
+	add(keeps, database(filepath.Join(h.dir, witnessFile))...)
+	if h.scheme == "dir" {
+		add(shares, h.file)
+		return all
+	}
+	add(keeps, database(h.file)...)
+	add(keeps, h.file+"-blobs", h.file+"-nodes", h.file+".lock")
+	return all
+}
+
+// database are the files of an SQLite database.
+func database(path string) []string {
+	return []string{path, path + "-wal", path + "-shm", path + "-journal"}
+}
+
+// has are the names of the parts that are there, of the home's own.
+func (h *home) has() []string {
+	var names []string
+	for _, p := range h.parts() {
+		if _, err := os.Lstat(p.path); p.role != shares && !errors.Is(err, fs.ErrNotExist) {
+			names = append(names, filepath.Base(p.path))
+		}
+	}
+	return names
+}
