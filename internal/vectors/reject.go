@@ -18,6 +18,8 @@ func rejected() ([]*vector, error) {
 	out = append(out, rejectedEntries()...)
 	out = append(out, rejectedBodies()...)
 	out = append(out, rejectedMemories()...)
+	_, negative := amounts()
+	out = slices.Concat(out, negative, rejectedLodes())
 	more, err := rejectedFolds()
 	if err != nil {
 		return nil, err
