@@ -228,7 +228,7 @@ func isPath(arg string) bool {
 	return strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, capsule.Ext)
 }
 
-// signer is the key this home signs with. The first time it makes one, and says so.
+// signer is the key this home signs with. The first time it makes one, and says so; a key that was there and is gone is not replaced.
 func (h *home) signer() (*perdure.Signer, error) {
 	if h.dir == "" {
 		return perdure.GenerateSigner(keyName())
@@ -237,6 +237,9 @@ func (h *home) signer() (*perdure.Signer, error) {
 	s, err := perdure.ReadKey(path)
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, perdure.ErrNotFound) {
 		return s, err
+	}
+	if err := h.lostKey(); err != nil {
+		return nil, err
 	}
 	if s, err = perdure.GenerateSigner(keyName()); err != nil {
 		return nil, err
@@ -249,7 +252,7 @@ func (h *home) signer() (*perdure.Signer, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: "made here"}); err != nil {
+	if err := h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: madeComment}); err != nil {
 		return nil, err
 	}
 	h.madeHere(s.Key())

@@ -16,11 +16,11 @@ import (
 func keyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "key",
-		Short: "Show, make and trust keys",
+		Short: "Show, make, trust and change keys",
 		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that says whose entries count and
 what for.`,
 	}
-	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand())
+	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyRotateCommand(), keyRevokeCommand())
 	return c
 }
 
@@ -106,14 +106,21 @@ agents that were made with one answer to it. The first perdure new makes one by 
 		if err := h.makeHome(); err != nil {
 			return err
 		}
+		before, err := h.hadKey(c.Context())
+		if err != nil {
+			return err
+		}
 		if err := perdure.WriteKey(path, s); err != nil {
 			return err
 		}
-		err = h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: "made here"})
+		err = h.trustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: madeComment})
 		if err != nil {
 			return err
 		}
 		h.madeHere(s.Key())
+		if before != "" {
+			note(c, "this home had another key (%s): agents that belong to it still do; put it back, or fork them", before)
+		}
 		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
 	}
 	return c
