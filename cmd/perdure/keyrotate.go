@@ -109,7 +109,9 @@ func (h *home) rotate(ctx context.Context, s perdure.Store, name string, resume,
 	r := &keysChanged{Key: to.Key(), Text: to.VerifierKey(), Agents: []perdure.AgentID{}}
 	for _, old := range from {
 		r.Old = old.Key()
-		err := h.eachOwned(ctx, s, old, r, "key rotate", func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) { return n.HandOver(ctx, id, to.Key()) })
+		err := h.eachOwned(ctx, s, old, r, "key rotate", func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) {
+			return n.HandOver(ctx, id, to.Key())
+		})
 		if err != nil {
 			return nil, err
 		}

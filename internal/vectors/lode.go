@@ -1,6 +1,11 @@
 package main
 
-import "strings"
+import (
+	"encoding/hex"
+	"strings"
+
+	"github.com/perdure/perdure/schema"
+)
 
 // order is a schema with every part: a record and an enum, invariants of both, every kind of rule and of conversion.
 const order = `{"name":"Order","version":2,"fields":[
@@ -36,7 +41,27 @@ func acceptedLodes() ([]*vector, error) {
 	add("up-code", "a text that is not how a u64 is written does not become one: the field stays absent", `{"code":"017","count":1}`, 1, 0)
 	add("down", "text to int, a list of one to its element, float to int, u64 to text", `{"big":false,"label":"7","marks":["red"],"number":"17","share":2}`, 0, 1)
 	add("down-kept", "what the earlier version cannot hold is kept in field 127", `{"big":true,"label":"seven","marks":["red","blue"],"share":0.5}`, 0, 1)
-	return out, nil
+	chain, err := goneChain()
+	return append(out, chain), err
+}
+
+// goneChain is a chain of two, of which the first value is gone.
+func goneChain() (*vector, error) {
+	a, h, err := compiled("a", schema.Hash{})
+	if err != nil {
+		return nil, err
+	}
+	b, _, err := compiled("b", h)
+	if err != nil {
+		return nil, err
+	}
+	v, err := schema.Open(a, nil)
+	if err != nil {
+		return nil, err
+	}
+	place, err := schema.Retire(v, len(a), at(0))
+	return &vector{Name: "vein-gone", Why: "the first of two values is gone: its place is left", As: "chain", Form: "binary",
+		Files: []string{hex.EncodeToString(b), hex.EncodeToString(place)}}, err
 }
 
 // rejectedLodes are expressions outside the dialect.
