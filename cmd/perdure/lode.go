@@ -20,7 +20,7 @@ func lodeCommand() *cobra.Command {
 by their fingerprint, and checks that a chain of them is whole.`,
 	}
 	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(), lodeFingerprintCommand(), lodeChainCommand(), lodeLatestCommand(),
-		lodeGCCommand(), lodeStateCommand())
+		lodeGCCommand(), lodeStateCommand(), lodeUpgradeCommand())
 	return c
 }
 

@@ -35,6 +35,7 @@ func acceptedFolds() ([]*vector, error) {
 		{"joined", "joined changes nothing but the heads", joinedHeads},
 		{"settled", "a settlement closes as an outcome does, and joins the inbox", settledEffect},
 		{"ended-decision", "a call allowed beside the end is open all the same", endedDecision},
+		{"state-schema", "an edit replaces the schema of the state, and sets the state in the same entry", stateSchema},
 	} {
 		l, err := m.life()
 		if err != nil {
@@ -272,6 +273,16 @@ func settledEffect() (*life, error) {
 	settle := perdure.Settle{Decision: decision, Signal: perdure.OK, Result: one}
 	l.write(2, perdure.Event{Name: "settled", By: "person", Notice: settle, Set: map[string]perdure.Data{"sent": one}})
 	l.write(2, perdure.Event{Name: "settled", By: "person", Notice: settle, Set: map[string]perdure.Data{"again": one}})
+	return l, l.err
+}
+
+func stateSchema() (*life, error) {
+	g := bare()
+	g.Intent.StateSchema = perdure.HashOf([]byte("version 1"))
+	l := begin(g)
+	l.write(2, perdure.Event{Name: "set", Set: map[string]perdure.Data{"size": {3}}})
+	edit := perdure.Edit{Mutate: perdure.Mutate{StateSchema: perdure.HashOf([]byte("version 2"))}}
+	l.write(1, perdure.Event{Name: "state-upgraded", Notice: edit, Set: map[string]perdure.Data{"size": {0xf6}, "points": {3}}})
 	return l, l.err
 }
 
