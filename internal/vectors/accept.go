@@ -31,6 +31,8 @@ func accepted() ([]*vector, error) {
 	out = append(out, acceptedKeys()...)
 	sound, _ := amounts()
 	out = append(out, sound...)
+	known, _ := facts()
+	out = append(out, known...)
 	described, err := describedValues()
 	if err != nil {
 		return nil, err

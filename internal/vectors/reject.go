@@ -19,7 +19,8 @@ func rejected() ([]*vector, error) {
 	out = append(out, rejectedBodies()...)
 	out = append(out, rejectedMemories()...)
 	_, negative := amounts()
-	out = slices.Concat(out, negative, rejectedLodes())
+	_, wide := facts()
+	out = slices.Concat(out, negative, rejectedLodes(), wide)
 	more, err := rejectedFolds()
 	if err != nil {
 		return nil, err
