@@ -19,6 +19,7 @@ func lodeCommand() *cobra.Command {
 		Long: `Lode works with schemas (.lode files) and values under them (.vein files): it compiles JSON to canonical bytes, reads them back, names them
 by their fingerprint, and checks that a chain of them is whole.`,
 	}
+	c.PersistentFlags().StringArray("library", nil, "a .lode file of predicates that schemas name with @; may be repeated")
 	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(), lodeFingerprintCommand(), lodeChainCommand(), lodeLatestCommand(),
 		lodeGCCommand(), lodeStateCommand(), lodeUpgradeCommand())
 	return c
@@ -35,11 +36,34 @@ func readSchema(c *cobra.Command, name string) (*schema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := schema.Parse(b, nil)
+	named, err := libraries(c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := schema.ParseWith(b, nil, named)
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// libraries are the predicates of the files that --library names, for commands that have it.
+func libraries(c *cobra.Command) (schema.Expressions, error) {
+	all := schema.Expressions{}
+	names, err := c.Flags().GetStringArray("library")
+	if err != nil {
+		return all, nil // the command has no such flag
+	}
+	for _, name := range names {
+		b, err := readWhole(c, name, perdure.Limits{Bytes: maxLode})
+		if err == nil {
+			err = all.Add(b)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("library %s: %w", name, err)
+		}
+	}
+	return all, nil
 }
 
 // registry is the schemas that were named.
