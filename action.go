@@ -29,6 +29,8 @@ type Mutate struct {
 	Tools    []string          `canon:"8,tools,optional"`
 	Depth    *int64            `canon:"9,depth,optional"`
 	Note     string            `canon:"10,note,omitzero,verbatim"`
+
+	StateSchema Hash `canon:"11,state_schema,omitzero"` // a later version of the schema of the state; see Node.UpgradeState
 }
 
 // Delegate creates a child agent with a scope, budget and depth no wider than its parent's.

@@ -102,6 +102,11 @@ func DecodeEntry(b []byte, lim Limits) (*Entry, error) {
 	e, body, signed := &Entry{Header: rec.Header}, rec.Body, rec.Signature != [signatureSize]byte{}
 	rec.Header.Parents, rec.Header.Reserved, rec.Body = nil, nil, nil // they are the entry's now
 	records.Put(rec)
+	if err != nil || e.Version != FormatVersion {
+		if later, ok, wrong := decodeLater(b, lim); ok {
+			return later, wrong
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +134,9 @@ func NewEntry(header, body, signature []byte, lim Limits) (*Entry, error) {
 	}
 	var rec *saltedBody
 	if body != nil {
-		rec = new(saltedBody)
-		if err := bodyCodec.Decode(body, rec, lim); err != nil {
-			return nil, under(err, "$.body")
+		var err error
+		if rec, err = decodeBody(e.Version, body, lim); err != nil {
+			return nil, err
 		}
 	}
 	return e.checked(rec)
@@ -186,7 +191,7 @@ func (e *Entry) check(body *saltedBody) error {
 func (e *Entry) checkHeader() error {
 	h := &e.Header
 	switch {
-	case h.Version != FormatVersion:
+	case !reads(h.Version):
 		return reject(predVersion, e, "$.header.version", fmt.Sprint(h.Version), fmt.Sprint(FormatVersion), "written by a newer version: upgrade to read it")
 	case h.Kind == KindGenesis && (len(h.Parents) > 0 || h.Seq != 0 || !h.Agent.IsZero()):
 		return reject(predGenesisFirst, e, "$.header", "genesis with parents, seq or agent", "none of them", "a genesis entry is the first of its memory")

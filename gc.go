@@ -351,7 +351,8 @@ func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entr
 }
 
 // Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent, and
-// records in this agent that it was done.
+// records in this agent that it was done. It refuses a subject the vault never had a key for, with an error that wraps ErrNotFound: a name
+// spelled wrong would be recorded as erased while everything can still be read.
 func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*Entry, error) {
 	if err := n.init(); err != nil { // before anything is destroyed: it could not be recorded
 		return nil, fmt.Errorf("erase %s: %w", subject, err)
@@ -361,6 +362,15 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	}
 	if _, err := Load(ctx, n.Store, id); err != nil {
 		return nil, err
+	}
+	if v, ok := n.Vault.(Knower); ok {
+		known, err := v.Knows(subject)
+		if err == nil && !known {
+			err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: look at the name again, or erase where it was sealed", subject, ErrNotFound)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := n.Vault.Erase(subject); err != nil {
 		return nil, err

@@ -34,6 +34,9 @@ func (f *Fold) mutate(e *Entry, m *Mutate) {
 	}
 	f.Intent.Budget = f.Intent.Budget.Meet(m.Budget)
 	f.Intent.Tools = meetTools(f.Intent.Tools, m.Tools)
+	if !m.StateSchema.IsZero() {
+		f.Intent.StateSchema = m.StateSchema
+	}
 	if m.Depth != nil {
 		f.Charter.Depth = min(f.Charter.Depth, max(*m.Depth, 0))
 	}

@@ -322,6 +322,9 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if a.fold.Ended != nil && ev.Notice == nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
 	}
+	if edit, ok := ev.Notice.(Edit); ok && !edit.Mutate.StateSchema.IsZero() {
+		return nil, fmt.Errorf("tell agent %s: the schema of its state changes together with the state: call UpgradeState", id.Short())
+	}
 	if len(ev.Set) > 0 {
 		if err := n.checkState(a.fold, ev.Set); err != nil {
 			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)

@@ -27,6 +27,11 @@ type Vault interface {
 	Erase(subject string) error
 }
 
+// Knower is a Vault that can tell, without making a key, whether a subject ever had one, erased or not.
+type Knower interface {
+	Knows(subject string) (bool, error)
+}
+
 // sealedField is the one key of a map that stands for sealed data.
 const sealedField = "$sealed"
 
@@ -157,6 +162,15 @@ func (d DirVault) Key(subject string) ([32]byte, error) {
 		return key, fmt.Errorf("vault file %s has %d bytes, want %d: restore it from a backup", d.path(subject), len(b), len(key))
 	}
 	return [32]byte(b), nil
+}
+
+// Knows implements Knower.
+func (d DirVault) Knows(subject string) (bool, error) {
+	_, err := os.Lstat(d.path(subject))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (d DirVault) path(subject string) string {

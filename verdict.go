@@ -258,7 +258,11 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 		if _, err := f.ChildGenesis(&x, d.Advice); err != nil {
 			return "delegate", err.Error()
 		}
-	case Mutate, Wake, End:
+	case Mutate:
+		if !x.StateSchema.IsZero() {
+			return "state-schema", "the schema of a state changes together with the state, by whoever keeps the agent: perdure lode upgrade"
+		}
+	case Wake, End:
 	}
 	return "", ""
 }

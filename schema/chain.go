@@ -21,12 +21,21 @@ type Link struct {
 	Name        string `json:"name"`
 	Fingerprint Hash   `json:"fingerprint"`
 	Parent      Hash   `json:"parent,omitzero"` // zero: it is the first
+	Gone        bool   `json:"gone,omitempty"`  // only its place is left: its parent is the word of whoever retired it
+}
+
+// ChainOptions say where a chain must begin and end. The zero options ask for a whole one, whatever its end.
+type ChainOptions struct {
+	Head  Hash // the fingerprint the last file must have: without it nobody can tell that files are missing at the end
+	After Hash // the fingerprint the first file names as its parent: what came before is elsewhere
 }
 
 // Chain is what VerifyChain found.
 type Chain struct {
 	Links    []Link             // parents before children
 	Problems []*canon.Rejection // none: the links are one chain, each naming the one before it
+
+	after Hash // what the first names as its parent
 }
 
 // Head is the fingerprint of the last link, which stands for the whole chain. It is zero if there are problems.
@@ -41,13 +50,18 @@ func (c *Chain) Head() Hash {
 // fingerprint of one of them, and no two the same. The order of files does not matter, and the same file given twice counts
 // once. All problems are in the Chain; the first is also the error. reg may be nil if the files hold their schemas.
 func VerifyChain(files []File, reg *Registry) (*Chain, error) {
-	c := new(Chain)
+	return VerifyPart(files, reg, ChainOptions{})
+}
+
+// VerifyPart is VerifyChain for a chain that begins after a given value, or must end with one.
+func VerifyPart(files []File, reg *Registry, o ChainOptions) (*Chain, error) {
+	c := &Chain{after: o.After}
 	if len(files) == 0 || len(files) > maxFiles {
 		c.report(predLimit, "", fmt.Sprintf("%d files", len(files)), fmt.Sprintf("from 1 to %d", maxFiles), "give the files of the chain")
 		return c, c.Problems[0]
 	}
 	var links []Link
-	seen := map[Hash]bool{}
+	seen := map[Hash]int{} // the place in links, from 1
 	for _, f := range files {
 		l, err := link(f, reg)
 		if err != nil {
@@ -59,12 +73,22 @@ func VerifyChain(files []File, reg *Registry) (*Chain, error) {
 			c.report(predBreak, f.Name, got, "a file that can be read")
 			continue
 		}
-		if !seen[l.Fingerprint] {
-			seen[l.Fingerprint] = true
+		at := seen[l.Fingerprint]
+		if at == 0 {
 			links = append(links, l)
+			seen[l.Fingerprint] = len(links)
+			continue
+		}
+		if other := links[at-1]; other.Parent != l.Parent {
+			c.report(predBreak, l.Name, "another parent than "+other.Name+" of the same fingerprint has", "the parent the value names", "one of them stands for a value that is gone, and is wrong")
+		} else if other.Gone {
+			links[at-1] = l
 		}
 	}
 	c.connect(links)
+	if head := c.Head(); len(c.Problems) == 0 && o.Head != (Hash{}) && head != o.Head {
+		c.report(predFingerprint, c.Links[len(c.Links)-1].Name, "a chain that ends with "+head.String(), o.Head.String(), "files at its end are missing, or it was continued elsewhere")
+	}
 	if len(c.Problems) > 0 {
 		return c, c.Problems[0]
 	}
@@ -72,12 +96,18 @@ func VerifyChain(files []File, reg *Registry) (*Chain, error) {
 }
 
 func link(f File, reg *Registry) (Link, error) {
+	if g, is, err := readGone(f.Bytes); is {
+		if err != nil {
+			return Link{}, err
+		}
+		return Link{Name: f.Name, Fingerprint: g.Fingerprint, Parent: g.Parent, Gone: true}, nil
+	}
 	v, err := Open(f.Bytes, reg)
 	if err != nil {
 		return Link{}, err
 	}
 	parent, err := v.Parent()
-	return Link{f.Name, v.Fingerprint, parent}, err
+	return Link{Name: f.Name, Fingerprint: v.Fingerprint, Parent: parent}, err
 }
 
 func (c *Chain) report(p canon.Predicate, name, got, want string, hint ...string) {
@@ -103,15 +133,25 @@ func (c *Chain) connect(links []Link) {
 			}
 		}
 	}
-	first := children[Hash{}]
+	first := children[c.after]
 	follow(first...)
-	if len(first) > 1 {
+	if c.after != (Hash{}) && len(children[Hash{}]) > 0 {
+		l := children[Hash{}][0]
+		follow(l)
+		c.report(predBreak, l.Name, "no parent", "a chain after "+c.after.String(), "leave --after out, or the files before it")
+	}
+	if len(first) > 1 && c.after != (Hash{}) {
+		c.report(predFork, first[1].Name, "the same parent as "+names(first[:1])+others(len(first)-2), "a parent of its own")
+	} else if len(first) > 1 {
 		c.report(predBreak, first[1].Name, "no parent, and neither have "+names(first[:1])+others(len(first)-2), "one file without a parent", "name the file before it in parentHash")
 	}
 	for _, l := range links {
-		if _, ok := byName[l.Parent]; !ok && l.Parent != (Hash{}) {
+		if _, ok := byName[l.Parent]; !ok && l.Parent != (Hash{}) && l.Parent != c.after {
 			follow(l)
 			hint := predMissing.Hint
+			if len(links) > 0 && len(first) == 0 {
+				hint = "add the file with that fingerprint; if the chain goes on from one kept elsewhere, name that with --after"
+			}
 			if tips := loose(links, children, l, len(c.Problems)); tips != "" {
 				hint = "add the file with that fingerprint, or look at " + tips + ", which nothing follows: it may have been changed"
 			}

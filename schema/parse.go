@@ -11,7 +11,9 @@ import (
 
 // Parse reads a schema file and compiles all its versions. What it returns is the version the file is of. A refusal is a
 // *canon.Rejection whose Got ends with the line and column. lib holds the predicates the file may name with @; it may be nil.
-func Parse(src []byte, lib Library) (*Schema, error) {
+func Parse(src []byte, lib Library) (*Schema, error) { return parse(src, lib, nil) }
+
+func parse(src []byte, lib Library, named Expressions) (*Schema, error) {
 	if len(src) > maxSource {
 		return nil, refuse(predLimit, "$", strconv.Itoa(len(src))+" bytes", "at most 1 MiB")
 	}
@@ -25,6 +27,7 @@ func Parse(src []byte, lib Library) (*Schema, error) {
 	if p.bad != nil {
 		return nil, p.bad
 	}
+	named.expand(d)
 	s, err := compile(d, lib)
 	var bad *canon.Rejection
 	if errors.As(err, &bad) {

@@ -61,6 +61,9 @@ func Pack(s *Schema, value []byte, o Options) ([]byte, error) {
 		return nil, refuse(predParent, "$.parent", "a parent beside the value", "none", "put the parent hash into the field parentHash of the value")
 	}
 	c := container{Magic: magic, Schema: s.id, Value: value, Parent: o.Parent}
+	if _, err := (&Vein{Schema: s, Value: value, parent: o.Parent}).Parent(); err != nil {
+		return nil, err // no chain would ever take it
+	}
 	if o.Embed {
 		c.Embedded = s.canonical
 	}
@@ -98,6 +101,11 @@ func Open(file []byte, reg *Registry) (*Vein, error) {
 func unpack(file []byte) (*container, error) {
 	if len(file) < 9 || file[0]>>5 != 5 || string(file[1:9]) != "\x00\x66"+magic {
 		got := "another file"
+		if g, is, err := readGone(file); err != nil {
+			return nil, err
+		} else if is {
+			return nil, refuse(predVein, "$.format", "a value whose time was over: only its place in the chain, "+g.Fingerprint.String()+", is left", "a .vein file of format 1", "get the file from a backup")
+		}
 		if len(file) >= 7 && bytes.HasPrefix(file[1:], []byte("\x00\x66vein/")) {
 			got = "a file of another format version"
 		}
@@ -127,7 +135,15 @@ func (c *container) fingerprint() Hash {
 // Fingerprint returns the name of the value in a .vein file: the SHA-256 of the canonical bytes of its schema id, value and
 // parent, whether or not the schema is embedded. It needs no schema and does not check the value. The order of lists
 // matters to it; the order in which JSON was written does not.
+//
+// What Retire left of a file has the fingerprint the file had.
 func Fingerprint(file []byte) (Hash, error) {
+	if g, is, err := readGone(file); is {
+		if err != nil {
+			return Hash{}, err
+		}
+		return g.Fingerprint, nil
+	}
 	c, err := unpack(file)
 	if err != nil {
 		return Hash{}, err
@@ -157,12 +173,12 @@ func (v *Vein) Parent() (Hash, error) {
 		return Hash{}, nil
 	case string:
 		h, err := ParseHash(p)
-		if err != nil {
-			err = refuse(predParent, "$."+parentField, clip(p), "64 hex digits in lower case")
+		if err != nil || h == (Hash{}) { // zero stands for none, and a value without a parent leaves the field out
+			err = refuse(predParent, "$."+parentField, clip(p), "64 hex digits in lower case: a fingerprint")
 		}
 		return h, err
 	case []byte:
-		if len(p) == len(Hash{}) {
+		if len(p) == len(Hash{}) && Hash(p) != (Hash{}) {
 			return Hash(p), nil
 		}
 	}

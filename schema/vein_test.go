@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -236,28 +237,76 @@ func TestParentHashOfTheValueLinksIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Compile(s, bytes.Replace(read(t, "snapshot-001.json"), []byte("null"), []byte(`"not a hash"`), 1), Options{Embed: true})
+	_, err = Compile(s, bytes.Replace(read(t, "snapshot-001.json"), []byte("null"), []byte(`"not a hash"`), 1), Options{Embed: true})
+	refusedBy(t, err, "schema.parent", "64 hex digits")
+	// A file somebody else wrote may say it all the same.
+	value, err := s.FromJSON(bytes.Replace(read(t, "snapshot-001.json"), []byte("null"), []byte(`"not a hash"`), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := containers.Append(nil, &container{Magic: magic, Schema: s.id, Value: value, Embedded: s.canonical})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = VerifyChain([]File{{"s.vein", b}}, nil)
 	refusedBy(t, err, "schema.chain-break", "64 hex digits")
 	raw := mustParse(t, `{"name": "B", "version": 1, "fields": [{"id": 1, "name": "parentHash", "type": "bytes"}]}`)
-	for value, ok := range map[string]bool{`{}`: true, `{"parentHash": "` + strings.Repeat("A", 43) + `"}`: true, `{"parentHash": "AAAA"}`: false} {
-		b, err := Compile(raw, []byte(value), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var reg Registry
-		if err := reg.Add(raw); err != nil {
-			t.Fatal(err)
-		}
-		v, err := Open(b, &reg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := v.Parent(); (err == nil) != ok {
+	some, zero := strings.Repeat("B", 42)+"A", strings.Repeat("A", 43)
+	for value, ok := range map[string]bool{`{}`: true, `{"parentHash": "` + some + `"}`: true, `{"parentHash": "` + zero + `"}`: false, `{"parentHash": "AAAA"}`: false} {
+		if _, err := Compile(raw, []byte(value), Options{}); (err == nil) != ok {
 			t.Errorf("%s: got %v", value, err)
+		}
+	}
+}
+
+func TestRetiredValueKeepsItsPlace(t *testing.T) {
+	all := files(t, "a b:a c:b")
+	v, err := Open(all[1].Bytes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stub, err := Retire(v, len(all[1].Bytes), time.UnixMilli(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := VerifyChain(all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := VerifyPart([]File{all[0], {"b", stub}, all[2]}, nil, ChainOptions{Head: whole.Head()})
+	if err != nil || len(got.Links) != 3 || !got.Links[1].Gone {
+		t.Fatalf("got %v, %+v, want three links, the second gone", err, got.Links)
+	}
+	if got, err := VerifyChain(append(all, File{"again", stub}), nil); err != nil || got.Links[1].Gone {
+		t.Errorf("got %v: beside the file itself what is left of it adds nothing", err)
+	}
+	lie, err := gones.Append(nil, &gone{Magic: goneMagic, Schema: v.Schema.id, Fingerprint: v.Fingerprint, Parent: Hash{1}, Size: 1, At: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = VerifyChain(append(all, File{"lie", lie}), nil)
+	refusedBy(t, err, "schema.chain-break", "another parent")
+	_, err = Open(stub, nil)
+	refusedBy(t, err, "schema.vein", "whose time was over")
+	_, _, err = readGone(stub[:len(stub)-1])
+	refusedBy(t, err, "canon.truncated", "")
+}
+
+func TestTimeOfAValueIsOver(t *testing.T) {
+	for _, c := range []struct{ stamp, ttl, time, kept, want string }{
+		{"int", "int", "1000", "60", "1970-01-01T00:01:01Z"},
+		{"text", "text", `"2026-11-02T08:15:00Z"`, `"30d"`, "2026-12-02T08:15:00Z"},
+		{"int", "text", "0", `"90s"`, "1970-01-01T00:01:30Z"},
+		{"int", "int", "0", "-1", ""}, {"int", "text", "0", `"+1s"`, ""}, {"int", "text", "0", `"1w"`, ""}, {"text", "int", `"now"`, "1", ""},
+	} {
+		s := mustParse(t, `{"name":"T","version":1,"fields":[{"id":1,"name":"timestamp","type":"`+c.stamp+`"},{"id":2,"name":"ttl","type":"`+c.ttl+`"}]}`)
+		value, err := s.FromJSON([]byte(`{"timestamp":` + c.time + `,"ttl":` + c.kept + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ever, err := (&Vein{Schema: s, Value: value}).Expires()
+		if c.want == "" && err == nil || c.want != "" && (!ever || got.UTC().Format(time.RFC3339) != c.want) {
+			t.Errorf("%+v: got %v, %v, %v", c, got, ever, err)
 		}
 	}
 }
@@ -266,7 +315,7 @@ func TestParentHashOfTheValueLinksIt(t *testing.T) {
 func TestCyclesAreFoundAndEnd(t *testing.T) {
 	h := func(i byte) Hash { return Hash{i} }
 	c := new(Chain)
-	c.connect([]Link{{"a", h(1), h(3)}, {"b", h(2), h(1)}, {"c", h(3), h(2)}, {"d", h(4), h(2)}, {"e", h(5), h(5)}})
+	c.connect([]Link{{Name: "a", Fingerprint: h(1), Parent: h(3)}, {Name: "b", Fingerprint: h(2), Parent: h(1)}, {Name: "c", Fingerprint: h(3), Parent: h(2)}, {Name: "d", Fingerprint: h(4), Parent: h(2)}, {Name: "e", Fingerprint: h(5), Parent: h(5)}})
 	var got []string
 	for _, p := range c.Problems {
 		saw(p.Predicate)

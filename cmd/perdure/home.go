@@ -282,7 +282,7 @@ func isPath(arg string) bool {
 }
 
 // signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says
-// so.
+// so; a key that was there and is gone is not replaced.
 func (h *home) signer() (*perdure.Signer, error) {
 	if h.dir == "" {
 		return perdure.GenerateSigner(keyName())
@@ -293,6 +293,9 @@ func (h *home) signer() (*perdure.Signer, error) {
 	s, err := h.key()
 	if s != nil || err != nil {
 		return s, err
+	}
+	if err := h.lostKey(); err != nil {
+		return nil, err
 	}
 	s, err = h.makeKey(keyName())
 	if errors.Is(err, fs.ErrExist) {
@@ -332,7 +335,7 @@ func (h *home) makeKey(name string) (*perdure.Signer, error) {
 			return err
 		}
 		own := ownLine(s)
-		own.Comment = "made here"
+		own.Comment = madeComment
 		return h.trustKey(own)
 	})
 }

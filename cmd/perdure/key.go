@@ -16,11 +16,11 @@ import (
 func keyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "key",
-		Short: "Show, make and trust keys",
+		Short: "Show, make, trust and change keys",
 		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that says whose entries count and
 what for.`,
 	}
-	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyAcceptCommand())
+	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyAcceptCommand(), keyRotateCommand(), keyRevokeCommand())
 	return c
 }
 
@@ -99,9 +99,16 @@ agents that were made with one answer to it. The first perdure new makes one by 
 		if called == "" {
 			called = keyName()
 		}
+		before, err := h.hadKey(c.Context())
+		if err != nil {
+			return err
+		}
 		s, err := h.makeKey(called)
 		if err != nil {
 			return err
+		}
+		if before != "" {
+			note(c, "this home had another key (%s): agents that belong to it still do; put it back, or fork them", before)
 		}
 		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
 	}

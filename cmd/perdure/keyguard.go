@@ -67,7 +67,7 @@ func (g *homeGuard) refresh(ctx context.Context) error {
 	if g.keys != nil && changed.Equal(g.seen) {
 		return nil
 	}
-	values, err := signingKey(filepath.Join(g.h.dir, keyFile))
+	values, err := g.h.signingKeys()
 	if err == nil {
 		err = vaultKeys(vault, values)
 	}
@@ -77,6 +77,22 @@ func (g *homeGuard) refresh(ctx context.Context) error {
 	g.keys, err = tool.NewGuard(ctx, values, nil)
 	g.seen = changed
 	return err
+}
+
+// signingKeys is what must not be seen of the key this home signs with, of those it did, and of one it will.
+func (h *home) signingKeys() (tool.SecretMap, error) {
+	all := tool.SecretMap{}
+	paths, err := h.begins(keyFile + ".")
+	for _, path := range append(paths, filepath.Join(h.dir, keyFile)) {
+		values, err := signingKey(path)
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range values {
+			all[filepath.Base(path)+" "+name] = value
+		}
+	}
+	return all, err
 }
 
 // signingKey is what of a key file must not be seen: the text of the key as it is there, and the bytes it stands for.

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/schema"
 )
 
@@ -20,7 +19,9 @@ func lodeCommand() *cobra.Command {
 		Long: `Lode works with schemas (.lode files) and values under them (.vein files): it compiles JSON to canonical bytes, reads them back, names them
 by their fingerprint, and checks that a chain of them is whole.`,
 	}
-	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeFingerprintCommand(), lodeChainCommand(), lodeStateCommand())
+	c.PersistentFlags().StringArray("library", nil, "a .lode file of predicates that schemas name with @; may be repeated")
+	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(), lodeFingerprintCommand(), lodeChainCommand(), lodeLatestCommand(),
+		lodeGCCommand(), lodeStateCommand(), lodeUpgradeCommand())
 	return c
 }
 
@@ -35,11 +36,34 @@ func readSchema(c *cobra.Command, name string) (*schema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := schema.Parse(b, nil)
+	named, err := libraries(c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := schema.ParseWith(b, nil, named)
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// libraries are the predicates of the files that --library names, for commands that have it.
+func libraries(c *cobra.Command) (schema.Expressions, error) {
+	all := schema.Expressions{}
+	names, err := c.Flags().GetStringArray("library")
+	if err != nil {
+		return all, nil // the command has no such flag
+	}
+	for _, name := range names {
+		b, err := readWhole(c, name, perdure.Limits{Bytes: maxLode})
+		if err == nil {
+			err = all.Add(b)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("library %s: %w", name, err)
+		}
+	}
+	return all, nil
 }
 
 // registry is the schemas that were named.
@@ -99,7 +123,8 @@ func lodeCompileCommand() *cobra.Command {
 		Short: "Write a JSON value as canonical bytes under a schema",
 		Long: `Compile checks a JSON value against a schema, predicates and invariants included, and writes it as a .vein file: canonical bytes with the
 schema, so that the file can be read anywhere. With --embed=false only the id of the schema goes along, and whoever reads the file needs it. The
-fingerprint is the same either way.`,
+fingerprint is the same either way. It says how large the file is and which fingerprint it has. A parentHash that cannot be the fingerprint of
+anything is refused.`,
 		Example:     `  perdure lode compile session.json -s memory-snapshot-v1.lode -o s.vein`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: lodeExits,
@@ -136,12 +161,32 @@ fingerprint is the same either way.`,
 		if err != nil {
 			return fmt.Errorf("compile %s: %w", args[0], err)
 		}
-		return writeOutput(c, *out, func(w io.Writer) error {
-			_, err := w.Write(b)
-			return err
-		})
+		return writeVein(c, *out, b)
 	}
 	return c
+}
+
+// writeVein writes a .vein file and says what it is: beside the file, on standard error if that is standard output.
+func writeVein(c *cobra.Command, name string, b []byte) error {
+	print, err := schema.Fingerprint(b)
+	if err != nil {
+		return err
+	}
+	err = writeOutput(c, name, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case name == "":
+		note(c, "%d bytes, fingerprint %s", len(b), print)
+		return nil
+	case jsonFlag(c):
+		return printJSON(c.OutOrStdout(), veinView{Name: name, Bytes: len(b), Fingerprint: print})
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes, fingerprint %s\n", name, len(b), print)
+	return err
 }
 
 func lodeDecodeCommand() *cobra.Command {
@@ -268,61 +313,6 @@ order in which JSON was written does not.`,
 			}
 		}
 		return nil
-	}
-	return c
-}
-
-func lodeChainCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "verify-chain [flags] FILE…",
-		Short: "Check that .vein files are one chain",
-		Long: `Verify-chain checks that each file can be read, that one of them has no parent, that every other names the fingerprint of another as its
-parent (parentHash), and that nothing is missing or forks. The order of the files does not matter.`,
-		Example:     `  perdure lode verify-chain -s memory-snapshot-v1.lode *.vein`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: lodeExits,
-	}
-	names := schemasFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		reg, err := registry(c, *names)
-		if err != nil {
-			return err
-		}
-		var files []schema.File
-		for _, name := range args {
-			b, err := disk.ReadFile(name, perdure.MaxBody)
-			if err != nil {
-				return err
-			}
-			files = append(files, schema.File{Name: name, Bytes: b})
-		}
-		chain, err := schema.VerifyChain(files, reg)
-		if chain == nil {
-			return err
-		}
-		w := c.OutOrStdout()
-		if jsonFlag(c) {
-			result := struct {
-				OK       bool                 `json:"ok"`
-				Head     schema.Hash          `json:"head,omitzero"`
-				Links    []schema.Link        `json:"links"`
-				Problems []*perdure.Rejection `json:"problems,omitempty"`
-			}{err == nil, chain.Head(), chain.Links, chain.Problems}
-			if err != nil {
-				err = &answered{err}
-			}
-			return errors.Join(err, printJSON(w, result))
-		}
-		for _, l := range chain.Links {
-			if _, err := fmt.Fprintf(w, "%s  %s\n", l.Fingerprint, l.Name); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "ok: a chain of %d, head %s\n", len(chain.Links), chain.Head())
-		return err
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,13 @@ func lodeStateCommand() *cobra.Command {
 		Long: `State prints the variables of an agent as one JSON value of the schema its intent names, which they must fit. They are read as the newest
 version of that schema that is known, or as the one --as names; what is recorded stays as it was written.
 
+With -o it is written as a .vein file instead: canonical bytes that anybody can read and name by their fingerprint. --parent makes it follow
+another, so that what an agent's state was over time is a chain.
+
 Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 		Example: `  perdure lode state shop
-  perdure lode state shop@12 -s ticket-v3.lode --as 1`,
+  perdure lode state shop@12 -s ticket-v3.lode --as 1
+  perdure lode state shop -o shop-2.vein --parent $(perdure lode fingerprint shop-1.vein | cut -c1-64)`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: lodeExits,
 	}
@@ -27,7 +32,16 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 	c.ValidArgsFunction = agentArg(h)
 	names := schemasFlag(c)
 	as := c.Flags().String("as", "latest", "the version to read it as")
+	file := c.Flags().StringP("output", "o", "", "write it as a .vein file")
+	before := c.Flags().String("parent", "", "with -o: the fingerprint of the value before, 64 hex digits")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		parent, err := hashFlag(c, "parent", *before)
+		if err != nil {
+			return err
+		}
+		if *before != "" && *file == "" {
+			return misuse(c, errors.New("--parent is about a .vein file; name one with -o"))
+		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			at, err := findPoint(ctx, h, s, arg)
 			if err != nil {
@@ -40,9 +54,20 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 			if err != nil {
 				return err
 			}
-			text, err := stateText(c, reg, at.agent.Fold(), *as)
+			typed, value, err := stateValue(c, reg, at.agent.Fold(), *as)
 			if err != nil {
 				return fmt.Errorf("state of %s: %w", called(at.agent), err)
+			}
+			if *file != "" {
+				b, err := schema.Pack(typed, value, schema.Options{Embed: true, Parent: parent})
+				if err != nil {
+					return fmt.Errorf("state of %s: %w", called(at.agent), err)
+				}
+				return writeVein(c, *file, b)
+			}
+			text, err := typed.ToJSON(value)
+			if err != nil {
+				return err
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s\n", text)
 			return err
@@ -51,21 +76,18 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 	return c
 }
 
-// stateText is the state of an agent as JSON, in a version of its schema.
-func stateText(c *cobra.Command, reg *schema.Registry, f *perdure.Fold, as string) ([]byte, error) {
+// stateValue is the state of an agent as a value of its schema, in one of its versions.
+func stateValue(c *cobra.Command, reg *schema.Registry, f *perdure.Fold, as string) (*schema.Schema, []byte, error) {
 	if f.Intent.StateSchema.IsZero() {
-		return nil, missing("its intent names no schema; see perdure state")
+		return nil, nil, missing("its intent names no schema; see perdure state")
 	}
 	s, err := reg.Lookup(schema.Hash(f.Intent.StateSchema))
 	if err == nil {
 		s, err = versionOf(c, reg, s, as)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	value, err := reg.StateAs(f.Intent.StateSchema, f.Vars, s)
-	if err != nil {
-		return nil, err
-	}
-	return s.ToJSON(value)
+	return s, value, err
 }

@@ -28,12 +28,19 @@ func (h *home) schemas() (*schema.Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for schemas: %w", err)
 	}
+	named, err := h.libraries()
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range found {
 		text, err := disk.ReadFile(name, maxConfig)
 		if err != nil {
 			return nil, err
 		}
-		s, err := schema.Parse(text, nil)
+		if schema.IsLibrary(text) {
+			continue
+		}
+		s, err := schema.ParseWith(text, nil, named)
 		if err == nil {
 			err = r.Add(s)
 		}
@@ -42,6 +49,25 @@ func (h *home) schemas() (*schema.Registry, error) {
 		}
 	}
 	return r, nil
+}
+
+// libraries are the predicates of the library files among the home's schemas.
+func (h *home) libraries() (schema.Expressions, error) {
+	all := schema.Expressions{}
+	found, err := filepath.Glob(filepath.Join(h.dir, schemaDir, "*.lode"))
+	if err != nil {
+		return nil, fmt.Errorf("look for schemas: %w", err)
+	}
+	for _, name := range found {
+		text, err := disk.ReadFile(name, maxConfig)
+		if err == nil && schema.IsLibrary(text) {
+			err = all.Add(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("library %s: %w", name, err)
+		}
+	}
+	return all, nil
 }
 
 // refer puts into a new agent what its intent file refers to by name: the schema of its state and its own policies, each a file beside the
@@ -91,9 +117,16 @@ func (h *home) keepSchema(dir, name string) (perdure.Hash, error) {
 	if err != nil {
 		return perdure.Hash{}, err
 	}
-	s, err := schema.Parse(text, nil)
+	named, err := h.libraries()
+	if err != nil {
+		return perdure.Hash{}, err
+	}
+	s, err := schema.ParseWith(text, nil, named)
 	if err != nil {
 		return perdure.Hash{}, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(named) > 0 {
+		text = s.JSON() // as it is without the libraries
 	}
 	hash := perdure.Hash(s.ID())
 	if _, err := known.Lookup(s.ID()); err == nil {

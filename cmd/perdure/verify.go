@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func verifyCommand() *cobra.Command {
 that every snapshot is the fold of its past. It prints what was checked, by whom the entries are signed, and the head to publish:
 whoever holds that hash can tell whether a copy is this memory, whole.
 
-FILE is a capsule, or a memory in binary or text form. With --trusted, entries by keys the store's trust file does not name are refused; with
+FILE is a capsule, or a memory in binary or text form; - is standard input. With --trusted, entries by keys the store's trust file does not name are refused; with
 --head, a memory that does not end there.
 
 With --policy every decision of policy is derived again, from the agent as its author saw it and from nothing else: the facts, the policy and the
@@ -37,12 +38,17 @@ verdict must be those recorded. Policies are the built-in one, those of the stor
 folders named after the agent, each a set of its own and all of them together. What cannot be derived because its body is gone is listed.
 
 With --parent the lineage is verified across two memories: a decision of the parent must have created exactly this child, no wider than the parent
-was then, and the head the parent recorded at the end must be in the child's memory; or the fork must be of an entry of the parent.`,
+was then, and the head the parent recorded at the end must be in the child's memory; or the fork must be of an entry of the parent.
+
+With --attest this store's key signs that it verified a capsule; whoever trusts that key everywhere can then verify the same bytes with --shallow,
+which is quicker. A manifest in a capsule is checked, and who signed it is named.`,
 		Example: `  perdure verify news
   perdure verify news --policy
   perdure verify ./news-0f3c.agent --policy policies/ old/
   perdure verify news --trusted --head 2f1c…
   perdure verify child.agent --parent parent.agent
+  ssh there perdure export news - | perdure verify -
+  perdure verify news.agent --attest
   perdure verify ./news-0f3c.agent --json`,
 		Args:        cobra.MinimumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
@@ -58,6 +64,8 @@ was then, and the head the parent recorded at the end must be in the child's mem
 	byPolicy := c.Flags().Bool("policy", false, "derive every decision of policy again")
 	ids := c.Flags().StringArray("identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt FILE with the passphrase in this file")
+	attest := c.Flags().Bool("attest", false, "write FILE"+attestExt+": this store's signed word that FILE, a capsule, was verified here")
+	shallow := c.Flags().Bool("shallow", false, "believe FILE"+attestExt+" if a key trusted everywhere signed it for exactly this capsule, and leave out links and signatures")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
@@ -89,6 +97,20 @@ was then, and the head the parent recorded at the end must be in the child's mem
 		decrypt, err := identities(*ids, *pass)
 		if err != nil {
 			return err
+		}
+		if what == "-" {
+			if *attest || *shallow {
+				return misuse(c, errors.New("--attest and --shallow are about two files; standard input is none"))
+			}
+			spooled, remove, err := spool(c)
+			if err != nil {
+				return err
+			}
+			defer remove()
+			what = spooled
+		}
+		if *attest || *shallow {
+			return attested(c, h, out, what, decrypt, *shallow, o)
 		}
 		if *parent != "" {
 			return verifyBoth(c, h, out, what, *parent, o, decrypt)
@@ -128,6 +150,8 @@ type verifying struct {
 	perdure.VerifyOptions
 	policy *policy.Set                      // derive its decisions again; nil: not asked for
 	parent iter.Seq2[*perdure.Entry, error] // it must descend from; nil: not asked for
+
+	manifest **capsule.Manifest // set once the capsule has been read; nil: there is no capsule
 }
 
 // namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
@@ -181,7 +205,8 @@ func verifyFile(c *cobra.Command, h *home, out *output, name string, o verifying
 		return refusal(out, err)
 	}
 	if whole {
-		return verify(c, h, out, 0, capsuleMemory(c, name, ids), o)
+		o.manifest = new(*capsule.Manifest)
+		return verify(c, h, out, 0, capsuleEntries(c, name, ids, func(r *capsule.Reader) { *o.manifest = r.Manifest() }), o)
 	}
 	return verifyPart(c, h, out, name, o, ids)
 }
@@ -209,11 +234,15 @@ func isCapsule(name string) (bool, error) {
 
 // openCapsule opens a capsule file; close it by calling done.
 func openCapsule(name string, ids []age.Identity) (r *capsule.Reader, done func() error, err error) {
+	return openWith(name, capsule.ReadOptions{Identities: ids})
+}
+
+// openWith is openCapsule with options.
+func openWith(name string, o capsule.ReadOptions) (r *capsule.Reader, done func() error, err error) {
 	f, err := disk.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	o := capsule.ReadOptions{Identities: ids}
 	besides, err := companions(name, &o)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
@@ -236,6 +265,11 @@ func wholeCapsule(name string, ids []age.Identity) (bool, error) {
 
 // capsuleMemory yields the entries of a capsule. It can be ranged over again.
 func capsuleMemory(c *cobra.Command, name string, ids []age.Identity) iter.Seq2[*perdure.Entry, error] {
+	return capsuleEntries(c, name, ids, nil)
+}
+
+// capsuleEntries is capsuleMemory, and shows the reader once all entries have been read.
+func capsuleEntries(c *cobra.Command, name string, ids []age.Identity, read func(*capsule.Reader)) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
 		r, done, err := openCapsule(name, ids)
 		if err != nil {
@@ -247,8 +281,12 @@ func capsuleMemory(c *cobra.Command, name string, ids []age.Identity) iter.Seq2[
 				err = c.Context().Err()
 			}
 			if !yield(e, err) || err != nil {
+				read = nil
 				break
 			}
+		}
+		if read != nil {
+			read(r)
 		}
 		if err := done(); err != nil {
 			yield(nil, err)
@@ -300,7 +338,7 @@ func verifyPart(c *cobra.Command, h *home, out *output, name string, o verifying
 	slices.SortFunc(v.Origins, func(a, b perdure.Origin) int { return perdure.Hash(a.Key).Compare(perdure.Hash(b.Key)) })
 	v.Diverged = a.Diverged()
 	note(c, "%s holds depth %s only: what came before is taken on the word of who signed its snapshot", name, r.Head().Depth)
-	return errors.Join(printChecked(h, out, v, nil, nil), done())
+	return errors.Join(printChecked(h, out, v, nil, nil, r.Manifest()), done())
 }
 
 // refusal is an error, printed as the result where that is for programs.
@@ -345,6 +383,17 @@ type checked struct {
 	Signers []signer             `json:"signers"`
 	Policy  *policy.Verification `json:"policy,omitempty"`
 	Lineage *descent             `json:"lineage,omitempty"`
+
+	Manifest *manifestView `json:"manifest,omitempty"`
+}
+
+// manifestView is who signed the heads of a capsule together with those of others.
+type manifestView struct {
+	Key      perdure.Key  `json:"key"`
+	Name     string       `json:"name,omitempty"`
+	Trusted  string       `json:"trusted,omitempty"` // the rights and scopes it is trusted with
+	Time     perdure.Time `json:"time"`
+	Capsules int64        `json:"capsules"` // under one signature
 }
 
 // signer is an author, and what this home knows of it.
@@ -376,15 +425,23 @@ func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq
 			return refusal(out, err)
 		}
 	}
-	return printChecked(h, out, v, derived, from)
+	var m *capsule.Manifest
+	if o.manifest != nil {
+		m = *o.manifest
+	}
+	return printChecked(h, out, v, derived, from, m)
 }
 
 // printChecked prints what was verified, and what this home knows of the authors; derived and from are nil if that was not asked for.
-func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification, from *descent) error {
+func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification, from *descent, m *capsule.Manifest) error {
 	r := checked{OK: true, Verified: v, Lineage: from}
 	t, err := h.trust()
 	if err != nil {
 		return err
+	}
+	if m != nil {
+		by := signerOf(t, perdure.Origin{Key: m.Key})
+		r.Manifest = &manifestView{Key: m.Key, Name: by.Name, Trusted: by.Trusted, Time: m.Time, Capsules: m.Count}
 	}
 	for _, origin := range v.Origins {
 		r.Signers = append(r.Signers, signerOf(t, origin))
@@ -439,6 +496,9 @@ func (r *checked) write(w io.Writer) error {
 	}
 	if r.Lineage != nil {
 		t.add("lineage", r.Lineage.String())
+	}
+	if m := r.Manifest; m != nil {
+		t.add("manifest", fmt.Sprintf("signed by %s %s at %s, over %d capsules", cmp.Or(m.Name, "a key not known here"), m.Key, m.Time, m.Capsules))
 	}
 	for _, by := range r.Signers {
 		name, trust := by.Name, by.Trusted

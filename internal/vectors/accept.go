@@ -29,12 +29,16 @@ func accepted() ([]*vector, error) {
 		binaryVector("memory-smallest", "memory", g.bytes(), "a genesis alone"),
 		binaryVector("memory-void", "memory", voidMemory(), "an entry of a revoked key, written where the revocation was not known, counts for nothing"))
 	out = append(out, acceptedKeys()...)
+	sound, _ := amounts()
+	out = append(out, sound...)
+	known, _ := facts()
+	out = append(out, known...)
 	described, err := describedValues()
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, described...)
-	for _, make := range []func() ([]*vector, error){acceptedAgents, acceptedCapsules, acceptedSchemas, parts} {
+	for _, make := range []func() ([]*vector, error){acceptedAgents, acceptedCapsules, acceptedSchemas, parts, acceptedFolds, acceptedLodes} {
 		more, err := make()
 		if err != nil {
 			return nil, err

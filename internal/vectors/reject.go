@@ -18,6 +18,9 @@ func rejected() ([]*vector, error) {
 	out = append(out, rejectedEntries()...)
 	out = append(out, rejectedBodies()...)
 	out = append(out, rejectedMemories()...)
+	_, negative := amounts()
+	_, wide := facts()
+	out = slices.Concat(out, negative, rejectedLodes(), wide)
 	more, err := rejectedFolds()
 	if err != nil {
 		return nil, err

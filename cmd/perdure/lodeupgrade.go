@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/schema"
+)
+
+func lodeUpgradeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "upgrade [flags] AGENT",
+		Short: "Move the state of an agent to a later version of its schema",
+		Long: `Upgrade moves the variables of a live agent to a later version of the schema its intent names, by the rules of that schema, and records it: the
+variables as the later version has them, and the version by which they are held from here on. A state that does not fit is refused, and nothing is
+written. The schemas of the store's folder ` + schemaDir + `/ are known; one named with -s is kept there.`,
+		Example: `  perdure lode upgrade shop -s ticket-v3.lode --dry-run
+  perdure lode upgrade shop -s ticket-v3.lode`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitConflict, exitInterrupted),
+	}
+	h, out := storeFlag(c), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	name := c.Flags().StringP("schema", "s", "", "the schema file of the later version")
+	to := c.Flags().String("to", "latest", "the version to move to")
+	dry := c.Flags().Bool("dry-run", false, "only print the state as it would be")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return h.use(false, func(ctx context.Context, s perdure.Store) error {
+			id, err := findAgent(ctx, c, s, args[0])
+			if err != nil {
+				return err
+			}
+			a, err := h.load(ctx, s, id)
+			if err != nil {
+				return err
+			}
+			later, err := h.laterSchema(c, a.Fold(), *name, *to)
+			if err != nil {
+				return fmt.Errorf("upgrade the state of %s: %w", called(a), err)
+			}
+			if *dry {
+				return printMoved(c, later, a.Fold())
+			}
+			return h.upgradeState(ctx, out, s, a, later, *name)
+		})
+	}
+	return c
+}
+
+// later is a version of a schema, and all that are known.
+type later struct {
+	*schema.Schema
+	all *schema.Registry
+}
+
+// laterSchema is the version of the schema of an agent's state that is named, out of those of the home and a file.
+func (h *home) laterSchema(c *cobra.Command, f *perdure.Fold, file, to string) (*later, error) {
+	if f.Intent.StateSchema.IsZero() {
+		return nil, missing("its intent names no schema: an agent gets one when it is made")
+	}
+	reg, err := h.schemas()
+	if err != nil {
+		return nil, err
+	}
+	if file != "" {
+		if err := addSchemas(c, reg, []string{file}); err != nil {
+			return nil, err
+		}
+	}
+	now, err := reg.Lookup(schema.Hash(f.Intent.StateSchema))
+	if err != nil {
+		return nil, err
+	}
+	s, err := versionOf(c, reg, now, to)
+	return &later{s, reg}, err
+}
+
+// printMoved prints the state of an agent as a later version has it.
+func printMoved(c *cobra.Command, to *later, f *perdure.Fold) error {
+	value, err := to.all.StateAs(f.Intent.StateSchema, f.Vars, to.Schema)
+	if err != nil {
+		return err
+	}
+	text, err := to.ToJSON(value)
+	if err == nil {
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s\n", text)
+	}
+	return err
+}
+
+// upgradeState keeps a later schema in the home, and moves the agent to it.
+func (h *home) upgradeState(ctx context.Context, out *output, s perdure.Store, a *perdure.Agent, to *later, file string) error {
+	if file != "" && h.dir != "" {
+		path := filepath.Join(schemaDir, to.Name()+"-"+perdure.Hash(to.ID()).Short()+".lode")
+		if err := h.keep(path, to.JSON()); err != nil {
+			return err
+		}
+	}
+	n, err := h.node(s)
+	if err != nil {
+		return err
+	}
+	n.State = to.all
+	e, err := n.UpgradeState(ctx, a.ID(), perdure.Hash(to.ID()))
+	if errors.Is(err, perdure.ErrConflict) {
+		return &advised{err, "something happened to the agent meanwhile: run it again"}
+	}
+	if err != nil {
+		return err
+	}
+	r := struct {
+		Agent   perdure.AgentID `json:"agent"`
+		Schema  schema.Hash     `json:"schema"`
+		Version int             `json:"version"`
+		Entry   perdure.Hash    `json:"entry,omitzero"`
+		Seq     int64           `json:"seq,omitempty"`
+	}{Agent: a.ID(), Schema: to.ID(), Version: to.Version()}
+	text := fmt.Sprintf("%s: its state is of %s version %d already\n", called(a), to.Name(), to.Version())
+	if e != nil {
+		r.Entry, r.Seq = e.Name, e.Seq
+		text = fmt.Sprintf("%s: its state is of %s version %d now (seq %d)\n", called(a), to.Name(), to.Version(), e.Seq)
+	}
+	return out.print(r, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
