@@ -107,7 +107,7 @@ func (a *Agent) link(e *Entry, void bool, past Head) {
 	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))
 	a.top = e.Position()
 	if !void {
-		a.authors = wrote(a.authors, a.fold, e)
+		a.authors = a.wrote(e)
 	}
 	a.fold.step(e, void, past)
 }

@@ -53,7 +53,7 @@ func (n *Node) mended(all []*Entry) (*Agent, error) {
 	m := byName(all)
 	for _, s := range slices.Backward(all) {
 		snap, ok := s.content.(Snapshot)
-		if !ok || !n.caps.Trust.Allows(s.Origin, MayOwn, snap.Fold.Charter.Scope) {
+		if !ok || !n.trust().Allows(s.Origin, MayOwn, snap.Fold.Charter.Scope) {
 			continue
 		}
 		seen := map[*Entry]bool{s: true}

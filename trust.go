@@ -389,8 +389,9 @@ type authored struct {
 	n      int // how long the list is
 }
 
-// wrote is authors and what writing e took, given the fold before it.
-func wrote(authors *authored, f *Fold, e *Entry) *authored {
+// wrote is the authors of an agent and what writing e took, which is about to be folded and is the last of the window.
+func (a *Agent) wrote(e *Entry) *authored {
+	authors, f := a.authors, a.fold
 	scope := f.Charter.Scope
 	switch e.Kind {
 	case KindGenesis:
@@ -399,8 +400,8 @@ func wrote(authors *authored, f *Fold, e *Entry) *authored {
 			authors = used(authors, e.Name, g.Charter.Owner, MayOwn, scope)
 		}
 	case KindSnapshot:
-		if e.content != nil && f.onTop(e) {
-			return vouched(authors, authored{key: e.Origin, right: MayAuthor, scope: scope, entry: e.Name, count: f.Count + 1})
+		if e.content != nil {
+			return a.vouchedBy(authored{key: e.Origin, right: MayAuthor, scope: scope, entry: e.Name, count: f.Count + 1}, e)
 		}
 	case KindEvent:
 		ev, _ := e.content.(Event)
@@ -410,13 +411,44 @@ func wrote(authors *authored, f *Fold, e *Entry) *authored {
 				authors = used(authors, e.Name, n.Owner, MayOwn, scope)
 			}
 		case Admitted:
-			if f.onTop(e) {
-				return vouched(authors, authored{key: e.Origin, right: MayOwn, scope: scope, entry: e.Name, count: f.Count + 1})
-			}
+			return a.vouchedBy(authored{key: e.Origin, right: MayOwn, scope: scope, entry: e.Name, count: f.Count + 1}, e)
 		}
 	case KindAdvice, KindDecision, KindOutcome:
 	}
 	return used(authors, e.Name, e.Origin, rightFor(e), scope)
+}
+
+// vouchedBy is the authors of an agent and an entry that vouches for everything in its past. What was written beside it, unseen by its author, is
+// judged by itself. Where that cannot be told from the entries at hand, it vouches for nothing.
+func (a *Agent) vouchedBy(by authored, e *Entry) *authored {
+	if a.fold.onTop(e) {
+		return vouched(a.authors, by)
+	}
+	past := map[Hash]bool{}
+	for _, p := range e.Parents {
+		past[p] = true
+	}
+	w := a.window()
+	var beside []*Entry
+	for _, l := range slices.Backward(w.links) {
+		switch {
+		case l.Entry == e:
+		case !past[l.Name]:
+			beside = append(beside, l.Entry)
+		default:
+			for _, p := range l.Parents {
+				past[p] = true
+			}
+		}
+	}
+	if w.base != nil && slices.ContainsFunc(w.base.Heads, func(h Head) bool { return !past[h.Name] }) {
+		return used(a.authors, by.entry, by.key, by.right, by.scope)
+	}
+	authors := vouched(a.authors, by)
+	for _, b := range slices.Backward(beside) {
+		authors = used(authors, b.Name, b.Origin, rightFor(b), by.scope)
+	}
+	return authors
 }
 
 // used is authors and one use of a right. A use before the last entry that vouches is not this one: that entry may make it count.

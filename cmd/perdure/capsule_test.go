@@ -28,7 +28,7 @@ func perform(t *testing.T, args ...string) string {
 
 // traveller makes a store with an agent that branched, has snapshots, and holds small and large bodies. It returns the store's
 // folder, and capsules of how the agent began and of how it was when its branches met.
-func traveller(t *testing.T) (home, early, met string) {
+func traveller(t *testing.T) (home, early, met string, author perdure.Key) {
 	t.Helper()
 	dir := t.TempDir()
 	home, early, met = filepath.Join(dir, "home"), filepath.Join(dir, "early.agent"), filepath.Join(dir, "met.agent")
@@ -88,11 +88,11 @@ func traveller(t *testing.T) (home, early, met string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return home, early, met
+	return home, early, met, key.Key()
 }
 
 func TestEveryFormAndDepthTravels(t *testing.T) {
-	home, early, met := traveller(t)
+	home, early, met, author := traveller(t)
 	fold := func(what ...string) string {
 		var v struct{ Fold string }
 		if err := json.Unmarshal([]byte(perform(t, append([]string{"verify", "--json"}, what...)...)), &v); err != nil || v.Fold == "" {
@@ -106,6 +106,7 @@ func TestEveryFormAndDepthTravels(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %s", form, depth), func(t *testing.T) {
 				there := t.TempDir()
 				file, again := filepath.Join(there, "a.agent"), filepath.Join(there, "b.agent")
+				perform(t, "key", "trust", author.String(), "--rights", "own", "--store", there)
 				shape := []string{"--form", form, "--depth", depth}
 				perform(t, append([]string{"export", "traveller", file, "--store", home}, shape...)...)
 				if got := fold(file, "--store", there); got != want {

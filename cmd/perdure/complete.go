@@ -49,7 +49,7 @@ func agentThen(h *home, second func(a *perdure.Agent) []cobra.Completion) comple
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		h.c.SetContext(context.Background())
-		h.acts, h.looks = false, true // whoever presses a key for names is not asked anything
+		h.acts, h.looks, h.completes = false, true, true // whoever presses a key for names is not asked anything
 		if err := h.use(false, complete); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -157,7 +157,7 @@ func (h *home) settled() bool { return !h.found || h.fresh || h.own() || h.accep
 func (h *home) counts() bool {
 	if h.judged == nil {
 		h.judged = new(h.settled())
-		if !*h.judged && !h.looks {
+		if !*h.judged && !h.completes {
 			note(h.c, "%s was found here and nobody has accepted it: nobody's entries count in it; see perdure key accept",
 				h.dir)
 		}

@@ -132,18 +132,18 @@ func hostileHome(t *testing.T, args map[string]any) (dir string, asking, ended p
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, storeFile), sqlite.Options{})
 	check(err)
 	scripts := map[string][]perdure.Action{
-		"asking" + vicious: {perdure.Execute{Tool: "look" + vicious, Args: data(vicious)}, perdure.Execute{Tool: "pay" + vicious, Args: data(args)}},
+		"asking" + vicious: {perdure.Execute{Tool: "look", Args: data(vicious)}, perdure.Execute{Tool: "pay", Args: data(args)}},
 		"ended" + vicious: {perdure.Mutate{Note: vicious, Labels: map[string]string{"l" + vicious: vicious}},
 			perdure.End{Signal: perdure.OK, Result: data(map[string]any{vicious: vicious}), Note: vicious}},
 		"asleep" + vicious: {perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: vicious}},
 	}
 	n := &perdure.Node{Store: store, Key: key,
-		Tools: []perdure.Tool{ends("look"+vicious, perdure.Read, perdure.Result{Data: data(vicious), Note: vicious}, nil),
-			ends("pay"+vicious, perdure.Once, perdure.Result{}, nil)},
+		Tools: []perdure.Tool{ends("look", perdure.Read, perdure.Result{Data: data(vicious), Note: vicious}, nil),
+			ends("pay", perdure.Once, perdure.Result{}, nil)},
 		Policy: perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
 			v := perdure.Verdict{Answer: perdure.Allow, Rules: []string{"rule" + vicious}, Reason: vicious}
 			if r.Effect == perdure.Once && r.Approvals == 0 {
-				v.Answer, v.Asked = perdure.Ask, []string{"who" + vicious}
+				v.Answer, v.Asked = perdure.Ask, []string{"owner", "who" + vicious}
 			}
 			return v
 		}),

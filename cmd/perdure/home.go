@@ -43,6 +43,7 @@ type home struct {
 	loose          bool  // the store was named by its file: the folder is whatever that is in
 	looks          bool  // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
 	mends          bool  // but for the store, which it puts right
+	completes      bool  // for somebody who is still typing: it says nothing
 	acts           bool  // the command signs or runs something: a home that was found must be accepted first
 	located, fresh bool  // whether the home had been looked for, and was empty then
 	judged         *bool // whether what the home says counts, once that is known

@@ -185,6 +185,7 @@ func TestFoundHomeDecidesNothingUnasked(t *testing.T) {
 		t.Errorf("whoever looks is told that it counts: %v", g)
 	}
 	p.ok("key", "accept")
+	p.ok("key", "new") // the one of the home did not come along
 	p.perdure(run...)
 	p.done(1, "the same, accepted")
 	p.ok("new", "another", "--name", "mine")

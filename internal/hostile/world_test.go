@@ -69,7 +69,7 @@ unless { context.effect == Effect::"read" || resource == Tool::"files.append" };
 	askPolicy = openPolicy + `
 @id("writes-ask")
 @reason("it changes something")
-@obligation("approval:owner")
+@obligation("approval:owner,carol")
 forbid (principal, action == Action::"execute", resource)
 unless { context.effect == Effect::"read" };
 `
