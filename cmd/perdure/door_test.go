@@ -226,7 +226,7 @@ func TestPeopleSeeTheWholeAction(t *testing.T) {
 	lines := strings.Repeat("a line of the text\n", 2000) + "rm -rf / # the last line"
 	dir, asking, _ := hostileHome(t, map[string]any{"path": "notes.txt", "text": lines, "long": strings.Repeat("x", 5000) + "END"})
 	id := asking.String()
-	for _, args := range [][]string{{"show", id}, {"approve", id}} {
+	for _, args := range [][]string{{"show", id}, {"inbox"}, {"approve", id}} {
 		code, out, beside := perdureRuns(append(args, "--store", dir)...)
 		if code != exitOK {
 			t.Fatalf("%s: exit %d, %s", args[0], code, beside)
@@ -240,15 +240,8 @@ func TestPeopleSeeTheWholeAction(t *testing.T) {
 			t.Errorf("%s prints %d of 2000 lines", args[0], n)
 		}
 	}
-	dir, asking, _ = hostileHome(t, map[string]any{"path": "notes.txt", "text": lines, "long": strings.Repeat("x", 5000) + "END"})
-	_, out, _ := perdureRuns("inbox", "--store", dir)
-	see := "perdure show " + asking.Short()
-	for _, want := range []string{"(4613 more characters; see all with: " + see + ")", "(1980 more lines; see all with: " + see + ")"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("inbox does not say %q in\n%s", want, out)
-		}
-	}
-	_, out, _ = perdureRuns("inbox", "--store", dir, "--jq", `.[] | select(.kind=="approval") | .action.execute.args.text`)
+	dir, _, _ = hostileHome(t, map[string]any{"path": "notes.txt", "text": lines})
+	_, out, _ := perdureRuns("inbox", "--store", dir, "--jq", `.[] | select(.kind=="approval") | .action.execute.args.text`)
 	if strings.TrimSpace(out) != lines {
 		t.Error("JSON does not have the whole text")
 	}
