@@ -93,11 +93,10 @@ func create(path string) error {
 // reserve makes an empty file for a database that only its owner may read, whatever the umask: SQLite would let everybody. What SQLite
 // puts beside a file has the mode of that file.
 func reserve(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := disk.Write(path, nil, 0o600); err != nil {
 		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path, err)
 	}
-	return f.Close()
+	return nil
 }
 
 // fold moves all of the write-ahead log into the file. Closing does that, too, but does not say when it went wrong.
