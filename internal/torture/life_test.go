@@ -74,8 +74,12 @@ func advise(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 
 // newNode is a node for such agents.
 func newNode(s perdure.Store, key *perdure.Signer, w world) *perdure.Node {
+	trust := new(perdure.Trust) // the nodes are of one owner
+	for _, name := range []string{"red", "blue"} {
+		trust = trust.With(perdure.Trustee{Key: signerOf(name).Key(), Name: name, Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	}
 	return &perdure.Node{
-		Store: s, Key: key, Tools: w.tools(), Lease: 20 * time.Millisecond, Concurrency: 8, SnapshotEvery: 40, Grace: time.Second,
+		Store: s, Key: key, Trust: trust, Tools: w.tools(), Lease: 20 * time.Millisecond, Concurrency: 8, SnapshotEvery: 40, Grace: time.Second,
 		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(advise)},
 		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 			return perdure.Verdict{Answer: perdure.Allow}
