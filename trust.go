@@ -89,6 +89,26 @@ func (t *Trust) With(trustees ...Trustee) *Trust {
 	})}
 }
 
+// Again is t with one more line, which also takes back that its key was revoked.
+func (t *Trust) Again(who Trustee) *Trust {
+	var lines []Trustee
+	for _, l := range t.lines {
+		if l.Key != who.Key || !l.Revoked || who.Revoked {
+			lines = append(lines, l)
+		}
+	}
+	return NewTrust(append(lines, who)...)
+}
+
+// Namesake is another key that is called as who is, if there is one: policies ask people by their names, and would take one for the other.
+func (t *Trust) Namesake(who Trustee) (Key, bool) {
+	i := slices.IndexFunc(t.lines, func(l Trustee) bool { return who.Name != "" && l.Name == who.Name && l.Key != who.Key && !l.Revoked })
+	if i < 0 || who.Revoked {
+		return Key{}, false
+	}
+	return t.lines[i].Key, true
+}
+
 // ParseTrust reads a trust file.
 func ParseTrust(r io.Reader) (*Trust, error) {
 	var lines []Trustee

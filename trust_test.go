@@ -55,6 +55,40 @@ func TestBadTrustLineIsNamed(t *testing.T) {
 	}
 }
 
+func TestTrustAgain(t *testing.T) {
+	bob := trustee("bob", MayAuthor, "acme")
+	trust := NewTrust(bob, Trustee{Key: bob.Key, Revoked: true})
+	again := trust.Again(bob)
+	if !again.Allows(bob.Key, MayAuthor, "acme") {
+		t.Error("a key that is trusted again is not")
+	}
+	other := trustee("eve", MayApprove, "acme")
+	other.Name = "bob"
+	if k, taken := again.Namesake(other); !taken || k != bob.Key {
+		t.Errorf("two keys of one name: %v", taken)
+	}
+}
+
+func TestRevokedAndUnprovedKeysHaveNoSay(t *testing.T) {
+	owner, eve := people["owner"].key, people["eve"].key
+	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("eve", MayOwn, "acme"), Trustee{Key: eve, Revoked: true})
+	self := lineage(t, "G -> R -> A", by("eve", "G", "R", "A"), says("R", event(KeyChange{Revoke: eve})))
+	if a, err := FoldEntries(seq(self.all()[:2])); err != nil || trust.Counts(a) == nil {
+		t.Errorf("a revoked key that revokes itself counts (%v)", err)
+	}
+	f := &Fold{Charter: Charter{Owner: owner, Scope: "acme", Approvers: []Key{eve}}}
+	q := &Asking{Verdict: Verdict{Asked: []string{AskedOwner}}}
+	if trust.MayAnswer(f, q, eve) {
+		t.Error("a revoked approver answers")
+	}
+	bob := people["bob"].key
+	claims := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme"))
+	f.Charter.Approvers, f.Begun = []Key{bob}, bob
+	if claims.MayAnswer(f, q, bob) || !claims.MayAnswer(f, q, owner) {
+		t.Error("an author made itself approver, by a charter its owner did not sign")
+	}
+}
+
 func TestNobodyIsTrustedUnlessNamed(t *testing.T) {
 	trust := NewTrust(trustee("ann", MayOwn, "acme"), trustee("bob", MayAuthor, "acme/ops"), trustee("cy", MayApprove, AnyScope), trustee("eve", MayOwn, AnyScope),
 		Trustee{Key: people["eve"].key, Revoked: true})

@@ -445,7 +445,7 @@ func (h *home) writeTrust(path string, who perdure.Trustee) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.With(who).WriteTo(f)
+	_, err = t.Again(who).WriteTo(f)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}

@@ -160,6 +160,14 @@ is asked) and own (everything).`,
 		if err := h.makeHome(); err != nil {
 			return err
 		}
+		known, err := h.readTrust()
+		if err != nil {
+			return err
+		}
+		if other, taken := known.Namesake(who); taken {
+			return &advised{fmt.Errorf("key %s is called %s here already, and policies ask people by name", other.Short(), who.Name),
+				"trust it under another name: NAME+HASH+KEY as its holder's perdure key show prints it, or its 64 hex digits"}
+		}
 		if err := h.trustKey(who); err != nil {
 			return err
 		}

@@ -22,7 +22,6 @@ import (
 
 // workload uses a store in every way that changes its files, and keeps the ledger of it.
 type workload struct {
-	broke  bool // something could not be written before
 	d      *Disk
 	key    *perdure.Signer
 	s      *sqlite.Store
@@ -31,7 +30,7 @@ type workload struct {
 	mu      sync.Mutex
 	commits []commit
 	pruned  map[perdure.Hash]int // the mark after which the body was durably gone; never: zero
-	broken  bool                 // a sync of the log failed since the store was opened
+	broken  bool                 // something could not be written since the store was opened
 	wrong   []string             // what the store did wrong
 }
 
@@ -102,15 +101,10 @@ func (w *workload) hand(ctx context.Context, id perdure.AgentID, heads []perdure
 	c := commit{id: id, entries: entries, err: err}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.broke = w.broke || err != nil
+	w.broken = w.broken || err != nil
 	lost = w.lost() - lost
-	switch {
-	case err == nil && lost > 0 && !w.broke: // a store that broke before syncs everything anew when it opens its file again
+	if err == nil && lost > 0 && !w.broken { // a store that broke before syncs everything anew when it opens its file again
 		w.wrong = append(w.wrong, "a commit was acknowledged although a sync of the log failed while it was made")
-	case err == nil && w.broken:
-		w.wrong = append(w.wrong, "a commit was acknowledged after a sync of the log had failed")
-	case err != nil && lost > 0:
-		w.broken = true
 	}
 	if err == nil {
 		c.mark = w.d.Mark()
