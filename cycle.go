@@ -485,7 +485,9 @@ func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
 		if len(effects) >= w.n.parallel() {
 			break
 		}
-		next, ok := Plan(w.a, w.n.capabilities(w.claimed, busy), now).(Decide)
+		c := w.n.capabilities(w.claimed, busy)
+		c.quiet = true // only a decision is taken up, not why there is none
+		next, ok := Plan(w.a, c, now).(Decide)
 		if !ok || !parallel(next.Action) {
 			break
 		}
