@@ -165,8 +165,7 @@ is asked) and own (everything).`,
 			return err
 		}
 		if other, taken := known.Namesake(who); taken {
-			return &advised{fmt.Errorf("key %s is called %s here already, and policies ask people by name", other.Short(), who.Name),
-				"trust it under another name: NAME+HASH+KEY as its holder's perdure key show prints it, or its 64 hex digits"}
+			note(c, "key %s is called %s here, too: a policy that asks %s by name takes the answer of either", other.Short(), who.Name, who.Name)
 		}
 		if err := h.trustKey(who); err != nil {
 			return err
