@@ -40,6 +40,7 @@ func (a *Agent) next() *Agent {
 type link struct {
 	*Entry
 	before *link
+	missed []Hash // the acts folded before it that are not in its past
 }
 
 // Fold is what memory comes to. It must not be changed.
@@ -143,7 +144,9 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 		return nil, reject(predAgent, snapshot, "$.body.content.snapshot.fold.agent", s.Fold.Agent.Short(), snapshot.Agent.Short(), "the snapshot is of another agent")
 	}
 	f := s.Fold.clone()
-	f.step(snapshot, false, f.past(snapshot.Parents))
+	past := f.past(snapshot.Parents)
+	past.Missed = f.missed(snapshot, f.parentOf)
+	f.step(snapshot, false, past)
 	return fromFold(f, snapshot.Position(), snapshot), nil
 }
 

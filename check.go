@@ -236,6 +236,13 @@ func checkEvent(e *Entry, ev *Event) error {
 		if n.Heads < 0 {
 			return negative(e, at+".joined.heads")
 		}
+	case SeatTaken:
+		if n.Epoch < 1 {
+			return negative(e, at+".seat-taken.epoch")
+		}
+		return atMost(e, at+".seat-taken", list{"of", len(n.Of), maxSeats})
+	case SeatGiven:
+		return atMost(e, at+".seat-given", list{"of", len(n.Of), maxSeats})
 	case Resume:
 		return atMost(e, at+".resume", list{"of", len(n.Of), maxPaused})
 	case nil, Approval, Pause, Settle, Cancel, Doubt, Erased, Enclosed, Admitted:

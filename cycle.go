@@ -121,7 +121,7 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 			} // else others wrote meanwhile, and there may be something to do after all
 		case Announce:
 			return Idle{Why: "it has ended"}, nil
-		case Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish:
+		case Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish:
 		}
 	}
 }
@@ -150,6 +150,8 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	switch s := step.(type) {
 	case Idle:
 		return s, nil
+	case Sit:
+		return s, w.sit(ctx, s)
 	case Rouse:
 		return w.rouse(ctx, s, now)
 	case Finish:
@@ -591,6 +593,7 @@ func (w *work) attachChild(d Decide, dec *Decision, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	g.Seat = *w.n.placed.Load() // where the parent's is
 	e, err := w.n.Key.Genesis(g, now)
 	if err != nil {
 		return err

@@ -68,6 +68,10 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 		return nil, nil, err
 	}
 	now := time.Now()
+	var err error
+	if g.Seat, err = n.here(ctx); err != nil {
+		return nil, nil, err
+	}
 	begun, err := n.Key.Genesis(g, now)
 	if err != nil {
 		return nil, nil, err

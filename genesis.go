@@ -7,6 +7,7 @@ type Genesis struct {
 	Lineage *Lineage `canon:"3,lineage,optional"`
 	Schema  Hash     `canon:"4,schema,omitzero"` // schema of the bodies, when not the built-in one
 	Taint   bool     `canon:"5,taint,omitzero"`  // text from somebody not trusted may speak in the intent
+	Seat    Hash     `canon:"6,seat,omitzero"`   // the id of the store that has the seat first
 }
 
 // Intent is what an agent is for. It changes only by recorded mutations, which keep every earlier intent in memory.

@@ -41,6 +41,11 @@ const (
 	// maxAuthors bounds the authors of one memory that are told apart. A memory of more does not count anywhere: no agent has that many nodes
 	// and people, and each entry is held against all of them.
 	maxAuthors = 256
+	// maxSeats bounds the claims on the seat that stand beside each other (frozen): two are a dispute already.
+	maxSeats = 16
+	// maxActs bounds the bound effects a fold compares with those of other branches (frozen), and maxDoubled those it found doubled.
+	maxActs    = 64
+	maxDoubled = 64
 	// maxEnclosed bounds the texts a fold knows to be in memory (frozen); one it forgets is recorded again.
 	maxEnclosed = 64
 	// maxOpen bounds the effects under way (frozen). An agent has tens; one allowed beyond it does not count and is not performed.

@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/perdure/perdure/internal/entropy"
 )
 
 // MemStore is a store in memory, for tests and for agents that need not outlive their process. The zero value is empty and ready.
@@ -20,6 +23,7 @@ type MemStore struct {
 	agents   map[AgentID]*memAgent
 	watchers map[*memWatcher]struct{}
 	closed   bool
+	place    Hash // its own id; zero: not needed yet
 }
 
 var (
@@ -29,6 +33,7 @@ var (
 	_ Watcher   = (*MemStore)(nil)
 	_ Pruner    = (*MemStore)(nil)
 	_ Reindexer = (*MemStore)(nil)
+	_ Placed    = (*MemStore)(nil)
 )
 
 // memAgent is one agent in a MemStore. A cursor is the number of entries up to and including the one it stands for.
@@ -46,6 +51,18 @@ type memIndex struct {
 	snapshots []Cursor
 	due       Time
 	listing   Listing
+}
+
+// Place implements Placed.
+func (s *MemStore) Place(context.Context) (Hash, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.place.IsZero() {
+		if _, err := io.ReadFull(entropy.Reader, s.place[:]); err != nil {
+			return Hash{}, err
+		}
+	}
+	return s.place, nil
 }
 
 // Append implements Store.

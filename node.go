@@ -28,6 +28,7 @@ type Node struct {
 	Guard         Guard         // refuses what must not enter memory; nil: everything may
 	Witness       Witness       // remembers how far memories had come; nil: a store that was put back is not noticed
 	Vault         Vault         // opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
+	Place         Hash          // where this node's agents have their seat; zero: in the store, if that is Placed
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64
 	Parallel      int           // effects of one agent performed at once; zero: 8
@@ -54,6 +55,7 @@ type Node struct {
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[Trust]  // Trust and the key
+	placed     atomic.Pointer[Hash]   // where the seat of its agents is; nil: not known yet
 }
 
 // resting is an agent this node found nothing to do for.
@@ -144,6 +146,9 @@ func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
 func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c := n.caps
 	c.Claimed, c.Busy, c.Trust = claimed, busy, n.trust()
+	if at := n.placed.Load(); at != nil {
+		c.Seat = *at
+	}
 	return c
 }
 
@@ -169,6 +174,9 @@ func or[T int | time.Duration](v, def T) T {
 // begin starts work on an agent, from the cache if its heads are still the heads.
 func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	if err := n.fit(); err != nil {
+		return nil, err
+	}
+	if _, err := n.here(ctx); err != nil {
 		return nil, err
 	}
 	a := n.kept(ctx, id)
@@ -236,6 +244,10 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
+	var err error
+	if g.Seat, err = n.here(ctx); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
 	e, err := n.Key.Genesis(g, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
@@ -279,6 +291,10 @@ func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 // to sleep) share one commit. It returns once that is durable; the agent goes on when a node next looks.
 func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	if err := n.fit(); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	var err error
+	if g.Seat, err = n.here(ctx); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
 	e, err := n.Key.genesis(g, time.Now())

@@ -102,7 +102,26 @@ type Joined struct {
 	Heads int64 `canon:"1,heads"` // how many there were
 }
 
-func (Joined) notice() {}
+// SeatTaken tells that a store has the seat: see Seat.
+type SeatTaken struct {
+	At    Hash   `canon:"1,at"`            // the id of the store
+	Of    []Hash `canon:"2,of,omitzero"`   // the claims it follows, by their entries
+	Epoch int64  `canon:"3,epoch"`         // one more than that of any of them
+	Lost  bool   `canon:"4,lost,omitzero"` // taken from whoever had it; only who may own the agent may do that
+	Note  string `canon:"5,note,omitzero,verbatim"`
+}
+
+// SeatGiven tells that the store that has the seat hands it over.
+type SeatGiven struct {
+	At   Hash   `canon:"1,at"` // the id of the store
+	Of   []Hash `canon:"2,of"` // the claims it follows, by their entries
+	To   Key    `canon:"3,to,omitzero"`
+	Note string `canon:"4,note,omitzero,verbatim"`
+}
+
+func (SeatTaken) notice() {}
+func (SeatGiven) notice() {}
+func (Joined) notice()    {}
 
 // Admitted tells that its author looked at the agent and vouches for it: everything before this entry counts where the author is trusted to own
 // the agent, and what the charter says.

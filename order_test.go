@@ -129,7 +129,7 @@ func (w *world) body(f *Fold) Body {
 	scope := some(w, scopes)
 	key := people[some(w, worldPeople)].key
 	amount := int64(1 + w.choose(9))
-	choice := w.choose(22)
+	choice := w.choose(24)
 	if len(f.Asks) > 0 && w.choose(2) == 0 {
 		choice = 7 + w.choose(2)
 	}
@@ -184,6 +184,15 @@ func (w *world) body(f *Fold) Body {
 			return allowed(Wake{Sleep: f.Sleep.Decision, By: []Hash{some(w, f.Inbox).Event}})
 		}
 		return allowed(Sleep{Trigger: On{Event: "n"}})
+	case 19, 20:
+		at := Hash{byte(amount % 3)}
+		of, next := f.seatClaims()
+		if choice == 20 {
+			return event(SeatGiven{At: at, Of: of})
+		}
+		return event(SeatTaken{At: at, Of: of, Epoch: next, Lost: amount > 4})
+	case 21:
+		return Decision{Action: Execute{Tool: "pay"}, Verdict: Verdict{Answer: Allow}, Effect: Once}
 	case 18:
 		return Event{Name: "n", By: "b", ID: fmt.Sprint(amount % 3), Set: map[string]Data{"v": {byte(amount)}, scope: {0xf6}}}
 	}
@@ -221,11 +230,51 @@ func (w *world) sameWhateverTheOrder() error {
 	return nil
 }
 
+// sameFromAnywhere folds the memory from what a part of it had come to, and holds that against the fold of all of it.
+func (w *world) sameFromAnywhere() error {
+	want, err := FoldEntries(seq(w.entries))
+	if err != nil {
+		return err
+	}
+	n := 1 + w.choose(len(w.entries))
+	part, err := FoldEntries(seq(w.entries[:n]))
+	if err != nil {
+		return err
+	}
+	b, err := part.fold.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	f := new(Fold)
+	if err := foldCodec.Decode(b, f, Limits{}); err != nil {
+		return err
+	}
+	top := Position{Seq: f.Seq, Name: Hash(bytes.Repeat([]byte{0xff}, 32))}
+	a, err := fromFold(f, top, w.entries[0]).Apply(w.entries[n:]...)
+	if err == ErrBehind {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("from the fold of %d entries: %w", n, err)
+	}
+	got, err := a.fold.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if all, err := want.fold.MarshalBinary(); err != nil || !bytes.Equal(got, all) {
+		return fmt.Errorf("%d entries from the fold of %d come to\n%s\nwant\n%s", len(w.entries), n, describe(a), describe(want))
+	}
+	return nil
+}
+
 func TestEveryOrderOfArrivalFoldsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, err := newWorld(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") })
 		if err == nil {
 			err = w.sameWhateverTheOrder()
+		}
+		if err == nil {
+			err = w.sameFromAnywhere()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -247,6 +296,9 @@ func TestHundredThousandMemoriesFoldTheSameInEveryOrder(t *testing.T) {
 				w, err := newWorld(rand.New(rand.NewPCG(seed, 0)).IntN)
 				if err == nil {
 					err = w.sameWhateverTheOrder()
+				}
+				if err == nil && seed%8 == 0 {
+					err = w.sameFromAnywhere()
 				}
 				if err != nil {
 					t.Errorf("seed %d: %v", seed, err)

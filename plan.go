@@ -17,6 +17,7 @@ type Capabilities struct {
 	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
 	Busy     []Hash          // the decisions this node is performing at this moment
 	Since    Time            // when it was set up as it is: what it showed before that it could not do says nothing; zero: always
+	Seat     Hash            // the id of the store; zero for who only looks: the seat then binds nothing
 	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
 
 	quiet bool // nobody reads why the agent rests
@@ -33,7 +34,7 @@ type Spec struct {
 	Reconciles  bool          // can find out whether an effect happened
 }
 
-// Step is what a node should do next for an agent: Idle, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish or Announce.
+// Step is what a node should do next for an agent: Idle, Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish or Announce.
 type Step interface{ step() }
 
 // Idle says there is nothing to do until a time (zero: until an entry arrives).
@@ -44,6 +45,7 @@ type Idle struct {
 	Held   bool   // it has entries that do not count here: somebody must admit it
 	Older  bool   // this copy is older than one seen here: its owner must say that it is to go on
 	Cannot string // what this node lacks, when another could go on
+	Seat   Hash   // the seat is needed, and in the store of this id
 }
 
 // Rouse says the sleep is over: append the decision to wake.
@@ -193,6 +195,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		}
 		return rest // effects nobody knows the outcome of stay so: finding out may be to do them again
 	}
+	if s := f.planSeat(c, &rest); s != nil {
+		return s
+	}
 	if s := f.planOpen(c, t, &rest); s != nil {
 		return s
 	}
@@ -267,7 +272,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return Perform{Open: *o, Again: true}
 		case effect.Repeatable():
 			rest.lack(o.toolName())
-		case can && (spec.Reconciles || c.All) && !o.Doubt:
+		case can && (spec.Reconciles || c.All) && !o.Doubt && f.seatedAt(c.Seat):
 			return Reconcile{Open: *o}
 		default:
 			rest.Person = true
@@ -304,6 +309,11 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
 			if name := toolOf(q.Action); name != "" && !f.capable(c, name, t, rest) {
 				continue // the approval is for a node that can
+			}
+			if s, ok := f.sits(c, q.Action, rest); s != nil {
+				return s
+			} else if !ok {
+				continue
 			}
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
@@ -391,6 +401,9 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	if w.Poll != nil && !f.crowded() && !f.polling(w.Poll.Index) {
 		if x, ok := nthPoll(f.Sleep.Sleep.Trigger, w.Poll.Index); ok {
 			x.Call = pollCall + strconv.FormatInt(w.Poll.Index, 10)
+			if s, ok := f.sits(c, x, rest); !ok {
+				return s
+			}
 			return Decide{Action: x}
 		}
 	}
@@ -439,6 +452,11 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		if !f.capable(c, name, t, rest) {
 			continue
 		}
+		if s, ok := f.sits(c, w.Action, rest); s != nil {
+			return s
+		} else if !ok {
+			continue
+		}
 		return Decide{Action: w.Action, Key: w.Key, Limit: d.Limit}
 	}
 	return nil
@@ -476,6 +494,9 @@ func parallel(a Action) bool {
 func (f *Fold) planCall(c *Capabilities, d Decide, t Time, rest Idle) Step {
 	if name := toolOf(d.Action); name != "" && !f.capable(c, name, t, &rest) {
 		return rest
+	}
+	if s, ok := f.sits(c, d.Action, &rest); !ok {
+		return orIdle(s, rest)
 	}
 	return d
 }

@@ -14,6 +14,7 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	f.Seq = max(f.Seq, e.Seq)
 	f.Updated = e.Time
 	f.advanceHeads(e, past)
+	f.keepActs(past.Missed)
 	if e.Kind == KindGenesis {
 		f.Agent, f.Created = AgentID(e.Name), e.Time
 	}
@@ -29,6 +30,9 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 		}
 		if b.Taint {
 			f.Taint = e.Name
+		}
+		if !b.Seat.IsZero() {
+			f.Seats = []Seat{{Claim: e.Name, At: b.Seat, Epoch: 1}}
 		}
 	case Advice:
 		f.stepAdvice(e, &b)
@@ -339,9 +343,15 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 	case Execute:
 		if f.open(e, d, a) {
 			f.Did = Execution
+			if !d.Effect.Repeatable() {
+				f.act(e, callKey(&a))
+			}
 		}
 	case Delegate:
 		f.delegate(e, d, a)
+		if what, err := effectDigest(f.Agent, Hash{}, a); err == nil {
+			f.act(e, what)
+		}
 		f.Did = Delegation
 	case Mutate:
 		f.mutate(e, &a)

@@ -25,6 +25,9 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.vote(e, &n)
 		return
 	case Settle:
+		if f.settleDoubled(n.Decision) {
+			break
+		}
 		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})
 	case Pause:
 		f.pause(e)
@@ -65,6 +68,12 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		return
 	case Pruned:
 		f.blank(n.Events)
+		return
+	case SeatTaken:
+		f.takeSeat(e, &n)
+		return
+	case SeatGiven:
+		f.giveSeat(e, &n)
 		return
 	case Erased, Joined: // a matter of record
 		return
@@ -123,7 +132,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven:
 	}
 	return false
 }

@@ -28,6 +28,9 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 	}
 	f.setVars(e, o.Set)
 	open := f.Open[i]
+	if !open.Effect.Repeatable() && didNot(o.Signal) {
+		f.unact(o.Decision)
+	}
 	f.weigh().actions -= open.weight()
 	f.Open = without(f, mine(f, f.Open, &f.own.open), i)
 	x, isCall := open.Action.(Execute)
@@ -53,6 +56,9 @@ func (f *Fold) refuseWake(a Action) {
 		f.Sleep = &s
 	}
 }
+
+// didNot reports whether an effect with this signal surely did not happen.
+func didNot(s Signal) bool { return s == Denied || s == Throttled || s == Incapable }
 
 // retryable reports whether the same effect should be tried again after signal s: it surely did not happen, or may happen again.
 func (o *Open) retryable(s Signal) bool {

@@ -530,12 +530,16 @@ func rightFor(e *Entry) Right {
 	if !ok {
 		return 0
 	}
-	switch ev.Notice.(type) {
+	switch n := ev.Notice.(type) {
+	case SeatTaken:
+		if n.Lost {
+			return MayOwn
+		}
 	case Approval, Resume: // to let an agent go on is a person's word
 		return MayApprove
 	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined:
+	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, SeatGiven:
 	}
 	return MayAuthor
 }

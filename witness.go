@@ -71,8 +71,8 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 	if err != nil {
 		return nil, err
 	}
-	if owner := a.fold.Charter.Owner; owner != n.Key.Key() && n.trust().owned(a.fold, a.fold.Charter.Scope) {
-		return nil, fmt.Errorf("accept an older copy of agent %s: %w: it is owned by %s, and this key is %s", id.Short(), ErrDenied, owner.Short(), n.Key.Key().Short())
+	if err := n.speaksFor(a); err != nil {
+		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
 	}
 	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash, Body: Event{Name: "taken-back", By: n.Key.Name, Notice: Resume{Note: note}}})
 	if err == nil {

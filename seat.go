@@ -1,0 +1,270 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Seat says where effects that must happen once may be decided: in one store, by its own id. Nodes that share the store take over from each
+// other without ceremony. A copy of the agent in another store, or of the store itself, lacks the seat: it may look, think and repeat what
+// can be repeated, but decides no once effect and creates no child until the seat is handed over to it, or its owner takes it.
+type Seat struct {
+	Claim Hash  `canon:"1,claim"`          // the entry that says so
+	At    Hash  `canon:"2,at"`             // the id of the store; that of the one that handed it over, while Given
+	Epoch int64 `canon:"3,epoch"`          // counts who had the seat, from 1
+	Given bool  `canon:"4,given,omitzero"` // handed over, and not taken yet
+	To    Key   `canon:"5,to,omitzero"`    // whose node may take it; none: any other store's
+}
+
+// Placed is a store that knows itself from its copies.
+type Placed interface {
+	// Place is the store's own id: the same for every process that uses the store, and another for a copy of it. Zero: it cannot be told,
+	// as in a copy that was opened only to look at.
+	Place(ctx context.Context) (Hash, error)
+}
+
+// Sit says the seat is free or handed over to this store: record that it is here from now on.
+type Sit struct {
+	Of    []Hash // the claims it follows
+	Epoch int64
+}
+
+func (Sit) step() {}
+
+// Disputed reports whether two stores claim the seat, neither having seen the other's claim. Nobody decides a once effect until the owner
+// settles it by taking the seat.
+func (f *Fold) Disputed() bool {
+	return slices.ContainsFunc(f.Seats, func(s Seat) bool { return s.Given || s.At != f.Seats[0].At }) && len(f.Seats) > 1
+}
+
+// seatedAt reports whether the seat is in a store; who only looks is told so.
+func (f *Fold) seatedAt(at Hash) bool {
+	return at.IsZero() || len(f.Seats) == 0 || f.Seats[0].At == at && !f.Seats[0].Given && !f.Disputed()
+}
+
+// seatClaims are the claims on the seat that nobody has followed yet, and the epoch of whoever follows them.
+func (f *Fold) seatClaims() (of []Hash, next int64) {
+	for i := range f.Seats {
+		of, next = append(of, f.Seats[i].Claim), max(next, f.Seats[i].Epoch)
+	}
+	return of, next + 1
+}
+
+// open reports whether somebody with this key, in this store, may take the seat without taking it from anybody.
+func (s *Seat) open(at Hash, by Key) bool {
+	return s.Given && s.At != at && (s.To.IsZero() || s.To == by)
+}
+
+// takeSeat folds that a store has the seat. A claim that follows all others settles a dispute; one that its author made without having seen
+// another stands beside it, and makes one.
+func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
+	followed := oneOf(n.Of)
+	for i := range f.Seats {
+		if s := &f.Seats[i]; followed(s.Claim) && !n.Lost && s.At != n.At && !s.open(n.At, e.Origin) {
+			f.conflict(e, "the seat was taken, and not handed over: it takes the owner and a reason")
+			return
+		}
+	}
+	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: n.Epoch}, followed)
+}
+
+// giveSeat folds that a store hands the seat over.
+func (f *Fold) giveSeat(e *Entry, n *SeatGiven) {
+	followed := oneOf(n.Of)
+	i := slices.IndexFunc(f.Seats, func(s Seat) bool { return followed(s.Claim) && s.At == n.At })
+	if i < 0 {
+		f.conflict(e, "the seat was handed over by a store that did not have it")
+		return
+	}
+	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: f.Seats[i].Epoch, Given: true, To: n.To}, followed)
+}
+
+// seat puts a claim in the place of those it follows. One of too many is not told from the others: the dispute is there already.
+func (f *Fold) seat(e *Entry, s Seat, followed func(Hash) bool) {
+	seats := slices.DeleteFunc(slices.Clone(f.Seats), func(s Seat) bool { return followed(s.Claim) })
+	f.work += int64(len(f.Seats))
+	if f.Seats = seats; len(f.Seats) < maxSeats {
+		f.Seats = append(seats, s)
+	}
+	if f.Disputed() {
+		f.conflict(e, "two stores claim the seat: no once effect is decided until the owner takes it")
+	}
+}
+
+// planSeat is what comes before any other work: to take the seat if it was handed over to this store, to leave the agent alone if this store
+// handed it over; nil: neither.
+func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
+	if c.Seat.IsZero() || len(f.Seats) != 1 || !f.Seats[0].Given {
+		return nil
+	}
+	s := &f.Seats[0]
+	if s.open(c.Seat, c.Node) {
+		of, next := f.seatClaims()
+		return Sit{Of: of, Epoch: next}
+	}
+	if s.At == c.Seat {
+		rest.Seat = s.At
+		rest.join(0, "handed over: it goes on where it is taken in next")
+		return *rest
+	}
+	return nil
+}
+
+// sits reports whether an action that is not to happen in two copies may be decided here. If not, it returns the step that takes a seat
+// nobody has, or says in rest what keeps it waiting.
+func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
+	switch {
+	case c.Seat.IsZero() || f.rehearses() || !c.bound(a):
+		return nil, true
+	case len(f.Seats) == 0:
+		return Sit{Epoch: 1}, false
+	case f.Disputed():
+		rest.join(0, "two copies claim its seat: look at both, then take the seat for the one that is to go on")
+	case f.seatedAt(c.Seat):
+		return nil, true
+	default:
+		rest.join(0, "this is a copy: what must happen only once is decided where its seat is; hand the seat over from there, or take it if that is lost")
+	}
+	rest.Person, rest.Seat = true, f.Seats[0].At
+	return nil, false
+}
+
+// bound reports whether an action must not be decided in two copies of an agent.
+func (c *Capabilities) bound(a Action) bool {
+	switch x := a.(type) {
+	case Execute:
+		return !c.Tools[x.Tool].Effect.Repeatable()
+	case Delegate:
+		return true
+	case Mutate, Sleep, Wake, End:
+	}
+	return false
+}
+
+// here is where the agents of this node have their seat. A store that does not know itself is where the node's key is.
+func (n *Node) here(ctx context.Context) (Hash, error) {
+	if at := n.placed.Load(); at != nil {
+		return *at, nil
+	}
+	at, err := n.place(ctx)
+	if err == nil {
+		n.placed.Store(&at)
+	}
+	return at, err
+}
+
+func (n *Node) place(ctx context.Context) (Hash, error) {
+	if !n.Place.IsZero() {
+		return n.Place, nil
+	}
+	p, ok := n.Store.(Placed)
+	if !ok {
+		return HashOf(append([]byte("perdure-place\x00"), n.caps.Node[:]...)), nil
+	}
+	at, err := p.Place(ctx)
+	if err != nil {
+		return Hash{}, fmt.Errorf("tell this store from its copies: %w", err)
+	}
+	return at, nil
+}
+
+// sit records that the seat is in this store.
+func (w *work) sit(ctx context.Context, s Sit) error {
+	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name, Notice: SeatTaken{At: *w.n.placed.Load(), Of: s.Of, Epoch: s.Epoch}})
+}
+
+// GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or any if that is zero.
+// From then on nothing is done for the agent here. It keeps other nodes off the agent meanwhile, and refuses (ErrConflict) while one is at work
+// on it. To give what was given before, and not taken, changes nothing.
+func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
+	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
+		f := a.fold
+		of, _ := f.seatClaims()
+		switch {
+		case f.Ended != nil:
+			return nil, nil // nothing is decided for it any more
+		case f.Disputed() || len(f.Seats) > 0 && f.Seats[0].At != at:
+			return nil, fmt.Errorf("%w: its seat is not in this store", ErrDenied)
+		case len(f.Seats) > 0 && f.Seats[0].Given && f.Seats[0].To == to:
+			return nil, nil
+		}
+		now := TimeOf(time.Now())
+		for i := range f.Open {
+			if o := &f.Open[i]; !o.Effect.Repeatable() && !o.Doubt && now < o.Deadline {
+				return nil, fmt.Errorf("%w: %s is under way until %s; wait, or settle decision %s", ErrConflict, o.toolName(), o.Deadline, o.Decision.Short())
+			}
+		}
+		return SeatGiven{At: at, Of: of, To: to, Note: note}, nil
+	})
+}
+
+// TakeSeat moves the seat of an agent here and records why: whoever had it is lost, or two claim it. Only its owner may, or, if that is nobody
+// trusted here, this node: what the other decides meanwhile may be done twice. A seat that is free or was handed over needs no taking.
+func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
+	if why == "" {
+		return fmt.Errorf("take the seat of agent %s: say why: whoever reads its memory wants to know what became of the other store", id.Short())
+	}
+	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Hash) (Notice, error) {
+		f := a.fold
+		if err := n.speaksFor(a); err != nil {
+			return nil, err
+		}
+		if len(f.Seats) > 0 && f.seatedAt(at) {
+			return nil, nil
+		}
+		of, next := f.seatClaims()
+		return SeatTaken{At: at, Of: of, Epoch: next, Lost: len(f.Seats) > 0, Note: why}, nil
+	})
+}
+
+// seated writes a notice about the seat of an agent that counts here, while no node works on it.
+func (n *Node) seated(ctx context.Context, verb string, id AgentID, say func(*Agent, Hash) (Notice, error)) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
+		}
+	}()
+	c, err := n.claim(ctx, id)
+	if err != nil {
+		return err
+	}
+	w, err := n.begin(ctx, id)
+	if err != nil {
+		return errors.Join(err, c.release(ctx, nil, TimeOf(time.Now())))
+	}
+	defer func() { err = errors.Join(err, c.release(ctx, w.heads, w.due(Idle{}))) }()
+	if err := n.trust().Counts(w.a); err != nil {
+		return err
+	}
+	if w.behind != nil {
+		return fmt.Errorf("%w: %s", ErrDenied, w.behind.Why)
+	}
+	notice, err := say(w.a, *n.placed.Load())
+	if err != nil || notice == nil {
+		return err
+	}
+	name := "seat-taken"
+	if _, given := notice.(SeatGiven); given {
+		name = "seat-given"
+	}
+	yields := w.yields
+	if err := w.addFlushed(ctx, Event{Name: name, By: n.Key.Name, Notice: notice}); err != nil {
+		return err
+	}
+	if w.yields != yields {
+		return fmt.Errorf("%w: somebody else wrote to it; try again", ErrConflict)
+	}
+	n.keep(w)
+	return n.index(ctx, w)
+}
+
+// speaksFor refuses what only the owner of an agent may do here, or this node if the owner is nobody trusted here.
+func (n *Node) speaksFor(a *Agent) error {
+	if owner := a.fold.Charter.Owner; owner != n.Key.Key() && n.trust().owned(a.fold, a.fold.Charter.Scope) {
+		return fmt.Errorf("%w: it is owned by %s, and this key is %s", ErrDenied, owner.Short(), n.Key.Key().Short())
+	}
+	return nil
+}
