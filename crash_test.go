@@ -110,7 +110,9 @@ type crashStore struct {
 }
 
 // Place is the id of the store itself.
-func (s *crashStore) Place(ctx context.Context) (perdure.Hash, error) { return s.Store.(perdure.Placed).Place(ctx) }
+func (s *crashStore) Place(ctx context.Context) (perdure.Hash, error) {
+	return s.Store.(perdure.Placed).Place(ctx)
+}
 
 // kinds names what is written.
 func kinds(es []*perdure.Entry) string {

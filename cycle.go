@@ -20,6 +20,7 @@ type work struct {
 	yields  int             // how often others were first
 	looked  time.Time       // when it was last certain that the heads are the heads
 	stop    <-chan struct{} // closed when this node is to begin nothing more; nil: never
+	copied  bool            // its seat is needed, and elsewhere
 	behind  *Idle           // why nothing is done for it: this copy is an old one
 
 	announced bool // its relatives have been told of its end
@@ -149,6 +150,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	step := Plan(w.a, w.n.capabilities(w.claimed, nil), now)
 	switch s := step.(type) {
 	case Idle:
+		w.copied = !s.Seat.IsZero()
 		return s, nil
 	case Sit:
 		return s, w.sit(ctx, s)

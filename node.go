@@ -235,7 +235,7 @@ func (n *Node) index(ctx context.Context, w *work) error {
 		return nil
 	}
 	line := w.a.Listing(time.Now())
-	line.Waiting = line.Waiting || w.behind != nil || n.trust().Counts(w.a) != nil // to be admitted
+	line.Waiting = line.Waiting || w.behind != nil || w.copied || n.trust().Counts(w.a) != nil // to be admitted
 	return l.Index(context.WithoutCancel(ctx), w.heads, line)
 }
 

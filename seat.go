@@ -74,12 +74,14 @@ func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
 // giveSeat folds that a store hands the seat over.
 func (f *Fold) giveSeat(e *Entry, n *SeatGiven) {
 	followed := oneOf(n.Of)
-	i := slices.IndexFunc(f.Seats, func(s Seat) bool { return followed(s.Claim) && s.At == n.At })
-	if i < 0 {
+	epoch := int64(1) // of one that nobody had
+	if i := slices.IndexFunc(f.Seats, func(s Seat) bool { return followed(s.Claim) && s.At == n.At }); i >= 0 {
+		epoch = f.Seats[i].Epoch
+	} else if len(f.Seats) > 0 {
 		f.conflict(e, "the seat was handed over by a store that did not have it")
 		return
 	}
-	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: f.Seats[i].Epoch, Given: true, To: n.To}, followed)
+	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: epoch, Given: true, To: n.To}, followed)
 }
 
 // seat puts a claim in the place of those it follows. One of too many is not told from the others: the dispute is there already.

@@ -25,7 +25,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.vote(e, &n)
 		return
 	case Settle:
-		if f.settleDoubled(n.Decision) {
+		if f.settleDoubled(n.Decision) && f.findOpen(n.Decision) < 0 {
 			break
 		}
 		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})

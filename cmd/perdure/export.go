@@ -25,11 +25,15 @@ Depth says how much of the past goes along: full (everything can be checked, eve
 signature, recent bodies), or a number of recent entries behind a snapshot. Forms are binary, described (any CBOR tool shows it) and
 text (one JSON line an entry). With --to it is encrypted to age or SSH recipients.
 
+A plain export is a copy: it lacks the agent's seat, so it does nothing that must happen only once. With --move the seat goes along: nothing more
+is done for the agent here, and the node that runs it where the file is imported takes the seat. See perdure seat.
+
 With --set all arguments are agents, and they go into a folder of capsules that share the parts of their large bodies: what several hold is there once. perdure import
 takes in such a folder, and perdure gc --set removes what no capsule in it refers to any more.`,
 		Example: `  perdure export news
   perdure export news news.jsonl --form text
   perdure export news - --depth headers --to age1… | ssh there perdure import -
+  perdure export news /media/stick/news.agent --move
   perdure export --set /media/stick/agents --manifest news shop`,
 		Args:        cobra.MinimumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
@@ -45,13 +49,21 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 	pass := c.Flags().String("passphrase-file", "", "encrypt with the passphrase in this file")
 	set := c.Flags().String("set", "", "write into this folder, where capsules share the parts of large bodies")
 	manifest := c.Flags().Bool("manifest", false, "with --set: sign all of them with one signature more, of this home's key")
+	move := c.Flags().Bool("move", false, "hand the agent's seat over: from then on it acts where this file is imported, and not here")
+	taker := c.Flags().String("for", "", "with --move: only a node with this key, or of this name in the trust file, may take the seat")
 	force := c.Flags().Bool("force", false, "replace FILE if it is there; write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
 		}
 		stream()
-		e := &exporting{c: c, h: h, out: out, force: *force, detached: *detached}
+		e := &exporting{c: c, h: h, out: out, force: *force, detached: *detached, move: *move, taker: *taker}
+		switch {
+		case *taker != "" && !*move:
+			return misuse(c, errors.New("--for names who may take the seat; add --move to hand it over"))
+		case *move && c.Flags().Changed("set"):
+			return misuse(c, errors.New("--move hands over one agent at a time; leave --set out"))
+		}
 		var err error
 		if e.o.Form, err = capsule.ParseForm(form.value); err != nil {
 			return misuse(c, err)
@@ -63,7 +75,7 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 			return misuse(c, err)
 		}
 		e.o.Schema = *embed
-		h.looks = e.o.Depth == capsule.Full && !*manifest // else it may have to write a snapshot, or sign
+		h.looks = e.o.Depth == capsule.Full && !*manifest && !*move // else it may have to write a snapshot, or sign
 		if c.Flags().Changed("set") {
 			switch {
 			case *set == "":
@@ -106,7 +118,9 @@ type exporting struct {
 	file     string
 	force    bool
 	detached bool
-	begun    bool // a snapshot was written to begin with
+	move     bool   // hand the seat over
+	taker    string // to whom; empty: anybody
+	begun    bool   // a snapshot was written to begin with
 }
 
 // exported is what export prints.
@@ -120,6 +134,7 @@ type exported struct {
 	Bodies  int64           `json:"bodies"`
 	Bytes   int64           `json:"bytes"`
 	Heads   []perdure.Hash  `json:"heads"`
+	Moved   bool            `json:"moved,omitempty"` // its seat was handed over
 }
 
 func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) error {
@@ -139,6 +154,11 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 			return &advised{fmt.Errorf("%s is not a regular file", name), "name a FILE, or - for standard output"}
 		} else if err == nil && !e.force && e.file != "-" {
 			return &advised{fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it"}
+		}
+	}
+	if e.move && !e.begun {
+		if err := e.handOver(ctx, s, id); err != nil {
+			return err
 		}
 	}
 	bar := newProgress(e.c, "export", a.Fold().Count)
@@ -171,14 +191,57 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 		}
 		return e.run(ctx, s, id.String())
 	}
+	if err != nil && e.move {
+		err = &advised{err, "its seat was handed over before that: export it again with --move, or take the seat back with perdure seat take " + callable(a) + " --why TEXT"}
+	}
 	if err != nil || e.file == "-" {
 		return err
 	}
-	r := exported{id, a.Fold().Intent.Name, e.file, e.o.Form.String(), e.o.Depth.String(), end.Entries, end.Bodies, size, end.Heads}
+	r := exported{id, a.Fold().Intent.Name, e.file, e.o.Form.String(), e.o.Depth.String(), end.Entries, end.Bodies, size, end.Heads, e.move}
 	return e.out.print(r, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %d entries, %d bytes, depth %s, head %s\n", r.File, r.Entries, r.Bytes, r.Depth, r.Heads[0])
+		if r.Moved && err == nil {
+			_, err = fmt.Fprintf(w, "%s goes on where this file is imported, and no longer here; import one copy only\n", called(a))
+		}
 		return err
 	})
+}
+
+// handOver gives the seat away. The file is written after it, so that it says so; to do both again does no harm.
+func (e *exporting) handOver(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+	n, err := e.h.node(s)
+	if err != nil {
+		return err
+	}
+	var to perdure.Key
+	if e.taker != "" {
+		trust, err := e.h.trust()
+		if err != nil {
+			return err
+		}
+		if to, err = takerKey(trust, e.taker); err != nil {
+			return misuse(e.c, fmt.Errorf("--for: %w", err))
+		}
+	}
+	err = n.GiveSeat(ctx, id, to, "")
+	switch {
+	case errors.Is(err, perdure.ErrConflict):
+		return &advised{err, "a node is at work on it: pause it with perdure pause, or wait, and try again"}
+	case errors.Is(err, perdure.ErrDenied):
+		return &advised{err, "only the store that has the seat can hand it over; perdure seat show says where it is"}
+	}
+	return err
+}
+
+// takerKey is the key of this name in the trust file, or as written.
+func takerKey(trust *perdure.Trust, name string) (perdure.Key, error) {
+	for _, t := range trust.Trustees() {
+		if t.Name == name && !t.Revoked {
+			return t.Key, nil
+		}
+	}
+	k, _, err := perdure.ParseKey(name)
+	return k, err
 }
 
 // begin writes a snapshot of an agent that has none, if its capsule is to begin with one.

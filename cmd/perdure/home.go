@@ -363,7 +363,11 @@ func (h *home) node(s perdure.Store) (*perdure.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.vault()}, nil
+	place, err := h.placeOf(h.c.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.vault(), Place: place}, nil
 }
 
 // trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not

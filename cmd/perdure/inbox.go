@@ -19,7 +19,7 @@ func inboxCommand() *cobra.Command {
 		Use:   "inbox [flags]",
 		Short: "List what waits for a person",
 		Long: `Inbox lists, over all agents of the store, what only a person can answer: questions of agents, actions that policy asks about, effects
-nobody can tell of, pauses, and budgets that are used up; each with the command that answers it.`,
+nobody can tell of, pauses, seats of copies, and budgets that are used up; each with the command that answers it.`,
 		Example: `  perdure inbox
   perdure inbox -o jsonl --jq 'select(.kind=="approval") | .digest'`,
 		Args:        cobra.NoArgs,
@@ -33,7 +33,11 @@ nobody can tell of, pauses, and budgets that are used up; each with the command 
 			if err != nil {
 				return err
 			}
-			found, faults, err := waitingFor(ctx, s, trust, time.Now())
+			place, err := h.placeOf(ctx, s)
+			if err != nil {
+				return err
+			}
+			found, faults, err := waitingFor(ctx, s, trust, place, time.Now())
 			if err != nil {
 				return err
 			}
@@ -61,6 +65,8 @@ const (
 	waitsPause    = "paused"
 	waitsHeld     = "held"
 	waitsBudget   = "budget"
+	waitsSeat     = "seat"
+	waitsDoubled  = "doubled"
 	waitsOther    = "other"
 )
 
@@ -98,7 +104,7 @@ type escalation struct {
 // waitingFor looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
 // node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in
 // faults.
-func waitingFor(ctx context.Context, s perdure.Store, trust *perdure.Trust, now time.Time) (found []waiting, faults error, err error) {
+func waitingFor(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, now time.Time) (found []waiting, faults error, err error) {
 	l, err := lister(s)
 	if err != nil {
 		return nil, nil, err
@@ -138,7 +144,7 @@ func waitingFor(ctx context.Context, s perdure.Store, trust *perdure.Trust, now 
 		}
 		waits := waitsOf(a, trust, now)
 		if trust.Counts(a) == nil {
-			waits = append(at.strays(a, now), waits...)
+			waits = slices.Concat(at.strays(a, now), seatWaits(a, trust, place, now), waits)
 		}
 		if err := describeAll(ctx, s, a, waits); err != nil {
 			return nil, nil, err

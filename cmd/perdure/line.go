@@ -184,6 +184,10 @@ func eventText(b *perdure.Event) string {
 		what += noted(n.Note)
 	case perdure.Admitted:
 		return "admitted" + noted(n.Note)
+	case perdure.SeatTaken:
+		what = fmt.Sprintf("the seat is in store %s, epoch %d", n.At.Short(), n.Epoch) + noted(n.Note)
+	case perdure.SeatGiven:
+		what = "hands over the seat" + noted(n.Note)
 	case perdure.Enclosed:
 		what = "enclosed the text of " + n.Kind + " " + n.Of.Short()
 	case perdure.Joined:

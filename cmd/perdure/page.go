@@ -15,6 +15,8 @@ func stepText(s perdure.Step) string {
 	switch s := s.(type) {
 	case perdure.Idle:
 		return "nothing"
+	case perdure.Sit:
+		return "take its seat"
 	case perdure.Rouse:
 		return "wake it"
 	case perdure.Consult:
@@ -74,6 +76,9 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	p.relatives()
 	p.work()
 	p.t.add("", "")
+	if v.Seat != "" {
+		p.row("seat", "%s", v.Seat)
+	}
 	p.row("memory", "%s, made %s, last %s", several(v.Entries, "entry"), ago(v.Created, now), ago(v.Updated, now))
 	for _, h := range v.Heads {
 		p.row("head", "%s", h)

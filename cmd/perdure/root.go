@@ -64,7 +64,7 @@ hash-linked, signed entries.`,
 		newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
 		runCommand(), nodeCommand(), // what runs them
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(), // people
-		exportCommand(), importCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
+		exportCommand(), importCommand(), seatCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
 	)
 	root.AddCommand(policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {

@@ -101,6 +101,9 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume --older"}
 	case idle.Held:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count"}
+	case !idle.Seat.IsZero():
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson),
+			"hand the seat over where it is, with perdure export --move; or, if that store is lost, perdure seat take " + callable(a) + " --why TEXT"}
 	case r.Person:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox"}
 	case idle.Cannot != "":

@@ -49,6 +49,11 @@ derived from the agent's own memory.`,
 					return err
 				}
 				v.unsure, v.Waits = !at.known, append(at.strays(p.agent, now), v.Waits...)
+				place, err := h.placeOf(ctx, s)
+				if err != nil {
+					return err
+				}
+				v.seated(p.agent, trust, place, now)
 			}
 			if err := describeAll(ctx, s, p.agent, v.Waits); err != nil {
 				return err
@@ -78,6 +83,7 @@ type summary struct {
 	Intent   perdure.Intent         `json:"intent"`
 	Charter  perdure.Charter        `json:"charter"`
 	Owner    string                 `json:"owner"`
+	Seat     string                 `json:"seat,omitempty"` // where what must happen once is decided
 	Lineage  *perdure.Lineage       `json:"lineage,omitempty"`
 	Created  perdure.Time           `json:"created"`
 	Updated  perdure.Time           `json:"updated"`
@@ -141,6 +147,22 @@ func summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		}
 	}
 	return v
+}
+
+// seated puts in where the seat is, and what waits because of that.
+func (v *summary) seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash, now time.Time) {
+	v.Seat = seatText(a.Fold(), place)
+	if t.Counts(a) != nil {
+		return
+	}
+	waits := seatWaits(a, t, place, now)
+	if len(waits) > 0 && v.Ended == nil {
+		v.Standing, v.Person = "waiting", true
+		if v.Why == "" {
+			v.Why = waits[len(waits)-1].What
+		}
+	}
+	v.Waits = append(waits, v.Waits...)
 }
 
 // judge puts in what the policy of this home says of a wake, if there is one that loads.

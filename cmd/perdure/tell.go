@@ -335,7 +335,7 @@ func settleCommand() *cobra.Command {
 		Use:   "settle [flags] AGENT DECISION",
 		Short: "Say what came of an effect nobody can tell of",
 		Long: `Settle gives the outcome of an open decision: somebody looked, and knows whether the effect happened. Perdure never repeats an effect
-of class once to find out. DECISION is 4 or more digits of the decision's hash, as perdure inbox prints it.`,
+of class once to find out. Where the same effect was decided in two copies it records that somebody has looked. DECISION is 4 or more digits of the decision's hash, as perdure inbox prints it.`,
 		Example: `  perdure inbox
   perdure settle shop 9f3c --signal ok --note "the bank shows the payment"`,
 		Args: cobra.ExactArgs(2),
@@ -362,9 +362,14 @@ of class once to find out. DECISION is 4 or more digits of the decision's hash, 
 			for _, o := range a.Fold().Open {
 				open = append(open, o.Decision)
 			}
+			for _, o := range a.Fold().Doubled {
+				if !slices.Contains(open, o.Second) {
+					open = append(open, o.Second)
+				}
+			}
 			d, err := pick(c, open, args[1], "open decision", a)
-			if err == nil {
-				o := a.Fold().Open[slices.Index(open, d)]
+			if i := slices.Index(open, d); err == nil && i < len(a.Fold().Open) {
+				o := a.Fold().Open[i]
 				t.about = new(doubtOf(a, &o))
 			}
 			return perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: d, Signal: as, Result: data, Note: *t.note}}, err

@@ -97,7 +97,14 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if err != nil {
 		return nil, err
 	}
-	n := &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(), Log: log, CollectEvery: 10 * time.Minute}
+	place, err := h.placeOf(h.c.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	n := &perdure.Node{
+		Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(),
+		Place: place, Log: log, CollectEvery: 10 * time.Minute,
+	}
 	if *p.files != "" {
 		if err := h.apart(*p.files); err != nil {
 			return nil, fmt.Errorf("--files: %w", err)

@@ -3,7 +3,8 @@
 // are lines of text, which git merges by itself.
 //
 //	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
-//	.index/        what can be thrown away: claims, listings, and when to look at which agent
+//	.index/        what can be thrown away: claims, listings, and when to look at which agent; and place, which tells this folder from
+//	               its copies: without it the agents here have lost their seat, until their owner takes it again
 //
 // Any number of processes may use a folder at once. Others may put files into it. A copy beside the file of an agent
 // joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that came as a file of its
@@ -51,6 +52,7 @@ var (
 	_ perdure.Streamer  = (*Store)(nil)
 	_ perdure.Backuper  = (*Store)(nil)
 	_ perdure.Reindexer = (*Store)(nil)
+	_ perdure.Placed    = (*Store)(nil)
 )
 
 // Options say how a folder is kept. The zero Options keep new agents as text.
@@ -91,6 +93,16 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open folder of agents: %w", err)
 	}
 	return s, nil
+}
+
+// Place implements perdure.Placed. What tells the folder from its copies is a file that git and Syncthing leave alone.
+func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return perdure.Hash{}, err
+	}
+	return disk.Place(filepath.Join(s.dir, indexDir, "place"), s.looks)
 }
 
 // furnish makes the folder, and tells git and Syncthing what to make of it. Files that are there are left as they are.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/alive"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Options change how a store is opened. The zero value is right for most.
@@ -65,6 +66,7 @@ var (
 	_ perdure.Streamer  = (*Store)(nil)
 	_ perdure.Backuper  = (*Store)(nil)
 	_ perdure.Reindexer = (*Store)(nil)
+	_ perdure.Placed    = (*Store)(nil)
 )
 
 // Open opens the store in a file, and makes it when there is none. It refuses, and leaves as it is, a file of another program, of a
@@ -117,6 +119,15 @@ func newStore(path string, o Options) *Store {
 	}
 	s.nodes.Path = path + "-nodes"
 	return s
+}
+
+// Place implements perdure.Placed. What tells the store from its copies is a file beside it, FILE-place: it survives a repair of FILE, and a
+// copy of it is another.
+func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
+	if err := s.usable(ctx); err != nil {
+		return perdure.Hash{}, err
+	}
+	return disk.Place(s.path+"-place", s.looks)
 }
 
 // Path is the file the store is in.
