@@ -45,6 +45,11 @@ func (f *Fold) seatedAt(at Hash) bool {
 	return at.IsZero() || len(f.Seats) == 0 || f.Seats[0].At == at && !f.Seats[0].Given && !f.Disputed()
 }
 
+// SeatElsewhere reports whether a store other than this one has the seat.
+func (f *Fold) SeatElsewhere(at Hash) bool {
+	return len(f.Seats) > 0 && !f.Disputed() && !f.Seats[0].Given && f.Seats[0].At != at
+}
+
 // seatClaims are the claims on the seat that nobody has followed yet, and the epoch of whoever follows them.
 func (f *Fold) seatClaims() (of []Hash, next int64) {
 	for i := range f.Seats {

@@ -54,9 +54,11 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	return &Idle{Person: true, Older: true, Why: fmt.Sprintf("this copy is older than one seen here: it lacks entry %s; what was done since would be done again", missing[0].Short())}, nil
 }
 
-// see tells the witness how far the agent has come.
+// see tells the witness how far the agent has come. What became of a copy whose seat is elsewhere is no matter: nothing in it can be done again
+// here, and the memory that has the seat must not pass for an older one.
 func (n *Node) see(a *Agent) {
-	if n.Witness != nil {
+	at := n.placed.Load()
+	if n.Witness != nil && (at == nil || !a.fold.SeatElsewhere(*at)) {
 		n.Witness.See(a.ID(), a.fold.Seq, a.Heads())
 	}
 }

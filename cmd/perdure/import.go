@@ -195,6 +195,9 @@ func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *
 		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
 		return nil
 	}
+	if at, err := h.placeOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {
+		return err
+	}
 	w.See(a.ID(), a.Fold().Seq, a.Heads())
 	return nil
 }
