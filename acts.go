@@ -1,73 +1,76 @@
 package perdure
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
-// Act is a decision that lets something happen which must not happen twice: a once effect, or a child. What names it by what is done.
-type Act struct {
-	Decision Hash  `canon:"1,decision"`
-	Seq      int64 `canon:"2,seq"`
-	What     Hash  `canon:"3,what"`
-}
-
-// Doubled is the same act decided on two branches, neither having seen the other: it may have happened twice. Nobody but a person can tell
-// what to make of that; Settle of either decision says that somebody has looked.
+// Doubled tells that the same act, a once effect or a child, was decided on two branches of a memory, neither decision having seen the other: it
+// may have happened twice. The node that finds it out records it. Nobody but a person can tell what to make of it; Settle of either
+// decision says that somebody has.
 type Doubled struct {
 	First  Hash `canon:"1,first"` // the decisions, in fold order
 	Second Hash `canon:"2,second"`
 	Time   Time `canon:"3,time"` // of the second
 }
 
-func (a *Act) position() Position { return Position{Seq: a.Seq, Name: a.Decision} }
+// act is a decision that lets something happen which must not happen twice. What names it by what is done.
+type act struct {
+	at   Position // of the decision
+	what Hash
+}
 
-// act remembers an allowed act, and says if it was decided on another branch as well.
-func (f *Fold) act(e *Entry, what Hash) {
-	if len(f.Heads) > 1 {
-		missed := oneOf(f.head(e.Name).Missed)
-		f.work += int64(len(f.recentActs()))
-		for _, a := range f.recentActs() {
-			if a.What == what && missed(a.Decision) {
-				f.Doubled = pushed(f.Doubled, Doubled{First: a.Decision, Second: e.Name, Time: e.Time}, maxDoubled)
-				f.conflict(e, "decided on two branches, and may have happened twice: look, and settle either decision")
-			}
+// Flag says that something was decided twice, and is to be recorded.
+type Flag struct{ Doubled Doubled }
+
+func (Flag) step() {}
+
+// Doubles are the acts decided twice that nobody has settled: those on record, and those found in the entries at hand.
+func (f *Fold) Doubles() []Doubled { return slices.Concat(f.Doubled, f.doubled) }
+
+// acted remembers an allowed act, and whether it was decided on another branch as well. It is remembered with the fold in memory only: branches
+// that part before the fold was begun with are folded again from before.
+func (f *Fold) acted(e *Entry, what Hash) {
+	missed := oneOf(f.head(e.Name).missed)
+	f.work += int64(len(f.acts))
+	for i := range f.acts {
+		if a := &f.acts[i]; a.what == what && missed(a.at.Name) {
+			f.doubled = pushed(f.doubled, Doubled{First: a.at.Name, Second: e.Name, Time: e.Time}, maxDoubled)
 		}
 	}
-	a := Act{Decision: e.Name, Seq: e.Seq, What: what}
-	f.lately = extended(f.recentActs(), a, maxActs, &f.own.lately)
-	if len(f.Heads) > 1 {
-		f.Acts = pushed(f.Acts, a, maxActs)
+	f.acts = extended(f.acts, act{e.Position(), what}, maxActs, &f.own.acts)
+}
+
+// record folds that somebody found something decided twice.
+func (f *Fold) record(e *Entry, n *Doubled) {
+	is := func(d Doubled) bool { return d.First == n.First && d.Second == n.Second }
+	f.doubled = slices.DeleteFunc(slices.Clone(f.doubled), is)
+	if !slices.ContainsFunc(f.Doubled, is) {
+		f.Doubled = pushed(f.Doubled, *n, maxDoubled)
+		f.conflict(e, "decided on two branches, and may have happened twice: look, and settle either decision")
 	}
 }
 
-// recentActs are the acts decided last: those since the fold was begun with, and those it was begun with.
-func (f *Fold) recentActs() []Act {
-	if f.lately == nil {
-		return f.Acts
-	}
-	return f.lately
-}
-
-// unact forgets an act that surely did not happen.
-func (f *Fold) unact(decision Hash) {
-	is := func(a Act) bool { return a.Decision == decision }
-	if i := slices.IndexFunc(f.lately, is); i >= 0 {
-		f.lately, f.own.lately = slices.Delete(slices.Clone(f.lately), i, i+1), true
-	}
-	if i := slices.IndexFunc(f.Acts, is); i >= 0 {
-		f.Acts = slices.Delete(slices.Clone(f.Acts), i, i+1)
-	}
-	f.settleDoubled(decision)
-}
-
-// settleDoubled forgets that a decision was doubled, and reports whether it was.
-func (f *Fold) settleDoubled(decision Hash) bool {
-	left := slices.DeleteFunc(slices.Clone(f.Doubled), func(d Doubled) bool { return d.First == decision || d.Second == decision })
-	if len(left) == len(f.Doubled) {
+// settled forgets that a decision was doubled, and reports whether it was.
+func (f *Fold) settled(decision Hash) bool {
+	n := len(f.Doubled) + len(f.doubled)
+	if n == 0 {
 		return false
 	}
-	if f.Doubled = left; len(left) == 0 {
+	is := func(d Doubled) bool { return d.First == decision || d.Second == decision }
+	f.doubled = slices.DeleteFunc(slices.Clone(f.doubled), is)
+	if f.Doubled = slices.DeleteFunc(slices.Clone(f.Doubled), is); len(f.Doubled) == 0 {
 		f.Doubled = nil
 	}
-	return true
+	return len(f.Doubled)+len(f.doubled) < n
+}
+
+// undone forgets an act that surely did not happen.
+func (f *Fold) undone(decision Hash) {
+	if i := slices.IndexFunc(f.acts, func(a act) bool { return a.at.Name == decision }); i >= 0 {
+		f.acts, f.own.acts = slices.Delete(slices.Clone(f.acts), i, i+1), true
+	}
+	f.settled(decision)
 }
 
 // parent is what is to be known of a parent of an entry to tell which acts are not in its past.
@@ -77,14 +80,13 @@ type parent struct {
 }
 
 // has reports whether an act is in the past of the parent. Whatever was folded after the parent is not.
-func (p *parent) has(a *Act) bool {
-	return a.position().Compare(p.at) <= 0 && !slices.Contains(p.missed, a.Decision)
+func (p *parent) has(a *act) bool {
+	return a.at.Compare(p.at) <= 0 && !slices.Contains(p.missed, a.at.Name)
 }
 
 // missed are the acts folded so far that are not in the past of e: of none of its parents.
 func (f *Fold) missed(e *Entry, parentOf func(Hash) (parent, bool)) []Hash {
-	acts := f.recentActs()
-	if len(acts) == 0 || f.onTop(e) {
+	if len(f.acts) == 0 || f.onTop(e) {
 		return nil
 	}
 	var parents []parent
@@ -93,42 +95,20 @@ func (f *Fold) missed(e *Entry, parentOf func(Hash) (parent, bool)) []Hash {
 			parents = append(parents, p)
 		}
 	}
-	f.work += int64(len(acts) * len(parents))
+	f.work += int64(len(f.acts) * len(parents))
 	var missed []Hash
-	for i := range acts {
-		if !slices.ContainsFunc(parents, func(p parent) bool { return p.has(&acts[i]) }) {
-			missed = append(missed, acts[i].Decision)
+	for i := range f.acts {
+		if a := &f.acts[i]; !slices.ContainsFunc(parents, func(p parent) bool { return p.has(a) }) {
+			missed = append(missed, a.at.Name)
 		}
 	}
 	return missed
 }
 
-// keepActs keeps with the fold what later entries of any head are to be compared with, now that there is one more head.
-func (f *Fold) keepActs(missed []Hash) {
-	if len(f.Heads) == 1 {
-		f.Acts = nil // everything is in the past of whatever comes
-		return
-	}
-	if len(missed) == 0 || slices.ContainsFunc(f.Acts, func(a Act) bool { return a.Decision == missed[0] }) {
-		return
-	}
-	acts := f.recentActs()
-	i := slices.IndexFunc(acts, func(a Act) bool { return a.Decision == missed[0] })
-	f.Acts = slices.Clone(acts[i:])
-}
-
-// parentOf is what is known of a head.
-func (f *Fold) parentOf(name Hash) (parent, bool) {
-	if h := f.head(name); h != nil {
-		return parent{Position{h.Seq, h.Name}, h.Missed}, true
-	}
-	return parent{}, false
-}
-
 // parentOf is what is known of a head, or of an entry that is still held.
 func (a *Agent) parentOf(name Hash) (parent, bool) {
-	if p, ok := a.fold.parentOf(name); ok {
-		return p, true
+	if h := a.fold.head(name); h != nil {
+		return parent{Position{h.Seq, h.Name}, h.missed}, true
 	}
 	for _, s := range []segment{a.cur, a.prev} {
 		for l := s.last; l != nil; l = l.before {
@@ -138,4 +118,32 @@ func (a *Agent) parentOf(name Hash) (parent, bool) {
 		}
 	}
 	return parent{}, false
+}
+
+// parents is parentOf for a run of entries that is longer than what is held.
+func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (parent, bool) {
+	var seqs map[Hash]int64
+	return func(name Hash) (parent, bool) {
+		if p, ok := a.parentOf(name); ok {
+			return p, true
+		}
+		if seqs == nil { // few memories need it
+			seqs = make(map[Hash]int64, len(entries))
+			for _, e := range entries {
+				seqs[e.Name] = e.Seq
+			}
+		}
+		h, seen := known[name]
+		seq, held := seqs[name]
+		if !held {
+			seq, held = h.Seq, seen // a head of what came before
+		}
+		return parent{Position{seq, name}, h.missed}, held
+	}
+}
+
+// flag records that something was decided twice.
+func (w *work) flag(ctx context.Context, s Flag) error {
+	w.n.Log.Warn("decided in two copies: it may have happened twice", "agent", w.a.ID().Short(), "first", s.Doubled.First.Short(), "second", s.Doubled.Second.Short())
+	return w.addFlushed(ctx, Event{Name: "doubled", By: "runtime", Notice: s.Doubled})
 }

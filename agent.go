@@ -144,9 +144,7 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 		return nil, reject(predAgent, snapshot, "$.body.content.snapshot.fold.agent", s.Fold.Agent.Short(), snapshot.Agent.Short(), "the snapshot is of another agent")
 	}
 	f := s.Fold.clone()
-	past := f.past(snapshot.Parents)
-	past.Missed = f.missed(snapshot, f.parentOf)
-	f.step(snapshot, false, past)
+	f.step(snapshot, false, f.past(snapshot.Parents))
 	return fromFold(f, snapshot.Position(), snapshot), nil
 }
 

@@ -92,7 +92,7 @@ func (a *Agent) push(e *Entry) (bool, error) {
 	if revoked && slices.Contains(past.Knows, e.Origin) {
 		return false, revokedAuthor(e)
 	}
-	past.Missed = f.missed(e, a.parentOf)
+	past.missed = f.missed(e, a.parentOf)
 	a.link(e, revoked && !change, past)
 	return true, nil
 }
@@ -104,7 +104,7 @@ func (a *Agent) link(e *Entry, void bool, past Head) {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone(), authors: a.authors}
 		a.fold.own.alone = alone{} // base has them too
 	}
-	a.cur.last = &link{Entry: e, before: a.cur.last, missed: past.Missed}
+	a.cur.last = &link{Entry: e, before: a.cur.last, missed: past.missed}
 	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))
 	a.top = e.Position()
 	if !void {
@@ -412,10 +412,10 @@ func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Ha
 		if revoked && !change {
 			found[e.Name] = true
 		}
-		past.Missed = a.fold.missed(e, parentOf)
+		past.missed = a.fold.missed(e, parentOf)
 		a.link(e, found[e.Name] || void[e.Name], past)
 		h := a.fold.head(e.Name)
-		if len(h.Knows)+len(h.Handed)+len(h.Missed) > 0 {
+		if len(h.Knows)+len(h.Handed)+len(h.missed) > 0 {
 			known[e.Name] = *h
 		}
 		if len(h.Knows) > len(past.Knows) {
@@ -426,28 +426,6 @@ func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Ha
 		return found, a.voidUnseen(entries, revocations, base, found)
 	}
 	return found, nil
-}
-
-// parents is parentOf for a run of entries that is longer than what is held.
-func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (parent, bool) {
-	var seqs map[Hash]int64
-	return func(name Hash) (parent, bool) {
-		if p, ok := a.parentOf(name); ok {
-			return p, true
-		}
-		if seqs == nil { // few memories need it
-			seqs = make(map[Hash]int64, len(entries))
-			for _, e := range entries {
-				seqs[e.Name] = e.Seq
-			}
-		}
-		h, seen := known[name]
-		seq, held := seqs[name]
-		if !held {
-			seq, held = h.Seq, seen // a head of what came before
-		}
-		return parent{Position{seq, name}, h.Missed}, held
-	}
 }
 
 // revocation is the place of an entry that revokes a key its past has not.

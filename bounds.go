@@ -12,7 +12,7 @@ import (
 // owned says what a fold may change in place, so that a long run of entries does not copy its lists at each. To inbox, dedupe and conflicts it
 // may only append: other folds may see the part before. The rest is its own alone.
 type owned struct {
-	inbox, dedupe, conflicts, lately bool
+	inbox, dedupe, conflicts, acts bool
 	alone
 	seen map[string]struct{} // dedupe, once a run of entries makes that worth while
 }
@@ -193,14 +193,13 @@ func (f *Fold) full() string {
 		{"admitted", len(f.Admitted), maxKeys},
 		{"seats", len(f.Seats), maxSeats},
 		{"doubled", len(f.Doubled), maxDoubled},
-		{"acts", len(f.Acts), maxActs},
 	} {
 		if l.n > l.most {
 			return l.name
 		}
 	}
 	for i := range f.Heads {
-		if h := &f.Heads[i]; max(len(h.Knows), len(h.Owners), len(h.Handed)) > maxKeys || len(h.Missed) > maxActs {
+		if h := &f.Heads[i]; max(len(h.Knows), len(h.Owners), len(h.Handed)) > maxKeys {
 			return "heads"
 		}
 	}

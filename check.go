@@ -245,7 +245,7 @@ func checkEvent(e *Entry, ev *Event) error {
 		return atMost(e, at+".seat-given", list{"of", len(n.Of), maxSeats})
 	case Resume:
 		return atMost(e, at+".resume", list{"of", len(n.Of), maxPaused})
-	case nil, Approval, Pause, Settle, Cancel, Doubt, Erased, Enclosed, Admitted:
+	case nil, Approval, Pause, Settle, Cancel, Doubt, Erased, Enclosed, Admitted, Doubled:
 	}
 	return nil
 }

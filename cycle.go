@@ -122,7 +122,7 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 			} // else others wrote meanwhile, and there may be something to do after all
 		case Announce:
 			return Idle{Why: "it has ended"}, nil
-		case Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish:
+		case Flag, Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish:
 		}
 	}
 }
@@ -152,6 +152,8 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	case Idle:
 		w.copied = !s.Seat.IsZero()
 		return s, nil
+	case Flag:
+		return s, w.flag(ctx, s)
 	case Sit:
 		return s, w.sit(ctx, s)
 	case Rouse:

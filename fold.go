@@ -51,13 +51,13 @@ type Fold struct {
 	Begun     Key             `canon:"39,begun,omitzero"`    // who began it, when not its owner: the charter is then only their word
 	Admitted  []Key           `canon:"40,admitted,omitzero"` // who vouched for it by a notice
 	Seats     []Seat          `canon:"41,seats,omitzero"`    // the claims on the seat that nobody has followed; one, unless it is disputed
-	Doubled   []Doubled       `canon:"42,doubled,omitzero"`  // effects decided in two copies, which nobody has settled
-	Acts      []Act           `canon:"43,acts,omitzero"`     // while there are several heads: the bound effects decided since they parted
+	Doubled   []Doubled       `canon:"42,doubled,omitzero"`  // what somebody found decided on two branches, and nobody has settled
 
 	own     owned
 	weights weights
-	lately  []Act // the bound effects decided last, as far as they are known; Acts is the end of it
-	work    int64 // steps, and the elements of lists they have copied or compared: what tests count
+	acts    []act     // the latest, of the entries at hand
+	doubled []Doubled // found among them, and not on record
+	work    int64     // steps, and the elements of lists they have copied or compared: what tests count
 }
 
 // Head is an entry without a child.
@@ -68,7 +68,7 @@ type Head struct {
 	Owners []Key `canon:"4,owners,omitzero"` // those the agent was handed on to in its past, ascending
 	Handed []Key `canon:"5,handed,omitzero"` // those who handed it on, ascending
 
-	Missed []Hash `canon:"6,missed,omitzero"` // the acts folded before it that are not in its past
+	missed []Hash // the acts folded before it that are not in its past
 }
 
 // Ending is how the agent ended.

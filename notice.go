@@ -121,6 +121,7 @@ type SeatGiven struct {
 
 func (SeatTaken) notice() {}
 func (SeatGiven) notice() {}
+func (Doubled) notice()   {}
 func (Joined) notice()    {}
 
 // Admitted tells that its author looked at the agent and vouches for it: everything before this entry counts where the author is trusted to own

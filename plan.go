@@ -34,7 +34,7 @@ type Spec struct {
 	Reconciles  bool          // can find out whether an effect happened
 }
 
-// Step is what a node should do next for an agent: Idle, Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish or Announce.
+// Step is what a node should do next for an agent: Idle, Flag, Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish or Announce.
 type Step interface{ step() }
 
 // Idle says there is nothing to do until a time (zero: until an entry arrives).
@@ -181,6 +181,9 @@ func (f *Fold) Due(now time.Time) Time {
 
 func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	t := TimeOf(now)
+	if len(f.doubled) > 0 {
+		return Flag{f.doubled[0]}
+	}
 	if f.Ended != nil {
 		return f.planEnded(c, t)
 	}

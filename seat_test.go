@@ -50,8 +50,8 @@ func TestACopyDecidesNoOnceEffect(t *testing.T) {
 	}
 	p.together(t)
 	run(t, p.b, p.id)
-	if f := load(t, p.there, p.id); p.paid() != 1 || f.Ended == nil || len(f.Doubled) != 0 {
-		t.Errorf("paid %d times; ended: %v; doubled: %v", p.paid(), f.Ended, f.Doubled)
+	if f := load(t, p.there, p.id); p.paid() != 1 || f.Ended == nil || len(f.Doubles()) != 0 {
+		t.Errorf("paid %d times; ended: %v; doubled: %v", p.paid(), f.Ended, f.Doubles())
 	}
 }
 
@@ -249,21 +249,25 @@ func TestWhatWasDoneTwiceIsFlaggedUntilSettled(t *testing.T) {
 	}
 	p.together(t)
 	f := load(t, p.here, p.id)
-	if len(f.Doubled) != 1 || !f.Waiting(time.Now()) {
-		t.Fatalf("doubled: %v; waiting: %v", f.Doubled, f.Waiting(time.Now()))
+	if len(f.Doubles()) != 1 || !f.Waiting(time.Now()) {
+		t.Fatalf("doubled: %v; waiting: %v", f.Doubles(), f.Waiting(time.Now()))
 	}
-	if got, want := load(t, p.there, p.id), f; len(got.Doubled) != 1 || got.Doubled[0] != want.Doubled[0] {
-		t.Errorf("the copies do not agree: %v and %v", got.Doubled, want.Doubled)
+	if got, want := load(t, p.there, p.id), f; len(got.Doubles()) != 1 || got.Doubles()[0] != want.Doubles()[0] {
+		t.Errorf("the copies do not agree: %v and %v", got.Doubles(), want.Doubles())
+	}
+	run(t, p.a, p.id) // which records it
+	if f = load(t, p.here, p.id); len(f.Doubled) != 1 || len(f.Doubles()) != 1 {
+		t.Errorf("on record: %v of %v", f.Doubled, f.Doubles())
 	}
 	said := strings.Join(loaded(t, p.here, p.id).Diverged(), "\n")
 	if !strings.Contains(said, "happened twice") {
 		t.Errorf("nobody is told: %s", said)
 	}
-	if _, err := p.a.Tell(t.Context(), p.id, perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: f.Doubled[0].Second, Signal: perdure.OK, Note: "refunded"}}); err != nil {
+	if _, err := p.a.Tell(t.Context(), p.id, perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: f.Doubles()[0].Second, Signal: perdure.OK, Note: "refunded"}}); err != nil {
 		t.Fatal(err)
 	}
-	if f := load(t, p.here, p.id); len(f.Doubled) != 0 || f.Waiting(time.Now()) {
-		t.Errorf("after it was settled: doubled %v, waiting %v", f.Doubled, f.Waiting(time.Now()))
+	if f := load(t, p.here, p.id); len(f.Doubles()) != 0 || f.Waiting(time.Now()) {
+		t.Errorf("after it was settled: doubled %v, waiting %v", f.Doubles(), f.Waiting(time.Now()))
 	}
 }
 
@@ -276,7 +280,7 @@ func TestPayingTwiceInARowIsNotDoubled(t *testing.T) {
 	if _, total := calls(seen); total != 3 {
 		t.Fatalf("paid %d times, want 3", total)
 	}
-	if f := load(t, store, id); len(f.Doubled) > 0 || len(f.Acts) > 0 {
-		t.Errorf("doubled %v, acts %v", f.Doubled, f.Acts)
+	if f := load(t, store, id); len(f.Doubles()) > 0 {
+		t.Errorf("doubled %v", f.Doubles())
 	}
 }

@@ -75,7 +75,7 @@ func (f *Fold) Standing() string {
 // Waiting reports whether nothing goes on until a person does something: answers, approves, settles, resumes or grants.
 func (f *Fold) Waiting(now time.Time) bool {
 	t := TimeOf(now)
-	if len(f.Doubled) > 0 || f.Disputed() && f.Ended == nil {
+	if len(f.Doubles()) > 0 || f.Disputed() && f.Ended == nil {
 		return true
 	}
 	if slices.ContainsFunc(f.Open, func(o Open) bool { return !o.Effect.Repeatable() && (o.Doubt || t >= o.Deadline) }) {

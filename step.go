@@ -14,7 +14,6 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	f.Seq = max(f.Seq, e.Seq)
 	f.Updated = e.Time
 	f.advanceHeads(e, past)
-	f.keepActs(past.Missed)
 	if e.Kind == KindGenesis {
 		f.Agent, f.Created = AgentID(e.Name), e.Time
 	}
@@ -344,13 +343,13 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 		if f.open(e, d, a) {
 			f.Did = Execution
 			if !d.Effect.Repeatable() {
-				f.act(e, callKey(&a))
+				f.acted(e, callKey(&a))
 			}
 		}
 	case Delegate:
 		f.delegate(e, d, a)
 		if what, err := effectDigest(f.Agent, Hash{}, a); err == nil {
-			f.act(e, what)
+			f.acted(e, what)
 		}
 		f.Did = Delegation
 	case Mutate:

@@ -25,7 +25,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.vote(e, &n)
 		return
 	case Settle:
-		if f.settleDoubled(n.Decision) && f.findOpen(n.Decision) < 0 {
+		if f.settled(n.Decision) && f.findOpen(n.Decision) < 0 {
 			break
 		}
 		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})
@@ -68,6 +68,9 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		return
 	case Pruned:
 		f.blank(n.Events)
+		return
+	case Doubled:
+		f.record(e, &n)
 		return
 	case SeatTaken:
 		f.takeSeat(e, &n)
@@ -132,7 +135,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven, Doubled:
 	}
 	return false
 }

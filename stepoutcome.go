@@ -29,7 +29,7 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 	f.setVars(e, o.Set)
 	open := f.Open[i]
 	if !open.Effect.Repeatable() && didNot(o.Signal) {
-		f.unact(o.Decision)
+		f.undone(o.Decision)
 	}
 	f.weigh().actions -= open.weight()
 	f.Open = without(f, mine(f, f.Open, &f.own.open), i)

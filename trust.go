@@ -539,7 +539,7 @@ func rightFor(e *Entry) Right {
 		return MayApprove
 	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, SeatGiven:
+	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, SeatGiven, Doubled:
 	}
 	return MayAuthor
 }

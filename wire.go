@@ -72,6 +72,7 @@ func init() {
 		canon.Case[Notice](16, "joined", Joined{}),
 		canon.Case[Notice](17, "seat-taken", SeatTaken{}),
 		canon.Case[Notice](18, "seat-given", SeatGiven{}),
+		canon.Case[Notice](19, "doubled", Doubled{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),

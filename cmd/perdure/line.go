@@ -184,6 +184,8 @@ func eventText(b *perdure.Event) string {
 		what += noted(n.Note)
 	case perdure.Admitted:
 		return "admitted" + noted(n.Note)
+	case perdure.Doubled:
+		what = fmt.Sprintf("decisions %s and %s are of two copies: it may have happened twice", n.First.Short(), n.Second.Short())
 	case perdure.SeatTaken:
 		what = fmt.Sprintf("the seat is in store %s, epoch %d", n.At.Short(), n.Epoch) + noted(n.Note)
 	case perdure.SeatGiven:

@@ -15,6 +15,8 @@ func stepText(s perdure.Step) string {
 	switch s := s.(type) {
 	case perdure.Idle:
 		return "nothing"
+	case perdure.Flag:
+		return "record that " + s.Doubled.Second.Short() + " was decided twice"
 	case perdure.Sit:
 		return "take its seat"
 	case perdure.Rouse:

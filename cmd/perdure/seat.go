@@ -244,7 +244,7 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 		w.Agent, w.Name = a.ID(), f.Intent.Name
 		found = append(found, w)
 	}
-	for _, d := range f.Doubled {
+	for _, d := range f.Doubles() {
 		add(waiting{Kind: waitsDoubled, Decision: d.Second, Since: d.Time,
 			What:   fmt.Sprintf("decided in two copies, so it may have happened twice: decisions %s and %s", d.First.Short(), d.Second.Short()),
 			Answer: fmt.Sprintf("perdure settle %s %s --signal ok --note TEXT", callable(a), d.Second)})

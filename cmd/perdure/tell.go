@@ -362,7 +362,7 @@ of class once to find out. Where the same effect was decided in two copies it re
 			for _, o := range a.Fold().Open {
 				open = append(open, o.Decision)
 			}
-			for _, o := range a.Fold().Doubled {
+			for _, o := range a.Fold().Doubles() {
 				if !slices.Contains(open, o.Second) {
 					open = append(open, o.Second)
 				}
