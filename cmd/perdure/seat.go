@@ -5,20 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/dir"
+	"github.com/perdure/perdure/store/sqlite"
 )
 
-// placeFile tells a home from its copies.
-const placeFile = "place"
-
-// placeOf is where the agents of a store have their seat: the store, if it knows itself, else this home. Zero: it has none yet, and
-// nothing is written to give it one.
+// placeOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its home: the home remembers how
+// far it has come, so of two copies there only one goes on. Zero: it has none yet, and nothing is written to give it one.
 func (h *home) placeOf(ctx context.Context, s perdure.Store) (perdure.Hash, error) {
 	if p, ok := s.(perdure.Placed); ok {
 		return p.Place(ctx)
@@ -26,7 +23,15 @@ func (h *home) placeOf(ctx context.Context, s perdure.Store) (perdure.Hash, erro
 	if h.dir == "" {
 		return perdure.Hash{}, nil
 	}
-	return disk.Place(filepath.Join(h.dir, placeFile), h.looks)
+	if h.scheme == "dir" {
+		return dir.Place(h.file, h.looks)
+	}
+	if !h.looks {
+		if err := h.makeHome(); err != nil {
+			return perdure.Hash{}, err
+		}
+	}
+	return sqlite.Place(h.file, h.looks)
 }
 
 func seatCommand() *cobra.Command {

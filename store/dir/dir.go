@@ -102,7 +102,12 @@ func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
 	if err := s.usable(ctx); err != nil {
 		return perdure.Hash{}, err
 	}
-	return disk.Place(filepath.Join(s.dir, indexDir, "place"), s.looks)
+	return Place(s.dir, s.looks)
+}
+
+// Place is the id of a folder. Where it has none and nothing is to be written, that is zero.
+func Place(dir string, look bool) (perdure.Hash, error) {
+	return disk.Place(filepath.Join(dir, indexDir, "place"), look)
 }
 
 // furnish makes the folder, and tells git and Syncthing what to make of it. Files that are there are left as they are.

@@ -121,14 +121,17 @@ func newStore(path string, o Options) *Store {
 	return s
 }
 
-// Place implements perdure.Placed. What tells the store from its copies is a file beside it, FILE-place: it survives a repair of FILE, and a
-// copy of it is another.
+// Place implements perdure.Placed.
 func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
 	if err := s.usable(ctx); err != nil {
 		return perdure.Hash{}, err
 	}
-	return disk.Place(s.path+"-place", s.looks)
+	return Place(s.path, s.looks)
 }
+
+// Place is the id of the store in a file, whether it is there yet or not. What tells the store from its copies is another file beside it, FILE-place: it
+// survives a repair of FILE, and a copy of it is another. Where there is none and nothing is to be written, the id is zero.
+func Place(path string, look bool) (perdure.Hash, error) { return disk.Place(path+"-place", look) }
 
 // Path is the file the store is in.
 func (s *Store) Path() string { return s.path }
