@@ -36,6 +36,10 @@ func acceptedFolds() ([]*vector, error) {
 		{"settled", "a settlement closes as an outcome does, and joins the inbox", settledEffect},
 		{"ended-decision", "a call allowed beside the end is open all the same", endedDecision},
 		{"state-schema", "an edit replaces the schema of the state, and sets the state in the same entry", stateSchema},
+		{"seat", "a seat is handed over, taken twice, and then taken from both", seats},
+		{"disputed", "two claims that have not seen each other both stand", disputed},
+		{"doubled", "what was decided twice is on record once", doubledOpen},
+		{"undoubled", "a settlement of what was decided twice and is not open only says that somebody looked", doubledSettled},
 	} {
 		l, err := m.life()
 		if err != nil {
@@ -263,6 +267,54 @@ func joinedHeads() (*life, error) {
 	l.write(1, told(perdure.Joined{Heads: 2}))
 	return l, l.err
 }
+
+// seats is a seat that was handed over, taken twice without sight of each other, and then by the owner from both.
+func seats() (*life, error) {
+	here, there, third := perdure.HashOf([]byte("here")), perdure.HashOf([]byte("there")), perdure.HashOf([]byte("third"))
+	g := bare()
+	g.Seat = here
+	l := begin(g)
+	begun := perdure.Hash(l.a.ID())
+	l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{begun}, Epoch: 2})) // it was not handed over
+	given := l.write(1, told(perdure.SeatGiven{At: here, Of: []perdure.Hash{begun}}))
+	other := l.fork()
+	one := l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{given}, Epoch: 2}))
+	two := other.write(2, told(perdure.SeatTaken{At: third, Of: []perdure.Hash{given}, Epoch: 2}))
+	l.join(other)
+	l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{one, two}, Epoch: 3, Lost: true, Note: "the third is gone"}))
+	return l, l.err
+}
+
+// disputed is a seat that two stores have taken.
+func disputed() (*life, error) {
+	l := begin(bare())
+	other := l.fork()
+	l.write(1, told(perdure.SeatTaken{At: perdure.HashOf([]byte("here")), Epoch: 1}))
+	other.write(2, told(perdure.SeatTaken{At: perdure.HashOf([]byte("there")), Epoch: 1}))
+	l.join(other)
+	return l, l.err
+}
+
+// doubled is an effect of two branches, found, told of twice, and settled.
+func doubled(settle bool) (*life, error) {
+	l := begin(bare())
+	other := l.fork()
+	d := allow(perdure.Execute{Tool: "mail"})
+	d.Effect = perdure.Once
+	first, second := l.write(1, d), other.write(2, d)
+	l.join(other)
+	found := told(perdure.Doubled{First: first, Second: second, Time: perdure.TimeOf(at(9))})
+	l.write(1, found)
+	l.write(2, found)
+	if settle {
+		l.write(1, perdure.Outcome{Decision: second, Signal: perdure.OK})
+		l.write(2, told(perdure.Settle{Decision: second, Signal: perdure.OK, Note: "paid back"}))
+	}
+	return l, l.err
+}
+
+func doubledOpen() (*life, error)    { return doubled(false) }
+func doubledSettled() (*life, error) { return doubled(true) }
 
 func settledEffect() (*life, error) {
 	l := begin(bare())
