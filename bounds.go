@@ -42,13 +42,13 @@ func mine[T any](f *Fold, s []T, own *bool) []T {
 	return append(make([]T, 0, len(s)+1), s...)
 }
 
-// without is s, which is the fold's alone, without element i; nil when nothing is left, as in a fold that never had one.
-func without[T any](f *Fold, s []T, i int) []T {
+// without is s without element i, as a slice that no other fold has; nil when nothing is left, as in a fold that never had one.
+func without[T any](f *Fold, s []T, i int, own *bool) []T {
 	f.work += int64(len(s) - i)
 	if len(s) == 1 {
 		return nil
 	}
-	return slices.Delete(s, i, i+1)
+	return slices.Delete(mine(f, s, own), i, i+1)
 }
 
 // find is the index of the first element for which is holds, or -1.

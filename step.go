@@ -47,11 +47,14 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 // advanceHeads replaces the parents of e by e.
 func (f *Fold) advanceHeads(e *Entry, h Head) {
 	h.Name, h.Seq = e.Name, e.Seq
-	f.Heads = mine(f, f.Heads, &f.own.heads)
 	if len(f.Heads) == 1 && len(e.Parents) == 1 && f.Heads[0].Name == e.Parents[0] { // the usual
+		if !f.own.heads {
+			f.Heads, f.own.heads = make([]Head, 1), true
+		}
 		f.Heads[0] = h
 		return
 	}
+	f.Heads = mine(f, f.Heads, &f.own.heads)
 	var gone [MaxParents]int // the places of the parents that were heads, ascending as their names do
 	n := 0
 	for _, p := range e.Parents[:min(len(e.Parents), MaxParents)] {
@@ -129,13 +132,14 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	}
 	// Advice whose proposals were all decided is behind us; what is left of older advice is kept a while, so that a decision taken on
 	// another branch still finds what it decided.
-	keep := make([]Proposals, 0, 2)
+	keep := make([]Proposals, 0, 1)
 	for _, p := range f.Proposals {
 		if slices.Contains(p.Decided, false) {
 			keep = append(keep, p)
 		}
 	}
-	f.Proposals = pushed(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions))}, maxAdvice)
+	keep = keep[max(0, len(keep)+1-maxAdvice):]
+	f.Proposals = append(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions))})
 	for size := 0; len(f.Proposals) > 1; { // the usual: one
 		for i := range f.Proposals {
 			size += f.Proposals[i].weight()
@@ -266,7 +270,7 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 // dropAsk takes away a question that has its answer.
 func (f *Fold) dropAsk(i int) {
 	f.weigh().actions -= f.Asks[i].weight()
-	f.Asks = without(f, mine(f, f.Asks, &f.own.asks), i)
+	f.Asks = without(f, f.Asks, i, &f.own.asks)
 }
 
 // findAsk is the index of the question a decision asked, or -1.
@@ -430,7 +434,7 @@ func (f *Fold) dropOwed(key Hash) {
 
 func (f *Fold) dropOwedAt(i int) {
 	f.weigh().actions -= weight(f.Owed[i].Action)
-	f.Owed = without(f, mine(f, f.Owed, &f.own.owed), i)
+	f.Owed = without(f, f.Owed, i, &f.own.owed)
 }
 
 // pushed returns a new slice with v at its end and at most limit elements, the oldest going first.
