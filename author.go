@@ -124,12 +124,15 @@ func (f *Fold) dueAfter(e *Entry, now time.Time) Time {
 	after.own = owned{}
 	after.step(e, false, f.past(e.Parents))
 	due := after.Due(now)
+	giveBack(f.Inbox, after.Inbox, f.rooms.inbox, after.rooms.inbox)
+	giveBack(f.Dedupe, after.Dedupe, f.rooms.dedupe, after.rooms.dedupe)
+	giveBack(f.Conflicts, after.Conflicts, f.rooms.conflicts, after.rooms.conflicts)
 	*after = Fold{}
 	folds.Put(after)
 	return due
 }
 
-// folds are what dueAfter folds into: nothing of them is left when it returns.
+// folds are what dueAfter folds into. Nothing of them is left when it returns.
 var folds = sync.Pool{New: func() any { return new(Fold) }}
 
 // build encodes an entry, of which the author's part of the header and the content are there, under a fresh salt.

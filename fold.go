@@ -52,6 +52,7 @@ type Fold struct {
 	Admitted  []Key           `canon:"40,admitted,omitzero"` // who vouched for it by a notice
 
 	own     owned
+	rooms   rooms
 	weights weights
 	work    int64 // steps, and the elements of lists they have copied or compared: what tests count
 }

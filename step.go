@@ -107,7 +107,7 @@ func (f *Fold) replaceHeads(gone []int, at int, h Head) {
 
 // conflict records what did not go together.
 func (f *Fold) conflict(e *Entry, what string) {
-	f.Conflicts = extended(f.Conflicts, Conflict{Entry: e.Name, What: what}, maxConflicts, &f.own.conflicts)
+	f.Conflicts = extended(f, f.Conflicts, Conflict{Entry: e.Name, What: what}, maxConflicts, &f.rooms.conflicts)
 }
 
 // stepAdvice makes new proposals the current ones.
@@ -176,7 +176,7 @@ func (f *Fold) leaveInbox(seen []Hash) {
 // ownInbox makes the inbox one that can be changed in place.
 func (f *Fold) ownInbox() {
 	f.Inbox = mine(f, f.Inbox, &f.own.messages)
-	f.own.inbox = true
+	f.rooms.inbox = nil
 }
 
 // advisorTool is the name under which an advisor's signals are kept.
@@ -445,19 +445,6 @@ func pushed[T any](s []T, v T, limit int) []T {
 	out := make([]T, len(s), len(s)+1)
 	copy(out, s)
 	return append(out, v)
-}
-
-// extended is pushed for a slice that is appended to often. While the fold owns the room behind the slice it is appended to in place: no
-// other fold sees beyond its own length.
-func extended[T any](s []T, v T, limit int, own *bool) []T {
-	if over := len(s) + 1 - limit; over > 0 {
-		s = s[over:]
-	}
-	if !*own {
-		*own = true
-		s = append(make([]T, 0, len(s)+len(s)/4+4), s...)
-	}
-	return append(s, v)
 }
 
 // replaced returns a new slice with element i replaced.
