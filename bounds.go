@@ -23,13 +23,20 @@ type alone struct {
 }
 
 // rooms are the room behind the lists of a fold that are appended to again and again, one entry at a time: many folds share one array, and each
-// sees it up to its own length. They belong to the arrays, so a list that is copied, or made shorter at its end, leaves its room.
+// sees it up to its own length. They belong to the arrays: a list that is copied, or made shorter at its end, gets a new one.
 type rooms struct {
 	inbox, dedupe, conflicts *room
 }
 
 // room is how many elements of an array no fold has used yet.
 type room struct{ free atomic.Int64 }
+
+// roomBehind is the room behind a list whose array no other fold has.
+func roomBehind[T any](s []T) *room {
+	r := new(room)
+	r.free.Store(int64(cap(s) - len(s)))
+	return r
+}
 
 // take takes the next element after a list that ends so many before the end of its array, unless another fold has.
 func (r *room) take(free int) bool {
@@ -44,8 +51,8 @@ func extended[T any](f *Fold, s []T, v T, limit int, r **room) []T {
 	if !(*r).take(cap(s) - len(s)) {
 		f.work += int64(len(s))
 		s = append(make([]T, 0, len(s)+len(s)/4+4), s...)
-		*r = new(room)
-		(*r).free.Store(int64(cap(s) - len(s) - 1))
+		*r = roomBehind(s)
+		(*r).take(cap(s) - len(s))
 	}
 	return append(s, v)
 }

@@ -171,12 +171,15 @@ func (f *Fold) leaveInbox(seen []Hash) {
 		w.inbox -= len(m.Data)
 		return true
 	})
+	f.rooms.inbox = roomBehind(f.Inbox)
 }
 
 // ownInbox makes the inbox one that can be changed in place.
 func (f *Fold) ownInbox() {
-	f.Inbox = mine(f, f.Inbox, &f.own.messages)
-	f.rooms.inbox = nil
+	if !f.own.messages {
+		f.Inbox = mine(f, f.Inbox, &f.own.messages)
+		f.rooms.inbox = roomBehind(f.Inbox)
+	}
 }
 
 // advisorTool is the name under which an advisor's signals are kept.
