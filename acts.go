@@ -38,7 +38,7 @@ func (f *Fold) acted(e *Entry, what Hash) {
 			f.doubled = pushed(f.doubled, Doubled{First: a.at.Name, Second: e.Name, Time: e.Time}, maxDoubled)
 		}
 	}
-	f.acts = extended(f.acts, act{e.Position(), what}, maxActs, &f.own.acts)
+	f.acts = extended(f, f.acts, act{e.Position(), what}, maxActs, &f.rooms.acts)
 }
 
 // record folds that somebody found something decided twice.
@@ -68,7 +68,8 @@ func (f *Fold) settled(decision Hash) bool {
 // undone forgets an act that surely did not happen.
 func (f *Fold) undone(decision Hash) {
 	if i := slices.IndexFunc(f.acts, func(a act) bool { return a.at.Name == decision }); i >= 0 {
-		f.acts, f.own.acts = slices.Delete(slices.Clone(f.acts), i, i+1), true
+		f.acts = slices.Delete(slices.Clone(f.acts), i, i+1)
+		f.rooms.acts = roomBehind(f.acts)
 	}
 	f.settled(decision)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
@@ -33,7 +34,8 @@ func (s *Signer) genesis(g Genesis, now time.Time) (*Entry, error) {
 		g.Charter.Owner = s.key
 	}
 	t := TimeOf(now)
-	return s.build(Header{Time: t, Due: t}, g)
+	e := &Entry{Header: Header{Time: t, Due: t}, content: g}
+	return e, s.build(e)
 }
 
 // Commit writes one commit on top of everything the agent holds: each entry is linked to the one before and says when a node should look
@@ -106,44 +108,60 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 func (s *Signer) extendOn(a *Agent, parents []Hash, now time.Time, d Draft) (*Entry, *Agent, error) {
 	highest, _ := a.fold.highest(parents)
 	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
-	after := a.fold.clone()
-	after.step(&Entry{Header: h, content: d.Body}, false, a.fold.past(parents))
-	h.Due = min(after.Due(now), maxAmount)
-	e, err := s.build(h, d.Body)
-	if err != nil {
+	e := &Entry{Header: h, content: d.Body}
+	e.Due = min(a.fold.dueAfter(e, now), maxAmount)
+	if err := s.build(e); err != nil {
 		return nil, nil, err
 	}
 	next, err := a.apply([]*Entry{e}, true)
 	return e, next, err
 }
 
-// build encodes an entry under a fresh salt.
-func (s *Signer) build(h Header, body Body) (*Entry, error) {
-	rec := saltedBody{Content: body}
-	if _, err := io.ReadFull(entropy.Reader, rec.Salt[:]); err != nil {
-		return nil, fmt.Errorf("write entry: %w", err)
-	}
-	return newEntry(h, &rec, s.key)
+// dueAfter is when a node should look next once e, which has no name yet, is folded.
+func (f *Fold) dueAfter(e *Entry, now time.Time) Time {
+	after := folds.Get().(*Fold)
+	*after = *f
+	after.own = owned{}
+	after.step(e, false, f.past(e.Parents))
+	due := after.Due(now)
+	giveBack(f.Inbox, after.Inbox, f.rooms.inbox, after.rooms.inbox)
+	giveBack(f.Dedupe, after.Dedupe, f.rooms.dedupe, after.rooms.dedupe)
+	giveBack(f.Conflicts, after.Conflicts, f.rooms.conflicts, after.rooms.conflicts)
+	giveBack(f.acts, after.acts, f.rooms.acts, after.rooms.acts)
+	*after = Fold{}
+	folds.Put(after)
+	return due
 }
 
-// newEntry encodes an entry.
-func newEntry(h Header, rec *saltedBody, origin Key) (*Entry, error) {
-	e := &Entry{Header: h}
+// folds are what dueAfter folds into. Nothing of them is left when it returns.
+var folds = sync.Pool{New: func() any { return new(Fold) }}
+
+// build encodes an entry, of which the author's part of the header and the content are there, under a fresh salt.
+func (s *Signer) build(e *Entry) error {
+	rec := saltedBody{Content: e.content}
+	if _, err := io.ReadFull(entropy.Reader, rec.Salt[:]); err != nil {
+		return fmt.Errorf("write entry: %w", err)
+	}
+	e.Origin = s.key
+	return e.encode(&rec)
+}
+
+// encode is e with the bytes of its header and body, and its name.
+func (e *Entry) encode(rec *saltedBody) error {
 	var err error
 	if e.body, err = bodyCodec.Append(make([]byte, 0, 256), rec); err != nil {
-		return nil, under(err, "$.body")
+		return under(err, "$.body")
 	}
-	e.content = rec.Content
-	e.Version, e.Kind, e.Origin = FormatVersion, rec.Content.kind(), origin
+	e.Version, e.Kind = FormatVersion, rec.Content.kind()
 	e.Body, e.Size = HashOf(e.body), int64(len(e.body))
 	if e.header, err = headerCodec.Append(make([]byte, 0, 224), &e.Header); err != nil {
-		return nil, under(err, "$.header")
+		return under(err, "$.header")
 	}
 	e.Name = HashOf(e.header)
 	if err := e.checkHeader(); err != nil {
-		return nil, err
+		return err
 	}
-	return e, checkBody(e)
+	return checkBody(e)
 }
 
 // seal signs e and with it the commit that ends there.

@@ -3,23 +3,65 @@ package perdure
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Every list of a fold is bounded, so that a hostile memory costs a reader no more for each entry than an honest one: by how many it holds,
 // and by how many bytes where its elements carry data of any size. What goes beyond a bound is read in the most restrictive way: a question is
 // refused, an effect does not happen, a revocation or a hand-over makes the agent stay still.
 
-// owned says what a fold may change in place, so that a long run of entries does not copy its lists at each. To inbox, dedupe and conflicts it
-// may only append: other folds may see the part before. The rest is its own alone.
+// owned says what a fold may change in place, so that a long run of entries does not copy its lists at each.
 type owned struct {
-	inbox, dedupe, conflicts, acts bool
 	alone
-	seen map[string]struct{} // dedupe, once a run of entries makes that worth while
+	again bool                // an id was added to dedupe in this run of entries
+	seen  map[string]struct{} // dedupe, once a run of entries makes that worth while
 }
 
 // alone are the lists no other fold has.
 type alone struct {
 	heads, open, asks, owed, children, tools, incapable, paused, vars, messages bool
+}
+
+// rooms are the room behind the lists of a fold that are appended to again and again, one entry at a time: many folds share one array, and each
+// sees it up to its own length. They belong to the arrays: a list that is copied, or made shorter at its end, gets a new one.
+type rooms struct {
+	inbox, dedupe, conflicts, acts *room
+}
+
+// room is how many elements of an array no fold has used yet.
+type room struct{ free atomic.Int64 }
+
+// roomBehind is the room behind a list whose array no other fold has.
+func roomBehind[T any](s []T) *room {
+	r := new(room)
+	r.free.Store(int64(cap(s) - len(s)))
+	return r
+}
+
+// take takes the next element after a list that ends so many before the end of its array, unless another fold has.
+func (r *room) take(free int) bool {
+	return r != nil && free > 0 && r.free.CompareAndSwap(int64(free), int64(free-1))
+}
+
+// extended is s with v at its end and at most limit elements, the oldest going first.
+func extended[T any](f *Fold, s []T, v T, limit int, r **room) []T {
+	if over := len(s) + 1 - limit; over > 0 {
+		s = s[over:]
+	}
+	if !(*r).take(cap(s) - len(s)) {
+		f.work += int64(len(s))
+		s = append(make([]T, 0, len(s)+len(s)/4+4), s...)
+		*r = roomBehind(s)
+		(*r).take(cap(s) - len(s))
+	}
+	return append(s, v)
+}
+
+// giveBack gives back the room that a list took since it was before, if nothing else of the fold it is in is kept.
+func giveBack[T any](before, s []T, had, r *room) {
+	if had != nil && had == r {
+		r.free.Add(int64(cap(before) - len(before) - (cap(s) - len(s))))
+	}
 }
 
 // weights are the bytes of what a fold holds. They are derived, once for each fold that was read.
@@ -42,13 +84,13 @@ func mine[T any](f *Fold, s []T, own *bool) []T {
 	return append(make([]T, 0, len(s)+1), s...)
 }
 
-// without is s, which is the fold's alone, without element i; nil when nothing is left, as in a fold that never had one.
-func without[T any](f *Fold, s []T, i int) []T {
+// without is s without element i, as a slice that no other fold has; nil when nothing is left, as in a fold that never had one.
+func without[T any](f *Fold, s []T, i int, own *bool) []T {
 	f.work += int64(len(s) - i)
 	if len(s) == 1 {
 		return nil
 	}
-	return slices.Delete(s, i, i+1)
+	return slices.Delete(mine(f, s, own), i, i+1)
 }
 
 // find is the index of the first element for which is holds, or -1.
@@ -241,7 +283,7 @@ func (f *Fold) repeated(id string) bool {
 		if f.work += int64(len(f.Dedupe)); slices.Contains(f.Dedupe, id) {
 			return true
 		}
-		if f.own.dedupe { // a second one in this run: there may be many
+		if f.own.again { // a second one in this run: there may be many
 			f.own.seen = make(map[string]struct{}, len(f.Dedupe)+1)
 			for _, s := range f.Dedupe[max(0, len(f.Dedupe)+1-maxDedupe):] {
 				f.own.seen[s] = struct{}{}
@@ -250,7 +292,7 @@ func (f *Fold) repeated(id string) bool {
 			f.work += int64(len(f.Dedupe))
 		}
 	}
-	f.Dedupe = extended(f.Dedupe, id, maxDedupe, &f.own.dedupe)
+	f.Dedupe, f.own.again = extended(f, f.Dedupe, id, maxDedupe, &f.rooms.dedupe), true
 	return false
 }
 

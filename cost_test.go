@@ -271,3 +271,74 @@ func TestChildrenAreBounded(t *testing.T) {
 	}
 	t.Log(c)
 }
+
+// An event costs the fold what is new, not what waits in the inbox, when events come one at a time: each fold sees the array of the one before.
+func TestEventsCostWhatIsNew(t *testing.T) {
+	s := people["owner"]
+	g, err := s.Genesis(Genesis{Charter: Charter{Scope: "acme"}}, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Begin(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const events = 3 * maxInbox
+	before, compared := a.fold.work, int64(0)
+	for i := range events {
+		compared += int64(min(i, maxDedupe)) // ids are held against those remembered, which are bounded
+		if _, a, err = s.Commit(a, epoch, Draft{Body: Event{Name: "news", ID: fmt.Sprint(i), By: "desk"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(a.fold.Inbox) != maxInbox {
+		t.Errorf("%d events wait, want %d", len(a.fold.Inbox), maxInbox)
+	}
+	if work := a.fold.work - before - compared; work > 16*events {
+		t.Errorf("%d events made %d elements be copied", events, work)
+	}
+}
+
+// Agents that go on from one agent each see their own events, though their inboxes share an array.
+func TestInboxesShareTheirPast(t *testing.T) {
+	s := people["owner"]
+	g, err := s.Genesis(Genesis{Charter: Charter{Scope: "acme"}}, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Begin(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := func(a *Agent, name string) *Agent {
+		t.Helper()
+		_, next, err := s.Commit(a, epoch, Draft{Body: Event{Name: name, ID: name, By: "desk"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	check := func(a *Agent, want string) {
+		t.Helper()
+		var names []string
+		for i := range a.fold.Inbox {
+			names = append(names, a.fold.Inbox[i].Name)
+		}
+		if got := strings.Join(names, " "); got != want || len(a.fold.Dedupe) != len(names) || a.fold.Dedupe[len(names)-1] != dedupeID("desk", names[len(names)-1]) {
+			t.Errorf("inbox %q with ids %q, want %q", got, a.fold.Dedupe, want)
+		}
+	}
+	first := told(a, "first")
+	left, right := told(first, "left"), told(first, "right")
+	if &left.fold.Inbox[0] != &first.fold.Inbox[0] || &right.fold.Inbox[0] == &first.fold.Inbox[0] {
+		t.Error("the first to go on has the array, the second its own")
+	}
+	further, other := told(left, "further"), told(left, "other")
+	again := told(right, "again")
+	check(first, "first")
+	check(left, "first left")
+	check(right, "first right")
+	check(further, "first left further")
+	check(other, "first left other")
+	check(again, "first right again")
+}

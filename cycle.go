@@ -24,6 +24,7 @@ type work struct {
 	behind  *Idle           // why nothing is done for it: this copy is an old one
 
 	announced bool // its relatives have been told of its end
+	attention attention
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.

@@ -138,6 +138,13 @@ func (d *dag) add(name string, from ...string) *Entry {
 	return e
 }
 
+// newEntry encodes an entry with a header and body of the test's own.
+func newEntry(h Header, rec *saltedBody, origin Key) (*Entry, error) {
+	h.Origin = origin
+	e := &Entry{Header: h, content: rec.Content}
+	return e, e.encode(rec)
+}
+
 // name is the hash of an entry.
 func (d *dag) name(n string) Hash { return d.entries[n].Name }
 

@@ -54,6 +54,7 @@ type Fold struct {
 	Doubled   []Doubled       `canon:"42,doubled,omitzero"`  // what somebody found decided on two branches, and nobody has settled
 
 	own     owned
+	rooms   rooms
 	weights weights
 	acts    []act     // the latest, of the entries at hand
 	doubled []Doubled // found among them, and not on record

@@ -30,6 +30,9 @@ func (n *Node) guard(e *Entry) error {
 
 // unrecordable reports whether an entry was refused for what it holds, so that it can be written without.
 func unrecordable(err error) bool {
+	if err == nil {
+		return false
+	}
 	var g guarded
 	return errors.Is(err, ErrRejected) || errors.As(err, &g)
 }

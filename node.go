@@ -213,19 +213,32 @@ func (n *Node) kept(ctx context.Context, id AgentID) *Agent {
 
 // keep puts the agent into the cache for the next cycle, unless work was lost.
 func (n *Node) keep(w *work) {
+	switch {
+	case w.a == nil || w.behind != nil:
+	case len(w.pending) > 0:
+		n.mu.Lock()
+		delete(n.rehearsals, w.a.ID()) // it may have been given what was not written
+		n.mu.Unlock()
+	default:
+		n.remember(w.a)
+	}
+}
+
+// remember puts an agent into the cache. It is one that load returned, with what this node wrote since, and no older than one seen here.
+func (n *Node) remember(a *Agent) {
 	size := or(n.CacheSize, 256)
-	if len(w.pending) > 0 || w.a == nil || w.behind != nil || size < 0 {
+	if size < 0 {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for id := range n.cache {
-		if len(n.cache) < size {
+		if _, had := n.cache[a.ID()]; had || len(n.cache) < size {
 			break
 		}
 		delete(n.cache, id) // any one: a miss costs a load, never the truth
 	}
-	n.cache[w.a.ID()] = w.a
+	n.cache[a.ID()] = a
 }
 
 // index records the line about an agent, if the store keeps one.
@@ -320,54 +333,6 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
 	return w.a, n.index(ctx, w)
-}
-
-// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
-func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
-	if err := n.init(); err != nil {
-		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
-	}
-	begun := time.Now()
-	a := n.kept(ctx, id)
-	if a == nil {
-		var err error
-		if a, err = Load(ctx, n.Store, id); err != nil { // whoever is told something need not count here
-			return nil, err
-		}
-	}
-	if a.fold.Ended != nil && ev.Notice == nil {
-		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
-	}
-	if edit, ok := ev.Notice.(Edit); ok && !edit.Mutate.StateSchema.IsZero() {
-		return nil, fmt.Errorf("tell agent %s: the schema of its state changes together with the state: call UpgradeState", id.Short())
-	}
-	if len(ev.Set) > 0 {
-		if err := n.checkState(a.fold, ev.Set); err != nil {
-			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
-		}
-	}
-	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
-	if err == nil {
-		err = n.guard(entries[len(entries)-1])
-	}
-	if err != nil {
-		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
-	}
-	if time.Since(begun) > settled/4 { // this process was stopped for long: what it is written on may have been collected since
-		return n.Tell(ctx, id, ev)
-	}
-	if err := n.Store.Put(ctx, id, entries...); err != nil {
-		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
-	}
-	if old, err := n.behind(ctx, a); err == nil && old == nil {
-		n.see(told)
-	}
-	n.mu.Lock()
-	if n.cache[id] == a { // nobody is at work on it: the next cycle goes on from here
-		n.cache[id] = told
-	}
-	n.mu.Unlock()
-	return entries[len(entries)-1], nil
 }
 
 // Snapshot writes down what the agent comes to, so that a copy of it can begin there. Nodes do so by themselves now and then. It refuses

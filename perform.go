@@ -95,23 +95,18 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []ca
 			out[i].outcome = r.serve(&effects[i].open, w.n)
 		}
 	}
-	calls := make([]watched, len(effects))
-	for i := range effects {
-		calls[i] = effects[i].watched(ctx)
-		defer calls[i].cancel(nil)
-	}
-	t := w.attend(ctx, calls)
+	t := w.attend(ctx, effects)
 	defer t.end()
 	if len(effects) == 1 {
 		if out[0].outcome == nil {
-			out[0] = w.call(&calls[0], &effects[0])
+			out[0] = w.call(&t.calls[0], &effects[0])
 		}
 		return out
 	}
 	var wg sync.WaitGroup
 	for i := range effects {
 		if out[i].outcome == nil {
-			wg.Go(func() { out[i] = w.call(&calls[i], &effects[i]) })
+			wg.Go(func() { out[i] = w.call(&t.calls[i], &effects[i]) })
 		}
 	}
 	wg.Wait()

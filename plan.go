@@ -267,7 +267,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		effect := c.class(f, o)
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
 		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
-			rest.joinSaid(o.Deadline, func() string { return fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline) })
+			c.say(rest, o.Deadline, func() string { return fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline) })
 			continue
 		}
 		switch {
@@ -279,7 +279,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return Reconcile{Open: *o}
 		default:
 			rest.Person = true
-			rest.joinSaid(0, func() string {
+			c.say(rest, 0, func() string {
 				return fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short())
 			})
 		}
@@ -330,7 +330,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			rest.Until = earliest(rest.Until, next.At)
 		}
 		rest.Person = true
-		rest.joinSaid(q.Verdict.Expires, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
+		c.say(rest, q.Verdict.Expires, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
 	}
 	return nil
 }
@@ -449,7 +449,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		d := f.retryDelay(w)
 		name := toolOf(w.Action)
 		if t < d.Until {
-			rest.joinSaid(d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
+			c.say(rest, d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
 			continue
 		}
 		if !f.capable(c, name, t, rest) {
@@ -540,9 +540,9 @@ func (f *Fold) mayThinkUnpaid() bool {
 	return thinks && (f.Denials < maxUnpaid || len(f.Inbox) > 0)
 }
 
-// joinSaid is join, with the words put together only where there is room for them.
-func (i *Idle) joinSaid(until Time, why func() string) {
-	if len(i.Why) >= maxWhy {
+// say is join, with the words put together only where somebody reads them and there is room for them.
+func (c *Capabilities) say(i *Idle, until Time, why func() string) {
+	if c.quiet || len(i.Why) >= maxWhy {
 		i.Until = earliest(i.Until, until)
 		return
 	}

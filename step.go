@@ -50,11 +50,14 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 // advanceHeads replaces the parents of e by e.
 func (f *Fold) advanceHeads(e *Entry, h Head) {
 	h.Name, h.Seq = e.Name, e.Seq
-	f.Heads = mine(f, f.Heads, &f.own.heads)
 	if len(f.Heads) == 1 && len(e.Parents) == 1 && f.Heads[0].Name == e.Parents[0] { // the usual
+		if !f.own.heads {
+			f.Heads, f.own.heads = make([]Head, 1), true
+		}
 		f.Heads[0] = h
 		return
 	}
+	f.Heads = mine(f, f.Heads, &f.own.heads)
 	var gone [MaxParents]int // the places of the parents that were heads, ascending as their names do
 	n := 0
 	for _, p := range e.Parents[:min(len(e.Parents), MaxParents)] {
@@ -107,7 +110,7 @@ func (f *Fold) replaceHeads(gone []int, at int, h Head) {
 
 // conflict records what did not go together.
 func (f *Fold) conflict(e *Entry, what string) {
-	f.Conflicts = extended(f.Conflicts, Conflict{Entry: e.Name, What: what}, maxConflicts, &f.own.conflicts)
+	f.Conflicts = extended(f, f.Conflicts, Conflict{Entry: e.Name, What: what}, maxConflicts, &f.rooms.conflicts)
 }
 
 // stepAdvice makes new proposals the current ones.
@@ -132,13 +135,14 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	}
 	// Advice whose proposals were all decided is behind us; what is left of older advice is kept a while, so that a decision taken on
 	// another branch still finds what it decided.
-	keep := make([]Proposals, 0, 2)
+	keep := make([]Proposals, 0, 1)
 	for _, p := range f.Proposals {
 		if slices.Contains(p.Decided, false) {
 			keep = append(keep, p)
 		}
 	}
-	f.Proposals = pushed(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions))}, maxAdvice)
+	keep = keep[max(0, len(keep)+1-maxAdvice):]
+	f.Proposals = append(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions))})
 	for size := 0; len(f.Proposals) > 1; { // the usual: one
 		for i := range f.Proposals {
 			size += f.Proposals[i].weight()
@@ -170,12 +174,15 @@ func (f *Fold) leaveInbox(seen []Hash) {
 		w.inbox -= len(m.Data)
 		return true
 	})
+	f.rooms.inbox = roomBehind(f.Inbox)
 }
 
 // ownInbox makes the inbox one that can be changed in place.
 func (f *Fold) ownInbox() {
-	f.Inbox = mine(f, f.Inbox, &f.own.messages)
-	f.own.inbox = true
+	if !f.own.messages {
+		f.Inbox = mine(f, f.Inbox, &f.own.messages)
+		f.rooms.inbox = roomBehind(f.Inbox)
+	}
 }
 
 // advisorTool is the name under which an advisor's signals are kept.
@@ -269,7 +276,7 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 // dropAsk takes away a question that has its answer.
 func (f *Fold) dropAsk(i int) {
 	f.weigh().actions -= f.Asks[i].weight()
-	f.Asks = without(f, mine(f, f.Asks, &f.own.asks), i)
+	f.Asks = without(f, f.Asks, i, &f.own.asks)
 }
 
 // findAsk is the index of the question a decision asked, or -1.
@@ -439,7 +446,7 @@ func (f *Fold) dropOwed(key Hash) {
 
 func (f *Fold) dropOwedAt(i int) {
 	f.weigh().actions -= weight(f.Owed[i].Action)
-	f.Owed = without(f, mine(f, f.Owed, &f.own.owed), i)
+	f.Owed = without(f, f.Owed, i, &f.own.owed)
 }
 
 // pushed returns a new slice with v at its end and at most limit elements, the oldest going first.
@@ -450,19 +457,6 @@ func pushed[T any](s []T, v T, limit int) []T {
 	out := make([]T, len(s), len(s)+1)
 	copy(out, s)
 	return append(out, v)
-}
-
-// extended is pushed for a slice that is appended to often. While the fold owns the room behind the slice it is appended to in place: no
-// other fold sees beyond its own length.
-func extended[T any](s []T, v T, limit int, own *bool) []T {
-	if over := len(s) + 1 - limit; over > 0 {
-		s = s[over:]
-	}
-	if !*own {
-		*own = true
-		s = append(make([]T, 0, len(s)+len(s)/4+4), s...)
-	}
-	return append(s, v)
 }
 
 // replaced returns a new slice with element i replaced.

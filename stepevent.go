@@ -95,7 +95,8 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			w.inbox -= len(f.Inbox[0].Data)
 			f.Inbox = f.Inbox[1:]
 		}
-		f.Inbox = extended(f.Inbox, Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}, maxInbox, &f.own.inbox)
+		m := Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}
+		f.Inbox = extended(f, f.Inbox, m, maxInbox, &f.rooms.inbox)
 	}
 }
 

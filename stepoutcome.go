@@ -32,7 +32,7 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 		f.undone(o.Decision)
 	}
 	f.weigh().actions -= open.weight()
-	f.Open = without(f, mine(f, f.Open, &f.own.open), i)
+	f.Open = without(f, f.Open, i, &f.own.open)
 	x, isCall := open.Action.(Execute)
 	if !isCall {
 		f.closeDelegate(&open, o)
@@ -119,7 +119,7 @@ func (f *Fold) endChild(i int, c ChildInfo) {
 	for w.ended > maxEndedChildren || (w.ended > 1 && w.results > maxResultBytes) {
 		oldest := find(f, f.Children, func(c *ChildInfo) bool { return c.Ended })
 		w.ended, w.results = w.ended-1, w.results-len(f.Children[oldest].Result)
-		f.Children = without(f, f.Children, oldest)
+		f.Children = without(f, f.Children, oldest, &f.own.children)
 	}
 }
 
@@ -131,7 +131,7 @@ func (f *Fold) recordSignal(tool string, e *Entry, s Signal, after int64, note s
 		f.Incapable = mine(f, f.Incapable, &f.own.incapable)
 		if i >= 0 {
 			inc.Times += f.Incapable[i].Times
-			f.Incapable = without(f, f.Incapable, i)
+			f.Incapable = without(f, f.Incapable, i, &f.own.incapable)
 		}
 		f.Incapable = append(f.Incapable[max(0, len(f.Incapable)+1-maxIncapable):], inc)
 		return
@@ -155,7 +155,7 @@ func (f *Fold) recordSignal(tool string, e *Entry, s Signal, after int64, note s
 				oldest = j
 			}
 		}
-		f.Tools = without(f, f.Tools, oldest)
+		f.Tools = without(f, f.Tools, oldest, &f.own.tools)
 	}
 }
 

@@ -83,18 +83,17 @@ func (w *work) stopping() bool {
 // unbegun is what to record of an effect that must not begin any more, and whether that is so. It is asked right before the effect, by the wall
 // clock: this process may have stood still since the decision.
 func (w *work) unbegun(e *effect, deadline, now time.Time) (called, bool) {
-	out := &Outcome{Decision: e.open.Decision}
 	switch {
 	case !now.Before(deadline):
-		out.Signal, out.Note = TimedOut, "not begun: its deadline, "+TimeOf(deadline).String()+", had passed"
+		note := "not begun: its deadline, " + TimeOf(deadline).String() + ", had passed"
+		return called{outcome: &Outcome{Decision: e.open.Decision, Signal: TimedOut, Note: note}}, true
 	case !w.stopping():
 		return called{}, false
 	case e.open.Effect.Repeatable():
 		return called{}, true // it stays open: the next node does it
-	default:
-		out.Signal, out.RetryAfter, out.Note = Throttled, 1, "not begun: "+errStopping.Error()
 	}
-	return called{outcome: out}, true
+	note := "not begun: " + errStopping.Error()
+	return called{outcome: &Outcome{Decision: e.open.Decision, Signal: Throttled, RetryAfter: 1, Note: note}}, true
 }
 
 // cutOff is what came of an effect whose call ended with its context, not by itself.
@@ -121,7 +120,7 @@ func (e *effect) cutOff(ctx context.Context, took time.Duration) called {
 }
 
 // attention watches over effects under way: it cuts them off when a person pauses or ends the agent, and at their deadlines by the wall clock,
-// which goes on while a machine sleeps.
+// which goes on while a machine sleeps. It serves one batch of effects after another.
 type attention struct {
 	n     *Node
 	id    AgentID
@@ -131,7 +130,7 @@ type attention struct {
 	timer *time.Timer
 	begun time.Time
 	ctx   context.Context
-	over  chan struct{} // closed when the calls are
+	over  chan struct{} // closed when the calls are; nil: it has been
 	wg    sync.WaitGroup
 }
 
@@ -142,20 +141,39 @@ type watched struct {
 	deadline time.Time // zero: none
 }
 
-// attend begins to watch over calls. Those that are over soon cost a timer.
-func (w *work) attend(ctx context.Context, calls []watched) *attention {
-	t := &attention{n: w.n, id: w.a.ID(), heads: w.heads, calls: calls, begun: time.Now(), ctx: ctx, over: make(chan struct{})}
+// attend begins to watch over effects as calls. Those that are over soon cost next to nothing: the watch begins later.
+func (w *work) attend(ctx context.Context, effects []effect) *attention {
+	t := &w.attention
+	t.n, t.id, t.heads, t.begun, t.ctx = w.n, w.a.ID(), w.heads, time.Now(), ctx
+	t.calls = slices.Grow(t.calls[:0], len(effects))
+	for i := range effects {
+		t.calls = append(t.calls, effects[i].watched(ctx))
+	}
+	if t.over == nil {
+		t.over = make(chan struct{})
+	}
 	t.wg.Add(1)
-	t.timer = time.AfterFunc(attendFirst, t.watch)
+	if t.timer == nil {
+		t.timer = time.AfterFunc(attendFirst, t.watch)
+	} else {
+		t.timer.Reset(attendFirst)
+	}
 	return t
 }
 
-// end ends the watch.
+// end ends the watch, and the calls with it.
 func (t *attention) end() {
-	close(t.over)
-	if !t.timer.Stop() {
+	if t.timer.Stop() {
+		t.wg.Done() // it has not begun
+	} else {
+		close(t.over)
 		t.wg.Wait()
+		t.over = nil
 	}
+	for i := range t.calls {
+		t.calls[i].cancel(nil)
+	}
+	clear(t.calls)
 }
 
 func (t *attention) watch() {

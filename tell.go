@@ -1,0 +1,89 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere. Its cost is that of what
+// is new: of what was told before, a node reads nothing twice, and now and then it writes a snapshot, so that the next one need not either.
+func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	begun := time.Now()
+	a, derived, err := n.hearer(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if a.fold.Ended != nil && ev.Notice == nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
+	}
+	if edit, ok := ev.Notice.(Edit); ok && !edit.Mutate.StateSchema.IsZero() {
+		return nil, fmt.Errorf("tell agent %s: the schema of its state changes together with the state: call UpgradeState", id.Short())
+	}
+	if len(ev.Set) > 0 {
+		if err := n.checkState(a.fold, ev.Set); err != nil {
+			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+		}
+	}
+	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
+	if err == nil {
+		err = n.guard(entries[len(entries)-1])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	event := entries[len(entries)-1]
+	old, err := n.behind(ctx, a)
+	current := err == nil && old == nil // what cannot be told is not put right here
+	if derived && current {
+		entries, told = n.summed(a, told, entries)
+	}
+	if time.Since(begun) > settled/4 { // this process was stopped for long: what it is written on may have been collected since
+		return n.Tell(ctx, id, ev)
+	}
+	if err := n.Store.Put(ctx, id, entries...); err != nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	if current {
+		n.see(told)
+		if derived {
+			n.remember(told) // it is used only while its heads are the heads
+		}
+	}
+	return event, nil
+}
+
+// hearer is an agent that is to be told something, and whether it was derived here. Whoever is told something need not count here: where that
+// cannot be derived, its snapshots are believed.
+func (n *Node) hearer(ctx context.Context, id AgentID) (a *Agent, derived bool, err error) {
+	if a := n.kept(ctx, id); a != nil {
+		return a, true, nil
+	}
+	if a, err = n.load(ctx, id); !errors.Is(err, ErrRejected) {
+		return a, err == nil, err
+	}
+	a, err = Load(ctx, n.Store, id)
+	return a, false, err
+}
+
+// summed is entries that turn a into told, and a snapshot after them if there has been none for long and the agent counts here. It is tried
+// once in so many entries, whatever comes of it: one that cannot be written must not cost every event that follows.
+func (n *Node) summed(a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
+	trust, every := n.trust(), n.snapshotEvery()
+	since := trust.vouchedAt(a)
+	if every <= 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every || trust.Counts(told) != nil {
+		return entries, told
+	}
+	snapshot, next, err := n.Key.Commit(told, time.Now(), Draft{Body: Snapshot{Fold: *told.fold}, Policy: n.PolicyHash})
+	if err == nil {
+		err = n.guard(snapshot[len(snapshot)-1])
+	}
+	if err != nil {
+		return entries, told
+	}
+	return append(entries, snapshot...), next
+}

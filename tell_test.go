@@ -1,0 +1,118 @@
+package perdure_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// readCounter counts the entries that are read from a store.
+type readCounter struct {
+	*perdure.MemStore
+	read int
+}
+
+func (s *readCounter) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return s.counted(s.MemStore.Entries(ctx, id, after))
+}
+
+func (s *readCounter) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	return s.counted(s.MemStore.Snapshots(ctx, id))
+}
+
+func (s *readCounter) counted(items iter.Seq2[perdure.Item, error]) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for item, err := range items {
+			s.read++
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// told is an agent in a store of its own, and nodes with one key that tell it things.
+type told struct {
+	store *readCounter
+	key   *perdure.Signer
+	id    perdure.AgentID
+}
+
+func newTold(t testing.TB) *told {
+	t.Helper()
+	key, err := perdure.GenerateSigner("owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &told{store: &readCounter{MemStore: new(perdure.MemStore)}, key: key}
+	l.id = l.create(t, l.node())
+	return l
+}
+
+func (l *told) node() *perdure.Node { return &perdure.Node{Store: l.store, Key: l.key} }
+
+func (l *told) create(t testing.TB, by *perdure.Node) perdure.AgentID {
+	t.Helper()
+	g := perdure.Genesis{Intent: perdure.Intent{Name: "told", Goal: "listen"}, Charter: perdure.Charter{Scope: "acme"}}
+	a, err := by.Create(context.Background(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.ID()
+}
+
+// tell tells the agent something each time by the node that by returns, and returns how many entries were read for it.
+func (l *told) tell(t testing.TB, events int, by func() *perdure.Node) int {
+	t.Helper()
+	before := l.store.read
+	for i := range events {
+		if _, err := by().Tell(context.Background(), l.id, perdure.Event{Name: fmt.Sprint("event-", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l.store.read - before
+}
+
+// What a node tells an agent costs what is new, however long the memory: also where no node works on the agent, and a process tells it one
+// thing and ends.
+func TestTellReadsWhatIsNew(t *testing.T) {
+	t.Parallel()
+	const events, every = 1000, 256
+	t.Run("one node", func(t *testing.T) {
+		l := newTold(t)
+		n := l.node()
+		if read := l.tell(t, events, func() *perdure.Node { return n }); read > events {
+			t.Errorf("%d events made a node read %d entries", events, read)
+		}
+	})
+	t.Run("a node for each", func(t *testing.T) {
+		l := newTold(t)
+		l.tell(t, events, l.node)
+		if read := l.tell(t, 1, l.node); read > every+8 {
+			t.Errorf("after %d events one more made a new node read %d entries", events, read)
+		}
+	})
+}
+
+func BenchmarkTell(b *testing.B) {
+	for _, events := range []int{75, 150, 300, 600} {
+		for _, kind := range []string{"one-node", "a-node-each"} {
+			b.Run(fmt.Sprintf("%s/events=%d", kind, events), func(b *testing.B) {
+				for b.Loop() {
+					l := newTold(b)
+					n := l.node()
+					by := func() *perdure.Node { return n }
+					if kind != "one-node" {
+						by = l.node
+					}
+					l.tell(b, events, by)
+				}
+				b.ReportMetric(float64(b.Elapsed())/float64(time.Microsecond)/float64(b.N*events), "µs/event")
+			})
+		}
+	}
+}
