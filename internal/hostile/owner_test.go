@@ -95,3 +95,67 @@ func TestAuthorGrantsNothing(t *testing.T) {
 		})
 	}
 }
+
+// Who may author somebody's agent may not begin one of its own.
+func TestAuthorOwnsNoAgent(t *testing.T) {
+	t.Parallel()
+	for rights, want := range map[string]int{"own": 1, "author": 0, "author,approve": 0} {
+		for _, d := range unadmitted[3:5] { // a file, and one in a folder
+			t.Run(rights+"/"+d.name, func(t *testing.T) {
+				t.Parallel()
+				p := d.at(t)
+				a := weather(t, trusted(p, "nora", rights, "home"))
+				if d.folder {
+					a.dropIn(p, "weather.agent")
+					p.run("weather", "open", "pay")
+				} else {
+					p.run(a.capsule(p, "weather.agent"), "open", "pay")
+				}
+				p.done(want, "an agent of a key that may "+rights)
+			})
+		}
+	}
+}
+
+// To admit an agent is to vouch for what is there, and to let its owner go on; nobody else.
+func TestAdmissionIsNotForWhatComesLater(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	mallory, eve := stranger(t), have(perdure.GenerateSigner("eve"))(t)
+	a := weather(t, mallory).as(eve).write(perdure.Event{Name: "hello"})
+	p.ok("import", "--ready", a.capsule(p, "weather.agent"))
+	p.ok("export", "weather", "here.agent")
+	b := reading(t, p.path("here.agent"), eve).write(perdure.Advice{Actions: []perdure.Action{pay(t)}})
+	p.refused(p.perdure("import", b.capsule(p, "gift.agent")), eve)
+	p.run(b.capsule(p, "gift.agent"), "open", "end")
+	p.run("weather", "open", "end")
+	p.done(0, "what somebody proposes who had written before the admission")
+}
+
+// The owner vouches for what it saw, not for what somebody wrote beside that.
+func TestSnapshotVouchesForItsPastOnly(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		seen bool
+		want int
+	}{"in its past": {true, 1}, "beside it": {false, 0}} {
+		for _, d := range arrive[1:] { // import --ready vouches for all of it
+			t.Run(name+"/"+d.name, func(t *testing.T) {
+				t.Parallel()
+				p := d.at(t)
+				p.write("ask.cedar", openPolicy)
+				a := weather(t, p.owner)
+				b := a.fork(t, stranger(t)).write(perdure.Advice{Actions: []perdure.Action{pay(t)}})
+				if of.seen {
+					a = b.as(p.owner)
+				}
+				a.write(perdure.Event{Name: "one"}, perdure.Event{Name: "two"}).snapshot(func(*perdure.Fold) {})
+				if !of.seen {
+					a.entries = append(a.entries, b.entries[1:]...)
+				}
+				d.enter(p, a)
+				p.done(of.want, "what a stranger proposes, "+name)
+			})
+		}
+	}
+}
