@@ -74,8 +74,15 @@ func TestApprovalThatHasLapsedLetsNothingHappen(t *testing.T) {
 				a.tell("approval", perdure.Approval{
 					Decision: q.Decision, Digest: q.Digest, Approve: true, Expires: perdure.TimeOf(a.at.Add(of.holds)),
 				})
-				d.enter(p, a.as(trusted(p, "nora", "author", "home")).uses(note(t), a.at.Add(time.Second)))
+				d.enter(p, a.fork(t, trusted(p, "nora", "author", "home")).uses(note(t), a.at.Add(time.Second)))
 				p.done(of.want, "a payment, with an approval that "+name)
+				other := d.at(t) // where nobody has decided yet
+				b := weather(t, other.owner).ask(note(t), perdure.Verdict{})
+				b.tell("approval", perdure.Approval{
+					Decision: b.asked().Decision, Digest: b.asked().Digest, Approve: true, Expires: perdure.TimeOf(b.at.Add(of.holds)),
+				})
+				d.enter(other, b)
+				other.done(of.want, "a payment to be decided here, with an approval that "+name)
 			})
 		}
 	}
