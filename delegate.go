@@ -106,3 +106,46 @@ func (f *Fold) CheckChild(g *Genesis) error {
 	}
 	return nil
 }
+
+// checkCameOf says in what the genesis of a child is not what its delegation comes to. Policy and people judge the delegation; the genesis is
+// written down beside it, by whoever decided. Of budget and deadline it may have less: what the parent had left then, and CheckChild has looked.
+func (f *Fold) checkCameOf(d *Delegate, child []byte) error {
+	want, err := f.ChildGenesis(d, Hash{})
+	if err != nil {
+		return err
+	}
+	e, err := DecodeEntry(child, Limits{})
+	if err != nil {
+		return err
+	}
+	got, _ := e.content.(Genesis)
+	if !got.Intent.Budget.Within(d.Intent.Budget) || d.Intent.Deadline != 0 && (got.Intent.Deadline == 0 || got.Intent.Deadline > d.Intent.Deadline) {
+		return fmt.Errorf("the child has more budget or time than it was delegated")
+	}
+	want.Intent.Budget, want.Intent.Deadline = got.Intent.Budget, got.Intent.Deadline
+	was, err := got.digest()
+	if err != nil {
+		return err
+	}
+	if is, err := want.digest(); err != nil || is != was {
+		return fmt.Errorf("the child is not the one that was delegated to")
+	}
+	if want.Taint && !got.Taint {
+		return fmt.Errorf("the child does not say that text from somebody not trusted may speak in it")
+	}
+	return nil
+}
+
+// digest is a hash of the intent and charter of a child.
+func (g *Genesis) digest() (Hash, error) {
+	b, err := effectCodec.Append(nil, &effectRecord{Action: Delegate{
+		Intent: g.Intent, Scope: g.Charter.Scope, Depth: g.Charter.Depth, Policies: g.Charter.Policies,
+	}})
+	for _, keys := range [][]Key{{g.Charter.Owner}, g.Charter.Approvers, g.Charter.Delegates} {
+		b = append(b, byte(len(keys)))
+		for _, k := range keys {
+			b = append(b, k[:]...)
+		}
+	}
+	return HashOf(b), err
+}

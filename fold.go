@@ -145,6 +145,20 @@ func (q *Asking) Asked() []string {
 	return asked
 }
 
+// by is the question as it stands at a time: an escalation counts when its time has come, whoever says that it did.
+func (q *Asking) by(t Time) *Asking {
+	came := int64(0)
+	for came < q.Stage && came < int64(len(q.Verdict.Escalate)) && q.Verdict.Escalate[came].At <= t {
+		came++
+	}
+	if came == q.Stage {
+		return q
+	}
+	early := *q
+	early.Stage = came
+	return &early
+}
+
 // Vote is one person's answer.
 type Vote struct {
 	Event   Hash `canon:"1,event"`

@@ -12,7 +12,7 @@ import (
 //
 // A hand-over on two branches stops an agent for good, so whoever hands over many agents uses one new key for all of them.
 func (n *Node) HandOver(ctx context.Context, id AgentID, to Key) (*Entry, error) {
-	a, err := Load(ctx, n.Store, id)
+	a, err := n.load(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (n *Node) HandOver(ctx context.Context, id AgentID, to Key) (*Entry, error)
 // Revoke records in an agent of this node's key that another key's entries count no more, except those this node has seen. Nothing is written
 // where the key is revoked already: then the entry is nil. The owner's own key is refused: the agent would have none.
 func (n *Node) Revoke(ctx context.Context, id AgentID, k Key) (*Entry, error) {
-	a, err := Load(ctx, n.Store, id)
+	a, err := n.load(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (n *Node) changeKeys(ctx context.Context, f *Fold, name string, k KeyChange
 	if err != nil {
 		return nil, err
 	}
-	after, err := Load(ctx, n.Store, f.Agent)
+	after, err := n.load(ctx, f.Agent)
 	if err != nil {
 		return nil, err
 	}

@@ -143,6 +143,19 @@ func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
 	return n.trust().Load(ctx, n.Store, id)
 }
 
+// Load is an agent of this node's store that counts here, as Trust.Load derives it. It refuses (key.trusted) one that does not: what that
+// says of itself, whose child it is and where it belongs, is nothing to act on.
+func (n *Node) Load(ctx context.Context, id AgentID) (*Agent, error) {
+	a, err := n.load(ctx, id)
+	if err == nil {
+		err = n.trust().Counts(a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
 func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c := n.caps
 	c.Claimed, c.Busy, c.Trust = claimed, busy, n.trust()

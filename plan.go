@@ -303,7 +303,7 @@ func (c *Capabilities) class(f *Fold, o *Open) Effect {
 // planAsks deals with questions a person has answered, or will not.
 func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Asks {
-		q := &f.Asks[i]
+		q := f.Asks[i].by(t)
 		asked := func(v *Vote) bool { return c.Trust == nil || c.Trust.MayAnswer(f, q, v.Origin) }
 		yes, no := q.count(t, asked)
 		switch {

@@ -385,6 +385,7 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 
 // Tally counts the answers to a question that count here at a time: how many approve, and whether one refuses.
 func (t *Trust) Tally(f *Fold, q *Asking, now time.Time) (approve int, refused bool) {
+	q = q.by(TimeOf(now))
 	yes, no := q.count(TimeOf(now), func(v *Vote) bool { return t.MayAnswer(f, q, v.Origin) })
 	return len(yes), no
 }

@@ -116,9 +116,14 @@ func (w *work) refuses(ctx context.Context, o *Open, now time.Time) (string, err
 	}
 	before := *w.a
 	before.fold = w.a.fold.without(o)
+	if d, ok := o.Action.(Delegate); ok {
+		if err := before.fold.checkCameOf(&d, o.Child); err != nil {
+			return fmt.Sprintf("not tried again: %s decided it, and %v", o.Origin.Short(), err), nil
+		}
+	}
 	req := Request{Action: o.Action, Effect: caps.class(w.a.fold, o), Node: w.n.Key.Key()}
 	v := w.n.verdict(&before, req, &Decision{Reserve: &o.Reserve}, now)
-	if v.Answer == Ask && w.approved(decision, o.Action, &v) {
+	if v.Answer == Ask && w.approved(decision, o.Action, &v, now) {
 		v.Answer = Allow
 	}
 	if v.Answer == Allow {
@@ -141,8 +146,8 @@ func noted(reason string) string {
 }
 
 // approved reports whether enough people approved a decision of somebody else, of those this node's policy asks: each vote for exactly this
-// action, none used by another decision, and no refusal left unheard.
-func (w *work) approved(decision *Entry, act Action, v *Verdict) bool {
+// action and not lapsed by the clock here, none used by another decision, and no refusal left unheard.
+func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) bool {
 	if decision == nil {
 		return false
 	}
@@ -159,6 +164,8 @@ func (w *work) approved(decision *Entry, act Action, v *Verdict) bool {
 		switch {
 		case err != nil || n.Digest != digest:
 			return false
+		case n.Approve && n.Expires != 0 && TimeOf(now) >= n.Expires:
+			return false // whoever decided may have said that it was earlier
 		case n.Approve:
 			by = append(by, vote.Origin)
 		case w.n.trust().MayAnswer(w.a.fold, &Asking{Verdict: *v}, vote.Origin):

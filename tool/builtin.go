@@ -35,20 +35,16 @@ func Remember() perdure.Tool {
 	})
 }
 
-// Recall is the tool recall: it returns what the agent's state has under a name, or, without one, all of it. What the store holds is what
-// counts: a value that an effect under way beside it sets is not there yet.
+// Recall is the tool recall: it returns what the agent's state has under a name, or, without one, all of it, as the node has derived it. A
+// value that an effect under way beside it sets is not there yet. The store is read for whoever calls it outside a node.
 func Recall(store perdure.Store) perdure.Tool {
 	type args struct {
 		Name string `json:"name,omitempty" jsonschema:"the name it was kept under; none: everything"`
 	}
 	spec := perdure.Spec{Name: "recall", Description: "returns what you keep in your own state", Effect: perdure.Read}
 	return newTyped(spec, func(ctx context.Context, c perdure.Call, a args) (perdure.Result, error) {
-		var vars map[string]perdure.Data
-		agent, err := perdure.Load(ctx, store, c.Agent)
-		switch {
-		case err == nil:
-			vars = agent.Fold().Vars
-		case !errors.Is(err, perdure.ErrNotFound): // one whose first entries are not written yet has no state
+		vars, err := stateOf(ctx, store, &c)
+		if err != nil {
 			return perdure.Result{}, err
 		}
 		if a.Name == "" {
@@ -65,6 +61,21 @@ func Recall(store perdure.Store) perdure.Tool {
 		}
 		return perdure.Result{Data: v}, nil
 	})
+}
+
+// stateOf is the state of the agent that calls.
+func stateOf(ctx context.Context, store perdure.Store, c *perdure.Call) (map[string]perdure.Data, error) {
+	if c.Caller != nil {
+		return c.Caller.Vars, nil
+	}
+	a, err := perdure.Load(ctx, store, c.Agent)
+	if errors.Is(err, perdure.ErrNotFound) { // its first entries are not written yet
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Fold().Vars, nil
 }
 
 // names lists the names of a state for people.
@@ -92,9 +103,8 @@ func Now() perdure.Tool {
 	})
 }
 
-// Cancel is the tool cancel: it ends children of the agent that calls it, and theirs with them. An agent that is not its child is left alone. Tell
-// is how the node tells agents something: perdure.Node.Tell.
-func Cancel(store perdure.Store, tell func(ctx context.Context, id perdure.AgentID, ev perdure.Event) (*perdure.Entry, error)) perdure.Tool {
+// Cancel is the tool cancel: it ends children of the agent that calls it, and theirs with them. An agent that is not its child is left alone.
+func Cancel(n Agents) perdure.Tool {
 	type args struct {
 		Child string `json:"child" jsonschema:"the id of the child to end"`
 		Note  string `json:"note,omitempty" jsonschema:"why"`
@@ -105,14 +115,13 @@ func Cancel(store perdure.Store, tell func(ctx context.Context, id perdure.Agent
 		if err := id.UnmarshalText([]byte(a.Child)); err != nil {
 			return refused("arguments of cancel: field child: %q is not the id of an agent", clip(a.Child)), nil
 		}
-		child, err := perdure.Load(ctx, store, id)
-		if errors.Is(err, perdure.ErrNotFound) {
-			return refused("cancel: there is no agent %s here", id.Short()), nil
-		}
+		f, why, err := other(ctx, n, id)
 		if err != nil {
 			return perdure.Result{}, err
 		}
-		f := child.Fold()
+		if why != "" {
+			return refused("cancel: %s", why), nil
+		}
 		switch l := f.Lineage; {
 		case l == nil || l.Relation != perdure.Child || l.Parent != c.Agent:
 			return refused("cancel: agent %s is not your child", id.Short()), nil
@@ -122,7 +131,7 @@ func Cancel(store perdure.Store, tell func(ctx context.Context, id perdure.Agent
 		if a.Note == "" {
 			a.Note = "cancelled by its parent"
 		}
-		_, err = tell(ctx, id, perdure.Event{Name: "cancel", By: c.Agent.String(), ID: c.Key, Notice: perdure.Cancel{Note: a.Note}})
+		_, err = n.Tell(ctx, id, perdure.Event{Name: "cancel", By: c.Agent.String(), ID: c.Key, Notice: perdure.Cancel{Note: a.Note}})
 		if errors.Is(err, perdure.ErrTerminated) {
 			err = nil // just now, by itself
 		}

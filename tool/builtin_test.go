@@ -102,7 +102,7 @@ func TestOnlyOnesOwnChildrenAreCancelled(t *testing.T) {
 	node := &perdure.Node{Store: store, Key: key, Advisors: map[string]perdure.Advisor{"": waits}, Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 		return perdure.Verdict{Answer: perdure.Allow}
 	})}
-	cancel := tool.Cancel(store, node.Tell)
+	cancel := tool.Cancel(node)
 	family := func() (ids []perdure.AgentID) {
 		a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "wait"}, Charter: perdure.Charter{Scope: "test", Depth: 2}})
 		if err != nil {

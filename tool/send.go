@@ -8,8 +8,27 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Tell is how a node tells agents something: perdure.Node.Tell.
-type Tell = func(ctx context.Context, id perdure.AgentID, ev perdure.Event) (*perdure.Entry, error)
+// Agents is what Send and Cancel need of a node. *perdure.Node is one.
+type Agents interface {
+	// Load is an agent that counts; others are refused with an error that wraps perdure.ErrRejected.
+	Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error)
+	// Tell tells an agent something.
+	Tell(ctx context.Context, id perdure.AgentID, ev perdure.Event) (*perdure.Entry, error)
+}
+
+// other is an agent that another names, or why it is left alone.
+func other(ctx context.Context, n Agents, id perdure.AgentID) (f *perdure.Fold, why string, err error) {
+	a, err := n.Load(ctx, id)
+	switch {
+	case errors.Is(err, perdure.ErrNotFound):
+		return nil, "there is no agent " + id.Short() + " here", nil
+	case errors.Is(err, perdure.ErrRejected):
+		return nil, "agent " + id.Short() + " is held here: nothing it says of itself counts", nil
+	case err != nil:
+		return nil, "", err
+	}
+	return a.Fold(), "", nil
+}
 
 // message says whom to tell what. A policy sees them before anything is sent, and the tool holds them against the receiver: what a rule permits
 // by relation or scope reaches nobody else.
@@ -24,10 +43,10 @@ type message struct {
 // Send is the tool send: an agent tells another something, as an event that says who sent it. It reaches the agent's parent, its children, and
 // agents in its own scope; agents elsewhere only in a scope that holds both and that the call names, so that policy can permit it. An agent
 // that has text from somebody not trusted in its memory passes the taint on. What is sent twice under one key is told once.
-func Send(store perdure.Store, tell Tell) perdure.Tool {
+func Send(n Agents) perdure.Tool {
 	spec := perdure.Spec{Name: "send", Description: "tells another agent something: your parent, a child, or an agent in your scope", Effect: perdure.Idempotent}
 	return newTyped(spec, func(ctx context.Context, c perdure.Call, a message) (perdure.Result, error) {
-		sender, err := caller(ctx, store, &c)
+		sender, err := caller(ctx, n, &c)
 		if err != nil {
 			return perdure.Result{}, err
 		}
@@ -35,17 +54,17 @@ func Send(store perdure.Store, tell Tell) perdure.Tool {
 		if why != "" {
 			return refused("send: %s", why), nil
 		}
-		other, err := perdure.Load(ctx, store, id)
-		if errors.Is(err, perdure.ErrNotFound) {
-			return refused("send: there is no agent %s here", id.Short()), nil
-		}
+		receiver, why, err := other(ctx, n, id)
 		if err != nil {
 			return perdure.Result{}, err
 		}
-		if why := a.refuses(sender, other.Fold()); why != "" {
+		if why == "" {
+			why = a.refuses(sender, receiver)
+		}
+		if why != "" {
 			return refused("send: %s", why), nil
 		}
-		_, err = tell(ctx, id, perdure.Event{Name: a.Event, Data: a.Data, By: c.Agent.String(), ID: c.Key, Taint: !sender.Taint.IsZero()})
+		_, err = n.Tell(ctx, id, perdure.Event{Name: a.Event, Data: a.Data, By: c.Agent.String(), ID: c.Key, Taint: !sender.Taint.IsZero()})
 		if errors.Is(err, perdure.ErrTerminated) {
 			return refused("send: agent %s has ended", id.Short()), nil
 		}
@@ -54,11 +73,11 @@ func Send(store perdure.Store, tell Tell) perdure.Tool {
 }
 
 // caller is the agent that calls.
-func caller(ctx context.Context, store perdure.Store, c *perdure.Call) (*perdure.Fold, error) {
+func caller(ctx context.Context, n Agents, c *perdure.Call) (*perdure.Fold, error) {
 	if c.Caller != nil {
 		return c.Caller, nil
 	}
-	a, err := perdure.Load(ctx, store, c.Agent)
+	a, err := n.Load(ctx, c.Agent)
 	if err != nil {
 		return nil, err
 	}

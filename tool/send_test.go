@@ -37,7 +37,7 @@ func TestAgentsTellEachOtherWithinTheirScope(t *testing.T) {
 	}
 	lead, peer, other, outside := begin("acme/ops", 1), begin("acme/ops/night", 0), begin("acme/sales", 0), begin("elsewhere", 0)
 	child := folded(t, store, lead).Children[0].Agent
-	send := tool.Send(store, node.Tell)
+	send := tool.Send(node)
 	say := func(from perdure.AgentID, key string, args map[string]any) perdure.Result {
 		t.Helper()
 		if args["event"] == nil {

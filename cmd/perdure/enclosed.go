@@ -17,7 +17,7 @@ func (h *home) learn(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	if h.dir == "" {
 		return nil
 	}
-	a, err := perdure.Load(ctx, s, id)
+	a, err := h.load(ctx, s, id)
 	if err != nil {
 		return err
 	}

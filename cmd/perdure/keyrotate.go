@@ -219,7 +219,7 @@ func (h *home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Sign
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a, err := perdure.Load(ctx, s, id)
+		a, err := h.load(ctx, s, id)
 		if err == nil && a.Fold().Charter.Owner == key.Key() {
 			var e *perdure.Entry
 			if e, err = do(n, id); e != nil {

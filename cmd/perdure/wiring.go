@@ -114,7 +114,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if n.Tools, err = p.tools(h.c, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	n.Tools = append(n.Tools, tool.Cancel(s, n.Tell), tool.Send(s, n.Tell))
+	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
 	if err := perdure.CheckTools(n.Tools); err != nil {
 		return nil, errors.Join(err, p.close())
 	}

@@ -25,6 +25,7 @@ type attack struct {
 	entries []*perdure.Entry
 	by      *perdure.Signer
 	at      time.Time // the clock of the author
+	policy  perdure.Hash
 }
 
 // begin begins an agent.
@@ -70,7 +71,7 @@ func (a *attack) write(bodies ...perdure.Body) *attack {
 	a.t.Helper()
 	drafts := make([]perdure.Draft, len(bodies))
 	for i, b := range bodies {
-		drafts[i].Body = b
+		drafts[i].Body, drafts[i].Policy = b, a.policy
 	}
 	entries, next, err := a.by.Commit(a.agent, a.at, drafts...)
 	must(a.t, err)

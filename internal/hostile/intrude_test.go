@@ -37,7 +37,7 @@ var intrusions = []intrusion{
 		return a.tell("settle", perdure.Settle{Decision: a.agent.Fold().Open[0].Decision, Signal: perdure.OK})
 	}},
 	{"a pause", "author", func(a *attack) *attack { return a.tell("pause", perdure.Pause{}) }},
-	{"a resume", "author", func(a *attack) *attack { return a.tell("resume", perdure.Resume{Of: a.agent.Fold().Paused}) }},
+	{"a resume", "approve", func(a *attack) *attack { return a.tell("resume", perdure.Resume{Of: a.agent.Fold().Paused}) }},
 	{"a cancel", "author", func(a *attack) *attack { return a.tell("cancel", perdure.Cancel{}) }},
 	{"an edit", "author", func(a *attack) *attack {
 		goal := "pay mallory"
@@ -117,7 +117,7 @@ func TestStrangersEntriesDoNotEnterAnAgentThatIsHere(t *testing.T) {
 
 func TestAuthorsMayNotApproveOrOwn(t *testing.T) {
 	t.Parallel()
-	list := named("an approval", "a refusal", "a new owner", "a revocation")
+	list := named("an approval", "a refusal", "a resume", "a new owner", "a revocation")
 	intrude(t, list, func(p *place) *perdure.Signer {
 		s := stranger(p.t)
 		p.trust(s, "author", "home")

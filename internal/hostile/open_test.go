@@ -180,6 +180,32 @@ func TestAuthorsOpenDecisionIsAQuestionForPolicyHere(t *testing.T) {
 	}
 }
 
+// An author says of a decision that it was made under the very policy of the node that reads it.
+func TestDecisionUnderThePolicyHereIsStillItsAuthors(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ok("new", "end", "--name", "short")
+	p.run("short", "forbid", "end")
+	p.ok("export", "short", "short.agent")
+	entries := reading(t, p.path("short.agent"), p.owner).entries
+	a := weather(t, p.owner).as(trusted(p, "nora", "author", "home"))
+	if a.policy = entries[len(entries)-1].Policy; a.policy.IsZero() {
+		t.Fatal("the policy of the node is not on record")
+	}
+	p.ok("import", "--ready", a.open(note(t), perdure.Idempotent).capsule(p, "ours.agent"))
+	p.run("weather", "forbid", "end")
+	p.done(0, "what an author decided, and calls a decision under the policy here")
+}
+
+func TestOwnDecisionUnderAnotherPolicyIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := weather(t, p.owner).open(note(t), perdure.Idempotent)
+	p.ok("import", "--ready", a.capsule(p, "mine.agent"))
+	p.run("weather", "forbid", "end")
+	p.done(0, "what this key decided before policy forbade it")
+}
+
 func TestStrangersAgentAsksNoAdvisor(t *testing.T) {
 	t.Parallel()
 	through(t, unadmitted, func(t *testing.T, _ *place) *attack { return weather(t, stranger(t)) })

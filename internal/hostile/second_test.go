@@ -19,7 +19,9 @@ func claiming(t *testing.T, p *place, relation perdure.Relation) *attack {
 	t.Helper()
 	g := perdure.Genesis{Charter: perdure.Charter{Owner: p.owner.Key(), Scope: "home"}}
 	g.Lineage = &perdure.Lineage{Parent: perdure.AgentID(perdure.HashOf([]byte("parent"))), Cause: perdure.HashOf([]byte("cause")), Relation: relation}
-	return begin(t, stranger(t), g)
+	by := stranger(t)
+	g.Charter.Delegates, g.Charter.Approvers = []perdure.Key{by.Key()}, []perdure.Key{by.Key()}
+	return begin(t, by, g)
 }
 
 func TestAgentThatNamesItsOwnerIsNotTheirs(t *testing.T) {

@@ -95,7 +95,7 @@ func TestLyingSnapshotIsNotResumedFrom(t *testing.T) {
 					p.node("open", "pay")
 				}},
 				{"import --ready, run", false, func(p *place, a *attack) {
-					p.perdure("import", "--ready", a.capsule(p, "weather.agent"))
+					p.exits(5, "import", "--ready", a.capsule(p, "weather.agent"))
 					p.run("weather", "forbid", "end")
 				}},
 			}, s.make)
