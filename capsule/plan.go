@@ -78,8 +78,8 @@ func (p *plan) straight(ctx context.Context) error {
 	if err != nil {
 		return ctx.Err() // the memory cannot be folded: it can still be carried elsewhere
 	}
-	if f := a.Fold(); len(f.Heads) == 1 && f.Heads[0].Seq+1 == f.Count {
-		p.chain, p.heads = f.Count, a.Heads()
+	if a.Straight() {
+		p.chain, p.heads = a.Fold().Count, a.Heads()
 	}
 	return nil
 }
