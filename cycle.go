@@ -25,6 +25,10 @@ type work struct {
 
 	announced bool // its relatives have been told of its end
 	attention attention
+
+	base   *Agent // without what is pending
+	hushed bool   // a poll told nothing new and was not recorded
+	wrote  bool   // something was
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -77,7 +81,10 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 	if err != nil {
 		seen = nil // what it came to is not known: the entries say when to look, and this node rests it by itself
 	}
-	return idle, w.heads, errors.Join(err, n.index(ctx, w), c.release(ctx, seen, w.due(idle)))
+	if !w.hushed || w.wrote { // else its line is as it was
+		err = errors.Join(err, n.index(ctx, w))
+	}
+	return idle, w.heads, errors.Join(err, c.release(ctx, seen, w.due(idle)))
 }
 
 // due is when a node should look at the agent again. What this one cannot do, does not trust or must not touch, another may: it never
@@ -86,11 +93,11 @@ func (w *work) due(idle Idle) Time {
 	if w.a == nil {
 		return 0
 	}
-	now := time.Now()
-	if _, told := w.a.fold.plan(&Capabilities{All: true, quiet: true}, now).(Announce); told && w.announced {
+	now, f := time.Now(), w.polled().fold
+	if _, told := f.plan(&Capabilities{All: true, quiet: true}, now).(Announce); told && w.announced {
 		return idle.Until // saying it again would add nothing
 	}
-	return earliest(idle.Until, w.a.fold.Due(now))
+	return earliest(idle.Until, f.Due(now))
 }
 
 // heldLook is how long an agent that does not count here is left alone.
@@ -148,7 +155,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	} else if idle != nil {
 		return *idle, nil
 	}
-	step := Plan(w.a, w.n.capabilities(w.claimed, nil), now)
+	step := Plan(w.polled(), w.n.capabilities(w.claimed, nil), now)
 	switch s := step.(type) {
 	case Idle:
 		w.copied = !s.Seat.IsZero()
@@ -271,6 +278,9 @@ func (w *work) addAt(now time.Time, b Body) error {
 	if err != nil {
 		return fmt.Errorf("write %s for agent %s: %w", b.kind(), w.a.ID().Short(), err)
 	}
+	if len(w.pending) == 0 {
+		w.base = w.a
+	}
 	w.a = next
 	w.pending = append(append(w.pending, joins...), e)
 	if e.Kind == KindOutcome {
@@ -283,9 +293,10 @@ func (w *work) addAt(now time.Time, b Body) error {
 // happen, and the work goes on with what the other node wrote. It is done even if ctx has ended. Where it cannot be done, as on a full disk,
 // outcomes are kept and it is tried again until ctx ends.
 func (w *work) flush(ctx context.Context) error {
-	if len(w.pending) == 0 {
+	if len(w.pending) == 0 || w.hush() {
 		return nil
 	}
+	w.wrote = true
 	lasting := context.WithoutCancel(ctx)
 	if f := w.a.fold; f.Count-w.n.trust().vouchedAt(w.a) >= w.n.snapshotEvery() { // others' snapshots may be no use here
 		if err := w.add(Snapshot{Fold: *f}); err != nil && !errors.Is(err, ErrRejected) { // too large to be written down: it is folded from before

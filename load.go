@@ -16,8 +16,13 @@ func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) { return loa
 // Load is the package's Load, but resumes only from snapshots by people trusted to own the agent: what others wrote is folded from the entries
 // themselves. Where bodies are gone and nobody trusted vouches for what they came to, it refuses (key.trusted).
 func (t *Trust) Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
+	return load(ctx, s, id, t.vouch(ctx, s, id))
+}
+
+// vouch says which snapshots of an agent in a store are by people trusted to own it.
+func (t *Trust) vouch(ctx context.Context, s Store, id AgentID) func(*Entry) bool {
 	scope := ""
-	return load(ctx, s, id, func(snapshot *Entry) bool {
+	return func(snapshot *Entry) bool {
 		if t.Allows(snapshot.Origin, MayOwn, AnyScope) {
 			return true
 		}
@@ -25,7 +30,7 @@ func (t *Trust) Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
 			scope = scopeOf(ctx, s, id)
 		}
 		return t.Allows(snapshot.Origin, MayOwn, scope)
-	})
+	}
 }
 
 // Fold is FoldEntries, but where bodies are gone it resumes only from snapshots by people trusted to own the agent, as Load does.

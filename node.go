@@ -52,6 +52,8 @@ type Node struct {
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
 	told  bool                // the store tells of what arrives
 
+	unheard map[AgentID]*unheard // polls that were not recorded
+
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[Trust]  // Trust and the key
@@ -88,6 +90,7 @@ func (n *Node) init() error {
 		slices.Sort(n.caps.Advisors)
 		n.trusted.Store(n.withKey(n.Trust))
 		n.cache, n.rests, n.rehearsals = map[AgentID]*Agent{}, map[AgentID]resting{}, map[AgentID]*rehearsal{}
+		n.unheard = map[AgentID]*unheard{}
 		if _, err := io.ReadFull(entropy.Reader, n.instance[:]); err != nil {
 			n.instance = n.caps.Node // it is then kept apart from nodes with other keys only
 		}

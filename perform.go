@@ -34,6 +34,7 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 	for i := range all { // first what is known: a doubt about one must not lose the outcome of another
 		if all[i].outcome != nil {
 			once = once || !effects[i].open.Effect.Repeatable()
+			w.noteUnheard(&effects[i].open, all[i].outcome)
 			err = errors.Join(err, w.addOutcome(all[i].outcome))
 		}
 	}

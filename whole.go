@@ -2,7 +2,6 @@ package perdure
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 )
@@ -170,19 +169,21 @@ func unsealed(e *Entry) error {
 
 // AgentAt is the agent as it was at one entry: the fold of that entry and everything in its past. The entries are of a memory that was
 // folded before: which signatures cover them is not checked again.
+//
+// It ranges over entries twice, and returns an agent that holds all of that past.
 func AgentAt(entries iter.Seq2[*Entry, error], at Hash) (*Agent, error) {
-	m := named{}
-	for e, err := range entries {
+	names, err := pastOf(entries, at)
+	if err != nil {
+		return nil, err
+	}
+	var past []*Entry
+	for e, err := range only(entries, names) {
 		if err != nil {
 			return nil, err
 		}
-		m[e.Name] = e
+		past = append(past, e)
 	}
-	if m[at] == nil {
-		return nil, fmt.Errorf("entry %s: %w", at.Short(), ErrNotFound)
-	}
-	past := sorted(m.past(at))
-	if slices.ContainsFunc(past, bodiless) {
+	if past = sorted(past); slices.ContainsFunc(past, bodiless) {
 		return resume(past, nil)
 	}
 	a, err := (&Agent{full: true}).apply(past, true)

@@ -90,10 +90,16 @@ func follow(s perdure.Store, id perdure.AgentID) *follower {
 }
 
 // next calls f with each line that has arrived since, if the agent has any.
-func (w *follower) next(ctx context.Context, f func(line) error) error {
+func (w *follower) next(ctx context.Context, f func(line) error) error { return w.until(ctx, 0, f) }
+
+// until is next up to a cursor; zero: to the end.
+func (w *follower) until(ctx context.Context, end perdure.Cursor, f func(line) error) error {
 	for item, err := range w.store.Entries(ctx, w.id, w.cursor) {
 		if err != nil {
 			return err
+		}
+		if end != 0 && item.Cursor > end {
+			return nil
 		}
 		w.cursor = item.Cursor
 		if err := f(w.told.line(item.Entry)); err != nil {
@@ -103,38 +109,70 @@ func (w *follower) next(ctx context.Context, f func(line) error) error {
 	return nil
 }
 
-// followRecent is a follower that stands at the end of a memory, and the last n lines before it that fit. It reads back from snapshot to
-// snapshot, no further than it must.
-func followRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, fits func(line) bool) (*follower, []line, error) {
-	var w *follower
-	var last []line
-	read := func() error {
-		last = nil
-		return w.next(ctx, func(one line) error {
+// picker makes what turns the lines of a memory into those that are shown: add takes the next one, flush ends them. It
+// keeps nothing from before a snapshot, so that a memory can be read from any of them.
+type picker func(emit func(line) error) (add func(line) error, flush func() error)
+
+// fitting picks the lines that fit.
+func fitting(fits func(line) bool) picker {
+	return func(emit func(line) error) (func(line) error, func() error) {
+		add := func(one line) error {
 			if !fits(one) {
 				return nil
 			}
-			if last = append(last, one); len(last) > 2*n {
-				last = slices.Delete(last, 0, len(last)-n)
+			return emit(one)
+		}
+		return add, func() error { return nil }
+	}
+}
+
+// followRecent is a follower that stands at the end of a memory, and the last n lines before it that are picked. It reads
+// back from snapshot to snapshot, no further than it must, and nothing twice.
+func followRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker) (*follower, []line, error) {
+	var at *follower
+	var parts [][]line // the last one first
+	found := 0
+	read := func(w *follower, end perdure.Cursor) error {
+		var part []line
+		add, flush := pick(func(one line) error {
+			if part = append(part, one); len(part) > 2*n {
+				part = slices.Delete(part, 0, len(part)-n)
 			}
 			return nil
 		})
+		if err := w.until(ctx, end, add); err != nil {
+			return err
+		}
+		if at == nil {
+			at = w
+		}
+		err := flush()
+		parts, found = append(parts, part), found+len(part)
+		return err
 	}
+	last := func() []line {
+		slices.Reverse(parts)
+		all := slices.Concat(parts...)
+		return all[max(0, len(all)-n):]
+	}
+	var end perdure.Cursor
 	for snap, err := range s.Snapshots(ctx, id) {
 		if err != nil {
 			return nil, nil, err
 		}
-		w = &follower{store: s, id: id, told: narratorAfter(snap.Entry), cursor: snap.Cursor}
-		if err := read(); err != nil {
+		w := &follower{store: s, id: id, told: narratorAfter(snap.Entry), cursor: snap.Cursor}
+		if err := read(w, end); err != nil {
 			return nil, nil, err
 		}
-		if len(last) >= n {
-			return w, last[len(last)-n:], nil
+		if found >= n {
+			return at, last(), nil
 		}
+		end = snap.Cursor
 	}
-	w = follow(s, id)
-	err := read()
-	return w, last[max(0, len(last)-n):], err
+	if err := read(follow(s, id), end); err != nil {
+		return nil, nil, err
+	}
+	return at, last(), nil
 }
 
 // followAfter is a follower that stands behind the last of these entries to arrive; without any it stands at the beginning.

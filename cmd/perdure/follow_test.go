@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +63,7 @@ func TestRecentLinesAreTheLastOfTheLog(t *testing.T) {
 		t.Fatalf("got %d snapshots, want several to read back over", snapshots)
 	}
 	for n := range len(all) + 2 {
-		w, last, err := followRecent(t.Context(), s, id, n, func(line) bool { return true })
+		w, last, err := followRecent(t.Context(), s, id, n, fitting(func(line) bool { return true }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +75,7 @@ func TestRecentLinesAreTheLastOfTheLog(t *testing.T) {
 		}
 	}
 	outcome := func(one line) bool { return one.Kind == perdure.KindOutcome && one.Tool == "keep" }
-	_, last, err := followRecent(t.Context(), s, id, 3, outcome)
+	_, last, err := followRecent(t.Context(), s, id, 3, fitting(outcome))
 	if err != nil || len(last) != 3 {
 		t.Errorf("got %d outcomes of keep (%v), want 3", len(last), err)
 	}
@@ -103,7 +105,7 @@ func TestLinesAfterASnapshotSayWhatTheyAreAbout(t *testing.T) {
 	write(perdure.Outcome{Decision: decision, Signal: perdure.OK})
 	all := allLines(t, s.node.Store, a.ID())
 	for n := range len(all) {
-		_, last, err := followRecent(t.Context(), s.node.Store, a.ID(), n, func(line) bool { return true })
+		_, last, err := followRecent(t.Context(), s.node.Store, a.ID(), n, fitting(func(line) bool { return true }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +221,7 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 func TestALineIsSeenOnceWhoeverWritesIt(t *testing.T) {
 	s := newSituation(t, perdure.Sleep{Trigger: perdure.On{Event: "go"}}, perdure.End{Signal: perdure.OK})
 	s.run()
-	w, _, err := followRecent(t.Context(), s.node.Store, s.agent, 0, func(line) bool { return true })
+	w, _, err := followRecent(t.Context(), s.node.Store, s.agent, 0, fitting(func(line) bool { return true }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,5 +240,53 @@ func TestALineIsSeenOnceWhoeverWritesIt(t *testing.T) {
 	}
 	if want := []string{"event", "decision", "advice", "decision"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// tallied is a store that counts the entries it yields.
+type tallied struct {
+	perdure.Store
+	entries int
+}
+
+func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for item, err := range s.Store.Entries(ctx, id, after) {
+			if s.entries++; !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestRecentLinesAreReadFromTheEnd: what is printed last costs what lies near the end, folded or not, and what is nowhere costs the memory once.
+func TestRecentLinesAreReadFromTheEnd(t *testing.T) {
+	store, id := readingAgent(t, 60)
+	all := len(allLines(t, store, id))
+	every := func(line) bool { return true }
+	var folded []line
+	add, flush := foldingReads(every)(func(one line) error { folded = append(folded, one); return nil })
+	if err := errors.Join(follow(store, id).next(t.Context(), add), flush()); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n < len(folded); n++ {
+		s := &tallied{Store: store}
+		_, last, err := followRecent(t.Context(), s, id, n, foldingReads(every))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(texts(folded[len(folded)-n:]), texts(last)); diff != "" {
+			t.Fatalf("last %d (-want +got):\n%s", n, diff)
+		}
+		if n < 3 && s.entries > all/4 {
+			t.Errorf("the last %d of %d lines took %d of %d entries", n, len(folded), s.entries, all)
+		}
+	}
+	s, snapshots := &tallied{Store: store}, 0
+	for range store.Snapshots(t.Context(), id) {
+		snapshots++
+	}
+	if _, _, err := followRecent(t.Context(), s, id, 1, fitting(func(line) bool { return false })); err != nil || s.entries > all+snapshots {
+		t.Errorf("looking for nothing took %d entries of %d (%v)", s.entries, all, err)
 	}
 }

@@ -136,9 +136,12 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 
 // past shows what there is and returns a follower that stands behind it.
 func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(line) error) (*follower, error) {
-	folding := l.format == formatTable && !l.reads && l.tool == ""
-	if l.last > 0 && !folding {
-		w, found, err := followRecent(ctx, s, id, l.last, l.fits)
+	pick := fitting(l.fits)
+	if l.format == formatTable && !l.reads && l.tool == "" {
+		pick = foldingReads(l.fits)
+	}
+	if l.last > 0 {
+		w, found, err := followRecent(ctx, s, id, l.last, pick)
 		for _, one := range found {
 			if err == nil {
 				err = show(one)
@@ -146,34 +149,10 @@ func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		}
 		return w, err
 	}
-	var recent []line // with -n
-	emit := show
-	if l.last > 0 {
-		emit = func(one line) error {
-			if recent = append(recent, one); len(recent) > 2*l.last {
-				recent = recent[len(recent)-l.last:]
-			}
-			return nil
-		}
-	}
-	folder := newReadFolder(emit)
-	if folding {
-		emit = folder.add
-	}
+	add, flush := pick(show)
 	w := follow(s, id)
-	err := w.next(ctx, func(one line) error {
-		if !l.fits(one) {
-			return nil
-		}
-		return emit(one)
-	})
-	if err = errors.Join(err, folder.flush()); err != nil {
+	if err := errors.Join(w.next(ctx, add), flush()); err != nil {
 		return nil, err
-	}
-	for _, one := range recent[max(0, len(recent)-l.last):] {
-		if err := show(one); err != nil {
-			return nil, err
-		}
 	}
 	return w, nil
 }

@@ -27,6 +27,25 @@ func newReadFolder(emit func(line) error) *readFolder {
 	return &readFolder{emit: emit, open: map[perdure.Hash]struct{}{}}
 }
 
+// foldingReads picks the lines that fit and folds runs of reads among them. A snapshot ends a run, whether it fits or not.
+func foldingReads(fits func(line) bool) picker {
+	return func(emit func(line) error) (func(line) error, func() error) {
+		r := newReadFolder(emit)
+		add := func(one line) error {
+			if one.Kind == perdure.KindSnapshot {
+				if err := r.flush(); err != nil {
+					return err
+				}
+			}
+			if !fits(one) {
+				return nil
+			}
+			return r.add(one)
+		}
+		return add, r.flush
+	}
+}
+
 // add takes the next line.
 func (r *readFolder) add(one line) error {
 	if len(r.held) >= maxRun {

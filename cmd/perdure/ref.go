@@ -176,19 +176,103 @@ func findPoint(ctx context.Context, h *home, s perdure.Store, arg string) (*poin
 	if err != nil {
 		return nil, err
 	}
-	if ref == "" {
-		if strings.HasSuffix(arg, "@") {
-			return nil, misuse(c, fmt.Errorf("%s: after the @ comes a seq, a hash, a time or a duration", arg))
-		}
-		a, err := h.load(ctx, s, id)
-		return &pointIn{agent: a}, err
+	if strings.HasSuffix(arg, "@") {
+		return nil, misuse(c, fmt.Errorf("%s: after the @ comes a seq, a hash, a time or a duration", arg))
 	}
-	e, err := findEntry(c, perdure.Memory(ctx, s, id), ref, time.Now())
+	trust, err := h.trust()
 	if err != nil {
 		return nil, err
 	}
-	a, err := perdure.AgentAt(perdure.Memory(ctx, s, id), e.Name)
+	now, err := lookAt(ctx, s, trust, id)
+	switch {
+	case ref != "" && errors.Is(err, perdure.ErrRejected): // what came before it went wrong can still be looked at
+		e, err := findEntry(c, perdure.Memory(ctx, s, id), ref, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		a, err := perdure.AgentAt(perdure.Memory(ctx, s, id), e.Name)
+		return &pointIn{agent: a, entry: e, ref: ref}, err
+	case err != nil || ref == "":
+		return &pointIn{agent: now}, err
+	}
+	e, err := findIn(ctx, c, s, now, ref, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	a, err := trust.LoadAt(ctx, s, now, e)
 	return &pointIn{agent: a, entry: e, ref: ref}, err
+}
+
+// findIn is findEntry in the memory of an agent. In one that never branched it finds a seq or a time without reading the rest.
+func findIn(ctx context.Context, c *cobra.Command, s perdure.Store, now *perdure.Agent, ref string, clock time.Time) (*perdure.Entry, error) {
+	memory := perdure.Memory(ctx, s, now.ID())
+	if !now.Straight() {
+		return findEntry(c, memory, ref, clock)
+	}
+	var e *perdure.Entry
+	var err error
+	if seq, bad := strconv.ParseInt(ref, 10, 64); bad == nil {
+		e, err = entryOf(ctx, s, now.ID(), seq)
+	} else if at, bad := parseMoment(ref, clock); bad == nil {
+		e, err = entryBy(ctx, s, now.ID(), at)
+	}
+	if err != nil || e != nil {
+		return e, err
+	}
+	return findEntry(c, memory, ref, clock)
+}
+
+// entryOf is the entry with this seq of a memory that never branched, or nil.
+func entryOf(ctx context.Context, s perdure.Store, id perdure.AgentID, seq int64) (*perdure.Entry, error) {
+	var from perdure.Cursor
+	for snap, err := range s.Snapshots(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		if snap.Seq == seq {
+			return snap.Entry, nil
+		}
+		if snap.Seq < seq {
+			from = snap.Cursor
+			break
+		}
+	}
+	for item, err := range s.Entries(ctx, id, from) {
+		if err != nil {
+			return nil, err
+		}
+		if item.Seq >= seq {
+			return item.Entry, nil
+		}
+	}
+	return nil, nil
+}
+
+// entryBy is the last entry written by a time in a memory that never branched, or nil. It reads back from the end, from snapshot to snapshot.
+func entryBy(ctx context.Context, s perdure.Store, id perdure.AgentID, at time.Time) (last *perdure.Entry, err error) {
+	read := func(from, end perdure.Cursor) error {
+		for item, err := range s.Entries(ctx, id, from) {
+			if err != nil || end != 0 && item.Cursor > end {
+				return err
+			}
+			if !item.Time.Go().After(at) {
+				last = item.Entry
+			}
+		}
+		return nil
+	}
+	var end perdure.Cursor
+	for snap, err := range s.Snapshots(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		if err := read(snap.Cursor, end); err != nil || last != nil {
+			return last, err
+		}
+		end = snap.Cursor
+	}
+	err = read(0, end)
+	return last, err
 }
 
 // findEntry is the entry that a seq, the beginning of a hash, a time or a duration ago means.

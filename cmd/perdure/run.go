@@ -144,7 +144,7 @@ func (r *ran) text(name string, now time.Time) string {
 
 // streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
 func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id perdure.AgentID) (func() error, error) {
-	w, _, err := followRecent(ctx, s, id, 0, func(line) bool { return false })
+	w, _, err := followRecent(ctx, s, id, 0, fitting(func(line) bool { return false }))
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 		if err != nil {
 			return err
 		}
-		w, found, err := followRecent(ctx, s, id, t.last, t.fits)
+		w, found, err := followRecent(ctx, s, id, t.last, fitting(t.fits))
 		if err != nil {
 			return err
 		}

@@ -64,6 +64,7 @@ func (s *Store) look() error {
 	if err != nil {
 		return err
 	}
+	var known map[string]row // what the index says of files, once there is one to ask about
 	for name, f := range s.files {
 		if now[name] == nil {
 			delete(s.files, name)
@@ -82,7 +83,15 @@ func (s *Store) look() error {
 		if f != nil && !f.changed(now[name]) {
 			continue
 		}
-		if f == nil || f.fault != nil {
+		if f == nil && known == nil {
+			if known, err = s.journal.byFile(); err != nil {
+				return err
+			}
+		}
+		if r, ok := known[name]; ok && f == nil && r.is(now[name]) {
+			f = &file{agent: r.Agent} // whoever opens it looks whose it is
+			s.files[name] = f
+		} else if f == nil || f.fault != nil {
 			f = s.meet(name)
 			s.files[name] = f
 		}
@@ -268,7 +277,7 @@ func (s *Store) survey(rows map[perdure.AgentID]row) error {
 		if f == nil || f.info == nil || a.seen != nil && !(&file{info: a.seen}).changed(f.info) {
 			continue
 		}
-		if r, ok := rows[id]; ok && a.seen == nil && r.File == a.main && r.Size == f.info.Size() && r.Mod == f.info.ModTime().UnixNano() {
+		if r, ok := rows[id]; ok && a.seen == nil && r.File == a.main && r.is(f.info) {
 			a.seen, a.heads, a.due, a.first = f.info, r.Heads, r.Earliest, r.First
 			continue
 		}
@@ -277,12 +286,17 @@ func (s *Store) survey(rows map[perdure.AgentID]row) error {
 			continue
 		}
 		a.seen = f.info
-		read = append(read, row{Agent: id, File: a.main, Size: f.info.Size(), Mod: f.info.ModTime().UnixNano(), Heads: a.heads, Earliest: a.due, First: a.first})
+		read = append(read, a.row(id, f.info))
 	}
 	if len(read) == 0 {
 		return nil
 	}
 	return s.journal.note(read)
+}
+
+// row is what the index keeps of an agent whose file is as it was read.
+func (a *agent) row(id perdure.AgentID, info fs.FileInfo) row {
+	return row{Agent: id, File: a.main, Size: info.Size(), Mod: info.ModTime().UnixNano(), Heads: a.heads, Earliest: a.due, First: a.first}
 }
 
 // read reads what the indexes need out of the file of an agent. The caller holds mu.

@@ -39,7 +39,9 @@ type Store struct {
 	clock   int64 // of uses, for letting go of what was not used for longest
 	journal *journal
 	closed  bool
-	looks   bool // nothing is written
+	looks   bool                     // nothing is written
+	written map[perdure.AgentID]bool // since the index was last brought up to date
+	bell    bell
 	trust   *perdure.Trust
 }
 
@@ -75,7 +77,8 @@ const maxOpen = 128
 
 // Open opens a folder, which it makes if there is none.
 func Open(dir string, o Options) (*Store, error) {
-	s := &Store{dir: dir, trust: o.Trust, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{}}
+	s := &Store{dir: dir, trust: o.Trust, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
+		written: map[perdure.AgentID]bool{}, bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
 	if o.Binary {
 		s.form = capsule.Binary
 	}
@@ -175,6 +178,7 @@ func (s *Store) with(ctx context.Context, verb string, id perdure.AgentID, lock 
 				err = f(h.Log)
 			}
 			h.Unlock()
+			s.wrote(id)
 		}
 	} else if err = h.Refresh(); err == nil {
 		err = f(h.Log)
@@ -219,12 +223,49 @@ func (s *Store) opened(id perdure.AgentID, a *agent) (*handle, error) {
 			}
 			return nil, err
 		}
+		if l.Agent() != id { // the index was wrong
+			_ = l.Close()
+			delete(s.agents, id)
+			s.files[a.main] = &file{agent: l.Agent()}
+			return nil, fmt.Errorf("%w: the index of this folder was wrong about %s; run the command again", perdure.ErrNotFound, a.main)
+		}
 		h = &handle{Log: l}
 		s.open[id] = h
 	}
 	s.clock++
 	h.users, h.used = h.users+1, s.clock
 	return h, nil
+}
+
+// wrote remembers that the file of an agent was written to, and tells whoever watches.
+func (s *Store) wrote(id perdure.AgentID) {
+	s.mu.Lock()
+	s.written[id] = true
+	s.mu.Unlock()
+	s.bell.ring()
+}
+
+// settle brings the index up to date with what was written here, so that the next process need not read those files. The caller holds mu.
+func (s *Store) settle() {
+	var read []row
+	for id := range s.written {
+		a := s.agents[id]
+		if a == nil {
+			continue
+		}
+		before, err := os.Stat(s.path(a.main))
+		if err != nil || s.read(id, a) != nil || a.first == nil {
+			continue // whoever looks next reads it
+		}
+		after, err := os.Stat(s.path(a.main))
+		if err == nil && !(&file{info: before}).changed(after) {
+			read = append(read, a.row(id, after))
+		}
+	}
+	clear(s.written)
+	if len(read) > 0 && !s.looks {
+		_ = s.journal.note(read) // it is only an index
+	}
 }
 
 // release lets go of a file, and closes those that were not used for longest.
@@ -386,6 +427,8 @@ func (s *Store) make(ctx context.Context, id perdure.AgentID, name string, write
 			return err
 		}
 		made = true
+		s.written[id] = true
+		s.bell.ring()
 		s.files[name] = &file{agent: id}
 		s.agents[id] = &agent{main: name}
 		return nil
@@ -434,8 +477,9 @@ func (s *Store) Close() error {
 	if s.closed {
 		return nil
 	}
+	s.settle()
 	s.closed = true
-	err := s.journal.close()
+	err := errors.Join(s.journal.close(), s.bell.close())
 	for id, h := range s.open {
 		delete(s.open, id)
 		if h.users > 0 {

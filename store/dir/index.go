@@ -222,13 +222,20 @@ func copyFile(from, to string) error {
 	return err
 }
 
-// watchEvery is how often a watcher looks at the folder, unless that takes long.
-const watchEvery = 25 * time.Millisecond
+const (
+	// watchEvery is how often a watcher glances at the folder.
+	watchEvery = 25 * time.Millisecond
+	// watchAll is how often it looks at every file at least, unless that takes long: somebody may write to one without a word.
+	watchAll = time.Second
+)
 
-// Watch implements perdure.Watcher. It looks at the folder again and again: what others synchronise into it arrives without a word.
+// Watch implements perdure.Watcher. It glances at the folder again and again, and looks at the files when that shows that something happened, or
+// when it has not for a while: what others synchronise into it arrives without a word.
 func (s *Store) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
 	return func(yield func(perdure.AgentID, error) bool) {
 		var seen map[string]fs.FileInfo
+		var last glance
+		var next time.Time // when to look whatever the glance says
 		timer := time.NewTimer(0)
 		defer timer.Stop()
 		for {
@@ -240,17 +247,20 @@ func (s *Store) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
 			if ctx.Err() != nil {
 				return
 			}
-			from := time.Now()
-			changed, now, err := s.since(seen)
-			if err != nil {
-				yield(perdure.AgentID{}, fmt.Errorf("watch: %w", err))
-				return
-			}
-			seen = now
-			for _, id := range changed {
-				if !yield(id, nil) {
+			from, now := time.Now(), s.glance()
+			if !from.Before(next) || !now.same(last) {
+				changed, files, err := s.since(seen)
+				if err != nil {
+					yield(perdure.AgentID{}, fmt.Errorf("watch: %w", err))
 					return
 				}
+				seen, last = files, now
+				for _, id := range changed {
+					if !yield(id, nil) {
+						return
+					}
+				}
+				next = from.Add(max(watchAll, 200*time.Since(from)))
 			}
 			timer.Reset(max(watchEvery, 10*time.Since(from)))
 		}

@@ -148,6 +148,27 @@ func (j *journal) current() (map[perdure.AgentID]row, error) {
 	return out, nil
 }
 
+// is reports whether a file is as it was when the row was read out of it.
+func (r *row) is(now fs.FileInfo) bool {
+	return r.Size == now.Size() && r.Mod == now.ModTime().UnixNano() && len(r.Heads) > 0
+}
+
+// byFile are the rows, up to date, by the name of the file they were read out of.
+func (j *journal) byFile() (map[string]row, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.catchUp(); err != nil {
+		return nil, err
+	}
+	out := make(map[string]row, len(j.rows))
+	for _, r := range j.rows {
+		if r.File != "" {
+			out[r.File] = r
+		}
+	}
+	return out, nil
+}
+
 // update changes the row of an agent, unless change returns an error.
 func (j *journal) update(id perdure.AgentID, change func(*row) error) error {
 	j.mu.Lock()

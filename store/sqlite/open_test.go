@@ -262,7 +262,7 @@ func TestChangedRowIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE agent IS NOT NULL LIMIT 1")
+	rows, err := rowsOf(c, 1, "SELECT rid, data FROM log WHERE agent IS NOT NULL LIMIT 1")
 	if err != nil {
 		t.Fatal(err)
 	}

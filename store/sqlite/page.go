@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql/driver"
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure"
@@ -144,11 +145,11 @@ func newestRow(c *conn, key int64) (storedRow, error) {
 // those in the tail.
 func rowsFrom(c *conn, key, rid, n int64) (rows []storedRow, err error) {
 	for _, text := range []string{
-		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid LIMIT ?",
-		"SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid LIMIT ?",
-		"SELECT rid, data FROM log WHERE rid>(SELECT rid FROM mark) AND agent=? AND rid>=? ORDER BY rid LIMIT ?",
+		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid",
+		"SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid",
+		"SELECT rid, data FROM log WHERE rid>(SELECT rid FROM mark) AND agent=? AND rid>=? ORDER BY rid",
 	} {
-		more, err := rowsOf(c, text, key, rid, n-int64(len(rows)))
+		more, err := rowsOf(c, n-int64(len(rows)), text, key, rid)
 		if rows = append(rows, more...); err != nil || int64(len(rows)) == n {
 			return rows, err
 		}
@@ -159,11 +160,11 @@ func rowsFrom(c *conn, key, rid, n int64) (rows []storedRow, err error) {
 // rowsBelow are up to n rows of an agent before rid, the last one first.
 func rowsBelow(c *conn, key, rid, n int64) (rows []storedRow, err error) {
 	for _, text := range []string{
-		"SELECT rid, data FROM log WHERE rid>(SELECT rid FROM mark) AND agent=? AND rid<? ORDER BY rid DESC LIMIT ?",
-		"SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC LIMIT ?",
-		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC LIMIT ?",
+		"SELECT rid, data FROM log WHERE rid>(SELECT rid FROM mark) AND agent=? AND rid<? ORDER BY rid DESC",
+		"SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC",
+		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC",
 	} {
-		more, err := rowsOf(c, text, key, rid, n-int64(len(rows)))
+		more, err := rowsOf(c, n-int64(len(rows)), text, key, rid)
 		if rows = append(rows, more...); err != nil || int64(len(rows)) == n {
 			return rows, err
 		}
@@ -171,8 +172,12 @@ func rowsBelow(c *conn, key, rid, n int64) (rows []storedRow, err error) {
 	return rows, nil
 }
 
-// rowsOf reads the rows that a query for rid and data yields.
-func rowsOf(c *conn, text string, args ...driver.Value) ([]storedRow, error) {
+// errEnough ends a query.
+var errEnough = errors.New("enough rows")
+
+// rowsOf reads the first n rows that a query for rid and data yields. It says when it has enough rather than set a LIMIT: SQLite makes a plan for
+// every value of one that is a parameter, which costs more than the rows.
+func rowsOf(c *conn, n int64, text string, args ...driver.Value) ([]storedRow, error) {
 	type raw struct {
 		rid  int64
 		data []byte
@@ -180,10 +185,12 @@ func rowsOf(c *conn, text string, args ...driver.Value) ([]storedRow, error) {
 	var raws []raw
 	err := c.query(text, func(v []driver.Value) error {
 		data, _ := v[1].([]byte)
-		raws = append(raws, raw{integer(v[0]), data})
+		if raws = append(raws, raw{integer(v[0]), data}); int64(len(raws)) == n {
+			return errEnough
+		}
 		return nil
 	}, args...)
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
 	rows := make([]storedRow, len(raws))

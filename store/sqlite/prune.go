@@ -66,7 +66,7 @@ func (s *Store) find(ctx context.Context, id perdure.AgentID, names []perdure.Ha
 // prune drops bodies, and returns their size and the files they were in.
 func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, err error) {
 	for rid, indices := range at {
-		rows, err := rowsOf(w.conn, "SELECT rid, data FROM log WHERE rid=?", rid)
+		rows, err := rowsOf(w.conn, 1, "SELECT rid, data FROM log WHERE rid=?", rid)
 		if err != nil {
 			return 0, nil, brokenOr(err)
 		}

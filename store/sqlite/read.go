@@ -16,7 +16,8 @@ const (
 	// pageBytes is how many bytes of bodies end a page sooner: blobs are read one by one, and nobody wants 64 of them at once.
 	pageBytes = 4 << 20
 	// pageLooks is the same for rows of the agents.
-	pageLooks = 1024
+	pageLooks     = 1024
+	pageLooksText = "1024" // in a statement: see rowsOf
 )
 
 // Entries implements perdure.Store.
@@ -212,7 +213,7 @@ func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure
 		}
 		below = at
 		rid, i := at>>cursorBits, int(at&(maxRowEntries-1))
-		rows, err := rowsOf(c, "SELECT rid, data FROM log WHERE rid=?", rid)
+		rows, err := rowsOf(c, 1, "SELECT rid, data FROM log WHERE rid=?", rid)
 		if err != nil {
 			return perdure.Item{}, err
 		}
@@ -242,14 +243,14 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 			var last int64
 			err := s.read(ctx, func(c *conn) error {
 				looks = looks[:0]
-				return c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key LIMIT ?", func(v []driver.Value) error {
+				return c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key LIMIT "+pageLooksText, func(v []driver.Value) error {
 					l := perdure.Look{Due: perdure.Time(integer(v[0]))}
 					last = integer(v[1])
 					id, _ := v[2].([]byte)
 					copy(l.Agent[:], id)
 					looks = append(looks, l)
 					return nil
-				}, now.UnixMilli(), due, key, int64(pageLooks))
+				}, now.UnixMilli(), due, key)
 			})
 			if err != nil {
 				yield(perdure.Look{}, fmt.Errorf("agents due: %w", err))

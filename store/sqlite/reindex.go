@@ -220,7 +220,7 @@ func (w *writer) tidy() error {
 			break
 		}
 		var rows []storedRow
-		rows, err = rowsOf(w.conn, "SELECT rid, data FROM log WHERE rid=?", r.at>>cursorBits)
+		rows, err = rowsOf(w.conn, 1, "SELECT rid, data FROM log WHERE rid=?", r.at>>cursorBits)
 		i := int(r.at & (maxRowEntries - 1))
 		if err == nil && len(rows) == 1 && i < len(rows[0].parts) && rows[0].parts[i].place == bodyBlob && string(rows[0].parts[i].hash[:]) == string(r.hash) {
 			continue

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -139,7 +140,10 @@ func (h *hub) poll() error {
 	}
 	n := 0
 	last := h.rid
-	err = h.conn.query("SELECT l.rid, a.id FROM log l JOIN agents a ON a.key=l.agent WHERE l.rid>? ORDER BY l.rid LIMIT ?", func(v []driver.Value) error {
+	err = h.conn.query("SELECT l.rid, a.id FROM log l JOIN agents a ON a.key=l.agent WHERE l.rid>? ORDER BY l.rid", func(v []driver.Value) error {
+		if n == maxWatched {
+			return errEnough
+		}
 		n++
 		last = integer(v[0])
 		if h.isOwn(last) {
@@ -150,8 +154,8 @@ func (h *hub) poll() error {
 		copy(id[:], b)
 		h.wake(id)
 		return nil
-	}, h.rid, int64(maxWatched))
-	if err != nil {
+	}, h.rid)
+	if err != nil && !errors.Is(err, errEnough) {
 		return ignoreBusy(err)
 	}
 	h.rid = last

@@ -1,0 +1,104 @@
+package perdure_test
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// tallied is a store that counts the entries it yields.
+type tallied struct {
+	perdure.Store
+	entries int
+}
+
+func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for item, err := range s.Store.Entries(ctx, id, after) {
+			if s.entries++; !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestAPointInThePastCostsWhatIsNearIt: an agent at any entry is what folding everything up to it gives, and takes no more entries than lie
+// between two snapshots, however long its memory is.
+func TestAPointInThePastCostsWhatIsNearIt(t *testing.T) {
+	const every, entries = 20, 600
+	key, err := perdure.GenerateSigner("author")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "go on"}, Charter: perdure.Charter{Scope: "acme"}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &tallied{Store: new(perdure.MemStore)}
+	all := []*perdure.Entry{g}
+	for len(all) < entries {
+		draft := perdure.Draft{Body: perdure.Event{Name: "tick"}}
+		if len(all)%every == 0 {
+			draft.Body = perdure.Snapshot{Fold: *a.Fold()}
+		}
+		es, next, err := key.Commit(a, now, draft)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, all = next, append(all, es...)
+	}
+	if err := s.Put(t.Context(), g.ID(), all...); err != nil {
+		t.Fatal(err)
+	}
+	trust := new(perdure.Trust).With(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	for _, at := range []int{0, 1, 19, 20, 21, 333, 400, 599} {
+		want, err := perdure.AgentAt(perdure.Memory(t.Context(), s.Store, g.ID()), all[at].Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.entries = 0
+		got, err := trust.LoadAt(t.Context(), s, a, all[at])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, y := hashOf(t, want), hashOf(t, got); !bytes.Equal(x[:], y[:]) {
+			t.Errorf("at %d: the fold differs from that of everything before", at)
+		}
+		if s.entries > every+1 {
+			t.Errorf("at %d of %d: read %d entries, want at most %d", at, entries, s.entries, every+1)
+		}
+		if n := len(recentOf(got)); n > every+1 && at > 3*every {
+			t.Errorf("at %d: %d entries are held", at, n)
+		}
+	}
+	stranger := new(perdure.Trust)
+	s.entries = 0
+	if _, err := stranger.LoadAt(t.Context(), s, a, all[333]); err != nil || s.entries < 333 {
+		t.Errorf("read %d entries (%v), want everything: nobody trusted vouches for the snapshots", s.entries, err)
+	}
+}
+
+func hashOf(t *testing.T, a *perdure.Agent) perdure.Hash {
+	t.Helper()
+	h, err := a.Fold().Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func recentOf(a *perdure.Agent) (out []*perdure.Entry) {
+	for e := range a.Recent() {
+		out = append(out, e)
+	}
+	return out
+}

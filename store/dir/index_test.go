@@ -1,0 +1,107 @@
+package dir
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// begun is a folder with agents of these names, closed again, and their ids.
+func begun(t *testing.T, names ...string) (string, []perdure.AgentID) {
+	t.Helper()
+	folder := t.TempDir()
+	s, err := Open(folder, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := perdure.GenerateSigner("author")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []perdure.AgentID
+	for _, name := range names {
+		g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "rest"}, Charter: perdure.Charter{Scope: "acme"}}, time.Now())
+		if err == nil {
+			err = s.Append(t.Context(), g.ID(), nil, g)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, g.ID())
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return folder, ids
+}
+
+// TestListingReadsNoFileThatIsAsItWas: what a writer left in the index is enough to list agents, and not enough to say what they did. The file is
+// filled with something else behind the back of the index, which nobody could list who read it.
+func TestListingReadsNoFileThatIsAsItWas(t *testing.T) {
+	folder, ids := begun(t, "one")
+	files, err := filepath.Glob(filepath.Join(folder, "*.agent"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	info, err := os.Stat(files[0])
+	if err == nil {
+		err = os.WriteFile(files[0], bytes.Repeat([]byte("x"), int(info.Size())), 0o600)
+	}
+	if err == nil {
+		err = os.Chtimes(files[0], info.ModTime(), info.ModTime())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(folder, Options{Look: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	n := 0
+	for l, err := range s.List(t.Context(), perdure.Filter{}) {
+		if err != nil || l.Name != "one" {
+			t.Fatal(l, err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d agents are listed, want 1", n)
+	}
+	if _, err := perdure.Load(t.Context(), s, ids[0]); err == nil {
+		t.Error("the index stood for the file")
+	}
+}
+
+// TestAnIndexThatNamesAnotherFileIsNotFollowed: whoever can write to the index must not have people act on another agent than the one they name.
+func TestAnIndexThatNamesAnotherFileIsNotFollowed(t *testing.T) {
+	folder, ids := begun(t, "harmless", "evil")
+	j, err := openJournal(filepath.Join(folder, indexDir), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := j.rows[ids[0]], j.rows[ids[1]]
+	x.Agent, y.Agent = y.Agent, x.Agent
+	if err := j.write([]row{x, y}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(folder, Options{Look: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for range s.List(t.Context(), perdure.Filter{}) { // has the store believe the index
+		continue
+	}
+	if a, err := perdure.Load(t.Context(), s, ids[0]); !errors.Is(err, perdure.ErrNotFound) && (err != nil || a.ID() != ids[0]) {
+		t.Errorf("got %v, want the agent that was named, or none", err)
+	}
+}
