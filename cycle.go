@@ -149,6 +149,9 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	step := Plan(w.a, w.n.capabilities(w.claimed, nil), now)
 	switch s := step.(type) {
 	case Idle:
+		if s.Shallow { // its past may arrive without an entry on top
+			s.Until = earliest(s.Until, TimeOf(now.Add(heldLook)))
+		}
 		return s, nil
 	case Rouse:
 		return w.rouse(ctx, s, now)

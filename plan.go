@@ -19,7 +19,8 @@ type Capabilities struct {
 	Since    Time            // when it was set up as it is: what it showed before that it could not do says nothing; zero: always
 	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
 
-	quiet bool // nobody reads why the agent rests
+	quiet bool  // nobody reads why the agent rests
+	depth Depth // of the memory of the agent; set by Plan
 }
 
 // Spec describes a tool.
@@ -44,6 +45,8 @@ type Idle struct {
 	Held   bool   // it has entries that do not count here: somebody must admit it
 	Older  bool   // this copy is older than one seen here: its owner must say that it is to go on
 	Cannot string // what this node lacks, when another could go on
+
+	Shallow bool // too little of its memory is here for what it wants to do: the whole of it must be imported
 }
 
 // Rouse says the sleep is over: append the decision to wake.
@@ -120,6 +123,7 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 	if why := a.spins(c.Node); why != "" && a.fold.Ended == nil {
 		return Idle{Person: true, Until: a.fold.Intent.Deadline, Why: why}
 	}
+	c.depth = a.depth
 	return a.fold.plan(&c, now)
 }
 
@@ -263,6 +267,8 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			continue
 		}
 		switch {
+		case effect.Repeatable() && can && !c.mayRepeat(f, o, effect):
+			rest.tooShallow(c.depth, o.toolName(), effect)
 		case effect.Repeatable() && can:
 			return Perform{Open: *o, Again: true}
 		case effect.Repeatable():
@@ -302,7 +308,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		case no:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, q.refusal(asked)}
 		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
-			if name := toolOf(q.Action); name != "" && !f.capable(c, name, t, rest) {
+			if name := toolOf(q.Action); name != "" && !f.capable(c, name, t, rest) || !f.deepEnough(c, q.Action, rest) {
 				continue // the approval is for a node that can
 			}
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
@@ -436,7 +442,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 			rest.joinSaid(d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
 			continue
 		}
-		if !f.capable(c, name, t, rest) {
+		if !f.capable(c, name, t, rest) || !f.deepEnough(c, w.Action, rest) {
 			continue
 		}
 		return Decide{Action: w.Action, Key: w.Key, Limit: d.Limit}
@@ -472,9 +478,9 @@ func parallel(a Action) bool {
 	return false
 }
 
-// planCall is d, unless this node lacks the tool.
+// planCall is d, unless this node lacks the tool, or knows too little of the agent.
 func (f *Fold) planCall(c *Capabilities, d Decide, t Time, rest Idle) Step {
-	if name := toolOf(d.Action); name != "" && !f.capable(c, name, t, &rest) {
+	if name := toolOf(d.Action); name != "" && !f.capable(c, name, t, &rest) || !f.deepEnough(c, d.Action, &rest) {
 		return rest
 	}
 	return d

@@ -65,6 +65,7 @@ var (
 	_ perdure.Streamer  = (*Store)(nil)
 	_ perdure.Backuper  = (*Store)(nil)
 	_ perdure.Reindexer = (*Store)(nil)
+	_ perdure.Parter    = (*Store)(nil)
 )
 
 // Open opens the store in a file, and makes it when there is none. It refuses, and leaves as it is, a file of another program, of a
