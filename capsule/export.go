@@ -32,6 +32,25 @@ type Options struct {
 // ErrNoSnapshot says that a memory has no snapshot that a capsule of the depth asked for could begin with.
 var ErrNoSnapshot = errors.New("the memory has no snapshot to begin with: let a node write one, or export at depth full")
 
+// Partial says that a capsule was to reach further back than the store does.
+type Partial struct{ Asked, Held Depth }
+
+func (e *Partial) Error() string {
+	return fmt.Sprintf("depth %v is more than this store holds, which is %v: export at that depth, or import the whole memory first", e.Asked, e.Held)
+}
+
+// deeper reports whether a depth reaches further back than another.
+func deeper(d, held Depth) bool {
+	switch held.Kind {
+	case perdure.DepthFull:
+		return false
+	case perdure.DepthHeaders:
+		return d == perdure.Full
+	case perdure.DepthLast:
+	}
+	return d.Kind != perdure.DepthLast || d.N > held.N
+}
+
 // check refuses options that contradict each other.
 func (o *Options) check() error {
 	switch {
@@ -45,7 +64,7 @@ func (o *Options) check() error {
 		return errors.New("a manifest is signed over all its capsules first: get one from SignMembers")
 	case o.Binding != WithManifest && o.Manifest != nil:
 		return fmt.Errorf("signatures are %v: set the binding to manifest to write one", o.Binding)
-	case o.Depth.Kind > last || o.Depth.N < 0 || o.Depth.N > 0 && o.Depth.Kind != last:
+	case o.Depth.Kind > perdure.DepthLast || o.Depth.N < 0 || o.Depth.N > 0 && o.Depth.Kind != perdure.DepthLast:
 		return fmt.Errorf("depth %v is unknown: use full, headers, or how many entries", o.Depth)
 	}
 	return nil
@@ -65,7 +84,14 @@ func export(ctx context.Context, w io.Writer, s perdure.Store, id perdure.AgentI
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	p, err := survey(ctx, s, id, o.Depth)
+	held, err := perdure.DepthOf(ctx, s, id)
+	if err == nil && deeper(o.Depth, held) {
+		err = &Partial{Asked: o.Depth, Held: held}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := survey(ctx, s, id, o.Depth, held)
 	if err != nil {
 		return nil, err
 	}
@@ -172,9 +198,9 @@ type planned struct {
 }
 
 // survey decides what a capsule of a depth holds.
-func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (*plan, error) {
+func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d, held Depth) (*plan, error) {
 	p := &plan{store: s, id: id}
-	if d.Kind == full {
+	if d.Kind == perdure.DepthFull {
 		if err := p.straight(ctx); err != nil || p.chain > 0 {
 			return p, err
 		}
@@ -192,7 +218,7 @@ func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (
 			delete(heads, parent)
 		}
 		heads[item.Name] = true
-		if item.Kind == perdure.KindSnapshot && item.Content() != nil && d.Kind != full {
+		if item.Kind == perdure.KindSnapshot && item.Content() != nil && d.Kind != perdure.DepthFull {
 			snaps = append(snaps, perdure.Item{Entry: item.Drop(), Cursor: before})
 		}
 	}
@@ -201,10 +227,10 @@ func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (
 	}
 	slices.SortFunc(p.heads, perdure.Hash.Compare)
 	slices.SortFunc(p.order, func(a, b planned) int { return a.Position.Compare(b.Position) })
-	if d.Kind == full {
+	if d.Kind == perdure.DepthFull {
 		return p, nil
 	}
-	return p, p.begin(ctx, snaps, d)
+	return p, p.begin(ctx, snaps, d, held)
 }
 
 // straight finds out whether the memory never branched: then a store has it in the one order there is, and once over it is enough.
@@ -224,7 +250,7 @@ func (p *plan) straight(ctx context.Context) error {
 }
 
 // begin finds the newest snapshot that at least n entries follow and nothing after it reaches behind.
-func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d Depth) error {
+func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d, held Depth) error {
 	slices.SortFunc(snaps, func(a, b perdure.Item) int { return b.Position().Compare(a.Position()) })
 	for _, snap := range snaps {
 		at, _ := slices.BinarySearchFunc(p.order, snap.Position(), func(o planned, t perdure.Position) int { return o.Position.Compare(t) })
@@ -237,7 +263,7 @@ func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d Depth) error {
 			}
 			continue
 		}
-		if d.Kind == headers {
+		if d.Kind == perdure.DepthHeaders {
 			p.bodies = snap.Position()
 			return nil
 		}
@@ -251,7 +277,7 @@ func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d Depth) error {
 		p.order = p.order[at:]
 		return nil
 	}
-	if d.Kind == last && d.N > 0 {
+	if d.Kind == perdure.DepthLast && d.N > 0 && held == perdure.Full {
 		return nil // the whole memory is what there is
 	}
 	return ErrNoSnapshot

@@ -56,14 +56,14 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 		if e.o.Form, err = capsule.ParseForm(form.value); err != nil {
 			return misuse(c, err)
 		}
-		if e.o.Depth, err = capsule.ParseDepth(*depth); err != nil {
+		if e.o.Depth, err = perdure.ParseDepth(*depth); err != nil {
 			return misuse(c, fmt.Errorf("--depth: %w", err))
 		}
 		if e.o.Recipients, err = recipients(*to, *pass); err != nil {
 			return misuse(c, err)
 		}
 		e.o.Schema = *embed
-		h.looks = e.o.Depth == capsule.Full && !*manifest // else it may have to write a snapshot, or sign
+		h.looks = e.o.Depth == perdure.Full && !*manifest // else it may have to write a snapshot, or sign
 		if c.Flags().Changed("set") {
 			switch {
 			case *set == "":
@@ -183,7 +183,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 
 // begin writes a snapshot of an agent that has none, if its capsule is to begin with one.
 func (e *exporting) begin(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	if e.o.Depth == capsule.Full {
+	if e.o.Depth == perdure.Full {
 		return nil
 	}
 	next, stop := iter.Pull2(s.Snapshots(ctx, id))

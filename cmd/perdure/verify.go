@@ -260,7 +260,7 @@ func wholeCapsule(name string, ids []age.Identity) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return r.Head().Depth == capsule.Full, done()
+	return r.Head().Depth == perdure.Full, done()
 }
 
 // capsuleMemory yields the entries of a capsule. It can be ranged over again.

@@ -303,9 +303,8 @@ func (s *Store) read(id perdure.AgentID, a *agent) error {
 	if err != nil || len(items) == 0 || items[0].Content() == nil {
 		return err
 	}
-	begun, err := perdure.Begin(items[0].Entry)
+	l, err := capsule.First(items[0].Entry)
 	if err == nil {
-		l := begun.Listing(items[0].Time.Go())
 		a.first = &l
 	}
 	return err
