@@ -145,6 +145,7 @@ func CheckRoot(d Depth, e *Entry) error {
 func FoldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	var a *Agent
 	var batch []*Entry
+	var s seals
 	size := 0
 	for e, err := range entries {
 		switch {
@@ -156,10 +157,15 @@ func FoldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 				batch, size = nil, 0
 			}
 		case e.Kind != KindGenesis && e.content != nil:
-			a, err = FromSnapshot(e)
+			if err = e.verifySignature(); err == nil {
+				a, err = FromSnapshot(e)
+			}
 		}
 		if err != nil {
 			return nil, err
+		}
+		if a != nil {
+			s.add(e)
 		}
 	}
 	if a == nil {
@@ -169,11 +175,40 @@ func FoldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e := s.broken(); e != nil {
+		return nil, unsealed(e)
+	}
 	return a.whole()
 }
 
 // partEntries is how many entries are folded at a time.
 const partEntries = 1024
+
+// VerifyPart is Verify for the end of a memory: what is there is checked, and its first snapshot is taken as it stands; with trust,
+// only if its author is trusted to own every agent.
+func VerifyPart(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
+	v := newVerifier(o)
+	fold := FoldPart
+	if o.Trust != nil {
+		fold = o.Trust.Fold
+	}
+	a, err := fold(func(yield func(*Entry, error) bool) {
+		v.Verified, v.origins, v.count = Verified{}, map[Key]*int64{}, nil // it may be ranged over again
+		for e, err := range entries {
+			if err == nil {
+				v.tally(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	v.a, v.Taken = a, 1
+	return v.report()
+}
 
 // deepEnough reports whether enough of the memory is here for an action; if not, rest says so. A child can do whatever the
 // agent could, so delegation takes what the most careful effect takes. What a fork rehearses happens nowhere.

@@ -32,6 +32,7 @@ type Log struct {
 	at     map[short]int32 // where in rows
 	heads  []perdure.Hash  // ascending
 	snaps  []perdure.Cursor
+	torn   bool // the file ends in the middle of an entry
 	messy  bool // a merge left more in the file than its entries
 	locked bool
 	fault  error // after a write that may have left anything
@@ -301,7 +302,7 @@ func (l *Log) openFile() (*os.File, error) {
 
 // begun forgets everything but the file, of which nothing has been read yet.
 func (l *Log) begun(f *os.File) {
-	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, nil
+	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, false, nil
 }
 
 // Lock takes the file for this Log alone, waiting for others to finish, cuts what a crash left at its end, and brings the Log up to date. The

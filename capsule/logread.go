@@ -115,6 +115,7 @@ type found struct {
 }
 
 func (s *scanner) run() error {
+	s.l.torn = false
 	for {
 		f, err := s.dec.next()
 		if err == io.EOF {
@@ -122,6 +123,7 @@ func (s *scanner) run() error {
 		}
 		if err != nil {
 			if s.torn(err) {
+				s.l.torn = true
 				break
 			}
 			return err
@@ -138,11 +140,13 @@ func (s *scanner) run() error {
 		}
 		if err != nil {
 			if s.torn(err) {
+				s.l.torn = true
 				break
 			}
 			return err
 		}
 	}
+	s.l.torn = s.l.torn || len(s.batch) > 0
 	return s.unlinked()
 }
 

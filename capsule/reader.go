@@ -209,6 +209,9 @@ func announced(f Form, start []byte) int64 {
 	return 0
 }
 
+// Grows reports whether the capsule is the file of a store.
+func (h *Head) Grows() bool { return h.grows() }
+
 // grows reports whether the capsule is the file of a store: the chunks of every body follow it, so that it can be read from anywhere.
 func (h *Head) grows() bool {
 	return h.Limits == FrameLimits{Inline: inlineBody, Chunk: chunkMax} && h.Binding == Inline && !h.Shared && h.Schema.IsZero()

@@ -201,6 +201,14 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 	})
 }
 
+// Torn reports whether the file ends in the middle of an entry, which is left out: it was copied while somebody wrote to it, or
+// who wrote was stopped.
+func (s *Store) Torn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log != nil && s.log.torn
+}
+
 // Depth implements perdure.Parter.
 func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d Depth, err error) {
 	err = s.use(ctx, "depth of", id, false, func() error {

@@ -134,6 +134,10 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	if e.file == "" {
 		e.file = capsule.FileName(a.Fold().Intent.Name, id)
 	}
+	if d := a.Depth(); d != perdure.Full && !e.c.Flags().Changed("depth") {
+		e.o.Depth = d
+		note(e.c, "this store has %s: the capsule has depth %s", d.Words(), d)
+	}
 	for _, name := range append([]string{e.file}, sigName(e.file, e.detached)...) {
 		if info, err := os.Stat(name); err == nil && e.file != "-" && !info.Mode().IsRegular() {
 			return &advised{fmt.Errorf("%s is not a regular file", name), "name a FILE, or - for standard output"}

@@ -262,6 +262,9 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	if err != nil {
 		return err
 	}
+	if h.looks && s.Torn() {
+		note(h.c, "%s was cut short while it was written: what is whole of it is looked at", name)
+	}
 	ctx := h.c.Context()
 	found, err := candidates(ctx, s, "")
 	if err == nil && len(found) != 1 {

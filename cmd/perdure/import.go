@@ -33,6 +33,10 @@ denies, nothing is written. Else it arrives paused, with no local budget until a
 
 perdure inbox shows what waits to be admitted; perdure show, what it is; perdure resume admits it. With --ready you admit it now.
 
+A capsule of less than the whole memory (perdure export --depth) is taken in with fewer rights: nothing that must happen once is done from it,
+and from a mere snapshot nothing but reading. Import the whole memory later, and they come back. Its snapshot is believed if a key trusted as
+owner signed it; where not even genesis is there, one trusted in every scope.
+
 SET is a folder that perdure export --set wrote: all its agents are taken in, one after the other.`,
 		Example: `  perdure import news-0f3c.agent
   perdure import /media/stick/agents
@@ -158,7 +162,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 			note(c, "%v; it runs here once the home has it", err)
 		}
 	}
-	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: got.Head.Depth.String(), Entries: got.Index.Entries,
+	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
 		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: standingNow(a, o.Trust, time.Now())}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
@@ -168,6 +172,12 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 		what += ", nothing new"
 	}
 	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
+	if d := a.Depth(); d != perdure.Full {
+		r.text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"
+	}
+	if got.Relation == capsule.Deeper && a.Depth() == perdure.Full {
+		r.text += "the whole memory is here now: it has all its rights\n"
+	}
 	if r.Held = got.Stranger != nil && !got.Admitted; r.Held {
 		r.text += "it is held: " + heldText(got.Stranger) + "\n"
 	}

@@ -75,6 +75,9 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	p.work()
 	p.t.add("", "")
 	p.row("memory", "%s, made %s, last %s", several(v.Entries, "entry"), ago(v.Created, now), ago(v.Updated, now))
+	if v.depth != perdure.Full {
+		p.row("depth", "%s: this store has %s; import the whole memory to give it all its rights", v.depth, v.depth.Words())
+	}
 	for _, h := range v.Heads {
 		p.row("head", "%s", h)
 	}

@@ -101,6 +101,8 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume --older"}
 	case idle.Held:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count"}
+	case idle.Shallow:
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full"}
 	case r.Person:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox"}
 	case idle.Cannot != "":
