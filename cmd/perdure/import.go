@@ -131,7 +131,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 	got, err := from(o)
 	bar.end()
 	if errors.Is(err, capsule.ErrDenied) {
-		return nil, &advised{fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy"}
+		return nil, &advised{fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see " + suggest("policy explain") + ", or ask who wrote the policy"}
 	}
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 		r.text += "it is held: " + heldText(got.Stranger) + "\n"
 	}
 	if !got.Hold.IsZero() && a.Fold().Ended == nil {
-		r.text += "it arrived paused, with no local budget until admitted; look at it with perdure show " + callable(a) + ", then perdure resume " + callable(a) + "\n"
+		r.text += "it arrived paused, with no local budget until admitted; look at it with " + suggest("show") + " " + callable(a) + ", then " + suggest("resume") + " " + callable(a) + "\n"
 	}
 	return r, nil
 }
@@ -202,7 +202,7 @@ func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *
 		return err
 	}
 	if len(missing) > 0 {
-		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
+		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with %s --older", missing[0].Short(), suggest("resume"))
 		return nil
 	}
 	w.See(a.ID(), a.Fold().Seq, a.Heads())
@@ -215,7 +215,7 @@ func heldText(err error) string {
 	if !errors.As(err, &r) {
 		return err.Error()
 	}
-	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, r.Hint)
+	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, suggested(r.Hint))
 }
 
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.

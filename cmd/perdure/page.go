@@ -181,7 +181,7 @@ func (p *page) standing() {
 	if p.Sleep != nil && !p.Person {
 		if on := eventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
 			if event, ok := shellWord(on[0]); ok {
-				p.row("wakes", "perdure send %s %s", commandName(p.Name, p.Agent), event)
+				p.row("wakes", "%s %s %s", suggest("send"), commandName(p.Name, p.Agent), event)
 			} else {
 				p.row("wakes", "an event called %s", quoted(on[0]))
 			}
@@ -296,7 +296,7 @@ func (p *page) work() {
 			word = "should have ended"
 		}
 		if p.unsure && underWay(&o, p.now) {
-			attempt += "; under way, or in doubt if its node died: perdure settle"
+			attempt += "; under way, or in doubt if its node died: " + suggest("settle")
 		}
 		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, nameOf(p.names, o.Origin),
 			ago(o.Since, p.now), word, moment(o.Deadline, p.now), attempt)
