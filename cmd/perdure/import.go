@@ -47,6 +47,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent that does not count here, instead of holding it")
 	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
+	shallow := c.Flags().Bool("shallow", false, "believe FILE"+attestExt+" if a key trusted everywhere signed it for exactly this capsule (perdure verify --attest), and validate less")
 	policies := policyFlag(c)
 	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
 	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule that has or unpacks to more bytes than this, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
@@ -73,6 +74,9 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 			return err
 		}
 		defer done()
+		if *shallow && (src == nil || args[0] == "-") {
+			return misuse(c, errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
+		}
 		o.Older = *older
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
 			key, err := h.signer()
@@ -84,6 +88,11 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 				return err
 			}
 			o.Key, o.Ready, o.Trust, o.Refuse = key, *ready, trust, *trusted
+			if *shallow {
+				if err := onWord(h, args[0], &o.ReadOptions); err != nil {
+					return err
+				}
+			}
 			set, err := loadPolicy(h, *policies)
 			if err != nil {
 				return err
