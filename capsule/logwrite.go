@@ -244,7 +244,7 @@ func (l *Log) exported() iter.Seq2[*perdure.Entry, error] {
 		if l.head.Binding == Detached {
 			beside, err := os.Open(l.path + SigExt)
 			if err != nil {
-				yield(nil, fmt.Errorf("its signatures are in a file beside it: %w", err))
+				yield(nil, reject(PredBinding, 0, "$.binding", "detached signatures", "the file of signatures beside it, "+SigExt))
 				return
 			}
 			defer func() { _ = beside.Close() }() // it was only read
