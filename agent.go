@@ -9,13 +9,14 @@ import (
 // Agent is an agent as a node sees it: the fold of the entries it was given, and the recent ones of them. It is immutable: Apply returns
 // a new one. Any order of arrival gives the same fold, byte for byte.
 type Agent struct {
-	fold *Fold
-	prev segment  // the entries before cur
-	cur  segment  // the most recent entries
-	top  Position // of the last entry folded
-	held []*Entry // waiting for their parents or for the signature that covers them
-	full bool     // hold every entry, however many
-	bare bool     // fold entries without their bodies, as nothing
+	fold  *Fold
+	prev  segment  // the entries before cur
+	cur   segment  // the most recent entries
+	top   Position // of the last entry folded
+	held  []*Entry // waiting for their parents or for the signature that covers them
+	full  bool     // hold every entry, however many
+	bare  bool     // fold entries without their bodies, as nothing
+	depth Depth    // of the memory it was loaded from
 
 	authors *authored // who wrote the entries folded
 }

@@ -71,6 +71,12 @@ func (n *Node) release(ids ...AgentID) {
 // with which heads. Once stop is closed nothing more begins; what is under way goes on until ctx ends.
 func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *held, quantum int) (idle Idle, heads []Hash, err error) {
 	w, err := n.begin(ctx, id)
+	var r *Rejection
+	if errors.As(err, &r) && r.Predicate == predTrusted.Name { // only somebody's word stands for its past, and it does not count here
+		idle, now := heldBack(r), time.Now()
+		idle.Until = TimeOf(now.Add(heldLook))
+		return idle, nil, c.release(ctx, nil, idle.Until)
+	}
 	if err != nil {
 		return Idle{}, nil, errors.Join(err, c.release(ctx, nil, TimeOf(time.Now().Add(loadRetry))))
 	}
@@ -159,6 +165,9 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	switch s := step.(type) {
 	case Idle:
 		w.copied = !s.Seat.IsZero()
+		if s.Shallow { // its past may arrive without an entry on top
+			s.Until = earliest(s.Until, TimeOf(now.Add(heldLook)))
+		}
 		return s, nil
 	case Flag:
 		return s, w.flag(ctx, s)

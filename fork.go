@@ -67,8 +67,14 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 	if err := from.fold.CheckFork(&g); err != nil {
 		return nil, nil, err
 	}
+	d, err := DepthOf(ctx, n.Store, from.ID())
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, nil, err
+	}
+	if d != Full && g.Lineage != nil && !g.Lineage.Rehearse { // it would have all the rights that the agent lacks here
+		return nil, nil, fmt.Errorf("%w: this store holds %s, so a fork of it can only rehearse: import the whole memory first", ErrDenied, d.held())
+	}
 	now := time.Now()
-	var err error
 	if g.Seat, err = n.here(ctx); err != nil {
 		return nil, nil, err
 	}

@@ -84,12 +84,22 @@ func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*A
 		if err != nil {
 			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
 		}
-		return a, nil
+		return a.asHeld(ctx, s)
 	}
 	a, err := foldEntries(covered(Memory(ctx, s, id)), vouch)
 	if err != nil {
 		return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
 	}
+	return a.asHeld(ctx, s)
+}
+
+// asHeld is an agent that knows how much of its memory the store holds. The caller owns a.
+func (a *Agent) asHeld(ctx context.Context, s Store) (*Agent, error) {
+	d, err := DepthOf(ctx, s, a.ID())
+	if err != nil {
+		return nil, fmt.Errorf("load agent %s: %w", a.ID().Short(), err)
+	}
+	a.depth = d
 	return a, nil
 }
 

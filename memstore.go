@@ -34,6 +34,7 @@ var (
 	_ Pruner    = (*MemStore)(nil)
 	_ Reindexer = (*MemStore)(nil)
 	_ Placed    = (*MemStore)(nil)
+	_ Parter    = (*MemStore)(nil)
 )
 
 // memAgent is one agent in a MemStore. A cursor is the number of entries up to and including the one it stands for.
@@ -43,6 +44,7 @@ type memAgent struct {
 	memIndex
 	claim Claim // of the node that holds it, if one does: then due is the end of its lease
 	fence int64 // of the last claim
+	depth Depth
 }
 
 // memIndex is what a MemStore derives from the entries of an agent.
@@ -164,15 +166,50 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 	return nil
 }
 
+// Replace implements Parter.
+func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Depth, entries iter.Seq2[*Entry, error]) error {
+	all, err := collect(entries)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	return s.write(ctx, "replace", id, func(old *memAgent) error {
+		if !sameHeads(old.heads, heads) {
+			return ErrConflict
+		}
+		if err := CheckRoot(d, all[0]); err != nil {
+			return err
+		}
+		a := &memAgent{at: map[Hash]int{}, claim: old.claim, fence: old.fence, depth: d}
+		a.due = old.due
+		for _, p := range all[0].Parents {
+			a.at[p] = -1 // what stands for the past, while it arrives
+		}
+		err := s.arrive(a, id, all)
+		for _, p := range all[0].Parents {
+			delete(a.at, p)
+		}
+		return err
+	})
+}
+
+// Depth implements Parter.
+func (s *MemStore) Depth(ctx context.Context, id AgentID) (d Depth, err error) {
+	err = s.held(ctx, "depth of", id, func(a *memAgent) error {
+		d = a.depth
+		return nil
+	})
+	return d, err
+}
+
 // index keeps heads and snapshots as e arrives, and makes the first listing out of genesis.
 func (x *memIndex) index(e *Entry, at Cursor) {
-	if e.Kind == KindSnapshot && slices.Equal(x.heads, e.Parents) {
+	if e.Kind == KindSnapshot && (len(x.heads) == 0 || slices.Equal(x.heads, e.Parents)) {
 		x.snapshots = append(x.snapshots, at)
 	}
 	heads := slices.DeleteFunc(slices.Clone(x.heads), func(h Hash) bool { return slices.Contains(e.Parents, h) })
 	i, _ := slices.BinarySearchFunc(heads, e.Name, Hash.Compare)
 	x.heads = slices.Insert(heads, i, e.Name)
-	if e.Kind == KindGenesis {
+	if at == 1 {
 		x.listing = Newborn(e)
 	}
 }

@@ -224,6 +224,11 @@ func (n *Node) kept(ctx context.Context, id AgentID) *Agent {
 	if heads, err := n.Store.Heads(ctx, id); err != nil || !slices.Equal(heads, a.Heads()) {
 		return nil
 	}
+	if a.depth != Full { // its past may have come since, which changes no head
+		if d, err := DepthOf(ctx, n.Store, id); err != nil || d != a.depth {
+			return nil
+		}
+	}
 	return a
 }
 

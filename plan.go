@@ -20,7 +20,8 @@ type Capabilities struct {
 	Seat     Hash            // the id of the store; zero for who only looks: the seat then binds nothing
 	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
 
-	quiet bool // nobody reads why the agent rests
+	quiet bool  // nobody reads why the agent rests
+	depth Depth // of the memory of the agent; set by Plan
 }
 
 // Spec describes a tool.
@@ -46,6 +47,8 @@ type Idle struct {
 	Older  bool   // this copy is older than one seen here: its owner must say that it is to go on
 	Cannot string // what this node lacks, when another could go on
 	Seat   Hash   // the seat is needed, and in the store of this id
+
+	Shallow bool // too little of its memory is here for what it wants to do: the whole of it must be imported
 }
 
 // Rouse says the sleep is over: append the decision to wake.
@@ -122,6 +125,7 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 	if why := a.spins(c.Node); why != "" && a.fold.Ended == nil {
 		return Idle{Person: true, Until: a.fold.Intent.Deadline, Why: why}
 	}
+	c.depth = a.depth
 	return a.fold.plan(&c, now)
 }
 
@@ -271,6 +275,8 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			continue
 		}
 		switch {
+		case effect.Repeatable() && can && !c.mayRepeat(f, o, effect):
+			rest.tooShallow(c.depth, o.toolName(), effect)
 		case effect.Repeatable() && can:
 			return Perform{Open: *o, Again: true}
 		case effect.Repeatable():
@@ -310,13 +316,10 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		case no:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, q.refusal(asked)}
 		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
-			if name := toolOf(q.Action); name != "" && !f.capable(c, name, t, rest) {
-				continue // the approval is for a node that can
-			}
-			if s, ok := f.sits(c, q.Action, rest); s != nil {
+			if s, ok := f.mayDecide(c, q.Action, t, rest); s != nil {
 				return s
 			} else if !ok {
-				continue
+				continue // the approval is for a node that can
 			}
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
@@ -452,10 +455,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 			c.say(rest, d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
 			continue
 		}
-		if !f.capable(c, name, t, rest) {
-			continue
-		}
-		if s, ok := f.sits(c, w.Action, rest); s != nil {
+		if s, ok := f.mayDecide(c, w.Action, t, rest); s != nil {
 			return s
 		} else if !ok {
 			continue
@@ -493,15 +493,21 @@ func parallel(a Action) bool {
 	return false
 }
 
-// planCall is d, unless this node lacks the tool.
+// planCall is d, unless it may not be decided here.
 func (f *Fold) planCall(c *Capabilities, d Decide, t Time, rest Idle) Step {
-	if name := toolOf(d.Action); name != "" && !f.capable(c, name, t, &rest) {
-		return rest
-	}
-	if s, ok := f.sits(c, d.Action, &rest); !ok {
+	if s, ok := f.mayDecide(c, d.Action, t, &rest); !ok {
 		return orIdle(s, rest)
 	}
 	return d
+}
+
+// mayDecide reports whether this node, in its store, may decide an action: it can do it, knows enough of the agent, and has the seat where one is
+// needed. If not, it returns the step that would make it so, or says in rest what is lacking.
+func (f *Fold) mayDecide(c *Capabilities, a Action, t Time, rest *Idle) (Step, bool) {
+	if name := toolOf(a); name != "" && !f.capable(c, name, t, rest) || !f.deepEnough(c, a, rest) {
+		return nil, false
+	}
+	return f.sits(c, a, rest)
 }
 
 // planConsult asks the advisor, unless it said it has nothing to do and nothing has happened since.

@@ -120,10 +120,15 @@ func (a *Agent) Listing(now time.Time) Listing {
 }
 
 // Newborn is the agent as one line when no more than its genesis entry has been looked at. It is what a store lists until it is told more.
-func Newborn(genesis *Entry) Listing {
-	l := Listing{Agent: genesis.ID(), State: Instantiated, Created: genesis.Time, Updated: genesis.Time, Due: genesis.Due, Entries: 1}
-	if g, ok := genesis.content.(Genesis); ok {
-		l.Name, l.Kind, l.Scope, l.Labels = g.Intent.Name, g.Intent.Kind, g.Charter.Scope, g.Intent.Labels
+func Newborn(first *Entry) Listing {
+	l := Listing{Agent: first.ID(), State: Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due, Entries: 1}
+	switch b := first.content.(type) {
+	case Genesis:
+		l.Name, l.Kind, l.Scope, l.Labels = b.Intent.Name, b.Intent.Kind, b.Charter.Scope, b.Intent.Labels
+	case Snapshot: // of an agent whose past is not there
+		l = (&Agent{fold: &b.Fold}).Listing(first.Time.Go())
+		l.Agent, l.Entries = first.ID(), b.Fold.Count+1
+	case Advice, Decision, Outcome, Event, nil:
 	}
 	return l
 }

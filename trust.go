@@ -559,6 +559,10 @@ func untrusted(w *authored) *Rejection {
 	if w.right == 0 {
 		want = MayAuthor.String()
 	}
-	r.Hint = fmt.Sprintf("if you trust this key: perdure key trust %s --rights %s --scope %s", w.key, want, w.scope)
+	scope := w.scope
+	if scope == AnyScope {
+		scope = "'*'" // as a shell takes it
+	}
+	r.Hint = fmt.Sprintf("if you trust this key: perdure key trust %s --rights %s --scope %s", w.key, want, scope)
 	return r
 }

@@ -17,6 +17,9 @@ func foldEntries(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Ag
 	if err == nil {
 		return a, nil
 	}
+	if end, endErr := foldEnd(entries, vouch); end != nil || endErr != nil {
+		return end, endErr
+	}
 	var r *Rejection
 	err, again := refused(entries, err)
 	if again || errors.As(err, &r) && r.Predicate == predBodyPresent.Name {
@@ -183,7 +186,7 @@ func AgentAt(entries iter.Seq2[*Entry, error], at Hash) (*Agent, error) {
 		}
 		past = append(past, e)
 	}
-	if past = sorted(past); slices.ContainsFunc(past, bodiless) {
+	if past = sorted(past); slices.ContainsFunc(past, bodiless) || isEnd(past) {
 		return resume(past, nil)
 	}
 	a, err := (&Agent{full: true}).apply(past, true)

@@ -2,86 +2,40 @@ package capsule
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 
 	"github.com/perdure/perdure"
 )
 
-// DepthKind says what of a memory a capsule holds.
-type DepthKind uint8
+// Depth is how deep into the past of an agent a capsule reaches.
+type Depth = perdure.Depth
 
-// Wire numbers are frozen. Do NOT reorder.
-const (
-	full    DepthKind = iota // every entry, every body that was not dropped
-	headers                  // every entry, recent bodies
-	last                     // a snapshot and the entries after it
-)
-
-// CanonNames are the names of the wire numbers.
-func (DepthKind) CanonNames() []string { return []string{"full", "headers", "last"} }
-
-// Depth is how deep into the past of an agent a capsule reaches. The zero Depth is Full.
-type Depth struct {
-	Kind DepthKind `canon:"1,kind"`
-	N    int64     `canon:"2,n,omitzero"` // of last: at least so many entries follow the snapshot
+// Holds is how much of a memory is in the capsule: without an anchor the last entries are all of them.
+func (h *Head) Holds() Depth {
+	if h.Depth.Kind == perdure.DepthLast && h.Anchor == nil {
+		return perdure.Full
+	}
+	return h.Depth
 }
 
-var (
-	// Full holds the whole memory: everything can be checked, everything may be done.
-	Full = Depth{}
-	// Headers holds every header, genesis, and the bodies from the newest snapshot on: every link and signature can be checked, the
-	// snapshot is taken on the word of who signed it.
-	Headers = Depth{Kind: headers}
-)
-
-// Last holds the newest snapshot that at least n entries follow, and those; the whole memory if none is that old. Last(0) is the newest
-// snapshot, what came after it, and the hash of everything before.
-func Last(n int64) Depth { return Depth{Kind: last, N: max(n, 0)} }
-
-// ParseDepth reads "full", "headers" or a number of entries.
-func ParseDepth(s string) (Depth, error) {
-	switch s {
-	case "full":
-		return Full, nil
-	case "headers":
-		return Headers, nil
+// headAt is the head of the file of a store that holds a memory of a depth, which begins with an entry.
+func headAt(id perdure.AgentID, d Depth, first *perdure.Entry) (Head, error) {
+	h := newHead(id, 0)
+	if err := perdure.CheckRoot(d, first); err != nil {
+		return h, err
 	}
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || n < 0 {
-		return Depth{}, fmt.Errorf("depth %.20q: want full, headers, or how many entries", s)
+	h.Depth = d
+	if d.Kind != perdure.DepthLast {
+		return h, nil
 	}
-	return Last(n), nil
+	var err error
+	h.Anchor, err = anchorOf(first)
+	return h, err
 }
 
-func (d Depth) String() string {
-	switch d.Kind {
-	case full:
-		return "full"
-	case headers:
-		return "headers"
-	case last:
-	}
-	return strconv.FormatInt(d.N, 10)
-}
-
-// Allows reports whether a node that knows an agent only from a capsule of this depth may perform an effect of a class:
-//
-//	depth    read  idempotent  once
-//	full     yes   yes         yes
-//	headers  yes   yes         no
-//	n > 0    yes   yes         no
-//	0        yes   no          no
-//
-// What is done once needs the decisions and outcomes of the whole past, to show that it was not done yet: a snapshot is only somebody's
-// word for it. What is idempotent needs the recent ones, for its key. Reading needs nothing.
-func (d Depth) Allows(e perdure.Effect) bool {
-	switch {
-	case e == perdure.Read || d.Kind == full:
-		return true
-	case e == perdure.Idempotent:
-		return d.Kind == headers || d.N > 0
-	}
-	return false
+// before reports whether an entry is what the anchor stands for: known to exist, and not there.
+func (h *Head) before(name perdure.Hash) bool {
+	return h.Anchor != nil && slices.Contains(h.Anchor.Heads, name)
 }
 
 // Binding says where the signatures of a capsule are. The zero Binding is Inline.

@@ -30,6 +30,25 @@ type Options struct {
 // ErrNoSnapshot says that a memory has no snapshot that a capsule of the depth asked for could begin with.
 var ErrNoSnapshot = errors.New("the memory has no snapshot to begin with: let a node write one, or export at depth full")
 
+// Partial says that a capsule was to reach further back than the store does.
+type Partial struct{ Asked, Held Depth }
+
+func (e *Partial) Error() string {
+	return fmt.Sprintf("depth %v is more than this store holds, which is %v: export at that depth, or import the whole memory first", e.Asked, e.Held)
+}
+
+// deeper reports whether a depth reaches further back than another.
+func deeper(d, held Depth) bool {
+	switch held.Kind {
+	case perdure.DepthFull:
+		return false
+	case perdure.DepthHeaders:
+		return d == perdure.Full
+	case perdure.DepthLast:
+	}
+	return d.Kind != perdure.DepthLast || d.N > held.N
+}
+
 // check refuses options that contradict each other.
 func (o *Options) check() error {
 	switch {
@@ -43,7 +62,7 @@ func (o *Options) check() error {
 		return errors.New("a manifest is signed over all its capsules first: get one from SignMembers")
 	case o.Binding != WithManifest && o.Manifest != nil:
 		return fmt.Errorf("signatures are %v: set the binding to manifest to write one", o.Binding)
-	case o.Depth.Kind > last || o.Depth.N < 0 || o.Depth.N > 0 && o.Depth.Kind != last:
+	case o.Depth.Kind > perdure.DepthLast || o.Depth.N < 0 || o.Depth.N > 0 && o.Depth.Kind != perdure.DepthLast:
 		return fmt.Errorf("depth %v is unknown: use full, headers, or how many entries", o.Depth)
 	}
 	return nil
@@ -63,7 +82,14 @@ func export(ctx context.Context, w io.Writer, s perdure.Store, id perdure.AgentI
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	p, err := survey(ctx, s, id, o.Depth)
+	held, err := perdure.DepthOf(ctx, s, id)
+	if err == nil && deeper(o.Depth, held) {
+		err = &Partial{Asked: o.Depth, Held: held}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := survey(ctx, s, id, o.Depth, held)
 	if err != nil {
 		return nil, err
 	}

@@ -22,14 +22,14 @@ func FuzzReader(f *testing.F) {
 		for _, form := range forms {
 			f.Add(exported(f, s, id, Options{Form: form}))
 			if len(entries) == 3 {
-				f.Add(exported(f, s, id, Options{Form: form, Depth: Last(0)}))
-				f.Add(exported(f, s, id, Options{Form: form, Depth: Headers, Schema: true}))
+				f.Add(exported(f, s, id, Options{Form: form, Depth: perdure.Last(0)}))
+				f.Add(exported(f, s, id, Options{Form: form, Depth: perdure.Headers, Schema: true}))
 			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		entries, r, err := read(b, ReadOptions{})
-		if err != nil || r.Head().Depth != Full || r.head.grows() || r.Head().Binding != Inline {
+		if err != nil || r.Head().Depth != perdure.Full || r.head.grows() || r.Head().Binding != Inline {
 			return
 		}
 		s, id := put(t, entries...)

@@ -42,10 +42,11 @@ const (
 	Newer                    // it has everything that was here, but for such a hold, and more
 	Older                    // everything in it was here, and more
 	Diverged                 // each has what the other lacks; now both are here
+	Deeper                   // it has the past that was missing here
 )
 
 func (r Relation) String() string {
-	return [...]string{"created", "same", "newer", "older", "diverged"}[r]
+	return [...]string{"created", "same", "newer", "older", "diverged", "deeper"}[r]
 }
 
 // Arrival is what an import came to.
@@ -96,6 +97,7 @@ type importing struct {
 	o     ImportOptions
 	last  *Reader            // of the pass that ended last
 	held  []perdure.Hash     // the heads the store has; none when the agent is not there
+	here  Depth              // of what the store has
 	names map[short]struct{} // of the entries in the capsule; nil when there is nothing to compare with
 	size  int64
 	fold  perdure.Hash
@@ -113,8 +115,8 @@ func (im *importing) run() (*Arrival, error) {
 		return nil, err
 	}
 	switch {
-	case a.Relation == Created && a.Head.Anchor != nil:
-		return nil, reject(PredDepth, 0, "$.anchor", "only the end of a memory", "the whole of it, or a store that holds what came before")
+	case a.Relation == Deeper:
+		return a, im.deepen(a)
 	case a.Relation == Older && !im.o.Older:
 		return nil, reject(PredRollback, 0, "$.heads", "a copy older than the one here", "one at least as new")
 	case a.Relation == Older || a.Relation == Same:
@@ -123,11 +125,17 @@ func (im *importing) run() (*Arrival, error) {
 	var more []*perdure.Entry
 	if a.Relation == Created {
 		more, err = im.admit(a)
-	} else if err = im.checkEntering(a.Head.Agent); err == nil {
+	} else if err = im.checkBare(&a.Head); err == nil {
+		err = im.checkEntering(a.Head.Agent)
+	}
+	if err == nil && a.Relation != Created {
 		err = perdure.Mergeable(im.ctx, im.s, a.Head.Agent, im.entries())
 	}
 	if err != nil {
 		return nil, err
+	}
+	if a.Relation == Created && a.Head.Holds() != perdure.Full {
+		return a, im.place(a, more)
 	}
 	return a, im.add(a, more)
 }
@@ -249,6 +257,7 @@ func (im *importing) look() error {
 	var err error
 	if im.held, err = im.s.Heads(im.ctx, im.last.head.Agent); err == nil {
 		im.names = map[short]struct{}{} // to be compared with
+		im.here, err = perdure.DepthOf(im.ctx, im.s, im.last.head.Agent)
 	} else if errors.Is(err, perdure.ErrNotFound) {
 		err = nil
 	}
@@ -331,6 +340,9 @@ func (im *importing) relate(a *Arrival) (Relation, error) {
 	if im.names == nil {
 		return Created, nil
 	}
+	if deeper, err := im.deepens(&a.Head); deeper || err != nil {
+		return Deeper, err
+	}
 	if slices.Equal(im.held, a.Index.Heads) {
 		return Same, nil
 	}
@@ -373,11 +385,15 @@ func (im *importing) reaches(h Head) error {
 	for _, name := range h.Anchor.Heads {
 		gap[name] = true
 	}
+	first, err := firstOf(im.entries())
+	if err != nil {
+		return err
+	}
 	for item, err := range im.s.Entries(im.ctx, h.Agent, 0) {
 		if err != nil {
 			return err
 		}
-		if delete(gap, item.Name); len(gap) == 0 {
+		if delete(gap, item.Name); len(gap) == 0 || item.Name == first.Name {
 			return nil
 		}
 	}

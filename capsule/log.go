@@ -32,6 +32,7 @@ type Log struct {
 	at     map[short]int32 // where in rows
 	heads  []perdure.Hash  // ascending
 	snaps  []perdure.Cursor
+	torn   bool // the file ends in the middle of an entry
 	messy  bool // a merge left more in the file than its entries
 	locked bool
 	fault  error // after a write that may have left anything
@@ -84,25 +85,30 @@ type Staged struct {
 
 // StageLog writes the file of an agent, to be placed at a path once all of it is there. A process that dies before that leaves nothing but a
 // temporary file.
-func StageLog(path string, form Form, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (*Staged, error) {
+func StageLog(path string, form Form, id perdure.AgentID, d Depth, entries iter.Seq2[*perdure.Entry, error]) (*Staged, error) {
+	first, err := firstOf(entries)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
+	}
+	head, err := headAt(id, d, first)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
+	}
+	l := &Log{head: head, form: form}
 	f, err := stageFile(path, func(f *os.File) error {
-		w, err := newLogWriter(f, form)
-		if err != nil {
-			return err
-		}
-		head := newHead(id, 0)
-		if err := w.head(&head); err != nil {
-			return err
-		}
-		if err := (&Log{head: head}).fill(w, entries); err != nil {
-			return err
-		}
-		return w.flush(true)
+		return l.writeStore(f, func(w *writer) error { return l.fill(w, entries) })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	return &Staged{f, path}, nil
+}
+
+func firstOf(entries iter.Seq2[*perdure.Entry, error]) (*perdure.Entry, error) {
+	for e, err := range entries {
+		return e, err
+	}
+	return nil, errors.New("no entries")
 }
 
 // Place gives the file its name, which no other has. The caller keeps others from making one meanwhile.
@@ -236,6 +242,13 @@ func openLog(l *Log) (*Log, error) {
 // Agent is whose file it is.
 func (l *Log) Agent() perdure.AgentID { return l.head.Agent }
 
+// Depth is how much of the agent's memory the file holds.
+func (l *Log) Depth() Depth {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head.Holds()
+}
+
 // Path is where the file is.
 func (l *Log) Path() string { return l.path }
 
@@ -289,7 +302,7 @@ func (l *Log) openFile() (*os.File, error) {
 
 // begun forgets everything but the file, of which nothing has been read yet.
 func (l *Log) begun(f *os.File) {
-	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, nil
+	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, false, nil
 }
 
 // Lock takes the file for this Log alone, waiting for others to finish, cuts what a crash left at its end, and brings the Log up to date. The

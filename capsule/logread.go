@@ -56,6 +56,7 @@ func (l *Log) begin() (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.head = Head{}
 	if err := headCodec.Decode(f.record, &l.head, canon.Limits{}); err != nil {
 		return nil, moved(err, f.base)
 	}
@@ -63,10 +64,6 @@ func (l *Log) begin() (decoder, error) {
 	switch {
 	case h.Magic != Magic || h.Version != Version || h.Unicode != canon.UnicodeVersion:
 		return nil, reject(PredMagic, 0, "$", "another head", "that of a capsule of version "+fmt.Sprint(Version))
-	case h.Depth != Full:
-		return nil, reject(PredDepth, 0, "$.depth", "a capsule of depth "+h.Depth.String(), "full: a store holds whole memories")
-	case h.Binding == Detached:
-		return nil, reject(PredBinding, 0, "$.binding", "detached signatures", "inline ones; import the capsule into a store")
 	case h.Shared:
 		return nil, reject(PredChunk, 0, "$.shared", "a capsule whose chunks are kept in its set", "all of it in one file; import it into a store")
 	}
@@ -118,6 +115,7 @@ type found struct {
 }
 
 func (s *scanner) run() error {
+	s.l.torn = false
 	for {
 		f, err := s.dec.next()
 		if err == io.EOF {
@@ -125,6 +123,7 @@ func (s *scanner) run() error {
 		}
 		if err != nil {
 			if s.torn(err) {
+				s.l.torn = true
 				break
 			}
 			return err
@@ -141,11 +140,13 @@ func (s *scanner) run() error {
 		}
 		if err != nil {
 			if s.torn(err) {
+				s.l.torn = true
 				break
 			}
 			return err
 		}
 	}
+	s.l.torn = s.l.torn || len(s.batch) > 0
 	return s.unlinked()
 }
 
@@ -166,10 +167,13 @@ func (s *scanner) unlinked() error {
 	return moved(perdure.Unlinked(first.Entry, parent), first.at)
 }
 
+// begins reports whether an entry is the first, or may be.
+func (l *Log) begins(e *perdure.Entry) bool { return len(l.rows) == 0 || l.rows[0].name == e.Name }
+
 // lacks is a parent of an entry that is not there.
 func (l *Log) lacks(e *perdure.Entry) (parent perdure.Hash, lacking bool) {
 	for _, p := range e.Parents {
-		if _, ok := l.at[short(p[:16])]; !ok {
+		if _, ok := l.at[short(p[:16])]; !ok && !(l.head.before(p) && l.begins(e)) {
 			return p, true
 		}
 	}
@@ -281,7 +285,7 @@ func (s *scanner) arrive(x found) {
 func (l *Log) add(r row, e *perdure.Entry) {
 	l.at[short(r.name[:16])] = int32(len(l.rows))
 	l.rows = append(l.rows, r)
-	if e.Kind == perdure.KindSnapshot && slices.Equal(l.heads, e.Parents) {
+	if e.Kind == perdure.KindSnapshot && (len(l.heads) == 0 || slices.Equal(l.heads, e.Parents)) {
 		l.snaps = append(l.snaps, perdure.Cursor(len(l.rows)))
 	}
 	l.heads = slices.DeleteFunc(l.heads, func(h perdure.Hash) bool { return slices.Contains(e.Parents, h) })

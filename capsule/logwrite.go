@@ -56,6 +56,20 @@ func (l *Log) AddAll(entries iter.Seq2[*perdure.Entry, error]) error {
 	})
 }
 
+// Replace puts a memory of a depth in the place of the one that is there. The Log is locked.
+func (l *Log) Replace(d Depth, entries iter.Seq2[*perdure.Entry, error]) error {
+	first, err := firstOf(entries)
+	if err != nil {
+		return err
+	}
+	head, err := headAt(l.head.Agent, d, first)
+	if err != nil {
+		return err
+	}
+	next := &Log{head: head, form: l.form}
+	return l.replaceBy(next, func(w *writer) error { return next.fill(w, entries) })
+}
+
 // fill writes the entries of a sequence that are not there. One that cannot be linked is refused.
 func (l *Log) fill(w *writer, entries iter.Seq2[*perdure.Entry, error]) error {
 	added := map[short]bool{}
@@ -71,7 +85,7 @@ func (l *Log) fill(w *writer, entries iter.Seq2[*perdure.Entry, error]) error {
 			continue
 		}
 		for _, p := range e.Parents {
-			if !has(p) {
+			if !has(p) && !(l.head.before(p) && len(added) == 0 && len(l.rows) == 0) {
 				return perdure.Unlinked(e, p)
 			}
 		}
@@ -189,6 +203,7 @@ func (l *Log) writeStore(out *os.File, entries func(*writer) error) error {
 		return err
 	}
 	head := newHead(l.head.Agent, 0)
+	head.Depth, head.Anchor = l.head.Holds(), l.head.Anchor
 	if err := w.head(&head); err != nil {
 		return err
 	}
@@ -199,12 +214,15 @@ func (l *Log) writeStore(out *os.File, entries func(*writer) error) error {
 }
 
 // replace puts a new file in the place of the old one. The Log is locked and stays so: the new file is locked before it has its name.
-func (l *Log) replace(fill func(*writer) error) error {
+func (l *Log) replace(fill func(*writer) error) error { return l.replaceBy(l, fill) }
+
+// replaceBy is replace, with the head that another Log would write.
+func (l *Log) replaceBy(by *Log, fill func(*writer) error) error {
 	f, err := replaceFile(l.path, func(out *os.File) error {
 		if err := disk.Lock(out, true); err != nil {
 			return err
 		}
-		return l.writeStore(out, fill)
+		return by.writeStore(out, fill)
 	})
 	if err != nil {
 		return fmt.Errorf("rewrite %s: %w", l.path, err)
@@ -222,7 +240,17 @@ func (l *Log) exported() iter.Seq2[*perdure.Entry, error] {
 			yield(nil, err)
 			return
 		}
-		r, err := NewReader(l.f, ReadOptions{})
+		var o ReadOptions
+		if l.head.Binding == Detached {
+			beside, err := os.Open(l.path + SigExt)
+			if err != nil {
+				yield(nil, reject(PredBinding, 0, "$.binding", "detached signatures", "the file of signatures beside it, "+SigExt))
+				return
+			}
+			defer func() { _ = beside.Close() }() // it was only read
+			o.Signatures = beside
+		}
+		r, err := NewReader(l.f, o)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -272,7 +300,11 @@ func (l *Log) convert() error {
 	if err != nil {
 		return err
 	}
+	detached := l.head.Binding == Detached
 	err = l.replace(func(w *writer) error { return l.copyFirst(w, left) })
+	if err == nil && detached { // the signatures are in the file now
+		err = os.Remove(l.path + SigExt)
+	}
 	if err == nil && !mine {
 		l.locked = false
 		err = disk.Unlock(l.f)

@@ -33,9 +33,9 @@ type planned struct {
 }
 
 // survey decides what a capsule of a depth holds.
-func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (*plan, error) {
+func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d, held Depth) (*plan, error) {
 	p := &plan{store: s, id: id}
-	if d.Kind == full {
+	if d.Kind == perdure.DepthFull {
 		if err := p.straight(ctx); err != nil || p.chain > 0 {
 			return p, err
 		}
@@ -53,7 +53,7 @@ func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (
 			delete(heads, parent)
 		}
 		heads[item.Name] = true
-		if item.Kind == perdure.KindSnapshot && item.Content() != nil && d.Kind != full {
+		if item.Kind == perdure.KindSnapshot && item.Content() != nil && d.Kind != perdure.DepthFull {
 			snaps = append(snaps, perdure.Item{Entry: item.Drop(), Cursor: before})
 		}
 	}
@@ -62,10 +62,10 @@ func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d Depth) (
 	}
 	slices.SortFunc(p.heads, perdure.Hash.Compare)
 	slices.SortFunc(p.order, func(a, b planned) int { return a.Position.Compare(b.Position) })
-	if d.Kind == full {
+	if d.Kind == perdure.DepthFull {
 		return p, nil
 	}
-	return p, p.begin(ctx, snaps, d)
+	return p, p.begin(ctx, snaps, d, held)
 }
 
 // straight finds out whether the memory never branched: then a store has it in the one order there is, and once over it is enough.
@@ -85,7 +85,7 @@ func (p *plan) straight(ctx context.Context) error {
 }
 
 // begin finds the newest snapshot that at least n entries follow and nothing after it reaches behind.
-func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d Depth) error {
+func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d, held Depth) error {
 	slices.SortFunc(snaps, func(a, b perdure.Item) int { return b.Position().Compare(a.Position()) })
 	for _, snap := range snaps {
 		at, _ := slices.BinarySearchFunc(p.order, snap.Position(), func(o planned, t perdure.Position) int { return o.Position.Compare(t) })
@@ -98,7 +98,7 @@ func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d Depth) error {
 			}
 			continue
 		}
-		if d.Kind == headers {
+		if d.Kind == perdure.DepthHeaders {
 			p.bodies = snap.Position()
 			return nil
 		}
@@ -112,7 +112,7 @@ func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d Depth) error {
 		p.order = p.order[at:]
 		return nil
 	}
-	if d.Kind == last && d.N > 0 {
+	if d.Kind == perdure.DepthLast && d.N > 0 && held == perdure.Full {
 		return nil // the whole memory is what there is
 	}
 	return ErrNoSnapshot

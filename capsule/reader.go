@@ -209,9 +209,12 @@ func announced(f Form, start []byte) int64 {
 	return 0
 }
 
+// Grows reports whether the capsule is the file of a store.
+func (h *Head) Grows() bool { return h.grows() }
+
 // grows reports whether the capsule is the file of a store: the chunks of every body follow it, so that it can be read from anywhere.
 func (h *Head) grows() bool {
-	return h.Limits == FrameLimits{Inline: inlineBody, Chunk: chunkMax} && h.Depth == Full && h.Binding == Inline && !h.Shared && h.Schema.IsZero()
+	return h.Limits == FrameLimits{Inline: inlineBody, Chunk: chunkMax} && h.Binding == Inline && !h.Shared && h.Schema.IsZero()
 }
 
 func (c *Reader) checkHead() error {
@@ -225,9 +228,9 @@ func (c *Reader) checkHead() error {
 		return reject(PredUnicode, 0, "$.unicode", fmt.Sprintf("%.20q", h.Unicode), canon.UnicodeVersion)
 	case h.Limits != FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: chunkWindow} && !h.grows():
 		return reject(PredSize, 0, "$.limits", "other limits", "those of this version")
-	case h.Anchor != nil && h.Depth.Kind != last:
+	case h.Anchor != nil && h.Depth.Kind != perdure.DepthLast:
 		return reject(PredDepth, 0, "$.anchor", "an anchor", "none at depth "+h.Depth.String())
-	case h.Depth.N < 0 || h.Depth.N > 0 && h.Depth.Kind != last || h.Depth == Last(0) && h.Anchor == nil:
+	case h.Depth.N < 0 || h.Depth.N > 0 && h.Depth.Kind != perdure.DepthLast || h.Depth == perdure.Last(0) && h.Anchor == nil:
 		return reject(PredDepth, 0, "$.depth", h.Depth.String()+" without what it needs", "a depth this reader knows, with its anchor")
 	case h.Shared && c.o.Chunks == nil:
 		return reject(PredChunk, 0, "$.shared", "a capsule whose chunks are kept in its set", "the set it belongs to")

@@ -70,7 +70,7 @@ func TestEveryFormHasItsDepths(t *testing.T) {
 			bodies  int
 			once    bool
 		}{
-			{Full, 83, 83, true}, {Headers, 83, 10, false}, {Last(0), 9, 9, false}, {Last(8), 9, 9, false}, {Last(9), 40, 40, false}, {Last(1000), 83, 83, false},
+			{perdure.Full, 83, 83, true}, {perdure.Headers, 83, 10, false}, {perdure.Last(0), 9, 9, false}, {perdure.Last(8), 9, 9, false}, {perdure.Last(9), 40, 40, false}, {perdure.Last(1000), 83, 83, false},
 		} {
 			t.Run(fmt.Sprint(form, " ", c.depth), func(t *testing.T) {
 				got, r, err := read(exported(t, s, id, Options{Form: form, Depth: c.depth}), ReadOptions{})
@@ -105,7 +105,7 @@ func TestShallowDepthsNeedASnapshot(t *testing.T) {
 	g, a := w.genesis("young")
 	es, _ := w.commit(a, event("x", 10, 1))
 	s, id := put(t, g, es[0])
-	for _, d := range []Depth{Last(0), Headers} {
+	for _, d := range []Depth{perdure.Last(0), perdure.Headers} {
 		var b bytes.Buffer
 		if _, err := Export(t.Context(), &b, s, id, Options{Depth: d}); err == nil || b.Len() > 0 {
 			t.Errorf("depth %v without a snapshot: error %v after %d bytes, want an error and nothing written", d, err, b.Len())
@@ -118,7 +118,7 @@ func TestDepthsSayWhatTheyAllow(t *testing.T) {
 		d                      string
 		read, idempotent, once bool
 	}{{"full", true, true, true}, {"headers", true, true, false}, {"5", true, true, false}, {"0", true, false, false}} {
-		d, err := ParseDepth(c.d)
+		d, err := perdure.ParseDepth(c.d)
 		if err != nil || d.String() != c.d {
 			t.Fatalf("depth %q reads as %v, %v", c.d, d, err)
 		}
@@ -127,7 +127,7 @@ func TestDepthsSayWhatTheyAllow(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "-1", "deep", "1.5"} {
-		if d, err := ParseDepth(bad); err == nil {
+		if d, err := perdure.ParseDepth(bad); err == nil {
 			t.Errorf("depth %q reads as %v, want an error", bad, d)
 		}
 	}

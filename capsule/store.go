@@ -40,6 +40,7 @@ var (
 	_ perdure.Pruner  = (*Store)(nil)
 
 	_ perdure.Streamer = (*Store)(nil)
+	_ perdure.Parter   = (*Store)(nil)
 )
 
 // OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is cut. A file that does
@@ -95,11 +96,21 @@ func (s *Store) index() error {
 	if err != nil || len(items) == 0 || items[0].Content() == nil {
 		return err
 	}
-	a, err := perdure.Begin(items[0].Entry)
-	if err == nil {
-		s.listing = a.Listing(a.Fold().Created.Go())
-	}
+	s.listing, err = First(items[0].Entry)
 	return err
+}
+
+// First is the agent as one line when no more than the first entry of its file has been read.
+func First(e *perdure.Entry) (perdure.Listing, error) {
+	begin := perdure.Begin
+	if e.Kind == perdure.KindSnapshot {
+		begin = perdure.FromSnapshot
+	}
+	a, err := begin(e)
+	if err != nil {
+		return perdure.Listing{}, err
+	}
+	return a.Listing(e.Time.Go()), nil
 }
 
 // use calls f with the store, which must be open and, unless create is set, hold the agent.
@@ -151,7 +162,7 @@ func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq
 			defer s.log.mu.Unlock()
 			return s.log.AddAll(entries)
 		}
-		staged, err := StageLog(s.path, s.form, id, entries)
+		staged, err := StageLog(s.path, s.form, id, perdure.Full, entries)
 		if err == nil {
 			err = staged.Place()
 		}
@@ -160,6 +171,51 @@ func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq
 		}
 		return s.opened()
 	})
+}
+
+// Replace implements perdure.Parter.
+func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, d Depth, entries iter.Seq2[*perdure.Entry, error]) error {
+	return s.use(ctx, "replace", id, true, func() error {
+		var held []perdure.Hash
+		if s.log != nil {
+			held = s.log.heads
+		}
+		switch {
+		case s.looks:
+			return fmt.Errorf("%s: %w", s.path, errLooks)
+		case !slices.Equal(held, slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)):
+			return perdure.ErrConflict
+		case s.log != nil:
+			s.log.mu.Lock()
+			defer s.log.mu.Unlock()
+			return s.log.Replace(d, entries)
+		}
+		staged, err := StageLog(s.path, s.form, id, d, entries)
+		if err == nil {
+			err = staged.Place()
+		}
+		if err != nil {
+			return err
+		}
+		return s.opened()
+	})
+}
+
+// Torn reports whether the file ends in the middle of an entry, which is left out: it was copied while somebody wrote to it, or
+// who wrote was stopped.
+func (s *Store) Torn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log != nil && s.log.torn
+}
+
+// Depth implements perdure.Parter.
+func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d Depth, err error) {
+	err = s.use(ctx, "depth of", id, false, func() error {
+		d = s.log.Depth()
+		return nil
+	})
+	return d, err
 }
 
 func (s *Store) add(id perdure.AgentID, entries []*perdure.Entry) error {

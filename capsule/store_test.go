@@ -201,16 +201,12 @@ func TestAnExportedCapsuleGoesOnAsAStore(t *testing.T) {
 func TestFilesThatAreNoStoresAreLeftAlone(t *testing.T) {
 	from, id := simple(t, 12)
 	good := exported(t, from, id, Options{})
-	var sigs bytes.Buffer
 	for name, c := range map[string]struct {
 		file []byte
 		pred string
 	}{
 		"a picture":         {[]byte("\x89PNG"), PredMagic},
 		"nothing":           {nil, PredMagic},
-		"a light capsule":   {exported(t, from, id, Options{Depth: Last(0)}), PredDepth},
-		"headers":           {exported(t, from, id, Options{Depth: Headers}), PredDepth},
-		"detached":          {exported(t, from, id, Options{Binding: Detached, Signatures: &sigs}), PredBinding},
 		"encrypted":         {[]byte("age-encryption.org/v1\n"), PredRecipient},
 		"a changed capsule": {flip(good, len(good)/2), ""},
 		"a newer version":   {bytes.Replace(exported(t, from, id, Options{Form: Text}), []byte(`"version":1}`), []byte(`"version":3}`), 1), PredVersion},

@@ -6,7 +6,7 @@
 //		}})
 //	}
 //
-// Optional interfaces (perdure.Claimer, Lister, Watcher, Pruner, Backuper, Reindexer, Placed) are tested where a store has them. For a store on
+// Optional interfaces (perdure.Claimer, Lister, Watcher, Pruner, Parter, Backuper, Reindexer, Placed) are tested where a store has them. For a store on
 // disk the suite also runs the calling test in processes of its own, which it kills.
 package storetest
 
@@ -40,7 +40,7 @@ func Run(t *testing.T, k Kind) {
 	}
 	leaks := goleak.IgnoreCurrent()
 	t.Run("contract", func(t *testing.T) {
-		for _, group := range []map[string]func(*testing.T, *suite){appending, reading, claiming, listing, watching, waking, swarming, pruning, loading, placing} {
+		for _, group := range []map[string]func(*testing.T, *suite){appending, reading, claiming, listing, watching, waking, swarming, pruning, loading, parting, placing} {
 			runGroup(t, k, group)
 		}
 		if !k.Volatile {

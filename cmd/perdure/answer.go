@@ -83,9 +83,9 @@ What policy asks about, an effect that needs permission, is answered with perdur
 			}
 			q, asks := questionOf(a.Fold(), time.Now())
 			if !asks {
-				hint := "see perdure show " + callable(a)
+				hint := "see " + suggest("show") + " " + callable(a)
 				if len(a.Fold().Asks) > 0 {
-					hint = "it asks for permission: perdure approve " + callable(a) + ", or perdure deny"
+					hint = "it asks for permission: " + suggest("approve") + " " + callable(a) + ", or " + suggest("deny")
 				}
 				return ev, &advised{missing(called(a) + " asks no question"), hint}
 			}
@@ -152,7 +152,7 @@ next, another way or the same question again. To say what it should do instead, 
 func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) error {
 	if !q.Bound(a.ID()) {
 		return &advised{fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), called(a)),
-			"its memory is not what was signed: see perdure verify " + callable(a)}
+			"its memory is not what was signed: see " + suggest("verify") + " " + callable(a)}
 	}
 	trust, err := t.h.trust()
 	if err != nil {
@@ -198,7 +198,7 @@ func (t *teller) vote(args []string, answer perdure.Approval) error {
 		i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
 		if q := &f.Asks[i]; !n.MayAnswer(f, q) {
 			return ev, &advised{fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", errDenied, called(a), askedWords(f, q), n.Key.Key().Short()),
-				"let one of them answer, or see perdure key trust for who may approve"}
+				"let one of them answer, or see " + suggest("key trust") + " for who may approve"}
 		}
 		if x := f.Asks[i].Verdict.Expires; x != 0 && !time.Now().Before(x.Go()) {
 			return ev, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -140,20 +141,10 @@ func foldCapsule(c *cobra.Command, name string, ids []age.Identity) error {
 
 // believe reads a capsule shallowly, on the word in the file beside it of a key this home trusts everywhere.
 func believe(h *home, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
-	b, err := disk.ReadFile(name+attestExt, maxConfig)
-	if err != nil {
+	o := capsule.ReadOptions{Identities: ids}
+	if err := onWord(h, name, &o); err != nil {
 		return nil, 0, err
 	}
-	a := new(capsule.Attestation)
-	if err := a.UnmarshalBinary(b); err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", name+attestExt, err)
-	}
-	t, err := h.trust()
-	if err != nil {
-		return nil, 0, err
-	}
-	o := capsule.ReadOptions{Identities: ids, Shallow: true, Attestation: a,
-		Trusted: func(k perdure.Key) bool { return t.Allows(k, perdure.MayAuthor, perdure.AnyScope) }}
 	r, done, err := openWith(name, o)
 	if err != nil {
 		return nil, 0, err
@@ -163,5 +154,26 @@ func believe(h *home, name string, ids []age.Identity) (*capsule.Attestation, in
 			return nil, 0, errors.Join(err, done())
 		}
 	}
-	return a, r.Index().Entries, done()
+	return o.Attestation, r.Index().Entries, done()
+}
+
+// onWord has a capsule read shallowly, on the word in the file beside it.
+func onWord(h *home, name string, o *capsule.ReadOptions) error {
+	b, err := disk.ReadFile(name+attestExt, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &advised{missing("there is no " + name + attestExt), "have somebody this home trusts write it with perdure verify --attest, or leave --shallow out"}
+	}
+	if err != nil {
+		return err
+	}
+	o.Attestation = new(capsule.Attestation)
+	if err := o.Attestation.UnmarshalBinary(b); err != nil {
+		return fmt.Errorf("%s: %w", name+attestExt, err)
+	}
+	t, err := h.trust()
+	if err != nil {
+		return err
+	}
+	o.Shallow, o.Trusted = true, func(k perdure.Key) bool { return t.Allows(k, perdure.MayAuthor, perdure.AnyScope) }
+	return nil
 }

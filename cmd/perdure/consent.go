@@ -146,7 +146,7 @@ func (h *home) consent() error {
 	return &advised{
 		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); "+
 			"nobody has accepted it", h.dir, userName(disk.Myself()), strings.Join(names, ", ")),
-		"read it, then perdure key accept; or name the home, with --store " + h.dir,
+		"read it, then " + suggest("key accept") + "; or name the home, with --store " + h.dir,
 	}
 }
 

@@ -179,7 +179,7 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 		if reindex {
 			health = unwell
 		}
-		d.say("store", health, "make an agent with perdure new", "there is none at %s yet", d.h.file)
+		d.say("store", health, "make an agent with "+suggest("new"), "there is none at %s yet", d.h.file)
 		return 0
 	}
 	agents := 0
@@ -311,7 +311,7 @@ func (d *doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, perdure.ErrRejected):
-			d.say("memory", unwell, "take a good copy of it in with perdure import, or restore the store from a backup", "%s %s: %v", one.Agent.Short(), one.Name, err)
+			d.say("memory", unwell, "take a good copy of it in with "+suggest("import")+", or restore the store from a backup", "%s %s: %v", one.Agent.Short(), one.Name, err)
 		case err != nil:
 			return err
 		default:
@@ -319,7 +319,7 @@ func (d *doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		}
 	}
 	if sound > 0 {
-		d.say("memory", well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other", several(int64(sound), "memory"))
+		d.say("memory", well, "", "%s verified, of the agents that changed last; %s AGENT for any other", several(int64(sound), "memory"), suggest("verify"))
 	}
 	return nil
 }
@@ -372,7 +372,7 @@ func (d *doctor) key() {
 	s, err := perdure.ReadKey(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound):
-		d.say("key", odd, "perdure key new", "there is none at %s yet", path)
+		d.say("key", odd, suggest("key new"), "there is none at %s yet", path)
 		return
 	case err != nil:
 		d.say("key", unwell, "chmod 600 "+path+", if it is yours and nobody else has read it", "%v", err)
@@ -383,7 +383,7 @@ func (d *doctor) key() {
 	case err != nil:
 		d.say("trust", unwell, "correct that line of "+filepath.Join(d.h.dir, trustFile), "%v", err)
 	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
-		d.say("trust", odd, "perdure key trust "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
+		d.say("trust", odd, suggest("key trust")+" "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
 	default:
 		d.say("trust", well, "", "%s named", several(int64(len(t.Trustees())), "key"))
 	}

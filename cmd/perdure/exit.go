@@ -142,7 +142,7 @@ func explain(err error) (message, hint string) {
 	case errors.As(err, &wrong):
 		hint = fmt.Sprintf("see %s --help", wrong.command)
 	case errors.As(err, &refused):
-		hint = refused.Hint
+		hint = suggested(refused.Hint)
 		message = strings.TrimSuffix(message, "; "+hint)
 	case errors.Is(err, context.Canceled):
 		message = "interrupted"

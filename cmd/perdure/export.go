@@ -68,14 +68,14 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 		if e.o.Form, err = capsule.ParseForm(form.value); err != nil {
 			return misuse(c, err)
 		}
-		if e.o.Depth, err = capsule.ParseDepth(*depth); err != nil {
+		if e.o.Depth, err = perdure.ParseDepth(*depth); err != nil {
 			return misuse(c, fmt.Errorf("--depth: %w", err))
 		}
 		if e.o.Recipients, err = recipients(*to, *pass); err != nil {
 			return misuse(c, err)
 		}
 		e.o.Schema = *embed
-		h.looks = e.o.Depth == capsule.Full && !*manifest && !*move // else it may have to write a snapshot, or sign
+		h.looks = e.o.Depth == perdure.Full && !*manifest && !*move // else it may have to write a snapshot, or sign
 		if c.Flags().Changed("set") {
 			switch {
 			case *set == "":
@@ -148,6 +148,10 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	}
 	if e.file == "" {
 		e.file = capsule.FileName(a.Fold().Intent.Name, id)
+	}
+	if d := a.Depth(); d != perdure.Full && !e.c.Flags().Changed("depth") {
+		e.o.Depth = d
+		note(e.c, "this store has %s: the capsule has depth %s", d.Words(), d)
 	}
 	for _, name := range append([]string{e.file}, sigName(e.file, e.detached)...) {
 		if info, err := os.Stat(name); err == nil && e.file != "-" && !info.Mode().IsRegular() {
@@ -246,7 +250,7 @@ func takerKey(trust *perdure.Trust, name string) (perdure.Key, error) {
 
 // begin writes a snapshot of an agent that has none, if its capsule is to begin with one.
 func (e *exporting) begin(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	if e.o.Depth == capsule.Full {
+	if e.o.Depth == perdure.Full {
 		return nil
 	}
 	next, stop := iter.Pull2(s.Snapshots(ctx, id))

@@ -99,6 +99,7 @@ func (h *home) find() error {
 func (h *home) place() error {
 	h.found, h.loose = false, false
 	url := *h.url
+	inForce.store = url
 	if url == "" {
 		url = os.Getenv(storeEnv)
 	}
@@ -182,7 +183,7 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		}
 	} else if _, err := os.Stat(h.file); errors.Is(err, fs.ErrNotExist) {
 		return nil, &advised{missing("there is no store at " + h.file + " yet"),
-			"make an agent with perdure new, or name a store with --store or " + storeEnv}
+			"make an agent with " + suggest("new") + ", or name a store with --store or " + storeEnv}
 	}
 	look := h.looks && !h.mends
 	if h.scheme == "dir" {
@@ -247,6 +248,7 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	if err := h.locate(); err != nil {
 		return err
 	}
+	inForce.file = name
 	info, err := os.Stat(name)
 	if err == nil { // else opening it would make it
 		err = disk.Regular(name, info)
@@ -261,6 +263,9 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	s, err := open(name)
 	if err != nil {
 		return err
+	}
+	if h.looks && s.Torn() {
+		note(h.c, "%s was cut short while it was written: what is whole of it is looked at", name)
 	}
 	ctx := h.c.Context()
 	found, err := candidates(ctx, s, "")

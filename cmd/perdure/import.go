@@ -33,6 +33,10 @@ denies, nothing is written. Else it arrives paused, with no local budget until a
 
 perdure inbox shows what waits to be admitted; perdure show, what it is; perdure resume admits it. With --ready you admit it now.
 
+A capsule of less than the whole memory (perdure export --depth) is taken in with fewer rights: nothing that must happen once is done from it,
+and from a mere snapshot nothing but reading. Import the whole memory later, and they come back. Its snapshot is believed if a key trusted as
+owner signed it; where not even genesis is there, one trusted in every scope.
+
 SET is a folder that perdure export --set wrote: all its agents are taken in, one after the other.`,
 		Example: `  perdure import news-0f3c.agent
   perdure import /media/stick/agents
@@ -43,6 +47,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent that does not count here, instead of holding it")
 	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
+	shallow := c.Flags().Bool("shallow", false, "believe FILE"+attestExt+" if a key trusted everywhere signed it for exactly this capsule (perdure verify --attest), and validate less")
 	policies := policyFlag(c)
 	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
 	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule that has or unpacks to more bytes than this, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
@@ -69,6 +74,9 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 			return err
 		}
 		defer done()
+		if *shallow && (src == nil || args[0] == "-") {
+			return misuse(c, errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
+		}
 		o.Older = *older
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
 			key, err := h.signer()
@@ -80,6 +88,11 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 				return err
 			}
 			o.Key, o.Ready, o.Trust, o.Refuse = key, *ready, trust, *trusted
+			if *shallow {
+				if err := onWord(h, args[0], &o.ReadOptions); err != nil {
+					return err
+				}
+			}
 			set, err := loadPolicy(h, *policies)
 			if err != nil {
 				return err
@@ -127,7 +140,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 	got, err := from(o)
 	bar.end()
 	if errors.Is(err, capsule.ErrDenied) {
-		return nil, &advised{fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy"}
+		return nil, &advised{fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see " + suggest("policy explain") + ", or ask who wrote the policy"}
 	}
 	if err != nil {
 		return nil, err
@@ -158,7 +171,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 			note(c, "%v; it runs here once the home has it", err)
 		}
 	}
-	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: got.Head.Depth.String(), Entries: got.Index.Entries,
+	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
 		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: standingNow(a, o.Trust, time.Now())}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
@@ -168,11 +181,17 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 		what += ", nothing new"
 	}
 	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
+	if d := a.Depth(); d != perdure.Full {
+		r.text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"
+	}
+	if got.Relation == capsule.Deeper && a.Depth() == perdure.Full {
+		r.text += "the whole memory is here now: it has all its rights\n"
+	}
 	if r.Held = got.Stranger != nil && !got.Admitted; r.Held {
 		r.text += "it is held: " + heldText(got.Stranger) + "\n"
 	}
 	if !got.Hold.IsZero() && a.Fold().Ended == nil {
-		r.text += "it arrived paused, with no local budget until admitted; look at it with perdure show " + callable(a) + ", then perdure resume " + callable(a) + "\n"
+		r.text += "it arrived paused, with no local budget until admitted; look at it with " + suggest("show") + " " + callable(a) + ", then " + suggest("resume") + " " + callable(a) + "\n"
 	}
 	return r, nil
 }
@@ -192,7 +211,7 @@ func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *
 		return err
 	}
 	if len(missing) > 0 {
-		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
+		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with %s --older", missing[0].Short(), suggest("resume"))
 		return nil
 	}
 	if at, err := h.placeOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {
@@ -208,7 +227,7 @@ func heldText(err error) string {
 	if !errors.As(err, &r) {
 		return err.Error()
 	}
-	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, r.Hint)
+	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, suggested(r.Hint))
 }
 
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.

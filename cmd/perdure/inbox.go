@@ -174,7 +174,7 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []waiting {
 		found = append(found, w)
 	}
 	if why := t.Counts(a); why != nil {
-		w := waiting{Kind: waitsHeld, What: "held: " + heldText(why), Since: f.Updated, Answer: "perdure resume " + name}
+		w := waiting{Kind: waitsHeld, What: "held: " + heldText(why), Since: f.Updated, Answer: suggest("resume") + " " + name}
 		if len(f.Paused) > 0 {
 			w.Kind, w.What = waitsPause, "paused"+pauseNote(a)+"; "+w.What
 		}
@@ -191,7 +191,7 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []waiting {
 	case f.Ended != nil:
 		return found
 	case len(f.Paused) > 0:
-		add(waiting{Kind: waitsPause, What: idle.Why + pauseNote(a), Since: f.Updated, Answer: "perdure resume " + name})
+		add(waiting{Kind: waitsPause, What: idle.Why + pauseNote(a), Since: f.Updated, Answer: suggest("resume") + " " + name})
 		return found // it asks nothing meanwhile
 	}
 	for i := range f.Asks {
@@ -204,10 +204,10 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []waiting {
 	}
 	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
 		amount, _, _ := strings.Cut(what, ":")
-		add(waiting{Kind: waitsBudget, What: idle.Why, Since: f.Updated, Answer: "perdure grant " + name + " --" + amount + " N"})
+		add(waiting{Kind: waitsBudget, What: idle.Why, Since: f.Updated, Answer: suggest("grant") + " " + name + " --" + amount + " N"})
 	}
 	if idle.Person && len(found) == 0 {
-		add(waiting{Kind: waitsOther, What: idle.Why, Since: f.Updated, Answer: "perdure show " + name})
+		add(waiting{Kind: waitsOther, What: idle.Why, Since: f.Updated, Answer: suggest("show") + " " + name})
 	}
 	return found
 }
@@ -217,13 +217,13 @@ func doubtOf(a *perdure.Agent, o *perdure.Open) waiting {
 	reserve := o.Reserve
 	return waiting{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: waitsDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
 		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + actionText(o.Action), Since: o.Since,
-		Answer: fmt.Sprintf("perdure settle %s %s --signal ok, or --signal failed", callable(a), o.Decision)}
+		Answer: fmt.Sprintf("%s %s %s --signal ok, or --signal failed", suggest("settle"), callable(a), o.Decision)}
 }
 
 // asksOf is a question of an agent that sleeps until it is answered.
 func asksOf(a *perdure.Agent, q question) waiting {
 	return waiting{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: waitsAnswer, What: q.text, Since: a.Fold().Sleep.Since, Expires: q.until,
-		Answer: "perdure answer " + callable(a) + " TEXT"}
+		Answer: suggest("answer") + " " + callable(a) + " TEXT"}
 }
 
 // approvalOf is an action that policy asks about.
@@ -231,7 +231,7 @@ func approvalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 	yes, _ := t.Tally(f, q, now)
 	w := waiting{Kind: waitsApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action, What: actionText(q.Action),
 		Why: q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
-		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
+		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("%s %s %s", suggest("approve"), name, q.Digest)}
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
 	}

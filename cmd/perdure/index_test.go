@@ -79,7 +79,7 @@ func TestTheIndexDecidesNothing(t *testing.T) {
 			swap(t, dir)
 			for _, args := range [][]string{{"end", "harmless"}, {"show", "harmless"}, {"log", "evil"}, {"approve", "harmless"}, {"export", "evil", "-"}, {"send", "evil", "x"}} {
 				out, beside := do(exitFailure, args...)
-				if !strings.Contains(beside, "the index of this store is wrong") || !strings.Contains(beside, "perdure doctor --reindex") || out != "" {
+				if !strings.Contains(beside, "the index of this store is wrong") || !strings.Contains(beside, "--reindex rebuilds") || out != "" {
 					t.Errorf("%q: got %q, %q", args, out, beside)
 				}
 			}

@@ -93,7 +93,7 @@ func (h *home) rotate(ctx context.Context, s perdure.Store, name string, resume,
 	from, to := []*perdure.Signer{present}, present
 	switch _, err := os.Lstat(next); {
 	case resume && err == nil:
-		return nil, &advised{errors.New("a rotation is under way"), "go on with it: perdure key rotate"}
+		return nil, &advised{errors.New("a rotation is under way"), "go on with it: " + suggest("key rotate")}
 	case resume:
 		if from, err = h.oldKeys(); err != nil {
 			return nil, err
@@ -162,7 +162,7 @@ func (h *home) takeIntoUse(old *perdure.Signer, path, next string) error {
 	if s, err := perdure.ReadKey(path); err == nil && own {
 		_ = keepNote(madeDir, keyNote(s.Key()), h.dir) // without it the home is asked about once
 	}
-	note(h.c, "the old key is at %s; when no node runs with it any more: perdure key revoke %s", kept, old.VerifierKey())
+	note(h.c, "the old key is at %s; when no node runs with it any more: %s %s", kept, suggest("key revoke"), old.VerifierKey())
 	return nil
 }
 
@@ -264,7 +264,7 @@ KEY is one word as perdure key show prints it, or 64 hex digits. The key this st
 			return err
 		}
 		if key.Key() == who.Key {
-			return &advised{errors.New("this store signs with that key"), "give it another first: perdure key rotate"}
+			return &advised{errors.New("this store signs with that key"), "give it another first: " + suggest("key rotate")}
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			r := &keysChanged{Key: who.Key, Text: args[0], Agents: []perdure.AgentID{}}
@@ -341,5 +341,5 @@ func (h *home) lostKey() error {
 	}
 	path := filepath.Join(h.dir, keyFile)
 	return &advised{fmt.Errorf("the key of this home is gone from %s: %s", path, why),
-		"put it back from a backup; if it is lost for good, perdure key new makes another, which owns none of the agents that are here"}
+		"put it back from a backup; if it is lost for good, " + suggest("key new") + " makes another, which owns none of the agents that are here"}
 }

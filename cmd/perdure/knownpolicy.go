@@ -87,7 +87,7 @@ func (r *checked) audit(v *policy.Verification) error {
 	switch {
 	case len(v.Differences) > 0:
 		r.OK = false
-		return &advised{fmt.Errorf("%s: %w", v.Differences[0], perdure.ErrRejected), "see perdure policy explain"}
+		return &advised{fmt.Errorf("%s: %w", v.Differences[0], perdure.ErrRejected), "see " + suggest("policy explain")}
 	case unknown >= 0:
 		r.OK = false
 		hint := "name its files after --policy, or keep them in the folder " + filepath.Join(policyDir, knownDir) + " of the home"

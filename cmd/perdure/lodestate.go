@@ -79,7 +79,7 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 // stateValue is the state of an agent as a value of its schema, in one of its versions.
 func stateValue(c *cobra.Command, reg *schema.Registry, f *perdure.Fold, as string) (*schema.Schema, []byte, error) {
 	if f.Intent.StateSchema.IsZero() {
-		return nil, nil, missing("its intent names no schema; see perdure state")
+		return nil, nil, missing("its intent names no schema; see " + suggest("state"))
 	}
 	s, err := reg.Lookup(schema.Hash(f.Intent.StateSchema))
 	if err == nil {

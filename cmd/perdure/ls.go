@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,13 +37,17 @@ derives the same from the agent's own memory.`,
 			if err != nil {
 				return err
 			}
-			var found []perdure.Listing
+			var found []listed
 			var values []any
 			for one, err := range l.List(ctx, f) {
 				if err != nil {
 					return err
 				}
-				found, values = append(found, one), append(values, one)
+				d, err := perdure.DepthOf(ctx, s, one.Agent)
+				if err != nil {
+					return err
+				}
+				found, values = append(found, listed{one, d.String()}), append(values, listed{one, d.String()})
 			}
 			return out.list(values, func(w io.Writer) error { return listings(w, found, time.Now()) })
 		})
@@ -89,12 +94,26 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 	}
 }
 
-// listings prints agents as a table.
-func listings(w io.Writer, found []perdure.Listing, now time.Time) error {
+// listed is an agent as one line, and how much of its memory is here.
+type listed struct {
+	perdure.Listing
+	Depth string `json:"depth"`
+}
+
+// listings prints agents as a table. Depths have a column where some memory is not whole.
+func listings(w io.Writer, found []listed, now time.Time) error {
 	s := styleOf(w)
 	t := table{head: []string{"NAME", "ID", "STATE", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, tint: []func(string) string{nil, s.dim, s.state}}
+	parts := slices.ContainsFunc(found, func(l listed) bool { return l.Depth != perdure.Full.String() })
+	if parts {
+		t.head = append(t.head, "DEPTH")
+	}
 	for _, l := range found {
-		t.add(oneLine(l.Name, 40), l.Agent.Short(), l.State.String(), l.Scope, strconv.FormatInt(l.Entries, 10), ago(l.Updated, now), next(l, now))
+		cells := []string{oneLine(l.Name, 40), l.Agent.Short(), l.State.String(), l.Scope, strconv.FormatInt(l.Entries, 10), ago(l.Updated, now), next(l.Listing, now)}
+		if parts {
+			cells = append(cells, l.Depth)
+		}
+		t.add(cells...)
 	}
 	return t.write(w)
 }

@@ -82,6 +82,9 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 		p.row("seat", "%s", v.Seat)
 	}
 	p.row("memory", "%s, made %s, last %s", several(v.Entries, "entry"), ago(v.Created, now), ago(v.Updated, now))
+	if v.depth != perdure.Full {
+		p.row("depth", "%s: this store has %s; import the whole memory to give it all its rights", v.depth, v.depth.Words())
+	}
 	for _, h := range v.Heads {
 		p.row("head", "%s", h)
 	}
@@ -185,7 +188,7 @@ func (p *page) standing() {
 	if p.Sleep != nil && !p.Person {
 		if on := eventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
 			if event, ok := shellWord(on[0]); ok {
-				p.row("wakes", "perdure send %s %s", commandName(p.Name, p.Agent), event)
+				p.row("wakes", "%s %s %s", suggest("send"), commandName(p.Name, p.Agent), event)
 			} else {
 				p.row("wakes", "an event called %s", quoted(on[0]))
 			}
@@ -300,7 +303,7 @@ func (p *page) work() {
 			word = "should have ended"
 		}
 		if p.unsure && underWay(&o, p.now) {
-			attempt += "; under way, or in doubt if its node died: perdure settle"
+			attempt += "; under way, or in doubt if its node died: " + suggest("settle")
 		}
 		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, nameOf(p.names, o.Origin),
 			ago(o.Since, p.now), word, moment(o.Deadline, p.now), attempt)

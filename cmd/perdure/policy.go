@@ -33,7 +33,7 @@ listed with file, line and column. Without a PATH it checks the policy of the st
   perdure policy check policies/ extra.cedar`,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
@@ -125,7 +125,7 @@ unremarkable agent that wants to do something unremarkable. It exits with 1 when
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	p := &powers{policies: policyFlag(c)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {

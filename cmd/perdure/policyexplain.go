@@ -43,7 +43,7 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 		Args:        cobra.RangeArgs(1, 2),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
 	}
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	flags := c.Flags()
 	x := &explaining{

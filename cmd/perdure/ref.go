@@ -38,7 +38,7 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 		return id, err
 	}
 	if arg == "" {
-		return id, misuse(c, errors.New("name an agent; see perdure ls"))
+		return id, misuse(c, errors.New("name an agent; see "+suggest("ls")))
 	}
 	found, err := candidates(ctx, s, arg)
 	if err != nil {
@@ -61,7 +61,7 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 				return id, misuse(c, fmt.Errorf("%s is about an agent as it is now; leave @%s out", strings.Join(path(c), " "), ref))
 			}
 		}
-		return id, &advised{missing(fmt.Sprintf("there is no agent %q", arg)), "see perdure ls; an agent is named by its name or by 4 or more digits of its id"}
+		return id, &advised{missing(fmt.Sprintf("there is no agent %q", arg)), "see " + suggest("ls") + "; an agent is named by its name or by 4 or more digits of its id"}
 	}
 	var lines []string
 	for _, l := range found {
@@ -102,7 +102,7 @@ func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg st
 	}
 	err = fmt.Errorf("the index of this store is wrong: it lists %s as %q, and the agent's own memory says %q; nothing was done",
 		l.Agent.Short(), l.Name, name)
-	return &advised{err, "perdure doctor says what else differs, and perdure doctor --reindex rebuilds the index from the memories; " +
+	return &advised{err, suggest("doctor") + " says what else differs, and " + suggest("doctor --reindex") + " rebuilds the index from the memories; " +
 		"or name the agent by its whole id"}
 }
 
@@ -314,7 +314,7 @@ func findEntry(c *cobra.Command, memory iter.Seq2[*perdure.Entry, error], ref st
 	if last != nil && seqErr != nil {
 		return last, nil
 	}
-	return nil, &advised{missing("there is no entry at @" + ref), "see perdure log for the entries there are"}
+	return nil, &advised{missing("there is no entry at @" + ref), "see " + suggest("log") + " for the entries there are"}
 }
 
 // parseMoment reads a time, a day, or how long ago: 2026-01-31T12:00:00Z, 2026-01-31, 90s, 2d.

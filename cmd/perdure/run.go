@@ -75,7 +75,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	}
 	idle, err := n.RunAgent(ctx, id)
 	if err = errors.Join(err, show(), p.close()); errors.Is(err, perdure.ErrConflict) {
-		return &advised{held(id.Short() + " is being worked on by another node"), "watch it with perdure tail " + id.Short() + ", or run it when that node has stopped"}
+		return &advised{held(id.Short() + " is being worked on by another node"), "watch it with " + suggest("tail") + " " + id.Short() + ", or run it when that node has stopped"}
 	} else if err != nil {
 		return err
 	}
@@ -98,14 +98,16 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	case err != nil:
 		return err
 	case idle.Older:
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume --older"}
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, " + suggest("resume") + " --older"}
 	case idle.Held:
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count"}
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "look at it with " + suggest("show") + "; then " + suggest("resume") + " admits it, or " + suggest("key trust") + " makes its authors count"}
+	case idle.Shallow:
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the whole memory: " + suggest("import") + " FILE, of a capsule exported at depth full"}
 	case !idle.Seat.IsZero():
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson),
-			"hand the seat over where it is, with perdure export --move; or, if that store is lost, perdure seat take " + callable(a) + " --why TEXT"}
+			"hand the seat over where it is, with perdure export --move; or, if that store is lost, " + suggest("seat take") + " " + callable(a) + " --why TEXT"}
 	case r.Person:
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox"}
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see " + suggest("inbox")}
 	case idle.Cannot != "":
 		return &advised{fmt.Errorf("%s needs a node with %s", called(a), capability(idle.Cannot)), "run it where that is set up; see perdure run --help"}
 	}

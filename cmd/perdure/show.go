@@ -99,9 +99,11 @@ type summary struct {
 	Sleep    *perdure.Sleeping      `json:"sleep,omitempty"`
 	Inbox    []perdure.Message      `json:"inbox"`
 	Entries  int64                  `json:"entries"`
+	Depth    string                 `json:"depth"` // how much of its memory is here
 	Heads    []perdure.Hash         `json:"heads"`
 	Diverged []string               `json:"diverged"`
 
+	depth  perdure.Depth
 	unsure bool // nobody can say whether what is under way has a worker
 
 	names map[perdure.Key]string
@@ -121,7 +123,7 @@ func summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 	v := summary{
 		Agent: f.Agent, Name: f.Intent.Name, Standing: f.Standing(), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
 		Owner: nameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
-		Left: f.Left(), Waits: waitsOf(a, t, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count,
+		Left: f.Left(), Waits: waitsOf(a, t, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), depth: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), names: names, tools: f.Tools,
 	}
 	for _, c := range f.Children {

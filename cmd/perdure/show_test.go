@@ -127,6 +127,7 @@ func (s *situation) shows(wants ...string) {
 }
 
 func TestShowSaysWhyAnAgentRests(t *testing.T) {
+	inForce.store, inForce.file = "", "" // what commands run before in this process named
 	call := func(tool string) perdure.Action { return perdure.Execute{Tool: tool} }
 	for name, test := range map[string]func(t *testing.T){
 		"throttled": func(t *testing.T) {

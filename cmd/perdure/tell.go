@@ -241,7 +241,7 @@ An agent whose process was killed needs no resume: any node goes on with it.`,
 			}
 			of := a.Fold().Paused
 			if len(of) == 0 && !admitted && !*older {
-				return perdure.Event{}, &advised{fmt.Errorf("%s is not paused", called(a)), "see perdure show " + callable(a) + " for what it waits for"}
+				return perdure.Event{}, &advised{fmt.Errorf("%s is not paused", called(a)), "see " + suggest("show") + " " + callable(a) + " for what it waits for"}
 			}
 			return perdure.Event{Name: "resume", Notice: perdure.Resume{Of: of, Note: *t.note}}, nil
 		})
@@ -398,7 +398,7 @@ func pick(c *cobra.Command, of []perdure.Hash, prefix, what string, a *perdure.A
 	case len(found) > 1:
 		return perdure.Hash{}, misuse(c, fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
 	case len(of) == 0:
-		return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show " + callable(a)}
+		return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s", agent, what)), "see " + suggest("show") + " " + callable(a)}
 	}
-	return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox"}
+	return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see " + suggest("inbox")}
 }

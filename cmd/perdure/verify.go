@@ -1,24 +1,16 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"os"
-	"slices"
-	"strings"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
-	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/policy"
 )
 
@@ -58,79 +50,108 @@ which is quicker. A manifest in a capsule is checked, and who signed it is named
 		names, _ := agentArg(h)(c, args, word)
 		return names, cobra.ShellCompDirectiveDefault
 	}
-	trusted := c.Flags().Bool("trusted", false, "refuse authors that the trust file does not name")
-	heads := c.Flags().StringSlice("head", nil, "the head the memory must have, 64 hex digits; may be repeated")
-	parent := c.Flags().String("parent", "", "the agent or file it must descend from, as its lineage says")
-	byPolicy := c.Flags().Bool("policy", false, "derive every decision of policy again")
-	ids := c.Flags().StringArray("identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
-	pass := c.Flags().String("passphrase-file", "", "decrypt FILE with the passphrase in this file")
-	attest := c.Flags().Bool("attest", false, "write FILE"+attestExt+": this store's signed word that FILE, a capsule, was verified here")
-	shallow := c.Flags().Bool("shallow", false, "believe FILE"+attestExt+" if a key trusted everywhere signed it for exactly this capsule, and leave out links and signatures")
+	f := verifyFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
 		}
 		stream()
-		what, policies, err := auditWords(c, args, *byPolicy)
-		if err != nil {
-			return err
-		}
-		o := verifying{}
-		if o.Heads, err = parseHeads(*heads); err != nil {
-			return misuse(c, err)
-		}
-		if err := h.locate(); err != nil {
-			return err
-		}
-		if *trusted {
-			t, err := h.trust()
-			if err != nil {
-				return err
-			}
-			o.Trust = t
-		}
-		if *byPolicy {
-			if o.policy, err = auditPolicies(h, policies); err != nil {
-				return err
-			}
-		}
-		decrypt, err := identities(*ids, *pass)
-		if err != nil {
-			return err
-		}
-		if what == "-" {
-			if *attest || *shallow {
-				return misuse(c, errors.New("--attest and --shallow are about two files; standard input is none"))
-			}
-			spooled, remove, err := spool(c)
-			if err != nil {
-				return err
-			}
-			defer remove()
-			what = spooled
-		}
-		if *attest || *shallow {
-			return attested(c, h, out, what, decrypt, *shallow, o)
-		}
-		if *parent != "" {
-			return verifyBoth(c, h, out, what, *parent, o, decrypt)
-		}
-		file, err := namesFile(h, what)
-		if err != nil {
-			return err
-		}
-		if file {
-			return verifyFile(c, h, out, what, o, decrypt)
-		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, c, s, what)
-			if err != nil {
-				return err
-			}
-			return verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
-		})
+		return f.run(c, h, out, args)
 	}
 	return c
+}
+
+// verifyFlag is the flags of verify.
+type verifyFlag struct {
+	trusted, policy, attest, shallow bool
+	heads, ids                       []string
+	parent, pass                     string
+}
+
+func verifyFlags(c *cobra.Command) *verifyFlag {
+	f, fl := new(verifyFlag), c.Flags()
+	fl.BoolVar(&f.trusted, "trusted", false, "refuse authors that the trust file does not name")
+	fl.StringSliceVar(&f.heads, "head", nil, "the head the memory must have, 64 hex digits; may be repeated")
+	fl.StringVar(&f.parent, "parent", "", "the agent or file it must descend from, as its lineage says")
+	fl.BoolVar(&f.policy, "policy", false, "derive every decision of policy again")
+	fl.StringArrayVar(&f.ids, "identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
+	fl.StringVar(&f.pass, "passphrase-file", "", "decrypt FILE with the passphrase in this file")
+	fl.BoolVar(&f.attest, "attest", false, "write FILE"+attestExt+": this store's signed word that FILE, a capsule, was verified here")
+	fl.BoolVar(&f.shallow, "shallow", false, "believe FILE"+attestExt+" if a key trusted everywhere signed it for exactly this capsule, and leave out links and signatures")
+	return f
+}
+
+// asked is what the flags ask of a memory.
+func (f *verifyFlag) asked(c *cobra.Command, h *home, policies []string) (o verifying, err error) {
+	if o.Heads, err = parseHeads(f.heads); err != nil {
+		return o, misuse(c, err)
+	}
+	if err := h.locate(); err != nil {
+		return o, err
+	}
+	if f.trusted {
+		if o.Trust, err = h.trust(); err != nil {
+			return o, err
+		}
+	}
+	if f.policy {
+		o.policy, err = auditPolicies(h, policies)
+	}
+	return o, err
+}
+
+func (f *verifyFlag) run(c *cobra.Command, h *home, out *output, args []string) error {
+	what, policies, err := auditWords(c, args, f.policy)
+	if err != nil {
+		return err
+	}
+	o, err := f.asked(c, h, policies)
+	if err != nil {
+		return err
+	}
+	decrypt, err := identities(f.ids, f.pass)
+	if err != nil {
+		return err
+	}
+	if what == "-" {
+		if f.attest || f.shallow {
+			return misuse(c, errors.New("--attest and --shallow are about two files; standard input is none"))
+		}
+		spooled, remove, err := spool(c)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		what = spooled
+	}
+	switch {
+	case f.attest || f.shallow:
+		return attested(c, h, out, what, decrypt, f.shallow, o)
+	case f.parent != "":
+		return verifyBoth(c, h, out, what, f.parent, o, decrypt)
+	}
+	file, err := namesFile(h, what)
+	if err != nil {
+		return err
+	}
+	if file {
+		return verifyFile(c, h, out, what, o, decrypt)
+	}
+	return h.use(false, func(ctx context.Context, s perdure.Store) error {
+		id, err := findAgent(ctx, c, s, what)
+		if err != nil {
+			return err
+		}
+		return verifyStored(ctx, c, h, out, s, id, o)
+	})
+}
+
+// verifyStored verifies an agent of a store.
+func verifyStored(ctx context.Context, c *cobra.Command, h *home, out *output, s perdure.Store, id perdure.AgentID, o verifying) (err error) {
+	if o.depth, err = perdure.DepthOf(ctx, s, id); err != nil {
+		return err
+	}
+	return verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
 }
 
 // parseHeads reads the heads a memory must have.
@@ -152,6 +173,8 @@ type verifying struct {
 	parent iter.Seq2[*perdure.Entry, error] // it must descend from; nil: not asked for
 
 	manifest **capsule.Manifest // set once the capsule has been read; nil: there is no capsule
+	depth    perdure.Depth      // how much of the memory there is
+	cut      bool               // the file ends in the middle of an entry, which was left out
 }
 
 // namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
@@ -189,335 +212,4 @@ func entryCount(ctx context.Context, s perdure.Store, id perdure.AgentID) int64 
 		}
 	}
 	return 0
-}
-
-// verifyFile verifies the memory in a file: a capsule, or entries one after the other.
-func verifyFile(c *cobra.Command, h *home, out *output, name string, o verifying, ids []age.Identity) error {
-	is, err := isCapsule(name)
-	if err != nil {
-		return err
-	}
-	if !is {
-		return verify(c, h, out, 0, fileMemory(c, name), o)
-	}
-	whole, err := wholeCapsule(name, ids)
-	if err != nil {
-		return refusal(out, err)
-	}
-	if whole {
-		o.manifest = new(*capsule.Manifest)
-		return verify(c, h, out, 0, capsuleEntries(c, name, ids, func(r *capsule.Reader) { *o.manifest = r.Manifest() }), o)
-	}
-	return verifyPart(c, h, out, name, o, ids)
-}
-
-// isCapsule tells a capsule from entries one after the other by how the file begins. Whatever is neither is read as a capsule, which
-// says what is wrong.
-func isCapsule(name string) (bool, error) {
-	f, err := disk.Open(name)
-	if err != nil {
-		return false, err
-	}
-	first := make([]byte, 10)
-	n, err := io.ReadFull(f, first)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // a short file is judged by what it has
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return false, err
-	}
-	const mapMajor = 5 // of CBOR, in which an entry is a map
-	first = first[:n]
-	entry := n > 0 && first[0]>>5 == mapMajor || bytes.HasPrefix(first, []byte(`{"body"`)) || bytes.HasPrefix(first, []byte(`{"header"`))
-	return !entry, nil
-}
-
-// openCapsule opens a capsule file; close it by calling done.
-func openCapsule(name string, ids []age.Identity) (r *capsule.Reader, done func() error, err error) {
-	return openWith(name, capsule.ReadOptions{Identities: ids})
-}
-
-// openWith is openCapsule with options.
-func openWith(name string, o capsule.ReadOptions) (r *capsule.Reader, done func() error, err error) {
-	f, err := disk.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	besides, err := companions(name, &o)
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	done = func() error { return errors.Join(f.Close(), besides()) }
-	if r, err = capsule.NewReader(f, o); err != nil {
-		return nil, nil, errors.Join(err, done())
-	}
-	return r, done, nil
-}
-
-// wholeCapsule reports whether a capsule says that it holds the whole memory.
-func wholeCapsule(name string, ids []age.Identity) (bool, error) {
-	r, done, err := openCapsule(name, ids)
-	if err != nil {
-		return false, err
-	}
-	return r.Head().Depth == capsule.Full, done()
-}
-
-// capsuleMemory yields the entries of a capsule. It can be ranged over again.
-func capsuleMemory(c *cobra.Command, name string, ids []age.Identity) iter.Seq2[*perdure.Entry, error] {
-	return capsuleEntries(c, name, ids, nil)
-}
-
-// capsuleEntries is capsuleMemory, and shows the reader once all entries have been read.
-func capsuleEntries(c *cobra.Command, name string, ids []age.Identity, read func(*capsule.Reader)) iter.Seq2[*perdure.Entry, error] {
-	return func(yield func(*perdure.Entry, error) bool) {
-		r, done, err := openCapsule(name, ids)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for e, err := range r.Entries() {
-			if err == nil {
-				err = c.Context().Err()
-			}
-			if !yield(e, err) || err != nil {
-				read = nil
-				break
-			}
-		}
-		if read != nil {
-			read(r)
-		}
-		if err := done(); err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
-// verifyPart verifies a capsule that does not hold the whole memory: what it holds is checked, what it stands for is somebody's word.
-func verifyPart(c *cobra.Command, h *home, out *output, name string, o verifying, ids []age.Identity) error {
-	if o.Trust != nil {
-		return misuse(c, errors.New("--trusted needs the whole memory; export the agent at depth full"))
-	}
-	if o.policy != nil {
-		return misuse(c, errors.New("--policy needs the whole memory; export the agent at depth full"))
-	}
-	r, done, err := openCapsule(name, ids)
-	if err != nil {
-		return refusal(out, err)
-	}
-	v := &perdure.Verified{Agent: r.Head().Agent}
-	counts := map[perdure.Key]int64{}
-	for e, err := range r.Entries() {
-		if err = errors.Join(err, c.Context().Err()); err != nil {
-			return errors.Join(refusal(out, err), done())
-		}
-		v.Entries++
-		if e.BodyBytes() != nil {
-			v.Bodies++
-		}
-		if e.Signature != nil {
-			v.Signatures++
-		}
-		counts[e.Origin]++
-	}
-	v.Dropped, v.Heads, v.Taken = v.Entries-v.Bodies, r.Index().Heads, 1
-	if o.Heads != nil && !slices.Equal(slices.SortedFunc(slices.Values(o.Heads), perdure.Hash.Compare), v.Heads) {
-		return errors.Join(fmt.Errorf("%s does not end at the head given: it was cut short or grew", name), done())
-	}
-	a, err := capsule.Fold(r.Head(), capsuleMemory(c, name, ids))
-	if err != nil {
-		return errors.Join(refusal(out, err), done())
-	}
-	if v.Fold, err = a.Fold().Hash(); err != nil {
-		return err
-	}
-	for k, n := range counts {
-		v.Origins = append(v.Origins, perdure.Origin{Key: k, Entries: n})
-	}
-	slices.SortFunc(v.Origins, func(a, b perdure.Origin) int { return perdure.Hash(a.Key).Compare(perdure.Hash(b.Key)) })
-	v.Diverged = a.Diverged()
-	note(c, "%s holds depth %s only: what came before is taken on the word of who signed its snapshot", name, r.Head().Depth)
-	return errors.Join(printChecked(h, out, v, nil, nil, r.Manifest()), done())
-}
-
-// refusal is an error, printed as the result where that is for programs.
-func refusal(out *output, err error) error {
-	var refused *perdure.Rejection
-	if format, _ := out.check(); errors.As(err, &refused) && format != formatTable {
-		return errors.Join(&answered{err}, out.print(verdict{Rejection: refused}, nil))
-	}
-	return err
-}
-
-// fileMemory yields the entries of a memory in a file. It can be ranged over again.
-func fileMemory(c *cobra.Command, name string) iter.Seq2[*perdure.Entry, error] {
-	return func(yield func(*perdure.Entry, error) bool) {
-		err := withInput(c, name, func(r io.Reader) error {
-			buffered := bufio.NewReader(r)
-			form := formBinary
-			if first, err := buffered.Peek(1); err == nil && first[0] == '{' {
-				form = formText
-			}
-			lim := perdure.Limits{Bytes: 2 * perdure.MaxBody}
-			for e, err := range readMemory(buffered, form, lim) {
-				if err == nil {
-					err = c.Context().Err()
-				}
-				if err != nil || !yield(e, nil) {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
-// checked is what verify found, for people and programs.
-type checked struct {
-	OK bool `json:"ok"`
-	*perdure.Verified
-	Signers []signer             `json:"signers"`
-	Policy  *policy.Verification `json:"policy,omitempty"`
-	Lineage *descent             `json:"lineage,omitempty"`
-
-	Manifest *manifestView `json:"manifest,omitempty"`
-}
-
-// manifestView is who signed the heads of a capsule together with those of others.
-type manifestView struct {
-	Key      perdure.Key  `json:"key"`
-	Name     string       `json:"name,omitempty"`
-	Trusted  string       `json:"trusted,omitempty"` // the rights and scopes it is trusted with
-	Time     perdure.Time `json:"time"`
-	Capsules int64        `json:"capsules"` // under one signature
-}
-
-// signer is an author, and what this home knows of it.
-type signer struct {
-	Key     perdure.Key `json:"key"`
-	Name    string      `json:"name,omitempty"`
-	Entries int64       `json:"entries"`
-	Trusted string      `json:"trusted,omitempty"` // the rights and scopes it is trusted with
-}
-
-// verify verifies a memory and prints what was found.
-func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq2[*perdure.Entry, error], o verifying) error {
-	bar := newProgress(c, "verify", total)
-	o.Progress = func(n int64) { bar.to(n) }
-	v, err := perdure.Verify(memory, o.VerifyOptions)
-	bar.end()
-	if err != nil {
-		return refusal(out, err)
-	}
-	var derived *policy.Verification
-	if o.policy != nil {
-		if derived, err = o.policy.Verify(memory); err != nil {
-			return refusal(out, err)
-		}
-	}
-	var from *descent
-	if o.parent != nil {
-		if from, err = descend(memory, o.parent, o.VerifyOptions); err != nil {
-			return refusal(out, err)
-		}
-	}
-	var m *capsule.Manifest
-	if o.manifest != nil {
-		m = *o.manifest
-	}
-	return printChecked(h, out, v, derived, from, m)
-}
-
-// printChecked prints what was verified, and what this home knows of the authors; derived and from are nil if that was not asked for.
-func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification, from *descent, m *capsule.Manifest) error {
-	r := checked{OK: true, Verified: v, Lineage: from}
-	t, err := h.trust()
-	if err != nil {
-		return err
-	}
-	if m != nil {
-		by := signerOf(t, perdure.Origin{Key: m.Key})
-		r.Manifest = &manifestView{Key: m.Key, Name: by.Name, Trusted: by.Trusted, Time: m.Time, Capsules: m.Count}
-	}
-	for _, origin := range v.Origins {
-		r.Signers = append(r.Signers, signerOf(t, origin))
-	}
-	var wrong error
-	if derived != nil {
-		wrong = r.audit(derived)
-	}
-	if format, _ := out.check(); wrong != nil && format != formatTable {
-		wrong = &answered{wrong}
-	}
-	return errors.Join(wrong, out.print(r, func(w io.Writer) error { return r.write(w) }))
-}
-
-// signerOf is what a trust file says of an author.
-func signerOf(t *perdure.Trust, o perdure.Origin) signer {
-	s := signer{Key: o.Key, Entries: o.Entries}
-	var with []string
-	for _, who := range t.Trustees() {
-		if who.Key != o.Key {
-			continue
-		}
-		if who.Name != "" {
-			s.Name = who.Name
-		}
-		if who.Revoked {
-			s.Trusted = ""
-			return s
-		}
-		with = append(with, who.Rights.String()+" "+who.Scope)
-	}
-	slices.Sort(with)
-	s.Trusted = strings.Join(with, "; ")
-	return s
-}
-
-// write prints what was checked.
-func (r *checked) write(w io.Writer) error {
-	s := styleOf(w)
-	t := table{tint: []func(string) string{s.head}}
-	result := s.good("ok")
-	if !r.OK {
-		result = s.bad("the memory is whole, but not every decision holds")
-	}
-	t.add("verified", result+": agent "+r.Agent.String())
-	t.add("entries", fmt.Sprintf("%d: every link, seq and hash", r.Entries))
-	t.add("bodies", fmt.Sprintf("%d present, %d dropped", r.Bodies, r.Dropped))
-	t.add("signatures", fmt.Sprintf("%d: every one, and every entry is covered by its author's", r.Signatures))
-	t.add("snapshots", fmt.Sprintf("%d derived again and found the same, %d taken as they stand", r.Snapshots, r.Taken))
-	if r.Policy != nil {
-		writeAudit(w, &t, r.Policy)
-	}
-	if r.Lineage != nil {
-		t.add("lineage", r.Lineage.String())
-	}
-	if m := r.Manifest; m != nil {
-		t.add("manifest", fmt.Sprintf("signed by %s %s at %s, over %d capsules", cmp.Or(m.Name, "a key not known here"), m.Key, m.Time, m.Capsules))
-	}
-	for _, by := range r.Signers {
-		name, trust := by.Name, by.Trusted
-		if name == "" {
-			name = "a key not known here"
-		}
-		if trust == "" {
-			trust = s.warn("not trusted here")
-		} else {
-			trust = "trusted with " + trust
-		}
-		t.add("signed by", fmt.Sprintf("%s %s: %d entries, %s", name, by.Key, by.Entries, trust))
-	}
-	for _, d := range r.Diverged {
-		t.add("diverged", d)
-	}
-	t.add("fold", r.Fold.String())
-	for _, head := range r.Heads {
-		t.add("head", head.String())
-	}
-	return t.write(w)
 }

@@ -182,7 +182,7 @@ func TestStrangersEndOfAMemoryDoesNotEnter(t *testing.T) {
 	a := bill(p)
 	before := p.state("bill")
 	b := a.fork(t, by).snapshot(func(f *perdure.Fold) { f.Paused, f.Asks, f.Open = nil, nil, nil }).tell("hello", perdure.Pause{})
-	b.file(p.path("end.agent"), capsule.Options{Depth: capsule.Last(0)})
+	b.file(p.path("end.agent"), capsule.Options{Depth: perdure.Last(0)})
 	p.refused(p.perdure("import", "end.agent"), by)
 	if now := p.state("bill"); now != before {
 		t.Errorf("the end of a memory by a stranger changed the agent: %s", now)

@@ -106,7 +106,7 @@ func TestLyingSnapshotIsNotResumedFrom(t *testing.T) {
 func TestShallowCapsuleWithALyingSnapshotIsNotResumedFrom(t *testing.T) {
 	t.Parallel()
 	shallow := func(p *place, a *attack) string {
-		a.file(p.path("weather.agent"), capsule.Options{Depth: capsule.Headers})
+		a.file(p.path("weather.agent"), capsule.Options{Depth: perdure.Headers})
 		return "./weather.agent"
 	}
 	through(t, []door{

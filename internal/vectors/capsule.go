@@ -62,7 +62,7 @@ func (v *vector) capsule(in []byte) error {
 		return err
 	}
 	v.Entries, v.Fold = r.Index().Entries, fold.String()
-	if r.Head().Depth != capsule.Full {
+	if r.Head().Depth != perdure.Full {
 		return nil
 	}
 	var again bytes.Buffer
@@ -238,8 +238,8 @@ func acceptedCapsules() ([]*vector, error) {
 	}{
 		{"binary", "a whole memory", capsule.Options{}},
 		{"text", "the same, for people", capsule.Options{Form: capsule.Text}},
-		{"last", "the newest snapshot and what came after it", capsule.Options{Depth: capsule.Last(0)}},
-		{"headers", "every header, and the bodies since the newest snapshot", capsule.Options{Depth: capsule.Headers}},
+		{"last", "the newest snapshot and what came after it", capsule.Options{Depth: perdure.Last(0)}},
+		{"headers", "every header, and the bodies since the newest snapshot", capsule.Options{Depth: perdure.Headers}},
 	} {
 		var b bytes.Buffer
 		if _, err := capsule.Export(context.Background(), &b, s, l.a.ID(), c.o); err != nil {

@@ -143,6 +143,9 @@ func (s *Store) choose(name string, f *file) (other string, err error) {
 	if proper(other) && !proper(keep) {
 		keep, other = other, keep
 	}
+	if s.depth(other).Kind < s.depth(keep).Kind { // the one that has more of the past
+		keep, other = other, keep
+	}
 	if s.trust != nil {
 		if !s.counts(keep) && s.counts(other) {
 			keep, other = other, keep
@@ -153,6 +156,16 @@ func (s *Store) choose(name string, f *file) (other string, err error) {
 		main.main, main.seen = keep, nil
 	}
 	return other, err
+}
+
+// depth is how much of its agent a file holds.
+func (s *Store) depth(name string) perdure.Depth {
+	l, err := s.openLog(name)
+	if err != nil {
+		return perdure.Last(0)
+	}
+	defer func() { _ = l.Close() }() // it was only read
+	return l.Depth()
 }
 
 // counts reports whether the agent in a file counts.
@@ -212,7 +225,11 @@ func (s *Store) merge(name string, f *file) error {
 	}
 	defer func() { _ = other.Close() }()
 	memory := memoryOf(other)
-	if _, err := perdure.Verify(memory, perdure.VerifyOptions{}); err != nil {
+	verify := perdure.Verify
+	if other.Depth().Kind == perdure.DepthLast {
+		verify = perdure.VerifyPart
+	}
+	if _, err := verify(memory, perdure.VerifyOptions{}); err != nil {
 		return err
 	}
 	h, err := s.opened(f.agent, main)
@@ -229,6 +246,9 @@ func (s *Store) merge(name string, f *file) error {
 	for e, err := range memory {
 		if err != nil {
 			return err
+		}
+		if !h.Has(e.Name) && e.BodyBytes() == nil && other.Depth() == perdure.Headers {
+			return errors.New("it has entries without their bodies that the other copy lacks: import a copy of depth full")
 		}
 		if !h.Has(e.Name) {
 			batch, size = append(batch, e), size+len(e.BodyBytes())
@@ -317,9 +337,8 @@ func (s *Store) read(id perdure.AgentID, a *agent) error {
 	if err != nil || len(items) == 0 || items[0].Content() == nil {
 		return err
 	}
-	begun, err := perdure.Begin(items[0].Entry)
+	l, err := capsule.First(items[0].Entry)
 	if err == nil {
-		l := begun.Listing(items[0].Time.Go())
 		a.first = &l
 	}
 	return err

@@ -55,6 +55,7 @@ var (
 	_ perdure.Backuper  = (*Store)(nil)
 	_ perdure.Reindexer = (*Store)(nil)
 	_ perdure.Placed    = (*Store)(nil)
+	_ perdure.Parter    = (*Store)(nil)
 )
 
 // Options say how a folder is kept. The zero Options keep new agents as text.
@@ -331,7 +332,7 @@ func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq
 	if !errors.Is(err, perdure.ErrNotFound) {
 		return err
 	}
-	made, err := s.stage(ctx, id, entries)
+	made, err := s.stage(ctx, id, perdure.Full, entries)
 	if err != nil {
 		return fmt.Errorf("put to agent %s: %w", id.Short(), err)
 	}
@@ -342,7 +343,7 @@ func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq
 }
 
 // stage is create for a sequence: the file is written while others use the folder, and gets its name once it is whole.
-func (s *Store) stage(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (made bool, err error) {
+func (s *Store) stage(ctx context.Context, id perdure.AgentID, d perdure.Depth, entries iter.Seq2[*perdure.Entry, error]) (made bool, err error) {
 	var first *perdure.Entry
 	for first, err = range entries {
 		break
@@ -350,9 +351,8 @@ func (s *Store) stage(ctx context.Context, id perdure.AgentID, entries iter.Seq2
 	if first == nil || err != nil {
 		return err == nil, err
 	}
-	g, _ := first.Content().(perdure.Genesis)
-	name := capsule.FileName(g.Intent.Name, id)
-	staged, err := capsule.StageLog(s.path(name), s.form, id, entries)
+	name := capsule.FileName(perdure.Newborn(first).Name, id)
+	staged, err := capsule.StageLog(s.path(name), s.form, id, d, entries)
 	if err != nil {
 		return false, err
 	}
@@ -404,8 +404,7 @@ func (s *Store) create(ctx context.Context, id perdure.AgentID, entries []*perdu
 	if len(first.Parents) > 0 {
 		return false, perdure.Unlinked(first, first.Parents[0])
 	}
-	g, _ := first.Content().(perdure.Genesis)
-	name := capsule.FileName(g.Intent.Name, id)
+	name := capsule.FileName(perdure.Newborn(first).Name, id)
 	return s.make(ctx, id, name, func() error { return capsule.CreateLog(s.path(name), s.form, entries...) })
 }
 

@@ -284,7 +284,7 @@ func (w *writer) addRow(a *agent, entries []*perdure.Entry) (int, error) {
 		if i == maxRowEntries || i > 0 && size+len(e.BodyBytes()) > maxRowBytes {
 			break
 		}
-		if e.Kind == perdure.KindSnapshot && slices.Equal(a.names(), e.Parents) {
+		if e.Kind == perdure.KindSnapshot && (len(a.heads) == 0 || slices.Equal(a.names(), e.Parents)) {
 			if err := w.do("INSERT INTO snapshots VALUES(?,?)", a.key, int64(cursor(rid, i))); err != nil {
 				return 0, err
 			}

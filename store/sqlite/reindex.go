@@ -125,7 +125,7 @@ func (s *Store) derive(ctx context.Context, id perdure.AgentID) (*index, error) 
 		if err != nil {
 			return nil, err
 		}
-		if item.Kind == perdure.KindSnapshot && slices.Equal(names, item.Parents) {
+		if item.Kind == perdure.KindSnapshot && (len(names) == 0 || slices.Equal(names, item.Parents)) {
 			x.snapshots = append(x.snapshots, item.Cursor)
 		}
 		if len(item.BodyBytes()) > perdure.InlineBody {

@@ -15,17 +15,18 @@ import (
 
 const (
 	applicationID = 0x50726472 // "Prdr"
-	schemaVersion = 2
+	schemaVersion = 3
 	minSQLite     = 3_051_003 // earlier ones can corrupt the file when the write-ahead log begins anew
 )
 
-// schema is what a file of this version holds. Only log, agents.id and words hold what cannot be derived.
+// schema is what a file of this version holds. Only log, agents.id, depths and words hold what cannot be derived.
 //
 //   - log is the entries in the order they arrived, one row for each call, see row. A row that does not fit well into a page goes on in
 //     the rows after it, which have no agent.
 //   - places and recent say which rows are an agent's: places the earlier ones, recent the latest thousands of all agents. The very last,
 //     after mark, are in neither: whoever looks for rows reads those few. See maxTail and maxRecent.
 //   - agents has when to look at each; while a node holds the agent, that is the end of its lease.
+//   - depths has how much of a memory is there, of agents of which that is not all.
 //   - words are the keys and policies that rows name by number.
 const schema = `
 CREATE TABLE log(rid INTEGER PRIMARY KEY, agent INTEGER, data BLOB NOT NULL);
@@ -43,11 +44,13 @@ CREATE TABLE listings(agent INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT, 
 	created INTEGER NOT NULL, updated INTEGER NOT NULL, due INTEGER, entries INTEGER NOT NULL, waiting INTEGER);
 CREATE INDEX listings_name ON listings(name);
 CREATE INDEX listings_waiting ON listings(name) WHERE waiting;
+CREATE TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL);
 `
 
 // upgrades take a file from the version of their index, counted from 1, to the next.
 var upgrades = []string{
 	"ALTER TABLE listings ADD COLUMN waiting INTEGER; CREATE INDEX listings_waiting ON listings(name) WHERE waiting;",
+	"CREATE TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL);",
 }
 
 // pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more fairly.

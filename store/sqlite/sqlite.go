@@ -67,6 +67,7 @@ var (
 	_ perdure.Backuper  = (*Store)(nil)
 	_ perdure.Reindexer = (*Store)(nil)
 	_ perdure.Placed    = (*Store)(nil)
+	_ perdure.Parter    = (*Store)(nil)
 )
 
 // Open opens the store in a file, and makes it when there is none. It refuses, and leaves as it is, a file of another program, of a
@@ -90,6 +91,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 			return nil, err
 		}
 	}
+	loosen(path)
 	if err := inspect(path); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -107,6 +109,20 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		w.run(s.queue)
 	}()
 	return s, nil
+}
+
+// loosen gives what SQLite keeps beside a file the mode of the file. They get it when they are made: if the file could not be written then, as
+// in a backup or on a stick, they could not be written now, and nobody could open the store.
+func loosen(path string) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o200 == 0 {
+		return
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if beside, err := os.Lstat(path + suffix); err == nil && beside.Mode().IsRegular() && beside.Mode().Perm()&0o200 == 0 {
+			_ = os.Chmod(path+suffix, info.Mode().Perm()) // opening the store says what is wrong if it cannot be done
+		}
+	}
 }
 
 func newStore(path string, o Options) *Store {

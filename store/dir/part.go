@@ -1,0 +1,52 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+)
+
+// Replace implements perdure.Parter.
+func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth, entries iter.Seq2[*perdure.Entry, error]) error {
+	if s.looks {
+		return fmt.Errorf("replace agent %s: %w", id.Short(), errLooks)
+	}
+	existing := func(l *capsule.Log) error {
+		if !slices.Equal(l.LockedHeads(), slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)) {
+			return perdure.ErrConflict
+		}
+		return l.Replace(d, entries)
+	}
+	err := s.with(ctx, "replace", id, true, existing)
+	if !errors.Is(err, perdure.ErrNotFound) {
+		return err
+	}
+	if err = nil; len(heads) > 0 {
+		err = perdure.ErrConflict
+	}
+	made := false
+	if err == nil {
+		made, err = s.stage(ctx, id, d, entries)
+	}
+	if err != nil {
+		return fmt.Errorf("replace agent %s: %w", id.Short(), err)
+	}
+	if !made { // another process was first
+		return s.with(ctx, "replace", id, true, existing)
+	}
+	return nil
+}
+
+// Depth implements perdure.Parter.
+func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d perdure.Depth, err error) {
+	err = s.with(ctx, "depth of", id, false, func(l *capsule.Log) error {
+		d = l.Depth()
+		return nil
+	})
+	return d, err
+}
