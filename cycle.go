@@ -23,6 +23,8 @@ type work struct {
 	behind  *Idle           // why nothing is done for it: this copy is an old one
 
 	announced bool // its relatives have been told of its end
+
+	begun TraceID // the trace of an agent that has none
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -249,9 +251,20 @@ func (w *work) escalate(ctx context.Context, s Escalate) error {
 // add writes an entry after what is pending and folds it. It is not durable yet.
 func (w *work) add(b Body) error { return w.addAt(time.Now(), b) }
 
+// trace begins one for an agent that was told nothing since entries have traces; else it is none, and memory says which.
+func (w *work) trace() TraceID {
+	if !w.a.fold.Trace.IsZero() {
+		return TraceID{}
+	}
+	if w.begun.IsZero() {
+		w.begun = newTrace()
+	}
+	return w.begun
+}
+
 // addAt is add for what was decided at a moment: the entry bears the time its facts were true at.
 func (w *work) addAt(now time.Time, b Body) error {
-	d := Draft{Body: b, Policy: w.n.PolicyHash}
+	d := Draft{Body: b, Policy: w.n.PolicyHash, Trace: w.trace()}
 	joins, joined, err := w.n.Key.join(w.a, now, d)
 	var e *Entry
 	var next *Agent
@@ -416,7 +429,7 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 	for _, m := range w.a.fold.Inbox {
 		seen = append(seen, m.Event)
 	}
-	advice, err := w.n.advise(ctx, adv, w.a)
+	advice, err := w.n.advise(traced(ctx, w.a.fold.Trace, w.a.fold.Heads[0].Name), adv, w.a)
 	if ctx.Err() != nil && err != nil {
 		return ctx.Err()
 	}
@@ -591,7 +604,10 @@ func (w *work) attachChild(d Decide, dec *Decision, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	e, err := w.n.Key.Genesis(g, now)
+	e, err := w.n.Key.genesis(g, now, w.a.fold.Trace)
+	if err == nil {
+		err = w.n.Key.seal(e)
+	}
 	if err != nil {
 		return err
 	}

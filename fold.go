@@ -50,6 +50,7 @@ type Fold struct {
 	Enclosed  []Hash          `canon:"38,enclosed,omitzero"` // the policies and schemas whose text is in memory
 	Begun     Key             `canon:"39,begun,omitzero"`    // who began it, when not its owner: the charter is then only their word
 	Admitted  []Key           `canon:"40,admitted,omitzero"` // who vouched for it by a notice
+	Trace     TraceID         `canon:"45,trace,omitzero"`    // of the last genesis, event or wake that has one: what is written next belongs to it
 
 	own     owned
 	weights weights

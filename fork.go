@@ -68,7 +68,10 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 		return nil, nil, err
 	}
 	now := time.Now()
-	begun, err := n.Key.Genesis(g, now)
+	begun, err := n.Key.genesis(g, now, traceIn(ctx))
+	if err == nil {
+		err = n.Key.seal(begun)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

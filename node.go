@@ -231,12 +231,15 @@ func (n *Node) index(ctx context.Context, w *work) error {
 	return l.Index(context.WithoutCancel(ctx), w.heads, line)
 }
 
-// Create writes a new agent and stores it. It runs when a node next looks.
+// Create writes a new agent and stores it, as part of the trace of ctx if there is one. It runs when a node next looks.
 func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
-	e, err := n.Key.Genesis(g, time.Now())
+	e, err := n.Key.genesis(g, time.Now(), traceIn(ctx))
+	if err == nil {
+		err = n.Key.seal(e)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
@@ -281,7 +284,7 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	if err := n.fit(); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
-	e, err := n.Key.genesis(g, time.Now())
+	e, err := n.Key.genesis(g, time.Now(), traceIn(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
@@ -306,7 +309,8 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	return w.a, n.index(ctx, w)
 }
 
-// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
+// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere. It is
+// part of the trace of ctx, or begins one; what the agent does on account of it belongs to the same.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
@@ -330,7 +334,7 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 		}
 	}
-	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
+	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: traceIn(ctx)})
 	if err == nil {
 		err = n.guard(entries[len(entries)-1])
 	}
@@ -423,7 +427,7 @@ func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, erro
 // announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that one agent calls another
 // its child or its parent is only its word.
 func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
-	ctx = context.WithoutCancel(ctx)
+	ctx = traced(context.WithoutCancel(ctx), a.fold.Trace, a.fold.Ended.Entry)
 	if !r.Parent.IsZero() {
 		parent, err := n.relative(ctx, r.Parent)
 		if err != nil {

@@ -194,7 +194,7 @@ func (w *work) call(c *watched, e *effect) called {
 		if call.Args, err = Unseal(n.Vault, a.Args); err != nil {
 			break
 		}
-		ctx, cancel := context.WithDeadlineCause(c.ctx, c.deadline, errLate)
+		ctx, cancel := context.WithDeadlineCause(traced(c.ctx, w.a.traceOf(e.open.Decision), e.open.Decision), c.deadline, errLate)
 		defer cancel()
 		if not, late := w.unbegun(e, c.deadline, time.Now()); late {
 			return not

@@ -24,6 +24,7 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	switch b := e.content.(type) {
 	case Genesis:
 		f.Intent, f.Charter, f.Lineage, f.Edited = b.Intent, b.Charter, b.Lineage, e.Name
+		f.follow(e)
 		if e.Origin != b.Charter.Owner {
 			f.Begun = e.Origin
 		}
@@ -385,6 +386,7 @@ func (f *Fold) open(e *Entry, d *Decision, action Action) bool {
 // wake ends the sleep the decision names.
 func (f *Fold) wake(e *Entry, w *Wake) {
 	f.Did = Reentry
+	f.follow(e)
 	if f.Sleep == nil || f.Sleep.Decision != w.Sleep {
 		f.conflict(e, "wake from a sleep that is not this one")
 		return

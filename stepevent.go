@@ -9,6 +9,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			return
 		}
 	}
+	f.follow(e)
 	if ev.Taint {
 		f.Taint = e.Name
 	}

@@ -73,6 +73,9 @@ func (h *HTTP) post(ctx context.Context, body []byte) (*http.Response, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
+	if trace := perdure.Traceparent(ctx); trace != "" {
+		req.Header.Set("Traceparent", trace)
+	}
 	client := *direct
 	if h.Client != nil {
 		client = *h.Client

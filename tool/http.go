@@ -210,6 +210,9 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("User-Agent", "perdure")
+	if trace := perdure.Traceparent(ctx); trace != "" {
+		req.Header.Set("Traceparent", trace)
+	}
 	if changes(method) {
 		req.Header.Set(IdempotencyKey, call.Key)
 	}
@@ -220,7 +223,7 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 func reserved(name string) bool {
 	switch name {
 	case IdempotencyKey, "X-Idempotency-Key", "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect", "Keep-Alive",
-		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded",
+		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded", "Traceparent", "Tracestate",
 		"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url":
 		return true // the last make some servers do something else than the method and the URL say, which policy judged
 	}

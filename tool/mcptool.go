@@ -35,6 +35,10 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			return refused("arguments of %s: they are to be an object", t.spec.Name), nil
 		}
 	}
+	meta := mcp.Meta{KeyMeta: c.Key}
+	if trace := perdure.Traceparent(ctx); trace != "" {
+		meta["traceparent"] = trace // as the protocol names it
+	}
 	for again := false; ; again = true {
 		s, err := t.server.session(ctx)
 		if err != nil {
@@ -43,7 +47,7 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			}
 			return t.unreached(err), nil
 		}
-		res, err := s.CallTool(ctx, &mcp.CallToolParams{Meta: mcp.Meta{KeyMeta: c.Key}, Name: t.name, Arguments: args})
+		res, err := s.CallTool(ctx, &mcp.CallToolParams{Meta: meta, Name: t.name, Arguments: args})
 		if err == nil {
 			return t.server.result(redactorOf(ctx), res)
 		}
