@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -151,7 +152,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	step := Plan(w.a, w.n.capabilities(w.claimed, nil), now)
 	switch s := step.(type) {
 	case Idle:
-		return s, nil
+		return s, w.tellLack(&s)
 	case Rouse:
 		return w.rouse(ctx, s, now)
 	case Finish:
@@ -198,6 +199,24 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 		return idle, nil
 	}
 	return w.n.lacksRecord(ctx, w.a)
+}
+
+// tellLack records that this node has no tool or advisor that the agent needs: once for each, however often it looks.
+func (w *work) tellLack(idle *Idle) error {
+	note := ""
+	if name, advisor := strings.CutPrefix(idle.Cannot, advisorTool("")); advisor && w.n.Advisors[name] == nil {
+		note = strings.TrimSpace("this node has no advisor " + name)
+	} else if !advisor && idle.Cannot != "" && w.n.tool(idle.Cannot) == nil {
+		note = "this node has no tool " + idle.Cannot
+	}
+	told := func(i Incapability) bool {
+		return i.Missing && i.Node == w.n.Key.Key() && i.What == idle.Cannot && i.Note == note
+	}
+	// Where so many cannot, one more says nothing, and would push another out.
+	if f := w.a.fold; note == "" || len(f.Incapable) >= maxIncapable || slices.ContainsFunc(f.Incapable, told) {
+		return nil
+	}
+	return w.add(Event{Name: "incapable", By: "runtime", Notice: Lacks{What: idle.Cannot, Note: note}})
 }
 
 // rouse wakes the agent unless policy forbids it: that no rule permits it does not keep an agent asleep. A refusal is no entry: it would be one
@@ -429,15 +448,9 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 	for _, m := range w.a.fold.Inbox {
 		seen = append(seen, m.Event)
 	}
-	advice, err := w.n.advise(traced(ctx, w.a.fold.Trace, w.a.fold.Heads[0].Name), adv, w.a)
-	if ctx.Err() != nil && err != nil {
-		return ctx.Err()
-	}
+	advice, err := w.ask(ctx, adv)
 	if err != nil {
-		advice = Advice{Signal: Failed, Text: err.Error()}
-		if errors.Is(err, ErrIncapable) {
-			advice.Signal = Incapable
-		}
+		return err
 	}
 	advice.Advisor = s.Advisor
 	if advice.Signal == 0 && advice.Seen == nil { // an advisor that takes events one by one says itself which it has taken
@@ -450,6 +463,33 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 		return w.flush(ctx)
 	}
 	return nil
+}
+
+// ask asks an advisor. What keeps it from answering becomes the signal of the advice: a person who pauses or ends the agent meanwhile cuts it
+// off. An error says that this node is stopping.
+func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
+	calls := []watched{newWatched(ctx)}
+	defer calls[0].cancel(nil)
+	start, t := time.Now(), w.attend(ctx, calls)
+	advice, err := w.n.advise(traced(calls[0].ctx, w.a.fold.Trace, w.a.fold.Heads[0].Name), ctx, adv, w.a)
+	t.end()
+	var still stillness
+	switch {
+	case err == nil:
+		advice.Basis = w.a.remember(advice.Basis)
+	case ctx.Err() != nil:
+		return Advice{}, ctx.Err()
+	case errors.As(context.Cause(calls[0].ctx), &still):
+		advice = Advice{Signal: Denied, Text: "it was cut off: " + still.Error()}
+	case errors.Is(err, ErrIncapable):
+		advice = Advice{Signal: Incapable, Text: err.Error()}
+	default:
+		advice = Advice{Signal: Failed, Text: err.Error()}
+	}
+	if took := time.Since(start); took >= time.Millisecond || !instant(adv) {
+		advice.Took = max(took.Microseconds(), 1)
+	}
+	return advice, nil
 }
 
 // addAdvice records advice; advice that cannot be written as it is, is recorded as failed, with what it cost.
@@ -466,14 +506,22 @@ func (w *work) addAdvice(a *Advice) error {
 	return err
 }
 
-// advise asks an advisor and turns a panic into an error.
-func (n *Node) advise(ctx context.Context, adv Advisor, a *Agent) (advice Advice, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = n.panicked("advisor", a.ID(), p)
-		}
-	}()
-	return adv.Advise(ctx, a)
+// advise asks an advisor and turns a panic into an error. One that does not return when this node stops is left behind.
+func (n *Node) advise(ctx, node context.Context, adv Advisor, a *Agent) (Advice, error) {
+	call := func() (advice Advice, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = n.panicked("advisor", a.ID(), p)
+			}
+		}()
+		return adv.Advise(ctx, a)
+	}
+	advice, err, returned := leaving(node, call)
+	if !returned {
+		n.Log.Error("advisor ignores its context: it is left behind", "advisor", a.fold.Intent.Advisor, "agent", a.ID().Short())
+		return Advice{}, errLeft
+	}
+	return advice, err
 }
 
 func instant(adv Advisor) bool {
@@ -557,6 +605,8 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 		return nil, err
 	}
 	switch why := r.refuse(d.Action, &spec); {
+	case d.Outdated != "":
+		dec.Verdict = Verdict{Rules: []string{"runtime.outdated"}, Reason: d.Outdated}
 	case why != "":
 		dec.Verdict = Verdict{Rules: []string{"runtime.rehearsal"}, Reason: why + "; a live fork acts for itself"}
 	case r.has(d.Action): // nothing happens outside, so there is nothing to permit, to pay for or to be in doubt about

@@ -51,6 +51,7 @@ type Fold struct {
 	Begun     Key             `canon:"39,begun,omitzero"`    // who began it, when not its owner: the charter is then only their word
 	Admitted  []Key           `canon:"40,admitted,omitzero"` // who vouched for it by a notice
 	Trace     TraceID         `canon:"45,trace,omitzero"`    // of the last genesis, event or wake that has one: what is written next belongs to it
+	Basis     *Resting        `canon:"46,basis,optional"`    // what the current proposals rest on, if their advice said so
 
 	own     owned
 	weights weights
@@ -193,6 +194,7 @@ type SignalRecord struct {
 	Signal Signal `canon:"1,signal"`
 	Time   Time   `canon:"2,time"`
 	After  int64  `canon:"3,after_ms,omitzero"`
+	Took   int64  `canon:"4,took_us,omitzero"` // how long it took, as entries record it in microseconds
 }
 
 // Incapability is something a node has shown it cannot do.
@@ -201,8 +203,9 @@ type Incapability struct {
 	What string `canon:"2,what"`
 	Note string `canon:"3,note,omitzero,verbatim"`
 
-	Since Time  `canon:"4,since,omitzero"` // when it last showed it
-	Times int64 `canon:"5,times,omitzero"` // how often
+	Since   Time  `canon:"4,since,omitzero"`   // when it last showed it
+	Times   int64 `canon:"5,times,omitzero"`   // how often
+	Missing bool  `canon:"6,missing,omitzero"` // it has no such tool or advisor: its notice says so
 }
 
 // Conflict is something two branches of a memory did that does not go together, and what the fold made of it.

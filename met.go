@@ -344,7 +344,7 @@ var foldVars = []condition.Var{
 	{Name: "children", Kind: condition.MapDyn}, // open, ended, ok, failed
 	{Name: "inbox", Kind: condition.ListDyn},   // names of unseen events
 	{Name: "turns", Kind: condition.Int},
-	{Name: "signals", Kind: condition.MapDyn}, // by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, calls
+	{Name: "signals", Kind: condition.MapDyn}, // by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, took, calls
 }
 
 // ConditionVariables are the names a condition of a trigger knows, besides event in a filter and result and signal in a poll.
@@ -415,6 +415,9 @@ func (f *Fold) signalVars() map[string]any {
 		of := map[string]any{"recent": recent, "calls": t.Calls}
 		if n := len(t.Last); n > 0 {
 			of["last"], of["at"] = recent[n-1], t.Last[n-1].Time.Go()
+			if took := t.Last[n-1].Took; took > 0 {
+				of["took"] = time.Duration(took) * time.Microsecond
+			}
 		}
 		all[t.Tool] = of
 	}

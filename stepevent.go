@@ -67,6 +67,9 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	case Pruned:
 		f.blank(n.Events)
 		return
+	case Lacks:
+		f.recordIncapable(Incapability{Node: e.Origin, What: n.What, Note: n.Note, Since: e.Time, Times: 1, Missing: true})
+		return
 	case Erased, Joined: // a matter of record
 		return
 	case Edit:
@@ -124,7 +127,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, Lacks:
 	}
 	return false
 }

@@ -70,6 +70,7 @@ func init() {
 		canon.Case[Notice](14, "enclosed", Enclosed{}),
 		canon.Case[Notice](15, "admitted", Admitted{}),
 		canon.Case[Notice](16, "joined", Joined{}),
+		canon.Case[Notice](20, "lacks", Lacks{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),

@@ -143,8 +143,8 @@ func outcomeText(b *perdure.Outcome, act perdure.Action) string {
 	if what == "" {
 		what = actionText(act)
 	}
-	if b.Latency > 0 {
-		what += " in " + (time.Duration(b.Latency) * time.Millisecond).String()
+	if took := b.Elapsed(); took >= time.Millisecond {
+		what += " in " + took.Round(time.Millisecond).String()
 	}
 	if b.Reconciled {
 		what += ", found out afterwards"
@@ -187,6 +187,8 @@ func eventText(b *perdure.Event) string {
 		return "admitted" + noted(n.Note)
 	case perdure.Enclosed:
 		what = "enclosed the text of " + n.Kind + " " + n.Of.Short()
+	case perdure.Lacks:
+		what += " (" + n.Note + ")"
 	case perdure.Joined:
 		what = fmt.Sprintf("joins %d heads", n.Heads)
 	case perdure.Escalated:
