@@ -126,6 +126,7 @@ func DecodeAdvice(b []byte) (perdure.Advice, error) {
 		defer in.done()
 		return in.action()
 	})
+	advice.Basis = o.basis()
 	if i, ok := o.get("usage"); ok {
 		in := i.object(asIs, &failed)
 		advice.Usage = &perdure.Usage{In: in.count("in"), Out: in.count("out"), Cached: in.count("cached"), Cost: in.count("cost")}

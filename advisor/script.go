@@ -140,6 +140,8 @@ func readTurn(i item, failed *error) turn {
 		}
 	}
 	t.text, _ = o.get("text")
+	o.get("recheck")
+	o.get("stale")
 	if do, ok := o.get("do"); ok {
 		t.actions, ok = do.v.([]item)
 		if !ok || len(t.actions) == 0 || len(t.actions) > maxActions {
@@ -147,7 +149,7 @@ func readTurn(i item, failed *error) turn {
 		}
 		o.done()
 	} else {
-		t.actions = []item{i.without("repeat", "when", "text")}
+		t.actions = []item{i.without("repeat", "when", "text", "recheck", "stale")}
 	}
 	for _, a := range t.actions {
 		in := a.object(nil, failed)
@@ -192,6 +194,9 @@ func (t *turn) propose(text func(string, item) (any, error), number int, round i
 			return advice, failed
 		}
 		advice.Actions = append(advice.Actions, placed(act, place{name: t.names[n], turn: number, round: round, index: n}))
+	}
+	if advice.Basis = t.item.object(text, &failed).basis(); failed != nil {
+		return advice, failed
 	}
 	if t.text.v != nil {
 		s, ok := t.text.v.(string)
