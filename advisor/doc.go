@@ -150,5 +150,5 @@
 //	}
 //
 // A status of 429, or 503, is a throttled advice, with the time of Retry-After to come back; another status than 200, a body that is not
-// such an object, and no answer in time are failed or timed-out advice. In each case the agent backs off and asks again.
+// such an object, and no answer in time are failed or timed-out advice; where nobody answers at all it is silent. In each case the agent backs off and asks again.
 package advisor

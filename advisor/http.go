@@ -59,6 +59,9 @@ func (h *HTTP) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // without the URL, which may hold a password
+		if ctx.Err() == nil && unanswered(err) {
+			return perdure.Advice{Signal: perdure.Silent, Text: "the remote advisor does not answer: " + clip([]byte(err.Error()))}, nil
+		}
 	}
 	return perdure.Advice{}, fmt.Errorf("remote advisor: %w", err)
 }

@@ -249,16 +249,28 @@ func TestABadAnswerIsAnErrorThatSaysWhy(t *testing.T) {
 	}
 }
 
-func TestARemoteAdvisorThatIsNotThereIsAnErrorWithoutItsPassword(t *testing.T) {
+func TestARemoteAdvisorThatIsNotThereIsSilentWithoutItsPassword(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	addr := l.Addr().String()
 	l.Close()
-	_, err = advise(t, &advisor.HTTP{URL: "http://me:hidden@" + addr + "/?token=hidden"})
-	if err == nil || strings.Contains(err.Error(), "hidden") {
-		t.Errorf("got %v", err)
+	advice, err := advise(t, &advisor.HTTP{URL: "http://me:hidden@" + addr + "/?token=hidden"})
+	if err != nil || advice.Signal != perdure.Silent || strings.Contains(advice.Text, "hidden") {
+		t.Errorf("got %+v, %v, want silence", advice, err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.Close()
+	}))
+	defer s.Close()
+	if advice, err = advise(t, &advisor.HTTP{URL: s.URL}); err != nil || advice.Signal != perdure.Silent {
+		t.Errorf("got %+v, %v of one that hung up, want silence", advice, err)
 	}
 	if _, err := advise(t, &advisor.HTTP{}); err == nil {
 		t.Error("an advisor without a URL was asked")

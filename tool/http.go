@@ -165,6 +165,10 @@ func (c *client) unanswered(ctx context.Context, err error, method string, sent 
 	}
 	res := refused("%v", err)
 	res.Taint = true
+	var dial *net.OpError
+	if !changes(method) && errors.As(err, &dial) && dial.Op == "dial" { // nobody is there; to ask again changes nothing
+		res.Signal = perdure.Silent
+	}
 	if sent && gone(err) { // it was asked, and then there was nobody: to ask again changes nothing
 		res.Signal, res.Note = perdure.Silent, "the request was sent, and then: "+res.Note
 	}
