@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -35,34 +36,36 @@ var errLeft = errors.New("it did not return when it was told to stop")
 const leaveAfter = 3 * time.Second
 
 // leaving calls do, and reports whether it returned: it is left behind, running, when it has not leaveAfter the end of node.
-func leaving[T any](node context.Context, do func() (T, error)) (T, error, bool) {
-	type result struct {
-		value T
-		err   error
-	}
+func leaving[T any](node context.Context, do func() (T, error)) (value T, err error, returned bool) {
 	if node.Done() == nil { // it cannot end
-		v, err := do()
-		return v, err, true
+		value, err = do()
+		return value, err, true
 	}
-	done := make(chan result, 1)
+	done := make(chan bool, 1)
+	var v T
+	var failed error
 	go func() {
-		v, err := do()
-		done <- result{v, err}
+		whole := false
+		defer func() { done <- whole }()
+		v, failed = do()
+		whole = true
 	}()
+	var whole bool
 	select {
-	case r := <-done:
-		return r.value, r.err, true
+	case whole = <-done:
 	case <-node.Done():
+		timer := time.NewTimer(leaveAfter)
+		defer timer.Stop()
+		select {
+		case whole = <-done:
+		case <-timer.C:
+			return value, nil, false
+		}
 	}
-	timer := time.NewTimer(leaveAfter)
-	defer timer.Stop()
-	select {
-	case r := <-done:
-		return r.value, r.err, true
-	case <-timer.C:
-		var none T
-		return none, nil, false
+	if !whole {
+		runtime.Goexit() // as it did
 	}
+	return v, failed, true
 }
 
 // stillness is why a call is cut off: a person has paused or ended the agent.
