@@ -347,21 +347,25 @@ var foldVars = []condition.Var{
 	{Name: "signals", Kind: condition.MapDyn}, // by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, took, calls
 }
 
-// ConditionVariables are the names a condition of a trigger knows, besides event in a filter and result and signal in a poll.
-func ConditionVariables() []string {
-	names := make([]string, len(foldVars))
-	for i := range foldVars {
-		names[i] = foldVars[i].Name
+// What a filter, and what ends a poll, know besides.
+var (
+	eventVars = []condition.Var{{Name: "event", Kind: condition.MapDyn}}
+	pollVars  = []condition.Var{{Name: "result", Kind: condition.Dyn}, {Name: "signal", Kind: condition.String}}
+)
+
+// ConditionVariables are the names that conditions of triggers know: all of them the first, filters also event, and what ends a poll also result
+// and signal.
+func ConditionVariables() (names []string) {
+	for _, v := range slices.Concat(foldVars, eventVars, pollVars) {
+		names = append(names, v.Name)
 	}
 	return names
 }
 
 var (
 	foldEnv  = sync.OnceValue(func() *condition.Env { return mustEnv() })
-	eventEnv = sync.OnceValue(func() *condition.Env { return mustEnv(condition.Var{Name: "event", Kind: condition.MapDyn}) })
-	pollEnv  = sync.OnceValue(func() *condition.Env {
-		return mustEnv(condition.Var{Name: "result", Kind: condition.Dyn}, condition.Var{Name: "signal", Kind: condition.String})
-	})
+	eventEnv = sync.OnceValue(func() *condition.Env { return mustEnv(eventVars...) })
+	pollEnv  = sync.OnceValue(func() *condition.Env { return mustEnv(pollVars...) })
 )
 
 func mustEnv(more ...condition.Var) *condition.Env {

@@ -15,7 +15,9 @@ import (
 // asked is an advisor that costs something to ask, as a function.
 type asked func(ctx context.Context, a *perdure.Agent) (perdure.Advice, error)
 
-func (s asked) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) { return s(ctx, a) }
+func (s asked) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
+	return s(ctx, a)
+}
 
 // bodies are the contents of an agent's entries, in order.
 func bodies(t *testing.T, s perdure.Store, id perdure.AgentID) (all []perdure.Body) {
