@@ -18,9 +18,9 @@ type line struct {
 	What   string          `json:"what"`
 	Tool   string          `json:"tool,omitempty"`
 	Signal perdure.Signal  `json:"signal,omitempty"`
-	Trace  perdure.TraceID `json:"trace,omitzero"`
 	Parent []perdure.Hash  `json:"parents,omitempty"`
 	Body   perdure.Body    `json:"body,omitempty"`
+	Trace  perdure.TraceID `json:"trace,omitzero"`
 
 	much   int    // how much of What is said
 	folded string // what stands for several entries, in the place of the kind
