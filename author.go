@@ -15,13 +15,13 @@ import (
 type Draft struct {
 	Body   Body
 	Policy Hash          // the policy set in force
-	Trace  [16]byte      // W3C trace id
+	Trace  TraceID       // W3C trace id; zero: that of what caused it, as memory says
 	TTL    time.Duration // how long the body is kept; zero: as the intent says
 }
 
 // Genesis writes the first entry of a new agent. A charter without an owner gets the signer as its owner.
 func (s *Signer) Genesis(g Genesis, now time.Time) (*Entry, error) {
-	e, err := s.genesis(g, now)
+	e, err := s.genesis(g, now, TraceID{})
 	if err != nil {
 		return nil, err
 	}
@@ -29,12 +29,12 @@ func (s *Signer) Genesis(g Genesis, now time.Time) (*Entry, error) {
 }
 
 // genesis is Genesis without the signature, for a commit that goes on.
-func (s *Signer) genesis(g Genesis, now time.Time) (*Entry, error) {
+func (s *Signer) genesis(g Genesis, now time.Time, trace TraceID) (*Entry, error) {
 	if g.Charter.Owner.IsZero() {
 		g.Charter.Owner = s.key
 	}
 	t := TimeOf(now)
-	e := &Entry{Header: Header{Time: t, Due: t}, content: g}
+	e := &Entry{Header: Header{Time: t, Due: t, Trace: trace}, content: g}
 	return e, s.build(e)
 }
 
@@ -107,7 +107,7 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 // extendOn is extend on top of some of the heads.
 func (s *Signer) extendOn(a *Agent, parents []Hash, now time.Time, d Draft) (*Entry, *Agent, error) {
 	highest, _ := a.fold.highest(parents)
-	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy, Trace: d.Trace, TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
+	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy, Trace: a.trace(&d), TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
 	e := &Entry{Header: h, content: d.Body}
 	e.Due = min(a.fold.dueAfter(e, now), maxAmount)
 	if err := s.build(e); err != nil {

@@ -1,6 +1,10 @@
 package perdure
 
-import "github.com/perdure/perdure/internal/canon"
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/canon"
+)
 
 // Data is a value nobody gave a schema: tool arguments, results, event data. It is held as its canonical bytes.
 type Data = canon.Data
@@ -48,7 +52,9 @@ type Advice struct {
 	Summary    string   `canon:"8,summary,omitzero,verbatim"` // stands for the transcript before this entry
 	Signal     Signal   `canon:"9,signal,omitzero"`           // how asking ended, when not ok
 	RetryAfter int64    `canon:"10,retry_after_ms,omitzero"`
-	Raw        Data     `canon:"11,raw,omitzero"` // what the provider must get back unchanged
+	Raw        Data     `canon:"11,raw,omitzero"`     // what the provider must get back unchanged
+	Took       int64    `canon:"12,took_us,omitzero"` // how long asking took, in microseconds
+	Basis      *Basis   `canon:"13,basis,optional"`   // what the proposals rest on
 }
 
 // Usage is what an advice cost.
@@ -119,7 +125,7 @@ type Decision struct {
 type Outcome struct {
 	Decision   Hash            `canon:"1,decision"`
 	Signal     Signal          `canon:"2,signal"`
-	Latency    int64           `canon:"3,latency_ms,omitzero"`
+	Latency    int64           `canon:"3,latency_ms,omitzero"` // how long it took, where took_us is absent; see Elapsed
 	Result     Data            `canon:"4,result,omitzero"`
 	Spend      *Spend          `canon:"5,spend,optional"`
 	Note       string          `canon:"6,note,omitzero,verbatim"`
@@ -127,6 +133,15 @@ type Outcome struct {
 	Set        map[string]Data `canon:"8,set,omitzero"`         // what it changes in the agent's state
 	Taint      bool            `canon:"9,taint,omitzero"`       // the result is text from somebody not trusted
 	Reconciled bool            `canon:"10,reconciled,omitzero"` // found out by looking at the world afterwards
+	Took       int64           `canon:"11,took_us,omitzero"`    // how long it took, in microseconds
+}
+
+// Elapsed is how long the effect took, as far as that is recorded.
+func (o *Outcome) Elapsed() time.Duration {
+	if o.Took > 0 {
+		return time.Duration(o.Took) * time.Microsecond
+	}
+	return time.Duration(o.Latency) * time.Millisecond
 }
 
 // Event is something the agent was told.

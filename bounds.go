@@ -250,6 +250,9 @@ func (f *Fold) full() string {
 			return "asks"
 		}
 	}
+	if f.Basis != nil && len(f.Basis.Basis.Reads) > maxRecheck {
+		return "basis"
+	}
 	if f.Sleep != nil && len(f.Sleep.Polls) > maxTriggers {
 		return "sleep"
 	}

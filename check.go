@@ -22,13 +22,14 @@ func checkBody(e *Entry) error {
 		if u := b.Usage; u != nil && min(u.In, u.Out, u.Cached, u.Cost) < 0 {
 			return negative(e, "$.body.content.advice.usage")
 		}
-		if b.RetryAfter < 0 {
+		if b.RetryAfter < 0 || b.Took < 0 {
 			return negative(e, "$.body.content.advice.retry_after_ms")
 		}
+		return checkBasis(e, b.Basis)
 	case Decision:
 		return checkDecision(e, &b)
 	case Outcome:
-		if b.Latency < 0 || b.RetryAfter < 0 || (b.Spend != nil && b.Spend.negative()) {
+		if b.Latency < 0 || b.Took < 0 || b.RetryAfter < 0 || (b.Spend != nil && b.Spend.negative()) {
 			return negative(e, "$.body.content.outcome")
 		}
 		return atMost(e, "$.body.content.outcome", list{"set", len(b.Set), maxSet})
@@ -44,6 +45,23 @@ func checkBody(e *Entry) error {
 		return checkKeys(e, "$.body.content.snapshot.fold.charter", &b.Fold.Charter)
 	}
 	return nil
+}
+
+// checkBasis holds what advice rests on to the bounds of what a sleep looks at again.
+func checkBasis(e *Entry, b *Basis) error {
+	const at = "$.body.content.advice.basis"
+	if b == nil {
+		return nil
+	}
+	if b.Stale < 0 {
+		return negative(e, at+".stale_ms")
+	}
+	for i := range b.Reads {
+		if b.Reads[i].Read.Deadline < 0 {
+			return negative(e, fmt.Sprintf("%s.reads[%d].read.deadline_ms", at, i))
+		}
+	}
+	return atMost(e, at, list{"reads", len(b.Reads), maxRecheck})
 }
 
 func checkGenesis(e *Entry, g *Genesis) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -29,6 +30,8 @@ type work struct {
 	base   *Agent // without what is pending
 	hushed bool   // a poll told nothing new and was not recorded
 	wrote  bool   // something was
+
+	begun TraceID // the trace of an agent that has none
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -168,7 +171,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 		if s.Shallow { // its past may arrive without an entry on top
 			s.Until = earliest(s.Until, TimeOf(now.Add(heldLook)))
 		}
-		return s, nil
+		return s, w.tellLack(&s)
 	case Flag:
 		return s, w.flag(ctx, s)
 	case Sit:
@@ -219,6 +222,24 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 		return idle, nil
 	}
 	return w.n.lacksRecord(ctx, w.a)
+}
+
+// tellLack records that this node has no tool or advisor that the agent needs: once for each, however often it looks.
+func (w *work) tellLack(idle *Idle) error {
+	note := ""
+	if name, advisor := strings.CutPrefix(idle.Cannot, advisorTool("")); advisor && w.n.Advisors[name] == nil {
+		note = strings.TrimSpace("this node has no advisor " + name)
+	} else if !advisor && idle.Cannot != "" && w.n.tool(idle.Cannot) == nil {
+		note = "this node has no tool " + idle.Cannot
+	}
+	told := func(i Incapability) bool {
+		return i.Missing && i.Node == w.n.Key.Key() && i.What == idle.Cannot && i.Note == note
+	}
+	// Where so many cannot, one more says nothing, and would push another out.
+	if f := w.a.fold; note == "" || len(f.Incapable) >= maxIncapable || slices.ContainsFunc(f.Incapable, told) {
+		return nil
+	}
+	return w.add(Event{Name: "incapable", By: "runtime", Notice: Lacks{What: idle.Cannot, Note: note}})
 }
 
 // rouse wakes the agent unless policy forbids it: that no rule permits it does not keep an agent asleep. A refusal is no entry: it would be one
@@ -272,9 +293,20 @@ func (w *work) escalate(ctx context.Context, s Escalate) error {
 // add writes an entry after what is pending and folds it. It is not durable yet.
 func (w *work) add(b Body) error { return w.addAt(time.Now(), b) }
 
+// trace begins one for an agent that was told nothing since entries have traces; else it is none, and memory says which.
+func (w *work) trace() TraceID {
+	if !w.a.fold.Trace.IsZero() {
+		return TraceID{}
+	}
+	if w.begun.IsZero() {
+		w.begun = newTrace()
+	}
+	return w.begun
+}
+
 // addAt is add for what was decided at a moment: the entry bears the time its facts were true at.
 func (w *work) addAt(now time.Time, b Body) error {
-	d := Draft{Body: b, Policy: w.n.PolicyHash}
+	d := Draft{Body: b, Policy: w.n.PolicyHash, Trace: w.trace()}
 	joins, joined, err := w.n.Key.join(w.a, now, d)
 	var e *Entry
 	var next *Agent
@@ -443,15 +475,9 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 	for _, m := range w.a.fold.Inbox {
 		seen = append(seen, m.Event)
 	}
-	advice, err := w.n.advise(ctx, adv, w.a)
-	if ctx.Err() != nil && err != nil {
-		return ctx.Err()
-	}
+	advice, err := w.ask(ctx, adv)
 	if err != nil {
-		advice = Advice{Signal: Failed, Text: err.Error()}
-		if errors.Is(err, ErrIncapable) {
-			advice.Signal = Incapable
-		}
+		return err
 	}
 	advice.Advisor = s.Advisor
 	if advice.Signal == 0 && advice.Seen == nil { // an advisor that takes events one by one says itself which it has taken
@@ -464,6 +490,32 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 		return w.flush(ctx)
 	}
 	return nil
+}
+
+// ask asks an advisor. What keeps it from answering becomes the signal of the advice: a person who pauses or ends the agent meanwhile cuts it
+// off. An error says that this node is stopping.
+func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
+	start, call := time.Now(), newWatched(ctx)
+	t := w.attend(ctx, append(w.attention.calls[:0], call))
+	advice, err := w.n.advise(traced(call.ctx, w.a.fold.Trace, w.a.fold.Heads[0].Name), ctx, adv, w.a)
+	t.end()
+	var still stillness
+	switch {
+	case err == nil:
+		advice.Basis = w.a.remember(advice.Basis)
+	case ctx.Err() != nil:
+		return Advice{}, ctx.Err()
+	case errors.As(context.Cause(call.ctx), &still):
+		advice = Advice{Signal: Denied, Text: "it was cut off: " + still.Error()}
+	case errors.Is(err, ErrIncapable):
+		advice = Advice{Signal: Incapable, Text: err.Error()}
+	default:
+		advice = Advice{Signal: Failed, Text: err.Error()}
+	}
+	if took := time.Since(start); took >= time.Millisecond || !instant(adv) {
+		advice.Took = max(took.Microseconds(), 1)
+	}
+	return advice, nil
 }
 
 // addAdvice records advice; advice that cannot be written as it is, is recorded as failed, with what it cost.
@@ -480,14 +532,22 @@ func (w *work) addAdvice(a *Advice) error {
 	return err
 }
 
-// advise asks an advisor and turns a panic into an error.
-func (n *Node) advise(ctx context.Context, adv Advisor, a *Agent) (advice Advice, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = n.panicked("advisor", a.ID(), p)
-		}
-	}()
-	return adv.Advise(ctx, a)
+// advise asks an advisor and turns a panic into an error. One that does not return when this node stops is left behind.
+func (n *Node) advise(ctx, node context.Context, adv Advisor, a *Agent) (Advice, error) {
+	call := func() (advice Advice, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = n.panicked("advisor", a.ID(), p)
+			}
+		}()
+		return adv.Advise(ctx, a)
+	}
+	advice, err, returned := leaving(node, call)
+	if !returned {
+		n.Log.Error("advisor ignores its context: it is left behind", "advisor", a.fold.Intent.Advisor, "agent", a.ID().Short())
+		return Advice{}, errLeft
+	}
+	return advice, err
 }
 
 func instant(adv Advisor) bool {
@@ -571,6 +631,8 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 		return nil, err
 	}
 	switch why := r.refuse(d.Action, &spec); {
+	case d.Outdated != "":
+		dec.Verdict = Verdict{Rules: []string{"runtime.outdated"}, Reason: d.Outdated}
 	case why != "":
 		dec.Verdict = Verdict{Rules: []string{"runtime.rehearsal"}, Reason: why + "; a live fork acts for itself"}
 	case r.has(d.Action): // nothing happens outside, so there is nothing to permit, to pay for or to be in doubt about
@@ -619,7 +681,10 @@ func (w *work) attachChild(d Decide, dec *Decision, now time.Time) error {
 		return err
 	}
 	g.Seat = *w.n.placed.Load() // where the parent's is
-	e, err := w.n.Key.Genesis(g, now)
+	e, err := w.n.Key.genesis(g, now, w.a.fold.Trace)
+	if err == nil {
+		err = w.n.Key.seal(e)
+	}
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Header struct {
 	Time     Time           `canon:"5,time"`             // the author's clock; never used to order
 	Due      Time           `canon:"6,due,omitzero"`     // when a node should look next; absent: only on an event
 	Origin   Key            `canon:"7,origin"`           // the author's public key
-	Trace    [16]byte       `canon:"8,trace,omitzero"`   // W3C trace id
+	Trace    TraceID        `canon:"8,trace,omitzero"`   // W3C trace id of what caused it
 	Policy   Hash           `canon:"9,policy,omitzero"`  // the policy set in force
 	Kind     Kind           `canon:"10,kind"`
 	Body     Hash           `canon:"11,body"`            // SHA-256 of the body's canonical bytes

@@ -52,6 +52,8 @@ type Fold struct {
 	Admitted  []Key           `canon:"40,admitted,omitzero"` // who vouched for it by a notice
 	Seats     []Seat          `canon:"41,seats,omitzero"`    // the claims on the seat that nobody has followed; one, unless it is disputed
 	Doubled   []Doubled       `canon:"42,doubled,omitzero"`  // what somebody found decided on two branches, and nobody has settled
+	Trace     TraceID         `canon:"45,trace,omitzero"`    // of the last genesis, event or wake that has one: what is written next belongs to it
+	Basis     *Resting        `canon:"46,basis,optional"`    // what the current proposals rest on, if their advice said so
 
 	own     owned
 	rooms   rooms
@@ -213,6 +215,7 @@ type SignalRecord struct {
 	Signal Signal `canon:"1,signal"`
 	Time   Time   `canon:"2,time"`
 	After  int64  `canon:"3,after_ms,omitzero"`
+	Took   int64  `canon:"4,took_us,omitzero"` // how long it took, as entries record it in microseconds
 }
 
 // Incapability is something a node has shown it cannot do.
@@ -221,8 +224,9 @@ type Incapability struct {
 	What string `canon:"2,what"`
 	Note string `canon:"3,note,omitzero,verbatim"`
 
-	Since Time  `canon:"4,since,omitzero"` // when it last showed it
-	Times int64 `canon:"5,times,omitzero"` // how often
+	Since   Time  `canon:"4,since,omitzero"`   // when it last showed it
+	Times   int64 `canon:"5,times,omitzero"`   // how often
+	Missing bool  `canon:"6,missing,omitzero"` // it has no such tool or advisor: its notice says so
 }
 
 // Conflict is something two branches of a memory did that does not go together, and what the fold made of it.

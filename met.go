@@ -344,24 +344,28 @@ var foldVars = []condition.Var{
 	{Name: "children", Kind: condition.MapDyn}, // open, ended, ok, failed
 	{Name: "inbox", Kind: condition.ListDyn},   // names of unseen events
 	{Name: "turns", Kind: condition.Int},
-	{Name: "signals", Kind: condition.MapDyn}, // by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, calls
+	{Name: "signals", Kind: condition.MapDyn}, // by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, took, calls
 }
 
-// ConditionVariables are the names a condition of a trigger knows, besides event in a filter and result and signal in a poll.
-func ConditionVariables() []string {
-	names := make([]string, len(foldVars))
-	for i := range foldVars {
-		names[i] = foldVars[i].Name
+// What a filter, and what ends a poll, know besides.
+var (
+	eventVars = []condition.Var{{Name: "event", Kind: condition.MapDyn}}
+	pollVars  = []condition.Var{{Name: "result", Kind: condition.Dyn}, {Name: "signal", Kind: condition.String}}
+)
+
+// ConditionVariables are the names that conditions of triggers know: all of them the first, filters also event, and what ends a poll also result
+// and signal.
+func ConditionVariables() (names []string) {
+	for _, v := range slices.Concat(foldVars, eventVars, pollVars) {
+		names = append(names, v.Name)
 	}
 	return names
 }
 
 var (
 	foldEnv  = sync.OnceValue(func() *condition.Env { return mustEnv() })
-	eventEnv = sync.OnceValue(func() *condition.Env { return mustEnv(condition.Var{Name: "event", Kind: condition.MapDyn}) })
-	pollEnv  = sync.OnceValue(func() *condition.Env {
-		return mustEnv(condition.Var{Name: "result", Kind: condition.Dyn}, condition.Var{Name: "signal", Kind: condition.String})
-	})
+	eventEnv = sync.OnceValue(func() *condition.Env { return mustEnv(eventVars...) })
+	pollEnv  = sync.OnceValue(func() *condition.Env { return mustEnv(pollVars...) })
 )
 
 func mustEnv(more ...condition.Var) *condition.Env {
@@ -415,6 +419,9 @@ func (f *Fold) signalVars() map[string]any {
 		of := map[string]any{"recent": recent, "calls": t.Calls}
 		if n := len(t.Last); n > 0 {
 			of["last"], of["at"] = recent[n-1], t.Last[n-1].Time.Go()
+			if took := t.Last[n-1].Took; took > 0 {
+				of["took"] = time.Duration(took) * time.Microsecond
+			}
 		}
 		all[t.Tool] = of
 	}

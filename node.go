@@ -273,7 +273,7 @@ func (n *Node) index(ctx context.Context, w *work) error {
 	return l.Index(context.WithoutCancel(ctx), w.heads, line)
 }
 
-// Create writes a new agent and stores it. It runs when a node next looks.
+// Create writes a new agent and stores it, as part of the trace of ctx if there is one. It runs when a node next looks.
 func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
@@ -282,7 +282,10 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if g.Seat, err = n.here(ctx); err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
-	e, err := n.Key.Genesis(g, time.Now())
+	e, err := n.Key.genesis(g, time.Now(), traceIn(ctx))
+	if err == nil {
+		err = n.Key.seal(e)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
@@ -331,7 +334,7 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	if g.Seat, err = n.here(ctx); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
-	e, err := n.Key.genesis(g, time.Now())
+	e, err := n.Key.genesis(g, time.Now(), traceIn(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
@@ -425,7 +428,7 @@ func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, erro
 // announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that one agent calls another
 // its child or its parent is only its word.
 func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
-	ctx = context.WithoutCancel(ctx)
+	ctx = traced(context.WithoutCancel(ctx), a.fold.Trace, a.fold.Ended.Entry)
 	if !r.Parent.IsZero() {
 		parent, err := n.relative(ctx, r.Parent)
 		if err != nil {

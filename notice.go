@@ -130,6 +130,13 @@ type Admitted struct {
 	Note string `canon:"1,note,omitzero,verbatim"`
 }
 
+// Lacks tells that a node cannot go on with the agent, because it has no such tool or advisor. It is told once for each.
+type Lacks struct {
+	What string `canon:"1,what"` // the tool, or advisor:NAME
+	Note string `canon:"2,note,omitzero,verbatim"`
+}
+
+func (Lacks) notice()      {}
 func (Admitted) notice()   {}
 func (Enclosed) notice()   {}
 func (Escalated) notice()  {}

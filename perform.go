@@ -96,7 +96,11 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []ca
 			out[i].outcome = r.serve(&effects[i].open, w.n)
 		}
 	}
-	t := w.attend(ctx, effects)
+	calls := w.attention.calls[:0]
+	for i := range effects {
+		calls = append(calls, effects[i].watched(ctx))
+	}
+	t := w.attend(ctx, calls)
 	defer t.end()
 	if len(effects) == 1 {
 		if out[0].outcome == nil {
@@ -116,7 +120,7 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []ca
 
 // watched is the effect as a call under way.
 func (e *effect) watched(ctx context.Context) (c watched) {
-	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c = newWatched(ctx)
 	if _, ok := e.open.Action.(Execute); !ok {
 		return c
 	}
@@ -136,7 +140,7 @@ func (w *work) addOutcome(o *Outcome) error {
 	w.n.checkOutcome(w.a.fold, o)
 	err := w.add(*o)
 	if unrecordable(err) {
-		return w.add(Outcome{Decision: o.Decision, Signal: o.Signal, Latency: o.Latency, Spend: o.Spend, RetryAfter: o.RetryAfter, Taint: o.Taint, Note: "its result cannot be recorded: " + err.Error()})
+		return w.add(Outcome{Decision: o.Decision, Signal: o.Signal, Took: o.Took, Spend: o.Spend, RetryAfter: o.RetryAfter, Taint: o.Taint, Note: "its result cannot be recorded: " + err.Error()})
 	}
 	return err
 }
@@ -190,13 +194,16 @@ func (w *work) call(c *watched, e *effect) called {
 		if call.Args, err = Unseal(n.Vault, a.Args); err != nil {
 			break
 		}
-		ctx, cancel := context.WithDeadlineCause(c.ctx, c.deadline, errLate)
+		ctx, cancel := context.WithDeadlineCause(traced(c.ctx, w.a.traceOf(e.open.Decision), e.open.Decision), c.deadline, errLate)
 		defer cancel()
 		if not, late := w.unbegun(e, c.deadline, time.Now()); late {
 			return not
 		}
-		if res, err = n.callTool(ctx, tool, call); err != nil && ctx.Err() != nil && !errors.Is(err, ErrInDoubt) {
-			return e.cutOff(ctx, time.Since(start))
+		if res, err = n.callTool(ctx, c.node, tool, call); errors.Is(err, errLeft) {
+			n.Log.Error("tool ignores its context: it is left behind", "tool", a.Tool, "agent", call.Agent.Short(), "decision", call.Decision.Short())
+		}
+		if err != nil && ctx.Err() != nil && !errors.Is(err, ErrInDoubt) {
+			return e.cutOff(ctx, err, time.Since(start))
 		}
 		res.Spend = res.Spend.Plus(Spend{Calls: 1})
 	case Delegate:
@@ -231,7 +238,7 @@ func (r *Result) fill(o *Outcome, latency time.Duration) {
 	if r.Signal != 0 {
 		o.Signal = r.Signal
 	}
-	o.Latency, o.Result, o.Note, o.Set, o.Taint = latency.Milliseconds(), r.Data, r.Note, r.Set, r.Taint
+	o.Took, o.Result, o.Note, o.Set, o.Taint = latency.Microseconds(), r.Data, r.Note, r.Set, r.Taint
 	o.RetryAfter = r.RetryAfter.Milliseconds()
 	if r.Spend != (Spend{}) {
 		spend := r.Spend
@@ -239,24 +246,30 @@ func (r *Result) fill(o *Outcome, latency time.Duration) {
 	}
 }
 
-// callTool calls a tool and turns a panic into an error.
-func (n *Node) callTool(ctx context.Context, t Tool, c Call) (res Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = n.panicked("tool", c.Agent, p)
-		}
-	}()
-	return t.Call(ctx, c)
+// callTool calls a tool and turns a panic into an error. One that does not return when this node stops is left behind: errLeft.
+func (n *Node) callTool(ctx, node context.Context, t Tool, c Call) (Result, error) {
+	return n.tooling(node, c.Agent, func() (Result, error) { return t.Call(ctx, c) })
 }
 
 // askTool asks a tool whether an effect happened and turns a panic into an error: then it cannot tell.
-func (n *Node) askTool(ctx context.Context, r Reconciler, c Call) (res Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = n.panicked("tool", c.Agent, p)
-		}
-	}()
-	return r.Reconcile(ctx, c)
+func (n *Node) askTool(ctx, node context.Context, r Reconciler, c Call) (Result, error) {
+	return n.tooling(node, c.Agent, func() (Result, error) { return r.Reconcile(ctx, c) })
+}
+
+// tooling runs code of a tool.
+func (n *Node) tooling(node context.Context, id AgentID, do func() (Result, error)) (Result, error) {
+	res, err, returned := leaving(node, func() (res Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = n.panicked("tool", id, p)
+			}
+		}()
+		return do()
+	})
+	if !returned {
+		return Result{}, errLeft
+	}
+	return res, err
 }
 
 // spawn stores a child's genesis. Storing it again changes nothing. The child of an agent that was admitted here is, too.
@@ -296,7 +309,7 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	var res Result
 	args, err := Unseal(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
 	if err == nil {
-		res, err = w.n.askTool(cctx, r, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: args, Again: true, Caller: w.a.fold})
+		res, err = w.n.askTool(cctx, ctx, r, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: args, Again: true, Caller: w.a.fold})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

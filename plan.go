@@ -66,6 +66,7 @@ type Decide struct {
 	Limit     int64  // the time to allow it, in milliseconds, when not the usual
 	Approvals []Hash // the approvals it has
 	Ignored   []Hash // refusals by people who were not asked
+	Outdated  string // why it is to be denied without asking: what it rests on has changed
 }
 
 // Perform says an allowed effect is to be performed. Again is set when an attempt may already have been made under the same key.
@@ -208,6 +209,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	if s := f.planOpen(c, t, &rest); s != nil {
 		return s
 	}
+	if s := f.planChanged(); s != nil {
+		return s
+	}
 	if s := f.planAsks(c, t, &rest); s != nil {
 		return s
 	}
@@ -321,16 +325,25 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			} else if !ok {
 				continue // the approval is for a node that can
 			}
+			if s, wait := f.outdated(c, q.Action, t, rest); s != nil {
+				return s
+			} else if wait {
+				continue
+			}
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
 			return Lapse{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
 		}
-		if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
-			next := &more[q.Stage]
+		more, stage := q.Verdict.Escalate, f.Asks[i].Stage // on record; some of it may be ahead of its time
+		if stage < int64(len(more)) {
+			next := &more[stage]
 			if t >= next.At {
-				return Escalate{Ask: q.Decision, Stage: q.Stage + 1, Asked: next.Asked}
+				return Escalate{Ask: q.Decision, Stage: stage + 1, Asked: next.Asked}
 			}
 			rest.Until = earliest(rest.Until, next.At)
+		}
+		if q.Stage < stage && len(q.Votes) > 0 {
+			rest.Until = earliest(rest.Until, more[q.Stage].At) // an answer that was given too early counts then
 		}
 		rest.Person = true
 		c.say(rest, q.Verdict.Expires, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
@@ -404,8 +417,13 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 		stale := f.Sleep.Sleep.Stale > 0 && slept >= f.Sleep.Sleep.Stale && len(f.Sleep.Sleep.Recheck) > 0
 		return Rouse{Wake{Sleep: f.Sleep.Decision, By: w.By, Stale: stale, Note: w.Why}}
 	}
+	if f.Sleep.Sleep.Call == unpaidCall {
+		rest.Person = true
+		rest.join(w.Due, f.Sleep.Sleep.Note)
+		return nil
+	}
 	if w.Poll != nil && !f.crowded() && !f.polling(w.Poll.Index) {
-		if x, ok := nthPoll(f.Sleep.Sleep.Trigger, w.Poll.Index); ok {
+		if x, ok := nthPoll(f.Sleep.Sleep.Trigger, w.Poll.Index); ok && f.capable(c, x.Tool, TimeOf(now), rest) {
 			x.Call = pollCall + strconv.FormatInt(w.Poll.Index, 10)
 			if s, ok := f.sits(c, x, rest); !ok {
 				return s
@@ -460,6 +478,11 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		} else if !ok {
 			continue
 		}
+		if s, wait := f.outdated(c, w.Action, t, rest); s != nil {
+			return s
+		} else if wait {
+			continue
+		}
 		return Decide{Action: w.Action, Key: w.Key, Limit: d.Limit}
 	}
 	return nil
@@ -477,6 +500,9 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		}
 		if f.crowded() || (len(f.Open) > 0 && !parallel(p.Actions[i])) {
 			return *rest // what changes the agent itself waits until what is under way has ended
+		}
+		if s, wait := f.outdated(c, p.Actions[i], t, rest); wait {
+			return orIdle(s, *rest)
 		}
 		return f.planCall(c, Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}, t, *rest)
 	}
@@ -517,7 +543,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.Why = "the advisor proposed nothing: waiting for an event"
 		return rest
 	}
-	if f.Denials >= maxDenials && len(f.Inbox) == 0 {
+	if f.Denials >= maxDenials && len(f.Inbox) == 0 && (f.Basis == nil || f.Basis.Changed == 0) {
 		rest.Person, rest.Why = true, fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it", f.Denials)
 		return rest
 	}
@@ -526,8 +552,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		return rest
 	}
 	if what, spent := f.Exhausted(); spent && !f.mayThinkUnpaid() {
-		rest.Person, rest.Why = true, "the budget is used up ("+what+"): grant more, or end it"
-		return rest
+		return Decide{Action: f.unpaid(what)}
 	}
 	if !c.All && !slices.Contains(c.Advisors, advisor) {
 		rest.lack(advisorTool(advisor))
@@ -544,6 +569,19 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 func (f *Fold) mayThinkUnpaid() bool {
 	_, thinks := f.Affords(Spend{Cost: 1, Tokens: 1})
 	return thinks && (f.Denials < maxUnpaid || len(f.Inbox) > 0)
+}
+
+// unpaidCall marks the sleep of an agent whose budget is used up.
+const unpaidCall = "runtime/budget"
+
+// unpaid is the sleep of an agent whose budget is used up: until there is enough to think again, and where only calls are used up, until it can
+// make one or is told something. A person is asked for a grant meanwhile.
+func (f *Fold) unpaid(what string) Sleep {
+	until := "(!has(left.cost) || left.cost > 0) && (!has(left.tokens) || left.tokens > 0)"
+	if _, thinks := f.Affords(Spend{Cost: 1, Tokens: 1}); thinks {
+		until += " && (!has(left.calls) || left.calls > 0 || size(inbox) > 0)"
+	}
+	return Sleep{Trigger: When{Condition: until}, Note: "the budget is used up (" + what + "): grant more, or end it", Call: unpaidCall}
 }
 
 // say is join, with the words put together only where somebody reads them and there is room for them.
@@ -593,7 +631,7 @@ func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
 // incapable reports whether the node, as it is set up, has shown of late that it cannot; then rest says so.
 func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
 	for i := range f.Incapable {
-		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && n.Since >= c.Since && t < n.lapses() {
+		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since && t < n.lapses() {
 			rest.lack(what)
 			rest.Until = earliest(rest.Until, n.lapses())
 			if n.Note != "" {

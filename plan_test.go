@@ -460,8 +460,9 @@ func TestBudgetIsReservedAndSettled(t *testing.T) {
 		t.Errorf("got %+v left", f.Left())
 	}
 	d = lineage(t, "G -> D -> O", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) { o.Spend = &Spend{Cost: 31} })))
-	if s := planned[Idle](t, d, here(Once, false), epoch); !s.Person || !strings.Contains(s.Why, "grant more") {
-		t.Errorf("got %+v, want a person to grant more", s)
+	s := planned[Decide](t, d, here(Once, false), epoch)
+	if sleep, ok := s.Action.(Sleep); !ok || !strings.Contains(sleep.Note, "grant more") {
+		t.Errorf("got %+v, want it to rest until a person grants more", s)
 	}
 	d = lineage(t, "G -> D -> O -> M", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) { o.Spend = &Spend{Cost: 31} })), says("M", event(Grant{Amount: Spend{Cost: 9}})))
 	planned[Consult](t, d, here(Once, false), epoch)

@@ -132,7 +132,7 @@ func (r *rehearsal) serve(open *Open, n *Node) *Outcome {
 	}
 	r.given[callKey(&x)]++
 	o := rec.outcome
-	o.Decision, o.Latency, o.Spend, o.Reconciled = open.Decision, 0, nil, false
+	o.Decision, o.Latency, o.Took, o.Spend, o.Reconciled = open.Decision, 0, 0, nil, false
 	o.Note = joined(o.Note, "from the record of "+r.parent.Short()+", entry "+rec.entry.Short())
 	return &o
 }

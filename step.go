@@ -24,6 +24,7 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	switch b := e.content.(type) {
 	case Genesis:
 		f.Intent, f.Charter, f.Lineage, f.Edited = b.Intent, b.Charter, b.Lineage, e.Name
+		f.follow(e)
 		if e.Origin != b.Charter.Owner {
 			f.Begun = e.Origin
 		}
@@ -120,16 +121,17 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		f.Spent = f.Spent.Plus(Spend{Cost: a.Usage.Cost, Tokens: a.Usage.In + a.Usage.Out})
 	}
 	if a.Signal != 0 {
-		f.recordSignal(advisorTool(a.Advisor), e, a.Signal, a.RetryAfter, a.Text)
+		f.recordSignal(advisorTool(a.Advisor), e, SignalRecord{Signal: a.Signal, After: a.RetryAfter, Took: a.Took}, a.Text)
 		return
 	}
 	if a.Advisor != "" {
-		f.recordSignal(advisorTool(a.Advisor), e, OK, 0, "")
+		f.recordSignal(advisorTool(a.Advisor), e, SignalRecord{Signal: OK, Took: a.Took}, "")
 	}
 	if f.Ended != nil {
 		return
 	}
 	f.leaveInbox(a.Seen)
+	f.setBasis(e, a)
 	if a.Summary != "" {
 		f.Summary, f.Since = e.Name, e.Seq
 	}
@@ -204,6 +206,7 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	if x, ok := action.(Execute); ok && d.Advice.IsZero() && len(d.Approvals) == 0 && !f.owes(d.Key) && len(f.Recheck) > 0 && isRecheck(x.Call) {
 		f.Recheck = f.Recheck[1:] // whatever the verdict, or it would be asked for ever
 	}
+	f.decideRead(d, action)
 	if f.Ended != nil {
 		if _, isEnd := action.(End); !isEnd {
 			f.conflict(e, "decision beside or after the end: the end stands")
@@ -300,7 +303,7 @@ func (f *Fold) refuse(e *Entry, action Action) {
 	if !ok {
 		return
 	}
-	f.recordSignal(x.Tool, e, Denied, 0, "")
+	f.recordSignal(x.Tool, e, SignalRecord{Signal: Denied}, "")
 	if poll, ok := pollIndex(x.Call); ok && f.Sleep != nil {
 		f.recordPoll(poll, e.Time, &Outcome{Signal: Denied})
 	}
@@ -401,6 +404,7 @@ func (f *Fold) open(e *Entry, d *Decision, action Action) bool {
 // wake ends the sleep the decision names.
 func (f *Fold) wake(e *Entry, w *Wake) {
 	f.Did = Reentry
+	f.follow(e)
 	if f.Sleep == nil || f.Sleep.Decision != w.Sleep {
 		f.conflict(e, "wake from a sleep that is not this one")
 		return
@@ -425,7 +429,7 @@ func (f *Fold) end(e *Entry, s Signal, result Data, note string) {
 		return
 	}
 	f.Ended = &Ending{Entry: e.Name, Signal: s, Result: result, Note: note, Time: e.Time}
-	f.Sleep, f.Recheck, f.Owed, f.Asks, f.Proposals = nil, nil, nil, nil, nil
+	f.Sleep, f.Recheck, f.Owed, f.Asks, f.Proposals, f.Basis = nil, nil, nil, nil, nil, nil
 	f.weights.known = false
 }
 

@@ -9,6 +9,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 			return
 		}
 	}
+	f.follow(e)
 	if ev.Taint {
 		f.Taint = e.Name
 	}
@@ -78,6 +79,9 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	case SeatGiven:
 		f.giveSeat(e, &n)
 		return
+	case Lacks:
+		f.recordIncapable(Incapability{Node: e.Origin, What: n.What, Note: n.Note, Since: e.Time, Times: 1, Missing: true})
+		return
 	case Erased, Joined: // a matter of record
 		return
 	case Edit:
@@ -136,7 +140,7 @@ func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven, Doubled:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven, Doubled, Lacks:
 	}
 	return false
 }

@@ -17,6 +17,9 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 		f.setVars(e, o.Set)
 		f.refuse(e, f.Asks[i].Action)
 		f.refuseWake(f.Asks[i].Action)
+		if n, ok := f.rereads(f.Asks[i].Action); ok {
+			f.changed(n)
+		}
 		f.Denials++
 		f.dropAsk(i)
 		return
@@ -38,13 +41,15 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 		f.closeDelegate(&open, o)
 		return
 	}
-	f.recordSignal(x.Tool, e, o.Signal, o.RetryAfter, o.Note)
+	f.recordSignal(x.Tool, e, SignalRecord{Signal: o.Signal, After: o.RetryAfter, Took: o.Took}, o.Note)
 	if poll, ok := pollIndex(x.Call); ok && f.Sleep != nil {
 		f.recordPoll(poll, e.Time, o)
 		return
 	}
 	if f.Ended == nil && open.retryable(o.Signal) {
 		f.owe(e, &open, o)
+	} else if n, ok := f.rereads(x); ok {
+		f.reread(e, n, o)
 	}
 }
 
@@ -124,19 +129,12 @@ func (f *Fold) endChild(i int, c ChildInfo) {
 }
 
 // recordSignal adds a signal to a tool's record.
-func (f *Fold) recordSignal(tool string, e *Entry, s Signal, after int64, note string) {
-	if s == Incapable {
-		inc := Incapability{Node: e.Origin, What: tool, Note: note, Since: e.Time, Times: 1}
-		i := find(f, f.Incapable, func(i *Incapability) bool { return i.Node == inc.Node && i.What == inc.What })
-		f.Incapable = mine(f, f.Incapable, &f.own.incapable)
-		if i >= 0 {
-			inc.Times += f.Incapable[i].Times
-			f.Incapable = without(f, f.Incapable, i, &f.own.incapable)
-		}
-		f.Incapable = append(f.Incapable[max(0, len(f.Incapable)+1-maxIncapable):], inc)
+func (f *Fold) recordSignal(tool string, e *Entry, rec SignalRecord, note string) {
+	if rec.Signal == Incapable {
+		f.recordIncapable(Incapability{Node: e.Origin, What: tool, Note: note, Since: e.Time, Times: 1})
 		return
 	}
-	rec := SignalRecord{Signal: s, Time: e.Time, After: after}
+	rec.Time = e.Time
 	i, found := slices.BinarySearchFunc(f.Tools, tool, func(t ToolRecord, name string) int { return strings.Compare(t.Tool, name) })
 	f.Tools = mine(f, f.Tools, &f.own.tools)
 	if found {
@@ -157,6 +155,19 @@ func (f *Fold) recordSignal(tool string, e *Entry, s Signal, after int64, note s
 		}
 		f.Tools = without(f, f.Tools, oldest, &f.own.tools)
 	}
+}
+
+// recordIncapable adds what a node has shown that it cannot do, in the place of what it had shown before of the same kind.
+func (f *Fold) recordIncapable(inc Incapability) {
+	i := find(f, f.Incapable, func(i *Incapability) bool {
+		return i.Node == inc.Node && i.What == inc.What && i.Missing == inc.Missing
+	})
+	f.Incapable = mine(f, f.Incapable, &f.own.incapable)
+	if i >= 0 {
+		inc.Times += f.Incapable[i].Times
+		f.Incapable = without(f, f.Incapable, i, &f.own.incapable)
+	}
+	f.Incapable = append(f.Incapable[max(0, len(f.Incapable)+1-maxIncapable):], inc)
 }
 
 // recordPoll keeps the latest answer to a polling tool. No trigger has a poll of a higher index than it may have parts.

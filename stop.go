@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -26,6 +27,46 @@ var errLate = errors.New("its deadline has passed")
 
 // errStopping is why a call is cut off when the node has been told to stop and its grace is over.
 var errStopping = errors.New("this node was told to stop")
+
+// errLeft says that a tool or an advisor did not return when this node stopped.
+var errLeft = errors.New("it did not return when it was told to stop")
+
+// leaveAfter is how long a tool or an advisor may take to return once this node has given up what is under way. A process must be able to end
+// whatever its tools do.
+const leaveAfter = 3 * time.Second
+
+// leaving calls do, and reports whether it returned: it is left behind, running, when it has not leaveAfter the end of node.
+func leaving[T any](node context.Context, do func() (T, error)) (value T, err error, returned bool) {
+	if node.Done() == nil { // it cannot end
+		value, err = do()
+		return value, err, true
+	}
+	done := make(chan bool, 1)
+	var v T
+	var failed error
+	go func() {
+		whole := false
+		defer func() { done <- whole }()
+		v, failed = do()
+		whole = true
+	}()
+	var whole bool
+	select {
+	case whole = <-done:
+	case <-node.Done():
+		timer := time.NewTimer(leaveAfter)
+		defer timer.Stop()
+		select {
+		case whole = <-done:
+		case <-timer.C:
+			return value, nil, false
+		}
+	}
+	if !whole {
+		runtime.Goexit() // as it did
+	}
+	return v, failed, true
+}
 
 // stillness is why a call is cut off: a person has paused or ended the agent.
 type stillness string
@@ -97,9 +138,13 @@ func (w *work) unbegun(e *effect, deadline, now time.Time) (called, bool) {
 }
 
 // cutOff is what came of an effect whose call ended with its context, not by itself.
-func (e *effect) cutOff(ctx context.Context, took time.Duration) called {
+func (e *effect) cutOff(ctx context.Context, err error, took time.Duration) called {
 	cause := context.Cause(ctx)
-	late := errors.Is(cause, errLate)
+	late := errors.Is(cause, errLate) && !errors.Is(err, errLeft)
+	stopped := errStopping
+	if errors.Is(err, errLeft) {
+		stopped = fmt.Errorf("%w, and %s did not return", errStopping, e.open.toolName())
+	}
 	var still stillness
 	switch person := errors.As(cause, &still); {
 	case !e.open.Effect.Repeatable() && late:
@@ -107,7 +152,7 @@ func (e *effect) cutOff(ctx context.Context, took time.Duration) called {
 	case !e.open.Effect.Repeatable() && person:
 		return called{doubt: fmt.Errorf("it was cut off: %w", still)}
 	case !e.open.Effect.Repeatable():
-		return called{doubt: fmt.Errorf("it was cut off: %w", errStopping)}
+		return called{doubt: fmt.Errorf("it was cut off: %w", stopped)}
 	case !late && !person:
 		return called{} // this node is stopping: the decision stays open, and the next node does it again under the same key
 	}
@@ -115,7 +160,7 @@ func (e *effect) cutOff(ctx context.Context, took time.Duration) called {
 	if still != "" {
 		out.Signal, out.Note = Silent, "it was cut off: "+still.Error()
 	}
-	out.Latency, out.Spend = took.Milliseconds(), &Spend{Calls: 1}
+	out.Took, out.Spend = took.Microseconds(), &Spend{Calls: 1}
 	return called{outcome: out}
 }
 
@@ -136,19 +181,23 @@ type attention struct {
 
 // watched is a call under way.
 type watched struct {
+	node     context.Context // ends when the node gives it up
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	deadline time.Time // zero: none
 }
 
-// attend begins to watch over effects as calls. Those that are over soon cost next to nothing: the watch begins later.
-func (w *work) attend(ctx context.Context, effects []effect) *attention {
+// newWatched is a call under way until ctx ends.
+func newWatched(ctx context.Context) (c watched) {
+	c.node = ctx
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	return c
+}
+
+// attend begins to watch over calls, which it keeps. Those that are over soon cost next to nothing: the watch begins later.
+func (w *work) attend(ctx context.Context, calls []watched) *attention {
 	t := &w.attention
-	t.n, t.id, t.heads, t.begun, t.ctx = w.n, w.a.ID(), w.heads, time.Now(), ctx
-	t.calls = slices.Grow(t.calls[:0], len(effects))
-	for i := range effects {
-		t.calls = append(t.calls, effects[i].watched(ctx))
-	}
+	t.n, t.id, t.heads, t.calls, t.begun, t.ctx = w.n, w.a.ID(), w.heads, calls, time.Now(), ctx
 	if t.over == nil {
 		t.over = make(chan struct{})
 	}

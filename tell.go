@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere. Its cost is that of what
-// is new: of what was told before, a node reads nothing twice, and now and then it writes a snapshot, so that the next one need not either.
+// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere. It is part of the trace
+// of ctx, or begins one; what the agent does on account of it belongs to the same.
+//
+// Its cost is that of what is new: of what was told before, a node reads nothing twice, and now and then it writes a snapshot, so that the next
+// one need not either.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
@@ -29,7 +32,7 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 		}
 	}
-	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash})
+	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: traceIn(ctx)})
 	if err == nil {
 		err = n.guard(entries[len(entries)-1])
 	}

@@ -540,7 +540,7 @@ func rightFor(e *Entry) Right {
 		return MayApprove
 	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, SeatGiven, Doubled:
+	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, SeatGiven, Doubled, Lacks:
 	}
 	return MayAuthor
 }

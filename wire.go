@@ -73,6 +73,7 @@ func init() {
 		canon.Case[Notice](17, "seat-taken", SeatTaken{}),
 		canon.Case[Notice](18, "seat-given", SeatGiven{}),
 		canon.Case[Notice](19, "doubled", Doubled{}),
+		canon.Case[Notice](20, "lacks", Lacks{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),

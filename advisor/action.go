@@ -61,6 +61,24 @@ func (o *object) call(i item) perdure.Execute {
 	return in.execute()
 }
 
+// basis reads what proposals rest on: recheck, and how long that holds, stale.
+func (o *object) basis() *perdure.Basis {
+	b := perdure.Basis{Stale: o.millis("stale")}
+	for _, x := range list(o, "recheck", o.call) {
+		b.Reads = append(b.Reads, perdure.Assumption{Read: x})
+	}
+	if len(b.Reads) == 0 {
+		if _, given := o.get("stale"); given {
+			o.fail(o.errorf("stale says how long recheck holds; name the reads there"))
+		}
+		return nil
+	}
+	if len(b.Reads) > maxReads {
+		o.fail(o.fields["recheck"].errorf("recheck has %d reads, at most %d are allowed", len(b.Reads), maxReads))
+	}
+	return &b
+}
+
 // triggerNames are the triggers there are.
 var triggerNames = []string{"after", "at", "on", "when", "every", "any", "all", "child", "children"}
 

@@ -15,7 +15,9 @@ import (
 // of one.
 var builtins = []perdure.Spec{
 	builtin("wait", "Sleep until a time, for some seconds, until an event arrives, or until enough of those you delegated to have ended, whichever comes first. Nothing is spent while asleep.",
-		`"children":{"type":"string","description":"all: every child has ended; any: one succeeded; quorum:N: N succeeded; first-failure: one did not. Counts those at work and those delegated to in the same turn"},"of":{"type":"array","items":{"type":"string"},"description":"the ids of the children that children is about, when not all of them"},"seconds":{"type":"number","description":"how long"},"until":{"type":"string","description":"a time such as 2027-01-31T09:00:00Z"},"event":{"type":"string","description":"the name of an event"},"note":{"type":"string","description":"what for"}`),
+		`"children":{"type":"string","description":"all: every child has ended; any: one succeeded; quorum:N: N succeeded; first-failure: one did not. Counts those at work and those delegated to in the same turn"},"of":{"type":"array","items":{"type":"string"},"description":"the ids of the children that children is about, when not all of them"},"seconds":{"type":"number","description":"how long"},"until":{"type":"string","description":"a time such as 2027-01-31T09:00:00Z"},"event":{"type":"string","description":"the name of an event"},"note":{"type":"string","description":"what for"},"recheck":`+readsSchema+`,"stale_seconds":{"type":"number","description":"look again at recheck only after sleeping this long; absent: always"}`),
+	builtin("recheck", "Name what the other calls of this turn rest on. If they are decided late, because an approval took long or nobody ran you, these reads are made again first; if one comes to something else, nothing is done and you are asked again. Call it in the same turn.",
+		`"reads":`+readsSchema+`,"seconds":{"type":"number","description":"how long they hold; absent: an hour"}`, "reads"),
 	builtin("ask", "Ask a person a question and sleep until the answer arrives.",
 		`"question":{"type":"string"},"seconds":{"type":"number","description":"how long to wait for it at most"}`, "question"),
 	builtin("delegate", "Hand a part of the work to a new agent of its own, within your bounds. It works beside you; its end is told to you.",
@@ -26,6 +28,9 @@ var builtins = []perdure.Spec{
 	builtin("finish", "End for good: the goal is reached, or cannot be.",
 		`"result":{"description":"what came of it"},"success":{"type":"boolean","description":"false: the goal cannot be reached"},"note":{"type":"string"}`),
 }
+
+// readsSchema is the schema of reads to make again.
+const readsSchema = `{"type":"array","maxItems":64,"items":{"type":"object","additionalProperties":false,"properties":{"tool":{"type":"string"},"args":{"type":"object"}},"required":["tool"]},"description":"calls that only read, as you made them before"}`
 
 // builtin describes a built-in call by the properties of its arguments.
 func builtin(name, description, properties string, required ...string) perdure.Spec {
@@ -47,6 +52,20 @@ type waitArgs struct {
 	Until    string   `json:"until,omitempty"`
 	Event    string   `json:"event,omitempty"`
 	Note     string   `json:"note,omitempty"`
+
+	Recheck []readArgs `json:"recheck,omitempty"`
+	Stale   float64    `json:"stale_seconds,omitempty"`
+}
+
+// readArgs is a read to make again.
+type readArgs struct {
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+type recheckArgs struct {
+	Reads   []readArgs `json:"reads"`
+	Seconds float64    `json:"seconds,omitempty"`
 }
 
 type askArgs struct {
@@ -147,13 +166,79 @@ func (w *waitArgs) action(id string) (perdure.Action, error) {
 	if w.Event != "" {
 		of = append(of, perdure.On{Event: w.Event})
 	}
+	sleep := perdure.Sleep{Trigger: perdure.Any{Of: of}, Note: w.Note, Call: id}
 	switch len(of) {
 	case 0:
 		return nil, errors.New("give seconds, until, event or children")
 	case 1:
-		return perdure.Sleep{Trigger: of[0], Note: w.Note, Call: id}, nil
+		sleep.Trigger = of[0]
 	}
-	return perdure.Sleep{Trigger: perdure.Any{Of: of}, Note: w.Note, Call: id}, nil
+	var err error
+	if sleep.Recheck, err = reads(w.Recheck); err == nil && len(sleep.Recheck) > 0 {
+		sleep.Stale = max(boundedWait(w.Stale).Milliseconds(), 1)
+	}
+	return sleep, err
+}
+
+// reads are reads to make again, under the names the model knows their tools by.
+func reads(args []readArgs) ([]perdure.Execute, error) {
+	var out []perdure.Execute
+	for i, r := range args {
+		data, err := dataOrNone(r.Args)
+		switch {
+		case r.Tool == "":
+			return nil, fmt.Errorf("read %d names no tool", i+1)
+		case err != nil:
+			return nil, fmt.Errorf("read %d: %w", i+1, err)
+		case i >= maxReads:
+			return nil, fmt.Errorf("more than %d reads", maxReads)
+		}
+		out = append(out, perdure.Execute{Tool: r.Tool, Args: data})
+	}
+	return out, nil
+}
+
+// maxReads bounds the reads to make again, as the format does.
+const maxReads = 64
+
+// basis is what a call of recheck names.
+func (r *recheckArgs) basis(id string) (*perdure.Basis, error) {
+	calls, err := reads(r.Reads)
+	if err == nil && len(calls) == 0 {
+		err = errors.New("reads is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := &perdure.Basis{Stale: boundedWait(r.Seconds).Milliseconds(), Call: id}
+	for _, x := range calls {
+		b.Reads = append(b.Reads, perdure.Assumption{Read: x})
+	}
+	return b, nil
+}
+
+// recheckCall is a basis as the call that named it.
+func recheckCall(b *perdure.Basis) (ToolCall, bool) {
+	if b == nil || b.Call == "" {
+		return ToolCall{}, false
+	}
+	args := recheckArgs{Seconds: float64(b.Stale) / 1000}
+	for i := range b.Reads {
+		args.Reads = append(args.Reads, readOf(&b.Reads[i].Read))
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		text = []byte("{}")
+	}
+	return ToolCall{ID: b.Call, Name: "recheck", Args: string(text)}, true
+}
+
+func readOf(x *perdure.Execute) readArgs {
+	r := readArgs{Tool: x.Tool}
+	if len(x.Args) > 0 {
+		r.Args = x.Args.JSON()
+	}
+	return r
 }
 
 func untilTime(text string) (perdure.Time, error) {
@@ -254,6 +339,12 @@ func sleepCall(s *perdure.Sleep) (string, any) {
 		of = list.Of
 	}
 	w := waitArgs{Note: s.Note}
+	for i := range s.Recheck {
+		w.Recheck = append(w.Recheck, readOf(&s.Recheck[i]))
+	}
+	if s.Stale > 1 {
+		w.Stale = float64(s.Stale) / 1000
+	}
 	for _, t := range of {
 		switch t := t.(type) {
 		case perdure.After:

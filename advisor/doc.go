@@ -34,6 +34,8 @@
 //	      - execute: {tool: files.write, args: {path: page.html, text: "${results.page.result.text}"}}
 //	      - execute: {tool: files.stat, args: {path: old.html}}
 //	    text: keeping what was found                   # the reasoning, for people
+//	    recheck: [{tool: files.read, args: {path: a}}] # what it rests on, read again if it is decided late;
+//	    stale: 10m                                     # later than this; absent: 1h. Not as it was: nothing is done
 //	  - sleep: {on: check}
 //	    repeat: 3                                      # this many rounds; with when, each round only if it holds
 //	  - end: {result: "${results.page.result.status}"}
@@ -138,6 +140,8 @@
 //	    }, "description": "in order; none: nothing to do until an event"},
 //	    "text":    {"type": "string", "description": "the reasoning, for people"},
 //	    "model":   {"type": "string"},
+//	    "recheck": {"type": "array", "maxItems": 64, "items": {"type": "object"}, "description": "reads (tool, args) the actions rest on, made again before a late decision; if one comes to something else, nothing is done and the advisor is asked again"},
+//	    "stale":   {"type": "string", "description": "how long they hold, such as 10m; absent: 1h"},
 //	    "summary": {"type": "string", "description": "stands for everything up to now"},
 //	    "usage":   {"type": "object", "additionalProperties": false, "properties": {
 //	      "in": {"type": "integer", "minimum": 0}, "out": {"type": "integer", "minimum": 0}, "cached": {"type": "integer", "minimum": 0}, "cost": {"type": "integer", "minimum": 0, "description": "millionths of a US dollar"}
@@ -146,5 +150,5 @@
 //	}
 //
 // A status of 429, or 503, is a throttled advice, with the time of Retry-After to come back; another status than 200, a body that is not
-// such an object, and no answer in time are failed or timed-out advice. In each case the agent backs off and asks again.
+// such an object, and no answer in time are failed or timed-out advice; where nobody answers at all it is silent. In each case the agent backs off and asks again.
 package advisor

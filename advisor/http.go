@@ -59,6 +59,9 @@ func (h *HTTP) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // without the URL, which may hold a password
+		if ctx.Err() == nil && unanswered(err) {
+			return perdure.Advice{Signal: perdure.Silent, Text: "the remote advisor does not answer: " + clip([]byte(err.Error()))}, nil
+		}
 	}
 	return perdure.Advice{}, fmt.Errorf("remote advisor: %w", err)
 }
@@ -73,6 +76,9 @@ func (h *HTTP) post(ctx context.Context, body []byte) (*http.Response, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
+	if trace := perdure.Traceparent(ctx); trace != "" {
+		req.Header.Set("Traceparent", trace)
+	}
 	client := *direct
 	if h.Client != nil {
 		client = *h.Client
@@ -123,6 +129,7 @@ func DecodeAdvice(b []byte) (perdure.Advice, error) {
 		defer in.done()
 		return in.action()
 	})
+	advice.Basis = o.basis()
 	if i, ok := o.get("usage"); ok {
 		in := i.object(asIs, &failed)
 		advice.Usage = &perdure.Usage{In: in.count("in"), Out: in.count("out"), Cached: in.count("cached"), Cost: in.count("cost")}

@@ -249,16 +249,28 @@ func TestABadAnswerIsAnErrorThatSaysWhy(t *testing.T) {
 	}
 }
 
-func TestARemoteAdvisorThatIsNotThereIsAnErrorWithoutItsPassword(t *testing.T) {
+func TestARemoteAdvisorThatIsNotThereIsSilentWithoutItsPassword(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	addr := l.Addr().String()
 	l.Close()
-	_, err = advise(t, &advisor.HTTP{URL: "http://me:hidden@" + addr + "/?token=hidden"})
-	if err == nil || strings.Contains(err.Error(), "hidden") {
-		t.Errorf("got %v", err)
+	advice, err := advise(t, &advisor.HTTP{URL: "http://me:hidden@" + addr + "/?token=hidden"})
+	if err != nil || advice.Signal != perdure.Silent || strings.Contains(advice.Text, "hidden") {
+		t.Errorf("got %+v, %v, want silence", advice, err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.Close()
+	}))
+	defer s.Close()
+	if advice, err = advise(t, &advisor.HTTP{URL: s.URL}); err != nil || advice.Signal != perdure.Silent {
+		t.Errorf("got %+v, %v of one that hung up, want silence", advice, err)
 	}
 	if _, err := advise(t, &advisor.HTTP{}); err == nil {
 		t.Error("an advisor without a URL was asked")
@@ -337,20 +349,23 @@ func TestAdviceIsDecodedStrictly(t *testing.T) {
 		`{"actions":[{"wake":{}}]}`:             "$.actions[0]",
 		`{"actions":[{"execute":{"tool":1}}]}`:  "tool is a number",
 		`{"actions":[{"execute":{"tool":""}}]}`: "tool is empty",
-		`{"actions":[{"execute":{"tool":"a","x":1}}]}`:                                               `$.actions[0].execute.x: unknown field "x"`,
-		`{"actions":[{"execute":{"tool":"a","deadline":5}}]}`:                                        "duration",
-		`{"actions":[{"end":{"signal":"great"}}]}`:                                                   "signal",
-		`{"actions":[{"sleep":{"any":[{"after":"1s"},{"at":"never"}]}}]}`:                            "$.actions[0].sleep.any[1].at",
-		`{"actions":[{"sleep":{"every":{"interval":"0s","poll":{"tool":"a"},"until":"true"}}}]}`:     "interval",
-		`{"actions":[{"sleep":{"when":"1 +"}}]}`:                                                     "condition",
-		`{"actions":[{"sleep":{"child":"00"}}]}`:                                                     "id of an agent",
-		`{"actions":[{"mutate":{"depth":-1}}]}`:                                                      "depth",
-		`{"actions":[{"mutate":{"depth":1.5}}]}`:                                                     "depth",
-		`{"actions":[{"delegate":{}}]}`:                                                              "goal is missing",
-		`{"usage":{"in":-1}}`:                                                                        "$.usage.in",
-		`{"usage":{"in":18446744073709551615}}`:                                                      "$.usage.in",
-		`{"text":7}`:                                                                                 "text is a number",
-		`{"signal":"ok"}`:                                                                            "unknown field",
+		`{"actions":[{"execute":{"tool":"a","x":1}}]}`:                                           `$.actions[0].execute.x: unknown field "x"`,
+		`{"actions":[{"execute":{"tool":"a","deadline":5}}]}`:                                    "duration",
+		`{"actions":[{"end":{"signal":"great"}}]}`:                                               "signal",
+		`{"actions":[{"sleep":{"any":[{"after":"1s"},{"at":"never"}]}}]}`:                        "$.actions[0].sleep.any[1].at",
+		`{"actions":[{"sleep":{"every":{"interval":"0s","poll":{"tool":"a"},"until":"true"}}}]}`: "interval",
+		`{"actions":[{"sleep":{"when":"1 +"}}]}`:                                                 "condition",
+		`{"actions":[{"sleep":{"child":"00"}}]}`:                                                 "id of an agent",
+		`{"actions":[{"mutate":{"depth":-1}}]}`:                                                  "depth",
+		`{"actions":[{"mutate":{"depth":1.5}}]}`:                                                 "depth",
+		`{"actions":[{"delegate":{}}]}`:                                                          "goal is missing",
+		`{"usage":{"in":-1}}`:                                                                    "$.usage.in",
+		`{"usage":{"in":18446744073709551615}}`:                                                  "$.usage.in",
+		`{"stale":"1h"}`:                                                                         "name the reads",
+		`{"recheck":[{"tool":"a"},{}]}`:                                                          "$.recheck[1]: tool is missing",
+		`{"recheck":[` + strings.Repeat(`{"tool":"a"},`, 64) + `{"tool":"a"}]}`:                  "at most 64",
+		`{"text":7}`:      "text is a number",
+		`{"signal":"ok"}`: "unknown field",
 		`{"actions":[` + strings.Repeat(`{"end":{}},`, 300) + `{"end":{}}]}`:                         "at most 256",
 		`{"actions":[{"end":{"result":` + strings.Repeat("[", 90) + strings.Repeat("]", 90) + `}}]}`: "deep",
 	} {

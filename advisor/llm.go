@@ -102,6 +102,7 @@ type consultation struct {
 	spent  []Tokens
 	remark remark // what the advice has to remember
 	sum    string // the summary made on the way
+	basis  *perdure.Basis
 }
 
 // run asks, with a summary first if the transcript does not fit.
@@ -244,6 +245,11 @@ func (c *consultation) advice(r *Reply) perdure.Advice {
 		return c.fruitless(a, "the model refused: "+orWords(shorten(strings.TrimSpace(r.Refusal), maxProviderNote), "it did not say why"), perdure.Failed)
 	}
 	a.Actions = c.actions(r)
+	if a.Basis = c.basis; a.Basis != nil && len(a.Actions) == 0 {
+		a.Basis = nil
+		call, _ := recheckCall(c.basis)
+		c.remark.bad = append(c.remark.bad, badCall{id: call.ID, name: call.Name, args: shorten(call.Args, shownHard), why: "not noted: call it together with what rests on it"})
+	}
 	switch {
 	case len(a.Actions) > 0:
 	case len(c.remark.bad) > 0:
@@ -280,6 +286,9 @@ func (c *consultation) actions(r *Reply) []perdure.Action {
 		id := c.callID(call.ID, i, used)
 		ids = append(ids, id)
 		act, err := c.action(call, id, i)
+		if err == nil && act == nil {
+			continue // it named what the others rest on
+		}
 		if err != nil {
 			bad := badCall{id: id, name: shorten(call.Name, longestName), args: shorten(call.Args, shownHard), why: "not called: " + err.Error()}
 			c.remark.bad = append(c.remark.bad, bad)
@@ -335,7 +344,7 @@ func (c *consultation) action(call *ToolCall, id string, n int) (perdure.Action,
 		}
 		return nil, fmt.Errorf("there is no tool %q; there are %s", shorten(call.Name, longestName), strings.Join(list, ", "))
 	case isBuiltin(c.Tools, name):
-		return builtinAction(name, id, call.Args)
+		return c.builtin(name, id, call.Args)
 	}
 	text := strings.TrimSpace(call.Args)
 	if text == "" {
@@ -349,6 +358,41 @@ func (c *consultation) action(call *ToolCall, id string, n int) (perdure.Action,
 		return nil, errors.New("the arguments are not a JSON object")
 	}
 	return perdure.Execute{Tool: name, Args: args, Call: id}, nil
+}
+
+// builtin is a call of a built-in as an action; of recheck there is none.
+func (c *consultation) builtin(name, id, args string) (perdure.Action, error) {
+	if name == "recheck" {
+		var r recheckArgs
+		err := strictArgs(args, &r)
+		if err == nil {
+			c.basis, err = r.basis(id)
+		}
+		for i := 0; err == nil && i < len(c.basis.Reads); i++ {
+			err = c.ownName(&c.basis.Reads[i].Read)
+		}
+		if err != nil {
+			c.basis = nil
+		}
+		return nil, err
+	}
+	act, err := builtinAction(name, id, args)
+	sleep, ok := act.(perdure.Sleep)
+	for i := 0; ok && err == nil && i < len(sleep.Recheck); i++ {
+		err = c.ownName(&sleep.Recheck[i])
+	}
+	return act, err
+}
+
+// ownName gives a read the name its tool has here, in the place of the one the model knows it by.
+func (c *consultation) ownName(x *perdure.Execute) error {
+	if own, ok := c.names.tool[x.Tool]; ok {
+		x.Tool = own
+	}
+	if !slices.ContainsFunc(c.tools, func(t perdure.Spec) bool { return t.Name == x.Tool }) || isBuiltin(c.Tools, x.Tool) {
+		return fmt.Errorf("there is no tool %q to look again with", shorten(x.Tool, longestName))
+	}
+	return nil
 }
 
 // callID is the model's own id of a call if it will do for every provider and is new in this transcript, else another.

@@ -99,7 +99,7 @@ func (t Tokens) plus(o Tokens) Tokens {
 
 // Failure says why a provider did not answer. It becomes the signal of an advice, never the end of an agent.
 type Failure struct {
-	Signal     perdure.Signal // Throttled, TimedOut or Failed
+	Signal     perdure.Signal // Throttled, TimedOut, Silent or Failed
 	RetryAfter time.Duration  // as the provider said
 	Overflow   bool           // the prompt was too long for the model
 	Note       string         // for people; holds no key

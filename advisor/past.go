@@ -90,7 +90,7 @@ func (r *recorder) add(e *perdure.Entry) {
 		r.decision(e, &c)
 	case perdure.Outcome:
 		r.record(r.decided[c.Decision], c.Signal, c.Result, c.Note, nil)
-		r.took(c.Decision, c.Latency)
+		r.took(c.Decision, c.Elapsed().Milliseconds())
 	case perdure.Event:
 		r.event(e, &c)
 	case perdure.Genesis, perdure.Snapshot, nil:

@@ -36,20 +36,28 @@ type turn struct {
 	names   []string // of the actions, "" where an action has none
 }
 
-// whenEnv are the variables of a condition of a script.
-var whenEnv = sync.OnceValues(func() (*condition.Env, error) {
-	return condition.NewEnv(
-		condition.Var{Name: "turn", Kind: condition.Int},  // the place of the turn in the script, from 1
-		condition.Var{Name: "round", Kind: condition.Int}, // which of its repetitions, from 1
-		condition.Var{Name: "turns", Kind: condition.Int}, // how often the advisor was asked before
-		condition.Var{Name: "inputs", Kind: condition.Dyn},
-		condition.Var{Name: "vars", Kind: condition.MapDyn},
-		condition.Var{Name: "results", Kind: condition.MapDyn},
-		condition.Var{Name: "last", Kind: condition.MapDyn},
-		condition.Var{Name: "inbox", Kind: condition.ListDyn},
-		condition.Var{Name: "said", Kind: condition.ListDyn}, // what people said since the last turn
-	)
-})
+// whenVars are the variables of a condition of a script.
+var whenVars = []condition.Var{
+	{Name: "turn", Kind: condition.Int},  // the place of the turn in the script, from 1
+	{Name: "round", Kind: condition.Int}, // which of its repetitions, from 1
+	{Name: "turns", Kind: condition.Int}, // how often the advisor was asked before
+	{Name: "inputs", Kind: condition.Dyn},
+	{Name: "vars", Kind: condition.MapDyn},
+	{Name: "results", Kind: condition.MapDyn},
+	{Name: "last", Kind: condition.MapDyn},
+	{Name: "inbox", Kind: condition.ListDyn},
+	{Name: "said", Kind: condition.ListDyn}, // what people said since the last turn
+}
+
+var whenEnv = sync.OnceValues(func() (*condition.Env, error) { return condition.NewEnv(whenVars...) })
+
+// ConditionVariables are the names that a condition of a script (when of a turn) knows.
+func ConditionVariables() (names []string) {
+	for _, v := range whenVars {
+		names = append(names, v.Name)
+	}
+	return names
+}
 
 // LoadScript reads a script. An error names the line.
 func LoadScript(r io.Reader) (*Script, error) {
@@ -140,6 +148,8 @@ func readTurn(i item, failed *error) turn {
 		}
 	}
 	t.text, _ = o.get("text")
+	o.get("recheck")
+	o.get("stale")
 	if do, ok := o.get("do"); ok {
 		t.actions, ok = do.v.([]item)
 		if !ok || len(t.actions) == 0 || len(t.actions) > maxActions {
@@ -147,7 +157,7 @@ func readTurn(i item, failed *error) turn {
 		}
 		o.done()
 	} else {
-		t.actions = []item{i.without("repeat", "when", "text")}
+		t.actions = []item{i.without("repeat", "when", "text", "recheck", "stale")}
 	}
 	for _, a := range t.actions {
 		in := a.object(nil, failed)
@@ -192,6 +202,9 @@ func (t *turn) propose(text func(string, item) (any, error), number int, round i
 			return advice, failed
 		}
 		advice.Actions = append(advice.Actions, placed(act, place{name: t.names[n], turn: number, round: round, index: n}))
+	}
+	if advice.Basis = t.item.object(text, &failed).basis(); failed != nil {
+		return advice, failed
 	}
 	if t.text.v != nil {
 		s, ok := t.text.v.(string)

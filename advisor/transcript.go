@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -77,7 +78,7 @@ func (t *transcript) add(e *perdure.Entry) {
 	case perdure.Decision:
 		t.addDecision(e, &b)
 	case perdure.Outcome:
-		t.addOutcome(b.Decision, b.Signal, b.Result, b.Note, b.Taint)
+		t.addOutcome(b.Decision, b.Signal, b.Result, tookLong(&b), b.Taint)
 	case perdure.Event:
 		t.addEvent(e, &b)
 	case perdure.Genesis, perdure.Snapshot, nil: // in the system and the state
@@ -127,6 +128,10 @@ func (t *transcript) addAdvice(e *perdure.Entry, a *perdure.Advice) {
 		} else if end, ok := act.(perdure.End); ok && strings.TrimSpace(end.Result.Text()) != "" { // its answer was the result
 			m.Parts = append(m.Parts, Text(end.Result.Text()))
 		}
+	}
+	if c, ok := recheckCall(a.Basis); ok {
+		t.open.calls = append(t.open.calls, c)
+		t.open.results[c.ID] = ToolResult{ID: c.ID, Name: c.Name, Text: "noted"}
 	}
 	for _, b := range r.bad {
 		t.open.calls = append(t.open.calls, ToolCall{ID: b.id, Name: t.names.toWire(b.name), Args: b.args})
@@ -182,7 +187,7 @@ func (t *transcript) addDecision(e *perdure.Entry, d *perdure.Decision) {
 			t.hear(&w)
 		}
 	}
-	if x, ok := act.(perdure.Execute); ok && (strings.HasPrefix(x.Call, pollPrefix) || strings.HasPrefix(x.Call, recheckPrefix)) {
+	if x, ok := act.(perdure.Execute); ok && (strings.HasPrefix(x.Call, pollPrefix) || strings.HasPrefix(x.Call, recheckPrefix) || strings.HasPrefix(x.Call, basisPrefix)) {
 		t.runtime[e.Name] = x
 	}
 	switch d.Verdict.Answer {
@@ -208,6 +213,7 @@ func (t *transcript) addDecision(e *perdure.Entry, d *perdure.Decision) {
 const (
 	pollPrefix    = "poll/"
 	recheckPrefix = "recheck/"
+	basisPrefix   = "basis/"
 )
 
 // woke says how a sleep ended.
@@ -237,13 +243,29 @@ func (t *transcript) addOutcome(decision perdure.Hash, s perdure.Signal, data pe
 			t.polled = text
 			return
 		}
-		t.tell("looked again after waking: " + text)
+		when := "after waking"
+		if strings.HasPrefix(x.Call, basisPrefix) {
+			when = "before it was decided"
+		}
+		t.tell("looked again " + when + ": " + text)
 		return
 	}
 	if known {
 		t.result(id, text, s != perdure.OK && s != perdure.Partial)
 	}
 }
+
+// tookLong is the note of an outcome, with how long it took where that is worth a thought.
+func tookLong(o *perdure.Outcome) string {
+	took := o.Elapsed()
+	if took < noteworthy {
+		return o.Note
+	}
+	return strings.TrimSpace("it took " + took.Round(100*time.Millisecond).String() + "\n" + o.Note)
+}
+
+// noteworthy is how long a call takes that models are told about.
+const noteworthy = 5 * time.Second
 
 // outcomeText is an outcome in words: the data as it is, unless there is more to say.
 func outcomeText(s perdure.Signal, data perdure.Data, note string, taint bool) string {

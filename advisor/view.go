@@ -179,7 +179,7 @@ func (h *HTTP) outcomes(entries []*perdure.Entry) []outcomeView {
 }
 
 func (h *HTTP) outcome(e *perdure.Entry, decision perdure.Hash, act perdure.Action, o *perdure.Outcome) outcomeView {
-	v := outcomeView{Decision: decision.String(), Signal: o.Signal.String(), Note: o.Note, Latency: o.Latency, Time: rfc3339(e.Time), Untrusted: o.Taint}
+	v := outcomeView{Decision: decision.String(), Signal: o.Signal.String(), Note: o.Note, Latency: o.Elapsed().Milliseconds(), Time: rfc3339(e.Time), Untrusted: o.Taint}
 	var cutArgs, cutResult bool
 	v.Result, cutResult = h.shown(o.Result)
 	switch a := act.(type) {

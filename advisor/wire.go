@@ -232,6 +232,12 @@ func (c complaint) text() string {
 	return strings.Join(parts, ": ")
 }
 
+// unanswered reports whether nobody was there to answer, or whoever was hung up.
+func unanswered(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
 // broken is what became of asking when there is no complaint: no connection, a cut stream, a reply that cannot be read.
 func broken(ctx context.Context, provider string, err error) *Failure {
 	var timeout net.Error
@@ -244,7 +250,9 @@ func broken(ctx context.Context, provider string, err error) *Failure {
 	switch {
 	case errors.As(err, &syntax) || errors.As(err, &typ):
 		return &Failure{Signal: perdure.Failed, Note: provider + " sent something that is not its protocol: " + shorten(err.Error(), maxProviderNote)}
-	case errors.As(err, &at): // without the address, which may hold secrets
+	case errors.As(err, &at) && unanswered(err): // without the address, which may hold secrets
+		return &Failure{Signal: perdure.Silent, Note: provider + " does not answer: " + shorten(at.Err.Error(), maxProviderNote)}
+	case errors.As(err, &at):
 		return &Failure{Signal: perdure.Failed, Note: provider + " cannot be reached: " + shorten(at.Err.Error(), maxProviderNote)}
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return cutOff(provider)

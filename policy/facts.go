@@ -150,10 +150,11 @@ func callFacts(ar *arena, f *perdure.Fold, x *perdure.Execute, effect perdure.Ef
 		effect = perdure.Once
 	}
 	args, err := argsOf(ar, x.Args)
-	return ar.list([]named{
-		{"args", args}, {"tool", text(x.Tool)}, {"effect", text(effect.String())}, {"failures", number(failures(f, x.Tool))},
-		{"toolCalls", toolCalls(f, x.Tool, t).facts(ar)},
-	}), err
+	m := append(ar.room(6)[:0], named{"args", args}, named{"tool", text(x.Tool)}, named{"effect", text(effect.String())})
+	if took := latency(f, x.Tool); took > 0 { // decisions of before it was recorded have no such fact
+		m = append(m, named{"latency", number(took / 1000)})
+	}
+	return append(m, named{"failures", number(failures(f, x.Tool))}, named{"toolCalls", toolCalls(f, x.Tool, t).facts(ar)}), err
 }
 
 // argsOf is arguments as a record. Arguments that read differently from how they are written are refused: the tool might see others.

@@ -82,6 +82,20 @@ func underWay(f *perdure.Fold, tool string) int64 {
 	return n
 }
 
+// latency is how long the last call of a tool that was made took, in microseconds; zero: it is not known.
+func latency(f *perdure.Fold, tool string) int64 {
+	rec := recordOf(f, tool)
+	if rec == nil {
+		return 0
+	}
+	for _, s := range slices.Backward(rec.Last) {
+		if s.Signal != perdure.Denied {
+			return s.Took
+		}
+	}
+	return 0
+}
+
 // failures counts the calls in a row that came to nothing. A refusal is no call.
 func failures(f *perdure.Fold, tool string) int64 {
 	rec := recordOf(f, tool)

@@ -127,3 +127,34 @@ func TestFailuresInARowAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesReadHowLongCallsTook: of the last call that was made; not of one that nobody measured.
+func TestRulesReadHowLongCallsTook(t *testing.T) {
+	h := newHistory(t)
+	h.call("web", time.Minute, perdure.OK)
+	if f := h.facts("web"); f["latency"] != nil {
+		t.Errorf("got %v of a call nobody measured", f["latency"])
+	}
+	d := perdure.Decision{Action: perdure.Execute{Tool: "web"}, Effect: perdure.Read, Verdict: perdure.Verdict{Answer: perdure.Allow}}
+	entries, a, err := h.key.Commit(h.agent, now, perdure.Draft{Body: d})
+	if err == nil {
+		_, h.agent, err = h.key.Commit(a, now, perdure.Draft{Body: perdure.Outcome{Decision: entries[0].Name, Signal: perdure.OK, Took: 7_000_500}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.call("web", 0, perdure.Denied)
+	if f := h.facts("web"); f["latency"] != int64(7000) {
+		t.Errorf("got %v, want 7000", f["latency"])
+	}
+	set, err := policy.Parse(policy.File{Name: "slow.cedar", Text: []byte(`@id("all") permit(principal, action, resource);
+@id("slow") forbid(principal, action == Action::"execute", resource) when { context has latency && context.latency > 5000 };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, want := range map[string]perdure.Answer{"web": perdure.Deny, "other": perdure.Allow} {
+		if v := set.Decide(h.agent, perdure.Request{Action: perdure.Execute{Tool: tool}, Effect: perdure.Read}, now); v.Answer != want {
+			t.Errorf("%s: got %s, want %s: %s", tool, v.Answer, want, v.Reason)
+		}
+	}
+}

@@ -77,10 +77,20 @@ func reported[Args any](fn func(context.Context, Args) (map[string]any, error)) 
 		if err != nil {
 			return refused("%v", err), nil
 		}
+		note, _ := v[leftOut].(string)
+		delete(v, leftOut)
 		data, err := perdure.DataOf(v)
-		return perdure.Result{Data: data}, err
+		res := perdure.Result{Data: data, Note: note}
+		if note != "" {
+			res.Signal = perdure.Partial
+		}
+		return res, err
 	}
 }
+
+// leftOut is where the value of a file tool says what is left out of it because it is too much, not because a part was asked for. It is no part
+// of the result.
+const leftOut = "\x00left out"
 
 // foreign marks what a tool returns as text from somebody not trusted.
 func foreign[Args any](fn func(context.Context, perdure.Call, Args) (perdure.Result, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
@@ -165,6 +175,9 @@ func (f files) read(ctx context.Context, a readArgs) (map[string]any, error) {
 	if more {
 		v["truncated"] = true
 	}
+	if more && limit == MaxFile {
+		v[leftOut] = fmt.Sprintf("the file goes on: it has %d bytes, and %d are the most that are read at once; go on at offset %d", info.Size(), int64(MaxFile), end)
+	}
 	return v, nil
 }
 
@@ -228,7 +241,7 @@ func (f files) list(_ context.Context, a pathArgs) (map[string]any, error) {
 	}
 	v := map[string]any{"entries": list}
 	if truncated {
-		v["truncated"] = true
+		v["truncated"], v[leftOut] = true, fmt.Sprintf("the folder has more than %d entries: the rest is left out", maxList)
 	}
 	return v, nil
 }

@@ -158,7 +158,7 @@ func TestOnlyOrdinaryFilesOfBoundedSize(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "big"), big, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v := value(t, call(t, f("read"), map[string]any{"path": "big"}))
+	v := cut(t, call(t, f("read"), map[string]any{"path": "big"}))
 	if got := len(v["text"].(string)); got != tool.MaxFile || v["truncated"] != true {
 		t.Errorf("got %d bytes, truncated %v", got, v["truncated"])
 	}

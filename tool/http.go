@@ -165,6 +165,10 @@ func (c *client) unanswered(ctx context.Context, err error, method string, sent 
 	}
 	res := refused("%v", err)
 	res.Taint = true
+	var dial *net.OpError
+	if !changes(method) && errors.As(err, &dial) && dial.Op == "dial" { // nobody is there; to ask again changes nothing
+		res.Signal = perdure.Silent
+	}
 	if sent && gone(err) { // it was asked, and then there was nobody: to ask again changes nothing
 		res.Signal, res.Note = perdure.Silent, "the request was sent, and then: "+res.Note
 	}
@@ -210,6 +214,9 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("User-Agent", "perdure")
+	if trace := perdure.Traceparent(ctx); trace != "" {
+		req.Header.Set("Traceparent", trace)
+	}
 	if changes(method) {
 		req.Header.Set(IdempotencyKey, call.Key)
 	}
@@ -220,7 +227,7 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 func reserved(name string) bool {
 	switch name {
 	case IdempotencyKey, "X-Idempotency-Key", "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect", "Keep-Alive",
-		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded",
+		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded", "Traceparent", "Tracestate",
 		"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url":
 		return true // the last make some servers do something else than the method and the URL say, which policy judged
 	}

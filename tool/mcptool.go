@@ -35,15 +35,22 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			return refused("arguments of %s: they are to be an object", t.spec.Name), nil
 		}
 	}
+	meta := mcp.Meta{KeyMeta: c.Key}
+	if trace := perdure.Traceparent(ctx); trace != "" {
+		meta["traceparent"] = trace // as the protocol names it
+	}
 	for again := false; ; again = true {
 		s, err := t.server.session(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
 				return perdure.Result{}, ctx.Err()
 			}
+			if errors.Is(err, perdure.ErrIncapable) {
+				return perdure.Result{}, err
+			}
 			return t.unreached(err), nil
 		}
-		res, err := s.CallTool(ctx, &mcp.CallToolParams{Meta: mcp.Meta{KeyMeta: c.Key}, Name: t.name, Arguments: args})
+		res, err := s.CallTool(ctx, &mcp.CallToolParams{Meta: meta, Name: t.name, Arguments: args})
 		if err == nil {
 			return t.server.result(redactorOf(ctx), res)
 		}
@@ -97,5 +104,9 @@ func (t *mcpTool) unreached(err error) perdure.Result {
 	}
 	out := refused("%s: the server cannot be reached, and nothing happened: %v", t.spec.Name, err)
 	out.Taint = true // the error may repeat what the server wrote
+	var dial *net.OpError
+	if t.spec.Effect.Repeatable() && errors.As(err, &dial) && dial.Op == "dial" { // nobody is there; to ask again changes nothing
+		out.Signal = perdure.Silent
+	}
 	return out
 }

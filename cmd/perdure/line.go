@@ -10,16 +10,17 @@ import (
 
 // line is one entry as people read it.
 type line struct {
-	Seq    int64          `json:"seq"`
-	Entry  perdure.Hash   `json:"entry"`
-	Time   perdure.Time   `json:"time"`
-	Kind   perdure.Kind   `json:"kind"`
-	Origin perdure.Key    `json:"origin"`
-	What   string         `json:"what"`
-	Tool   string         `json:"tool,omitempty"`
-	Signal perdure.Signal `json:"signal,omitempty"`
-	Parent []perdure.Hash `json:"parents,omitempty"`
-	Body   perdure.Body   `json:"body,omitempty"`
+	Seq    int64           `json:"seq"`
+	Entry  perdure.Hash    `json:"entry"`
+	Time   perdure.Time    `json:"time"`
+	Kind   perdure.Kind    `json:"kind"`
+	Origin perdure.Key     `json:"origin"`
+	What   string          `json:"what"`
+	Tool   string          `json:"tool,omitempty"`
+	Signal perdure.Signal  `json:"signal,omitempty"`
+	Parent []perdure.Hash  `json:"parents,omitempty"`
+	Body   perdure.Body    `json:"body,omitempty"`
+	Trace  perdure.TraceID `json:"trace,omitzero"`
 
 	much   int    // how much of What is said
 	folded string // what stands for several entries, in the place of the kind
@@ -66,7 +67,7 @@ func (n *narrator) propose(advice perdure.Hash, actions []perdure.Action) {
 
 // line is what an entry says.
 func (n *narrator) line(e *perdure.Entry) line {
-	l := line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Parent: e.Parents, Body: e.Content()}
+	l := line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Trace: e.Trace, Parent: e.Parents, Body: e.Content()}
 	switch b := e.Content().(type) {
 	case nil:
 		l.What = fmt.Sprintf("(its body of %d bytes is gone)", e.Size)
@@ -142,8 +143,8 @@ func outcomeText(b *perdure.Outcome, act perdure.Action) string {
 	if what == "" {
 		what = actionText(act)
 	}
-	if b.Latency > 0 {
-		what += " in " + (time.Duration(b.Latency) * time.Millisecond).String()
+	if took := b.Elapsed(); took >= time.Millisecond {
+		what += " in " + took.Round(time.Millisecond).String()
 	}
 	if b.Reconciled {
 		what += ", found out afterwards"
@@ -192,6 +193,8 @@ func eventText(b *perdure.Event) string {
 		what = "hands over the seat" + noted(n.Note)
 	case perdure.Enclosed:
 		what = "enclosed the text of " + n.Kind + " " + n.Of.Short()
+	case perdure.Lacks:
+		what += " (" + n.Note + ")"
 	case perdure.Joined:
 		what = fmt.Sprintf("joins %d heads", n.Heads)
 	case perdure.Escalated:

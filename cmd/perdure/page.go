@@ -85,6 +85,9 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	if v.depth != perdure.Full {
 		p.row("depth", "%s: this store has %s; import the whole memory to give it all its rights", v.depth, v.depth.Words())
 	}
+	if !v.Trace.IsZero() {
+		p.row("trace", "%s", v.Trace)
+	}
 	for _, h := range v.Heads {
 		p.row("head", "%s", h)
 	}

@@ -87,6 +87,7 @@ type summary struct {
 	Lineage  *perdure.Lineage       `json:"lineage,omitempty"`
 	Created  perdure.Time           `json:"created"`
 	Updated  perdure.Time           `json:"updated"`
+	Trace    perdure.TraceID        `json:"trace,omitzero"` // of what it does now
 	Turns    int64                  `json:"turns"`
 	Spent    perdure.Spend          `json:"spent"`
 	Reserved perdure.Spend          `json:"reserved"`
@@ -122,7 +123,7 @@ func summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 	f := a.Fold()
 	v := summary{
 		Agent: f.Agent, Name: f.Intent.Name, Standing: f.Standing(), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
-		Owner: nameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
+		Owner: nameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
 		Left: f.Left(), Waits: waitsOf(a, t, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), depth: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), names: names, tools: f.Tools,
 	}

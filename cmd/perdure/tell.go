@@ -23,6 +23,7 @@ type teller struct {
 	note *string
 
 	about *waiting // what the event answers, to be shown whole
+	trace *string  // the traceparent the event belongs to
 	store perdure.Store
 	yes   *bool // do not ask first
 	shown bool  // it has been, before a person said yes
@@ -78,7 +79,13 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 		if ev.By == "" {
 			ev.By = n.Key.Name
 		}
-		e, err := n.Tell(ctx, id, ev)
+		telling := ctx
+		if t.trace != nil && *t.trace != "" {
+			if telling, err = perdure.WithTraceparent(ctx, *t.trace); err != nil {
+				return misuse(t.c, fmt.Errorf("--trace: %w", err))
+			}
+		}
+		e, err := n.Tell(telling, id, ev)
 		if err != nil {
 			return err
 		}
@@ -130,6 +137,7 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 	t := newTeller(c)
 	c.ValidArgsFunction = agentThen(t.h, awaitedEvents)
 	id := c.Flags().String("id", "", "the sender's own id of this event")
+	t.trace = c.Flags().String("trace", "", "the W3C traceparent this is part of; what the agent does on account of it carries its trace id")
 	data := c.Flags().String("data", "", "the data: JSON, - for standard input, or @FILE")
 	subject := c.Flags().String("subject", "", "seal the data for this person, so that perdure erase can make it unreadable everywhere")
 	c.RunE = func(c *cobra.Command, args []string) error {

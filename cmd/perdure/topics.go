@@ -15,7 +15,8 @@ Every condition of a trigger knows
   inbox     the names of the events the advisor has not seen: "paid" in inbox
   turns     how often the advisor was asked
   signals   how calls ended of late, by tool, and of advisors under advisor:NAME: recent (signals, oldest first, at most 16), last,
-            at (the time of the last), calls (how many in all): signals["http.get"].last == "timed-out"
+            at (the time of the last), took (how long it took, a duration, where that is known), calls (how many in all):
+            signals["http.get"].last == "timed-out", signals["advisor:"].took > duration("30s")
 
 a filter also
 
@@ -28,6 +29,15 @@ and what ends a poll also
 
 Signals are ok, partial, failed, timed-out, silent, throttled and denied.
 
-Conditions in scripts (when of a turn) know turn, round, turns, inputs, vars, inbox, results (by name), last (what came to something last)
-and said (what people said since the last turn: what, by, note, of). A result has signal, result, note, and latency in milliseconds.
+Conditions in scripts (when of a turn) know
+
+  turn      the place of the turn in the list, from 1
+  round     which of its repetitions it is, from 1
+  turns     how often the advisor was asked before
+  inputs    those of the intent
+  vars      the agent's state, by name
+  inbox     the names of the events nobody has waited for
+  results   what came of actions, by name: signal, result, note, and of calls latency, in milliseconds
+  last      the same of the action that came to something last
+  said      what people said since the last turn, oldest first: what, by, note, of
 `}

@@ -1,17 +1,33 @@
 package main
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/advisor"
 )
 
-// TestHelpNamesEveryVariableOfConditions, so that none is known to the code alone.
+// TestHelpNamesEveryVariableOfConditions that the code declares, and no other.
 func TestHelpNamesEveryVariableOfConditions(t *testing.T) {
-	for _, name := range perdure.ConditionVariables() {
-		if !strings.Contains(topics["conditions"], "\n  "+name+" ") {
-			t.Errorf("perdure help conditions does not say what %s is", name)
+	triggers, scripts, ok := strings.Cut(topics["conditions"], "Conditions in scripts")
+	if !ok {
+		t.Fatal("perdure help conditions says nothing of scripts")
+	}
+	for _, c := range []struct {
+		of, text string
+		want     []string
+	}{{"triggers", triggers, perdure.ConditionVariables()}, {"scripts", scripts, advisor.ConditionVariables()}} {
+		var got []string
+		for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(c.text, -1) {
+			got = append(got, m[1])
+		}
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("of %s perdure help conditions names %q, and the code declares %q", c.of, got, c.want)
 		}
 	}
 }

@@ -40,6 +40,12 @@ func acceptedFolds() ([]*vector, error) {
 		{"disputed", "two claims that have not seen each other both stand", disputed},
 		{"doubled", "what was decided twice is on record once", doubledOpen},
 		{"undoubled", "a settlement of what was decided twice and is not open only says that somebody looked", doubledSettled},
+		{"trace", "the trace of the last genesis, event or wake that has one; that of an outcome is its own matter", tracedCauses},
+		{"lacks", "a node says twice that it lacks a tool, and shows once that it cannot: two incapabilities", lacksTool},
+		{"took", "how long calls and advice took is kept with their signals", tookTime},
+		{"basis-held", "the read an advice rests on comes to the same: it is known to hold from then on", basisHeld},
+		{"basis-changed", "the read comes to something else: it has changed", basisChanged},
+		{"basis-refused", "the read is denied: it has changed", basisRefused},
 	} {
 		l, err := m.life()
 		if err != nil {
@@ -405,3 +411,81 @@ func amounts() (accept, reject []*vector) {
 	}
 	return accept, reject
 }
+
+func tracedCauses() (*life, error) {
+	l := begin(bare())
+	first, second := perdure.TraceID{1}, perdure.TraceID{2}
+	ev := l.traced(first, perdure.Event{Name: "go"})
+	asleep := l.write(1, allow(perdure.Sleep{Trigger: perdure.On{Event: "go"}}))
+	l.traced(second, perdure.Event{Name: "noise"})
+	l.traced(first, allow(perdure.Wake{Sleep: asleep, By: []perdure.Hash{ev}}))
+	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
+	l.traced(second, perdure.Outcome{Decision: d, Signal: perdure.OK})
+	return l, l.err
+}
+
+// traced writes an entry of a trace.
+func (l *life) traced(t perdure.TraceID, b perdure.Body) perdure.Hash {
+	if l.err != nil {
+		return perdure.Hash{}
+	}
+	l.seconds++
+	entries, a, err := signer(1).Commit(l.a, at(l.seconds), perdure.Draft{Body: b, Trace: t})
+	if err != nil {
+		l.err = err
+		return perdure.Hash{}
+	}
+	l.a, l.entries = a, append(l.entries, entries...)
+	return entries[len(entries)-1].Name
+}
+
+func lacksTool() (*life, error) {
+	l := begin(bare())
+	lacks := told(perdure.Lacks{What: "ci", Note: "this node has no tool ci"})
+	l.write(1, lacks)
+	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
+	l.write(1, perdure.Outcome{Decision: d, Signal: perdure.Incapable, Note: "gone"})
+	l.write(1, lacks)
+	return l, l.err
+}
+
+func tookTime() (*life, error) {
+	l := begin(bare())
+	l.write(1, perdure.Advice{Advisor: "script", Took: 1500, Actions: []perdure.Action{perdure.Execute{Tool: "ci"}}})
+	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
+	l.write(1, perdure.Outcome{Decision: d, Signal: perdure.OK, Took: 2_000_000})
+	return l, l.err
+}
+
+// rested writes an advice that rests on a read which came to a result before, a question about what it proposes, and what comes of the read now.
+func rested(now string, v perdure.Verdict) (*life, error) {
+	before, err := perdure.DataOf("as it was")
+	if err != nil {
+		return nil, err
+	}
+	after, err := perdure.DataOf(now)
+	if err != nil {
+		return nil, err
+	}
+	l := begin(bare())
+	adv := l.write(1, perdure.Advice{Advisor: "script", Actions: []perdure.Action{perdure.Execute{Tool: "mail"}}, Basis: &perdure.Basis{
+		Stale: 60_000, Reads: []perdure.Assumption{{Read: perdure.Execute{Tool: "ci"}, Result: perdure.HashOf(before)}},
+	}})
+	l.write(1, perdure.Decision{Advice: adv, Verdict: perdure.Verdict{Answer: perdure.Ask}, Effect: perdure.Once})
+	read := perdure.Execute{Tool: "ci", Call: "basis/0"}
+	d := l.write(1, perdure.Decision{Action: read, Verdict: v, Effect: perdure.Read})
+	if v.Answer == perdure.Allow {
+		l.write(1, perdure.Outcome{Decision: d, Signal: perdure.OK, Result: after})
+	}
+	return l, l.err
+}
+
+func basisHeld() (*life, error) {
+	return rested("as it was", perdure.Verdict{Answer: perdure.Allow})
+}
+
+func basisChanged() (*life, error) {
+	return rested("another", perdure.Verdict{Answer: perdure.Allow})
+}
+
+func basisRefused() (*life, error) { return rested("", perdure.Verdict{Answer: perdure.Deny}) }

@@ -1,0 +1,213 @@
+package perdure
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Basis is what advice rests on: reads whose results its advisor took into account. Where a proposal is decided long after, because an approval
+// came late, the agent was paused or nobody ran it, they are made again first. If they come to the same, the decision is made; if not, what
+// was proposed is dropped, approved or not, and the advisor is asked again.
+type Basis struct {
+	Reads []Assumption `canon:"1,reads"`
+	Stale int64        `canon:"2,stale_ms,omitzero"`      // how long they hold; none: an hour. Less than 5 seconds counts as these
+	Call  string       `canon:"3,call,omitzero,verbatim"` // the model's own id of the call that named them
+}
+
+// Assumption is a read, and what it came to when its advisor relied on it.
+type Assumption struct {
+	Read   Execute `canon:"1,read"`
+	Result Hash    `canon:"2,result,omitzero"` // SHA-256 of its result; none: nobody knows, so whatever it comes to is something else
+}
+
+// Resting is the basis of the current proposals.
+type Resting struct {
+	Advice  Hash  `canon:"1,advice"`
+	Basis   Basis `canon:"2,basis"`
+	Since   Time  `canon:"3,since"`            // when it was last known to hold
+	Next    int64 `canon:"4,next,omitzero"`    // how many of the reads are decided in the look under way
+	Changed int64 `canon:"5,changed,omitzero"` // 1 + the index of the first read that came to something else, or to nothing
+}
+
+const (
+	// basisCall is how the runtime names the reads it makes again: with their index.
+	basisCall = "basis/"
+	// defaultStale is how long what advice rests on holds when its advisor did not say.
+	defaultStale = time.Hour
+	// leastStale keeps a look from being out of date when it ends.
+	leastStale = 5 * time.Second
+)
+
+// stale reports whether too long a time has passed since the basis was known to hold.
+func (r *Resting) stale(t Time) bool {
+	bound := defaultStale.Milliseconds()
+	if r.Basis.Stale > 0 {
+		bound = max(r.Basis.Stale, leastStale.Milliseconds())
+	}
+	return int64(t-r.Since) >= bound
+}
+
+// read is the i-th read as the runtime makes it again.
+func (r *Resting) read(i int64) Execute {
+	x := r.Basis.Reads[i].Read
+	x.Call = basisCall + strconv.FormatInt(i, 10)
+	return x
+}
+
+// rereads is the index of the read that an action makes again.
+func (f *Fold) rereads(a Action) (int64, bool) {
+	x, ok := a.(Execute)
+	if !ok || f.Basis == nil {
+		return 0, false
+	}
+	text, ok := strings.CutPrefix(x.Call, basisCall)
+	n, err := strconv.ParseInt(text, 10, 32)
+	if !ok || err != nil || n < 0 || n >= int64(len(f.Basis.Basis.Reads)) {
+		return 0, false
+	}
+	want := f.Basis.Basis.Reads[n].Read
+	return n, x.Tool == want.Tool && bytes.Equal(x.Args, want.Args)
+}
+
+// setBasis remembers what new advice rests on.
+func (f *Fold) setBasis(e *Entry, a *Advice) {
+	f.Basis = nil
+	if b := a.Basis; b != nil && len(b.Reads) > 0 && len(a.Actions) > 0 {
+		f.Basis = &Resting{Advice: e.Name, Basis: *b, Since: e.Time}
+	}
+}
+
+// decideRead folds that a read of the basis is decided: the next one is to follow. One that is denied counts as changed.
+func (f *Fold) decideRead(d *Decision, action Action) {
+	n, ok := f.rereads(action)
+	if !ok || !d.Advice.IsZero() {
+		return
+	}
+	r := *f.Basis
+	if n == r.Next && len(d.Approvals) == 0 && !f.owes(d.Key) {
+		r.Next++
+	}
+	f.Basis = &r
+	if d.Verdict.Answer == Deny {
+		f.changed(n)
+	}
+}
+
+// changed remembers that a read of the basis did not come to what it came to before.
+func (f *Fold) changed(n int64) {
+	r := *f.Basis
+	if r.Changed == 0 {
+		r.Changed = 1 + n
+	}
+	f.Basis = &r
+}
+
+// reread folds the outcome of a read of the basis, which is not tried again. With the last of them the basis is known to hold, or not.
+func (f *Fold) reread(e *Entry, n int64, o *Outcome) {
+	if want := f.Basis.Basis.Reads[n].Result; o.Signal != OK || want.IsZero() || HashOf(o.Result) != want {
+		f.changed(n)
+		return
+	}
+	if r := f.Basis; r.Changed == 0 && r.Next >= int64(len(r.Basis.Reads)) && !f.rereading() {
+		held := *r
+		held.Since, held.Next = e.Time, 0
+		f.Basis = &held
+	}
+}
+
+// rereading reports whether a read of the basis is under way, asked for, or to be tried again.
+func (f *Fold) rereading() bool {
+	is := func(a Action) bool { _, ok := f.rereads(a); return ok }
+	return slices.ContainsFunc(f.Open, func(o Open) bool { return is(o.Action) }) ||
+		slices.ContainsFunc(f.Asks, func(q Asking) bool { return is(q.Action) }) ||
+		slices.ContainsFunc(f.Owed, func(w Owed) bool { return is(w.Action) })
+}
+
+// planChanged drops what rests on a basis that no longer holds: questions, answered or not, effects to be tried again, and proposals. Each gets
+// an entry that says so; then the advisor is asked.
+func (f *Fold) planChanged() Step {
+	if f.Basis == nil || f.Basis.Changed == 0 || f.Sleep != nil {
+		return nil
+	}
+	why := f.whyChanged()
+	for i := range f.Asks {
+		return Lapse{Outcome: Outcome{Decision: f.Asks[i].Decision, Signal: Denied, Note: why}}
+	}
+	for i := range f.Owed {
+		return Decide{Action: f.Owed[i].Action, Key: f.Owed[i].Key, Outdated: why}
+	}
+	for i := range f.Proposals {
+		p := &f.Proposals[i]
+		if n := slices.Index(p.Decided, false); p.Advice == f.Basis.Advice && n >= 0 {
+			return Decide{Action: p.Actions[n], Advice: p.Advice, Index: int64(n), Outdated: why}
+		}
+	}
+	return nil
+}
+
+// whyChanged says which read of the basis came to something else.
+func (f *Fold) whyChanged() string {
+	return fmt.Sprintf("not done: %s, which it rests on, is not what it was; the advisor is asked again", f.Basis.Basis.Reads[f.Basis.Changed-1].Read.Tool)
+}
+
+// outdated reports whether an action waits until what it rests on has been looked at again, and what to do for that, if this node can do
+// something now. Going to sleep and ending wait for nothing.
+func (f *Fold) outdated(c *Capabilities, a Action, t Time, rest *Idle) (Step, bool) {
+	r := f.Basis
+	if r == nil || rests(a) || !r.stale(t) {
+		return nil, false
+	}
+	if _, ok := f.rereads(a); ok {
+		return nil, false
+	}
+	if r.Next >= int64(len(r.Basis.Reads)) || f.crowded() {
+		rest.join(0, "what it rests on is looked at again first")
+		return nil, true
+	}
+	x := r.read(r.Next)
+	if !f.capable(c, x.Tool, t, rest) {
+		return nil, true
+	}
+	return Decide{Action: x}, true
+}
+
+// remember puts into a basis what its reads came to last, as far as the agent still holds it.
+func (a *Agent) remember(b *Basis) *Basis {
+	if b == nil {
+		return nil
+	}
+	filled := *b
+	filled.Reads = slices.Clone(b.Reads)
+	entries, results := map[Hash]*Entry{}, map[Hash]Hash{}
+	for e := range a.Recent() {
+		entries[e.Name] = e
+		if o, ok := e.content.(Outcome); ok && o.Signal == OK {
+			results[o.Decision] = HashOf(o.Result)
+		}
+	}
+	for e := range a.Recent() { // newest first
+		d, ok := e.content.(Decision)
+		result, done := results[e.Name]
+		if !ok || !done {
+			continue
+		}
+		act := d.Action
+		if from := entries[d.Advice]; act == nil && from != nil {
+			if adv, _ := from.content.(Advice); d.Index >= 0 && d.Index < int64(len(adv.Actions)) {
+				act = adv.Actions[d.Index]
+			}
+		}
+		x, _ := act.(Execute)
+		for i := range filled.Reads {
+			r := &filled.Reads[i]
+			if r.Result.IsZero() && r.Read.Tool == x.Tool && bytes.Equal(r.Read.Args, x.Args) {
+				r.Result = result
+			}
+		}
+	}
+	return &filled
+}
