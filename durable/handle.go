@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/perdure/perdure"
 )
@@ -69,8 +70,12 @@ func Result[Out any](a *perdure.Agent) (Out, error) {
 	return out, decode(end.Result, &out)
 }
 
-// encode and decode move Go values through JSON, so that a live step and a recorded one return the same.
+// encode and decode move Go values through JSON, so that a live step and a recorded one return the same. Text that JSON would not change
+// goes without.
 func encode(v any) (perdure.Data, error) {
+	if text, ok := v.(string); ok && utf8.ValidString(text) {
+		return perdure.DataOf(text)
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -81,6 +86,12 @@ func encode(v any) (perdure.Data, error) {
 func decode(d perdure.Data, v any) error {
 	if len(d) == 0 {
 		return nil
+	}
+	if text, ok := v.(*string); ok {
+		if got := d.Text(); got != "" {
+			*text = got
+			return nil
+		}
 	}
 	return json.Unmarshal(d.JSON(), v)
 }
