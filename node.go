@@ -51,6 +51,10 @@ type Node struct {
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
 	told  bool                // the store tells of what arrives
 
+	working map[AgentID]int       // how many are at work on an agent here
+	waiters map[AgentID][]*waiter // who wait for the end of agents
+	unwatch context.CancelFunc    // ends the watch for them; nil: there is none
+
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[Trust]  // Trust and the key

@@ -142,6 +142,7 @@ func (t *task) op() op {
 
 // call makes the attempt. An error says whether it is worth another one, as the error itself will not be there when its record is read.
 func (t *task) call(ctx context.Context) (perdure.Result, error) {
+	given := ctx
 	limit := t.try.Timeout
 	if limit > 0 && t.tool == stepName { // else the runtime ends it: then nobody knows whether it happened
 		var cancel context.CancelFunc
@@ -149,14 +150,13 @@ func (t *task) call(ctx context.Context) (perdure.Result, error) {
 		defer cancel()
 	}
 	data, err := t.do(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		return perdure.Result{Data: data}, nil
-	}
-	if errors.Is(err, perdure.ErrIncapable) || errors.Is(err, perdure.ErrInDoubt) {
-		return perdure.Result{}, err // it concerns this node, or nobody knows: the runtime deals with it
-	}
-	if cause := context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) && cause != nil && limit > 0 {
-		err = cause
+	case given.Err() != nil || errors.Is(err, perdure.ErrIncapable) || errors.Is(err, perdure.ErrInDoubt):
+		return perdure.Result{}, err // it was cut off, this node cannot, or nobody knows: the runtime deals with it
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
 	}
 	if t.attempt >= t.try.Times || t.try.If != nil && !t.try.If(err) {
 		return perdure.Result{}, err

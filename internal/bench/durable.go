@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -80,18 +80,18 @@ func (d Durable) work(ctx context.Context, node *perdure.Node) error {
 			return err
 		}
 	}
-	var wg sync.WaitGroup
-	errs := make(chan error, len(ids))
+	run, stop := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- node.Run(run) }()
+	var err error
 	for _, id := range ids {
-		wg.Go(func() {
-			if _, err := node.RunAgent(ctx, id); err != nil {
-				errs <- fmt.Errorf("run %s: %w", id.Short(), err)
-			}
-		})
+		if _, e := durable.Await[int](ctx, node, id); e != nil {
+			err = errors.Join(err, e)
+			break
+		}
 	}
-	wg.Wait()
-	close(errs)
-	return <-errs
+	stop()
+	return errors.Join(err, <-ran)
 }
 
 // lapTimer notes the time between the steps of each agent.
