@@ -75,6 +75,9 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	p.work()
 	p.t.add("", "")
 	p.row("memory", "%s, made %s, last %s", several(v.Entries, "entry"), ago(v.Created, now), ago(v.Updated, now))
+	if v.Survives != "" {
+		p.row("durable", "what is written survives %s", v.Survives)
+	}
 	for _, h := range v.Heads {
 		p.row("head", "%s", h)
 	}

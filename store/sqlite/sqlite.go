@@ -1,6 +1,6 @@
 // Package sqlite is the store in one SQLite file, for one machine: any number of processes may use it at once.
 //
-// What Append and Put acknowledge has been synced to the disk. Calls that come at the same time share one sync. Bodies over
+// What Append and Put acknowledge has been synced to the disk, unless Options.Sync says otherwise. Calls that come at the same time share one sync. Bodies over
 // perdure.InlineBody are files in a folder beside the store, named by their hash: FILE-blobs. Copy a store with Backup, or all of FILE,
 // FILE-wal and FILE-blobs while nobody uses it.
 //
@@ -30,6 +30,7 @@ type Options struct {
 	Limits   perdure.Limits // for entries that are read; zero fields are the defaults
 	Existing bool           // refuse to make a store where there is none
 	Look     bool           // only look: nothing is written, and writing is refused; the files may be read-only
+	Sync     Sync           // what an acknowledged write survives; it holds for what this process writes
 }
 
 // readers is how many calls read at the same time; more wait for their turn.
@@ -39,6 +40,7 @@ const readers = 4
 type Store struct {
 	path   string
 	limits perdure.Limits
+	level  Sync
 	words  words
 	pool   chan *conn // of connections that read; nil stands for one not opened yet
 	watch  hub
@@ -94,7 +96,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := upgrade(path); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	w, err := openWriter(path)
+	w, err := openWriter(path, o.Sync)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -109,7 +111,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 
 func newStore(path string, o Options) *Store {
 	s := &Store{
-		path: path, limits: o.Limits, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
+		path: path, limits: o.Limits, level: o.Sync, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
 		done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	for range readers {
@@ -121,6 +123,9 @@ func newStore(path string, o Options) *Store {
 
 // Path is the file the store is in.
 func (s *Store) Path() string { return s.path }
+
+// Sync is what the writes that this handle acknowledges survive.
+func (s *Store) Sync() Sync { return s.level }
 
 // Syncs is how many times this handle has had the write-ahead log synced, once for all the calls that shared it.
 func (s *Store) Syncs() int64 { return s.syncs.Load() }
