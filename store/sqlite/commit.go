@@ -95,7 +95,9 @@ type writer struct {
 	recent  int64          // rows in recent
 	tail    []driver.Value // agent and rid of the rows after mark
 	buffer  []byte
-	relaxed bool // commits are not synced at present
+	relaxed bool  // commits are not synced at present
+	synced  int   // how many commits were
+	log     int64 // length of the log's file when last looked at, or made so
 	changed []perdure.AgentID
 
 	poisoned error         // why nothing is written
@@ -229,6 +231,9 @@ func (w *writer) transact(batch []*request) error {
 	}
 	if err := w.begin(); err != nil {
 		return err
+	}
+	if !relaxed {
+		w.lengthen()
 	}
 	first := w.next
 	w.changed = w.changed[:0]
