@@ -149,8 +149,8 @@ func (n *Node) watchEnds(ctx context.Context) {
 	}
 }
 
-// arrived says that something has arrived for an agent; the zero one stands for any. While this node is at work on it that is its own work, or it finds
-// out by itself.
+// arrived says that something has arrived for an agent; the zero one stands for any. While this node is at work on it
+// that is its own work, or it finds out by itself.
 func (n *Node) arrived(id AgentID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

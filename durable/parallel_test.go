@@ -207,7 +207,8 @@ func TestOnlyErrorsWorthItAreTriedAgain(t *testing.T) {
 		calls int
 	}{
 		{"without a Try once", durable.Try{}, []error{errFinal}, 1},
-		{"until it is not worth it", durable.Try{Times: 9, Wait: -1, If: func(err error) bool { return !errors.Is(err, errFinal) }}, []error{errors.New("busy"), errFinal}, 2},
+		{"until it is not worth it", durable.Try{Times: 9, Wait: -1, If: func(err error) bool { return !errors.Is(err, errFinal) }},
+			[]error{errors.New("busy"), errFinal}, 2},
 		{"as often as said", durable.Try{Times: 3, Wait: -1}, []error{errFinal, errFinal, errFinal}, 3},
 	} {
 		for _, do := range []string{"step", "once"} {

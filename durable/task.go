@@ -197,8 +197,8 @@ func (t *task) wait() time.Duration {
 
 type keyOf struct{}
 
-// Key is the idempotency key of the step that ctx belongs to: the same for every attempt at it, in every process, and no other step has it. Pass it
-// on to what the step calls.
+// Key is the idempotency key of the step that ctx belongs to: the same for every attempt at it, in every process, and no
+// other step has it. Pass it on to what the step calls.
 func Key(ctx context.Context) string {
 	k, _ := ctx.Value(keyOf{}).(string)
 	return k

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command dbos measures durable steps of DBOS Transact for Go on SQLite, for `perdure bench durable --peer`. It is a module of its own, so that
 // nothing of it comes into the program:
 //
@@ -16,6 +18,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
@@ -43,12 +48,32 @@ type figures struct {
 	Unit      string         `json:"unit"`
 	Seconds   float64        `json:"seconds"`
 	PerSecond float64        `json:"per_second"`
+	P50       float64        `json:"p50_ms"`
+	P99       float64        `json:"p99_ms"`
+	CPU       float64        `json:"cpu_us_per_unit"`
+}
+
+// laps are the times between the steps of each workflow.
+var laps struct {
+	sync.Mutex
+	all []time.Duration
 }
 
 // work is the workflow: steps, one after the other.
 func work(ctx dbos.Context, n int) (int, error) {
+	last := time.Time{}
 	for i := range n {
-		if _, err := dbos.RunAsStep(ctx, func(context.Context) (string, error) { return payload, nil }); err != nil {
+		_, err := dbos.RunAsStep(ctx, func(context.Context) (string, error) {
+			now := time.Now()
+			laps.Lock()
+			defer laps.Unlock()
+			if i > 0 {
+				laps.all = append(laps.all, now.Sub(last))
+			}
+			last = now
+			return payload, nil
+		})
+		if err != nil {
 			return i, err
 		}
 	}
@@ -95,15 +120,30 @@ func measure() (f figures, err error) {
 		return f, err
 	}
 	defer func() { err = errors.Join(err, dbos.Shutdown(ctx, time.Minute), db.Close()) }()
-	begun := time.Now()
+	begun, before := time.Now(), cpu()
 	if err := run(ctx); err != nil {
 		return f, err
 	}
 	took, count := time.Since(begun).Seconds(), *agents**steps
+	used := cpu() - before
+	slices.Sort(laps.all)
+	at := func(p float64) float64 {
+		return float64(laps.all[min(int(p*float64(len(laps.all))), len(laps.all)-1)]) / float64(time.Millisecond)
+	}
 	return figures{
+		P50: at(0.5), P99: at(0.99), CPU: float64(used.Microseconds()) / float64(count),
 		Workload: "dbos", Store: "sqlite", Durable: "SQLite in WAL mode, synchronous=" + *level, Unit: "step", Count: count, Seconds: took,
 		PerSecond: float64(count) / took, Settings: map[string]any{"agents": *agents, "steps": *steps, "payload": *size},
 	}, nil
+}
+
+// cpu is the processor time this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // run starts the workflows and waits for their results.
