@@ -57,7 +57,7 @@ func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 		return Idle{}, err
 	}
 	defer n.release(id)
-	idle, _, err := n.runClaimed(ctx, ctx.Done(), id, c, 0)
+	idle, _, err := n.runClaimed(ctx, ctx.Done(), id, c, nil)
 	return idle, err
 }
 
@@ -70,9 +70,11 @@ func (n *Node) release(ids ...AgentID) {
 	}
 }
 
-// runClaimed works on an agent under a claim, for at most quantum cycles (0: no bound), and gives the claim up. It returns why it is idle, and
-// with which heads. Once stop is closed nothing more begins; what is under way goes on until ctx ends.
-func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *held, quantum int) (idle Idle, heads []Hash, err error) {
+// runClaimed works on an agent under a claim, until over says after a number of cycles that others have their turn (nil: never), and gives the
+// claim up. It returns why it is idle, and with which heads. Once stop is closed nothing more begins; what is under way goes on until ctx ends.
+func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *held, over func(cycles int) bool) (
+	idle Idle, heads []Hash, err error,
+) {
 	w, err := n.begin(ctx, id)
 	var r *Rejection
 	if errors.As(err, &r) && r.Predicate == predTrusted.Name { // only somebody's word stands for its past, and it does not count here
@@ -84,8 +86,10 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 		return Idle{}, nil, errors.Join(err, c.release(ctx, nil, TimeOf(time.Now().Add(loadRetry))))
 	}
 	w.claimed, w.stop = c != nil, stop
-	idle, err = w.run(ctx, quantum)
+	n.enter(id)
+	idle, err = w.run(ctx, over)
 	n.keep(w)
+	n.leave(id, w, err)
 	seen := w.heads
 	if err != nil {
 		seen = nil // what it came to is not known: the entries say when to look, and this node rests it by itself
@@ -116,7 +120,7 @@ const heldLook = time.Minute
 const loadRetry = 5 * time.Second
 
 // run cycles until idle.
-func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
+func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return Idle{Until: TimeOf(time.Now()), Why: "this node is stopping"}, errors.Join(err, w.flush(ctx))
@@ -124,7 +128,7 @@ func (w *work) run(ctx context.Context, quantum int) (Idle, error) {
 		if w.stopping() {
 			return Idle{Until: TimeOf(time.Now()), Why: "this node is stopping"}, w.flush(ctx)
 		}
-		if quantum > 0 && w.cycles >= quantum {
+		if over != nil && over(w.cycles) {
 			return Idle{Until: TimeOf(time.Now()), Why: "others have their turn"}, w.flush(ctx)
 		}
 		step, err := w.cycle(ctx)

@@ -52,7 +52,10 @@ type Node struct {
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
 	told  bool                // the store tells of what arrives
 
-	unheard map[AgentID]*unheard // polls that were not recorded
+	unheard map[AgentID]*unheard  // polls that were not recorded
+	working map[AgentID]int       // how many are at work on an agent here
+	waiters map[AgentID][]*waiter // who wait for the end of agents
+	unwatch context.CancelFunc    // ends the watch for them; nil: there is none
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
@@ -146,10 +149,16 @@ func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
 	return n.trust().Load(ctx, n.Store, id)
 }
 
-// Load is an agent of this node's store that counts here, as Trust.Load derives it. It refuses (key.trusted) one that does not: what that
-// says of itself, whose child it is and where it belongs, is nothing to act on.
-func (n *Node) Load(ctx context.Context, id AgentID) (*Agent, error) {
-	a, err := n.load(ctx, id)
+// Load is an agent of this node's store that counts here: what this process holds of it, if that is still all there is, else what Trust.Load
+// derives. It refuses (key.trusted) one that does not count: what that says of itself, whose child it is and where it belongs, is nothing to
+// act on.
+func (n *Node) Load(ctx context.Context, id AgentID) (a *Agent, err error) {
+	if err := n.init(); err != nil {
+		return nil, err
+	}
+	if a = n.kept(ctx, id); a == nil {
+		a, err = n.load(ctx, id)
+	}
 	if err == nil {
 		err = n.trust().Counts(a)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +27,8 @@ const (
 	clockBack = time.Minute
 	// storePoll is how often a store that cannot be watched is looked at for work of other processes.
 	storePoll = time.Second
+	// longestTurn is how long an agent goes on for which nobody waits: its line in the store's list is as old as its turn.
+	longestTurn = time.Second
 )
 
 // Run works on the agents that are due until ctx ends: it claims them, earliest first, gives each its turn, and sleeps until the next is due
@@ -57,6 +60,7 @@ type loop struct {
 	workCtx  context.Context // ends when effects under way are given up
 	slots    chan struct{}
 	wake     chan struct{} // something may be due earlier than thought
+	waiting  atomic.Bool   // an agent waits for a slot
 	workers  sync.WaitGroup
 	watchers sync.WaitGroup
 
@@ -76,6 +80,10 @@ func (l *loop) watch() {
 				}
 				if settled.Stop() {
 					l.watched()
+				}
+				l.n.arrived(id)
+				if l.busy(id) {
+					continue // it is mostly what was written here, and its turn ends with another look
 				}
 				l.n.stir(id)
 				l.nudge()
@@ -222,11 +230,17 @@ func (l *loop) offer(id AgentID, now time.Time) bool {
 	}
 	select {
 	case l.slots <- struct{}{}:
-		l.start(id)
-		return true
-	case <-l.ctx.Done():
-		return false
+	default:
+		l.waiting.Store(true)
+		defer l.waiting.Store(false)
+		select {
+		case l.slots <- struct{}{}:
+		case <-l.ctx.Done():
+			return false
+		}
 	}
+	l.start(id)
+	return l.ctx.Err() == nil
 }
 
 func (l *loop) busy(id AgentID) bool {
@@ -270,7 +284,7 @@ func (l *loop) turn(id AgentID) {
 		l.n.rest(id, Hash{}, time.Now().Add(storePoll))
 		return
 	}
-	idle, heads, err := l.n.runClaimed(l.workCtx, l.ctx.Done(), id, c, or(l.n.Quantum, 64))
+	idle, heads, err := l.n.runClaimed(l.workCtx, l.ctx.Done(), id, c, l.quantum())
 	if err != nil {
 		if l.workCtx.Err() == nil {
 			l.n.Log.Error("run agent", "agent", id.Short(), "err", err)
@@ -282,6 +296,14 @@ func (l *loop) turn(id AgentID) {
 		return // its next turn is now
 	}
 	l.n.rest(id, digest(heads), restUntil(idle)) // with the heads it was found idle at: others may have come since
+}
+
+// quantum says when a turn is over: after the cycles it has, if others wait for theirs or it has lasted longestTurn.
+func (l *loop) quantum() func(cycles int) bool {
+	begun, most := time.Now(), or(l.n.Quantum, 64)
+	return func(cycles int) bool {
+		return cycles >= most && (l.waiting.Load() || time.Since(begun) >= longestTurn)
+	}
 }
 
 // restUntil is when an idle agent is worth another look if nothing happens to it.
@@ -309,8 +331,10 @@ func (n *Node) rest(id AgentID, head Hash, until time.Time) {
 func (n *Node) watched(is bool) {
 	n.mu.Lock()
 	n.told = is
+	n.watchForWaiters()
 	n.mu.Unlock()
 	n.stir(AgentID{})
+	n.arrived(AgentID{})
 }
 
 func (n *Node) isWatched() bool {

@@ -16,6 +16,8 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	f.advanceHeads(e, past)
 	if e.Kind == KindGenesis {
 		f.Agent, f.Created = AgentID(e.Name), e.Time
+	} else if f.Created == 0 && f.Count == 2 { // a genesis without a time, see Node.CreateOnce
+		f.Created = e.Time
 	}
 	if void {
 		f.conflict(e, "entry of a revoked key, written where the revocation was not known: it counts for nothing")

@@ -13,7 +13,11 @@
 //		}
 //		return durable.Once(r, "charge", func(ctx context.Context) (string, error) { return bank.Charge(ctx, id, durable.Key(ctx)) })
 //	})
-//	agent, err := durable.Start(ctx, node, "order", Order{Item: "book"})
+//	agent, err := durable.StartAs(ctx, node, "order", "order-17", Order{Item: "book"}) // once, however often it is called
+//	receipt, err := durable.Await[string](ctx, node, agent)
+//
+// A node that runs (Node.Run) does the work, in this process or another. Go begins steps that are done side by side, and
+// a Try says how often and how long a step is tried.
 //
 // Spawn delegates to children, which go on by themselves; Gather waits for All of them, Any, a Quorum or the FirstFailure, and Cancel ends the rest.
 //

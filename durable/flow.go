@@ -14,6 +14,9 @@ const (
 	onceName = "durable.once" // the tool that does a Once
 )
 
+// givenInputs is the event by which Node.CreateOnce gives an agent its inputs.
+const givenInputs = "given-inputs"
+
 // maxRuns is how many functions are kept under way between cycles; the others begin again from their records.
 const maxRuns = 1024
 
@@ -25,6 +28,8 @@ type flow struct {
 
 	mu   sync.Mutex
 	runs map[perdure.AgentID]*Run
+
+	finding sync.Mutex // held while a function is looked for, or begun again, for a step
 }
 
 // Instant is true: asking again costs a look at the records.
@@ -32,27 +37,30 @@ func (f *flow) Instant() bool { return true }
 
 // Advise implements perdure.Advisor.
 func (f *flow) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
-	r, err := f.run(ctx, a.ID(), a)
+	r, err := f.advance(ctx, a)
 	if err != nil {
 		return perdure.Advice{}, err
 	}
-	// Only what a wait has taken is seen: the function may come to wait for the others yet.
-	seen := []perdure.Hash{}
+	advice := perdure.Advice{Actions: make([]perdure.Action, len(r.waiting)), Seen: []perdure.Hash{}}
+	for i := range r.waiting {
+		advice.Actions[i] = r.waiting[i].action
+	}
+	// Only what a wait has taken is seen, and what is not waited for: the function may come to wait for the others yet.
 	for _, m := range a.Fold().Inbox {
-		if m.Spent || m.Name == "child-ended" {
-			seen = append(seen, m.Event)
+		if m.Spent || m.Name == "child-ended" || m.Name == givenInputs {
+			advice.Seen = append(advice.Seen, m.Event)
 		}
 	}
-	return perdure.Advice{Actions: []perdure.Action{r.waiting.action}, Seen: seen}, nil
+	return advice, nil
 }
 
-// run is the function of an agent, waiting for something that has no record yet. With a nil agent the records are those of the store.
-func (f *flow) run(ctx context.Context, id perdure.AgentID, a *perdure.Agent) (*Run, error) {
-	r := f.take(id)
-	if r != nil && a != nil && r.waiting.key != "" {
-		switch rec, found := recent(a, r.waiting.key, r.records); found {
+// advance is the function of an agent, waiting for something that has no record yet.
+func (f *flow) advance(ctx context.Context, a *perdure.Agent) (*Run, error) {
+	r := f.take(a.ID())
+	if r != nil && !r.ended() {
+		switch recs, found := recent(a, r.waiting, r.records); found {
 		case resolved:
-			r.answer(rec)
+			r.answer(recs)
 		case unproposed: // the same is to be proposed again
 		case lost:
 			r.end()
@@ -60,22 +68,36 @@ func (f *flow) run(ctx context.Context, id perdure.AgentID, a *perdure.Agent) (*
 		}
 	}
 	if r == nil {
-		recs, inputs, err := replay(ctx, f.node.Store, id)
-		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", f.name, err)
+		var err error
+		if r, err = f.again(ctx, a.Fold(), a); err != nil {
+			return nil, err
 		}
-		r = f.begin(id, inputs, recs)
 	}
-	f.put(id, r)
+	f.put(a.ID(), r)
 	return r, nil
+}
+
+// again begins the function of an agent again from its records: those the agent holds, if it holds all, else those of the store.
+func (f *flow) again(ctx context.Context, fold *perdure.Fold, a *perdure.Agent) (*Run, error) {
+	recs, inputs, err := replay(ctx, f.node.Store, fold, a)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", f.name, err)
+	}
+	return f.begin(fold.Agent, inputs, recs), nil
 }
 
 // Release implements perdure.Releaser: the functions begin again from their records when their agents come back.
 func (f *flow) Release(ids ...perdure.AgentID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for id, r := range f.runs {
-		if len(ids) == 0 || slices.Contains(ids, id) {
+	if len(ids) == 0 {
+		for _, r := range f.runs {
+			r.end()
+		}
+		clear(f.runs)
+	}
+	for _, id := range ids {
+		if r := f.runs[id]; r != nil {
 			r.end()
 			delete(f.runs, id)
 		}
@@ -93,7 +115,7 @@ func (f *flow) take(id perdure.AgentID) *Run {
 
 // put keeps a function under way until its agent is next looked at. One that has ended is not kept.
 func (f *flow) put(id perdure.AgentID, r *Run) {
-	if r.waiting.key == "" {
+	if r.ended() {
 		r.end()
 		return
 	}
@@ -107,6 +129,30 @@ func (f *flow) put(id perdure.AgentID, r *Run) {
 		delete(f.runs, other)
 	}
 	f.runs[id] = r
+}
+
+// step finds the body of a step: in the function under way, or in one begun again from the records.
+func (f *flow) step(ctx context.Context, caller *perdure.Fold, key string) (*op, error) {
+	f.finding.Lock()
+	defer f.finding.Unlock()
+	f.mu.Lock()
+	r := f.runs[caller.Agent]
+	f.mu.Unlock()
+	if r != nil {
+		if o := r.find(key); o != nil {
+			return o, nil
+		}
+		f.Release(caller.Agent)
+	}
+	r, err := f.again(ctx, caller, nil)
+	if err != nil {
+		return nil, err
+	}
+	f.put(caller.Agent, r)
+	if o := r.find(key); o != nil {
+		return o, nil
+	}
+	return nil, fmt.Errorf("the function no longer comes to step %s: it waits for %q; has the code changed?", key, r.waiting[0].key)
 }
 
 // stepTool does the steps of all functions of a node.
@@ -123,53 +169,53 @@ func (t *stepTool) Spec() perdure.Spec {
 
 // Call implements perdure.Tool.
 func (t *stepTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
-	var args struct{ Step string }
-	if err := decode(c.Args, &args); err != nil {
-		return perdure.Result{}, err
+	if c.Caller == nil {
+		return perdure.Result{}, fmt.Errorf("%s does a step of an agent: only a node can call it", t.name)
 	}
-	r, err := t.find(ctx, c.Agent, args.Step)
+	f := t.flows[c.Caller.Intent.Advisor]
+	if f == nil {
+		return perdure.Result{}, fmt.Errorf("no function is handled under %q: %w", c.Caller.Intent.Advisor, perdure.ErrIncapable)
+	}
+	key, err := stepOf(c.Args)
 	if err != nil {
 		return perdure.Result{}, err
 	}
-	data, err := r.waiting.body(context.WithValue(ctx, keyOf{}, c.Key))
+	o, err := f.step(ctx, c.Caller, key)
 	if err != nil {
 		return perdure.Result{}, err
 	}
-	return perdure.Result{Data: data}, nil
+	return o.body(ctx)
 }
 
-// find is the function that waits for a step: the one under way, or one begun again from the records.
-func (t *stepTool) find(ctx context.Context, id perdure.AgentID, key string) (*Run, error) {
-	for _, f := range t.flows {
-		f.mu.Lock()
-		r := f.runs[id]
-		f.mu.Unlock()
-		if r != nil && r.waiting.key == key {
-			return r, nil
+// stepArgs are the arguments of a step, which policies read, and stepOf is the step they name.
+func stepArgs(key string) (perdure.Data, error) { return perdure.DataOf(map[string]any{"step": key}) }
+
+func stepOf(args perdure.Data) (string, error) {
+	m, _ := args.Value().(map[string]any)
+	key, ok := m["step"].(string)
+	if !ok || len(m) != 1 {
+		return "", fmt.Errorf("want the arguments {step}, got %s", args.JSON())
+	}
+	return key, nil
+}
+
+var _ perdure.Releaser = (*flow)(nil)
+
+// calls are the ids of actions.
+func calls(actions []perdure.Action) []string {
+	out := make([]string, len(actions))
+	for i, a := range actions {
+		out[i] = perdure.CallOf(a)
+	}
+	return out
+}
+
+// within reports whether all ops are among these ids.
+func within(ops []op, ids []string) bool {
+	for i := range ops {
+		if !slices.Contains(ids, ops[i].key) {
+			return false
 		}
 	}
-	a, err := perdure.Load(ctx, t.flows0().node.Store, id)
-	if err != nil {
-		return nil, err
-	}
-	f := t.flows[a.Fold().Intent.Advisor]
-	if f == nil {
-		return nil, fmt.Errorf("no function is handled under %q: %w", a.Fold().Intent.Advisor, perdure.ErrIncapable)
-	}
-	r, err := f.run(ctx, id, nil)
-	if err != nil {
-		return nil, err
-	}
-	if r.waiting.key != key || r.waiting.body == nil {
-		return nil, fmt.Errorf("the function no longer comes to step %s: it waits for %q; has the code changed?", key, r.waiting.key)
-	}
-	return r, nil
-}
-
-// flows0 is any of the flows: all are of one node and its store.
-func (t *stepTool) flows0() *flow {
-	for _, f := range t.flows {
-		return f
-	}
-	return nil
+	return true
 }

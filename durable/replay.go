@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"slices"
 
 	"github.com/perdure/perdure"
 )
@@ -12,7 +13,7 @@ type records struct {
 	ended map[perdure.AgentID]record // children
 }
 
-// found says what recent entries say of an op.
+// found says what recent entries say of what a function waits for.
 type found int
 
 const (
@@ -21,78 +22,98 @@ const (
 	lost                    // it was proposed, but what came of it is further back than the entries at hand
 )
 
-// replay reads the records of an agent out of its memory.
-func replay(ctx context.Context, s perdure.Store, id perdure.AgentID) (*records, perdure.Data, error) {
-	a, err := perdure.Load(ctx, s, id)
-	if err != nil {
-		return nil, nil, err
-	}
+// replay reads the records of an agent: from the entries it holds, if a is not nil and they go back to its genesis, else out of the store. What
+// is open or owed has no last word yet, whatever came of earlier attempts.
+func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Agent) (*records, perdure.Data, error) {
 	b := builder{records: &records{done: map[string]record{}, ended: map[perdure.AgentID]record{}}}
-	b.reset()
-	for e, err := range perdure.Memory(ctx, s, id) {
-		if err != nil {
-			return nil, nil, err
+	if held := whole(a); held != nil {
+		for _, e := range slices.Backward(held) {
+			b.add(e)
 		}
-		b.add(e)
+	} else {
+		for e, err := range perdure.Memory(ctx, s, f.Agent) {
+			if err != nil {
+				return nil, nil, err
+			}
+			b.add(e)
+		}
 	}
-	// What is open or owed has no last word yet, whatever came of earlier attempts.
-	for _, o := range a.Fold().Open {
+	for _, o := range f.Open {
 		delete(b.done, perdure.CallOf(o.Action))
 	}
-	for _, o := range a.Fold().Owed {
+	for _, o := range f.Owed {
 		delete(b.done, perdure.CallOf(o.Action))
 	}
 	return b.records, b.inputs, nil
 }
 
-// recent looks for what came of an op among the entries an agent holds, newest first, back to the advice that proposed it.
-func recent(a *perdure.Agent, key string, recs *records) (record, found) {
-	var after []*perdure.Entry
+// whole is the entries of an agent that holds all of its memory, newest first; nil if it does not.
+func whole(a *perdure.Agent) []*perdure.Entry {
+	if a == nil {
+		return nil
+	}
+	held := slices.Collect(a.Recent())
+	if n := len(held); n == 0 || held[n-1].Kind != perdure.KindGenesis {
+		return nil
+	}
+	return held
+}
+
+// recent looks for what came of ops among the entries an agent holds, newest first, back to the advice that proposed them.
+func recent(a *perdure.Agent, ops []op, recs *records) ([]record, found) {
+	var room [8]*perdure.Entry
+	after := room[:0]
 	for e := range a.Recent() {
 		after = append(after, e)
 		adv, ok := e.Content().(perdure.Advice)
 		if !ok {
 			continue
 		}
-		if len(adv.Actions) != 1 || perdure.CallOf(adv.Actions[0]) != key {
-			return record{}, unproposed // the last advice was about something else
+		if !within(ops, calls(adv.Actions)) {
+			return nil, unproposed // the last advice was about something else
 		}
 		b := builder{records: recs}
-		b.reset()
 		for _, m := range a.Fold().Inbox { // an event may have come before the wait for it
-			b.events[m.Event] = m.Data
+			b.events.put(m.Event, m.Data)
 		}
 		for _, c := range a.Fold().Children { // and a child may have ended before
 			if _, known := recs.ended[c.Agent]; c.Ended && !known {
 				recs.ended[c.Agent] = record{signal: c.Signal, data: c.Result}
 			}
 		}
-		for i := len(after) - 1; i >= 0; i-- {
-			b.add(after[i])
+		for _, e := range slices.Backward(after) {
+			b.add(e)
 		}
-		if rec, ok := recs.done[key]; ok {
-			delete(recs.done, key) // the function takes note of it itself
-			return rec, resolved
-		}
-		return record{}, lost
+		return recs.take(ops)
 	}
-	return record{}, lost
+	return nil, lost
+}
+
+// take takes out what came of ops: the function takes note of it itself.
+func (r *records) take(ops []op) ([]record, found) {
+	out := make([]record, len(ops))
+	for i := range ops {
+		rec, ok := r.done[ops[i].key]
+		if !ok {
+			return nil, lost
+		}
+		out[i] = rec
+	}
+	for i := range ops {
+		delete(r.done, ops[i].key)
+	}
+	return out, resolved
 }
 
 // builder collects records from entries, oldest first.
 type builder struct {
 	*records
 	inputs    perdure.Data
-	proposed  map[perdure.Hash]string // advice -> key
-	decided   map[perdure.Hash]string // decision -> key
-	asked     map[perdure.Hash]string // decision that asked -> key
-	delegated map[perdure.Hash]perdure.AgentID
-	events    map[perdure.Hash]perdure.Data
-}
-
-func (b *builder) reset() {
-	b.proposed, b.decided, b.asked = map[perdure.Hash]string{}, map[perdure.Hash]string{}, map[perdure.Hash]string{}
-	b.delegated, b.events = map[perdure.Hash]perdure.AgentID{}, map[perdure.Hash]perdure.Data{}
+	proposed  index[[]string] // advice -> keys
+	decided   index[string]   // decision -> key
+	asked     index[string]   // decision that asked -> key
+	delegated index[perdure.AgentID]
+	events    index[perdure.Data]
 }
 
 func (b *builder) add(e *perdure.Entry) {
@@ -100,9 +121,7 @@ func (b *builder) add(e *perdure.Entry) {
 	case perdure.Genesis:
 		b.inputs = c.Intent.Inputs
 	case perdure.Advice:
-		if len(c.Actions) == 1 {
-			b.proposed[e.Name] = perdure.CallOf(c.Actions[0])
-		}
+		b.proposed.put(e.Name, calls(c.Actions))
 	case perdure.Decision:
 		b.decision(e, &c)
 	case perdure.Outcome:
@@ -120,11 +139,11 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 		}
 		return
 	}
-	key := b.proposed[d.Advice]
-	if key == "" {
-		if x, ok := d.Action.(perdure.Execute); ok { // another attempt
-			key = x.Call
-		}
+	key := ""
+	if keys, ok := b.proposed.get(d.Advice); ok && d.Index < int64(len(keys)) {
+		key = keys[d.Index]
+	} else if x, ok := d.Action.(perdure.Execute); ok { // another attempt
+		key = x.Call
 	}
 	if key == "" {
 		return
@@ -133,12 +152,12 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 	case perdure.Deny:
 		b.done[key] = record{signal: perdure.Denied, note: d.Verdict.Reason}
 	case perdure.Ask:
-		b.asked[e.Name] = key
+		b.asked.put(e.Name, key)
 	case perdure.Allow:
-		b.decided[e.Name] = key
+		b.decided.put(e.Name, key)
 		if len(d.Child) > 0 {
 			if child, err := perdure.DecodeEntry(d.Child, perdure.Limits{}); err == nil {
-				b.delegated[e.Name] = child.ID()
+				b.delegated.put(e.Name, child.ID())
 			}
 		}
 	}
@@ -146,27 +165,29 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 
 // woken records the end of a sleep, with the data of the event that ended it.
 func (b *builder) woken(w *perdure.Wake) {
-	key := b.decided[w.Sleep]
-	if key == "" {
+	key, ok := b.decided.get(w.Sleep)
+	if !ok {
 		return
 	}
 	rec := record{signal: perdure.OK}
 	if len(w.By) > 0 {
-		rec.event, rec.data = true, b.events[w.By[0]]
+		rec.event = true
+		rec.data, _ = b.events.get(w.By[0])
 	}
 	b.done[key] = rec
 }
 
 func (b *builder) outcome(o *perdure.Outcome) {
-	if key, ok := b.asked[o.Decision]; ok {
+	if key, ok := b.asked.get(o.Decision); ok {
 		b.done[key] = record{signal: o.Signal, note: o.Note}
 		return
 	}
-	key, ok := b.decided[o.Decision]
+	key, ok := b.decided.get(o.Decision)
 	if !ok {
 		return
 	}
-	b.done[key] = record{signal: o.Signal, data: o.Result, note: o.Note, child: b.delegated[o.Decision]}
+	child, _ := b.delegated.get(o.Decision)
+	b.done[key] = record{signal: o.Signal, data: o.Result, note: o.Note, child: child}
 }
 
 func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
@@ -175,7 +196,54 @@ func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
 		b.ended[n.Child] = record{signal: n.Signal, data: n.Result, note: n.Note}
 	case perdure.Settle:
 		b.outcome(&perdure.Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note})
+	case perdure.Edit:
+		if e.Seq == 1 && len(n.Mutate.Inputs) > 0 { // what StartAs was given; a later edit does not change what the function began with
+			b.inputs = n.Mutate.Inputs
+		}
 	case nil:
-		b.events[e.Name] = ev.Data
+		b.events.put(e.Name, ev.Data)
 	}
+}
+
+// index is a map from entries that costs little while it holds few.
+type index[V any] struct {
+	few  []named[V]
+	many map[perdure.Hash]V
+}
+
+type named[V any] struct {
+	name  perdure.Hash
+	value V
+}
+
+// fewest is how many a list finds as fast as a map.
+const fewest = 16
+
+func (x *index[V]) put(name perdure.Hash, v V) {
+	if len(x.few) < fewest && x.many == nil {
+		x.few = append(x.few, named[V]{name, v})
+		return
+	}
+	if x.many == nil {
+		x.many = make(map[perdure.Hash]V, 2*fewest)
+		for _, n := range x.few {
+			x.many[n.name] = n.value
+		}
+		x.few = nil
+	}
+	x.many[name] = v
+}
+
+func (x *index[V]) get(name perdure.Hash) (V, bool) {
+	if x.many != nil {
+		v, ok := x.many[name]
+		return v, ok
+	}
+	for i := range x.few {
+		if x.few[i].name == name {
+			return x.few[i].value, true
+		}
+	}
+	var none V
+	return none, false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
 
 	"github.com/perdure/perdure"
 )
@@ -15,17 +16,18 @@ type Run struct {
 	node    *perdure.Node
 	seen    map[string]int // occurrences of each name so far
 	records *records
-	ops     chan op       // what the function wants done next
-	answers chan record   // what came of it
+	begun   []*task       // steps begun by Go that have not been waited for
+	ops     chan []op     // what the function wants done next
+	answers chan []record // what came of it
 	stop    chan struct{} // closed to end the goroutine
-	waiting op            // the op the function waits for; its key is empty when it has ended
+	waiting []op          // what the function waits for; one without a key when it has ended
 }
 
 // op is something the function wants done.
 type op struct {
 	key    string
 	action perdure.Action
-	body   func(ctx context.Context) (perdure.Data, error) // of a step
+	body   func(ctx context.Context) (perdure.Result, error) // of a step
 }
 
 // record is what came of an op.
@@ -42,23 +44,45 @@ type record struct {
 func (r *Run) key(name string) string {
 	n := r.seen[name]
 	r.seen[name]++
-	return fmt.Sprintf("%s#%d", name, n)
+	return name + "#" + strconv.Itoa(n)
 }
 
-// do returns the record of an op, having it done first if there is none.
-func (r *Run) do(key string, action perdure.Action, body func(ctx context.Context) (perdure.Data, error)) record {
-	if rec, ok := r.records.done[key]; ok {
-		return rec
+// do returns the record of an op, having it done first if there is none. What was begun before is waited for before that.
+func (r *Run) do(o op) record {
+	r.settle()
+	return r.doAll([]op{o})[0]
+}
+
+// doAll returns the records of ops, having those done that have none, side by side.
+func (r *Run) doAll(ops []op) []record {
+	var todo []op
+	for _, o := range ops {
+		if _, ok := r.records.done[o.key]; !ok {
+			todo = append(todo, o)
+		}
 	}
+	if len(todo) > 0 {
+		for i, rec := range r.ask(todo) {
+			r.records.done[todo[i].key] = rec
+		}
+	}
+	out := make([]record, len(ops))
+	for i, o := range ops {
+		out[i] = r.records.done[o.key]
+	}
+	return out
+}
+
+// ask has ops done. The goroutine ends here when nobody works on the agent any more.
+func (r *Run) ask(ops []op) []record {
 	select {
-	case r.ops <- op{key: key, action: action, body: body}:
+	case r.ops <- ops:
 	case <-r.stop:
 		runtime.Goexit()
 	}
 	select {
-	case rec := <-r.answers:
-		r.records.done[key] = rec
-		return rec
+	case recs := <-r.answers:
+		return recs
 	case <-r.stop:
 		runtime.Goexit()
 	}
@@ -75,7 +99,10 @@ func (r *Run) child(id perdure.AgentID) record {
 
 // begin starts the function from its beginning and lets it run up to the first op without a record.
 func (f *flow) begin(id perdure.AgentID, inputs perdure.Data, recs *records) *Run {
-	r := &Run{Agent: id, node: f.node, seen: map[string]int{}, records: recs, ops: make(chan op), answers: make(chan record), stop: make(chan struct{})}
+	r := &Run{
+		Agent: id, node: f.node, seen: map[string]int{}, records: recs,
+		ops: make(chan []op), answers: make(chan []record), stop: make(chan struct{}),
+	}
 	go func() {
 		end := perdure.End{Signal: perdure.Failed, Note: "the function ended its goroutine"}
 		defer func() {
@@ -83,11 +110,12 @@ func (f *flow) begin(id perdure.AgentID, inputs perdure.Data, recs *records) *Ru
 				end = perdure.End{Signal: perdure.Failed, Note: fmt.Sprintf("panic: %v", p)}
 			}
 			select {
-			case r.ops <- op{action: end}:
+			case r.ops <- []op{{action: end}}:
 			case <-r.stop:
 			}
 		}()
 		out, err := f.body(r, inputs)
+		r.settle() // what was begun is done, whether anybody waits for it or not
 		end = perdure.End{Signal: perdure.OK, Result: out}
 		if err != nil {
 			end = perdure.End{Signal: perdure.Failed, Note: err.Error()}
@@ -97,10 +125,23 @@ func (f *flow) begin(id perdure.AgentID, inputs perdure.Data, recs *records) *Ru
 	return r
 }
 
-// answer lets the function go on to its next op.
-func (r *Run) answer(rec record) {
-	r.answers <- rec
+// answer lets the function go on to what it wants next.
+func (r *Run) answer(recs []record) {
+	r.answers <- recs
 	r.waiting = <-r.ops
+}
+
+// ended reports whether the function has returned.
+func (r *Run) ended() bool { return r.waiting[0].key == "" }
+
+// find is the op of this key that the function waits for.
+func (r *Run) find(key string) *op {
+	for i := range r.waiting {
+		if r.waiting[i].key == key && r.waiting[i].body != nil {
+			return &r.waiting[i]
+		}
+	}
+	return nil
 }
 
 // end ends the goroutine of the function.

@@ -26,39 +26,39 @@ func (e *Error) Error() string {
 // ErrTimeout is what WaitFor returns when nothing came in time.
 var ErrTimeout = errors.New("no event came in time")
 
+// Try says how often and how long a step is tried. The zero Try is one attempt of at most five minutes.
+type Try struct {
+	Times   int              // attempts in all; zero: one
+	Wait    time.Duration    // before the second attempt, doubled for each further one; zero: a second, negative: none
+	MaxWait time.Duration    // the longest of these; zero: ten minutes
+	If      func(error) bool // which errors are worth another attempt; nil: all
+	Timeout time.Duration    // of an attempt; zero: five minutes
+}
+
 // Step does fn once and records what it returns. If the process dies between the doing and the record, fn is called again with the same
-// Key: it must be repeatable under it. Its error is recorded too; a loop with another occurrence of the step is a retry.
-func Step[T any](r *Run, name string, fn func(ctx context.Context) (T, error)) (T, error) {
-	return step(r, stepName, name, fn)
+// Key: it must be repeatable under it. Its error is recorded too.
+//
+// With a Try an attempt that fails or takes too long is followed by another, with the same Key, also in another process: the agent
+// sleeps in between, and attempts made are recorded. Of several Trys the last counts.
+func Step[T any](r *Run, name string, fn func(ctx context.Context) (T, error), try ...Try) (T, error) {
+	return begin(r, stepName, name, fn, try).Wait()
 }
 
-// Once is Step for what must not be repeated: the decision to do it is durable before it begins, and if the process dies in the middle
-// the agent is in doubt until somebody settles it. It costs one more durable write when it is the only thing going on.
-func Once[T any](r *Run, name string, fn func(ctx context.Context) (T, error)) (T, error) {
-	return step(r, onceName, name, fn)
+// Once is Step for what must not be repeated: the decision to do it is durable before it begins, and if the process dies in the middle, or
+// it takes longer than its Timeout, the agent is in doubt until somebody settles it. Only an error fn returned in time can lead to
+// another attempt. It costs one more durable write when it is the only thing going on.
+func Once[T any](r *Run, name string, fn func(ctx context.Context) (T, error), try ...Try) (T, error) {
+	return begin(r, onceName, name, fn, try).Wait()
 }
 
-func step[T any](r *Run, tool, name string, fn func(ctx context.Context) (T, error)) (T, error) {
-	var v T
+// rest sleeps until a trigger is met.
+func rest(r *Run, name string, t perdure.Trigger, note string) record {
 	key := r.key(name)
-	args, err := perdure.DataOf(map[string]any{"step": key})
-	if err != nil {
-		return v, err
-	}
-	rec := r.do(key, perdure.Execute{Tool: tool, Args: args, Call: key}, func(ctx context.Context) (perdure.Data, error) {
-		v, err := fn(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return encode(v)
-	})
+	rec := r.do(op{key: key, action: perdure.Sleep{Trigger: t, Note: note, Call: key}})
 	if rec.signal != perdure.OK {
-		return v, &Error{Step: key, Signal: rec.signal, Note: rec.note}
+		rec.denied = &Error{Step: key, Signal: rec.signal, Note: rec.note}
 	}
-	if err := decode(rec.data, &v); err != nil {
-		return v, fmt.Errorf("step %s: its record does not fit %T, has the code changed? %w", key, v, err)
-	}
-	return v, nil
+	return rec
 }
 
 // Sleep lets the agent sleep. Nothing of it stays in any process meanwhile.
@@ -85,6 +85,7 @@ func WaitFor[T any](r *Run, event string, within time.Duration) (T, error) {
 
 // Ask asks a person and waits for the answer: an event called answer whose data has the question's key as `to`, and the answer as `say`.
 func Ask(r *Run, question string) (string, error) {
+	r.settle()
 	key := fmt.Sprintf("ask#%d", r.seen["ask"])
 	filter := fmt.Sprintf("has(event.data.to) && event.data.to == %q", key)
 	rec := rest(r, "ask", perdure.On{Event: "answer", Filter: filter}, question)
@@ -93,16 +94,6 @@ func Ask(r *Run, question string) (string, error) {
 	}
 	var a struct{ Say string }
 	return a.Say, decode(rec.data, &a)
-}
-
-// rest sleeps until a trigger is met.
-func rest(r *Run, name string, t perdure.Trigger, note string) record {
-	key := r.key(name)
-	rec := r.do(key, perdure.Sleep{Trigger: t, Note: note, Call: key}, nil)
-	if rec.signal != perdure.OK {
-		rec.denied = &Error{Step: key, Signal: rec.signal, Note: rec.note}
-	}
-	return rec
 }
 
 // Child is an agent this one delegated to.
@@ -130,14 +121,15 @@ func SpawnWithin(r *Run, b Bounds, name string, in any) (*Child, error) {
 		return nil, fmt.Errorf("input of %s: %w", name, err)
 	}
 	key := r.key("spawn:" + name)
-	act := perdure.Delegate{Intent: perdure.Intent{Name: name, Goal: "run " + name, Advisor: name, Inputs: inputs, Budget: b.Budget}, Scope: b.Scope, Depth: maxDepth, Call: key}
+	intent := perdure.Intent{Name: name, Goal: "run " + name, Advisor: name, Inputs: inputs, Budget: b.Budget}
+	act := perdure.Delegate{Intent: intent, Scope: b.Scope, Depth: maxDepth, Call: key}
 	if b.Depth != 0 {
 		act.Depth = int64(max(b.Depth, 0))
 	}
 	if !b.Deadline.IsZero() {
 		act.Intent.Deadline = perdure.TimeOf(b.Deadline)
 	}
-	rec := r.do(key, act, nil)
+	rec := r.do(op{key: key, action: act})
 	if rec.signal != perdure.OK {
 		return nil, &Error{Step: key, Signal: rec.signal, Note: rec.note}
 	}
@@ -152,12 +144,4 @@ func Wait[Out any](r *Run, c *Child) (Out, error) {
 		return out, rec.denied
 	}
 	return ended[Out](r, c)
-}
-
-type keyOf struct{}
-
-// Key is the idempotency key of the step that ctx belongs to: the same for every attempt at it. Pass it on to what the step calls.
-func Key(ctx context.Context) string {
-	k, _ := ctx.Value(keyOf{}).(string)
-	return k
 }

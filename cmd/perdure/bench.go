@@ -14,7 +14,7 @@ func benchCommand() *cobra.Command {
 		Short: "Measure what things cost on this machine",
 		Long:  `Bench measures parts of Perdure on this machine, each beside the floor it stands on, in the same run.`,
 	}
-	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchResumeCommand(), benchDormantCommand(), benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand())
+	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchDurableCommand(), benchResumeCommand(), benchDormantCommand(), benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand())
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,12 +21,31 @@ import (
 type benchPlace struct {
 	c      *cobra.Command
 	folder *string
-	dir    string // the new folder; "" for a store in memory
+	sync   *choice // nil: full
+	dir    string  // the new folder; "" for a store in memory
 }
 
 // benchFlags adds --store to a benchmark.
 func benchFlags(c *cobra.Command) *benchPlace {
-	return &benchPlace{c: c, folder: c.Flags().String("store", "", "make the store in a new folder below this one, or mem: (default: the folder for temporary files)")}
+	p := &benchPlace{c: c}
+	p.folder = c.Flags().String("store", "", "make the store in a new folder below this one, or mem: (default: the folder for temporary files)")
+	return p
+}
+
+// syncFlag adds --sync to a benchmark.
+func (p *benchPlace) syncFlag() *benchPlace {
+	p.sync = &choice{sqlite.Full.String(), []string{sqlite.Full.String(), sqlite.Normal.String()}}
+	choiceFlag(p.c, p.sync, "sync", "what an acknowledged write survives: full also a power cut, normal only kill -9")
+	return p
+}
+
+// level is what an acknowledged write survives.
+func (p *benchPlace) level() sqlite.Sync {
+	if p.sync == nil {
+		return sqlite.Full
+	}
+	level, _ := sqlite.ParseSync(p.sync.value) // the flag takes no other
+	return level
 }
 
 // inMemory reports whether the store under test is in memory.
@@ -56,7 +76,7 @@ func (p *benchPlace) open(ctx context.Context) (perdure.Store, error) {
 	if p.inMemory() {
 		return new(perdure.MemStore), nil
 	}
-	return sqlite.Open(ctx, filepath.Join(p.dir, storeFile), sqlite.Options{})
+	return sqlite.Open(ctx, filepath.Join(p.dir, storeFile), sqlite.Options{Sync: p.level()})
 }
 
 // label fills in what was measured, and what is durable.
@@ -65,10 +85,18 @@ func (p *benchPlace) label(f *bench.Figures) {
 		f.Store, f.Durable = "mem", "nothing: the store is in memory"
 		return
 	}
-	f.Store, f.Durable = "sqlite", "every acknowledged step is synced to the disk (SQLite in WAL mode, synchronous=FULL): it survives kill -9 and a power cut"
+	f.Store, f.Durable = "sqlite", durability(p.level())
 	if inMemory(p.dir) {
 		f.Durable = "nothing: " + filepath.Dir(p.dir) + " is a file system in memory (tmpfs), where a sync costs nothing; name a folder on a disk with --store"
 	}
+}
+
+// durability says what an acknowledged step survives.
+func durability(level sqlite.Sync) string {
+	if level == sqlite.Normal {
+		return "an acknowledged step is in SQLite's log, which is not synced (WAL, synchronous=NORMAL): it survives " + level.Survives()
+	}
+	return "every acknowledged step is synced to the disk (SQLite in WAL mode, synchronous=FULL): it survives kill -9 and a power cut"
 }
 
 // report prints the figures of a benchmark: a table and what is durable, or JSON.
@@ -123,6 +151,13 @@ func writeFigures(w io.Writer, figures []*bench.Figures) error {
 	first := figures[0]
 	var notes strings.Builder
 	fmt.Fprintf(&notes, "\nper %s; durable: %s\n", first.Unit, first.Durable)
+	said := []string{first.Durable}
+	for _, f := range figures {
+		if !slices.Contains(said, f.Durable) {
+			said = append(said, f.Durable)
+			fmt.Fprintf(&notes, "%s %s: %s\n", f.Workload, settings(f.Settings), f.Durable)
+		}
+	}
 	if first.Floor != "" {
 		fmt.Fprintf(&notes, "floor: %s, measured in the same run; a ratio of 1.3 is 1.3 times as slow\n", first.Floor)
 	}
@@ -138,7 +173,7 @@ func writeFigures(w io.Writer, figures []*bench.Figures) error {
 // settings are the settings of a run as one word each, in a fixed order.
 func settings(m map[string]any) string {
 	var words []string
-	for _, k := range []string{"agents", "steps", "history", "writers", "each", "payload", "effect"} {
+	for _, k := range []string{"agents", "steps", "history", "writers", "each", "payload", "effect", "sync"} {
 		if v, ok := m[k]; ok {
 			words = append(words, fmt.Sprintf("%s=%v", k, v))
 		}

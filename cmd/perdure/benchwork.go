@@ -25,7 +25,7 @@ next step begins. Agents at work at the same time share commits.`,
 		Args:        cobra.NoArgs,
 		Annotations: benchExits,
 	}
-	p := benchFlags(c)
+	p := benchFlags(c).syncFlag()
 	agents := c.Flags().Int("agents", 1, "agents at work at once")
 	steps := c.Flags().Int("steps", 2000, "steps of each agent")
 	payload := c.Flags().Int("payload", 1024, "bytes each step returns")
@@ -107,7 +107,7 @@ table, one committer, the same pragmas, bytes of the same length. The ratio is w
 		Args:        cobra.NoArgs,
 		Annotations: benchExits,
 	}
-	p := benchFlags(c)
+	p := benchFlags(c).syncFlag()
 	writers := c.Flags().IntSlice("writers", []int{1, 16, 256}, "writers at once; each number is one line")
 	each := c.Flags().Int("each", 0, fmt.Sprintf("appends of each writer (default: about %d in all)", appendTotal))
 	payload := c.Flags().Int("payload", 1024, "bytes of data in each entry")
@@ -132,7 +132,7 @@ table, one committer, the same pragmas, bytes of the same length. The ratio is w
 		var figures []*bench.Figures
 		for _, n := range *writers {
 			err := p.with(func() error {
-				set := bench.Appends{Writers: n, Each: *each, Payload: *payload, Dir: p.dir}
+				set := bench.Appends{Writers: n, Each: *each, Payload: *payload, Dir: p.dir, Sync: p.level().String()}
 				if set.Each == 0 {
 					set.Each = max(appendTotal/n, 20)
 				}

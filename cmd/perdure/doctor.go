@@ -182,10 +182,11 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 		d.say("store", health, "make an agent with "+suggest("new"), "there is none at %s yet", d.h.file)
 		return 0
 	}
-	agents := 0
+	agents, survives := 0, ""
 	var recent, all []perdure.Listing
 	d.integrity()
 	err := d.h.use(false, func(ctx context.Context, s perdure.Store) error {
+		survives = survivedBy(s)
 		if r, ok := s.(perdure.Reindexer); reindex && ok {
 			bar := newProgress(d.c, "reindex", 0)
 			err := r.Reindex(ctx, func(done, total int) { bar.total = int64(total); bar.to(int64(done)) })
@@ -230,6 +231,9 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 		done = ", every index rebuilt"
 	}
 	d.say("store", well, "", "%s opens, %s%s", d.h.file, several(int64(agents), "agent"), done)
+	if survives != "" {
+		d.say("durable", well, "", "what is written survives %s", survives)
+	}
 	return newest
 }
 

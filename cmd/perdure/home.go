@@ -38,6 +38,7 @@ type home struct {
 	scheme         string // sqlite, dir or mem
 	dir            string // the folder of key and trust; "" for mem
 	file           string // of the store; a folder for dir
+	options        sqlite.Options
 	seen           *sqlite.Witness
 	found          bool  // the home was found here or in a folder above, not named
 	loose          bool  // the store was named by its file: the folder is whatever that is in
@@ -59,7 +60,7 @@ func lookFlag(c *cobra.Command) *home {
 // storeFlag adds --store to a command.
 func storeFlag(c *cobra.Command) *home {
 	h := &home{c: c}
-	h.url = c.Flags().String("store", "", "the store: a folder, a file, sqlite:PATH, dir:PATH or mem: (default: $"+storeEnv+", else "+homeName+
+	h.url = c.Flags().String("store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+storeEnv+", else "+homeName+
 		" here or above, else the user's data folder)")
 	return h
 }
@@ -97,7 +98,7 @@ func (h *home) find() error {
 
 // place says where the store is.
 func (h *home) place() error {
-	h.found, h.loose = false, false
+	h.found, h.loose, h.options = false, false, sqlite.Options{}
 	url := *h.url
 	inForce.store = url
 	if url == "" {
@@ -126,6 +127,14 @@ func (h *home) place() error {
 		return err
 	case scheme != "sqlite" || path == "":
 		return misuse(h.c, fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, a file or a folder", url))
+	default:
+		var err error
+		if path, h.options, err = sqlite.ParseName(path); err != nil {
+			return misuse(h.c, fmt.Errorf("store sqlite:%w; a file with a question mark in its name goes without sqlite:", err))
+		}
+		if path == "" {
+			return misuse(h.c, fmt.Errorf("store %q: want a path before the question mark", url))
+		}
 	}
 	h.scheme, h.dir, h.file = scheme, path, filepath.Join(path, storeFile)
 	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) == filepath.Ext(storeFile) {
@@ -189,7 +198,17 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	if h.scheme == "dir" {
 		return h.openFolder(look)
 	}
-	return sqlite.Open(ctx, h.file, sqlite.Options{Existing: !create, Look: look})
+	o := h.options
+	o.Existing, o.Look = !create, look
+	return sqlite.Open(ctx, h.file, o)
+}
+
+// survivedBy is what the writes to a store survive as it was opened, where there is a choice.
+func survivedBy(s perdure.Store) string {
+	if s, ok := s.(*sqlite.Store); ok {
+		return s.Sync().Survives()
+	}
+	return ""
 }
 
 // openFolder opens a folder of agents. Copies beside an agent join it as imports do: only with entries that count here.

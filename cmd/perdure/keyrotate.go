@@ -320,7 +320,7 @@ func (h *home) hasAgents(ctx context.Context) (string, error) {
 	if _, err := os.Stat(h.file); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	s, err := sqlite.Open(ctx, h.file, sqlite.Options{Existing: true})
+	s, err := sqlite.Open(ctx, h.file, sqlite.Options{Existing: true, Sync: h.options.Sync})
 	if err != nil {
 		return "", err
 	}

@@ -88,6 +88,9 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	if !v.Trace.IsZero() {
 		p.row("trace", "%s", v.Trace)
 	}
+	if v.Survives != "" {
+		p.row("durable", "what is written survives %s", v.Survives)
+	}
 	for _, h := range v.Heads {
 		p.row("head", "%s", h)
 	}

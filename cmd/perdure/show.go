@@ -42,6 +42,7 @@ derived from the agent's own memory.`,
 				return err
 			}
 			v := summarize(p.agent, trust, h.keyNames(), now)
+			v.Survives = survivedBy(s)
 			v.judge(h, p.agent, now)
 			if p.entry == nil {
 				at, err := attendanceOf(ctx, s)
@@ -103,6 +104,7 @@ type summary struct {
 	Depth    string                 `json:"depth"` // how much of its memory is here
 	Heads    []perdure.Hash         `json:"heads"`
 	Diverged []string               `json:"diverged"`
+	Survives string                 `json:"survives,omitempty"` // what is written to its store, as it was opened here
 
 	depth  perdure.Depth
 	unsure bool // nobody can say whether what is under way has a worker

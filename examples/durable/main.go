@@ -29,7 +29,8 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, day time.Durat
 	if err != nil {
 		return err
 	}
-	id, err := durable.Start(ctx, newNode(store, key, out, day), "order", Order{Item: "book", Cents: 1200})
+	// The id keeps an order that is sent twice from being two.
+	id, err := durable.StartAs(ctx, newNode(store, key, out, day), "order", "order-17", Order{Item: "book", Cents: 1200})
 	if err != nil {
 		return err
 	}
@@ -66,10 +67,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, day time.Durat
 
 // newNode is all there is in a process.
 func newNode(store perdure.Store, key *perdure.Signer, out io.Writer, day time.Duration) *perdure.Node {
-	allow := func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
-		return perdure.Verdict{Answer: perdure.Allow}
-	}
-	node := &perdure.Node{Store: store, Key: key, Policy: perdure.PolicyFunc(allow)}
+	node := &perdure.Node{Store: store, Key: key, Policy: durable.AllowAll}
 	durable.Handle(node, "order", func(r *durable.Run, o Order) (string, error) { return order(r, o, out, day) })
 	return node
 }
@@ -100,5 +98,5 @@ func order(r *durable.Run, o Order, out io.Writer, day time.Duration) (string, e
 	return durable.Step(r, "ship", func(context.Context) (string, error) {
 		fmt.Fprintf(out, "  ship the %s from %s\n", o.Item, shelf)
 		return fmt.Sprintf("a %s from %s, paid with %s", o.Item, shelf, charge), nil
-	})
+	}, durable.Try{Times: 3, Timeout: time.Minute})
 }

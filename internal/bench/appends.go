@@ -17,6 +17,7 @@ type Appends struct {
 	Each    int // appends of each writer
 	Payload int
 	Dir     string
+	Sync    string // of raw SQLite: full or normal
 }
 
 // Run appends commits of one entry from several writers at once, and then does the same with raw SQLite: one table, one committer, the same

@@ -12,7 +12,7 @@ import (
 
 // rawAppends is the floor: appends a second of the same payload with nothing but SQLite, one committer and the durability of the store.
 func rawAppends(ctx context.Context, path string, s Appends) (float64, error) {
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=page_size(4096)")
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=synchronous("+s.Sync+")&_pragma=page_size(4096)")
 	if err != nil {
 		return 0, fmt.Errorf("open raw database: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -84,6 +85,7 @@ func (s *Store) hand(ctx context.Context, r *request) error {
 type writer struct {
 	*conn
 	file    string
+	level   Sync
 	words   *words
 	hub     *hub
 	syncs   *atomic.Int64
@@ -93,7 +95,9 @@ type writer struct {
 	recent  int64          // rows in recent
 	tail    []driver.Value // agent and rid of the rows after mark
 	buffer  []byte
-	relaxed bool // commits are not synced at present
+	relaxed bool  // commits are not synced at present
+	synced  int   // how many commits were
+	log     int64 // length of the log's file when last looked at, or made so
 	changed []perdure.AgentID
 
 	poisoned error         // why nothing is written
@@ -102,11 +106,11 @@ type writer struct {
 }
 
 // openWriter opens the connection that writes, and tries whether it can.
-func openWriter(path string) (*writer, error) {
-	w := &writer{file: path, agents: map[perdure.AgentID]*agent{}}
+func openWriter(path string, level Sync) (*writer, error) {
+	w := &writer{file: path, level: level, relaxed: level == Normal, agents: map[perdure.AgentID]*agent{}}
 	err := retry(func() (err error) {
 		if w.conn == nil {
-			if w.conn, err = dial(path, "rw", writerPragmas...); err != nil {
+			if w.conn, err = dial(path, "rw", append(slices.Clone(writerPragmas), level.pragma())...); err != nil {
 				return err
 			}
 		}
@@ -195,7 +199,7 @@ func (w *writer) reopen() error {
 		_ = w.close() // whatever it says, it is not used any more
 		w.conn = nil
 	}
-	fresh, err := openWriter(w.file)
+	fresh, err := openWriter(w.file, w.level)
 	if err == nil {
 		err = fresh.empty()
 	}
@@ -221,15 +225,15 @@ func (w *writer) empty() error {
 }
 
 func (w *writer) transact(batch []*request) error {
-	relaxed := true
-	for _, r := range batch {
-		relaxed = relaxed && r.relaxed
-	}
+	relaxed := w.level == Normal || !slices.ContainsFunc(batch, func(r *request) bool { return !r.relaxed })
 	if err := w.sync(!relaxed); err != nil {
 		return err
 	}
 	if err := w.begin(); err != nil {
 		return err
+	}
+	if !relaxed {
+		w.lengthen()
 	}
 	first := w.next
 	w.changed = w.changed[:0]

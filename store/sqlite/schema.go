@@ -55,7 +55,7 @@ var upgrades = []string{
 
 // pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more fairly.
 var writerPragmas = []string{
-	"busy_timeout=0", "journal_mode=WAL", "synchronous=FULL", "mmap_size=0", "cache_size=-16384", "secure_delete=ON", "wal_autocheckpoint=4000",
+	"busy_timeout=0", "journal_mode=WAL", "mmap_size=0", "cache_size=-16384", "secure_delete=ON", "wal_autocheckpoint=4000",
 	"foreign_keys=OFF", "temp_store=MEMORY", "cell_size_check=ON", "journal_size_limit=67108864",
 }
 

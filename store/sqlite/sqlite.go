@@ -1,6 +1,6 @@
 // Package sqlite is the store in one SQLite file, for one machine: any number of processes may use it at once.
 //
-// What Append and Put acknowledge has been synced to the disk. Calls that come at the same time share one sync. Bodies over
+// What Append and Put acknowledge has been synced to the disk, unless Options.Sync says otherwise. Calls that come at the same time share one sync. Bodies over
 // perdure.InlineBody are files in a folder beside the store, named by their hash: FILE-blobs. Copy a store with Backup, or all of FILE,
 // FILE-wal and FILE-blobs while nobody uses it.
 //
@@ -31,6 +31,7 @@ type Options struct {
 	Limits   perdure.Limits // for entries that are read; zero fields are the defaults
 	Existing bool           // refuse to make a store where there is none
 	Look     bool           // only look: nothing is written, and writing is refused; the files may be read-only
+	Sync     Sync           // what an acknowledged write survives; it holds for what this process writes
 }
 
 // readers is how many calls read at the same time; more wait for their turn.
@@ -40,6 +41,7 @@ const readers = 4
 type Store struct {
 	path   string
 	limits perdure.Limits
+	level  Sync
 	words  words
 	pool   chan *conn // of connections that read; nil stands for one not opened yet
 	watch  hub
@@ -98,7 +100,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := upgrade(path); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	w, err := openWriter(path)
+	w, err := openWriter(path, o.Sync)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -127,7 +129,7 @@ func loosen(path string) {
 
 func newStore(path string, o Options) *Store {
 	s := &Store{
-		path: path, limits: o.Limits, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
+		path: path, limits: o.Limits, level: o.Sync, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
 		done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	for range readers {
@@ -151,6 +153,9 @@ func Place(path string, look bool) (perdure.Hash, error) { return disk.Place(pat
 
 // Path is the file the store is in.
 func (s *Store) Path() string { return s.path }
+
+// Sync is what the writes that this handle acknowledges survive.
+func (s *Store) Sync() Sync { return s.level }
 
 // Syncs is how many times this handle has had the write-ahead log synced, once for all the calls that shared it.
 func (s *Store) Syncs() int64 { return s.syncs.Load() }
