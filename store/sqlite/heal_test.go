@@ -90,7 +90,7 @@ func rowsOn(t *testing.T, path string) map[int64]map[int64]bool {
 			t.Fatal(err)
 		}
 		var owner int64
-		m.cells(b, n == 1, func(rid int64, v []value) {
+		m.cells(b, n == 1, m.page, func(rid int64, v []value) {
 			if !isLog(rid, v) {
 				return
 			}

@@ -16,6 +16,7 @@ type image struct {
 	pages     int64
 	newest    map[int64]int64 // where in the log the page of a number is, as last committed
 	beyond    []int64         // pages in the log after its first fault, which SQLite does not read
+	later     map[int64]int64 // the same as newest, for those
 }
 
 const (
@@ -24,9 +25,9 @@ const (
 	frameHead   = 24
 	leafTable   = 0x0d
 	leafIndex   = 0x0a
-	inTable     = pageSize - 35               // the longest record that a leaf of a table holds all of
-	inIndex     = (pageSize-12)*64/255 - 23   // the same for an index
-	leastInPage = (pageSize-12)*32/255 - 23   // of a longer one at least so much is in the page
+	inTable     = pageSize - 35             // the longest record that a leaf of a table holds all of
+	inIndex     = (pageSize-12)*64/255 - 23 // the same for an index
+	leastInPage = (pageSize-12)*32/255 - 23 // of a longer one at least so much is in the page
 	perOverflow = pageSize - 4
 	maxRecord   = 64 << 20 // no row is longer
 )
@@ -38,7 +39,7 @@ func openImage(path string) (*image, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &image{file: f, newest: map[int64]int64{}}
+	m := &image{file: f, newest: map[int64]int64{}, later: map[int64]int64{}}
 	info, err := f.Stat()
 	if err == nil {
 		m.pages = info.Size() / pageSize
@@ -99,7 +100,7 @@ func (m *image) readLog() error {
 		}
 		page := int64(binary.BigEndian.Uint32(frame))
 		if !good {
-			m.beyond = append(m.beyond, at+frameHead)
+			m.beyond, m.later[page] = append(m.beyond, at+frameHead), at+frameHead
 			continue
 		}
 		if pending[page] = at + frameHead; binary.BigEndian.Uint32(frame[4:]) != 0 {
@@ -130,6 +131,14 @@ func (m *image) page(n int64) ([]byte, error) {
 	return b, err
 }
 
+// latest is page, and takes what is after the first fault of the log for good.
+func (m *image) latest(n int64) ([]byte, error) {
+	if at, ok := m.later[n]; ok {
+		return m.logged(at)
+	}
+	return m.page(n)
+}
+
 func (m *image) logged(at int64) ([]byte, error) {
 	b := make([]byte, pageSize)
 	_, err := m.log.ReadAt(b, at)
@@ -141,17 +150,18 @@ func (m *image) logged(at int64) ([]byte, error) {
 func (m *image) scan(f func(rowid int64, record []value)) {
 	for n := int64(1); n <= m.pages; n++ {
 		if b, err := m.page(n); err == nil {
-			m.cells(b, n == 1, f)
+			m.cells(b, n == 1, m.page, f)
 		}
 	}
 	for _, at := range m.beyond {
 		if b, err := m.logged(at); err == nil {
-			m.cells(b, false, f)
+			m.cells(b, false, m.latest, f)
 		}
 	}
 }
 
-func (m *image) cells(b []byte, first bool, f func(rowid int64, record []value)) {
+// cells calls f with every record of a page. Records go on in the pages that page finds.
+func (m *image) cells(b []byte, first bool, page func(int64) ([]byte, error), f func(rowid int64, record []value)) {
 	head := 0
 	if first {
 		head = 100
@@ -174,8 +184,8 @@ func (m *image) cells(b []byte, first bool, f func(rowid int64, record []value))
 		if !ok || size > maxRecord {
 			continue
 		}
-		if payload := m.payload(p, int(size), kind); payload != nil {
-			if r, ok := record(payload); ok {
+		if whole := payload(p, int(size), kind, page); whole != nil {
+			if r, ok := record(whole); ok {
 				f(int64(rowid), r)
 			}
 		}
@@ -183,7 +193,7 @@ func (m *image) cells(b []byte, first bool, f func(rowid int64, record []value))
 }
 
 // payload is the bytes of a record that begins with p and may go on in other pages; nil if some are missing.
-func (m *image) payload(p []byte, size int, kind byte) []byte {
+func payload(p []byte, size int, kind byte, page func(int64) ([]byte, error)) []byte {
 	most := inTable
 	if kind == leafIndex {
 		most = inIndex
@@ -205,7 +215,7 @@ func (m *image) payload(p []byte, size int, kind byte) []byte {
 		return nil
 	}
 	for next := int64(binary.BigEndian.Uint32(p[here:])); len(out) < size; {
-		b, err := m.page(next)
+		b, err := page(next)
 		if next == 0 || err != nil {
 			return nil
 		}
