@@ -254,6 +254,7 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
+	n.see(a)
 	return a, nil
 }
 
@@ -343,9 +344,7 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err := n.Store.Put(ctx, id, entries...); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
-	if old, err := n.behind(ctx, a); err == nil && old == nil {
-		n.see(told)
-	}
+	n.seeNext(ctx, a, told)
 	n.mu.Lock()
 	if n.cache[id] == a { // nobody is at work on it: the next cycle goes on from here
 		n.cache[id] = told
@@ -373,13 +372,14 @@ func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
 
 // vouch writes a snapshot of an agent in this node's name.
 func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
-	entries, _, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
+	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
 	if err == nil {
 		err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
 	}
+	n.seeNext(ctx, a, next)
 	return entries[len(entries)-1], nil
 }
 

@@ -167,6 +167,9 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 	if got.Relation == capsule.Same || got.Relation == capsule.Older {
 		what += ", nothing new"
 	}
+	if got.Relation == capsule.Mended {
+		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", several(got.Healed.Gained, "entry"))
+	}
 	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
 	if r.Held = got.Stranger != nil && !got.Admitted; r.Held {
 		r.text += "it is held: " + heldText(got.Stranger) + "\n"
@@ -192,7 +195,8 @@ func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *
 		return err
 	}
 	if len(missing) > 0 {
-		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
+		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume %s --older",
+			missing[0].Short(), callable(a))
 		return nil
 	}
 	w.See(a.ID(), a.Fold().Seq, a.Heads())

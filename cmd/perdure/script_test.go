@@ -41,6 +41,8 @@ func TestScripts(t *testing.T) {
 			"exits":    exitsWith,
 			"unhex":    unhex,
 			"flip":     flip,
+			"spoil":    spoil,
+			"shorten":  shorten,
 			"provider": startProvider,
 			"looking":  looking,
 			"agents":   func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
@@ -81,6 +83,33 @@ func flip(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	b[len(b)-back] ^= 1
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o600))
+}
+
+// spoil changes one bit of every place in a file where a text stands, as a disk does that rots: spoil home/store.db word.
+func spoil(ts *testscript.TestScript, _ bool, args []string) {
+	b := []byte(ts.ReadFile(args[0]))
+	n := bytes.Count(b, []byte(args[1]))
+	if n == 0 {
+		ts.Fatalf("%s has no %q", args[0], args[1])
+	}
+	worse := []byte(args[1])
+	worse[len(worse)/2] ^= 1
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), bytes.ReplaceAll(b, []byte(args[1]), worse), 0o600))
+}
+
+// shorten takes the last lines, or bytes, off a file: shorten x.agent 1 lines.
+func shorten(ts *testscript.TestScript, _ bool, args []string) {
+	b := []byte(ts.ReadFile(args[0]))
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if args[2] == "lines" {
+		for range n {
+			b = b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1]
+		}
+	} else {
+		b = b[:len(b)-n]
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
 }
 
 // writeSamples writes a genesis entry, the memory of two that begins with it, and that memory without its last entry's signature.

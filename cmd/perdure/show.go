@@ -48,6 +48,9 @@ derived from the agent's own memory.`,
 				if err != nil {
 					return err
 				}
+				if v.Older, err = h.behind(ctx, s, p.agent); err != nil {
+					return err
+				}
 				v.unsure, v.Waits = !at.known, append(at.strays(p.agent, now), v.Waits...)
 			}
 			if err := describeAll(ctx, s, p.agent, v.Waits); err != nil {
@@ -95,6 +98,7 @@ type summary struct {
 	Entries  int64                  `json:"entries"`
 	Heads    []perdure.Hash         `json:"heads"`
 	Diverged []string               `json:"diverged"`
+	Older    *older                 `json:"older,omitempty"` // this home has seen more of it
 
 	unsure bool // nobody can say whether what is under way has a worker
 

@@ -127,7 +127,14 @@ which is quicker. A manifest in a capsule is checked, and who signed it is named
 			if err != nil {
 				return err
 			}
-			return verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
+			if o.older, err = h.rolledBack(ctx, s, id); err != nil {
+				return refusal(out, unread(err))
+			}
+			err = verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
+			if o.Trust != nil || o.Heads != nil || o.policy != nil || o.parent != nil {
+				return err // it may be good, and not what was asked for
+			}
+			return unread(err)
 		})
 	}
 	return c
@@ -150,6 +157,8 @@ type verifying struct {
 	perdure.VerifyOptions
 	policy *policy.Set                      // derive its decisions again; nil: not asked for
 	parent iter.Seq2[*perdure.Entry, error] // it must descend from; nil: not asked for
+
+	older *older // this home has seen more of it; nil: it has not
 
 	manifest **capsule.Manifest // set once the capsule has been read; nil: there is no capsule
 }
@@ -338,7 +347,7 @@ func verifyPart(c *cobra.Command, h *home, out *output, name string, o verifying
 	slices.SortFunc(v.Origins, func(a, b perdure.Origin) int { return perdure.Hash(a.Key).Compare(perdure.Hash(b.Key)) })
 	v.Diverged = a.Diverged()
 	note(c, "%s holds depth %s only: what came before is taken on the word of who signed its snapshot", name, r.Head().Depth)
-	return errors.Join(printChecked(h, out, v, nil, nil, r.Manifest()), done())
+	return errors.Join(printChecked(h, out, v, nil, nil, r.Manifest(), nil), done())
 }
 
 // refusal is an error, printed as the result where that is for programs.
@@ -385,6 +394,7 @@ type checked struct {
 	Lineage *descent             `json:"lineage,omitempty"`
 
 	Manifest *manifestView `json:"manifest,omitempty"`
+	Older    *older        `json:"older,omitempty"`
 }
 
 // manifestView is who signed the heads of a capsule together with those of others.
@@ -429,12 +439,34 @@ func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq
 	if o.manifest != nil {
 		m = *o.manifest
 	}
-	return printChecked(h, out, v, derived, from, m)
+	return printChecked(h, out, v, derived, from, m, o.older)
 }
 
+// rolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be folded.
+func (h *home) rolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*older, error) {
+	a, err := perdure.Load(ctx, s, id)
+	if err != nil {
+		return nil, ctx.Err() // verify says what is wrong with it
+	}
+	return h.behind(ctx, s, a)
+}
+
+// unread is the error of a memory that is damaged, with what to do about it.
+func unread(err error) error {
+	var wrong *misused
+	var hinted *advised
+	if err == nil || errors.As(err, &wrong) || errors.As(err, &hinted) || errors.Is(err, context.Canceled) || errors.Is(err, errOlder) {
+		return err
+	}
+	return &advised{err, "perdure doctor --repair, or import a good copy"}
+}
+
+// errOlder says that a memory lacks what was seen of it.
+var errOlder = errors.New("entries are missing")
+
 // printChecked prints what was verified, and what this home knows of the authors; derived and from are nil if that was not asked for.
-func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification, from *descent, m *capsule.Manifest) error {
-	r := checked{OK: true, Verified: v, Lineage: from}
+func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification, from *descent, m *capsule.Manifest, old *older) error {
+	r := checked{OK: old == nil, Verified: v, Lineage: from, Older: old}
 	t, err := h.trust()
 	if err != nil {
 		return err
@@ -449,6 +481,9 @@ func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Ver
 	var wrong error
 	if derived != nil {
 		wrong = r.audit(derived)
+	}
+	if old != nil {
+		wrong = errors.Join(wrong, fmt.Errorf("%w: %s", errOlder, old))
 	}
 	if format, _ := out.check(); wrong != nil && format != formatTable {
 		wrong = &answered{wrong}
@@ -485,6 +520,9 @@ func (r *checked) write(w io.Writer) error {
 	result := s.good("ok")
 	if !r.OK {
 		result = s.bad("the memory is whole, but not every decision holds")
+	}
+	if r.Older != nil {
+		result = s.bad("what is there is good, but entries are missing")
 	}
 	t.add("verified", result+": agent "+r.Agent.String())
 	t.add("entries", fmt.Sprintf("%d: every link, seq and hash", r.Entries))

@@ -129,9 +129,9 @@ func busy(err error) bool {
 func explain(path string, err error) error {
 	switch code(err) {
 	case sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%s is not a store: it was left as it is; choose another path: %w", path, err)
+		return fmt.Errorf("%s is not a store: it was left as it is; choose another path or, if it was one, run `perdure doctor --repair`: %w", path, err)
 	case sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("%s is damaged: restore it from a backup, or run `perdure doctor`: %w", path, err)
+		return fmt.Errorf("%s is damaged: run `perdure doctor --repair`, or restore it from a backup: %w", path, err)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:

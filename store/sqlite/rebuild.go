@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ type Rebuilt struct {
 	Rows     int64  // taken over
 	Stranded int64  // rows of which it is not known whose they are
 	Unnamed  bool   // the file could not say any more which store it is: it is a new one
+
+	proven bool // an agent in it is one
 }
 
 // Damage says what is wrong with the file of a store or its log, nil if nothing is. It reads without locks, and changes nothing.
@@ -97,9 +100,6 @@ func Rebuild(ctx context.Context, path string) (r *Rebuilt, err error) {
 		}
 	}()
 	r = &Rebuilt{Aside: aside(path)}
-	if err := m.copyTo(r.Aside); err != nil {
-		return nil, err
-	}
 	temp := fmt.Sprintf("%s%s%08x", path, tempMark, rand.Uint32())
 	if err := create(temp); err != nil {
 		return nil, err
@@ -110,6 +110,12 @@ func Rebuild(ctx context.Context, path string) (r *Rebuilt, err error) {
 		}
 	}()
 	if err := r.fill(ctx, m, old, temp); err != nil {
+		return nil, err
+	}
+	if !r.proven && !m.ours() {
+		return nil, errors.New("nothing in it is of a store: it was left as it is")
+	}
+	if err := m.copyTo(r.Aside); err != nil {
 		return nil, err
 	}
 	if old != nil {
@@ -314,7 +320,9 @@ func (f *filling) adopt() error {
 		if err != nil {
 			break
 		}
-		switch id, signed := s.idOf(f.conn, key); {
+		id, signed := s.idOf(f.conn, key)
+		f.r.proven = f.r.proven || signed
+		switch {
 		case !id.IsZero() && !f.ids[key]:
 			err = f.exec("INSERT INTO agents(key,id,due) VALUES(?,?,1)", key, id[:])
 		case signed:
@@ -355,6 +363,12 @@ func (s *Store) idOf(c *conn, key int64) (id perdure.AgentID, signed bool) {
 		return id, false
 	}
 	return e.ID(), p.signature != nil && e.CheckSignature() == nil
+}
+
+// ours reports whether a file says that it is a store.
+func (m *image) ours() bool {
+	b, err := m.page(1)
+	return err == nil && binary.BigEndian.Uint32(b[68:]) == applicationID
 }
 
 // identity takes over what the old file says of itself, and what lay aside in it.
