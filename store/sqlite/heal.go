@@ -130,7 +130,7 @@ func rawRows(c *conn, text string, args ...driver.Value) (rows []rawRow, err err
 const nextRow = "coalesce((SELECT rid FROM log WHERE rid>?1 AND agent IS NOT NULL ORDER BY rid LIMIT 1),1<<62)"
 
 // decipher reads the entries of the rows. A row says what it was written on by its place alone: where the row before it is lost, the entries
-// of the seq before it that a good copy or the rows aside have are tried.
+// of the seq before it that are known by then are tried.
 func (s *Store) decipher(c *conn, id perdure.AgentID, m *remains, good []*perdure.Entry) {
 	known := map[int64][]perdure.Hash{}
 	for _, e := range slices.Concat(good, m.aside) {
@@ -138,47 +138,89 @@ func (s *Store) decipher(c *conn, id perdure.AgentID, m *remains, good []*perdur
 	}
 	var last perdure.Hash
 	for _, r := range m.rows {
-		entries, bare, name := s.attempt(c, id, r, last, known)
-		switch {
-		case entries == nil:
-			m.bad = append(m.bad, r)
-		case bare:
+		entries, fault, name := s.attempt(c, id, r, last, known)
+		for _, e := range entries {
+			known[e.Seq] = append(known[e.Seq], e.Name)
+		}
+		if fault == bodies {
 			m.bare = append(m.bare, entries...)
-		default:
+		} else {
 			m.read = append(m.read, entries...)
+		}
+		if fault == parts {
+			m.bad = append(m.bad, r)
 		}
 		if last = name; r.left {
 			continue
 		}
-		if m.held += int64(len(entries)); entries == nil || bare {
+		if fault != parts {
+			m.held += int64(len(entries))
+		}
+		if fault != none {
 			m.faults++
 		}
 	}
 }
 
-// attempt reads the entries of a row, nil if they are not what was written, and says whether bodies of theirs are lost. It returns the name of
-// the last of them as far as the row tells.
-func (s *Store) attempt(c *conn, id perdure.AgentID, raw rawRow, last perdure.Hash, known map[int64][]perdure.Hash) (entries []*perdure.Entry, bare bool, name perdure.Hash) {
+// fault is what is wrong with a row.
+type fault int
+
+const (
+	none   fault = iota
+	bodies       // some of its bodies, which are elsewhere, are lost
+	parts        // not all its entries can be read
+)
+
+// attempt reads the entries of a row, as many as are what was written. It returns the name of the last of them as far as the row tells.
+func (s *Store) attempt(c *conn, id perdure.AgentID, raw rawRow, last perdure.Hash, known map[int64][]perdure.Hash) ([]*perdure.Entry, fault, perdure.Hash) {
 	if len(raw.data) == 0 {
-		return nil, false, name
+		return nil, parts, perdure.Hash{}
 	}
 	r, err := parseRow(raw.data[1:])
 	if err != nil {
-		return nil, false, name
+		return nil, parts, perdure.Hash{}
 	}
+	found := none
 	for i := range r.parts {
 		if p := &r.parts[i]; p.place == bodyBlob {
 			if body, err := s.readBlob(p.hash, p.size); err != nil || perdure.HashOf(body) != p.hash {
-				p.place, bare = bodyDropped, true
+				p.place, found = bodyDropped, bodies
 			}
 		}
 	}
 	for _, before := range append([]perdure.Hash{last}, known[r.parts[0].seq-1]...) {
 		if entries, err := s.entries(c, id, before, r); err == nil {
-			return entries, bare, entries[len(entries)-1].Name
+			return entries, found, entries[len(entries)-1].Name
 		}
 	}
-	return nil, false, r.last(id)
+	return s.piecewise(c, id, last, r, known), parts, r.last(id)
+}
+
+// piecewise reads the entries of a damaged row that a name the row keeps or a signature vouches for. Where one cannot be read, the next is tried
+// on what a good copy has before it.
+func (s *Store) piecewise(c *conn, id perdure.AgentID, before perdure.Hash, r *row, known map[int64][]perdure.Hash) (out []*perdure.Entry) {
+	var pending []*perdure.Entry // no signature yet
+	for i := range r.parts {
+		one := *r
+		one.parts = r.parts[i : i+1]
+		p := &one.parts[0]
+		var e *perdure.Entry
+		for _, b := range append([]perdure.Hash{before}, known[p.seq-1]...) {
+			if es, err := s.entries(c, id, b, &one); err == nil && (es[0].Signature == nil || es[0].CheckSignature() == nil) {
+				e = es[0]
+				break
+			}
+		}
+		if e == nil {
+			pending, before = nil, p.name // zero if it was not kept
+			continue
+		}
+		before = e.Name
+		if pending = append(pending, e); e.Signature != nil || p.named {
+			out, pending = append(out, pending...), nil
+		}
+	}
+	return out
 }
 
 // exchange puts a memory in the place of the rows of an agent. What has no place is set aside.
