@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -117,7 +118,7 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 			return heldBack(err)
 		}
 	}
-	if why := a.spins(c.Node); why != "" && a.fold.Ended == nil {
+	if why := cmp.Or(a.spins(c.Node), a.circles()); why != "" && a.fold.Ended == nil {
 		return Idle{Person: true, Until: a.fold.Intent.Deadline, Why: why}
 	}
 	return a.fold.plan(&c, now)
