@@ -32,20 +32,25 @@ func TestScripts(t *testing.T) {
 			return writeSamples(env.WorkDir)
 		},
 		Condition: func(name string) (bool, error) {
+			if name == "mounts" {
+				dir := t.TempDir()
+				return mountSmall(dir, "1m") == nil && exec.Command("umount", dir).Run() == nil, nil
+			}
 			if name != "root" {
 				return false, fmt.Errorf("there is no condition %q", name)
 			}
 			return os.Geteuid() == 0, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exitsWith,
-			"unhex":    unhex,
-			"flip":     flip,
-			"spoil":    spoil,
-			"shorten":  shorten,
-			"provider": startProvider,
-			"looking":  looking,
-			"agents":   func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
+			"exits":     exitsWith,
+			"unhex":     unhex,
+			"flip":      flip,
+			"spoil":     spoil,
+			"smalldisk": smallDisk,
+			"shorten":   shorten,
+			"provider":  startProvider,
+			"looking":   looking,
+			"agents":    func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
 		},
 	})
 }
@@ -110,6 +115,18 @@ func shorten(ts *testscript.TestScript, _ bool, args []string) {
 		b = b[:len(b)-n]
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
+}
+
+// smallDisk mounts a file system of a few bytes in a folder until the script ends: smalldisk mnt 3m. See the condition mounts.
+func smallDisk(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	ts.Check(mountSmall(dir, args[1]))
+	ts.Defer(func() { _ = exec.Command("umount", "-l", dir).Run() })
+}
+
+func mountSmall(dir, size string) error {
+	return exec.Command("mount", "-t", "tmpfs", "-o", "mode=700,size="+size, "tmpfs", dir).Run()
 }
 
 // writeSamples writes a genesis entry, the memory of two that begins with it, and that memory without its last entry's signature.

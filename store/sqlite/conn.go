@@ -139,6 +139,10 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_CANTOPEN:
 		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path, err)
 	case sqlite3.SQLITE_IOERR:
+		var e *engine.Error
+		if errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE {
+			return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
+		}
 		return fmt.Errorf("the disk under %s reports errors: look at the system's log, then open it again: %w", path, err)
 	}
 	return err
