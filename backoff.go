@@ -102,6 +102,9 @@ func (f *Fold) Tool(name string) *ToolRecord {
 	return &f.Tools[i]
 }
 
+// lastTime is when the tool was last heard of.
+func (t *ToolRecord) lastTime() Time { return t.Last[len(t.Last)-1].Time }
+
 // row counts how often the tool ended with s, without another signal between, up to now.
 func (t *ToolRecord) row(s Signal) int {
 	n := 0

@@ -52,6 +52,7 @@ func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error)
 	if err != nil {
 		return nil, fmt.Errorf("fork %s: %w", from.ID().Short(), err)
 	}
+	n.see(a)
 	return a, n.index(ctx, &work{n: n, a: a, heads: a.Heads()})
 }
 

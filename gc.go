@@ -114,6 +114,7 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if err := n.Store.Append(ctx, id, a.Heads(), entries...); err != nil {
 		return Collected{}, err
 	}
+	n.seeNext(ctx, a, next)
 	if len(s.names) > 0 {
 		s.Bytes, err = pruner.Prune(ctx, id, s.names...)
 	}

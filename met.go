@@ -97,7 +97,7 @@ func (q *question) ask(t Trigger) Waiting {
 	case At:
 		return q.time(t.Time)
 	case After:
-		return q.time(q.s.Since + Time(t.Millis))
+		return q.time(q.after(q.s.Since, t.Millis))
 	case On:
 		return q.event(t)
 	case Done:
@@ -121,6 +121,14 @@ func (q *question) time(at Time) Waiting {
 		return Waiting{Met: true, Why: q.say(func() string { return "it is " + at.String() })}
 	}
 	return Waiting{Due: at, Why: q.say(func() string { return "until " + at.String() })}
+}
+
+// after is some time after another, or that other by the clock of now if it cannot be right.
+func (q *question) after(since Time, millis int64) Time {
+	if now := TimeOf(q.now); ahead(since, now) {
+		return now
+	}
+	return since + Time(millis)
 }
 
 func (q *question) event(t On) Waiting {
@@ -195,13 +203,13 @@ func (q *question) poll(t Every) Waiting {
 	index := q.every
 	q.every++
 	i, asked := slices.BinarySearchFunc(q.s.Polls, index, func(p Poll, n int64) int { return int(p.Index - n) })
-	next := q.s.Since + Time(t.Millis)
+	next := q.after(q.s.Since, t.Millis)
 	if asked {
 		p := &q.s.Polls[i]
 		if ok, err := q.holds(pollEnv(), t.Until, "result", p.Result.Value(), "signal", p.Signal.String()); err == nil && ok {
 			return Waiting{Met: true, Why: fmt.Sprintf("%s says %s", t.Poll.Tool, t.Until)}
 		}
-		next = p.At + Time(t.Millis)
+		next = q.after(p.At, t.Millis)
 	}
 	w := Waiting{Due: next, Why: q.say(func() string {
 		return fmt.Sprintf("until %s says %s, asked every %s", t.Poll.Tool, t.Until, time.Duration(t.Millis)*time.Millisecond)

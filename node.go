@@ -312,6 +312,7 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
+	n.see(a)
 	return a, nil
 }
 
@@ -387,13 +388,14 @@ func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
 
 // vouch writes a snapshot of an agent in this node's name.
 func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
-	entries, _, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
+	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
 	if err == nil {
 		err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
 	}
+	n.seeNext(ctx, a, next)
 	return entries[len(entries)-1], nil
 }
 

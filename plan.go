@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -123,7 +124,7 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 			return heldBack(err)
 		}
 	}
-	if why := a.spins(c.Node); why != "" && a.fold.Ended == nil {
+	if why := cmp.Or(a.spins(c.Node), a.circles()); why != "" && a.fold.Ended == nil {
 		return Idle{Person: true, Until: a.fold.Intent.Deadline, Why: why}
 	}
 	c.depth = a.depth
@@ -274,7 +275,9 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		spec, can := c.tool(o.toolName())
 		effect := c.class(f, o)
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
-		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
+		// Only who holds the agent may take a deadline for passed that lies too far ahead: another's worker may know no better.
+		late := t >= o.Deadline || (c.Claimed || c.All) && ahead(o.Since, t)
+		if slices.Contains(c.Busy, o.Decision) || (!late && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
 			c.say(rest, o.Deadline, func() string { return fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline) })
 			continue
 		}
@@ -310,6 +313,10 @@ func (c *Capabilities) class(f *Fold, o *Open) Effect {
 	return max(o.Effect, spec.Effect)
 }
 
+// ahead reports whether the clock was ahead that says an entry was written at a time: no clock that is kept at all differs so much from another.
+// What was to be waited for from then on has been waited for: nobody can tell how long it has been, and a year would be too long.
+func ahead(written, t Time) bool { return written > t.Add(MaxLease) }
+
 // planAsks deals with questions a person has answered, or will not.
 func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Asks {
@@ -337,7 +344,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		more, stage := q.Verdict.Escalate, f.Asks[i].Stage // on record; some of it may be ahead of its time
 		if stage < int64(len(more)) {
 			next := &more[stage]
-			if t >= next.At {
+			if t >= next.At || ahead(q.Since, t) {
 				return Escalate{Ask: q.Decision, Stage: stage + 1, Asked: next.Asked}
 			}
 			rest.Until = earliest(rest.Until, next.At)
@@ -469,7 +476,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		w := &f.Owed[i]
 		d := f.retryDelay(w)
 		name := toolOf(w.Action)
-		if t < d.Until {
+		if t < d.Until && !ahead(w.Since, t) {
 			c.say(rest, d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
 			continue
 		}
@@ -547,7 +554,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.Person, rest.Why = true, fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it", f.Denials)
 		return rest
 	}
-	if d := f.Backoff(advisorTool(advisor)); t < d.Until {
+	if d := f.Backoff(advisorTool(advisor)); t < d.Until && !ahead(f.Tool(advisorTool(advisor)).lastTime(), t) {
 		rest.join(d.Until, fmt.Sprintf("asleep until %s because %s", d.Until, d.Why))
 		return rest
 	}
@@ -631,7 +638,7 @@ func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
 // incapable reports whether the node, as it is set up, has shown of late that it cannot; then rest says so.
 func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
 	for i := range f.Incapable {
-		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since && t < n.lapses() {
+		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since && t < n.lapses() && !ahead(n.Since, t) {
 			rest.lack(what)
 			rest.Until = earliest(rest.Until, n.lapses())
 			if n.Note != "" {

@@ -63,6 +63,13 @@ func (n *Node) see(a *Agent) {
 	}
 }
 
+// seeNext tells the witness what was written on top of an agent, unless more had been seen of that than is there.
+func (n *Node) seeNext(ctx context.Context, a, next *Agent) {
+	if old, err := n.behind(ctx, a); err == nil && old == nil {
+		n.see(next)
+	}
+}
+
 // Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner may, or, if that is not
 // somebody trusted here, this node: what was done since the copy was made may be done again.
 func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"iter"
 	"slices"
@@ -43,10 +44,11 @@ const (
 	Older                    // everything in it was here, and more
 	Diverged                 // each has what the other lacks; now both are here
 	Deeper                   // it has the past that was missing here
+	Mended                   // the one here was damaged: what is good of both is here now
 )
 
 func (r Relation) String() string {
-	return [...]string{"created", "same", "newer", "older", "diverged", "deeper"}[r]
+	return [...]string{"created", "same", "newer", "older", "diverged", "deeper", "mended"}[r]
 }
 
 // Arrival is what an import came to.
@@ -60,6 +62,7 @@ type Arrival struct {
 	Admitted bool            // policy or the owner of Key let it go on
 	Hold     perdure.Hash    // the pause the agent was put under; zero: none
 	Fold     perdure.Hash    // of the capsule at its depth; zero after shallow validation
+	Healed   perdure.Healed  // what became of one that was damaged here
 }
 
 // Import takes a capsule into a store. It reads it twice: first to validate all of it, so that a bad one leaves nothing behind, then to add its
@@ -95,10 +98,11 @@ type importing struct {
 	s     perdure.Store
 	src   io.ReadSeeker
 	o     ImportOptions
-	last  *Reader            // of the pass that ended last
-	held  []perdure.Hash     // the heads the store has; none when the agent is not there
-	here  Depth              // of what the store has
-	names map[short]struct{} // of the entries in the capsule; nil when there is nothing to compare with
+	last  *Reader          // of the pass that ended last
+	held  []perdure.Hash   // the heads the store has; none when the agent is not there
+	here  Depth            // of what the store has
+	names map[short]uint32 // of the entries in the capsule, and a sum of their signatures; nil when there is nothing to compare with
+	sick  error            // why the store cannot read the agent; nil: it can
 	size  int64
 	fold  perdure.Hash
 	agent *perdure.Agent // as validated; nil after shallow validation
@@ -110,7 +114,13 @@ func (im *importing) run() (*Arrival, error) {
 	}
 	a := &Arrival{Head: im.last.Head(), Index: *im.last.Index(), Manifest: im.last.Manifest()}
 	a.Fold = im.fold
-	var err error
+	ailing, err := im.examine(a.Head.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if im.sick != nil {
+		return a, im.mend(a)
+	}
 	if a.Relation, err = im.relate(a); err != nil {
 		return nil, err
 	}
@@ -137,7 +147,68 @@ func (im *importing) run() (*Arrival, error) {
 	if a.Relation == Created && a.Head.Holds() != perdure.Full {
 		return a, im.place(a, more)
 	}
-	return a, im.add(a, more)
+	if err = im.add(a, more); err == nil && ailing { // what lay aside may have found its place
+		a.Healed, err = im.s.(perdure.Healer).Heal(im.ctx, a.Head.Agent, nil)
+	}
+	return a, err
+}
+
+// examine reads what the store has of the agent, and notes why it cannot, if so. It reports whether something of it lies aside.
+func (im *importing) examine(id perdure.AgentID) (ailing bool, err error) {
+	h, ok := im.s.(perdure.Healer)
+	if !ok {
+		return false, im.sick
+	}
+	all, err := h.Ailing(im.ctx)
+	if err != nil {
+		return false, err
+	}
+	x, ailing := all[id]
+	if x.Gone && im.sick == nil {
+		im.sick = x.Reason
+	}
+	if im.names == nil || im.sick != nil {
+		return ailing, nil
+	}
+	for item, err := range im.s.Entries(im.ctx, id, 0) {
+		if err == nil {
+			if sum, both := im.names[short(item.Name[:16])]; both && item.Signature != nil && sum != crc32.ChecksumIEEE(item.Signature) {
+				err = item.CheckSignature()
+			}
+		}
+		if err != nil {
+			im.sick = err
+			return ailing, im.ctx.Err()
+		}
+	}
+	return ailing, nil
+}
+
+// mend puts what is good of a damaged agent here and of the capsule together.
+func (im *importing) mend(a *Arrival) error {
+	if a.Head.Holds() != perdure.Full {
+		return reject(PredDepth, 0, "$.anchor", "only the end of a memory", "the whole of it: the one here is damaged")
+	}
+	if im.o.Trust != nil {
+		derived, err := im.o.Trust.Fold(im.entries())
+		if err == nil {
+			err = im.o.Trust.Counts(derived)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	good := make([]*perdure.Entry, 0, a.Index.Entries)
+	for e, err := range im.entries() {
+		if err != nil {
+			return err
+		}
+		good = append(good, e)
+	}
+	var err error
+	a.Relation = Mended
+	a.Healed, err = im.s.(perdure.Healer).Heal(im.ctx, a.Head.Agent, good)
+	return err
 }
 
 // arrived is what the hold of an arriving agent is called.
@@ -256,12 +327,12 @@ func (im *importing) open() (err error) {
 func (im *importing) look() error {
 	var err error
 	if im.held, err = im.s.Heads(im.ctx, im.last.head.Agent); err == nil {
-		im.names = map[short]struct{}{} // to be compared with
-		im.here, err = perdure.DepthOf(im.ctx, im.s, im.last.head.Agent)
-	} else if errors.Is(err, perdure.ErrNotFound) {
-		err = nil
+		im.names = map[short]uint32{} // to be compared with
+		im.here, im.sick = perdure.DepthOf(im.ctx, im.s, im.last.head.Agent)
+	} else if !errors.Is(err, perdure.ErrNotFound) {
+		im.sick = err
 	}
-	return err
+	return im.ctx.Err()
 }
 
 // entries reads the capsule from its beginning.
@@ -313,7 +384,7 @@ func (im *importing) counted() iter.Seq2[*perdure.Entry, error] {
 		for e, err := range im.entries() {
 			if err == nil {
 				if im.names != nil {
-					im.names[short(e.Name[:16])] = struct{}{}
+					im.names[short(e.Name[:16])] = crc32.ChecksumIEEE(e.Signature)
 				}
 				im.size += int64(len(e.HeaderBytes()) + len(e.BodyBytes()))
 			}

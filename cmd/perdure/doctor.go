@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,8 +28,11 @@ func doctorCommand() *cobra.Command {
 do: tools, programs, MCP servers, secrets, advisors and their keys, as node.yaml of the store's folder and the flags say. It says
 how to fix what is wrong, and exits with 1 if anything is.
 
-It changes nothing, but with --reindex it rebuilds every index of the store from its entries; others may use the store meanwhile.
-With --repair agents you own that cannot be folded, because entries came late to a past that gc had dropped, are made usable again.`,
+It changes nothing, but with --reindex it rebuilds every index of the store from its entries; others may use the store meanwhile, unless
+the file is damaged. With --repair it verifies every agent, salvages what can be read of a damaged store or agent, says what is lost, and keeps
+the damaged files; and agents you own that cannot be folded, because entries came late to a past that gc had dropped, are made usable again.
+What it cannot bring back a good copy does: perdure import takes what is good of both. With --forget it forgets agents that were seen here and
+are not here any more.`,
 		Example: `  perdure doctor
   perdure doctor --mcp fs="npx @modelcontextprotocol/server-filesystem ."
   perdure doctor --reindex
@@ -41,17 +43,18 @@ With --repair agents you own that cannot be folded, because entries came late to
 	h, out := storeFlag(c), outputFlags(c)
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
-	repair := c.Flags().Bool("repair", false, "make agents usable again that cannot be folded because entries came after their place was collected")
+	repair := c.Flags().Bool("repair", false, "salvage what can be read of damaged agents, and mend those that entries which came late keep from being folded")
+	forget := c.Flags().Bool("forget", false, "forget agents that were seen here and are not here any more")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := h.find(); err != nil {
 			return err
 		}
-		h.looks, h.mends = true, *reindex
-		if *reindex && h.scheme == "mem" {
+		h.looks, h.mends = true, *reindex || *repair
+		if h.mends && h.scheme == "mem" {
 			return misuse(c, errors.New("a store in memory is gone when the command ends; name another with --store"))
 		}
 		d := &doctor{c: c, h: h, p: p}
-		d.repair = *repair
+		d.repair, d.forget = *repair, *forget
 		d.examine(*reindex)
 		if err := c.Context().Err(); err != nil {
 			return err
@@ -93,6 +96,7 @@ type examined struct {
 // doctor looks at everything and keeps what was found.
 type doctor struct {
 	repair bool
+	forget bool
 	c      *cobra.Command
 	h      *home
 	p      *powers
@@ -184,20 +188,25 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 	}
 	agents, survives := 0, ""
 	var recent, all []perdure.Listing
-	d.integrity()
+	d.integrity(reindex || d.repair)
 	err := d.h.use(false, func(ctx context.Context, s perdure.Store) error {
 		survives = survivedBy(s)
 		if r, ok := s.(perdure.Reindexer); reindex && ok {
 			bar := newProgress(d.c, "reindex", 0)
 			err := r.Reindex(ctx, func(done, total int) { bar.total = int64(total); bar.to(int64(done)) })
 			bar.end()
-			if err != nil {
-				return fmt.Errorf("reindex: %w", err)
+			if err != nil && ctx.Err() == nil {
+				d.say("index", unwell, "perdure doctor --repair", "%v", err)
+			}
+		}
+		if d.repair {
+			if err := d.heal(ctx, s); err != nil {
+				return err
 			}
 		}
 		if f, ok := s.(interface{ Faults() map[string]error }); ok {
 			for name, fault := range f.Faults() {
-				d.say("file", odd, "restore it from another copy, or move it away", "%s is left alone: %v", name, fault)
+				d.say("file", odd, "perdure doctor --repair, or import another copy", "%s is left alone: %v", name, fault)
 			}
 		}
 		l, err := lister(s)
@@ -220,10 +229,13 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 		if err := d.index(ctx, s, all); err != nil {
 			return err
 		}
-		return d.memories(ctx, s, recent)
+		if err := d.memories(ctx, s, recent); err != nil {
+			return err
+		}
+		return d.missing(ctx, s, all)
 	})
 	if err != nil {
-		d.say("store", unwell, "restore it from a backup, or name another with --store", "%v", err)
+		d.say("store", unwell, "perdure doctor --repair, restore it from a backup, or name another with --store", "%v", err)
 		return 0
 	}
 	done := ""
@@ -250,7 +262,7 @@ func (d *doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listin
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			d.say("repair", unwell, "import a copy from elsewhere into another store, and go on there", "%s: %v", one.Agent.Short(), err)
+			d.say("repair", unwell, "import a good copy of it", "%s: %v", one.Agent.Short(), err)
 		case e != nil:
 			mended++
 			d.say("repair", well, "", "%s: entries that came after a collection are folded after it from here on", one.Agent.Short())
@@ -260,33 +272,6 @@ func (d *doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listin
 		d.say("repair", well, "", "there was nothing to mend")
 	}
 	return nil
-}
-
-// integrity lets SQLite look through its file.
-func (d *doctor) integrity() {
-	if d.h.scheme != "sqlite" {
-		return
-	}
-	at := url.URL{Scheme: "file", OmitHost: true, Path: d.h.file, RawQuery: "mode=ro&_pragma=busy_timeout(10000)"}
-	if info, err := os.Stat(d.h.file + "-wal"); err != nil || info.Size() == 0 {
-		at.RawQuery += "&immutable=1" // nobody writes to it: else SQLite makes files beside it, and leaves them there
-	}
-	db, err := sql.Open("sqlite", at.String())
-	var says string
-	var version int
-	if err == nil {
-		err = errors.Join(db.QueryRowContext(d.c.Context(), "PRAGMA user_version").Scan(&version),
-			db.QueryRowContext(d.c.Context(), "PRAGMA quick_check(1)").Scan(&says), db.Close())
-	}
-	fix := "restore it from a backup, or name another with --store"
-	switch {
-	case err != nil:
-		d.say("file", unwell, fix, "%s cannot be checked: %v", d.h.file, err)
-	case says != "ok":
-		d.say("file", unwell, fix, "%s is damaged: %s", d.h.file, says)
-	default:
-		d.say("file", well, "", "%s is whole, version %d", d.h.file, version)
-	}
 }
 
 const (
@@ -314,10 +299,8 @@ func (d *doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, perdure.ErrRejected):
-			d.say("memory", unwell, "take a good copy of it in with "+suggest("import")+", or restore the store from a backup", "%s %s: %v", one.Agent.Short(), one.Name, err)
 		case err != nil:
-			return err
+			d.say("memory", unwell, "perdure doctor --repair, then take a good copy of it in with perdure import", "%s %s: %v", one.Agent.Short(), one.Name, err)
 		default:
 			sound++
 		}

@@ -39,15 +39,15 @@ type home struct {
 	dir            string // the folder of key and trust; "" for mem
 	file           string // of the store; a folder for dir
 	options        sqlite.Options
-	seen           *sqlite.Witness
-	found          bool  // the home was found here or in a folder above, not named
-	loose          bool  // the store was named by its file: the folder is whatever that is in
-	looks          bool  // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
-	mends          bool  // but for the store, which it puts right
-	completes      bool  // for somebody who is still typing: it says nothing
-	acts           bool  // the command signs or runs something: a home that was found must be accepted first
-	located, fresh bool  // whether the home had been looked for, and was empty then
-	judged         *bool // whether what the home says counts, once that is known
+	seen, looked   *sqlite.Witness // what was seen here: to be told, and to be asked only
+	found          bool            // the home was found here or in a folder above, not named
+	loose          bool            // the store was named by its file: the folder is whatever that is in
+	looks          bool            // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
+	mends          bool            // but for the store, which it puts right
+	completes      bool            // for somebody who is still typing: it says nothing
+	acts           bool            // the command signs or runs something: a home that was found must be accepted first
+	located, fresh bool            // whether the home had been looked for, and was empty then
+	judged         *bool           // whether what the home says counts, once that is known
 }
 
 // lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
@@ -236,7 +236,7 @@ func (h *home) witness() (perdure.Witness, error) {
 		return nil, nil
 	}
 	if h.seen == nil {
-		w, err := sqlite.OpenWitness(filepath.Join(h.dir, witnessFile))
+		w, err := sqlite.OpenWitness(filepath.Join(h.dir, witnessFile), h.storePath())
 		if err != nil {
 			return nil, err
 		}
@@ -246,12 +246,14 @@ func (h *home) witness() (perdure.Witness, error) {
 }
 
 func (h *home) closeWitness() error {
-	if h.seen == nil {
-		return nil
+	var errs []error
+	for _, w := range []**sqlite.Witness{&h.seen, &h.looked} {
+		if *w != nil {
+			errs = append(errs, (*w).Close())
+			*w = nil
+		}
 	}
-	err := h.seen.Close()
-	h.seen = nil
-	return err
+	return errors.Join(errs...)
 }
 
 // useFor is use for a command about one agent, which may be a file: then the file is the store, and arg is passed on as the id of the

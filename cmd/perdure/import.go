@@ -180,6 +180,9 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 	if got.Relation == capsule.Same || got.Relation == capsule.Older {
 		what += ", nothing new"
 	}
+	if got.Relation == capsule.Mended {
+		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", several(got.Healed.Gained, "entry"))
+	}
 	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
 	if d := a.Depth(); d != perdure.Full {
 		r.text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"

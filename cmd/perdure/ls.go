@@ -18,7 +18,8 @@ func lsCommand() *cobra.Command {
 		Use:   "ls [flags]",
 		Short: "List agents",
 		Long: `Ls lists the agents of a store by name. Filters narrow it; all of them must hold. What it prints is an index: perdure show
-derives the same from the agent's own memory.`,
+derives the same from the agent's own memory. An agent that cannot be read, or that is an older copy than one seen here, is listed as that,
+and a note says what to do.`,
 		Example: `  perdure ls
   perdure ls --state dormant --scope acme/ops --since 24h
   perdure ls --name 'news*' --label team=ops -o jsonl --jq .agent`,
@@ -37,19 +38,28 @@ derives the same from the agent's own memory.`,
 			if err != nil {
 				return err
 			}
-			var found []listed
-			var values []any
+			var found []perdure.Listing
 			for one, err := range l.List(ctx, f) {
 				if err != nil {
 					return err
 				}
-				d, err := perdure.DepthOf(ctx, s, one.Agent)
-				if err != nil {
-					return err
-				}
-				found, values = append(found, listed{one, d.String()}), append(values, listed{one, d.String()})
+				found = append(found, one)
 			}
-			return out.list(values, func(w io.Writer) error { return listings(w, found, time.Now()) })
+			lines, err := h.check(ctx, s, found, filterless(f))
+			if err != nil {
+				return err
+			}
+			values := make([]any, len(lines))
+			for i := range lines {
+				values[i] = lines[i]
+			}
+			err = out.list(values, func(w io.Writer) error { return listings(w, lines, time.Now()) })
+			for i := range lines {
+				if what, fix := lines[i].wrong(); what != "" {
+					note(c, "%s; %s", what, fix)
+				}
+			}
+			return err
 		})
 	}
 	return c
@@ -94,28 +104,32 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 	}
 }
 
-// listed is an agent as one line, and how much of its memory is here.
-type listed struct {
-	perdure.Listing
-	Depth string `json:"depth"`
-}
-
 // listings prints agents as a table. Depths have a column where some memory is not whole.
 func listings(w io.Writer, found []listed, now time.Time) error {
 	s := styleOf(w)
 	t := table{head: []string{"NAME", "ID", "STATE", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, tint: []func(string) string{nil, s.dim, s.state}}
-	parts := slices.ContainsFunc(found, func(l listed) bool { return l.Depth != perdure.Full.String() })
+	parts := slices.ContainsFunc(found, func(l listed) bool { return l.Depth != "" && l.Depth != perdure.Full.String() })
 	if parts {
 		t.head = append(t.head, "DEPTH")
 	}
 	for _, l := range found {
-		cells := []string{oneLine(l.Name, 40), l.Agent.Short(), l.State.String(), l.Scope, strconv.FormatInt(l.Entries, 10), ago(l.Updated, now), next(l.Listing, now)}
+		updated, after := "-", "-"
+		if l.Updated != 0 {
+			updated, after = ago(l.Updated, now), next(l.Listing, now)
+		}
+		cells := []string{oneLine(l.Name, 40), l.Agent.Short(), l.standing(), l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
 		if parts {
 			cells = append(cells, l.Depth)
 		}
 		t.add(cells...)
 	}
 	return t.write(w)
+}
+
+// filterless reports whether a filter selects every agent.
+func filterless(f perdure.Filter) bool {
+	return f.Prefix == "" && f.Name == "" && f.Kind == "" && f.Scope == "" && f.States == nil && f.Labels == nil && f.Since == 0 && f.Before == 0 &&
+		!f.Waiting && f.Limit == 0
 }
 
 // next is when a node looks at the agent, for people.

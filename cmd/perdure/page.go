@@ -72,6 +72,9 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	p.bounds()
 	p.t.add("", "")
 	p.t.add("standing", s.state(v.Standing))
+	if v.Older != nil {
+		p.t.add("older", s.bad(v.Older.String()))
+	}
 	p.standing()
 	p.persons()
 	p.row("spent", "%s; %s", v.spentText(), several(v.Turns, "turn"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 	var id perdure.AgentID
 	if err := id.UnmarshalText([]byte(arg)); err == nil {
 		_, err := s.Heads(ctx, id)
+		if errors.Is(err, perdure.ErrNotFound) {
+			err = cmp.Or(damaged(ctx, s, arg), err)
+		}
 		return id, err
 	}
 	if arg == "" {
@@ -61,6 +65,9 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 				return id, misuse(c, fmt.Errorf("%s is about an agent as it is now; leave @%s out", strings.Join(path(c), " "), ref))
 			}
 		}
+		if err := damaged(ctx, s, arg); err != nil {
+			return id, err
+		}
 		return id, &advised{missing(fmt.Sprintf("there is no agent %q", arg)), "see " + suggest("ls") + "; an agent is named by its name or by 4 or more digits of its id"}
 	}
 	var lines []string
@@ -72,6 +79,24 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 		}
 	}
 	return id, misuse(c, fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
+}
+
+// damaged says that an agent is there and cannot be read; nil: it is not there.
+func damaged(ctx context.Context, s perdure.Store, arg string) error {
+	h, ok := s.(perdure.Healer)
+	if !ok {
+		return nil
+	}
+	all, err := h.Ailing(ctx)
+	if err != nil {
+		return err
+	}
+	for id, x := range all {
+		if x.Gone && (x.Name == arg || len(arg) >= minPrefix && strings.HasPrefix(id.String(), strings.ToLower(arg))) {
+			return &advised{fmt.Errorf("%s %s is damaged: %w", id.Short(), shownName(x.Name), x.Reason), "perdure doctor --repair, or import a good copy"}
+		}
+	}
+	return nil
 }
 
 // checkListed refuses an agent that the index calls otherwise than the agent's own memory does. The index only finds:

@@ -32,18 +32,25 @@ func TestScripts(t *testing.T) {
 			return writeSamples(env.WorkDir)
 		},
 		Condition: func(name string) (bool, error) {
+			if name == "mounts" {
+				dir := t.TempDir()
+				return mountSmall(dir, "1m") == nil && exec.Command("umount", dir).Run() == nil, nil
+			}
 			if name != "root" {
 				return false, fmt.Errorf("there is no condition %q", name)
 			}
 			return os.Geteuid() == 0, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exitsWith,
-			"unhex":    unhex,
-			"flip":     flip,
-			"provider": startProvider,
-			"looking":  looking,
-			"agents":   func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
+			"exits":     exitsWith,
+			"unhex":     unhex,
+			"flip":      flip,
+			"spoil":     spoil,
+			"smalldisk": smallDisk,
+			"shorten":   shorten,
+			"provider":  startProvider,
+			"looking":   looking,
+			"agents":    func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
 		},
 	})
 }
@@ -81,6 +88,45 @@ func flip(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	b[len(b)-back] ^= 1
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o600))
+}
+
+// spoil changes one bit of every place in a file where a text stands, as a disk does that rots: spoil home/store.db word.
+func spoil(ts *testscript.TestScript, _ bool, args []string) {
+	b := []byte(ts.ReadFile(args[0]))
+	n := bytes.Count(b, []byte(args[1]))
+	if n == 0 {
+		ts.Fatalf("%s has no %q", args[0], args[1])
+	}
+	worse := []byte(args[1])
+	worse[len(worse)/2] ^= 1
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), bytes.ReplaceAll(b, []byte(args[1]), worse), 0o600))
+}
+
+// shorten takes the last lines, or bytes, off a file: shorten x.agent 1 lines.
+func shorten(ts *testscript.TestScript, _ bool, args []string) {
+	b := []byte(ts.ReadFile(args[0]))
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if args[2] == "lines" {
+		for range n {
+			b = b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1]
+		}
+	} else {
+		b = b[:len(b)-n]
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
+}
+
+// smallDisk mounts a file system of a few bytes in a folder until the script ends: smalldisk mnt 3m. See the condition mounts.
+func smallDisk(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	ts.Check(mountSmall(dir, args[1]))
+	ts.Defer(func() { _ = exec.Command("umount", "-l", dir).Run() })
+}
+
+func mountSmall(dir, size string) error {
+	return exec.Command("mount", "-t", "tmpfs", "-o", "mode=700,size="+size, "tmpfs", dir).Run()
 }
 
 // writeSamples writes a genesis entry, the memory of two that begins with it, and that memory without its last entry's signature.

@@ -49,6 +49,9 @@ derived from the agent's own memory.`,
 				if err != nil {
 					return err
 				}
+				if v.Older, err = h.behind(ctx, s, p.agent); err != nil {
+					return err
+				}
 				v.unsure, v.Waits = !at.known, append(at.strays(p.agent, now), v.Waits...)
 				place, err := h.placeOf(ctx, s)
 				if err != nil {
@@ -105,6 +108,7 @@ type summary struct {
 	Heads    []perdure.Hash         `json:"heads"`
 	Diverged []string               `json:"diverged"`
 	Survives string                 `json:"survives,omitempty"` // what is written to its store, as it was opened here
+	Older    *older                 `json:"older,omitempty"`    // this home has seen more of it
 
 	depth  perdure.Depth
 	unsure bool // nobody can say whether what is under way has a worker

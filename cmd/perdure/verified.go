@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ type checked struct {
 	Lineage *descent             `json:"lineage,omitempty"`
 
 	Manifest *manifestView `json:"manifest,omitempty"`
+	Older    *older        `json:"older,omitempty"`
 
 	depth perdure.Depth
 }
@@ -96,9 +98,31 @@ func (o *verifying) check(c *cobra.Command, memory iter.Seq2[*perdure.Entry, err
 	return perdure.Verify(memory, o.VerifyOptions)
 }
 
+// rolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be folded.
+func (h *home) rolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*older, error) {
+	a, err := perdure.Load(ctx, s, id)
+	if err != nil {
+		return nil, ctx.Err() // verify says what is wrong with it
+	}
+	return h.behind(ctx, s, a)
+}
+
+// unread is the error of a memory that is damaged, with what to do about it.
+func unread(err error) error {
+	var wrong *misused
+	var hinted *advised
+	if err == nil || errors.As(err, &wrong) || errors.As(err, &hinted) || errors.Is(err, context.Canceled) || errors.Is(err, errOlder) {
+		return err
+	}
+	return &advised{err, suggest("doctor --repair") + ", or import a good copy"}
+}
+
+// errOlder says that a memory lacks what was seen of it.
+var errOlder = errors.New("entries are missing")
+
 // printChecked prints what was verified, and what this home knows of the authors; derived and from are nil if that was not asked for.
 func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification, from *descent, m *capsule.Manifest, o verifying) error {
-	r := checked{OK: true, Verified: v, Lineage: from, Depth: o.depth.String(), Cut: o.cut, depth: o.depth}
+	r := checked{OK: o.older == nil, Older: o.older, Verified: v, Lineage: from, Depth: o.depth.String(), Cut: o.cut, depth: o.depth}
 	t, err := h.trust()
 	if err != nil {
 		return err
@@ -113,6 +137,9 @@ func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Ver
 	var wrong error
 	if derived != nil {
 		wrong = r.audit(derived)
+	}
+	if o.older != nil {
+		wrong = errors.Join(wrong, fmt.Errorf("%w: %s", errOlder, o.older))
 	}
 	if format, _ := out.check(); wrong != nil && format != formatTable {
 		wrong = &answered{wrong}
@@ -149,6 +176,9 @@ func (r *checked) write(w io.Writer) error {
 	result := s.good("ok")
 	if !r.OK {
 		result = s.bad("the memory is whole, but not every decision holds")
+	}
+	if r.Older != nil {
+		result = s.bad("what is there is good, but entries are missing")
 	}
 	t.add("verified", result+": agent "+r.Agent.String())
 	t.add("entries", fmt.Sprintf("%d: every link, seq and hash", r.Entries))

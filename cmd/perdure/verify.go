@@ -151,7 +151,14 @@ func verifyStored(ctx context.Context, c *cobra.Command, h *home, out *output, s
 	if o.depth, err = perdure.DepthOf(ctx, s, id); err != nil {
 		return err
 	}
-	return verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
+	if o.older, err = h.rolledBack(ctx, s, id); err != nil {
+		return refusal(out, unread(err))
+	}
+	err = verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
+	if o.Trust != nil || o.Heads != nil || o.policy != nil || o.parent != nil {
+		return err // it may be good, and not what was asked for
+	}
+	return unread(err)
 }
 
 // parseHeads reads the heads a memory must have.
@@ -171,6 +178,8 @@ type verifying struct {
 	perdure.VerifyOptions
 	policy *policy.Set                      // derive its decisions again; nil: not asked for
 	parent iter.Seq2[*perdure.Entry, error] // it must descend from; nil: not asked for
+
+	older *older // this home has seen more of it; nil: it has not
 
 	manifest **capsule.Manifest // set once the capsule has been read; nil: there is no capsule
 	depth    perdure.Depth      // how much of the memory there is

@@ -129,9 +129,9 @@ func busy(err error) bool {
 func explain(path string, err error) error {
 	switch code(err) {
 	case sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%s is not a store: it was left as it is; choose another path: %w", path, err)
+		return fmt.Errorf("%s is not a store: it was left as it is; choose another path or, if it was one, run `perdure doctor --repair`: %w", path, err)
 	case sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("%s is damaged: restore it from a backup, or run `perdure doctor`: %w", path, err)
+		return fmt.Errorf("%s is damaged: run `perdure doctor --repair`, or restore it from a backup: %w", path, err)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
@@ -139,6 +139,10 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_CANTOPEN:
 		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path, err)
 	case sqlite3.SQLITE_IOERR:
+		var e *engine.Error
+		if errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE {
+			return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
+		}
 		return fmt.Errorf("the disk under %s reports errors: look at the system's log, then open it again: %w", path, err)
 	}
 	return err

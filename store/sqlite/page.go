@@ -124,7 +124,7 @@ func join(c *conn, rid int64, data []byte) (storedRow, error) {
 	}
 	r, err := parseRow(data)
 	if err != nil {
-		return storedRow{}, fmt.Errorf("%w (row %d): restore the store from a backup, or run `perdure doctor`", err, rid)
+		return storedRow{}, fmt.Errorf("%w (row %d): run `perdure doctor --repair`, or import a good copy", err, rid)
 	}
 	return storedRow{r, rid, more + 1}, nil
 }

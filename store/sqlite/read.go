@@ -86,7 +86,7 @@ func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Curso
 	for n, r := range rows {
 		entries, err := s.entries(c, id, before, r.row)
 		if err != nil {
-			return nil, before, false, fmt.Errorf("%w (row %d)", err, r.rid)
+			return nil, before, false, fmt.Errorf("%w (row %d): run `perdure doctor --repair`, or import a good copy", err, r.rid)
 		}
 		for i, e := range entries {
 			if at := cursor(r.rid, i); at > after {

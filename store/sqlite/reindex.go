@@ -62,15 +62,17 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 // maxFailed is how many agents that went wrong Reindex names.
 const maxFailed = 16
 
-// replace finds the rows of each agent anew, some at a time.
+// replace finds the rows of each agent anew, some at a time, and forgets those that are another's.
 func (s *Store) replace(ctx context.Context) error {
 	const some = 4096
 	for from, last := int64(0), int64(1); from < last; from += some {
 		err := s.submit(ctx, &request{apply: func(w *writer) error {
-			last = w.next
-			if err := brokenOr(w.settle()); err != nil { // rows in recent are to be later than those in places
-				return err
+			if from == 0 {
+				if err := w.resettle(); err != nil {
+					return err
+				}
 			}
+			last = w.next
 			const text = "INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>=? AND rid<? AND rid<=(SELECT rid FROM mark) AND agent IS NOT NULL"
 			if err := w.do(text, from, from+some); err != nil {
 				return err
@@ -82,6 +84,23 @@ func (s *Store) replace(ctx context.Context) error {
 			return err
 		}
 	}
+	return s.submit(ctx, &request{apply: func(w *writer) error {
+		return w.do("DELETE FROM places WHERE NOT EXISTS (SELECT 1 FROM log l WHERE l.rid=places.rid AND l.agent=places.agent)")
+	}})
+}
+
+// resettle moves all that is in recent and in the tail to places, whatever is there of it already.
+func (w *writer) resettle() error {
+	for _, text := range []string{
+		"INSERT OR IGNORE INTO places SELECT agent, rid FROM recent",
+		"INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT NULL",
+		"DELETE FROM recent", "DELETE FROM mark", "INSERT INTO mark SELECT coalesce(max(rid),0) FROM log",
+	} {
+		if err := w.do(text); err != nil {
+			return err
+		}
+	}
+	w.tail, w.recent = w.tail[:0], 0
 	return nil
 }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
+// Version is the version of the files that this package writes.
+const Version = schemaVersion
+
 const (
 	applicationID = 0x50726472 // "Prdr"
 	schemaVersion = 3

@@ -5,27 +5,37 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
+	"iter"
 	"os"
+	"strings"
 	"sync"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure"
 )
 
 // Witness is a perdure.Witness in a file of its own, beside a store or far from it. Several processes may use one at once. It is not synced:
-// a power cut may lose what it saw last, and then it notices less.
+// a power cut may lose what it saw last, and then it notices less. What it has written is in the file itself, so that nothing depends on a log
+// that lies beside it.
 type Witness struct {
 	mu    sync.Mutex
 	c     *conn
-	fresh map[perdure.AgentID]sighting // not written yet
+	store string                       // where agents are seen
+	fresh map[perdure.AgentID]Sighting // not written yet
 	timer *time.Timer
+	looks bool
 	err   error // that kept the last of it from being written
 }
 
-// sighting is how far a memory had come.
-type sighting struct {
-	seq   int64
-	heads []byte
+// Sighting is how far a memory had come when it was seen last.
+type Sighting struct {
+	Seq   int64 // the highest
+	Heads []perdure.Hash
+	At    perdure.Time // zero: it was not noted
+	Store string       // where; empty: it was not noted
 }
 
 var _ perdure.Witness = (*Witness)(nil)
@@ -33,8 +43,8 @@ var _ perdure.Witness = (*Witness)(nil)
 // witnessEvery is how long sightings wait to be written together: so many steps of one agent cost one row.
 const witnessEvery = 50 * time.Millisecond
 
-// OpenWitness opens a witness, and makes the file if there is none.
-func OpenWitness(path string) (*Witness, error) {
+// OpenWitness opens a witness, and makes the file if there is none. Store is where the agents are that it is told of.
+func OpenWitness(path, store string) (*Witness, error) {
 	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil { // else it is there, or SQLite says why not
 		if err := f.Close(); err != nil {
 			return nil, fmt.Errorf("open witness: %w", err)
@@ -42,48 +52,114 @@ func OpenWitness(path string) (*Witness, error) {
 	}
 	c, err := dial(path, "rwc", "busy_timeout=5000", "journal_mode=WAL", "synchronous=OFF")
 	if err != nil {
-		return nil, fmt.Errorf("open witness: %w", err)
+		return nil, witnessError(path, err)
 	}
-	err = c.exec("CREATE TABLE IF NOT EXISTS seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL) WITHOUT ROWID")
+	err = c.exec("CREATE TABLE IF NOT EXISTS seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, store TEXT) WITHOUT ROWID")
+	for _, column := range []string{"at INTEGER", "store TEXT"} { // which earlier versions did not have
+		if e := c.exec("ALTER TABLE seen ADD COLUMN " + column); err == nil && e != nil && !strings.Contains(e.Error(), "duplicate column") {
+			err = e
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open witness: %w", errors.Join(err, c.close()))
+		return nil, witnessError(path, errors.Join(err, c.close()))
 	}
-	return &Witness{c: c, fresh: map[perdure.AgentID]sighting{}}, nil
+	return &Witness{c: c, store: store, fresh: map[perdure.AgentID]Sighting{}}, nil
+}
+
+// LookWitness opens a witness to ask it, and changes nothing. One that is not there has seen nothing.
+func LookWitness(path string) (*Witness, error) {
+	w := &Witness{looks: true}
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return w, nil
+	}
+	var err error
+	if w.c, err = (&Store{path: path, looks: true}).dialReader(); err != nil {
+		return nil, witnessError(path, err)
+	}
+	return w, nil
+}
+
+func witnessError(path string, err error) error {
+	if c := code(err); c == sqlite3.SQLITE_CORRUPT || c == sqlite3.SQLITE_NOTADB {
+		return fmt.Errorf("what was seen of agents here, %s, cannot be read: move it away, and an older copy of an agent is not noticed until it is seen again: %w", path, err)
+	}
+	return fmt.Errorf("open witness: %w", err)
 }
 
 // Seen returns the heads an agent was last seen with.
 func (w *Witness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
+	s, err := w.Sighting(id)
+	return s.Heads, err
+}
+
+// Sighting returns how far an agent had come when it was last seen; without heads: it never was.
+func (w *Witness) Sighting(id perdure.AgentID) (Sighting, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	packed := w.fresh[id].heads
-	if packed == nil {
-		err := w.c.query("SELECT heads FROM seen WHERE agent = ?", func(v []driver.Value) error {
-			packed, _ = v[0].([]byte)
+	if s, ok := w.fresh[id]; ok {
+		return s, nil
+	}
+	var out Sighting
+	err := w.rows(" WHERE agent = ?", func(_ perdure.AgentID, s Sighting) error {
+		out = s
+		return nil
+	}, id[:])
+	if err != nil {
+		return out, fmt.Errorf("ask the witness about agent %s: %w", id.Short(), err)
+	}
+	return out, nil
+}
+
+// Sightings yields all the agents that were seen.
+func (w *Witness) Sightings() iter.Seq2[perdure.AgentID, Sighting] {
+	return func(yield func(perdure.AgentID, Sighting) bool) {
+		w.mu.Lock()
+		all := map[perdure.AgentID]Sighting{}
+		w.err = errors.Join(w.err, w.rows("", func(id perdure.AgentID, s Sighting) error {
+			all[id] = s
 			return nil
-		}, id[:])
-		if err != nil {
-			return nil, fmt.Errorf("ask the witness about agent %s: %w", id.Short(), err)
+		}))
+		w.mu.Unlock()
+		for id, s := range all {
+			if !yield(id, s) {
+				return
+			}
 		}
 	}
-	heads := make([]perdure.Hash, len(packed)/len(perdure.Hash{}))
-	for i := range heads {
-		copy(heads[i][:], packed[i*len(perdure.Hash{}):])
+}
+
+// rows reads what is written. The caller holds the lock.
+func (w *Witness) rows(where string, f func(perdure.AgentID, Sighting) error, args ...driver.Value) error {
+	if w.c == nil {
+		return nil
 	}
-	return heads, nil
+	each := func(v []driver.Value) error {
+		var id perdure.AgentID
+		name, _ := v[0].([]byte)
+		copy(id[:], name)
+		packed, _ := v[2].([]byte)
+		s := Sighting{Seq: integer(v[1]), Heads: make([]perdure.Hash, len(packed)/hashSize), At: perdure.Time(integer(v[3]))}
+		s.Store, _ = v[4].(string)
+		for i := range s.Heads {
+			copy(s.Heads[i][:], packed[i*hashSize:])
+		}
+		return f(id, s)
+	}
+	err := w.c.query("SELECT agent, seq, heads, at, store FROM seen"+where, each, args...)
+	if err != nil && strings.Contains(err.Error(), "no such column") { // of an earlier version, and only looked at
+		err = w.c.query("SELECT agent, seq, heads, NULL, NULL FROM seen"+where, each, args...)
+	}
+	return err
 }
 
 // See remembers the heads of an agent, unless more was seen of it before. They are written a moment later, or by Close.
 func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
-	packed := make([]byte, 0, len(heads)*len(perdure.Hash{}))
-	for _, h := range heads {
-		packed = append(packed, h[:]...)
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.c == nil || w.fresh[id].seq > seq {
+	if w.c == nil || w.looks || w.fresh[id].Seq > seq {
 		return
 	}
-	w.fresh[id] = sighting{seq, packed}
+	w.fresh[id] = Sighting{seq, append([]perdure.Hash(nil), heads...), perdure.TimeOf(time.Now()), w.store}
 	if w.timer == nil {
 		w.timer = time.AfterFunc(witnessEvery, func() {
 			w.mu.Lock()
@@ -104,8 +180,12 @@ func (w *Witness) write() {
 		if err != nil {
 			break
 		}
-		err = w.c.exec("INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq, heads = excluded.heads WHERE excluded.seq >= seen.seq",
-			id[:], s.seq, s.heads)
+		packed := make([]byte, 0, len(s.Heads)*hashSize)
+		for _, h := range s.Heads {
+			packed = append(packed, h[:]...)
+		}
+		err = w.c.exec("INSERT INTO seen(agent, seq, heads, at, store) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq, "+
+			"heads = excluded.heads, at = excluded.at, store = excluded.store WHERE excluded.seq >= seen.seq", id[:], s.Seq, packed, int64(s.At), s.Store)
 	}
 	if err == nil {
 		err = w.c.exec("COMMIT")
@@ -114,6 +194,7 @@ func (w *Witness) write() {
 	}
 	if w.err = err; err == nil {
 		clear(w.fresh)
+		_, _, _ = w.c.number("PRAGMA wal_checkpoint(PASSIVE)") // the next one does what this one could not
 	}
 }
 
@@ -122,6 +203,9 @@ func (w *Witness) Forget(id perdure.AgentID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.fresh, id)
+	if w.c == nil || w.looks {
+		return nil
+	}
 	return w.c.exec("DELETE FROM seen WHERE agent = ?", id[:])
 }
 

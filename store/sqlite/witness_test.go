@@ -21,7 +21,7 @@ func TestWitnessKeepsTheNewest(t *testing.T) {
 	}
 	open := func() *sqlite.Witness {
 		t.Helper()
-		w, err := sqlite.OpenWitness(path)
+		w, err := sqlite.OpenWitness(path, "")
 		if err != nil {
 			t.Fatal(err)
 		}

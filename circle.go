@@ -1,0 +1,115 @@
+package perdure
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+const (
+	// maxCircle is how many entries in a row may come to nothing: fewer than an Agent holds, so that they can be looked at.
+	maxCircle = 48
+	// maxCircleSays is how many different things such a row says at most. What says more goes on with something.
+	maxCircleSays = 24
+	// maxCircleTime is the time within which the row was written: an agent that looks around now and then all day is not busy with nothing.
+	maxCircleTime = 8 * time.Minute
+)
+
+// circles says that an agent goes in circles; else it is empty. Its last entries are proposals, sleeps and wakes, refusals and failures that say
+// the same over and over, by whichever nodes: no effect succeeded and nobody told it anything meanwhile, so nothing keeps it from going on so
+// for ever. It bounds work without a new fact, whatever the work is. Any new fact lets it try again.
+func (a *Agent) circles() string {
+	var row []*Entry
+	for e := range a.Recent() {
+		if e.Kind == KindSnapshot {
+			continue
+		}
+		if e.fact() {
+			return ""
+		}
+		if row = append(row, e); len(row) == maxCircle {
+			break
+		}
+	}
+	if len(row) < maxCircle || row[0].Time.Go().Sub(row[maxCircle-1].Time.Go()) >= maxCircleTime {
+		return ""
+	}
+	said := map[string]bool{}
+	for _, e := range row {
+		if said[e.gist()] = true; len(said) > maxCircleSays {
+			return ""
+		}
+	}
+	return fmt.Sprintf("stopped: its last %d entries say the same over and over, and nothing came of it; tell it something to have it try again, or end it", maxCircle)
+}
+
+// fact reports whether an entry tells something by itself: an effect that succeeded, or somebody's word.
+func (e *Entry) fact() bool {
+	switch b := e.content.(type) {
+	case Outcome:
+		return b.Signal == OK || b.Signal == Partial
+	case Event:
+		switch b.Notice.(type) {
+		case Escalated, Pruned, ChildEnded:
+			return false
+		}
+		return true
+	case Genesis, nil:
+		return true
+	}
+	return false
+}
+
+// gist is what an entry comes to, without what differs each time it is said: names, times and words.
+func (e *Entry) gist() string {
+	switch b := e.content.(type) {
+	case Advice:
+		text := "advice"
+		for _, x := range b.Actions {
+			text += " " + actionGist(x)
+		}
+		return text
+	case Decision:
+		return fmt.Sprint("decision ", b.Verdict.Answer, " ", b.Index, " ", actionGist(b.Action))
+	case Outcome:
+		if b.Signal == Denied {
+			return "outcome denied" // the note of a question nobody answered has a time in it
+		}
+		return fmt.Sprint("outcome ", b.Signal, " ", b.Note)
+	case Event:
+		if end, ok := b.Notice.(ChildEnded); ok {
+			return fmt.Sprint("child ", end.Signal, " ", jsonGist(end.Result), " ", end.Note)
+		}
+		return "event " + b.Name
+	}
+	return e.Kind.String()
+}
+
+func actionGist(x Action) string {
+	switch x := x.(type) {
+	case Sleep:
+		return "sleep"
+	case Wake:
+		return "wake"
+	case Execute:
+		x.Call = ""
+		return jsonGist(x)
+	case Delegate:
+		x.Call = ""
+		return jsonGist(x)
+	case Mutate:
+		x.Note = ""
+		return jsonGist(x)
+	case End:
+		return "end"
+	}
+	return ""
+}
+
+func jsonGist(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%T", v) + string(b)
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/store/sqlite"
+)
+
+// integrity looks through the file of a store, and puts a sound one in its place if it is to be mended.
+func (d *doctor) integrity(mends bool) {
+	if d.h.scheme != "sqlite" {
+		return
+	}
+	ctx, file := d.c.Context(), d.h.file
+	damage := sqlite.Damage(ctx, file)
+	switch {
+	case damage == nil:
+		d.say("file", well, "", "%s is whole, version %d", file, sqlite.Version)
+		return
+	case !mends:
+		d.say("file", unwell, "perdure doctor --repair, or restore it from a backup", "%v", damage)
+		return
+	}
+	r, err := sqlite.Rebuild(ctx, file)
+	if err != nil {
+		d.say("file", unwell, "stop whatever uses it and try again, or restore it from a backup", "%v", err)
+		return
+	}
+	d.say("file", well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, several(r.Rows, "row"), r.Aside)
+	if r.Unnamed {
+		d.say("file", odd, "", "it does not say any more which store it was: it counts as a new one")
+	}
+	if r.Stranded > 0 {
+		d.say("file", odd, "import good copies of what is missing: they find their own", "%s of which nobody can tell whose they are lie aside in it", several(r.Stranded, "row"))
+	}
+}
+
+// heal verifies every agent and salvages what is left of those that are damaged.
+func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
+	h, ok := s.(perdure.Healer)
+	if !ok {
+		return nil
+	}
+	names := map[perdure.AgentID]string{}
+	if l, err := lister(s); err == nil {
+		for one, err := range l.List(ctx, perdure.Filter{}) {
+			if err != nil {
+				return err
+			}
+			names[one.Agent] = one.Name
+		}
+	}
+	ill, err := h.Ailing(ctx)
+	if err != nil {
+		return err
+	}
+	for id, x := range ill {
+		names[id] = x.Name
+	}
+	bar := newProgress(d.c, "verify every agent", int64(len(names)))
+	defer bar.end()
+	ids := slices.SortedFunc(maps.Keys(names), func(a, b perdure.AgentID) int { return perdure.Hash(a).Compare(perdure.Hash(b)) })
+	for i, id := range ids {
+		bar.to(int64(i))
+		_, damage := perdure.Verify(perdure.Memory(ctx, s, id), perdure.VerifyOptions{})
+		x, ailing := ill[id]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if damage == nil && !ailing {
+			continue
+		}
+		if damage == nil || x.Gone {
+			damage = x.Reason
+		}
+		got, err := h.Heal(ctx, id, nil)
+		if err != nil {
+			d.say("repair", unwell, "import a good copy of it", "%s: %v", calledBy(names[id], id), err)
+			continue
+		}
+		d.healed(calledBy(names[id], id), damage, got)
+	}
+	return nil
+}
+
+// calledBy is a name and an id, as part of a line.
+func calledBy(name string, id perdure.AgentID) string {
+	return strings.TrimSpace(id.Short() + " " + shownName(name))
+}
+
+// healed says what became of an agent, and what is lost of it.
+func (d *doctor) healed(what string, damage error, got perdure.Healed) {
+	lost := ""
+	if n := len(got.Gaps); n > 0 {
+		lost = fmt.Sprintf(", nothing is left of seq %s", seqs(got.Gaps))
+	}
+	switch {
+	case got.Entries == 0:
+		d.say("repair", unwell, "import a good copy of it: what can be read joins it", "%s: nothing of it can be used%s; %s (%v)", what, lost,
+			several(got.Aside, "piece")+" of it lie aside", damage)
+	case got.Aside > 0:
+		d.say("repair", odd, "import a good copy of it: what can be read joins it", "%s: %s could be salvaged%s; %s have no place (%v)", what,
+			several(got.Entries, "entry"), lost, several(got.Aside, "piece")+" of it that lie aside", damage)
+	default:
+		d.say("repair", well, "", "%s: it has %s (%v)", what, several(got.Entries, "entry"), damage)
+	}
+}
+
+// seqs is numbers in a row as ranges.
+func seqs(all []int64) string {
+	var parts []string
+	for i := 0; i < len(all); {
+		j := i
+		for j+1 < len(all) && all[j+1] == all[j]+1 {
+			j++
+		}
+		part := fmt.Sprint(all[i])
+		if j > i {
+			part = fmt.Sprintf("%d to %d", all[i], all[j])
+		}
+		parts, i = append(parts, part), j+1
+	}
+	return strings.Join(parts, ", ")
+}
+
+// missing says which agents are older than they were seen here, damaged, or gone.
+func (d *doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
+	if d.h.dir == "" {
+		return nil
+	}
+	if d.forget {
+		gone, err := d.h.forget(ctx, s)
+		if err != nil {
+			return err
+		}
+		d.say("seen", well, "", "%s forgotten", several(int64(len(gone)), "agent"))
+	}
+	found, err := d.h.check(ctx, s, all, true)
+	if err != nil {
+		return err
+	}
+	wrong := 0
+	for _, one := range found {
+		what, fix := one.wrong()
+		if what == "" {
+			continue
+		}
+		if wrong++; wrong <= maxDiffering {
+			d.say("seen", unwell, fix, "%s", what)
+		}
+	}
+	if wrong > maxDiffering {
+		d.say("seen", unwell, "perdure ls names them", "%s more", several(int64(wrong-maxDiffering), "agent"))
+	}
+	return nil
+}

@@ -1,0 +1,353 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+var _ perdure.Healer = (*Store)(nil)
+
+// rawRow is a row that may be damaged.
+type rawRow struct {
+	rid  int64
+	data []byte // of all its pieces
+	left bool   // it lies aside
+	whos bool   // nobody knows whose it is
+}
+
+// remains is what is left of an agent.
+type remains struct {
+	key    int64 // zero: it is not among the agents
+	rows   []rawRow
+	aside  []*perdure.Entry // that lie aside, put together again
+	read   []*perdure.Entry // what the rows came to
+	bare   []*perdure.Entry // the same, of entries whose bodies are lost
+	bad    []rawRow         // rows that came to nothing
+	held   int64            // entries of rows in their place that could be read
+	faults int              // rows in their place that could not be, or not with all bodies
+}
+
+// Heal implements perdure.Healer. Entries of a good copy also tell what a row was written on where the row before it is lost.
+func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
+	err = s.submit(ctx, &request{alone: true, apply: func(w *writer) (err error) {
+		out, err = s.heal(w, id, good)
+		return err
+	}})
+	if err == nil && out.Entries > 0 {
+		var a *perdure.Agent
+		if a, err = perdure.Load(ctx, s, id); err == nil {
+			err = s.index(ctx, a.Listing(time.Now()), true)
+		}
+	}
+	if err != nil {
+		return out, fmt.Errorf("heal agent %s: %w", id.Short(), err)
+	}
+	return out, nil
+}
+
+func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
+	if err := w.do(orphans); err != nil {
+		return out, err
+	}
+	m, err := s.remains(w.conn, id)
+	if err != nil {
+		return out, brokenOr(err)
+	}
+	if m.key == 0 && len(m.rows) == 0 && len(m.aside) == 0 {
+		return out, perdure.ErrNotFound
+	}
+	s.decipher(w.conn, id, m, good)
+	whole, rest := perdure.Whole(slices.Concat(m.read, m.aside, good, m.bare)) // a body that is lost here is taken from the copy
+	out.Entries, out.Gained, out.Gaps = int64(len(whole)), int64(len(whole))-m.held, perdure.Gaps(whole, rest)
+	for _, r := range m.bad {
+		if !r.whos {
+			out.Aside++
+		}
+	}
+	out.Aside += int64(len(rest))
+	if m.faults == 0 && out.Gained == 0 {
+		return out, nil // nothing is wrong with what is in its place, and nothing joins it
+	}
+	return out, w.exchange(id, m, whole, rest)
+}
+
+// remains finds all the rows of an agent, wherever they are.
+func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
+	m := &remains{}
+	key, err := keyOf(c, id)
+	if err != nil && !errors.Is(err, perdure.ErrNotFound) {
+		return nil, err
+	}
+	if m.key = key; key != 0 {
+		if m.rows, err = rawRows(c, "SELECT rid, data, 0, 0 FROM log WHERE agent=? ORDER BY rid", key); err != nil {
+			return nil, err
+		}
+	}
+	aside, err := rawRows(c, "SELECT rid, data, 1, id=x'' FROM orphans WHERE data IS NOT NULL AND (id=? OR id=x'') ORDER BY agent, rid", id[:])
+	if err != nil {
+		return nil, err
+	}
+	m.rows = append(m.rows, aside...)
+	err = c.query("SELECT entry FROM orphans WHERE entry IS NOT NULL AND id=?", func(v []driver.Value) error {
+		b, _ := v[0].([]byte)
+		if e, err := perdure.DecodeEntry(b, perdure.Limits{Bytes: 2 * perdure.MaxBody}); err == nil {
+			m.aside = append(m.aside, e)
+		}
+		return nil
+	}, id[:])
+	return m, err
+}
+
+// rawRows reads rows and the pieces they go on in, whatever is in them.
+func rawRows(c *conn, text string, args ...driver.Value) (rows []rawRow, err error) {
+	err = c.query(text, func(v []driver.Value) error {
+		data, _ := v[1].([]byte)
+		rows = append(rows, rawRow{rid: integer(v[0]), data: data, left: integer(v[2]) != 0, whos: integer(v[3]) != 0})
+		return nil
+	}, args...)
+	for i := range rows {
+		r := &rows[i]
+		if err != nil || len(r.data) == 0 || r.data[0] == 0 {
+			continue
+		}
+		r.data = r.data[:len(r.data):len(r.data)]
+		err = c.query("SELECT data FROM log WHERE rid>?1 AND rid<"+nextRow+" AND rid<=?1+?2 ORDER BY rid", func(v []driver.Value) error {
+			piece, _ := v[0].([]byte)
+			r.data = append(r.data, piece...)
+			return nil
+		}, r.rid, int64(r.data[0]))
+	}
+	return rows, err
+}
+
+// nextRow is the rid of the row after that of ?1 that is not a piece of one.
+const nextRow = "coalesce((SELECT rid FROM log WHERE rid>?1 AND agent IS NOT NULL ORDER BY rid LIMIT 1),1<<62)"
+
+// decipher reads the entries of the rows. A row says what it was written on by its place alone: where the row before it is lost, the entries
+// of the seq before it that are known by then are tried.
+func (s *Store) decipher(c *conn, id perdure.AgentID, m *remains, good []*perdure.Entry) {
+	known := map[int64][]perdure.Hash{}
+	for _, e := range slices.Concat(good, m.aside) {
+		known[e.Seq] = append(known[e.Seq], e.Name)
+	}
+	var last perdure.Hash
+	for _, r := range m.rows {
+		entries, fault, name := s.attempt(c, id, r, last, known)
+		for _, e := range entries {
+			known[e.Seq] = append(known[e.Seq], e.Name)
+		}
+		if fault == bodies {
+			m.bare = append(m.bare, entries...)
+		} else {
+			m.read = append(m.read, entries...)
+		}
+		if fault == parts {
+			m.bad = append(m.bad, r)
+		}
+		if last = name; r.left {
+			continue
+		}
+		if fault != parts {
+			m.held += int64(len(entries))
+		}
+		if fault != none {
+			m.faults++
+		}
+	}
+}
+
+// fault is what is wrong with a row.
+type fault int
+
+const (
+	none   fault = iota
+	bodies       // some of its bodies, which are elsewhere, are lost
+	parts        // not all its entries can be read
+)
+
+// attempt reads the entries of a row, as many as are what was written. It returns the name of the last of them as far as the row tells.
+func (s *Store) attempt(c *conn, id perdure.AgentID, raw rawRow, last perdure.Hash, known map[int64][]perdure.Hash) ([]*perdure.Entry, fault, perdure.Hash) {
+	if len(raw.data) == 0 {
+		return nil, parts, perdure.Hash{}
+	}
+	r, err := parseRow(raw.data[1:])
+	if err != nil {
+		return nil, parts, perdure.Hash{}
+	}
+	found := none
+	for i := range r.parts {
+		if p := &r.parts[i]; p.place == bodyBlob {
+			if body, err := s.readBlob(p.hash, p.size); err != nil || perdure.HashOf(body) != p.hash {
+				p.place, found = bodyDropped, bodies
+			}
+		}
+	}
+	for _, before := range append([]perdure.Hash{last}, known[r.parts[0].seq-1]...) {
+		if entries, err := s.entries(c, id, before, r); err == nil {
+			return entries, found, entries[len(entries)-1].Name
+		}
+	}
+	return s.piecewise(c, id, last, r, known), parts, r.last(id)
+}
+
+// piecewise reads the entries of a damaged row that a name the row keeps or a signature vouches for. Where one cannot be read, the next is tried
+// on what a good copy has before it.
+func (s *Store) piecewise(c *conn, id perdure.AgentID, before perdure.Hash, r *row, known map[int64][]perdure.Hash) (out []*perdure.Entry) {
+	var pending []*perdure.Entry // no signature yet
+	for i := range r.parts {
+		one := *r
+		one.parts = r.parts[i : i+1]
+		p := &one.parts[0]
+		var e *perdure.Entry
+		for _, b := range append([]perdure.Hash{before}, known[p.seq-1]...) {
+			if es, err := s.entries(c, id, b, &one); err == nil && (es[0].Signature == nil || es[0].CheckSignature() == nil) {
+				e = es[0]
+				break
+			}
+		}
+		if e == nil {
+			pending, before = nil, p.name // zero if it was not kept
+			continue
+		}
+		before = e.Name
+		if pending = append(pending, e); e.Signature != nil || p.named {
+			out, pending = append(out, pending...), nil
+		}
+	}
+	return out
+}
+
+// exchange puts a memory in the place of the rows of an agent. What has no place is set aside.
+func (w *writer) exchange(id perdure.AgentID, m *remains, whole, rest []*perdure.Entry) error {
+	var name driver.Value
+	a := &agent{id: id, key: m.key}
+	err := w.query("SELECT a.due, a.node, a.fence, l.name FROM agents a LEFT JOIN listings l ON l.agent=a.key WHERE a.key=?", func(v []driver.Value) error {
+		a.due, a.fence, name = perdure.Time(integer(v[0])), integer(v[2]), v[3]
+		if node, ok := v[1].([]byte); ok {
+			copy(a.node[:], node)
+		}
+		return nil
+	}, m.key)
+	if err == nil && name == nil {
+		err = w.query("SELECT name FROM orphans WHERE id=? AND name IS NOT NULL LIMIT 1", func(v []driver.Value) error {
+			name = v[0]
+			return nil
+		}, id[:])
+	}
+	if err != nil {
+		return brokenOr(err)
+	}
+	if err := w.setAside(id, m, rest, name); err != nil {
+		return err
+	}
+	if err := w.clear(m); err != nil {
+		return err
+	}
+	delete(w.agents, id)
+	if len(whole) == 0 {
+		if err := w.do("DELETE FROM listings WHERE agent=?", m.key); err != nil {
+			return err
+		}
+		return w.do("DELETE FROM agents WHERE key=?", m.key)
+	}
+	if m.key != 0 {
+		w.agents[id] = a
+	}
+	return w.add(a, whole)
+}
+
+// setAside keeps what has no place.
+func (w *writer) setAside(id perdure.AgentID, m *remains, rest []*perdure.Entry, name driver.Value) error {
+	if err := w.do("DELETE FROM orphans WHERE id=?", id[:]); err != nil {
+		return err
+	}
+	for _, r := range m.bad {
+		if r.whos {
+			continue // it stays where it is
+		}
+		if err := w.do("INSERT INTO orphans VALUES(?,?,?,?,NULL,?)", id[:], null(m.key), r.rid, r.single(), name); err != nil {
+			return err
+		}
+	}
+	for _, e := range rest {
+		b, err := e.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		if err := w.do("INSERT INTO orphans VALUES(?,?,NULL,NULL,?,?)", id[:], null(m.key), b, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// single is the data of a row as one that has no further pieces.
+func (r rawRow) single() []byte {
+	b := slices.Clone(r.data)
+	if len(b) == 0 {
+		return []byte{0}
+	}
+	b[0] = 0
+	return b
+}
+
+// clear removes the rows of an agent, and where they are.
+func (w *writer) clear(m *remains) error {
+	for _, r := range m.rows {
+		if r.left {
+			continue
+		}
+		if err := w.do("DELETE FROM log WHERE rid>?1 AND rid<"+nextRow+" AND agent IS NULL", r.rid); err != nil {
+			return err
+		}
+		if err := w.do("DELETE FROM log WHERE rid=?", r.rid); err != nil {
+			return err
+		}
+	}
+	for _, text := range []string{"DELETE FROM places WHERE agent=?", "DELETE FROM recent WHERE agent=?", "DELETE FROM snapshots WHERE agent=?"} {
+		if err := w.do(text, m.key); err != nil {
+			return err
+		}
+	}
+	return brokenOr(w.recall())
+}
+
+// Ailing implements perdure.Healer: the agents that are not listed, or of which something lies aside.
+func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment, error) {
+	out := map[perdure.AgentID]perdure.Ailment{}
+	note := func(id []byte, x perdure.Ailment) {
+		var key perdure.AgentID
+		if copy(key[:], id) == len(key) {
+			out[key] = x
+		}
+	}
+	err := s.read(ctx, func(c *conn) error {
+		err := c.query("SELECT id FROM agents WHERE NOT EXISTS (SELECT 1 FROM listings l WHERE l.agent=key)", func(v []driver.Value) error {
+			id, _ := v[0].([]byte)
+			note(id, perdure.Ailment{Reason: errors.New("the index does not list it")})
+			return nil
+		})
+		_, aside, _ := c.number("SELECT 1 FROM sqlite_schema WHERE name='orphans'")
+		if err != nil || !aside {
+			return err
+		}
+		const text = "SELECT o.id, max(o.name), count(*), EXISTS (SELECT 1 FROM agents a WHERE substr(a.id,1,8)=substr(o.id,1,8) AND a.id=o.id) " +
+			"FROM orphans o WHERE o.id<>x'' GROUP BY o.id"
+		return c.query(text, func(v []driver.Value) error {
+			id, _ := v[0].([]byte)
+			name, _ := v[1].(string)
+			note(id, perdure.Ailment{Name: name, Gone: integer(v[3]) == 0, Reason: fmt.Errorf("%d pieces of it lie aside: what they are written on cannot be read", integer(v[2]))})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for damaged agents: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,199 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// written is a store with agents whose rows lie between each other's, and what was written to it.
+type written struct {
+	path    string
+	entries map[perdure.AgentID][]*perdure.Entry
+}
+
+// interleaved writes such a store. Some bodies go on in other pages, and some into files.
+func interleaved(t *testing.T, agents, rounds int, logged bool) *written {
+	t.Helper()
+	w := &written{filepath.Join(t.TempDir(), "store.db"), map[perdure.AgentID][]*perdure.Entry{}}
+	s := openBench(t, w.path)
+	key := newSigner(t)
+	var all []*perdure.Agent
+	for i := range agents {
+		g, a := begin(t, key, fmt.Sprintf("agent-%d", i))
+		w.add(t, s, g)
+		all = append(all, a)
+	}
+	sizes := []int{60, 700, 2_500, 9_000, perdure.InlineBody + 100}
+	for round := range rounds {
+		for i, a := range all {
+			es, next := commit(t, key, a, draft(20), draft(sizes[(i+round)%len(sizes)]+i))
+			w.add(t, s, es...)
+			all[i] = next
+		}
+		if round == rounds-2 {
+			if err := s.Checkpoint(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if logged { // as a process leaves it that was killed
+		w.path = copied(t, w.path, filepath.Join(t.TempDir(), "store.db"))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *written) add(t *testing.T, s *Store, es ...*perdure.Entry) {
+	t.Helper()
+	id := es[0].ID()
+	if err := s.Put(t.Context(), id, es...); err != nil {
+		t.Fatal(err)
+	}
+	w.entries[id] = append(w.entries[id], es...)
+}
+
+// copied copies the files of a store.
+func copied(t *testing.T, path, to string) string {
+	t.Helper()
+	for _, suffix := range []string{"", "-wal"} {
+		if b, err := os.ReadFile(path + suffix); err == nil {
+			write(t, to+suffix, b)
+		}
+	}
+	if err := os.CopyFS(folderOf(to), os.DirFS(folderOf(path))); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// rowsOn is the agents that have something on each page of a file nobody has damaged.
+func rowsOn(t *testing.T, path string) map[int64]map[int64]bool {
+	t.Helper()
+	m, err := openImage(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = m.close() }()
+	on := map[int64]map[int64]bool{}
+	for n := int64(1); n <= m.pages; n++ {
+		b, err := m.page(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var owner int64
+		m.cells(b, n == 1, m.page, func(rid int64, v []value) {
+			if !isLog(rid, v) {
+				return
+			}
+			if v[1].number != nil {
+				owner = *v[1].number
+			}
+			if on[n] == nil {
+				on[n] = map[int64]bool{}
+			}
+			on[n][owner] = true
+		})
+	}
+	return on
+}
+
+// cured rebuilds a store, heals what needs it with what good copies there are, and returns the agents that are not as they were.
+func cured(t *testing.T, w *written, path string, good map[perdure.AgentID][]*perdure.Entry) (lacking []perdure.AgentID) {
+	t.Helper()
+	if _, err := Rebuild(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	if err := Damage(t.Context(), path); err != nil {
+		t.Fatalf("a file that was rebuilt is damaged: %v", err)
+	}
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for _, id := range slices.SortedFunc(maps.Keys(w.entries), func(a, b perdure.AgentID) int { return perdure.Hash(a).Compare(perdure.Hash(b)) }) {
+		if _, err := perdure.Verify(perdure.Memory(t.Context(), s, id), perdure.VerifyOptions{}); err != nil || good != nil {
+			_, err := s.Heal(t.Context(), id, good[id])
+			if err != nil && good != nil {
+				t.Errorf("heal %s: %v", id.Short(), err)
+			}
+		}
+		if !holdsAll(t.Context(), s, id, w.entries[id]) {
+			lacking = append(lacking, id)
+		}
+	}
+	return lacking
+}
+
+func holdsAll(ctx context.Context, s *Store, id perdure.AgentID, want []*perdure.Entry) bool {
+	have := map[perdure.Hash]bool{}
+	for e, err := range perdure.Memory(ctx, s, id) {
+		if err != nil {
+			return false
+		}
+		have[e.Name] = e.BodyBytes() != nil
+	}
+	return !slices.ContainsFunc(want, func(e *perdure.Entry) bool { return !have[e.Name] })
+}
+
+func TestOneDamagedPageTakesNoOtherAgentWithIt(t *testing.T) {
+	t.Parallel()
+	w := interleaved(t, 12, 4, false)
+	pristine := read(t, w.path)
+	on := rowsOn(t, w.path)
+	for _, damage := range []struct {
+		name string
+		do   func(page []byte)
+	}{
+		{"zeroed", func(p []byte) { clear(p) }},
+		{"header of the page flipped", func(p []byte) { p[0] ^= 0xff }},
+		{"bytes flipped all over", func(p []byte) {
+			for i := 100; i < len(p); i += 200 {
+				p[i] ^= 0x10
+			}
+		}},
+	} {
+		t.Run(damage.name, func(t *testing.T) {
+			t.Parallel()
+			for n := 0; n < len(pristine)/pageSize; n += 1 + n/6 {
+				path := copied(t, w.path, filepath.Join(t.TempDir(), "store.db"))
+				b := slices.Clone(pristine)
+				damage.do(b[n*pageSize:][:pageSize])
+				write(t, path, b)
+				if lacking := cured(t, w, path, nil); len(lacking) > max(len(on[int64(n+1)]), 1) {
+					t.Errorf("page %d has rows of %d agents; damaged it took %d with it", n+1, len(on[int64(n+1)]), len(lacking))
+				}
+				if lacking := cured(t, w, path, w.entries); len(lacking) > 0 {
+					t.Errorf("page %d: with good copies of all, %d agents are still not whole", n+1, len(lacking))
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsBehindAFaultInTheLogIsTakenOver(t *testing.T) {
+	t.Parallel()
+	w := interleaved(t, 12, 4, true)
+	wal := read(t, w.path+"-wal")
+	for _, at := range []int{5, logHead + 30, logHead + (frameHead+pageSize)*3 + 500} {
+		path := copied(t, w.path, filepath.Join(t.TempDir(), "store.db"))
+		b := slices.Clone(wal)
+		b[at] ^= 1
+		write(t, path+"-wal", b)
+		if err := Damage(t.Context(), path); err == nil {
+			t.Errorf("a log with a bad byte at %d is taken for good", at)
+		}
+		if lacking := cured(t, w, path, nil); len(lacking) > 2 {
+			t.Errorf("a bad byte at %d of the log took %d agents back", at, len(lacking))
+		}
+	}
+}

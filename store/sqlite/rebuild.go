@@ -1,0 +1,421 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+)
+
+// Rebuilt is what a rebuild did.
+type Rebuilt struct {
+	Aside    string // the damaged file, as it was; its log is beside it
+	Rows     int64  // taken over
+	Stranded int64  // rows of which it is not known whose they are
+	Unnamed  bool   // the file could not say any more which store it is: it is a new one
+
+	proven bool // an agent in it is one
+}
+
+// Damage says what is wrong with the file of a store or its log, nil if nothing is. It reads without locks, and changes nothing.
+func Damage(ctx context.Context, path string) error {
+	c, err := (&Store{path: path, looks: true}).dialReader()
+	if err != nil {
+		return err
+	}
+	err = c.inspect()
+	if err == nil {
+		err = c.query("PRAGMA integrity_check(1)", func(v []driver.Value) error {
+			if text, _ := v[0].(string); text != "ok" {
+				return fmt.Errorf("%s is damaged: %s", path, text)
+			}
+			return ctx.Err()
+		})
+	}
+	if err = errors.Join(err, c.close()); err != nil {
+		return err
+	}
+	m, err := openImage(path)
+	if err != nil {
+		return err
+	}
+	n, err := m.unread()
+	if err = errors.Join(err, m.close()); err == nil && n > 0 {
+		err = fmt.Errorf("%s-wal is damaged: %d commits in it are not read", path, n)
+	}
+	return err
+}
+
+// unread counts the commits in the log after its first fault. What a crash leaves there has none: it was not committed.
+func (m *image) unread() (n int, err error) {
+	head := make([]byte, frameHead)
+	for _, at := range m.beyond {
+		if _, err := m.log.ReadAt(head, at-frameHead); err != nil {
+			return 0, err
+		}
+		if string(head[4:8]) != "\x00\x00\x00\x00" {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Rebuild reads every row that is left in a damaged file and its log, without minding how they hang together, and puts a sound file with
+// them in its place. The damaged one is kept. It refuses while anybody else uses the store. Whether the rows say what was written is
+// another question: see Heal.
+func Rebuild(ctx context.Context, path string) (r *Rebuilt, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("rebuild %s: %w", path, err)
+		}
+	}()
+	m, err := openImage(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.close()) }() // after every connection: it drops their locks
+	old, err := alone(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if old != nil {
+			_ = old.close() // it only read, and may not be able to say more than that it is damaged
+		}
+	}()
+	r = &Rebuilt{Aside: aside(path)}
+	temp := fmt.Sprintf("%s%s%08x", path, tempMark, rand.Uint32())
+	if err := create(temp); err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			_ = disk.Remove(temp + suffix) // it has its name, or is not wanted
+		}
+	}()
+	if err := r.fill(ctx, m, old, temp); err != nil {
+		return nil, err
+	}
+	if !r.proven && !m.ours() {
+		return nil, errors.New("nothing in it is of a store: it was left as it is")
+	}
+	if err := m.copyTo(r.Aside); err != nil {
+		return nil, err
+	}
+	if old != nil {
+		_ = old.close() // see above
+		old = nil
+	}
+	for _, suffix := range []string{"-wal", "-shm"} { // SQLite would take the old log for one of the new file
+		if err := disk.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return r, errors.Join(disk.Rename(temp, path), disk.Sync(filepath.Dir(path)))
+}
+
+// aside is a name for a damaged file that no other has.
+func aside(path string) string {
+	name := path + ".damaged-" + time.Now().UTC().Format("20060102-150405")
+	for n, free := 2, name; ; n++ {
+		if _, err := os.Lstat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+}
+
+// alone opens a file that nobody else uses, and keeps others out until it is closed. It is nil for a file SQLite does not open.
+func alone(path string) (*conn, error) {
+	c, err := dial(path, "rw", "busy_timeout=0", "locking_mode=EXCLUSIVE")
+	if err == nil {
+		if err = c.exec("BEGIN IMMEDIATE"); err == nil {
+			return c, nil
+		}
+	}
+	if c != nil {
+		_ = c.close()
+	}
+	if busy(err) {
+		return nil, errors.New("others are using it: stop its nodes first")
+	}
+	return nil, nil //nolint:nilerr // whatever SQLite makes of a damaged file
+}
+
+// copyTo copies the file and its log durably.
+func (m *image) copyTo(path string) error {
+	parts := map[string]*os.File{path: m.file}
+	if m.log != nil {
+		parts[path+"-wal"] = m.log
+	}
+	for name, f := range parts {
+		out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, io.NewSectionReader(f, 0, 1<<62))
+		if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+			return err
+		}
+	}
+	return disk.Sync(filepath.Dir(path))
+}
+
+// orphans are rows and entries that have no place: id is whose they are, empty if that is not known; agent is the key that the row had; data
+// is a row, and entry an entry that was put together again; name is what the agent was called.
+const orphans = "CREATE TABLE IF NOT EXISTS orphans(id BLOB NOT NULL, agent INTEGER, rid INTEGER, data BLOB, entry BLOB, name TEXT)"
+
+// known are the tables whose rows are found or derived. What else there is says which store it is, and is taken over as it stands.
+var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings"}
+
+// fill writes all there is in an image into a fresh file.
+func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) error {
+	c, err := dial(temp, "rw", "synchronous=OFF", "journal_mode=WAL")
+	if err != nil {
+		return err
+	}
+	err = c.exec("BEGIN IMMEDIATE")
+	if err == nil {
+		err = c.exec(orphans)
+	}
+	if err == nil {
+		err = (&filling{conn: c, r: r, ids: map[int64]bool{}}).run(ctx, m)
+	}
+	if err == nil {
+		err = r.identity(old, c)
+	}
+	if err == nil {
+		err = c.exec("COMMIT")
+	}
+	if err == nil {
+		err = c.fold()
+	}
+	return errors.Join(err, c.close(), disk.Sync(temp))
+}
+
+// filling is a fresh file that rows are written to.
+type filling struct {
+	*conn
+	r   *Rebuilt
+	ids map[int64]bool // the keys of agents that are known
+	err error
+}
+
+func (f *filling) run(ctx context.Context, m *image) error {
+	m.scan(func(rowid int64, v []value) { // words and agents first: rows are of them
+		if f.err == nil {
+			f.err = errors.Join(ctx.Err(), f.name(rowid, v))
+		}
+	})
+	m.scan(func(rowid int64, v []value) {
+		if f.err == nil && isLog(rowid, v) {
+			f.err = errors.Join(ctx.Err(), f.row(rowid, v))
+		}
+	})
+	if f.err != nil {
+		return f.err
+	}
+	if err := f.adopt(); err != nil {
+		return err
+	}
+	for _, text := range []string{
+		"INSERT INTO places SELECT agent, rid FROM log WHERE agent IS NOT NULL",
+		"UPDATE mark SET rid=(SELECT coalesce(max(rid),0) FROM log)",
+	} {
+		if err := f.exec(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const hashSize = len(perdure.Hash{})
+
+// name takes a word, an agent, or what is listed of one.
+func (f *filling) name(rowid int64, v []value) error {
+	switch {
+	case len(v) == 2 && rowid > 0 && v[0].null() && len(v[1].bytes) == hashSize:
+		return f.exec("INSERT OR IGNORE INTO words VALUES(?,?)", rowid, v[1].bytes)
+	case len(v) == 2 && rowid == 0 && len(v[0].bytes) == hashSize && v[1].number != nil: // the index has them, too
+		return f.exec("INSERT OR IGNORE INTO words VALUES(?,?)", *v[1].number, v[0].bytes)
+	case len(v) == 5 && rowid > 0 && v[0].null() && len(v[1].bytes) == hashSize && (v[4].null() || v[4].number != nil):
+		f.ids[rowid] = true
+		return f.exec("INSERT OR IGNORE INTO agents(key,id,due,fence) VALUES(?,?,1,?)", rowid, v[1].bytes, v[4].sql())
+	case len(v) == 11 && rowid > 0 && v[0].null() && v[1].text && v[3].text && v[4].number != nil && v[9].number != nil:
+		args := []driver.Value{rowid}
+		for _, x := range v[1:] {
+			args = append(args, x.sql())
+		}
+		return f.exec("INSERT OR IGNORE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?,?)", args...)
+	}
+	return nil
+}
+
+// sql is a value as a statement takes it.
+func (v value) sql() driver.Value {
+	switch {
+	case v.number != nil:
+		return *v.number
+	case v.text:
+		return string(v.bytes)
+	case v.bytes != nil:
+		return v.bytes
+	}
+	return nil
+}
+
+func isLog(rowid int64, v []value) bool {
+	return rowid > 0 && len(v) == 3 && v[0].null() && (v[1].null() || v[1].number != nil) && v[2].bytes != nil && !v[2].text
+}
+
+// row takes a row of the log. A second one of a number is kept aside: one of the two may be damaged.
+func (f *filling) row(rid int64, v []value) error {
+	var same bool
+	var there []byte
+	err := f.query("SELECT data FROM log WHERE rid=?", func(w []driver.Value) error {
+		there, _ = w[0].([]byte)
+		same = string(there) == string(v[2].bytes)
+		return nil
+	}, rid)
+	if err != nil || same {
+		return err
+	}
+	if there == nil {
+		f.r.Rows++
+		return f.exec("INSERT INTO log VALUES(?,?,?)", rid, v[1].sql(), v[2].bytes)
+	}
+	if v[1].null() {
+		return nil
+	}
+	return f.exec("INSERT INTO orphans(id,agent,rid,data) SELECT coalesce((SELECT id FROM agents WHERE key=?1),x''),?1,?2,?3",
+		*v[1].number, rid, v[2].bytes)
+}
+
+// adopt finds out which agents rows are of whose names are lost or damaged: the id of an agent is the hash of its first entry. Rows whose
+// agent nobody can tell are set aside.
+func (f *filling) adopt() error {
+	var keys []int64
+	err := f.query("SELECT DISTINCT agent FROM log WHERE agent IS NOT NULL", func(v []driver.Value) error {
+		keys = append(keys, integer(v[0]))
+		return nil
+	})
+	s := &Store{path: f.path}
+	for _, key := range keys {
+		if err != nil {
+			break
+		}
+		id, signed := s.idOf(f.conn, key)
+		f.r.proven = f.r.proven || signed
+		switch {
+		case !id.IsZero() && !f.ids[key]:
+			err = f.exec("INSERT INTO agents(key,id,due) VALUES(?,?,1)", key, id[:])
+		case signed:
+			err = f.exec("UPDATE agents SET id=? WHERE key=?", id[:], key)
+		case !f.ids[key]:
+			err = f.strand(key)
+		}
+	}
+	return err
+}
+
+// strand sets the rows of an agent aside whose id nobody can tell.
+func (f *filling) strand(key int64) error {
+	n, _, err := f.number("SELECT count(*) FROM log WHERE agent=?", key)
+	if err == nil {
+		err = f.exec("INSERT INTO orphans(id,agent,rid,data) SELECT x'',agent,rid,data FROM log WHERE agent=?", key)
+	}
+	if err == nil {
+		err = f.exec("DELETE FROM log WHERE agent=?", key)
+	}
+	f.r.Stranded += n
+	return err
+}
+
+// idOf derives the id of an agent from its first row, if that is its genesis, and says whether a signature vouches for it.
+func (s *Store) idOf(c *conn, key int64) (id perdure.AgentID, signed bool) {
+	rows, err := rowsOf(c, 1, "SELECT rid, data FROM log WHERE agent=? ORDER BY rid LIMIT 1", key)
+	if err != nil || len(rows) == 0 || rows[0].parts[0].kind != perdure.KindGenesis {
+		return id, false
+	}
+	p := &rows[0].parts[0]
+	head, err := s.header(c, nil, id, perdure.Hash{}, p)
+	if err != nil {
+		return id, false
+	}
+	e, err := perdure.NewEntry(head, nil, p.signature, s.limits)
+	if err != nil {
+		return id, false
+	}
+	return e.ID(), p.signature != nil && e.CheckSignature() == nil
+}
+
+// ours reports whether a file says that it is a store.
+func (m *image) ours() bool {
+	b, err := m.page(1)
+	return err == nil && binary.BigEndian.Uint32(b[68:]) == applicationID
+}
+
+// identity takes over what the old file says of itself, and what lay aside in it.
+func (r *Rebuilt) identity(old, c *conn) error {
+	if old == nil {
+		r.Unnamed = true
+		return nil
+	}
+	var tables []string
+	err := old.query("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'", func(v []driver.Value) error {
+		if name, _ := v[0].(string); !slices.Contains(known, name) {
+			tables = append(tables, name)
+		}
+		return nil
+	})
+	for _, name := range tables {
+		if err == nil {
+			err = takeOver(old, c, name)
+		}
+	}
+	r.Unnamed = code(err) != 0
+	return nil
+}
+
+// takeOver puts the rows of a table in the place of those that a fresh file has in it.
+func takeOver(old, c *conn, name string) error {
+	quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	if _, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?", name); err != nil || !there {
+		return err
+	}
+	var rows [][]driver.Value
+	err := old.once("SELECT * FROM "+quoted, func(v []driver.Value) error {
+		rows = append(rows, slices.Clone(v))
+		return nil
+	})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	if name != "orphans" { // there may be more of these by now
+		if err := c.exec("DELETE FROM " + quoted); err != nil {
+			return err
+		}
+	}
+	for _, v := range rows {
+		if err := c.exec("INSERT INTO "+quoted+" VALUES(?"+strings.Repeat(",?", len(v)-1)+")", v...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
