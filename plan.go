@@ -394,6 +394,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 			return Decide{Action: x}
 		}
 	}
+	rest.Person = rest.Person || w.Poor
 	rest.join(w.Due, "asleep "+w.Why)
 	return nil
 }
