@@ -181,6 +181,9 @@ type touch struct {
 
 // spread tells those who watch stores of what they got.
 func (r *run) spread() {
+	if len(r.touched) == 0 {
+		return
+	}
 	for _, t := range r.touched {
 		for _, n := range r.nodes {
 			l := n.life
@@ -195,6 +198,7 @@ func (r *run) spread() {
 		}
 	}
 	r.touched = r.touched[:0]
+	r.sched.settle()
 }
 
 // gist is what an entry says, for a trace.

@@ -20,7 +20,8 @@ type life struct {
 	dead   atomic.Bool
 	died   chan struct{} // closed when it is dead
 	ended  atomic.Bool
-	inline bool // not scheduled: it does what it does at once
+	inline bool            // not scheduled: it does what it does at once
+	loop   context.Context // of the loop of a node, which looks for what is due
 	cancel context.CancelFunc
 
 	frozen time.Time // nothing of it goes on before
@@ -165,9 +166,22 @@ func (p *port) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perd
 	return all(p, "snapshots", id, func() iter.Seq2[perdure.Item, error] { return p.s.inner.Snapshots(ctx, id) })
 }
 
-// Due implements perdure.Store.
-func (p *port) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
-	return all(p, "due", perdure.AgentID{}, func() iter.Seq2[perdure.Look, error] { return p.r.dues(p.s, now) })
+// Due implements perdure.Store. It is no step: a node that is woken by its clock and by its store at once looks once or twice, as chance has
+// it. To look again changes nothing.
+func (p *port) Due(_ context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
+	if p.who.over() {
+		runtime.Goexit()
+	}
+	if p.unreachable() {
+		return func(yield func(perdure.Look, error) bool) { yield(perdure.Look{}, errCut) }
+	}
+	return p.r.dues(p.s, now)
+}
+
+// unreachable reports whether the store cannot be reached now by who is not let wait for it.
+func (p *port) unreachable() bool {
+	now := time.Now()
+	return now.Before(p.who.cut) || now.Before(p.who.frozen)
 }
 
 // dues is when a store says that agents are due.
@@ -218,6 +232,12 @@ func all[T any](p *port, what string, id perdure.AgentID, from func() iter.Seq2[
 
 // Heads implements perdure.Store.
 func (p *port) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.Hash, err error) {
+	if p.who.loop != nil && ctx == p.who.loop && !p.who.over() { // to know what is due: no step, as Due is none
+		if p.unreachable() {
+			return nil, errCut
+		}
+		return p.s.inner.Heads(ctx, id)
+	}
 	err = p.call("heads", id, func(bool) (err error) {
 		heads, err = p.s.inner.Heads(ctx, id)
 		if p.r.sabotaged("deaf") && err == nil {
@@ -253,7 +273,7 @@ func (p *port) Renew(ctx context.Context, c perdure.Claim, lease time.Duration) 
 	}
 	now := time.Now()
 	p.r.sched.note(fmt.Sprintf("%s renew %s %s", p.who.name, p.s.name, p.r.short(c.Agent)))
-	if now.Before(p.who.cut) || now.Before(p.who.frozen) {
+	if p.unreachable() {
 		return errCut
 	}
 	err := p.s.inner.(perdure.Claimer).Renew(ctx, c, lease)
@@ -295,24 +315,33 @@ func (p *port) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.H
 	return n, err
 }
 
-// Watch implements perdure.Watcher. A watch that is cut off ends with an error.
+// watchBegins is after how long a watch tells of something. Before that a node wakes itself twice when it is told, and how often it looks then
+// depends on who is quicker.
+const watchBegins = 2100 * time.Millisecond
+
+// Watch implements perdure.Watcher. It tells of one agent at a time. A watch that is cut off ends with an error.
 func (p *port) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
 	return func(yield func(perdure.AgentID, error) bool) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(watchBegins):
+		}
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-p.who.tells:
 			}
-			p.r.sched.park(p.who, p.who.name+" watch "+p.s.name)
-			if time.Now().Before(p.who.cut) {
-				p.who.polls = true
-				yield(perdure.AgentID{}, errCut)
-				return
-			}
-			told := p.who.told
-			p.who.told = nil
-			for _, id := range told {
+			for len(p.who.told) > 0 {
+				p.r.sched.park(p.who, p.who.name+" watch "+p.s.name)
+				if time.Now().Before(p.who.cut) {
+					p.who.polls = true
+					yield(perdure.AgentID{}, errCut)
+					return
+				}
+				id := p.who.told[0]
+				p.who.told = p.who.told[1:]
 				if !yield(id, nil) {
 					return
 				}

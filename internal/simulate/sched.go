@@ -121,6 +121,16 @@ func (s *sched) settle() {
 	}
 }
 
+// elapse lets time pass. Timers of one moment fire one after the other: at the end of it, all have.
+func (s *sched) elapse(d time.Duration) {
+	if d > 0 {
+		time.Sleep(d)
+		synctest.Wait()
+	}
+	time.Sleep(time.Nanosecond)
+	s.settle()
+}
+
 // step lets one call go on. It reports false when there is none.
 func (s *sched) step() bool {
 	p := s.next(time.Now())
@@ -152,10 +162,10 @@ func (s *sched) idle(d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-s.arrived:
-		s.settle()
+		s.elapse(0)
 		return true
 	case <-t.C:
-		s.settle()
+		s.elapse(0)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.parked) > 0
