@@ -110,7 +110,7 @@ func (r *run) born(e *perdure.Entry) {
 	s := &subject{
 		n: len(r.subjects), id: e.ID(), program: parseProgram(g.Intent.Goal), budget: g.Intent.Budget, owner: g.Charter.Owner,
 		entries: map[perdure.Hash]bool{}, asked: map[int64]int{}, done: map[string]int{}, off: map[string]bool{}, keys: map[string]string{},
-		tries: map[string]int{},
+		tries: map[string]int{}, skewed: r.ahead,
 	}
 	if l := g.Lineage; l != nil {
 		s.rehearse = l.Rehearse

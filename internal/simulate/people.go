@@ -160,10 +160,11 @@ func votes(f *perdure.Fold, yes bool) (evs []perdure.Event) {
 
 // settles is what a person who looks at the world says of what is in doubt.
 func settles(sub *subject, f *perdure.Fold) (evs []perdure.Event) {
+	now := perdure.TimeOf(time.Now())
 	for i := range f.Open {
 		o := &f.Open[i]
 		x, ok := o.Action.(perdure.Execute)
-		if !ok || o.Effect.Repeatable() || !o.Doubt && perdure.TimeOf(time.Now()) < o.Deadline {
+		if !ok || o.Effect.Repeatable() || !o.Doubt && now < o.Deadline && o.Since < now.Add(time.Hour) {
 			continue
 		}
 		n := perdure.Settle{Decision: o.Decision, Signal: perdure.Failed}

@@ -63,6 +63,7 @@ type run struct {
 	touched  []touch
 	acts     int
 	at       time.Time // the time here while somebody works in another; zero: it is now
+	ahead    time.Time // the time they work in
 
 	mu         sync.Mutex
 	violations []Violation
@@ -320,7 +321,8 @@ func (r *run) skew(op Op, m *machine) {
 	by := []time.Duration{-3 * time.Hour, -time.Minute, 2 * time.Minute, 5 * time.Hour, 400 * 24 * time.Hour}[op.C%5]
 	r.faults[map[bool]string{true: "clock back", false: "clock ahead"}[by < 0]]++
 	r.at = time.Now()
-	sub.skewed = r.at.Add(by)
+	r.ahead = r.at.Add(by)
+	sub.skewed = r.ahead
 	ahead := by > time.Hour // by more than nodes would wait: the clock of the machine was, and all of its nodes died with it
 	for _, o := range r.nodes {
 		if ahead && o.s == m.s {
@@ -346,7 +348,7 @@ func (r *run) skew(op Op, m *machine) {
 	}
 	r.skewed <- w
 	<-r.worked
-	r.at = time.Time{}
+	r.at, r.ahead = time.Time{}, time.Time{}
 	r.sched.settle()
 	for _, o := range r.nodes {
 		if ahead && o.s == m.s {

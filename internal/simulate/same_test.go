@@ -18,7 +18,7 @@ func differ(a, b string) string {
 }
 
 func TestSameSeedSameTrace(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(6) {
 		var a, b bytes.Buffer
 		first := Run(t, Generate(seed, false), Options{Trace: &a})
 		second := Run(t, Generate(seed, false), Options{Trace: &b})

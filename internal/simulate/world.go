@@ -186,6 +186,9 @@ func (r *run) perform(c perdure.Call, name string, spec *perdure.Spec) {
 			r.violate("an effect has one key", "%s of %s was performed under the keys %.8s and %.8s", name, r.short(c.Agent), was, c.Key)
 		}
 		sub.keys[name] = c.Key
+		if r.sabotaged("rekey") {
+			sub.keys[name] = "another"
+		}
 	case perdure.Once:
 		if sub.off[name] {
 			return
