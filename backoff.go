@@ -12,7 +12,13 @@ type Delay struct {
 	Until Time   // not before; zero: at once
 	Limit int64  // the time to allow the next attempt, in milliseconds; zero: as before
 	Why   string // for people
+
+	from Time // when the last of these signals was recorded
 }
+
+// ahead reports whether a time on record is so far from now that the clock was wrong when it was written: what waits from then on does not
+// wait that long.
+func (t Time) ahead(now Time) bool { return t > now.Add(horizon) }
 
 const (
 	// firstDelay is the wait after a first signal that time heals; each further one in a row doubles it.
@@ -42,12 +48,12 @@ func (f *Fold) Backoff(tool string) Delay {
 		if wait == 0 {
 			wait = doubled(row)
 		}
-		return Delay{Until: last.Time.Add(wait), Why: fmt.Sprintf("%s throttled", tool)}
+		return Delay{Until: last.Time.Add(wait), from: last.Time, Why: fmt.Sprintf("%s throttled", tool)}
 	case TimedOut, Silent:
-		return Delay{Until: last.Time.Add(doubled(row)), Why: fmt.Sprintf("%s gave no answer in time, %d in a row", tool, row)}
+		return Delay{Until: last.Time.Add(doubled(row)), from: last.Time, Why: fmt.Sprintf("%s gave no answer in time, %d in a row", tool, row)}
 	case Failed:
 		if strings.HasPrefix(tool, advisorTool("")) { // an advisor that fails can only be asked again; a tool that fails is the advisor's matter
-			return Delay{Until: last.Time.Add(doubled(row)), Why: fmt.Sprintf("%s failed, %d in a row", tool, row)}
+			return Delay{Until: last.Time.Add(doubled(row)), from: last.Time, Why: fmt.Sprintf("%s failed, %d in a row", tool, row)}
 		}
 	case OK, Partial, Incapable, Denied:
 	}

@@ -98,6 +98,9 @@ func (q *question) ask(t Trigger) Waiting {
 	case At:
 		return q.time(t.Time)
 	case After:
+		if q.s.Since.ahead(TimeOf(q.now)) {
+			return Waiting{Met: true, Why: "the clock was ahead when it went to sleep"}
+		}
 		return q.time(q.s.Since + Time(t.Millis))
 	case On:
 		return q.event(t)
@@ -196,13 +199,17 @@ func (q *question) poll(t Every) Waiting {
 	index := q.every
 	q.every++
 	i, asked := slices.BinarySearchFunc(q.s.Polls, index, func(p Poll, n int64) int { return int(p.Index - n) })
-	next := q.s.Since + Time(t.Millis)
+	last := q.s.Since
 	if asked {
 		p := &q.s.Polls[i]
 		if ok, err := q.holds(pollEnv(), t.Until, "result", p.Result.Value(), "signal", p.Signal.String()); err == nil && ok {
 			return Waiting{Met: true, Why: fmt.Sprintf("%s says %s", t.Poll.Tool, t.Until)}
 		}
-		next = p.At + Time(t.Millis)
+		last = p.At
+	}
+	next := last + Time(t.Millis)
+	if last.ahead(TimeOf(q.now)) {
+		next = TimeOf(q.now)
 	}
 	w := Waiting{Due: next, Why: q.say(func() string {
 		return fmt.Sprintf("until %s says %s, asked every %s", t.Poll.Tool, t.Until, time.Duration(t.Millis)*time.Millisecond)

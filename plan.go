@@ -258,7 +258,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		spec, can := c.tool(o.toolName())
 		effect := c.class(f, o)
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
-		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
+		if slices.Contains(c.Busy, o.Decision) || (t < o.Deadline && !o.Since.ahead(t) && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
 			rest.joinSaid(o.Deadline, func() string { return fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline) })
 			continue
 		}
@@ -305,7 +305,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			if name := toolOf(q.Action); name != "" && !f.capable(c, name, t, rest) {
 				continue // the approval is for a node that can
 			}
-			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
+			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
 			return Lapse{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
 		}
@@ -433,7 +433,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		w := &f.Owed[i]
 		d := f.retryDelay(w)
 		name := toolOf(w.Action)
-		if t < d.Until {
+		if t < d.Until && !w.Since.ahead(t) {
 			rest.joinSaid(d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
 			continue
 		}
@@ -492,7 +492,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.Person, rest.Why = true, fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it", f.Denials)
 		return rest
 	}
-	if d := f.Backoff(advisorTool(advisor)); t < d.Until {
+	if d := f.Backoff(advisorTool(advisor)); t < d.Until && !d.from.ahead(t) {
 		rest.join(d.Until, fmt.Sprintf("asleep until %s because %s", d.Until, d.Why))
 		return rest
 	}
@@ -564,7 +564,7 @@ func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
 // incapable reports whether the node, as it is set up, has shown of late that it cannot; then rest says so.
 func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
 	for i := range f.Incapable {
-		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && n.Since >= c.Since && t < n.lapses() {
+		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && n.Since >= c.Since && t < n.lapses() && !n.Since.ahead(t) {
 			rest.lack(what)
 			rest.Until = earliest(rest.Until, n.lapses())
 			if n.Note != "" {

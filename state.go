@@ -75,7 +75,7 @@ func (f *Fold) Standing() string {
 // Waiting reports whether nothing goes on until a person does something: answers, approves, settles, resumes or grants.
 func (f *Fold) Waiting(now time.Time) bool {
 	t := TimeOf(now)
-	if slices.ContainsFunc(f.Open, func(o Open) bool { return !o.Effect.Repeatable() && (o.Doubt || t >= o.Deadline) }) {
+	if slices.ContainsFunc(f.Open, func(o Open) bool { return !o.Effect.Repeatable() && (o.Doubt || t >= o.Deadline || o.Since.ahead(t)) }) {
 		return true // unless its tool can be asked, somewhere
 	}
 	idle, ok := f.plan(&Capabilities{All: true, quiet: true}, now).(Idle)
