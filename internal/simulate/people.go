@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -201,10 +202,11 @@ func (r *run) fork(op Op) {
 // copies has a person take an agent from a store to another.
 func (r *run) copies(op Op) {
 	sub, from := r.place(op.A, op.B)
-	to := r.stores[op.C%len(r.stores)]
-	if sub == nil || from == to || !r.mayCopy(sub) {
+	if sub == nil || len(r.stores) < 2 || !r.mayCopy(sub) {
 		return
 	}
+	others := slices.DeleteFunc(slices.Clone(r.stores), func(s *stock) bool { return s == from })
+	to := others[op.C%len(others)]
 	r.marked(sub)
 	sub.facts++
 	p := r.people[0]

@@ -282,7 +282,7 @@ func (r *run) do(op Op) {
 	case Collect:
 		r.collect(op)
 	case Crash:
-		m.life.crash, m.life.how = 1+op.B%24, op.C%3
+		m.life.crash, m.life.how, m.life.writes = 1+op.B%24, op.C%3, op.C/3%3 > 0
 	case Fail:
 		m.life.fail, m.life.late = 1+op.B%4, op.C%2 == 1
 	case Cut:
