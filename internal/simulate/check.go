@@ -184,7 +184,7 @@ func (r *run) finish() {
 		if i%3 == 2 {
 			r.merge()
 		}
-		if r.assist(i) && i > 3 {
+		if r.assist(i) && i > 2 {
 			break
 		}
 		if i == rounds-1 {
@@ -356,26 +356,16 @@ func (r *run) checkHeld() {
 
 // checkCopies looks whether stores that hold the same entries come to the same.
 func (r *run) checkCopies() {
-	for _, sub := range r.subjects {
-		first, heads := perdure.Hash{}, ""
-		r.everywhereOf(sub, func(s *stock, a *perdure.Agent) {
-			h := must(a.Fold().Hash())
-			if first.IsZero() {
-				first, heads = h, fmt.Sprint(a.Heads())
-				return
-			}
-			r.checks["copies are equal"]++
-			if fmt.Sprint(a.Heads()) == heads && h != first {
-				r.violate("copies are equal", "%s in %s has the same heads as elsewhere and another fold", r.short(sub.id), s.name)
-			}
-		})
-	}
-}
-
-func (r *run) everywhereOf(sub *subject, f func(s *stock, a *perdure.Agent)) {
-	r.everywhere(func(o *subject, s *stock, a *perdure.Agent) {
-		if o == sub {
-			f(s, a)
+	folds := map[string]perdure.Hash{} // by agent and heads
+	r.everywhere(func(sub *subject, s *stock, a *perdure.Agent) {
+		key, h := fmt.Sprint(sub.n, a.Heads()), must(a.Fold().Hash())
+		was, twice := folds[key]
+		if folds[key] = h; !twice {
+			return
+		}
+		r.checks["copies are equal"]++
+		if was != h {
+			r.violate("copies are equal", "%s in %s has the same heads as elsewhere and another fold", r.short(sub.id), s.name)
 		}
 	})
 }

@@ -259,7 +259,7 @@ func (r *run) one(most time.Duration) bool {
 	if c := r.sched.chance("time", n); c%3 == 0 {
 		r.sched.elapse([]time.Duration{200, 700, 1300, 5100, 40_300}[c/3%5] * time.Microsecond)
 	}
-	if n%32 == 0 {
+	if n%48 == 0 {
 		r.checkSome(n)
 	}
 	return true
