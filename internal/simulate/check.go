@@ -83,6 +83,8 @@ func (r *run) checkDue(sub *subject, s *stock, a *perdure.Agent) {
 		switch step := perdure.Plan(a, r.caps(m), now).(type) {
 		case perdure.Announce:
 			continue // it may have been said
+		case perdure.Rouse:
+			want = want.Add(conditionEvery)
 		case perdure.Idle:
 			if want = max(step.Until, want); step.Until == 0 || step.Cannot != "" {
 				continue
@@ -94,6 +96,9 @@ func (r *run) checkDue(sub *subject, s *stock, a *perdure.Agent) {
 		}
 	}
 }
+
+// conditionEvery is how often a condition that reads the clock is looked at.
+const conditionEvery = time.Minute
 
 // caps is what a node can do.
 func (r *run) caps(m *machine) perdure.Capabilities {
