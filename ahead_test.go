@@ -47,3 +47,19 @@ func TestAPollThatCannotBePaidWaitsForAGrant(t *testing.T) {
 		t.Error("after a grant it does not poll")
 	}
 }
+
+// TestAnAgentPastItsDeadlineIsNotLookedAtForEver holds against nodes that looked without a pause at an agent whose deadline had passed and that
+// could not end, because a person had paused it or had an effect to settle.
+func TestAnAgentPastItsDeadlineIsNotLookedAtForEver(t *testing.T) {
+	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	passed := TimeOf(now.Add(-time.Hour))
+	pay := []Open{{Action: Execute{Tool: "pay"}, Effect: Once, Since: passed, Deadline: passed, Doubt: true}}
+	for name, f := range map[string]*Fold{
+		"paused":   {Intent: Intent{Deadline: passed}, Open: pay, Paused: []Hash{{1}}},
+		"in doubt": {Intent: Intent{Deadline: passed}, Open: pay},
+	} {
+		if idle, rests := f.plan(&Capabilities{All: true}, now).(Idle); !rests || idle.Until != 0 {
+			t.Errorf("%s: got %+v, want it to wait for a person alone", name, idle)
+		}
+	}
+}

@@ -186,6 +186,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		return Finish{End{Signal: TimedOut, Note: "the deadline of the intent, " + d.String() + ", has passed"}}
 	}
 	rest := Idle{Until: f.Intent.Deadline}
+	if t >= rest.Until {
+		rest.Until = 0 // it ends when what is open has: to look again before that changes nothing
+	}
 	if len(f.Paused) > 0 || f.Contested {
 		rest.Person, rest.Why = true, "paused"
 		if f.Contested {
