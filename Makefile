@@ -45,5 +45,5 @@ bench: ## run the benchmarks
 build: ## build bin/perdure
 	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/perdure ./cmd/perdure
 
-torture: ## kill and recover for a long time
-	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v ./internal/torture
+torture: ## kill and recover, and simulate, for a long time
+	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v ./internal/torture ./internal/simulate

@@ -136,6 +136,7 @@ type Asking struct {
 	Verdict  Verdict `canon:"7,verdict"`
 	Votes    []Vote  `canon:"8,votes,omitzero"`
 	Stage    int64   `canon:"9,stage,omitzero"` // how many of the verdict's escalations have come
+	Key      Hash    `canon:"10,key,omitzero"`  // of the effect, if it has been tried before
 }
 
 // Asked is whom the question goes to by now: those the verdict names, and those of every escalation that has come.

@@ -19,6 +19,7 @@ type Waiting struct {
 	By   []Hash // the events that met it
 	Due  Time   // when time alone may change the answer; zero: only an entry can
 	Poll *Poll  // the poll that is due now, with only its Index set
+	Poor bool   // a poll is not made, because the budget has no call left for it
 	Why  string // for people: what it is still waiting for, or what met it
 }
 
@@ -214,9 +215,13 @@ func (q *question) poll(t Every) Waiting {
 	w := Waiting{Due: next, Why: q.say(func() string {
 		return fmt.Sprintf("until %s says %s, asked every %s", t.Poll.Tool, t.Until, time.Duration(t.Millis)*time.Millisecond)
 	})}
-	if TimeOf(q.now) >= next {
-		w.Poll = &Poll{Index: index}
+	if TimeOf(q.now) < next {
+		return w
 	}
+	if _, ok := q.f.Affords(Spend{Calls: 1}); !ok { // refused at each time, it would be written down at each
+		return Waiting{Poor: true, Why: "for a grant: the budget has no call left to ask " + t.Poll.Tool}
+	}
+	w.Poll = &Poll{Index: index}
 	return w
 }
 
@@ -231,7 +236,7 @@ func (q *question) any(of []Trigger) Waiting {
 		if !w.Met && q.words {
 			whys = append(whys, one.Why)
 		}
-		w.Due = earliest(w.Due, one.Due)
+		w.Due, w.Poor = earliest(w.Due, one.Due), w.Poor || one.Poor
 		if w.Poll == nil {
 			w.Poll = one.Poll
 		}
@@ -253,7 +258,7 @@ func (q *question) all(of []Trigger) Waiting {
 		if q.words {
 			whys = append(whys, one.Why)
 		}
-		w.Due = earliest(w.Due, one.Due)
+		w.Due, w.Poor = earliest(w.Due, one.Due), w.Poor || one.Poor
 		if w.Poll == nil {
 			w.Poll = one.Poll
 		}

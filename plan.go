@@ -197,6 +197,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		return Finish{End{Signal: TimedOut, Note: "the deadline of the intent, " + d.String() + ", has passed"}}
 	}
 	rest := Idle{Until: f.Intent.Deadline}
+	if t >= rest.Until {
+		rest.Until = 0 // it ends when what is open has: to look again before that changes nothing
+	}
 	if len(f.Paused) > 0 || f.Contested {
 		rest.Person, rest.Why = true, "paused"
 		if f.Contested {
@@ -337,7 +340,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			} else if wait {
 				continue
 			}
-			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Approvals: yes, Ignored: q.refusals()}
+			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: yes, Ignored: q.refusals()}
 		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
 			return Lapse{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
 		}
@@ -438,6 +441,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 			return Decide{Action: x}
 		}
 	}
+	rest.Person = rest.Person || w.Poor
 	rest.join(w.Due, "asleep "+w.Why)
 	return nil
 }

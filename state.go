@@ -78,7 +78,7 @@ func (f *Fold) Waiting(now time.Time) bool {
 	if len(f.Doubles()) > 0 || f.Disputed() && f.Ended == nil {
 		return true
 	}
-	if slices.ContainsFunc(f.Open, func(o Open) bool { return !o.Effect.Repeatable() && (o.Doubt || t >= o.Deadline) }) {
+	if slices.ContainsFunc(f.Open, func(o Open) bool { return !o.Effect.Repeatable() && (o.Doubt || t >= o.Deadline || ahead(o.Since, t)) }) {
 		return true // unless its tool can be asked, somewhere
 	}
 	idle, ok := f.plan(&Capabilities{All: true, quiet: true}, now).(Idle)

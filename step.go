@@ -265,8 +265,11 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 	if err != nil || f.Ended != nil {
 		return
 	}
-	f.dropOwed(d.Key)
 	q := Asking{Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time, Verdict: d.Verdict}
+	if f.findOwed(d.Key) >= 0 {
+		q.Key = d.Key // once approved, it is still the same effect
+		f.dropOwed(d.Key)
+	}
 	w, more := f.weigh(), q.weight()
 	if len(f.Asks) >= maxAsks || w.actions+more > maxActionBytes {
 		f.conflict(e, "more questions than anybody answers: this one is refused")
