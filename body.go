@@ -125,7 +125,7 @@ type Decision struct {
 type Outcome struct {
 	Decision   Hash            `canon:"1,decision"`
 	Signal     Signal          `canon:"2,signal"`
-	Latency    int64           `canon:"3,latency_ms,omitzero"` // how long it took, where took_us is absent; see Elapsed
+	Latency    int64           `canon:"3,latency_ms,omitzero"` // how long it took, in whole milliseconds; see Elapsed
 	Result     Data            `canon:"4,result,omitzero"`
 	Spend      *Spend          `canon:"5,spend,optional"`
 	Note       string          `canon:"6,note,omitzero,verbatim"`

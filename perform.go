@@ -140,7 +140,7 @@ func (w *work) addOutcome(o *Outcome) error {
 	w.n.checkOutcome(w.a.fold, o)
 	err := w.add(*o)
 	if unrecordable(err) {
-		return w.add(Outcome{Decision: o.Decision, Signal: o.Signal, Took: o.Took, Spend: o.Spend, RetryAfter: o.RetryAfter, Taint: o.Taint, Note: "its result cannot be recorded: " + err.Error()})
+		return w.add(Outcome{Decision: o.Decision, Signal: o.Signal, Latency: o.Latency, Took: o.Took, Spend: o.Spend, RetryAfter: o.RetryAfter, Taint: o.Taint, Note: "its result cannot be recorded: " + err.Error()})
 	}
 	return err
 }
@@ -238,7 +238,8 @@ func (r *Result) fill(o *Outcome, latency time.Duration) {
 	if r.Signal != 0 {
 		o.Signal = r.Signal
 	}
-	o.Took, o.Result, o.Note, o.Set, o.Taint = latency.Microseconds(), r.Data, r.Note, r.Set, r.Taint
+	o.Latency, o.Took = latency.Milliseconds(), latency.Microseconds()
+	o.Result, o.Note, o.Set, o.Taint = r.Data, r.Note, r.Set, r.Taint
 	o.RetryAfter = r.RetryAfter.Milliseconds()
 	if r.Spend != (Spend{}) {
 		spend := r.Spend

@@ -160,7 +160,7 @@ func (e *effect) cutOff(ctx context.Context, err error, took time.Duration) call
 	if still != "" {
 		out.Signal, out.Note = Silent, "it was cut off: "+still.Error()
 	}
-	out.Took, out.Spend = took.Microseconds(), &Spend{Calls: 1}
+	out.Latency, out.Took, out.Spend = took.Milliseconds(), took.Microseconds(), &Spend{Calls: 1}
 	return called{outcome: out}
 }
 

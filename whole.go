@@ -17,10 +17,12 @@ func foldEntries(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Ag
 	if err == nil {
 		return a, nil
 	}
-	if end, endErr := foldEnd(entries, vouch); end != nil || endErr != nil {
-		return end, endErr
-	}
 	var r *Rejection
+	if errors.As(err, &r) {
+		if end, endErr := foldEnd(entries, vouch); end != nil || endErr != nil {
+			return end, endErr
+		}
+	}
 	err, again := refused(entries, err)
 	if again || errors.As(err, &r) && r.Predicate == predBodyPresent.Name {
 		return foldWhole(entries, vouch)

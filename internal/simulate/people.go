@@ -232,10 +232,7 @@ func (r *run) carry(ctx context.Context, from perdure.Store, n *perdure.Node, p 
 
 // mayCopy reports whether an agent may be in several stores. Where an agent pays is one place: its seat.
 func (r *run) mayCopy(sub *subject) bool {
-	if sub.rehearse {
-		return false // it needs the record of its parent beside it
-	}
-	return r.o.CopyOnce || sub.program.Once == 0
+	return !sub.rehearse // it needs the record of its parent beside it
 }
 
 // marked keeps in mind that an agent is in several stores, and so are its children.

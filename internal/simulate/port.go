@@ -70,7 +70,13 @@ var (
 	_ perdure.Lister  = (*port)(nil)
 	_ perdure.Watcher = (*port)(nil)
 	_ perdure.Pruner  = (*port)(nil)
+	_ perdure.Placed  = (*port)(nil)
 )
+
+// Place implements perdure.Placed.
+func (p *port) Place(ctx context.Context) (perdure.Hash, error) {
+	return p.s.inner.(perdure.Placed).Place(ctx)
+}
 
 // call is one call of the store, when its time has come, with what goes wrong about it. Acked is called when the caller gets to know that it
 // was done.

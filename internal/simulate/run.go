@@ -19,7 +19,6 @@ import (
 
 // Options say how a script is run.
 type Options struct {
-	CopyOnce bool      // agents that pay are copied, too: for when the seat says which copy may pay
 	Sabotage string    // what is broken on purpose, to see that it is noticed
 	Trace    io.Writer // every step
 }
