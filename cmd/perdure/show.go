@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,8 +152,8 @@ func summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		v.Needs = capability(bare.Cannot)
 	}
 	for _, i := range f.Incapable {
-		if capability(i.What) == v.Needs {
-			v.Cannot = append(v.Cannot, i)
+		if capability(i.What) == v.Needs { // of each node the latest
+			v.Cannot = append(slices.DeleteFunc(v.Cannot, func(o perdure.Incapability) bool { return o.Node == i.Node }), i)
 		}
 	}
 	return v

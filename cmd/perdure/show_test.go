@@ -153,7 +153,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 		"another node is needed": func(t *testing.T) {
 			s := newSituation(t, call("gpu.train"))
 			s.run()
-			s.shows("standing  ready", "next  decide about gpu.train", "node  any with tool gpu.train")
+			s.shows("standing  ready", "next  decide about gpu.train", "node  any with tool gpu.train; not tester (this node has no tool gpu.train)")
 			s.node = &perdure.Node{Store: s.node.Store, Key: s.node.Key, Policy: s.node.Policy, Advisors: s.node.Advisors,
 				Tools: []perdure.Tool{ends("gpu.train", perdure.Read, perdure.Result{}, fmt.Errorf("no GPU: %w", perdure.ErrIncapable))}}
 			s.run()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -143,7 +144,7 @@ func TestAKilledNodeLeavesNothingRunningAndSaysWhatMayBeInDoubt(t *testing.T) {
 	if got := h.show(".waits[] | .kind, .tool"); got != "in-doubt\nshell\n" {
 		t.Errorf("show: what waits is %q, want the effect", got)
 	}
-	if got := must(t, exitOK, "inbox", "--store", h.store); !strings.Contains(got, "perdure settle a ") || !strings.Contains(got, "the node that began it is gone") {
+	if got := must(t, exitOK, "inbox", "--store", h.store); !regexp.MustCompile(`perdure settle .* a [0-9a-f]{64} --signal ok`).MatchString(got) || !strings.Contains(got, "the node that began it is gone") {
 		t.Errorf("inbox: got %q, want it to offer to settle", got)
 	}
 	if err := alive.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {

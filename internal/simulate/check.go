@@ -104,12 +104,31 @@ const conditionEvery = time.Minute
 func (r *run) caps(m *machine) perdure.Capabilities {
 	c := perdure.Capabilities{Node: m.key.Key(), Tools: map[string]perdure.Spec{}, Advisors: []string{"costly", "instant"}, Trust: r.trust}
 	c.Since = perdure.TimeOf(m.born)
+	c.Seat, c.Claimed = r.placeOf(m.s), true
 	for _, t := range r.toolset(m.life, m.weak) {
 		spec := t.Spec()
 		_, spec.Reconciles = t.(perdure.Reconciler)
 		c.Tools[spec.Name] = spec
 	}
 	return c
+}
+
+// copied reports whether the agent has its seat in another store: it comes to its end there. Where bodies were collected meanwhile, a copy does
+// not hear of that.
+func (r *run) copied(s *stock, a *perdure.Agent) bool {
+	return a.Fold().SeatElsewhere(r.placeOf(s)) && slices.ContainsFunc(r.stores, func(o *stock) bool {
+		_, err := o.inner.Heads(context.Background(), a.ID())
+		return err == nil && !a.Fold().SeatElsewhere(r.placeOf(o))
+	})
+}
+
+// placeOf is the id of a store.
+func (r *run) placeOf(s *stock) perdure.Hash {
+	at, err := s.inner.(perdure.Placed).Place(context.Background())
+	if err != nil {
+		r.violate("stores know themselves", "%s: %v", s.name, err)
+	}
+	return at
 }
 
 // dueOf is when a store says that an agent is due.
@@ -236,7 +255,7 @@ func (r *run) assist(i int) bool {
 	all := true
 	r.everywhere(func(sub *subject, s *stock, a *perdure.Agent) {
 		f, key := a.Fold(), touch{s, sub.id}
-		if f.Ended != nil {
+		if f.Ended != nil || r.copied(s, a) {
 			return
 		}
 		all = false
@@ -341,7 +360,7 @@ func (r *run) merge() {
 // unended says which agents have not come to their end.
 func (r *run) unended() {
 	r.everywhere(func(sub *subject, s *stock, a *perdure.Agent) {
-		if f := a.Fold(); f.Ended == nil {
+		if f := a.Fold(); f.Ended == nil && !r.copied(s, a) {
 			r.violate("agents come to their end", "%s in %s, %s at turn %d of %d: %+v", r.short(sub.id), s.name, f.Standing(), f.Turns,
 				sub.program.Turns, perdure.Plan(a, r.caps(r.nodes[0]), time.Now()))
 		}
