@@ -413,6 +413,9 @@ func (f *Fold) conditionVars(now time.Time) map[string]any {
 	var asleep time.Duration
 	if f.Sleep != nil {
 		asleep = now.Sub(f.Sleep.Since.Go())
+		if ahead(f.Sleep.Since, TimeOf(now)) {
+			asleep = longestLimit // nobody knows how long; as with After, it is long enough
+		}
 	}
 	return map[string]any{
 		"now": now, "asleep": asleep, "vars": vars, "spent": amounts(f.Spent), "left": left, "turns": f.Turns, "inbox": inbox,

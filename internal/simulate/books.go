@@ -26,8 +26,9 @@ type stock struct {
 type book struct {
 	acked   map[perdure.Hash]bool
 	pauses  map[perdure.Hash]time.Time // acknowledged, and not resumed
-	claim   perdure.Claim              // the last one
-	claimed time.Time                  // until when it holds
+	resumed map[perdure.Hash]bool
+	claim   perdure.Claim // the last one
+	claimed time.Time     // until when it holds
 	stale   map[*life][]perdure.Hash
 }
 
@@ -69,7 +70,7 @@ type subject struct {
 func (r *run) book(s *stock, id perdure.AgentID) *book {
 	b := s.books[id]
 	if b == nil {
-		b = &book{acked: map[perdure.Hash]bool{}, pauses: map[perdure.Hash]time.Time{}, stale: map[*life][]perdure.Hash{}}
+		b = &book{acked: map[perdure.Hash]bool{}, pauses: map[perdure.Hash]time.Time{}, resumed: map[perdure.Hash]bool{}, stale: map[*life][]perdure.Hash{}}
 		s.books[id] = b
 	}
 	return b
@@ -136,6 +137,7 @@ func (r *run) wrote(s *stock, id perdure.AgentID, entries []*perdure.Entry, cas 
 			if n, ok := ev.Notice.(perdure.Resume); ok {
 				for _, h := range n.Of {
 					delete(r.book(s, id).pauses, h)
+					r.book(s, id).resumed[h] = true
 				}
 			}
 		}
@@ -147,14 +149,20 @@ func (r *run) wrote(s *stock, id perdure.AgentID, entries []*perdure.Entry, cas 
 func (r *run) ack(s *stock, id perdure.AgentID, entries []*perdure.Entry) {
 	b := r.book(s, id)
 	for _, e := range entries {
+		if b.acked[e.Name] {
+			continue // it came again, with a copy
+		}
 		b.acked[e.Name] = true
 		ev, _ := e.Content().(perdure.Event)
 		switch n := ev.Notice.(type) {
 		case perdure.Pause:
-			b.pauses[e.Name] = time.Now()
+			if !b.resumed[e.Name] {
+				b.pauses[e.Name] = time.Now()
+			}
 		case perdure.Resume:
 			for _, h := range n.Of {
 				delete(b.pauses, h)
+				b.resumed[h] = true
 			}
 		}
 	}

@@ -321,7 +321,9 @@ func (r *run) skew(op Op, m *machine) {
 	r.faults[map[bool]string{true: "clock back", false: "clock ahead"}[by < 0]]++
 	r.at = time.Now()
 	r.ahead = r.at.Add(by)
-	sub.skewed = r.ahead
+	for _, o := range r.subjects { // it looks at relatives, too, and says when to look at them next
+		o.skewed = r.ahead
+	}
 	ahead := by > time.Hour // by more than nodes would wait: the clock of the machine was, and all of its nodes died with it
 	for _, o := range r.nodes {
 		if ahead && o.s == m.s {
