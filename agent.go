@@ -19,6 +19,7 @@ type Agent struct {
 	depth Depth    // of the memory it was loaded from
 
 	authors *authored // who wrote the entries folded
+	epoch   int64     // of the seat, for the advisor of a node that has it
 }
 
 // segment is a run of entries in fold order, and the fold before them: nil when they begin with genesis.
@@ -46,6 +47,9 @@ type link struct {
 
 // Fold is what memory comes to. It must not be changed.
 func (a *Agent) Fold() *Fold { return a.fold }
+
+// Epoch is that of the agent's seat, as a node tells the advisor it asks: zero where the agent is a copy, and to everybody else.
+func (a *Agent) Epoch() int64 { return a.epoch }
 
 // ID is the agent's name for life.
 func (a *Agent) ID() AgentID { return a.fold.Agent }

@@ -22,7 +22,7 @@ func checkBody(e *Entry) error {
 		if u := b.Usage; u != nil && min(u.In, u.Out, u.Cached, u.Cost) < 0 {
 			return negative(e, "$.body.content.advice.usage")
 		}
-		if b.RetryAfter < 0 || b.Took < 0 {
+		if b.RetryAfter < 0 || b.Took < 0 || b.Epoch < 0 {
 			return negative(e, "$.body.content.advice.retry_after_ms")
 		}
 		return checkBasis(e, b.Basis)

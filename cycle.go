@@ -499,14 +499,16 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 // ask asks an advisor. What keeps it from answering becomes the signal of the advice: a person who pauses or ends the agent meanwhile cuts it
 // off. An error says that this node is stopping.
 func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
+	a := *w.a
+	a.epoch = a.fold.epochAt(*w.n.placed.Load())
 	start, call := time.Now(), newWatched(ctx)
 	t := w.attend(ctx, append(w.attention.calls[:0], call))
-	advice, err := w.n.advise(traced(call.ctx, w.a.fold.Trace, w.a.fold.Heads[0].Name), ctx, adv, w.a)
+	advice, err := w.n.advise(traced(call.ctx, w.a.fold.Trace, w.a.fold.Heads[0].Name), ctx, adv, &a)
 	t.end()
 	var still stillness
 	switch {
 	case err == nil:
-		advice.Basis = w.a.remember(advice.Basis)
+		advice.Basis, advice.Epoch = w.a.remember(advice.Basis), a.epoch
 	case ctx.Err() != nil:
 		return Advice{}, ctx.Err()
 	case errors.As(context.Cause(call.ctx), &still):
@@ -636,7 +638,7 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 	}
 	switch why := r.refuse(d.Action, &spec); {
 	case d.Outdated != "":
-		dec.Verdict = Verdict{Rules: []string{"runtime.outdated"}, Reason: d.Outdated}
+		dec.Verdict = Verdict{Rules: []string{RuleOutdated}, Reason: d.Outdated}
 	case why != "":
 		dec.Verdict = Verdict{Rules: []string{"runtime.rehearsal"}, Reason: why + "; a live fork acts for itself"}
 	case r.has(d.Action): // nothing happens outside, so there is nothing to permit, to pay for or to be in doubt about

@@ -106,6 +106,7 @@ type Proposals struct {
 	Advice  Hash     `canon:"1,advice"`
 	Actions []Action `canon:"2,actions,omitzero"`
 	Decided []bool   `canon:"3,decided,omitzero"`
+	Epoch   int64    `canon:"4,epoch,omitzero"` // of the seat where it was asked for
 
 	bytes int // of the actions; zero: not known
 }

@@ -512,6 +512,9 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		if f.crowded() || (len(f.Open) > 0 && !parallel(p.Actions[i])) {
 			return *rest // what changes the agent itself waits until what is under way has ended
 		}
+		if f.fromCopy(c, p) {
+			return Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i), Outdated: thoughtElsewhere}
+		}
 		if s, wait := f.outdated(c, p.Actions[i], t, rest); wait {
 			return orIdle(s, *rest)
 		}

@@ -139,6 +139,23 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	return nil, false
 }
 
+// fromCopy reports whether advice was asked for where the seat was not, or not any more, and is now to be acted on where it is: its advisor had not
+// seen what was done here meanwhile, so the advisor is asked again.
+func (f *Fold) fromCopy(c *Capabilities, p *Proposals) bool {
+	return !c.Seat.IsZero() && len(f.Seats) > 0 && f.seatedAt(c.Seat) && p.Epoch != f.Seats[0].Epoch && !f.rehearses()
+}
+
+// thoughtElsewhere is why the advice of a copy is not acted on.
+const thoughtElsewhere = "not done: it was proposed in a copy, which may not have seen what was done here; the advisor is asked again"
+
+// epochAt is the epoch of the seat if a store has it, else zero.
+func (f *Fold) epochAt(at Hash) int64 {
+	if len(f.Seats) == 0 || at.IsZero() || !f.seatedAt(at) {
+		return 0
+	}
+	return f.Seats[0].Epoch
+}
+
 // bound reports whether an action must not be decided in two copies of an agent.
 func (c *Capabilities) bound(a Action) bool {
 	switch x := a.(type) {

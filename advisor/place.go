@@ -1,7 +1,9 @@
 package advisor
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -68,16 +70,48 @@ func callOf(act perdure.Action) string {
 	return perdure.CallOf(act)
 }
 
+// place is where a script stands: at the last advice, unless that was asked for elsewhere, and the seat is here. What was done where the seat is,
+// or was last, says how far the script has come; a copy may have been behind.
+func (s *Script) place(ctx context.Context, a *perdure.Agent) (place, error) {
+	f := a.Fold()
+	if n := len(f.Proposals); n == 0 || a.Epoch() == 0 || f.Proposals[n-1].Epoch == a.Epoch() {
+		return placeOf(f), nil
+	}
+	entries, err := memory(ctx, s.Store, a)
+	if err != nil {
+		return place{}, err
+	}
+	advised := map[perdure.Hash]perdure.Advice{}
+	var last perdure.Advice
+	for _, e := range entries {
+		switch c := e.Content().(type) {
+		case perdure.Advice:
+			advised[e.Name] = c
+		case perdure.Decision:
+			if by, ok := advised[c.Advice]; ok && by.Epoch >= last.Epoch && !slices.Equal(c.Verdict.Rules, []string{perdure.RuleOutdated}) {
+				last = by
+			}
+		}
+	}
+	return placeIn(last.Actions), nil
+}
+
 // placeOf is the place of the last advice.
 func placeOf(f *perdure.Fold) place {
 	if n := len(f.Proposals); n > 0 {
 		if len(f.Proposals[n-1].Actions) == 0 { // only a script that is over proposes nothing
 			return place{turn: -1}
 		}
-		for _, act := range f.Proposals[n-1].Actions {
-			if p, ok := parsePlace(callOf(act)); ok {
-				return p
-			}
+		return placeIn(f.Proposals[n-1].Actions)
+	}
+	return place{}
+}
+
+// placeIn is the place that actions carry.
+func placeIn(actions []perdure.Action) place {
+	for _, act := range actions {
+		if p, ok := parsePlace(callOf(act)); ok {
+			return p
 		}
 	}
 	return place{}

@@ -234,7 +234,10 @@ func (s *Script) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, 
 	if err != nil {
 		return perdure.Advice{}, err
 	}
-	at := placeOf(f)
+	at, err := s.place(ctx, a)
+	if err != nil {
+		return perdure.Advice{}, err
+	}
 	if len(f.Proposals) == 0 && before != nil {
 		at = resumed(before[0].Fold())
 	}

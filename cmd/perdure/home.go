@@ -38,6 +38,7 @@ type home struct {
 	scheme         string // sqlite, dir or mem
 	dir            string // the folder of key and trust; "" for mem
 	file           string // of the store; a folder for dir
+	agent          string // the file of an agent that is the store
 	options        sqlite.Options
 	seen, looked   *sqlite.Witness // what was seen here: to be told, and to be asked only
 	found          bool            // the home was found here or in a folder above, not named
@@ -277,6 +278,7 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	if err != nil {
 		return err
 	}
+	h.agent = name
 	open := capsule.OpenStore
 	if h.looks {
 		open = capsule.LookStore

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,8 @@ import (
 	"github.com/perdure/perdure/store/sqlite"
 )
 
-// placeOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its home: the home remembers how
-// far it has come, so of two copies there only one goes on. Zero: it has none yet, and nothing is written to give it one.
+// placeOf is where the agents of a store have their seat: the store. A file that is run is a store of its own in its home, known by its path: a
+// copy of it is another. Zero: it has none yet, and nothing is written to give it one.
 func (h *home) placeOf(ctx context.Context, s perdure.Store) (perdure.Hash, error) {
 	if p, ok := s.(perdure.Placed); ok {
 		return p.Place(ctx)
@@ -23,6 +24,19 @@ func (h *home) placeOf(ctx context.Context, s perdure.Store) (perdure.Hash, erro
 	if h.dir == "" {
 		return perdure.Hash{}, nil
 	}
+	at, err := h.ownPlace()
+	if err != nil || at.IsZero() {
+		return at, err
+	}
+	path, err := filepath.EvalSymlinks(h.agent)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	return perdure.HashOf(append(at[:], path...)), err
+}
+
+// ownPlace is the id of the home's own store.
+func (h *home) ownPlace() (perdure.Hash, error) {
 	if h.scheme == "dir" {
 		return dir.Place(h.file, h.looks)
 	}
