@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -42,7 +43,15 @@ func (n *Node) Revoke(ctx context.Context, id AgentID, k Key) (*Entry, error) {
 	case f.Charter.Owner == k:
 		return nil, fmt.Errorf("revoke %s: it owns agent %s; hand that over first", k.Short(), id.Short())
 	}
-	return n.changeKeys(ctx, f, "revoked", KeyChange{Revoke: k})
+	e, err := n.changeKeys(ctx, f, "revoked", KeyChange{Revoke: k})
+	if err != nil {
+		return nil, err
+	}
+	// What the key wrote counts from now on because this node says so: by a snapshot, also where bodies are gone.
+	if _, err := n.Snapshot(ctx, id); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrTerminated) {
+		return e, err
+	}
+	return e, nil
 }
 
 // changeKeys tells an agent of this node's key of a change of keys, and looks that it came to be: another node may have been quicker.

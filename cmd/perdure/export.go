@@ -160,16 +160,18 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 			return &advised{fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it"}
 		}
 	}
-	if e.move && !e.begun {
-		if err := e.handOver(ctx, s, id); err != nil {
-			return err
-		}
-	}
 	bar := newProgress(e.c, "export", a.Fold().Count)
 	e.o.Progress = func(done, _ int64) { bar.to(done) }
 	var end *capsule.Index
 	var size int64
+	handed := false
 	write := func(w io.Writer) error {
+		if e.move && !e.begun { // the file can be written
+			if err := e.handOver(ctx, s, id); err != nil {
+				return err
+			}
+			handed = true
+		}
 		n := &countingWriter{w: w}
 		end, err = capsule.Export(ctx, n, s, id, e.o)
 		size = n.n
@@ -195,8 +197,8 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 		}
 		return e.run(ctx, s, id.String())
 	}
-	if err != nil && e.move {
-		err = &advised{err, "its seat was handed over before that: export it again with --move, or take the seat back with perdure seat take " + callable(a) + " --why TEXT"}
+	if err != nil && handed {
+		err = &advised{err, "its seat was handed over before that: export it again with --move, or take the seat back with " + suggest("seat take") + " " + callable(a) + " --why TEXT"}
 	}
 	if err != nil || e.file == "-" {
 		return err

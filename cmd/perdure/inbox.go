@@ -217,7 +217,7 @@ func doubtOf(a *perdure.Agent, o *perdure.Open) waiting {
 	reserve := o.Reserve
 	return waiting{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: waitsDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
 		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + actionText(o.Action), Since: o.Since,
-		Answer: fmt.Sprintf("%s %s %s --signal ok, or --signal failed", suggest("settle"), callable(a), o.Decision)}
+		Answer: fmt.Sprintf("%s %s %s --signal ok # or --signal failed", suggest("settle"), callable(a), o.Decision)}
 }
 
 // asksOf is a question of an agent that sleeps until it is answered.

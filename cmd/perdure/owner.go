@@ -171,7 +171,7 @@ func (v *vetting) private(info fs.FileInfo) bool {
 		}
 		_ = os.Chmod(dir, perm) // as it was: whoever looks should see why it was refused
 	}
-	v.say(true, "look through it, then chmod -R go-w "+dir, "others can change what is in %s, and so decide what runs here", dir)
+	v.say(true, "name a folder of your own with --store; or, if it is all yours, look through it, then chmod go-w "+dir, "others can change what is in %s, and so decide what runs here", dir)
 	return false
 }
 

@@ -98,14 +98,17 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	case err != nil:
 		return err
 	case idle.Older:
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, " + suggest("resume") + " --older"}
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, " + suggest("resume") + " " + callable(a) + " --older"}
 	case idle.Held:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "look at it with " + suggest("show") + "; then " + suggest("resume") + " admits it, or " + suggest("key trust") + " makes its authors count"}
 	case idle.Shallow:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the whole memory: " + suggest("import") + " FILE, of a capsule exported at depth full"}
 	case !idle.Seat.IsZero():
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson),
-			"hand the seat over where it is, with perdure export --move; or, if that store is lost, " + suggest("seat take") + " " + callable(a) + " --why TEXT"}
+		hint := "hand the seat over where it is, with perdure export --move; or, if that store is lost, "
+		if f.Seats[0].Given {
+			hint = "import the file where it is to go on; or take the seat back: "
+		}
+		return &advised{fmt.Errorf("%s %w", called(a), errPerson), hint + suggest("seat take") + " " + callable(a) + " --why TEXT"}
 	case r.Person:
 		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see " + suggest("inbox")}
 	case idle.Cannot != "":

@@ -109,8 +109,9 @@ func seatTakeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "take [flags] AGENT...",
 		Short: "Take the seat of agents whose store is lost",
-		Long: `Take moves the seat of agents to this store, and records why. Only the owner of an agent may, for only the owner can know that the store
-that has the seat is lost: if it is not, and goes on, what must happen only once can happen twice. Where a seat was handed over
+		Long: `Take moves the seat of agents to this store, and records why. Only the owner of an agent may, or this home if the owner is not trusted here and
+the agent was admitted: somebody must know that the store that has the seat is lost. If it is not, and goes on, what must happen only once can
+happen twice. Where a seat was handed over
 with perdure export --move there is no need to: the node that runs the agent takes it.
 
 After a restore from a backup, or a move of the whole store to another disk, take the seats of all agents with --all.`,
@@ -266,12 +267,12 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 	for _, d := range f.Doubles() {
 		add(waiting{Kind: waitsDoubled, Decision: d.Second, Since: d.Time,
 			What:   fmt.Sprintf("decided in two copies, so it may have happened twice: decisions %s and %s", d.First.Short(), d.Second.Short()),
-			Answer: fmt.Sprintf("perdure settle %s %s --signal ok --note TEXT", callable(a), d.Second)})
+			Answer: fmt.Sprintf("%s %s %s --signal ok --note TEXT", suggest("settle"), callable(a), d.Second)})
 	}
 	if f.Ended != nil || len(f.Paused) > 0 {
 		return found
 	}
-	take := "perdure seat take " + callable(a) + " --why TEXT"
+	take := suggest("seat take") + " " + callable(a) + " --why TEXT"
 	switch seatOf(f, at) {
 	case seatDisputed:
 		add(waiting{Kind: waitsSeat, What: seatText(f, at), Since: f.Updated, Answer: take})

@@ -53,6 +53,9 @@ derived from the agent's own memory.`,
 				if v.Older, err = h.behind(ctx, s, p.agent); err != nil {
 					return err
 				}
+				if v.Older != nil && v.Ended == nil {
+					v.Standing, v.Person, v.Why = "waiting", true, v.Older.what()
+				}
 				v.unsure, v.Waits = !at.known, append(at.strays(p.agent, now), v.Waits...)
 				place, err := h.placeOf(ctx, s)
 				if err != nil {

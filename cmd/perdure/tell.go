@@ -203,7 +203,8 @@ func pauseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pause [flags] AGENT",
 		Short: "Stop an agent from deciding anything",
-		Long:  `Pause keeps an agent from deciding anything until perdure resume. What is under way ends and is recorded.`,
+		Long: `Pause keeps an agent from deciding anything until perdure resume. A call under way is cut off where its tool can stop, and what is known of it recorded;
+a once effect that was cut off is in doubt, and a person settles it.`,
 		Example: `  perdure pause news --note "while we look into the bill"
   perdure resume news`,
 		Args: cobra.ExactArgs(1),
