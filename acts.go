@@ -51,10 +51,11 @@ func (f *Fold) record(e *Entry, n *Doubled) {
 	}
 }
 
-// settled forgets that a decision was doubled, and reports whether it was.
+// settled forgets that a decision was doubled, and reports whether that was on record: what is only known from the entries at hand must not
+// change what they come to.
 func (f *Fold) settled(decision Hash) bool {
-	n := len(f.Doubled) + len(f.doubled)
-	if n == 0 {
+	n := len(f.Doubled)
+	if n+len(f.doubled) == 0 {
 		return false
 	}
 	is := func(d Doubled) bool { return d.First == decision || d.Second == decision }
@@ -62,7 +63,19 @@ func (f *Fold) settled(decision Hash) bool {
 	if f.Doubled = slices.DeleteFunc(slices.Clone(f.Doubled), is); len(f.Doubled) == 0 {
 		f.Doubled = nil
 	}
-	return len(f.Doubled)+len(f.doubled) < n
+	return len(f.Doubled) < n
+}
+
+// forgetful is f as whoever reads its bytes has it: without what is only known from entries at hand.
+func (f *Fold) forgetful() *Fold {
+	f.acts, f.doubled = nil, nil
+	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil }) {
+		f.Heads = slices.Clone(f.Heads)
+		for i := range f.Heads {
+			f.Heads[i].missed = nil
+		}
+	}
+	return f
 }
 
 // undone forgets an act that surely did not happen.
@@ -141,6 +154,15 @@ func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (paren
 		}
 		return parent{Position{seq, name}, h.missed}, held
 	}
+}
+
+// flags is what to write before a snapshot, which would forget it: what was found decided twice.
+func (a *Agent) flags(policy Hash) []Draft {
+	var drafts []Draft
+	for _, d := range a.fold.doubled {
+		drafts = append(drafts, Draft{Body: Event{Name: "doubled", By: "runtime", Notice: d}, Policy: policy})
+	}
+	return drafts
 }
 
 // flag records that something was decided twice.

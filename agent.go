@@ -148,7 +148,7 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	if s.Fold.Agent != snapshot.Agent {
 		return nil, reject(predAgent, snapshot, "$.body.content.snapshot.fold.agent", s.Fold.Agent.Short(), snapshot.Agent.Short(), "the snapshot is of another agent")
 	}
-	f := s.Fold.clone()
+	f := s.Fold.clone().forgetful()
 	f.step(snapshot, false, f.past(snapshot.Parents))
 	return fromFold(f, snapshot.Position(), snapshot), nil
 }
@@ -171,5 +171,5 @@ func beforeSnapshot(snapshot *Entry) (*Agent, error) {
 	for i := range top.Name {
 		top.Name[i] = 0xff // everything of this seq is folded
 	}
-	return fromFold(s.Fold.clone(), top, snapshot), nil
+	return fromFold(s.Fold.clone().forgetful(), top, snapshot), nil
 }

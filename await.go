@@ -181,7 +181,7 @@ func (n *Node) leave(id AgentID, w *work, err error) {
 	if n.working[id]--; n.working[id] == 0 {
 		delete(n.working, id)
 	}
-	if err != nil || w.a == nil || w.a.fold.Ended == nil || len(w.pending) > 0 {
+	if w.a == nil || w.a.fold.Ended == nil || len(w.pending) > 0 {
 		for _, one := range n.waiters[id] {
 			one.known = w.heads
 		}

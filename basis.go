@@ -169,8 +169,11 @@ func (f *Fold) outdated(c *Capabilities, a Action, t Time, rest *Idle) (Step, bo
 		return nil, true
 	}
 	x := r.read(r.Next)
-	if !f.capable(c, x.Tool, t, rest) {
-		return nil, true
+	if spec, known := c.Tools[x.Tool]; known && spec.Effect != Read { // to look must change nothing
+		return Decide{Action: x, Outdated: "not looked at again: " + x.Tool + " does more than read"}, true
+	}
+	if s, ok := f.mayDecide(c, x, t, rest); !ok {
+		return s, true
 	}
 	return Decide{Action: x}, true
 }

@@ -255,9 +255,6 @@ func checkEvent(e *Entry, ev *Event) error {
 			return negative(e, at+".joined.heads")
 		}
 	case SeatTaken:
-		if n.Epoch < 1 {
-			return negative(e, at+".seat-taken.epoch")
-		}
 		return atMost(e, at+".seat-taken", list{"of", len(n.Of), maxSeats})
 	case SeatGiven:
 		return atMost(e, at+".seat-given", list{"of", len(n.Of), maxSeats})

@@ -11,8 +11,9 @@ const (
 	maxCircle = 48
 	// maxCircleSays is how many different things such a row says at most. What says more goes on with something.
 	maxCircleSays = 24
-	// maxCircleTime is the time within which the row was written: an agent that looks around now and then all day is not busy with nothing.
-	maxCircleTime = 8 * time.Minute
+	// maxCircleTime is the time within which the row was written. What takes longer is bounded by its own waits: an agent that tries again and
+	// again with growing pauses, or looks around now and then all day, does not go in circles.
+	maxCircleTime = 30 * time.Second
 )
 
 // circles says that an agent goes in circles; else it is empty. Its last entries are proposals, sleeps and wakes, refusals and failures that say

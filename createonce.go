@@ -18,8 +18,7 @@ func (n *Node) CreateOnce(ctx context.Context, g Genesis, inputs Data) (*Agent, 
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
-	g.Seat = at
-	entries, a, err := n.only(g, inputs)
+	entries, a, err := n.only(ctx, g, inputs, at)
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
@@ -32,11 +31,12 @@ func (n *Node) CreateOnce(ctx context.Context, g Genesis, inputs Data) (*Agent, 
 	case err != nil:
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
+	n.see(a)
 	return a, nil
 }
 
 // only is the entries of an agent that CreateOnce creates.
-func (n *Node) only(g Genesis, inputs Data) ([]*Entry, *Agent, error) {
+func (n *Node) only(ctx context.Context, g Genesis, inputs Data, at Hash) ([]*Entry, *Agent, error) {
 	e, err := n.Key.onlyGenesis(g)
 	if err == nil {
 		err = n.guard(e)
@@ -49,9 +49,11 @@ func (n *Node) only(g Genesis, inputs Data) ([]*Entry, *Agent, error) {
 		return nil, nil, err
 	}
 	given := Event{Name: "given-inputs", By: n.Key.Name, Notice: Edit{Mutate: Mutate{Inputs: inputs}}}
-	entries, a, err := n.Key.Commit(a, time.Now(), Draft{Body: given, Policy: n.PolicyHash})
+	// The seat is not in the genesis: in a store that was put back or copied the same agent must have the same name.
+	sits := Event{Name: "seat-taken", By: n.Key.Name, Notice: SeatTaken{At: at}}
+	entries, a, err := n.Key.Commit(a, time.Now(), Draft{Body: given, Policy: n.PolicyHash, Trace: traceIn(ctx)}, Draft{Body: sits, Policy: n.PolicyHash, Trace: traceIn(ctx)})
 	if err == nil {
-		err = n.guard(entries[len(entries)-1])
+		err = n.guard(entries[0])
 	}
 	return append([]*Entry{e}, entries...), a, err
 }

@@ -343,7 +343,7 @@ func (w *work) flush(ctx context.Context) error {
 	}
 	w.wrote = true
 	lasting := context.WithoutCancel(ctx)
-	if f := w.a.fold; f.Count-w.n.trust().vouchedAt(w.a) >= w.n.snapshotEvery() { // others' snapshots may be no use here
+	if f := w.a.fold; f.Count-w.n.trust().vouchedAt(w.a) >= w.n.snapshotEvery() && len(f.doubled) == 0 { // others' snapshots may be no use here
 		if err := w.add(Snapshot{Fold: *f}); err != nil && !errors.Is(err, ErrRejected) { // too large to be written down: it is folded from before
 			return err
 		}

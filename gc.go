@@ -260,6 +260,9 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 			entries = append(entries, more...)
 		}
 	}
+	for _, d := range a.flags(n.PolicyHash) {
+		write(d.Body)
+	}
 	if s.snapshot {
 		write(Snapshot{Fold: *a.fold})
 	}

@@ -388,8 +388,12 @@ func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
 
 // vouch writes a snapshot of an agent in this node's name.
 func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
-	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Body: Snapshot{Fold: *a.fold}, Policy: n.PolicyHash})
-	if err == nil {
+	flags, flagged, err := n.Key.Commit(a, time.Now(), a.flags(n.PolicyHash)...)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
+	}
+	entries, next, err := n.Key.Commit(flagged, time.Now(), Draft{Body: Snapshot{Fold: *flagged.fold}, Policy: n.PolicyHash})
+	if entries = append(flags, entries...); err == nil {
 		err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
 	}
 	if err != nil {
@@ -428,7 +432,7 @@ func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, err
 
 // Admission is the entries by which the signer vouches for an agent: a notice that says so, and what the agent comes to.
 func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, error) {
-	told, next, err := s.Commit(a, now, Draft{Body: Event{Name: "admitted", By: s.Name, Notice: Admitted{Note: note}}})
+	told, next, err := s.Commit(a, now, append(a.flags(Hash{}), Draft{Body: Event{Name: "admitted", By: s.Name, Notice: Admitted{Note: note}}})...)
 	if err != nil {
 		return nil, err
 	}

@@ -104,11 +104,10 @@ type Joined struct {
 
 // SeatTaken tells that a store has the seat: see Seat.
 type SeatTaken struct {
-	At    Hash   `canon:"1,at"`            // the id of the store
-	Of    []Hash `canon:"2,of,omitzero"`   // the claims it follows, by their entries
-	Epoch int64  `canon:"3,epoch"`         // one more than that of any of them
-	Lost  bool   `canon:"4,lost,omitzero"` // taken from whoever had it; only who may own the agent may do that
-	Note  string `canon:"5,note,omitzero,verbatim"`
+	At   Hash   `canon:"1,at"`            // the id of the store
+	Of   []Hash `canon:"2,of,omitzero"`   // the claims it follows, by their entries
+	Lost bool   `canon:"3,lost,omitzero"` // taken from whoever had it; only who may own the agent may do that
+	Note string `canon:"4,note,omitzero,verbatim"`
 }
 
 // SeatGiven tells that the store that has the seat hands it over.
@@ -117,6 +116,8 @@ type SeatGiven struct {
 	Of   []Hash `canon:"2,of"` // the claims it follows, by their entries
 	To   Key    `canon:"3,to,omitzero"`
 	Note string `canon:"4,note,omitzero,verbatim"`
+
+	Owned bool `canon:"5,owned,omitzero"` // its author is not who took the seat; only who may own the agent may do that
 }
 
 func (SeatTaken) notice() {}

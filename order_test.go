@@ -186,11 +186,11 @@ func (w *world) body(f *Fold) Body {
 		return allowed(Sleep{Trigger: On{Event: "n"}})
 	case 19, 20:
 		at := Hash{byte(amount % 3)}
-		of, next := f.seatClaims()
+		of := f.seatClaims()
 		if choice == 20 {
-			return event(SeatGiven{At: at, Of: of})
+			return event(SeatGiven{At: at, Of: of, Owned: amount > 4})
 		}
-		return event(SeatTaken{At: at, Of: of, Epoch: next, Lost: amount > 4})
+		return event(SeatTaken{At: at, Of: of, Lost: amount > 4})
 	case 21:
 		return Decision{Action: Execute{Tool: "pay"}, Verdict: Verdict{Answer: Allow}, Effect: Once}
 	case 18:

@@ -435,7 +435,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	if w.Poll != nil && !f.crowded() && !f.polling(w.Poll.Index) {
 		if x, ok := nthPoll(f.Sleep.Sleep.Trigger, w.Poll.Index); ok && f.capable(c, x.Tool, TimeOf(now), rest) {
 			x.Call = pollCall + strconv.FormatInt(w.Poll.Index, 10)
-			if s, ok := f.sits(c, x, rest); !ok {
+			if s, ok := f.mayDecide(c, x, TimeOf(now), rest); !ok {
 				return s
 			}
 			return Decide{Action: x}

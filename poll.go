@@ -136,7 +136,7 @@ func (w *work) noteUnheard(o *Open, out *Outcome) {
 	}
 	w.n.mu.Lock()
 	defer w.n.mu.Unlock()
-	if u := w.n.unheard[w.a.ID()]; u != nil && u.count[index] > 0 {
+	if u := w.n.unheard[w.a.ID()]; u != nil && u.count[index] > 0 && w.base != nil && slices.Equal(u.heads, w.base.Heads()) {
 		out.Note = unheardNote + strconv.FormatInt(u.count[index], 10) + " times since"
 	}
 }

@@ -17,6 +17,7 @@ type Seat struct {
 	Epoch int64 `canon:"3,epoch"`          // counts who had the seat, from 1
 	Given bool  `canon:"4,given,omitzero"` // handed over, and not taken yet
 	To    Key   `canon:"5,to,omitzero"`    // whose node may take it; none: any other store's
+	By    Key   `canon:"6,by"`             // who said so
 }
 
 // Placed is a store that knows itself from its copies.
@@ -28,8 +29,7 @@ type Placed interface {
 
 // Sit says the seat is free or handed over to this store: record that it is here from now on.
 type Sit struct {
-	Of    []Hash // the claims it follows
-	Epoch int64
+	Of []Hash // the claims it follows
 }
 
 func (Sit) step() {}
@@ -50,12 +50,12 @@ func (f *Fold) SeatElsewhere(at Hash) bool {
 	return len(f.Seats) > 0 && !f.Disputed() && !f.Seats[0].Given && f.Seats[0].At != at
 }
 
-// seatClaims are the claims on the seat that nobody has followed yet, and the epoch of whoever follows them.
-func (f *Fold) seatClaims() (of []Hash, next int64) {
+// seatClaims are the claims on the seat that nobody has followed yet.
+func (f *Fold) seatClaims() (of []Hash) {
 	for i := range f.Seats {
-		of, next = append(of, f.Seats[i].Claim), max(next, f.Seats[i].Epoch)
+		of = append(of, f.Seats[i].Claim)
 	}
-	return of, next + 1
+	return of
 }
 
 // open reports whether somebody with this key, in this store, may take the seat without taking it from anybody.
@@ -67,26 +67,34 @@ func (s *Seat) open(at Hash, by Key) bool {
 // another stands beside it, and makes one.
 func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
 	followed := oneOf(n.Of)
+	epoch := int64(0)
 	for i := range f.Seats {
-		if s := &f.Seats[i]; followed(s.Claim) && !n.Lost && s.At != n.At && !s.open(n.At, e.Origin) {
+		s := &f.Seats[i]
+		if !followed(s.Claim) {
+			continue
+		}
+		if !n.Lost && s.At != n.At && !s.open(n.At, e.Origin) {
 			f.conflict(e, "the seat was taken, and not handed over: it takes the owner and a reason")
 			return
 		}
+		epoch = max(epoch, s.Epoch)
 	}
-	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: n.Epoch}, followed)
+	epoch++
+	for i := range f.Seats { // beside a claim it has not seen, it is as far
+		epoch = max(epoch, f.Seats[i].Epoch)
+	}
+	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: epoch, By: e.Origin}, followed)
 }
 
-// giveSeat folds that a store hands the seat over.
+// giveSeat folds that a store hands the seat over. Who took the seat there may, and who says that they own the agent, which takes that right.
 func (f *Fold) giveSeat(e *Entry, n *SeatGiven) {
 	followed := oneOf(n.Of)
-	epoch := int64(1) // of one that nobody had
-	if i := slices.IndexFunc(f.Seats, func(s Seat) bool { return followed(s.Claim) && s.At == n.At }); i >= 0 {
-		epoch = f.Seats[i].Epoch
-	} else if len(f.Seats) > 0 {
-		f.conflict(e, "the seat was handed over by a store that did not have it")
+	i := slices.IndexFunc(f.Seats, func(s Seat) bool { return followed(s.Claim) && s.At == n.At && (s.By == e.Origin || n.Owned) })
+	if i < 0 {
+		f.conflict(e, "the seat was handed over by somebody who did not have it")
 		return
 	}
-	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: epoch, Given: true, To: n.To}, followed)
+	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: f.Seats[i].Epoch, Given: true, To: n.To, By: e.Origin}, followed)
 }
 
 // seat puts a claim in the place of those it follows. One of too many is not told from the others: the dispute is there already.
@@ -109,8 +117,8 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	}
 	s := &f.Seats[0]
 	if s.open(c.Seat, c.Node) {
-		of, next := f.seatClaims()
-		return Sit{Of: of, Epoch: next}
+		of := f.seatClaims()
+		return Sit{Of: of}
 	}
 	if s.At == c.Seat {
 		rest.Seat = s.At
@@ -127,7 +135,7 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	case c.Seat.IsZero() || f.rehearses() || !c.bound(a):
 		return nil, true
 	case len(f.Seats) == 0:
-		return Sit{Epoch: 1}, false
+		return Sit{}, false
 	case f.Disputed():
 		rest.join(0, "two copies claim its seat: look at both, then take the seat for the one that is to go on")
 	case f.seatedAt(c.Seat):
@@ -174,10 +182,14 @@ func (n *Node) here(ctx context.Context) (Hash, error) {
 		return *at, nil
 	}
 	at, err := n.place(ctx)
-	if err == nil {
-		n.placed.Store(&at)
+	switch {
+	case err != nil:
+		return at, err
+	case at.IsZero():
+		return at, errors.New("this store cannot be told from its copies: it was opened only to look at")
 	}
-	return at, err
+	n.placed.Store(&at)
+	return at, nil
 }
 
 func (n *Node) place(ctx context.Context) (Hash, error) {
@@ -197,7 +209,7 @@ func (n *Node) place(ctx context.Context) (Hash, error) {
 
 // sit records that the seat is in this store.
 func (w *work) sit(ctx context.Context, s Sit) error {
-	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name, Notice: SeatTaken{At: *w.n.placed.Load(), Of: s.Of, Epoch: s.Epoch}})
+	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name, Notice: SeatTaken{At: *w.n.placed.Load(), Of: s.Of}})
 }
 
 // GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or any if that is zero.
@@ -206,7 +218,6 @@ func (w *work) sit(ctx context.Context, s Sit) error {
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
 	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
 		f := a.fold
-		of, _ := f.seatClaims()
 		switch {
 		case f.Ended != nil:
 			return nil, nil // nothing is decided for it any more
@@ -214,6 +225,11 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 			return nil, fmt.Errorf("%w: its seat is not in this store", ErrDenied)
 		case len(f.Seats) > 0 && f.Seats[0].Given && f.Seats[0].To == to:
 			return nil, nil
+		case len(f.Seats) == 0:
+			return nil, fmt.Errorf("%w: nobody has taken its seat yet: run it here first", ErrDenied)
+		}
+		if i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return !c.Ended }); i >= 0 { // they tell their parent here
+			return nil, fmt.Errorf("%w: its child %s is still at work here; wait until it has ended, or end it", ErrConflict, f.Children[i].Agent.Short())
 		}
 		now := TimeOf(time.Now())
 		for i := range f.Open {
@@ -221,7 +237,7 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 				return nil, fmt.Errorf("%w: %s is under way until %s; wait, or settle decision %s", ErrConflict, o.toolName(), o.Deadline, o.Decision.Short())
 			}
 		}
-		return SeatGiven{At: at, Of: of, To: to, Note: note}, nil
+		return SeatGiven{At: at, Of: f.seatClaims(), To: to, Note: note, Owned: f.Seats[0].By != n.Key.Key()}, nil
 	})
 }
 
@@ -239,8 +255,7 @@ func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
 		if len(f.Seats) > 0 && f.seatedAt(at) {
 			return nil, nil
 		}
-		of, next := f.seatClaims()
-		return SeatTaken{At: at, Of: of, Epoch: next, Lost: len(f.Seats) > 0, Note: why}, nil
+		return SeatTaken{At: at, Of: f.seatClaims(), Lost: len(f.Seats) > 0, Note: why}, nil
 	})
 }
 

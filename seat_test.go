@@ -2,6 +2,7 @@ package perdure_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,14 @@ type payers struct {
 
 func newPayers(t *testing.T, change ...func(*payers)) *payers {
 	pay, seen := counter("pay", perdure.Once)
-	adv := scripted(steps("pay", 1))
+	adv := scripted(func(a *perdure.Agent, _ int64) []perdure.Action { // until it has paid
+		for _, t := range a.Fold().Tools {
+			if t.Tool == "pay" && slices.ContainsFunc(t.Last, func(r perdure.SignalRecord) bool { return r.Signal == perdure.OK }) {
+				return []perdure.Action{perdure.End{Signal: perdure.OK}}
+			}
+		}
+		return []perdure.Action{perdure.Execute{Tool: "pay"}}
+	})
 	p := &payers{here: new(perdure.MemStore), there: new(perdure.MemStore)}
 	p.a, p.b = newNode(t, p.here, adv, pay), newNode(t, p.there, adv, pay)
 	p.paid = func() int { _, total := calls(seen); return total }
@@ -224,7 +232,7 @@ func TestWhoMayNotOwnTakesNoSeat(t *testing.T) {
 	}
 	of := []perdure.Hash{a.Fold().Seats[0].Claim}
 	for _, lost := range []bool{true, false} {
-		_, next, err := thief.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "seat-taken", Notice: perdure.SeatTaken{At: at, Of: of, Epoch: 2, Lost: lost}}})
+		_, next, err := thief.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "seat-taken", Notice: perdure.SeatTaken{At: at, Of: of, Lost: lost}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,5 +290,70 @@ func TestPayingTwiceInARowIsNotDoubled(t *testing.T) {
 	}
 	if f := load(t, store, id); len(f.Doubles()) > 0 {
 		t.Errorf("doubled %v", f.Doubles())
+	}
+}
+
+func TestAnAuthorGivesNoSeatAway(t *testing.T) {
+	p := newPayers(t)
+	f := load(t, p.there, p.id)
+	a, err := perdure.Load(t.Context(), p.there, p.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := f.Seats[0]
+	for _, owned := range []bool{false, true} {
+		give := perdure.SeatGiven{At: claim.At, Of: []perdure.Hash{claim.Claim}, To: p.b.Key.Key(), Owned: owned}
+		_, next, err := p.b.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "seat-given", Notice: give}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := next.Fold().Seats[0].Given; got != owned {
+			t.Errorf("owned %v: the seat is given: %v", owned, got)
+		}
+		trust := perdure.NewTrust(perdure.Trustee{Key: p.a.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope},
+			perdure.Trustee{Key: p.b.Key.Key(), Rights: perdure.MayAuthor, Scope: perdure.AnyScope})
+		if counts := trust.Counts(next) == nil; counts == owned {
+			t.Errorf("owned %v: it counts: %v", owned, counts)
+		}
+	}
+}
+
+func TestWhatACopyThoughtIsNotDoneWhereTheSeatIs(t *testing.T) {
+	p := newPayers(t)
+	for range 4 { // so that its advice is folded last
+		if _, err := p.b.Tell(t.Context(), p.id, perdure.Event{Name: "hello"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, p.b, p.id)
+	p.a.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+		if _, ends := r.Action.(perdure.End); ends && a.Fold().Turns < 3 {
+			return perdure.Verdict{Reason: "not yet"}
+		}
+		return allow(a, r, now)
+	})
+	run(t, p.a, p.id)
+	if p.paid() != 1 {
+		t.Fatalf("paid %d times", p.paid())
+	}
+	p.together(t)
+	run(t, p.a, p.id)
+	if p.paid() != 1 {
+		t.Errorf("paid %d times once the thoughts of a copy were here", p.paid())
+	}
+}
+
+func TestAParentDoesNotLeaveItsChildrenBehind(t *testing.T) {
+	adv := scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		if turn > 0 {
+			return nil
+		}
+		return []perdure.Action{perdure.Delegate{Intent: perdure.Intent{Goal: "help", Advisor: "nobody"}}}
+	})
+	n := newNode(t, new(perdure.MemStore), adv)
+	id := create(t, n, perdure.Genesis{Charter: perdure.Charter{Depth: 1}})
+	run(t, n, id)
+	if err := n.GiveSeat(t.Context(), id, perdure.Key{}, ""); !errors.Is(err, perdure.ErrConflict) {
+		t.Errorf("a parent left its child behind: %v", err)
 	}
 }

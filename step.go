@@ -34,7 +34,7 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 			f.Taint = e.Name
 		}
 		if !b.Seat.IsZero() {
-			f.Seats = []Seat{{Claim: e.Name, At: b.Seat, Epoch: 1}}
+			f.Seats = []Seat{{Claim: e.Name, At: b.Seat, Epoch: 1, By: e.Origin}}
 		}
 	case Advice:
 		f.stepAdvice(e, &b)

@@ -78,7 +78,7 @@ func (n *Node) hearer(ctx context.Context, id AgentID) (a *Agent, derived bool, 
 func (n *Node) summed(a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
 	trust, every := n.trust(), n.snapshotEvery()
 	since := trust.vouchedAt(a)
-	if every <= 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every || trust.Counts(told) != nil {
+	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every || trust.Counts(told) != nil {
 		return entries, told
 	}
 	snapshot, next, err := n.Key.Commit(told, time.Now(), Draft{Body: Snapshot{Fold: *told.fold}, Policy: n.PolicyHash})

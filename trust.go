@@ -536,11 +536,15 @@ func rightFor(e *Entry) Right {
 		if n.Lost {
 			return MayOwn
 		}
+	case SeatGiven:
+		if n.Owned {
+			return MayOwn
+		}
 	case Approval, Resume: // to let an agent go on is a person's word
 		return MayApprove
 	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, SeatGiven, Doubled, Lacks:
+	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks:
 	}
 	return MayAuthor
 }

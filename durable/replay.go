@@ -197,7 +197,7 @@ func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
 	case perdure.Settle:
 		b.outcome(&perdure.Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note})
 	case perdure.Edit:
-		if e.Seq == 1 && len(n.Mutate.Inputs) > 0 { // what StartAs was given; a later edit does not change what the function began with
+		if e.Seq == 1 && ev.Name == "given-inputs" && len(n.Mutate.Inputs) > 0 { // what StartAs was given; a later edit does not change what the function began with
 			b.inputs = n.Mutate.Inputs
 		}
 	case nil:

@@ -295,7 +295,7 @@ func latest(of []perdure.Listing, one perdure.Listing) []perdure.Listing {
 func (d *doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Listing) error {
 	sound := 0
 	for _, one := range of {
-		_, err := perdure.Verify(perdure.Memory(ctx, s, one.Agent), perdure.VerifyOptions{})
+		err := unsound(ctx, s, one.Agent)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -67,7 +67,7 @@ func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
 	ids := slices.SortedFunc(maps.Keys(names), func(a, b perdure.AgentID) int { return perdure.Hash(a).Compare(perdure.Hash(b)) })
 	for i, id := range ids {
 		bar.to(int64(i))
-		_, damage := perdure.Verify(perdure.Memory(ctx, s, id), perdure.VerifyOptions{})
+		damage := unsound(ctx, s, id)
 		x, ailing := ill[id]
 		if err := ctx.Err(); err != nil {
 			return err
@@ -78,6 +78,10 @@ func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
 		if damage == nil || x.Gone {
 			damage = x.Reason
 		}
+		if depth, err := perdure.DepthOf(ctx, s, id); err == nil && depth != perdure.Full {
+			d.say("repair", unwell, "import the whole memory", "%s: %v; only a part of its memory is here, which is not repaired", calledBy(names[id], id), damage)
+			continue
+		}
 		got, err := h.Heal(ctx, id, nil)
 		if err != nil {
 			d.say("repair", unwell, "import a good copy of it", "%s: %v", calledBy(names[id], id), err)
@@ -86,6 +90,17 @@ func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
 		d.healed(calledBy(names[id], id), damage, got)
 	}
 	return nil
+}
+
+// unsound says what is wrong with the memory of an agent, as far as it is here.
+func unsound(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+	verify := perdure.Verify
+	depth, err := perdure.DepthOf(ctx, s, id)
+	if err == nil && depth.Kind == perdure.DepthLast {
+		verify = perdure.VerifyPart
+	}
+	_, err = verify(perdure.Memory(ctx, s, id), perdure.VerifyOptions{})
+	return err
 }
 
 // calledBy is a name and an id, as part of a line.

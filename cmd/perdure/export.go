@@ -75,6 +75,9 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 			return misuse(c, err)
 		}
 		e.o.Schema = *embed
+		if *move && e.o.Depth != perdure.Full {
+			return misuse(c, errors.New("an agent that moves takes its whole memory along: without it, it may do nothing that must happen once; leave --depth out"))
+		}
 		h.looks = e.o.Depth == perdure.Full && !*manifest && !*move // else it may have to write a snapshot, or sign
 		if c.Flags().Changed("set") {
 			switch {

@@ -188,7 +188,7 @@ func eventText(b *perdure.Event) string {
 	case perdure.Doubled:
 		what = fmt.Sprintf("decisions %s and %s are of two copies: it may have happened twice", n.First.Short(), n.Second.Short())
 	case perdure.SeatTaken:
-		what = fmt.Sprintf("the seat is in store %s, epoch %d", n.At.Short(), n.Epoch) + noted(n.Note)
+		what = "the seat is in store " + n.At.Short() + noted(n.Note)
 	case perdure.SeatGiven:
 		what = "hands over the seat" + noted(n.Note)
 	case perdure.Enclosed:

@@ -72,7 +72,10 @@ func makePlace(path string) error {
 	if errors.Is(err, fs.ErrExist) {
 		err = nil // another process was first
 	} else if err != nil { // a file system without links
-		return errors.Join(Rename(temp, path), Sync(filepath.Dir(path)))
+		if err = Write(path, seed, ModeIn(filepath.Dir(path))); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+		err = errors.Join(err, Sync(path))
 	}
 	return errors.Join(err, Remove(temp), Sync(filepath.Dir(path)))
 }

@@ -281,13 +281,13 @@ func seats() (*life, error) {
 	g.Seat = here
 	l := begin(g)
 	begun := perdure.Hash(l.a.ID())
-	l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{begun}, Epoch: 2})) // it was not handed over
+	l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{begun}})) // it was not handed over
 	given := l.write(1, told(perdure.SeatGiven{At: here, Of: []perdure.Hash{begun}}))
 	other := l.fork()
-	one := l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{given}, Epoch: 2}))
-	two := other.write(2, told(perdure.SeatTaken{At: third, Of: []perdure.Hash{given}, Epoch: 2}))
+	one := l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{given}}))
+	two := other.write(2, told(perdure.SeatTaken{At: third, Of: []perdure.Hash{given}}))
 	l.join(other)
-	l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{one, two}, Epoch: 3, Lost: true, Note: "the third is gone"}))
+	l.write(1, told(perdure.SeatTaken{At: there, Of: []perdure.Hash{one, two}, Lost: true, Note: "the third is gone"}))
 	return l, l.err
 }
 
@@ -295,8 +295,8 @@ func seats() (*life, error) {
 func disputed() (*life, error) {
 	l := begin(bare())
 	other := l.fork()
-	l.write(1, told(perdure.SeatTaken{At: perdure.HashOf([]byte("here")), Epoch: 1}))
-	other.write(2, told(perdure.SeatTaken{At: perdure.HashOf([]byte("there")), Epoch: 1}))
+	l.write(1, told(perdure.SeatTaken{At: perdure.HashOf([]byte("here"))}))
+	other.write(2, told(perdure.SeatTaken{At: perdure.HashOf([]byte("there"))}))
 	l.join(other)
 	return l, l.err
 }

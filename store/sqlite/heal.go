@@ -254,6 +254,9 @@ func (w *writer) exchange(id perdure.AgentID, m *remains, whole, rest []*perdure
 		if err := w.do("DELETE FROM listings WHERE agent=?", m.key); err != nil {
 			return err
 		}
+		if err := w.do("DELETE FROM depths WHERE agent=?", m.key); err != nil {
+			return err
+		}
 		return w.do("DELETE FROM agents WHERE key=?", m.key)
 	}
 	if m.key != 0 {
