@@ -73,7 +73,7 @@ func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
 		if !followed(s.Claim) {
 			continue
 		}
-		if !n.Lost && s.At != n.At && !s.open(n.At, e.Origin) {
+		if !n.Lost && !s.open(n.At, e.Origin) && (s.Given || s.At != n.At) {
 			f.conflict(e, "the seat was taken, and not handed over: it takes the owner and a reason")
 			return
 		}
@@ -89,12 +89,23 @@ func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
 // giveSeat folds that a store hands the seat over. Who took the seat there may, and who says that they own the agent, which takes that right.
 func (f *Fold) giveSeat(e *Entry, n *SeatGiven) {
 	followed := oneOf(n.Of)
-	i := slices.IndexFunc(f.Seats, func(s Seat) bool { return followed(s.Claim) && s.At == n.At && (s.By == e.Origin || n.Owned) })
-	if i < 0 {
+	epoch := int64(0)
+	for i := range f.Seats {
+		s := &f.Seats[i]
+		if !followed(s.Claim) {
+			continue
+		}
+		if s.At != n.At || s.By != e.Origin && !n.Owned {
+			epoch = 0
+			break
+		}
+		epoch = max(epoch, s.Epoch)
+	}
+	if epoch == 0 {
 		f.conflict(e, "the seat was handed over by somebody who did not have it")
 		return
 	}
-	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: f.Seats[i].Epoch, Given: true, To: n.To, By: e.Origin}, followed)
+	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: epoch, Given: true, To: n.To, By: e.Origin}, followed)
 }
 
 // seat puts a claim in the place of those it follows. One of too many is not told from the others: the dispute is there already.

@@ -203,6 +203,9 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 		action = Execute{Tool: "unknown"}
 	}
 	if len(d.Approvals) > 0 && !f.useApprovals(e, d, action) {
+		if x, ok := action.(Execute); ok && d.Verdict.Answer == Allow && !d.Effect.Repeatable() {
+			f.acted(e, callKey(&x)) // it does not count, and may have happened all the same
+		}
 		return
 	}
 	if x, ok := action.(Execute); ok && d.Advice.IsZero() && len(d.Approvals) == 0 && !f.owes(d.Key) && len(f.Recheck) > 0 && isRecheck(x.Call) {

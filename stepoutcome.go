@@ -46,7 +46,8 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 		f.recordPoll(poll, e.Time, o)
 		return
 	}
-	if f.Ended == nil && open.retryable(o.Signal) {
+	// That a once effect did not happen is for who began it to say: on another's word it is not done again by itself.
+	if others := o.Signal == Throttled && !open.Effect.Repeatable() && e.Origin != open.Origin; f.Ended == nil && open.retryable(o.Signal) && !others {
 		f.owe(e, &open, o)
 	} else if n, ok := f.rereads(x); ok {
 		f.reread(e, n, o)

@@ -103,9 +103,11 @@ type importing struct {
 	here  Depth            // of what the store has
 	names map[short]uint32 // of the entries in the capsule, and a sum of their signatures; nil when there is nothing to compare with
 	sick  error            // why the store cannot read the agent; nil: it can
-	size  int64
-	fold  perdure.Hash
-	agent *perdure.Agent // as validated; nil after shallow validation
+
+	absent, dropped int64 // how many bodies are not there, and how many of them the memory says were dropped
+	size            int64
+	fold            perdure.Hash
+	agent           *perdure.Agent // as validated; nil after shallow validation
 }
 
 func (im *importing) run() (*Arrival, error) {
@@ -114,6 +116,9 @@ func (im *importing) run() (*Arrival, error) {
 	}
 	a := &Arrival{Head: im.last.Head(), Index: *im.last.Index(), Manifest: im.last.Manifest()}
 	a.Fold = im.fold
+	if a.Head.Holds() == perdure.Full && im.absent > im.dropped { // a courier may have left bodies out, and said otherwise
+		return nil, reject(PredDepth, 0, "$.depth", fmt.Sprintf("full, without %d bodies of which nobody says that they were dropped", im.absent-im.dropped), "headers")
+	}
 	ailing, err := im.examine(a.Head.Agent)
 	if err != nil {
 		return nil, err
@@ -335,6 +340,17 @@ func (im *importing) look() error {
 	return im.ctx.Err()
 }
 
+// note counts the bodies that are absent, and those of which the memory says that they were dropped.
+func (im *importing) note(e *perdure.Entry) {
+	if e.Content() == nil {
+		im.absent++
+	}
+	event, _ := e.Content().(perdure.Event)
+	if p, ok := event.Notice.(perdure.Pruned); ok {
+		im.dropped += p.Entries
+	}
+}
+
 // entries reads the capsule from its beginning.
 func (im *importing) entries() iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
@@ -387,6 +403,7 @@ func (im *importing) counted() iter.Seq2[*perdure.Entry, error] {
 					im.names[short(e.Name[:16])] = crc32.ChecksumIEEE(e.Signature)
 				}
 				im.size += int64(len(e.HeaderBytes()) + len(e.BodyBytes()))
+				im.note(e)
 			}
 			if !yield(e, err) {
 				return

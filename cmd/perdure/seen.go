@@ -78,6 +78,11 @@ func (h *home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 
 // storePath is the store as a witness notes it.
 func (h *home) storePath() string {
+	if h.agent != "" { // a file that is run is a store of its own
+		if path, err := filepath.Abs(h.agent); err == nil {
+			return path
+		}
+	}
 	if path, err := filepath.Abs(h.file); err == nil {
 		return path
 	}
