@@ -55,7 +55,8 @@ type Advice struct {
 	Raw        Data     `canon:"11,raw,omitzero"`     // what the provider must get back unchanged
 	Took       int64    `canon:"12,took_us,omitzero"` // how long asking took, in microseconds
 	Basis      *Basis   `canon:"13,basis,optional"`   // what the proposals rest on
-	Epoch      int64    `canon:"14,epoch,omitzero"`   // of the seat, if the store it was asked in has that: what a copy thinks is not acted on elsewhere
+	Epoch      int64    `canon:"14,epoch,omitzero"`   // of the seat, if the store it was asked in had that
+	Apart      bool     `canon:"15,apart,omitzero"`   // it was asked for in a copy: what a copy thinks is not acted on elsewhere
 }
 
 // Usage is what an advice cost.

@@ -509,6 +509,7 @@ func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
 	switch {
 	case err == nil:
 		advice.Basis, advice.Epoch = w.a.remember(advice.Basis), a.epoch
+		advice.Apart = a.epoch == 0 && len(a.fold.Seats) > 0
 	case ctx.Err() != nil:
 		return Advice{}, ctx.Err()
 	case errors.As(context.Cause(call.ctx), &still):

@@ -107,6 +107,7 @@ type Proposals struct {
 	Actions []Action `canon:"2,actions,omitzero"`
 	Decided []bool   `canon:"3,decided,omitzero"`
 	Epoch   int64    `canon:"4,epoch,omitzero"` // of the seat where it was asked for
+	Apart   bool     `canon:"5,apart,omitzero"` // it was asked for in a copy
 
 	bytes int // of the actions; zero: not known
 }

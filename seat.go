@@ -161,7 +161,10 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 // fromCopy reports whether advice was asked for where the seat was not, or not any more, and is now to be acted on where it is: its advisor had not
 // seen what was done here meanwhile, so the advisor is asked again.
 func (f *Fold) fromCopy(c *Capabilities, p *Proposals) bool {
-	return !c.Seat.IsZero() && len(f.Seats) > 0 && f.seatedAt(c.Seat) && p.Epoch != f.Seats[0].Epoch && !f.rehearses()
+	if c.Seat.IsZero() || len(f.Seats) == 0 || !f.seatedAt(c.Seat) || f.rehearses() {
+		return false
+	}
+	return p.Apart || p.Epoch != 0 && p.Epoch != f.Seats[0].Epoch
 }
 
 // thoughtElsewhere is why the advice of a copy is not acted on.

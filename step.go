@@ -146,7 +146,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		}
 	}
 	keep = keep[max(0, len(keep)+1-maxAdvice):]
-	f.Proposals = append(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)), Epoch: a.Epoch})
+	f.Proposals = append(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)), Epoch: a.Epoch, Apart: a.Apart})
 	for size := 0; len(f.Proposals) > 1; { // the usual: one
 		for i := range f.Proposals {
 			size += f.Proposals[i].weight()

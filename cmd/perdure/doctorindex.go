@@ -66,7 +66,7 @@ func differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []strin
 		lags = append(lags, fmt.Sprintf("labels are %s in the index and %s in its memory", quoted(listed.Labels), quoted(fold.Labels)))
 	}
 	tell(&lags, "state", listed.State.String(), fold.State.String())
-	tell(&lags, "waiting for a person", listed.Waiting || fold.Waiting, listed.Waiting) // a node may know why, and its memory not: a seat, whom it trusts
+	tell(&lags, "waiting for a person", listed.Waiting, listed.Waiting || fold.Waiting) // a node may know why, and the memory not: a seat, whom it trusts
 	tell(&lags, "entries", listed.Entries, fold.Entries)
 	due := func(t perdure.Time) perdure.Time {
 		if t != 0 && t <= now {

@@ -25,7 +25,7 @@ Depth says how much of the past goes along: full (everything can be checked, eve
 signature, recent bodies), or a number of recent entries behind a snapshot. Forms are binary, described (any CBOR tool shows it) and
 text (one JSON line an entry). With --to it is encrypted to age or SSH recipients.
 
-A plain export is a copy: it lacks the agent's seat, so it does nothing that must happen only once. With --move the seat goes along: nothing more
+A plain export is a copy: in another home it lacks the agent's seat, so it does nothing there that must happen only once. With --move the seat goes along: nothing more
 is done for the agent here, and the node that runs it where the file is imported takes the seat. See perdure seat.
 
 With --set all arguments are agents, and they go into a folder of capsules that share the parts of their large bodies: what several hold is there once. perdure import

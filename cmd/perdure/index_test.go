@@ -131,14 +131,14 @@ func TestAnUnreadableAgentHidesNoOther(t *testing.T) {
 }
 
 func TestDoctorComparesEveryField(t *testing.T) {
-	is := perdure.Listing{Name: "n", Kind: "k", Scope: "s", State: perdure.Dormant, Labels: map[string]string{"a": "b"}, Due: 100, Entries: 3}
+	is := perdure.Listing{Name: "n", Kind: "k", Scope: "s", State: perdure.Dormant, Labels: map[string]string{"a": "b"}, Due: 100, Entries: 3, Waiting: true}
 	if lies, lags := differs(is, is, 50); len(lies)+len(lags) > 0 {
 		t.Errorf("of the same: %q, %q", lies, lags)
 	}
 	for want, change := range map[string]func(l *perdure.Listing){
 		"name": func(l *perdure.Listing) { l.Name = "x" }, "scope": func(l *perdure.Listing) { l.Scope = "x" },
 		"kind": func(l *perdure.Listing) { l.Kind = "x" }, "labels": func(l *perdure.Listing) { l.Labels = nil },
-		"state": func(l *perdure.Listing) { l.State = perdure.Terminated }, "waiting": func(l *perdure.Listing) { l.Waiting = true },
+		"state": func(l *perdure.Listing) { l.State = perdure.Terminated }, "waiting": func(l *perdure.Listing) { l.Waiting = false },
 		"due": func(l *perdure.Listing) { l.Due = 0 }, "entries": func(l *perdure.Listing) { l.Entries = 2 },
 	} {
 		not := is

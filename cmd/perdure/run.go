@@ -42,7 +42,11 @@ act first, with 6 when another node holds the agent.`,
 			if err != nil {
 				return err
 			}
-			return runAgent(ctx, c, h, out, p, s, id, *quiet)
+			done, err := h.alone(ctx, id)
+			if err != nil {
+				return err
+			}
+			return errors.Join(runAgent(ctx, c, h, out, p, s, id, *quiet), h.closeWitness(), done())
 		})
 	}
 	return c

@@ -2,21 +2,24 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
-// placeOf is where the agents of a store have their seat: the store. A file that is run is a store of its own in its home, known by its path: a
-// copy of it is another. Zero: it has none yet, and nothing is written to give it one.
+// placeOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its home: the home remembers how
+// far it has come, and lets one copy at a time go on (see alone). Zero: it has none yet, and nothing is written to give it one.
 func (h *home) placeOf(ctx context.Context, s perdure.Store) (perdure.Hash, error) {
 	if p, ok := s.(perdure.Placed); ok {
 		return p.Place(ctx)
@@ -24,15 +27,47 @@ func (h *home) placeOf(ctx context.Context, s perdure.Store) (perdure.Hash, erro
 	if h.dir == "" {
 		return perdure.Hash{}, nil
 	}
-	at, err := h.ownPlace()
-	if err != nil || at.IsZero() {
-		return at, err
+	return h.ownPlace()
+}
+
+// alone keeps everybody else in this home off an agent whose file is run: another copy of the file, and the agent in the home's own store. What
+// it returns ends that.
+func (h *home) alone(ctx context.Context, id perdure.AgentID) (func() error, error) {
+	none := func() error { return nil }
+	if h.agent == "" || h.dir == "" {
+		return none, nil
 	}
-	path, err := filepath.EvalSymlinks(h.agent)
-	if err == nil {
-		path, err = filepath.Abs(path)
+	busy := &advised{held(id.Short() + " is being worked on by another node in this home"), "run it when that has ended"}
+	lock, err := os.OpenFile(filepath.Join(h.dir, filepath.Base(h.file)+"-file-"+id.String()[:16]), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return none, err
 	}
-	return perdure.HashOf(append(at[:], path...)), err
+	if err := disk.Lock(lock, false); err != nil {
+		return none, errors.Join(busy, lock.Close())
+	}
+	done := func() error { return errors.Join(os.Remove(lock.Name()), lock.Close()) }
+	if _, err := os.Stat(h.file); err != nil || h.scheme != "sqlite" {
+		return done, nil // there is no store it could be in
+	}
+	s, err := sqlite.Open(ctx, h.file, sqlite.Options{Existing: true})
+	if err != nil {
+		return none, errors.Join(err, done())
+	}
+	end := func() error { return errors.Join(s.Close(), done()) }
+	var who perdure.Key
+	if _, err := rand.Read(who[:]); err != nil {
+		return none, errors.Join(err, end())
+	}
+	if _, err := s.Heads(ctx, id); err != nil {
+		return end, nil // it is not in the store
+	}
+	c, err := s.Claim(ctx, id, who, perdure.MaxLease)
+	if err != nil {
+		return none, errors.Join(busy, end())
+	}
+	return func() error {
+		return errors.Join(s.Release(context.WithoutCancel(ctx), c, nil, perdure.TimeOf(time.Now())), end())
+	}, nil
 }
 
 // ownPlace is the id of the home's own store.
