@@ -501,10 +501,8 @@ func (w *work) consult(ctx context.Context, s Consult) error {
 func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
 	a := *w.a
 	a.epoch = a.fold.epochAt(*w.n.placed.Load())
-	start, call := time.Now(), newWatched(ctx)
-	t := w.attend(ctx, append(w.attention.calls[:0], call))
-	advice, err := w.n.advise(traced(call.ctx, w.a.fold.Trace, w.a.fold.Heads[0].Name), ctx, adv, &a)
-	t.end()
+	start := time.Now()
+	advice, err, cause := w.watchAdvice(ctx, adv, &a)
 	var still stillness
 	switch {
 	case err == nil:
@@ -512,7 +510,7 @@ func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
 		advice.Apart = a.epoch == 0 && len(a.fold.Seats) > 0
 	case ctx.Err() != nil:
 		return Advice{}, ctx.Err()
-	case errors.As(context.Cause(call.ctx), &still):
+	case errors.As(cause, &still):
 		advice = Advice{Signal: Denied, Text: "it was cut off: " + still.Error()}
 	case errors.Is(err, ErrIncapable):
 		advice = Advice{Signal: Incapable, Text: err.Error()}
@@ -523,6 +521,21 @@ func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
 		advice.Took = max(took.Microseconds(), 1)
 	}
 	return advice, nil
+}
+
+// watchAdvice asks an advisor, cuts it off when it must stop, and says why it did. One that is instant needs no watch.
+func (w *work) watchAdvice(ctx context.Context, adv Advisor, a *Agent) (advice Advice, err, cause error) {
+	trace, head := a.fold.Trace, a.fold.Heads[0].Name
+	if instant(adv) {
+		advice, err = w.n.advise(traced(ctx, trace, head), context.Background(), adv, a)
+		return advice, err, nil
+	}
+	call := newWatched(ctx)
+	t := w.attend(ctx, append(w.attention.calls[:0], call))
+	advice, err = w.n.advise(traced(call.ctx, trace, head), ctx, adv, a)
+	cause = context.Cause(call.ctx)
+	t.end()
+	return advice, err, cause
 }
 
 // addAdvice records advice; advice that cannot be written as it is, is recorded as failed, with what it cost.

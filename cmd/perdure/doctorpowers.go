@@ -47,7 +47,7 @@ func (d *doctor) strays() {
 
 // knows reports whether a name is one that a home has.
 func (h *home) knows(name string) bool {
-	if name == ".gitignore" || h.scheme != "sqlite" {
+	if name == ".gitignore" || h.scheme != "sqlite" || strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile {
 		return true
 	}
 	return slices.ContainsFunc(h.parts(), func(p part) bool {

@@ -224,6 +224,9 @@ func (h *home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Sign
 			var e *perdure.Entry
 			if e, err = do(n, id); e != nil {
 				r.Agents = append(r.Agents, id)
+				if a, e := perdure.Load(ctx, s, id); e == nil {
+					err = errors.Join(err, index(ctx, s, a))
+				}
 			}
 		}
 		if err != nil {
