@@ -9,48 +9,8 @@ import (
 	"time"
 )
 
-// Capabilities are what a node can do.
-type Capabilities struct {
-	Node     Key
-	Tools    map[string]Spec // by name
-	Advisors []string        // by name; "" is any agent that names none
-	All      bool            // stands for every tool and advisor there is: some node will have it
-	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
-	Busy     []Hash          // the decisions this node is performing at this moment
-	Since    Time            // when it was set up as it is: what it showed before that it could not do says nothing; zero: always
-	Seat     Hash            // the id of the store; zero for who only looks: the seat then binds nothing
-	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
-
-	quiet bool  // nobody reads why the agent rests
-	depth Depth // of the memory of the agent; set by Plan
-}
-
-// Spec describes a tool.
-type Spec struct {
-	Name        string
-	Description string
-	Args        Data // JSON Schema of the arguments
-	Effect      Effect
-	Deadline    time.Duration // zero: 5 minutes
-	Reserve     Spend         // what a call is expected to cost
-	Reconciles  bool          // can find out whether an effect happened
-}
-
 // Step is what a node should do next for an agent: Idle, Flag, Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish or Announce.
 type Step interface{ step() }
-
-// Idle says there is nothing to do until a time (zero: until an entry arrives).
-type Idle struct {
-	Until  Time
-	Why    string // for people
-	Person bool   // a person must act first
-	Held   bool   // it has entries that do not count here: somebody must admit it
-	Older  bool   // this copy is older than one seen here: its owner must say that it is to go on
-	Cannot string // what this node lacks, when another could go on
-	Seat   Hash   // the seat is needed, and in the store of this id
-
-	Shallow bool // too little of its memory is here for what it wants to do: the whole of it must be imported
-}
 
 // Rouse says the sleep is over: append the decision to wake.
 type Rouse struct{ Wake Wake }
@@ -168,15 +128,6 @@ func (e *Entry) subject() string {
 	return ""
 }
 
-// heldBack says why nothing is done for an agent that does not count here.
-func heldBack(err error) Idle {
-	idle := Idle{Person: true, Held: true, Why: "held: " + err.Error()}
-	if r, ok := err.(*Rejection); ok {
-		idle.Why = fmt.Sprintf("held: entry %.12s is by %s; it takes the right %s", r.Entry, r.Got, r.Want)
-	}
-	return idle
-}
-
 // Due says when some node should next look at the agent; zero: only when an entry arrives.
 func (f *Fold) Due(now time.Time) Time {
 	if idle, ok := f.plan(&Capabilities{All: true, quiet: true}, now).(Idle); ok {
@@ -237,13 +188,6 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	return f.planConsult(c, t, rest)
 }
 
-func orIdle(s Step, rest Idle) Step {
-	if s != nil {
-		return s
-	}
-	return rest
-}
-
 // planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out. Nothing is done again for it.
 func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	rest := Idle{Why: "it has ended"}
@@ -302,23 +246,6 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 	}
 	return nil
 }
-
-// class is the more careful of the class on record and that of the tool itself: whoever wrote the record may have lied. What a fork rehearses
-// happens nowhere.
-func (c *Capabilities) class(f *Fold, o *Open) Effect {
-	spec, known := c.Tools[o.toolName()]
-	switch {
-	case !known || f.rehearses():
-		return o.Effect
-	case !o.Effect.Repeatable() || !spec.Effect.Repeatable():
-		return Once
-	}
-	return max(o.Effect, spec.Effect)
-}
-
-// ahead reports whether the clock was ahead that says an entry was written at a time: no clock that is kept at all differs so much from another.
-// What was to be waited for from then on has been waited for: nobody can tell how long it has been, and a year would be too long.
-func ahead(written, t Time) bool { return written > t.Add(MaxLease) }
 
 // planAsks deals with questions a person has answered, or will not.
 func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
@@ -541,15 +468,6 @@ func (f *Fold) planCall(c *Capabilities, d Decide, t Time, rest Idle) Step {
 	return d
 }
 
-// mayDecide reports whether this node, in its store, may decide an action: it can do it, knows enough of the agent, and has the seat where one is
-// needed. If not, it returns the step that would make it so, or says in rest what is lacking.
-func (f *Fold) mayDecide(c *Capabilities, a Action, t Time, rest *Idle) (Step, bool) {
-	if name := toolOf(a); name != "" && !f.capable(c, name, t, rest) || !f.deepEnough(c, a, rest) {
-		return nil, false
-	}
-	return f.sits(c, a, rest)
-}
-
 // planConsult asks the advisor, unless it said it has nothing to do and nothing has happened since.
 func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	advisor := f.Intent.Advisor
@@ -596,80 +514,4 @@ func (f *Fold) unpaid(what string) Sleep {
 		until += " && (!has(left.calls) || left.calls > 0 || size(inbox) > 0)"
 	}
 	return Sleep{Trigger: When{Condition: until}, Note: "the budget is used up (" + what + "): grant more, or end it", Call: unpaidCall}
-}
-
-// say is join, with the words put together only where somebody reads them and there is room for them.
-func (c *Capabilities) say(i *Idle, until Time, why func() string) {
-	if c.quiet || len(i.Why) >= maxWhy {
-		i.Until = earliest(i.Until, until)
-		return
-	}
-	i.join(until, why())
-}
-
-// join adds another reason to wait. Of very many the first ones are told.
-func (i *Idle) join(until Time, why string) {
-	i.Until = earliest(i.Until, until)
-	if len(i.Why) >= maxWhy {
-		return
-	}
-	if i.Why != "" {
-		why = i.Why + "; " + why
-	}
-	i.Why = why
-}
-
-// lack says what this node would need.
-func (i *Idle) lack(what string) {
-	i.Cannot = what
-	i.join(0, "needs a node with "+what)
-}
-
-// tool finds a tool among the capabilities.
-func (c *Capabilities) tool(name string) (Spec, bool) {
-	if s, ok := c.Tools[name]; ok {
-		return s, true
-	}
-	return Spec{Name: name}, c.All || name == delegateTool
-}
-
-// capable reports whether the node can call the tool and has not shown otherwise of late; if not, rest says what it lacks.
-func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
-	if _, ok := c.tool(tool); !ok {
-		rest.lack(tool)
-		return false
-	}
-	return !f.incapable(c, tool, t, rest)
-}
-
-// incapable reports whether the node, as it is set up, has shown of late that it cannot; then rest says so.
-func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
-	for i := range f.Incapable {
-		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since && t < n.lapses() && !ahead(n.Since, t) {
-			rest.lack(what)
-			rest.Until = earliest(rest.Until, n.lapses())
-			if n.Note != "" {
-				rest.Why += " (this one: " + n.Note + ")"
-			}
-			return true
-		}
-	}
-	return false
-}
-
-// delegateTool stands for the creation of a child, which every node can do.
-const delegateTool = "delegate"
-
-func toolOf(a Action) string {
-	if x, ok := a.(Execute); ok {
-		return x.Tool
-	}
-	return ""
-}
-
-func (o *Open) toolName() string {
-	if x, ok := o.Action.(Execute); ok {
-		return x.Tool
-	}
-	return delegateTool
 }

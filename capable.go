@@ -1,0 +1,107 @@
+package perdure
+
+import (
+	"time"
+)
+
+// Capabilities are what a node can do.
+type Capabilities struct {
+	Node     Key
+	Tools    map[string]Spec // by name
+	Advisors []string        // by name; "" is any agent that names none
+	All      bool            // stands for every tool and advisor there is: some node will have it
+	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
+	Busy     []Hash          // the decisions this node is performing at this moment
+	Since    Time            // when it was set up as it is: what it showed before that it could not do says nothing; zero: always
+	Seat     Hash            // the id of the store; zero for who only looks: the seat then binds nothing
+	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
+
+	quiet bool  // nobody reads why the agent rests
+	depth Depth // of the memory of the agent; set by Plan
+}
+
+// Spec describes a tool.
+type Spec struct {
+	Name        string
+	Description string
+	Args        Data // JSON Schema of the arguments
+	Effect      Effect
+	Deadline    time.Duration // zero: 5 minutes
+	Reserve     Spend         // what a call is expected to cost
+	Reconciles  bool          // can find out whether an effect happened
+}
+
+// class is the more careful of the class on record and that of the tool itself: whoever wrote the record may have lied. What a fork rehearses
+// happens nowhere.
+func (c *Capabilities) class(f *Fold, o *Open) Effect {
+	spec, known := c.Tools[o.toolName()]
+	switch {
+	case !known || f.rehearses():
+		return o.Effect
+	case !o.Effect.Repeatable() || !spec.Effect.Repeatable():
+		return Once
+	}
+	return max(o.Effect, spec.Effect)
+}
+
+// ahead reports whether the clock was ahead that says an entry was written at a time: no clock that is kept at all differs so much from another.
+// What was to be waited for from then on has been waited for: nobody can tell how long it has been, and a year would be too long.
+func ahead(written, t Time) bool { return written > t.Add(MaxLease) }
+
+// mayDecide reports whether this node, in its store, may decide an action: it can do it, knows enough of the agent, and has the seat where one is
+// needed. If not, it returns the step that would make it so, or says in rest what is lacking.
+func (f *Fold) mayDecide(c *Capabilities, a Action, t Time, rest *Idle) (Step, bool) {
+	if name := toolOf(a); name != "" && !f.capable(c, name, t, rest) || !f.deepEnough(c, a, rest) {
+		return nil, false
+	}
+	return f.sits(c, a, rest)
+}
+
+// tool finds a tool among the capabilities.
+func (c *Capabilities) tool(name string) (Spec, bool) {
+	if s, ok := c.Tools[name]; ok {
+		return s, true
+	}
+	return Spec{Name: name}, c.All || name == delegateTool
+}
+
+// capable reports whether the node can call the tool and has not shown otherwise of late; if not, rest says what it lacks.
+func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
+	if _, ok := c.tool(tool); !ok {
+		rest.lack(tool)
+		return false
+	}
+	return !f.incapable(c, tool, t, rest)
+}
+
+// incapable reports whether the node, as it is set up, has shown of late that it cannot; then rest says so.
+func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
+	for i := range f.Incapable {
+		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since && t < n.lapses() && !ahead(n.Since, t) {
+			rest.lack(what)
+			rest.Until = earliest(rest.Until, n.lapses())
+			if n.Note != "" {
+				rest.Why += " (this one: " + n.Note + ")"
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// delegateTool stands for the creation of a child, which every node can do.
+const delegateTool = "delegate"
+
+func toolOf(a Action) string {
+	if x, ok := a.(Execute); ok {
+		return x.Tool
+	}
+	return ""
+}
+
+func (o *Open) toolName() string {
+	if x, ok := o.Action.(Execute); ok {
+		return x.Tool
+	}
+	return delegateTool
+}

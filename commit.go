@@ -1,0 +1,175 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// addFlushed adds an entry that is complete in itself and makes it durable.
+func (w *work) addFlushed(ctx context.Context, b Body) error {
+	if err := w.add(b); err != nil {
+		return err
+	}
+	return w.flush(ctx)
+}
+
+// add writes an entry after what is pending and folds it. It is not durable yet.
+func (w *work) add(b Body) error { return w.addAt(time.Now(), b) }
+
+// addAt is add for what was decided at a moment: the entry bears the time its facts were true at.
+func (w *work) addAt(now time.Time, b Body) error {
+	d := Draft{Body: b, Policy: w.n.PolicyHash, Trace: w.trace()}
+	joins, joined, err := w.n.Key.join(w.a, now, d)
+	var e *Entry
+	var next *Agent
+	if err == nil {
+		e, next, err = w.n.Key.extend(joined, now, d.on(joined, len(joins)))
+	}
+	if err == nil {
+		err = w.n.guard(e)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s for agent %s: %w", b.kind(), w.a.ID().Short(), err)
+	}
+	if len(w.pending) == 0 {
+		w.base = w.a
+	}
+	w.a = next
+	w.pending = append(append(w.pending, joins...), e)
+	if e.Kind == KindOutcome {
+		w.outcome = len(w.pending)
+	}
+	return nil
+}
+
+// flush makes what is pending durable. If another node was first, the outcomes among it are recorded all the same, the rest did not
+// happen, and the work goes on with what the other node wrote. It is done even if ctx has ended. Where it cannot be done, as on a full disk,
+// outcomes are kept and it is tried again until ctx ends.
+func (w *work) flush(ctx context.Context) error {
+	if len(w.pending) == 0 || w.hush() {
+		return nil
+	}
+	w.wrote = true
+	lasting := context.WithoutCancel(ctx)
+	if f := w.a.fold; f.Count-w.n.trust().vouchedAt(w.a) >= w.n.snapshotEvery() && len(f.doubled) == 0 { // others' snapshots may be no use here
+		if err := w.add(Snapshot{Fold: *f}); err != nil && !errors.Is(err, ErrRejected) { // too large to be written down: it is folded from before
+			return err
+		}
+	}
+	last := w.pending[len(w.pending)-1]
+	if err := w.n.Key.seal(last); err != nil {
+		return err
+	}
+	id := w.a.ID()
+	err := w.insist(ctx, w.outcome > 0, func() error { return w.n.Store.Append(lasting, id, w.heads, w.pending...) })
+	if err == nil {
+		w.heads, w.pending, w.outcome, w.looked = []Hash{last.Name}, w.pending[:0], 0, time.Now()
+		w.n.see(w.a)
+		return nil
+	}
+	if !errors.Is(err, ErrConflict) {
+		return fmt.Errorf("append to agent %s: %w", id.Short(), err)
+	}
+	return w.yield(ctx, id)
+}
+
+// yield lets another node's entries go first: outcomes are put beside them, the rest is dropped.
+func (w *work) yield(ctx context.Context, id AgentID) error {
+	w.yields++
+	advice, turns, last := w.costly(), w.a.fold.Turns-1, w.pending[len(w.pending)-1].Name
+	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
+	lasting, pending := context.WithoutCancel(ctx), w.pending
+	if whole = whole && !w.tooLate(lasting, id); len(done) > 0 && whole {
+		if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, pending...) }); err != nil {
+			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
+		}
+	}
+	if whole {
+		done = nil
+	}
+	if err := w.insist(ctx, len(done) > 0, func() error { return w.reload(lasting, id) }); err != nil {
+		return err
+	}
+	// What is left are outcomes of decisions that are durable already. One whose decision has an outcome by now is there: the append was
+	// done after all, and its answer lost.
+	var lost []Draft
+	for _, e := range done {
+		if o, ok := e.content.(Outcome); ok && w.unanswered(o.Decision) {
+			lost = append(lost, Draft{Body: o, Policy: e.Policy})
+		}
+	}
+	if advice != nil && !w.a.holds(last) {
+		lost = append(lost, w.late(advice, turns)...)
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	entries, next, err := w.n.Key.Commit(w.a, time.Now(), lost...)
+	if err != nil {
+		return err
+	}
+	if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, entries...) }); err != nil {
+		return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
+	}
+	w.a, w.heads = next, next.Heads()
+	return w.reload(lasting, id)
+}
+
+// tooLate reports whether what is pending was written on what has been collected since: put beside it, it would keep the agent from being folded.
+func (w *work) tooLate(ctx context.Context, id AgentID) bool {
+	a, err := w.n.load(ctx, id)
+	if err != nil {
+		return false
+	}
+	if _, err := a.Apply(w.pending...); !errors.Is(err, ErrBehind) {
+		return false
+	}
+	return Mergeable(ctx, w.n.Store, id, func(yield func(*Entry, error) bool) {
+		for _, e := range w.pending {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}) != nil
+}
+
+// costly is the advice among what is pending, if it cost something to get.
+func (w *work) costly() *Entry {
+	if w.instantAdvisor() {
+		return nil
+	}
+	for _, e := range w.pending {
+		if e.Kind == KindAdvice {
+			return e
+		}
+	}
+	return nil
+}
+
+// late is what to write of advice that was asked for after so many turns and that others came before. If all they did was to tell the agent something, it stands: the advisor sees that
+// next time. If the agent has got other advice or ended meanwhile, only what it cost is recorded.
+func (w *work) late(e *Entry, turns int64) []Draft {
+	a, _ := e.content.(Advice)
+	if f := w.a.fold; f.Turns != turns || f.Ended != nil {
+		if a.Usage == nil {
+			return nil
+		}
+		a = Advice{Advisor: a.Advisor, Model: a.Model, Usage: a.Usage, Signal: Partial, Text: "another node was first: what it proposed is not taken up"}
+	}
+	return []Draft{{Body: a, Policy: e.Policy}}
+}
+
+// reload reads the agent anew.
+func (w *work) reload(ctx context.Context, id AgentID) error {
+	a, err := w.n.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	w.a, w.heads, w.pending, w.outcome, w.looked = a, a.Heads(), nil, 0, time.Now()
+	w.n.mu.Lock()
+	delete(w.n.rehearsals, id) // it may have been given what was not written
+	w.n.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,154 @@
+package perdure
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// decideAll asks policy about a proposal, and about those after it that may run beside it; then performs what was allowed.
+func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
+	var effects []effect
+	var busy []Hash
+	for {
+		eff, err := w.decide(ctx, d, now)
+		if err != nil {
+			return err
+		}
+		if eff == nil {
+			break // decided, and nothing to perform: the agent itself changed
+		}
+		effects = append(effects, *eff)
+		busy = append(busy, eff.open.Decision)
+		if len(effects) >= w.n.parallel() {
+			break
+		}
+		c := w.n.capabilities(w.claimed, busy)
+		c.quiet = true // only a decision is taken up, not why there is none
+		next, ok := Plan(w.a, c, now).(Decide)
+		if !ok || !parallel(next.Action) {
+			break
+		}
+		d = next
+	}
+	if len(effects) == 0 {
+		return w.flush(ctx)
+	}
+	return w.perform(ctx, effects)
+}
+
+// decide asks policy about one action and records the decision. It returns the effect to perform, if one was allowed.
+func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, error) {
+	for _, ev := range w.n.enclose(w.a.fold) {
+		if err := w.addAt(now, ev); err != nil {
+			return nil, err
+		}
+	}
+	spec, _ := w.n.spec(toolOf(d.Action))
+	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
+	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: slices.Concat(d.Approvals, d.Ignored), Key: d.Key}
+	// What was approved is said again, and what is no longer offered: the advice of a question may be gone before its answer comes.
+	if len(d.Approvals) > 0 || !w.a.fold.offers(d.Advice, d.Index) {
+		dec.Action = d.Action
+	}
+	switch x := d.Action.(type) {
+	case Execute:
+		limit := spec.Deadline
+		if limit == 0 {
+			limit = defaultDeadline
+		}
+		if x.Deadline > 0 {
+			limit = millis(x.Deadline)
+		}
+		if d.Limit > 0 {
+			limit = millis(d.Limit)
+		}
+		dec.Effect, dec.Deadline = spec.Effect, TimeOf(now.Add(limit))
+		if dec.Effect == 0 {
+			dec.Effect = Once
+		}
+		if dec.Effect == Idempotent && dec.Key.IsZero() {
+			dec.Key = idempotencyKey(w.a.fold, d)
+		}
+		reserve := spec.Reserve.Plus(Spend{Calls: 1})
+		dec.Reserve = &reserve
+		req.Effect = dec.Effect
+	case Delegate:
+		dec.Effect, dec.Deadline = Idempotent, TimeOf(now.Add(defaultDeadline))
+	case Mutate, Sleep, Wake, End:
+	}
+	r, err := w.n.rehearsal(ctx, w.a)
+	if err != nil {
+		return nil, err
+	}
+	switch why := r.refuse(d.Action, &spec); {
+	case d.Outdated != "":
+		dec.Verdict = Verdict{Rules: []string{RuleOutdated}, Reason: d.Outdated}
+	case why != "":
+		dec.Verdict = Verdict{Rules: []string{"runtime.rehearsal"}, Reason: why + "; a live fork acts for itself"}
+	case r.has(d.Action): // nothing happens outside, so there is nothing to permit, to pay for or to be in doubt about
+		dec.Verdict = Verdict{Answer: Allow, Rules: []string{RuleRecord}, Reason: "it is answered from the record of " + r.parent.Short()}
+		dec.Effect, dec.Reserve, dec.Key = Read, nil, Hash{}
+	default:
+		dec.Verdict = w.answered(w.n.verdict(w.a, req, &dec, now), d.Approvals, now)
+	}
+	if dec.Verdict.Answer == Allow {
+		if err := w.attachChild(d, &dec, now); err != nil {
+			dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.delegate"}, Reason: err.Error()}
+		}
+	}
+	if dec.Verdict.Answer != Deny && !w.a.fold.fits(d.Action) {
+		dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.size"}, Reason: "its arguments and those of what is under way are too large together: pass large things by name"}
+		dec.Child = nil
+	}
+	if dec.Verdict.Answer != Allow {
+		dec.Reserve, dec.Deadline = nil, 0
+	}
+	if err := w.addAt(now, dec); err != nil {
+		return nil, err
+	}
+	if o := slices.IndexFunc(w.a.fold.Open, func(o Open) bool { return o.Decision == w.pending[len(w.pending)-1].Name }); o >= 0 {
+		return &effect{open: w.a.fold.Open[o]}, nil
+	}
+	return nil, nil
+}
+
+// longestLimit is the most time an effect is given. What an advisor asks for beyond it must not overflow into the past.
+const longestLimit = 10 * 365 * 24 * time.Hour
+
+// millis is a number of milliseconds, up to longestLimit.
+func millis(n int64) time.Duration {
+	return time.Duration(min(n, longestLimit.Milliseconds())) * time.Millisecond
+}
+
+// attachChild puts the child's genesis into the decision to delegate.
+func (w *work) attachChild(d Decide, dec *Decision, now time.Time) error {
+	del, ok := d.Action.(Delegate)
+	if !ok {
+		return nil
+	}
+	g, err := w.a.fold.ChildGenesis(&del, d.Advice)
+	if err != nil {
+		return err
+	}
+	g.Seat = *w.n.placed.Load() // where the parent's is
+	e, err := w.n.Key.genesis(g, now, w.a.fold.Trace)
+	if err == nil {
+		err = w.n.Key.seal(e)
+	}
+	if err != nil {
+		return err
+	}
+	dec.Child, err = e.MarshalBinary()
+	return err
+}
+
+// idempotencyKey is the key of an effect that may be performed before its decision is durable: after a crash the same proposal at the
+// same turn has the same key again.
+func idempotencyKey(f *Fold, d Decide) Hash {
+	b, err := keyCodec.Append(nil, &keyRecord{Agent: f.Agent, Turn: f.Turns, Index: d.Index, Action: d.Action})
+	if err != nil {
+		return Hash{}
+	}
+	return HashOf(b)
+}
