@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -31,6 +32,14 @@ type Ailment struct {
 	Name   string
 	Reason error
 	Gone   bool // nothing of it can be used
+}
+
+// Healable refuses an agent of which only a part is here: what is missing before it cannot be told from what was lost. A whole copy heals it.
+func Healable(ctx context.Context, s Store, id AgentID) error {
+	if d, err := DepthOf(ctx, s, id); err == nil && d != Full {
+		return fmt.Errorf("this store holds %s: import the whole memory", d.held())
+	}
+	return nil
 }
 
 // Whole parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest: whatever does not lead back

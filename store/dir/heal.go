@@ -21,6 +21,11 @@ const asideMark = ".damaged-"
 
 // Heal implements perdure.Healer. The damaged file is kept beside the new one.
 func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
+	if len(good) == 0 {
+		if err := perdure.Healable(ctx, s, id); err != nil {
+			return out, fmt.Errorf("heal agent %s: %w", id.Short(), err)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err = s.usable(ctx); err == nil {

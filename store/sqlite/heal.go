@@ -35,6 +35,11 @@ type remains struct {
 
 // Heal implements perdure.Healer. Entries of a good copy also tell what a row was written on where the row before it is lost.
 func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
+	if len(good) == 0 {
+		if err := perdure.Healable(ctx, s, id); err != nil {
+			return out, fmt.Errorf("heal agent %s: %w", id.Short(), err)
+		}
+	}
 	err = s.submit(ctx, &request{alone: true, apply: func(w *writer) (err error) {
 		out, err = s.heal(w, id, good)
 		return err
@@ -63,6 +68,11 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 		return out, perdure.ErrNotFound
 	}
 	s.decipher(w.conn, id, m, good)
+	if len(good) > 0 { // a whole copy
+		if err := w.do("DELETE FROM depths WHERE agent=?", m.key); err != nil {
+			return out, err
+		}
+	}
 	whole, rest := perdure.Whole(slices.Concat(m.read, m.aside, good, m.bare)) // a body that is lost here is taken from the copy
 	out.Entries, out.Gained, out.Gaps = int64(len(whole)), int64(len(whole))-m.held, perdure.Gaps(whole, rest)
 	for _, r := range m.bad {
