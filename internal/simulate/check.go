@@ -122,6 +122,12 @@ func (r *run) copied(s *stock, a *perdure.Agent) bool {
 	})
 }
 
+// sleepsLong reports whether an agent sleeps until a time of day that its advisor named while the clock was ahead: that is what was asked for.
+func (r *run) sleepsLong(sub *subject, a *perdure.Agent) bool {
+	f := a.Fold()
+	return !sub.skewed.IsZero() && f.Sleep != nil && f.Due(time.Now()).Go().After(time.Now().Add(rounds*round))
+}
+
 // placeOf is the id of a store.
 func (r *run) placeOf(s *stock) perdure.Hash {
 	at, err := s.inner.(perdure.Placed).Place(context.Background())
@@ -255,7 +261,7 @@ func (r *run) assist(i int) bool {
 	all := true
 	r.everywhere(func(sub *subject, s *stock, a *perdure.Agent) {
 		f, key := a.Fold(), touch{s, sub.id}
-		if f.Ended != nil || r.copied(s, a) {
+		if f.Ended != nil || r.copied(s, a) || r.sleepsLong(sub, a) {
 			return
 		}
 		all = false
@@ -362,7 +368,7 @@ func (r *run) merge() {
 // unended says which agents have not come to their end.
 func (r *run) unended() {
 	r.everywhere(func(sub *subject, s *stock, a *perdure.Agent) {
-		if f := a.Fold(); f.Ended == nil && !r.copied(s, a) {
+		if f := a.Fold(); f.Ended == nil && !r.copied(s, a) && !r.sleepsLong(sub, a) {
 			r.violate("agents come to their end", "%s in %s, %s at turn %d of %d: %+v", r.short(sub.id), s.name, f.Standing(), f.Turns,
 				sub.program.Turns, perdure.Plan(a, r.caps(r.nodes[0]), time.Now()))
 		}
