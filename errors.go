@@ -21,6 +21,8 @@ var (
 	ErrInDoubt = errors.New("in doubt: it is not known whether it happened")
 	// ErrBehind says that an entry belongs before what this Agent still holds: fold the memory again from the store.
 	ErrBehind = errors.New("entry belongs before the fold's window: fold the memory again")
+	// ErrInvalid says that what was asked for makes no sense as it was written: correct it and ask again.
+	ErrInvalid = errors.New("invalid")
 	// ErrRejected is what every *Rejection wraps.
 	ErrRejected = canon.ErrRejected
 )
@@ -37,3 +39,33 @@ func reject(p canon.Predicate, e *Entry, path, got, want, hint string) *Rejectio
 	}
 	return r
 }
+
+// Invalid is err as one that wraps ErrInvalid, in its own words.
+func Invalid(err error) error {
+	if err == nil || errors.Is(err, ErrInvalid) {
+		return err
+	}
+	return invalid{err}
+}
+
+type invalid struct{ error }
+
+func (i invalid) Unwrap() []error { return []error{i.error, ErrInvalid} }
+
+// Missing is ErrNotFound in its own words: it says what is not there.
+type Missing string
+
+func (m Missing) Error() string        { return string(m) }
+func (m Missing) Is(target error) bool { return target == ErrNotFound }
+
+// Hint is an error that says what to do about it.
+type Hint struct {
+	Err error
+	Do  string
+}
+
+func (h *Hint) Error() string { return h.Err.Error() }
+func (h *Hint) Unwrap() error { return h.Err }
+
+// WithHint is err with what to do about it.
+func WithHint(err error, do string) error { return &Hint{err, do} }

@@ -14,25 +14,25 @@ import (
 
 // thinkers are the advisors that the flags name.
 func (p *powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logger) (map[string]perdure.Advisor, error) {
-	prices, err := readPrices(*p.prices)
+	prices, err := readPrices(p.Prices)
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]perdure.Advisor{}
-	for _, text := range *p.advisors {
+	for _, text := range p.Advisors {
 		name, source, named := strings.Cut(text, "=")
 		if !named || strings.Contains(name, ":") { // the = is in the source
 			name, source = "", text
 		}
 		if all[name] != nil {
-			return nil, misuse(p.c, fmt.Errorf("--advisor: %q is there twice", name))
+			return nil, perdure.Invalid(fmt.Errorf("--advisor: %q is there twice", name))
 		}
 		a, err := p.thinker(source, s)
 		if err != nil {
-			return nil, misuse(p.c, fmt.Errorf("--advisor %s: %w", text, err))
+			return nil, perdure.Invalid(fmt.Errorf("--advisor %s: %w", text, err))
 		}
 		if l, ok := a.(*advisor.LLM); ok {
-			l.Store, l.Tools, l.Prices, l.Log, l.Live = s, advisor.Specs(tools...), prices, log, p.say
+			l.Store, l.Tools, l.Prices, l.Log, l.Live = s, advisor.Specs(tools...), prices, log, p.Say
 		}
 		all[name] = a
 	}
@@ -109,7 +109,7 @@ func readPrices(path string) (advisor.Prices, error) {
 	}
 	prices, err := advisor.LoadPrices(b)
 	if err != nil {
-		return nil, &advised{fmt.Errorf("--prices %s: %w", path, err), `write {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, in US dollars a million tokens`}
+		return nil, perdure.WithHint(fmt.Errorf("--prices %s: %w", path, err), `write {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, in US dollars a million tokens`)
 	}
 	return prices, nil
 }

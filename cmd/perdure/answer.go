@@ -74,7 +74,7 @@ What policy asks about, an effect that needs permission, is answered with perdur
 			text = string(trimLineEnd(b))
 		}
 		if strings.TrimSpace(text) == "" {
-			return misuse(c, errors.New("the answer is empty; say something, or perdure send AGENT NAME for an event without text"))
+			return perdure.Invalid(errors.New("the answer is empty; say something, or perdure send AGENT NAME for an event without text"))
 		}
 		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
 			ev := perdure.Event{Name: perdure.AnswerEvent}
@@ -83,11 +83,11 @@ What policy asks about, an effect that needs permission, is answered with perdur
 			}
 			q, asks := questionOf(a.Fold(), time.Now())
 			if !asks {
-				hint := "see " + suggest("show") + " " + callable(a)
+				hint := "see perdure show " + callable(a)
 				if len(a.Fold().Asks) > 0 {
-					hint = "it asks for permission: " + suggest("approve") + " " + callable(a) + ", or " + suggest("deny")
+					hint = "it asks for permission: perdure approve " + callable(a) + ", or perdure deny"
 				}
-				return ev, &advised{missing(called(a) + " asks no question"), hint}
+				return ev, perdure.WithHint(perdure.Missing(called(a)+" asks no question"), hint)
 			}
 			t.about = new(asksOf(a, q))
 			answer := map[string]any{"say": text}
@@ -122,7 +122,7 @@ The action is printed whole. On a terminal it is shown first, and approve asks w
 	c.RunE = func(c *cobra.Command, args []string) error {
 		until, err := parseDeadline(*expires, time.Now())
 		if err != nil {
-			return misuse(c, fmt.Errorf("--expires: %w", err))
+			return perdure.Invalid(fmt.Errorf("--expires: %w", err))
 		}
 		return t.vote(args, perdure.Approval{Approve: true, Expires: until, Note: *t.note})
 	}
@@ -151,8 +151,9 @@ next, another way or the same question again. To say what it should do instead, 
 // something else.
 func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) error {
 	if !q.Bound(a.ID()) {
-		return &advised{fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), called(a)),
-			"its memory is not what was signed: see " + suggest("verify") + " " + callable(a)}
+		return perdure.WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), called(a)),
+			"its memory is not what was signed: see perdure verify "+callable(a))
+
 	}
 	trust, err := t.h.trust()
 	if err != nil {
@@ -197,8 +198,9 @@ func (t *teller) vote(args []string, answer perdure.Approval) error {
 		}
 		i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
 		if q := &f.Asks[i]; !n.MayAnswer(f, q) {
-			return ev, &advised{fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", errDenied, called(a), askedWords(f, q), n.Key.Key().Short()),
-				"let one of them answer, or see " + suggest("key trust") + " for who may approve"}
+			return ev, perdure.WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", errDenied, called(a), askedWords(f, q), n.Key.Key().Short()),
+				"let one of them answer, or see perdure key trust for who may approve")
+
 		}
 		if x := f.Asks[i].Verdict.Expires; x != 0 && !time.Now().Before(x.Go()) {
 			return ev, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")

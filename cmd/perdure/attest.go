@@ -53,21 +53,21 @@ type attestedView struct {
 }
 
 // attested attests to a capsule, or verifies one shallowly on the word of somebody who did.
-func attested(c *cobra.Command, h *home, out *output, name string, ids []age.Identity, shallow bool, o verifying) error {
+func attested(c *cobra.Command, h *homeFlag, out *output, name string, ids []age.Identity, shallow bool, o verifying) error {
 	if o.Trust != nil || o.policy != nil || o.Heads != nil {
-		return misuse(c, errors.New("--attest and --shallow are about the file itself; verify it with the other flags first"))
+		return perdure.Invalid(errors.New("--attest and --shallow are about the file itself; verify it with the other flags first"))
 	}
 	is, err := isCapsule(name)
 	if err != nil {
 		return err
 	}
 	if !is {
-		return misuse(c, errors.New("only a capsule is attested to; export the agent"))
+		return perdure.Invalid(errors.New("only a capsule is attested to; export the agent"))
 	}
 	var a *capsule.Attestation
 	var entries int64
 	if shallow {
-		a, entries, err = believe(h, name, ids)
+		a, entries, err = believe(h.home, name, ids)
 	} else {
 		a, entries, err = h.attest(c, name, ids)
 	}
@@ -94,8 +94,8 @@ func keyCalled(name string, k perdure.Key) string {
 }
 
 // attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and writes this home's word for it.
-func (h *home) attest(c *cobra.Command, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
-	key, err := h.signer()
+func (h *homeFlag) attest(c *cobra.Command, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
+	key, err := h.signer(c.Context())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -161,7 +161,7 @@ func believe(h *home, name string, ids []age.Identity) (*capsule.Attestation, in
 func onWord(h *home, name string, o *capsule.ReadOptions) error {
 	b, err := disk.ReadFile(name+attestExt, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &advised{missing("there is no " + name + attestExt), "have somebody this home trusts write it with perdure verify --attest, or leave --shallow out"}
+		return perdure.WithHint(perdure.Missing("there is no "+name+attestExt), "have somebody this home trusts write it with perdure verify --attest, or leave --shallow out")
 	}
 	if err != nil {
 		return err

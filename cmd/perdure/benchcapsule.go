@@ -43,13 +43,13 @@ measured in the same run. Memory is the most a process held above what it held w
 		size, err := parseBytes(*blobs)
 		switch {
 		case err != nil:
-			return misuse(c, fmt.Errorf("--blobs: %w", err))
+			return perdure.Invalid(fmt.Errorf("--blobs: %w", err))
 		case *entries < 0:
-			return misuse(c, fmt.Errorf("--entries %d: want at least 0", *entries))
+			return perdure.Invalid(fmt.Errorf("--entries %d: want at least 0", *entries))
 		case *entries == 0 && size == 0:
-			return misuse(c, errors.New("nothing is left to measure; name --entries or --blobs"))
+			return perdure.Invalid(errors.New("nothing is left to measure; name --entries or --blobs"))
 		case p.inMemory():
-			return misuse(c, errors.New("commands are measured in processes of their own; name a folder with --store"))
+			return perdure.Invalid(errors.New("commands are measured in processes of their own; name a folder with --store"))
 		}
 		if err := atLeastOne(c, "rounds", *times); err != nil {
 			return err

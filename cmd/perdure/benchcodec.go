@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
 )
 
@@ -31,10 +32,10 @@ that the operation takes one and a half times as long as that floor.`,
 	each := c.Flags().Duration("time", time.Second/2, "how long to measure each figure of a single entry")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *entries < minEntries {
-			return misuse(c, fmt.Errorf("--entries %d: want at least %d", *entries, minEntries))
+			return perdure.Invalid(fmt.Errorf("--entries %d: want at least %d", *entries, minEntries))
 		}
 		if *each <= 0 {
-			return misuse(c, errors.New("--time: want more than zero"))
+			return perdure.Invalid(errors.New("--time: want more than zero"))
 		}
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 		b, err := newCodecBench(*entries, *each)

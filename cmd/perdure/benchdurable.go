@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bench"
 	"github.com/perdure/perdure/store/sqlite"
 )
@@ -50,7 +51,7 @@ does with --json: it takes its turn with the others. One for DBOS Transact is in
 		}
 		single := c.Flags().Changed("agents") || c.Flags().Changed("steps") || c.Flags().Changed("sync")
 		if single && d.peer != "" {
-			return misuse(c, errors.New("--peer is measured with the settings of all lines: leave out --agents, --steps and --sync"))
+			return perdure.Invalid(errors.New("--peer is measured with the settings of all lines: leave out --agents, --steps and --sync"))
 		}
 		if !single && !p.inMemory() {
 			return d.all(c.Context())

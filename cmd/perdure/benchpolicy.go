@@ -32,7 +32,7 @@ request made anew for each decision, and with one made before.`,
 	each := c.Flags().Duration("time", time.Second, "how long to measure each figure")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *each <= 0 {
-			return misuse(c, errors.New("--time: want more than zero"))
+			return perdure.Invalid(errors.New("--time: want more than zero"))
 		}
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 		figures, err := policyFigures(c.Context(), *each)

@@ -60,9 +60,9 @@ doing the step. Each history is resumed ` + strconv.Itoa(resumeRounds) + ` times
 		}
 		switch {
 		case len(*histories) == 0:
-			return misuse(c, errors.New("--history: name at least one number"))
+			return perdure.Invalid(errors.New("--history: name at least one number"))
 		case p.inMemory():
-			return misuse(c, errors.New("a store in memory dies with its process; name a folder with --store"))
+			return perdure.Invalid(errors.New("a store in memory dies with its process; name a folder with --store"))
 		}
 		if err := payloadFits(c, *payload); err != nil {
 			return err

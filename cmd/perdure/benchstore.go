@@ -61,7 +61,7 @@ func (p *benchPlace) with(f func() error) error {
 		under = os.TempDir()
 	}
 	if strings.Contains(under, ":") {
-		return misuse(p.c, fmt.Errorf("--store %s: want mem: or a folder", under))
+		return perdure.Invalid(fmt.Errorf("--store %s: want mem: or a folder", under))
 	}
 	dir, err := os.MkdirTemp(under, "perdure-bench-")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
 )
 
@@ -44,10 +45,10 @@ with the past.`,
 			return err
 		}
 		if t.Turns < 2*talkWindow {
-			return misuse(c, fmt.Errorf("--turns %d: want at least %d, to compare the beginning with the end", t.Turns, 2*talkWindow))
+			return perdure.Invalid(fmt.Errorf("--turns %d: want at least %d, to compare the beginning with the end", t.Turns, 2*talkWindow))
 		}
 		if p.inMemory() {
-			return misuse(c, errors.New("what a store in memory takes says nothing; name a folder with --store"))
+			return perdure.Invalid(errors.New("what a store in memory takes says nothing; name a folder with --store"))
 		}
 		t.Provider = provider.value
 		return p.with(func() error {

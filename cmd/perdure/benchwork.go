@@ -40,7 +40,7 @@ next step begins. Agents at work at the same time share commits.`,
 		}
 		class, err := parseName[perdure.Effect]("--effect", effect.value)
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		return p.with(func() error {
 			bar := newProgress(c, "steps", int64(*agents**steps))
@@ -74,7 +74,7 @@ due. It measures what an agent that does nothing costs: time, disk and memory.`,
 			return err
 		}
 		if p.inMemory() {
-			return misuse(c, errors.New("a store in memory is not there for a new process; name a folder with --store"))
+			return perdure.Invalid(errors.New("a store in memory is not there for a new process; name a folder with --store"))
 		}
 		return p.with(func() error {
 			bar := newProgress(c, "agents", int64(*agents))
@@ -114,7 +114,7 @@ table, one committer, the same pragmas, bytes of the same length. The ratio is w
 	wide := c.Flags().Bool("wide", false, fmt.Sprintf("spread the appends over %d agents", wideAgents))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if len(*writers) == 0 {
-			return misuse(c, errors.New("--writers: name at least one number"))
+			return perdure.Invalid(errors.New("--writers: name at least one number"))
 		}
 		for _, n := range *writers {
 			if err := atLeastOne(c, "writers", n); err != nil {
@@ -166,7 +166,7 @@ table, one committer, the same pragmas, bytes of the same length. The ratio is w
 func atLeastOne(c *cobra.Command, pairs ...any) error {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if n, ok := pairs[i+1].(int); ok && n < 1 {
-			return misuse(c, fmt.Errorf("--%v %d: want at least 1", pairs[i], n))
+			return perdure.Invalid(fmt.Errorf("--%v %d: want at least 1", pairs[i], n))
 		}
 	}
 	return nil
@@ -176,7 +176,7 @@ func atLeastOne(c *cobra.Command, pairs ...any) error {
 func payloadFits(c *cobra.Command, n int) error {
 	const room = 4 << 10 // for the rest of the body
 	if n < 0 || n > perdure.MaxBody-room {
-		return misuse(c, fmt.Errorf("--payload %d: want 0 to %d bytes", n, perdure.MaxBody-room))
+		return perdure.Invalid(fmt.Errorf("--payload %d: want 0 to %d bytes", n, perdure.MaxBody-room))
 	}
 	return nil
 }

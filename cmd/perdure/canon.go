@@ -88,7 +88,7 @@ func limitFlag(c *cobra.Command) *int64 {
 // limitsOf is what the flag asks for.
 func limitsOf(c *cobra.Command, bytes int64) (perdure.Limits, error) {
 	if bytes < 1 {
-		return perdure.Limits{}, misuse(c, fmt.Errorf("--limit-bytes %d: want at least 1", bytes))
+		return perdure.Limits{}, perdure.Invalid(fmt.Errorf("--limit-bytes %d: want at least 1", bytes))
 	}
 	return perdure.Limits{Bytes: bytes}, nil
 }

@@ -50,7 +50,7 @@ answers as lines arrive, reads schema-less values unless --as says otherwise, an
 			return checkHexLines(c, append(args, "-")[0], form.value, as.value, lim)
 		}
 		if len(args) == 0 {
-			return misuse(c, errors.New("name a FILE, or - for standard input"))
+			return perdure.Invalid(errors.New("name a FILE, or - for standard input"))
 		}
 		return check(c, args[0], form.value, as.value, lim)
 	}

@@ -46,11 +46,11 @@ The text form of one value is written without a line end, except on a terminal; 
 		case err != nil:
 			return err
 		case from.value == "" || to.value == "":
-			return misuse(c, errors.New("say both --from and --to: binary, described or text"))
+			return perdure.Invalid(errors.New("say both --from and --to: binary, described or text"))
 		case len(args) == 0:
-			return misuse(c, errors.New("name a FILE, or - for standard input"))
+			return perdure.Invalid(errors.New("name a FILE, or - for standard input"))
 		case to.value != formText && *output == "" && !*force && isTerminal(c.OutOrStdout()):
-			return misuse(c, errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
+			return perdure.Invalid(errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
 		}
 		return writeOutput(c, *output, func(w io.Writer) error {
 			return convert(c, w, args[0], from.value, to.value, as.value, lim)

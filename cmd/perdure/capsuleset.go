@@ -40,7 +40,7 @@ func (e *exporting) exportSet(dir string, agents []string, manifest bool) error 
 	return e.h.use(false, func(ctx context.Context, s perdure.Store) error {
 		var ids []perdure.AgentID
 		for _, agent := range agents {
-			id, err := findAgent(ctx, e.c, s, agent)
+			id, err := findAgent(ctx, s, agent)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func (e *exporting) exportSet(dir string, agents []string, manifest bool) error 
 			o.Binding = capsule.Detached
 		case manifest:
 			var err error
-			if o.Sign, err = e.h.signer(); err != nil {
+			if o.Sign, err = e.h.signer(ctx); err != nil {
 				return err
 			}
 			o.Binding = capsule.WithManifest
@@ -83,7 +83,7 @@ func (e *exporting) exportSet(dir string, agents []string, manifest bool) error 
 }
 
 // takeInSet imports every capsule of a set. Names that are none are refused before anything is taken in.
-func takeInSet(ctx context.Context, c *cobra.Command, h *home, out *output, s perdure.Store, dir string, o capsule.ImportOptions) error {
+func takeInSet(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s perdure.Store, dir string, o capsule.ImportOptions) error {
 	set, err := capsule.OpenSet(dir)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func takeInSet(ctx context.Context, c *cobra.Command, h *home, out *output, s pe
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return missing("there is no capsule in " + dir)
+		return perdure.Missing("there is no capsule in " + dir)
 	}
 	var values []any
 	var text strings.Builder
@@ -123,7 +123,7 @@ func collectSet(c *cobra.Command, out *output, dir string, dry bool) error {
 	if info, err := os.Stat(dir); err != nil {
 		return err
 	} else if !info.IsDir() {
-		return misuse(c, fmt.Errorf("--set %s: want a folder that perdure export --set wrote", dir))
+		return perdure.Invalid(fmt.Errorf("--set %s: want a folder that perdure export --set wrote", dir))
 	}
 	set, err := capsule.OpenSet(dir)
 	if err != nil {

@@ -21,10 +21,10 @@ const (
 type completer = func(c *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective)
 
 // agentArg completes the names and ids of agents.
-func agentArg(h *home) completer { return agentThen(h, nil) }
+func agentArg(h *homeFlag) completer { return agentThen(h, nil) }
 
 // agentThen completes an agent, and after it what of that agent comes second.
-func agentThen(h *home, second func(a *perdure.Agent) []cobra.Completion) completer {
+func agentThen(h *homeFlag, second func(a *perdure.Agent) []cobra.Completion) completer {
 	return func(c *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var words []cobra.Completion
 		complete := func(ctx context.Context, s perdure.Store) (err error) {
@@ -35,7 +35,7 @@ func agentThen(h *home, second func(a *perdure.Agent) []cobra.Completion) comple
 		case len(args) == 0 || c.Annotations[everyArgKey] != "":
 		case len(args) == 1 && second != nil:
 			complete = func(ctx context.Context, s perdure.Store) error {
-				id, err := findAgent(ctx, c, s, args[0])
+				id, err := findAgent(ctx, s, args[0])
 				if err != nil {
 					return err
 				}

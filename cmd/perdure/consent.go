@@ -1,21 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
@@ -134,20 +130,24 @@ func (h *home) consent() error {
 	if err != nil {
 		return err
 	}
-	if isTerminal(h.c.InOrStdin()) && isTerminal(h.c.ErrOrStderr()) && !h.looks {
-		if err := h.askConsent(parts, digest); err != nil {
-			return err
+	if h.Ask != nil && !h.looks {
+		if asked, yes := h.Ask(parts); asked && !yes {
+			return fmt.Errorf("%w: %s was not accepted", errDenied, h.dir)
+		} else if asked {
+			if err := keepNote(acceptedDir, digest, h.dir); err != nil {
+				h.note("this could not be recorded, and will be asked again: %v", err)
+			}
+			h.judged = new(true)
+			return nil
 		}
-		h.judged = new(true)
-		return nil
 	}
 	names := h.has()
 	slices.Sort(names)
-	return &advised{
+	return perdure.WithHint(
 		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); "+
 			"nobody has accepted it", h.dir, userName(disk.Myself()), strings.Join(names, ", ")),
-		"read it, then " + suggest("key accept") + "; or name the home, with --store " + h.dir,
-	}
+		"read it, then perdure key accept; or name the home, with --store "+h.dir)
+
 }
 
 // settled reports whether what a home says counts without asking anybody.
@@ -158,7 +158,7 @@ func (h *home) counts() bool {
 	if h.judged == nil {
 		h.judged = new(h.settled())
 		if !*h.judged && !h.completes {
-			note(h.c, "%s was found here and nobody has accepted it: nobody's entries count in it; see perdure key accept",
+			h.note("%s was found here and nobody has accepted it: nobody's entries count in it; see perdure key accept",
 				h.dir)
 		}
 	}
@@ -188,45 +188,19 @@ func (h *home) change(f func() error) error {
 	return nil
 }
 
-// askConsent shows a person what a home says, whole, and asks.
-func (h *home) askConsent(parts []saying, digest string) error {
-	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.dir)
-	if err := showSayings(h.c.ErrOrStderr(), parts); err != nil {
-		return err
-	}
-	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
-		"files and secrets in it are read, as you. To accept it, type yes")
-	line, err := bufio.NewReader(h.c.InOrStdin()).ReadString('\n')
-	if err != nil || strings.TrimSpace(line) != "yes" {
-		return fmt.Errorf("%w: %s was not accepted", errDenied, h.dir)
-	}
-	if err := keepNote(acceptedDir, digest, h.dir); err != nil {
-		note(h.c, "this could not be recorded, and will be asked again: %v", err)
-	}
-	return nil
-}
-
-// accept records that what a home says is accepted, and shows it.
-func (h *home) accept(w io.Writer) error {
-	if err := h.locate(); err != nil {
-		return err
-	}
-	if !h.found || h.fresh {
-		_, err := fmt.Fprintf(w, "%s needs no acceptance: it was named, is new, or is your own data folder\n", h.dir)
-		return err
+// accept records that what a home says is accepted, and returns it; none if it needs no acceptance.
+func (h *home) accept() ([]saying, error) {
+	if err := h.locate(); err != nil || !h.found || h.fresh {
+		return nil, err
 	}
 	parts, digest, err := h.said()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := keepNote(acceptedDir, digest, h.dir); err != nil {
-		return &advised{fmt.Errorf("this cannot be recorded: %w", err), "or name the home, with --store " + h.dir}
+		return nil, perdure.WithHint(fmt.Errorf("this cannot be recorded: %w", err), "or name the home, with --store "+h.dir)
 	}
-	if err := showSayings(w, parts); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "accepted: %s, until what is shown above changes\n", h.dir)
-	return err
+	return parts, nil
 }
 
 // saying is a file of a home that decides.
@@ -297,37 +271,6 @@ func sayings(to []saying, path, name string, depth int) ([]saying, error) {
 		}
 	}
 	return to, nil
-}
-
-// showSayings prints everything that decides, but for the key: of that whose it is.
-func showSayings(w io.Writer, all []saying) error {
-	for _, s := range all {
-		text := s.text
-		if s.name == keyFile {
-			text = []byte("a private key, which signs what is written here")
-		}
-		if _, err := fmt.Fprintf(w, "%s:\n", inLine(s.name)); err != nil {
-			return err
-		}
-		if err := showWhole(w, text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// showWhole prints all of a text, such that nothing in it is taken for anything else.
-func showWhole(w io.Writer, text []byte) error {
-	var b strings.Builder
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) {
-			line = strconv.QuoteToASCII(line)
-		}
-		b.WriteString("  | " + line + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // maxIndex bounds what is read of the index of a version control system.

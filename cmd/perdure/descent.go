@@ -64,7 +64,7 @@ func descend(memory, parent iter.Seq2[*perdure.Entry, error], o perdure.VerifyOp
 }
 
 // verifyBoth verifies an agent, its parent, and that one descends from the other.
-func verifyBoth(c *cobra.Command, h *home, out *output, agent, parent string, o verifying, ids []age.Identity) error {
+func verifyBoth(c *cobra.Command, h *homeFlag, out *output, agent, parent string, o verifying, ids []age.Identity) error {
 	return withMemory(c, h, parent, ids, func(m iter.Seq2[*perdure.Entry, error]) error {
 		o.parent = m
 		return withMemory(c, h, agent, ids, func(m iter.Seq2[*perdure.Entry, error]) error { return verify(c, h, out, 0, m, o) })
@@ -72,14 +72,14 @@ func verifyBoth(c *cobra.Command, h *home, out *output, agent, parent string, o 
 }
 
 // withMemory calls f with the memory of an agent of the store or in a file.
-func withMemory(c *cobra.Command, h *home, what string, ids []age.Identity, f func(iter.Seq2[*perdure.Entry, error]) error) error {
-	file, err := namesFile(h, what)
+func withMemory(c *cobra.Command, h *homeFlag, what string, ids []age.Identity, f func(iter.Seq2[*perdure.Entry, error]) error) error {
+	file, err := namesFile(c.Context(), h.home, what)
 	if err != nil {
 		return err
 	}
 	if !file {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, c, s, what)
+			id, err := findAgent(ctx, s, what)
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func withMemory(c *cobra.Command, h *home, what string, ids []age.Identity, f fu
 		return err
 	}
 	if !whole {
-		return misuse(c, fmt.Errorf("%s does not hold the whole memory; export the agent at depth full", what))
+		return perdure.Invalid(fmt.Errorf("%s does not hold the whole memory; export the agent at depth full", what))
 	}
 	return f(capsuleMemory(c, what, ids))
 }

@@ -51,7 +51,7 @@ are not here any more.`,
 		}
 		h.looks, h.mends = true, *reindex || *repair
 		if h.mends && h.scheme == "mem" {
-			return misuse(c, errors.New("a store in memory is gone when the command ends; name another with --store"))
+			return perdure.Invalid(errors.New("a store in memory is gone when the command ends; name another with --store"))
 		}
 		d := &doctor{c: c, h: h, p: p}
 		d.repair, d.forget = *repair, *forget
@@ -98,13 +98,13 @@ type doctor struct {
 	repair bool
 	forget bool
 	c      *cobra.Command
-	h      *home
+	h      *homeFlag
 	p      *powers
 	found  []examined
 }
 
 func (d *doctor) say(what, health, fix, format string, args ...any) {
-	d.found = append(d.found, examined{what, health, fmt.Sprintf(format, args...), fix})
+	d.found = append(d.found, examined{what, health, here(fmt.Sprintf(format, args...)), here(fix)})
 }
 
 func (d *doctor) write(w io.Writer) error {
@@ -183,7 +183,7 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 		if reindex {
 			health = unwell
 		}
-		d.say("store", health, "make an agent with "+suggest("new"), "there is none at %s yet", d.h.file)
+		d.say("store", health, "make an agent with perdure new", "there is none at %s yet", d.h.file)
 		return 0
 	}
 	agents, survives := 0, ""
@@ -251,7 +251,7 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 
 // mend makes the agents usable again that entries which came late keep from being folded.
 func (d *doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
-	n, err := d.h.node(s)
+	n, err := d.h.node(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func (d *doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		}
 	}
 	if sound > 0 {
-		d.say("memory", well, "", "%s verified, of the agents that changed last; %s AGENT for any other", several(int64(sound), "memory"), suggest("verify"))
+		d.say("memory", well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other", several(int64(sound), "memory"))
 	}
 	return nil
 }
@@ -359,7 +359,7 @@ func (d *doctor) key() {
 	s, err := perdure.ReadKey(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound):
-		d.say("key", odd, suggest("key new"), "there is none at %s yet", path)
+		d.say("key", odd, "perdure key new", "there is none at %s yet", path)
 		return
 	case err != nil:
 		d.say("key", unwell, "chmod 600 "+path+", if it is yours and nobody else has read it", "%v", err)
@@ -370,7 +370,7 @@ func (d *doctor) key() {
 	case err != nil:
 		d.say("trust", unwell, "correct that line of "+filepath.Join(d.h.dir, trustFile), "%v", err)
 	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
-		d.say("trust", odd, suggest("key trust")+" "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
+		d.say("trust", odd, "perdure key trust "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
 	default:
 		d.say("trust", well, "", "%s named", several(int64(len(t.Trustees())), "key"))
 	}

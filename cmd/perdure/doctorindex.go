@@ -40,11 +40,11 @@ func (d *doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 		if len(lies) > 0 {
 			health = unwell
 		}
-		d.say("index", health, suggest("doctor --reindex"), "%s: %s", one.Agent.Short(), strings.Join(append(lies, lags...), "; "))
+		d.say("index", health, "perdure doctor --reindex", "%s: %s", one.Agent.Short(), strings.Join(append(lies, lags...), "; "))
 	}
 	switch {
 	case wrong > maxDiffering:
-		d.say("index", unwell, suggest("doctor --reindex"), "%s more are listed otherwise than their memory says", several(int64(wrong-maxDiffering), "agent"))
+		d.say("index", unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says", several(int64(wrong-maxDiffering), "agent"))
 	case wrong == 0 && len(listed) > 0:
 		d.say("index", well, "", "says of %s what its memory says", several(int64(len(listed)), "agent"))
 	}

@@ -60,7 +60,7 @@ func (d *doctor) accepted() bool {
 	err := d.h.consent()
 	switch {
 	case err != nil:
-		_, hint := explain(err)
+		_, hint := explain(err, "perdure doctor")
 		d.say("accepted", unwell, hint, "%v", err)
 		return false
 	case !d.h.found || d.h.fresh:
@@ -74,7 +74,7 @@ func (d *doctor) accepted() bool {
 
 // policies looks whether they load, as a node would load them.
 func (d *doctor) policies() {
-	set, err := d.p.policy(d.h)
+	set, err := d.p.policy(d.h.home)
 	if err != nil {
 		fix := "correct the file; perdure policy check lists everything that is wrong"
 		if errors.Is(err, fs.ErrNotExist) {
@@ -88,16 +88,16 @@ func (d *doctor) policies() {
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.
 func (d *doctor) powers() {
-	_, err := readNodeFile(d.h)
+	_, err := readNodeFile(d.h.home)
 	if d.accepted() && err == nil {
-		err = d.p.fill(d.h)
+		err = d.p.fill(d.h.home)
 	}
 	if err != nil {
 		d.say("node", unwell, "correct "+filepath.Join(d.h.dir, nodeFile)+"; perdure node --help says what can be in it", "%v", err)
 	}
 	d.files()
 	d.secrets()
-	for _, text := range *d.p.servers {
+	for _, text := range d.p.Servers {
 		d.server(text)
 	}
 	d.advisors()
@@ -105,7 +105,7 @@ func (d *doctor) powers() {
 
 // files looks at the tools that work here: the folder, programs and hosts.
 func (d *doctor) files() {
-	dir := *d.p.files
+	dir := d.p.Files
 	if info, err := os.Stat(dir); dir != "" && err != nil {
 		d.say("files", unwell, "mkdir -p "+dir+", or name another folder with --files", "%v", err)
 	} else if dir != "" && !info.IsDir() {
@@ -113,7 +113,7 @@ func (d *doctor) files() {
 	} else if dir != "" {
 		d.say("files", well, "", "%s", dir)
 	}
-	for _, name := range *d.p.programs {
+	for _, name := range d.p.Programs {
 		at, err := exec.LookPath(name)
 		switch {
 		case err != nil:
@@ -124,29 +124,29 @@ func (d *doctor) files() {
 			d.say("program", well, "", "%s is %s", name, at)
 		}
 	}
-	if len(*d.p.hosts) == 0 {
+	if len(d.p.Hosts) == 0 {
 		return
 	}
-	if _, err := (tool.HTTP{Allow: *d.p.hosts}).Tools(); err != nil {
+	if _, err := (tool.HTTP{Allow: d.p.Hosts}).Tools(); err != nil {
 		d.say("hosts", unwell, "name hosts such as api.example.com", "%v", err)
 		return
 	}
-	d.say("hosts", well, "", "%s", strings.Join(*d.p.hosts, ", "))
+	d.say("hosts", well, "", "%s", strings.Join(d.p.Hosts, ", "))
 }
 
 // secrets looks whether the secrets can be read, by their owner alone, and keeps them for the advisors.
 func (d *doctor) secrets() {
-	if *d.p.secrets == "" {
+	if d.p.Secrets == "" {
 		return
 	}
-	known, err := readSecrets(*d.p.secrets)
+	known, err := readSecrets(d.p.Secrets)
 	if err != nil {
-		_, hint := explain(err)
+		_, hint := explain(err, "perdure doctor")
 		d.say("secrets", unwell, hint, "%v", err)
 		return
 	}
 	d.p.known = known
-	d.say("secrets", well, "", "%s in %s, readable by its owner alone", several(int64(len(known)), "value"), *d.p.secrets)
+	d.say("secrets", well, "", "%s in %s, readable by its owner alone", several(int64(len(known)), "value"), d.p.Secrets)
 }
 
 // serverPatience is how long an MCP server may take to start and say what it can do: some are fetched over the network first.
@@ -175,11 +175,11 @@ func (d *doctor) server(text string) {
 
 // advisors looks whether each could be asked: it loads, and its key is there. Nothing is sent.
 func (d *doctor) advisors() {
-	if _, err := readPrices(*d.p.prices); err != nil {
-		_, hint := explain(err)
+	if _, err := readPrices(d.p.Prices); err != nil {
+		_, hint := explain(err, "perdure doctor")
 		d.say("prices", unwell, hint, "%v", err)
 	}
-	for _, text := range *d.p.advisors {
+	for _, text := range d.p.Advisors {
 		name, source := advisorName(text)
 		a, err := d.p.thinker(source, new(perdure.MemStore))
 		if err != nil {
@@ -192,7 +192,7 @@ func (d *doctor) advisors() {
 		}
 		d.say("advisor", well, "", "%s is %s", name, source)
 	}
-	if len(*d.p.advisors) == 0 {
+	if len(d.p.Advisors) == 0 {
 		d.say("advisor", odd, "name one in node.yaml, or with --advisor when you run a node", "there is none: nodes here can only go on with what is already decided")
 	}
 }

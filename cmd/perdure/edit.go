@@ -33,7 +33,7 @@ with are those of another agent: see perdure fork.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		m, set, err := e.change(c, time.Now())
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		m.Note = *t.note
 		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {

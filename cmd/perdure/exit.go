@@ -57,21 +57,6 @@ type answered struct{ err error }
 func (a *answered) Error() string { return a.err.Error() }
 func (a *answered) Unwrap() error { return a.err }
 
-// advised is an error with what to do about it.
-type advised struct {
-	err  error
-	hint string
-}
-
-func (a *advised) Error() string { return a.err.Error() }
-func (a *advised) Unwrap() error { return a.err }
-
-// missing says in its own words that something is not there.
-type missing string
-
-func (m missing) Error() string        { return string(m) }
-func (m missing) Is(target error) bool { return target == perdure.ErrNotFound }
-
 var (
 	// errDenied says that policy, the charter or a person said no.
 	errDenied = errors.New("denied")
@@ -81,11 +66,10 @@ var (
 
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {
-	var wrong *misused
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &wrong):
+	case errors.Is(err, perdure.ErrInvalid):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -104,12 +88,12 @@ func exitCode(err error) int {
 }
 
 // report prints an error that has not been answered yet: one line and a hint for people, one object as JSON.
-func report(w io.Writer, err error, asJSON bool) {
+func report(w io.Writer, err error, command string, asJSON bool) {
 	var done *answered
 	if err == nil || errors.As(err, &done) {
 		return
 	}
-	message, hint := explain(err)
+	message, hint := explain(err, command)
 	if !asJSON {
 		text := styleOf(w).bad("perdure:") + " " + message + "\n"
 		if hint != "" {
@@ -131,18 +115,17 @@ func report(w io.Writer, err error, asJSON bool) {
 }
 
 // explain says what went wrong in one line, and what to do about it.
-func explain(err error) (message, hint string) {
+func explain(err error, command string) (message, hint string) {
 	message = oneLine(err.Error(), 0)
-	var wrong *misused
 	var refused *perdure.Rejection
-	var with *advised
+	var with *perdure.Hint
 	switch {
 	case errors.As(err, &with):
-		hint = with.hint
-	case errors.As(err, &wrong):
-		hint = fmt.Sprintf("see %s --help", wrong.command)
+		hint = with.Do
+	case errors.Is(err, perdure.ErrInvalid):
+		hint = fmt.Sprintf("see %s --help", command)
 	case errors.As(err, &refused):
-		hint = suggested(refused.Hint)
+		hint = refused.Hint
 		message = strings.TrimSuffix(message, "; "+hint)
 	case errors.Is(err, context.Canceled):
 		message = "interrupted"
@@ -153,7 +136,7 @@ func explain(err error) (message, hint string) {
 	case errors.Is(err, perdure.ErrConflict):
 		hint = "nothing was changed; look at the agent again and repeat the command"
 	}
-	return message, hint
+	return here(message), here(hint)
 }
 
 // printJSON writes one value as one line. What a terminal would not show as it is, is escaped by the rules of JSON.

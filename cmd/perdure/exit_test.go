@@ -23,8 +23,8 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{nil, 0},
 		{errors.New("disk full"), 1},
 		{fs.ErrPermission, 1},
-		{misuse(new(cobra.Command), errors.New("unknown flag")), 2},
-		{misuse(new(cobra.Command), perdure.ErrNotFound), 2},
+		{perdure.Invalid(errors.New("unknown flag")), 2},
+		{perdure.Invalid(perdure.ErrNotFound), 2},
 		{fmt.Errorf("show x: %w", perdure.ErrNotFound), 3},
 		{&fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}, 3},
 		{fmt.Errorf("read x: %w", refused), 5},
@@ -52,7 +52,7 @@ func TestErrorsAreOneLineAndAHint(t *testing.T) {
 		{nil, ""},
 	} {
 		var got bytes.Buffer
-		report(&got, c.err, false)
+		report(&got, c.err, "perdure", false)
 		if got.String() != c.want {
 			t.Errorf("report of %v: got %q, want %q", c.err, got.String(), c.want)
 		}

@@ -60,52 +60,52 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 		e := &exporting{c: c, h: h, out: out, force: *force, detached: *detached, move: *move, taker: *taker}
 		switch {
 		case *taker != "" && !*move:
-			return misuse(c, errors.New("--for names who may take the seat; add --move to hand it over"))
+			return perdure.Invalid(errors.New("--for names who may take the seat; add --move to hand it over"))
 		case *move && c.Flags().Changed("set"):
-			return misuse(c, errors.New("--move hands over one agent at a time; leave --set out"))
+			return perdure.Invalid(errors.New("--move hands over one agent at a time; leave --set out"))
 		}
 		var err error
 		if e.o.Form, err = capsule.ParseForm(form.value); err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		if e.o.Depth, err = perdure.ParseDepth(*depth); err != nil {
-			return misuse(c, fmt.Errorf("--depth: %w", err))
+			return perdure.Invalid(fmt.Errorf("--depth: %w", err))
 		}
 		if e.o.Recipients, err = recipients(*to, *pass); err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		e.o.Schema = *embed
 		if *move && e.o.Depth != perdure.Full {
-			return misuse(c, errors.New("an agent that moves takes its whole memory along: without it, it may do nothing that must happen once; leave --depth out"))
+			return perdure.Invalid(errors.New("an agent that moves takes its whole memory along: without it, it may do nothing that must happen once; leave --depth out"))
 		}
 		h.looks = e.o.Depth == perdure.Full && !*manifest && !*move // else it may have to write a snapshot, or sign
 		if c.Flags().Changed("set") {
 			switch {
 			case *set == "":
-				return misuse(c, errors.New("--set is empty; name a folder"))
+				return perdure.Invalid(errors.New("--set is empty; name a folder"))
 			case len(e.o.Recipients) > 0:
-				return misuse(c, errors.New("what a set shares cannot be encrypted to the readers of one capsule; leave --set out, or --to"))
+				return perdure.Invalid(errors.New("what a set shares cannot be encrypted to the readers of one capsule; leave --set out, or --to"))
 			case *manifest && *detached:
-				return misuse(c, errors.New("signatures are detached or in a manifest; leave one of them out"))
+				return perdure.Invalid(errors.New("signatures are detached or in a manifest; leave one of them out"))
 			}
 			return e.exportSet(*set, args, *manifest)
 		}
 		switch {
 		case *manifest:
-			return misuse(c, errors.New("a manifest signs several capsules at once; name a folder for them with --set"))
+			return perdure.Invalid(errors.New("a manifest signs several capsules at once; name a folder for them with --set"))
 		case len(args) > 2:
-			return misuse(c, errors.New("one AGENT goes into one FILE; to write several name a folder with --set"))
+			return perdure.Invalid(errors.New("one AGENT goes into one FILE; to write several name a folder with --set"))
 		case len(args) == 2:
 			e.file = args[1]
 		}
 		if e.file == "-" && *detached {
-			return misuse(c, errors.New("detached signatures go into a file beside FILE; name a FILE"))
+			return perdure.Invalid(errors.New("detached signatures go into a file beside FILE; name a FILE"))
 		}
 		if e.file == "-" && !*force && e.o.Form != capsule.Text && isTerminal(c.OutOrStdout()) {
-			return misuse(c, errors.New("this would write binary to a terminal; name a FILE, or use --force"))
+			return perdure.Invalid(errors.New("this would write binary to a terminal; name a FILE, or use --force"))
 		}
 		if format, _ := out.check(); e.file == "-" && format != formatTable {
-			return misuse(c, fmt.Errorf("the capsule itself goes to standard output; leave -o %s out, or name a FILE", format))
+			return perdure.Invalid(fmt.Errorf("the capsule itself goes to standard output; leave -o %s out, or name a FILE", format))
 		}
 		return h.useFor(args[0], e.run)
 	}
@@ -115,7 +115,7 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 // exporting is one export.
 type exporting struct {
 	c        *cobra.Command
-	h        *home
+	h        *homeFlag
 	out      *output
 	o        capsule.Options
 	file     string
@@ -141,7 +141,7 @@ type exported struct {
 }
 
 func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) error {
-	id, err := findAgent(ctx, e.c, s, agent)
+	id, err := findAgent(ctx, s, agent)
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,9 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	}
 	for _, name := range append([]string{e.file}, sigName(e.file, e.detached)...) {
 		if info, err := os.Stat(name); err == nil && e.file != "-" && !info.Mode().IsRegular() {
-			return &advised{fmt.Errorf("%s is not a regular file", name), "name a FILE, or - for standard output"}
+			return perdure.WithHint(fmt.Errorf("%s is not a regular file", name), "name a FILE, or - for standard output")
 		} else if err == nil && !e.force && e.file != "-" {
-			return &advised{fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it"}
+			return perdure.WithHint(fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it")
 		}
 	}
 	bar := newProgress(e.c, "export", a.Fold().Count)
@@ -196,12 +196,12 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	if errors.Is(err, capsule.ErrNoSnapshot) && !e.begun {
 		e.begun = true
 		if err := e.snapshot(ctx, s, id); err != nil {
-			return &advised{err, "use --depth full"}
+			return perdure.WithHint(err, "use --depth full")
 		}
 		return e.run(ctx, s, id.String())
 	}
 	if err != nil && handed {
-		err = &advised{err, "its seat was handed over before that: export it again with --move, or take the seat back with " + suggest("seat take") + " " + callable(a) + " --why TEXT"}
+		err = perdure.WithHint(err, "its seat was handed over before that: export it again with --move, or take the seat back with perdure seat take "+callable(a)+" --why TEXT")
 	}
 	if err != nil || e.file == "-" {
 		return err
@@ -218,7 +218,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 
 // handOver gives the seat away. The file is written after it, so that it says so; to do both again does no harm.
 func (e *exporting) handOver(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	n, err := e.h.node(s)
+	n, err := e.h.node(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -229,15 +229,15 @@ func (e *exporting) handOver(ctx context.Context, s perdure.Store, id perdure.Ag
 			return err
 		}
 		if to, err = takerKey(trust, e.taker); err != nil {
-			return misuse(e.c, fmt.Errorf("--for: %w", err))
+			return perdure.Invalid(fmt.Errorf("--for: %w", err))
 		}
 	}
 	err = n.GiveSeat(ctx, id, to, "")
 	switch {
 	case errors.Is(err, perdure.ErrConflict):
-		return &advised{err, "a node is at work on it: pause it with perdure pause, or wait, and try again"}
+		return perdure.WithHint(err, "a node is at work on it: pause it with perdure pause, or wait, and try again")
 	case errors.Is(err, perdure.ErrDenied):
-		return &advised{err, "only the store that has the seat can hand it over; perdure seat show says where it is"}
+		return perdure.WithHint(err, "only the store that has the seat can hand it over; perdure seat show says where it is")
 	}
 	return err
 }
@@ -268,7 +268,7 @@ func (e *exporting) begin(ctx context.Context, s perdure.Store, id perdure.Agent
 
 // snapshot writes the snapshot that a capsule without the whole memory begins with.
 func (e *exporting) snapshot(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	n, err := e.h.node(s)
+	n, err := e.h.node(ctx, s)
 	if err != nil {
 		return err
 	}

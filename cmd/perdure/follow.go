@@ -41,14 +41,14 @@ func (f *chosen) parse(c *cobra.Command) error {
 	for _, word := range f.kindWords {
 		k, err := parseName[perdure.Kind]("--kind", word)
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		f.kinds = append(f.kinds, k)
 	}
 	for _, word := range f.signalWords {
 		s, err := parseName[perdure.Signal]("--signal", word)
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		f.signals = append(f.signals, s)
 	}

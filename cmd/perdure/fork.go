@@ -43,7 +43,7 @@ An intent file (--intent, as for perdure new) replaces what it names; the rest s
 			return err
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			p, err := findPoint(ctx, h, s, args[0])
+			p, err := findPoint(ctx, h.home, s, args[0])
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ An intent file (--intent, as for perdure new) replaces what it names; the rest s
 
 // forking is one run of fork.
 type forking struct {
-	h                *home
+	h                *homeFlag
 	out              *output
 	goal, name, file string
 	live, dry        bool
@@ -66,7 +66,7 @@ type forking struct {
 // prepare checks the flags, and reads the intent.
 func (f *forking) prepare(c *cobra.Command, arg string) error {
 	if name, _ := splitRef(arg); isPath(name) {
-		return misuse(c, fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure import first", name))
+		return perdure.Invalid(fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure import first", name))
 	}
 	if f.file == "" {
 		return nil
@@ -129,12 +129,13 @@ func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g p
 	g = p.agent.Fold().ForkGenesis(at, f.live)
 	if f.over != nil {
 		if err := f.over.putOver(&g, time.Now()); err != nil {
-			return g, misuse(f.out.c, fmt.Errorf("intent %s: %w", f.file, err))
+			return g, perdure.Invalid(fmt.Errorf("intent %s: %w", f.file, err))
 		}
 	}
 	if d := g.Intent.Deadline; d != 0 && !d.Go().After(time.Now()) {
-		return g, misuse(f.out.c, fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; "+
+		return g, perdure.Invalid(fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; "+
 			"name another one in a file for --intent", called(p.agent), d))
+
 	}
 	if f.goal != "" {
 		g.Intent.Goal = f.goal
@@ -150,7 +151,7 @@ func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g p
 
 // create makes the new agent.
 func (f *forking) create(ctx context.Context, s perdure.Store, g perdure.Genesis, from *perdure.Agent) (perdure.AgentID, error) {
-	n, err := f.h.maker(s, &g)
+	n, err := f.h.maker(ctx, s, &g)
 	if err != nil {
 		return perdure.AgentID{}, err
 	}

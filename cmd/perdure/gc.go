@@ -36,14 +36,14 @@ verifies. What went, and under which rule, is recorded in the agent first. With 
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("set") {
 			if len(args) > 0 {
-				return misuse(c, errors.New("--set is about a folder of capsules, not about an agent of the store; leave one of them out"))
+				return perdure.Invalid(errors.New("--set is about a folder of capsules, not about an agent of the store; leave one of them out"))
 			}
 			return collectSet(c, out, *set, *dry)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			var ids []perdure.AgentID
 			if len(args) == 1 {
-				id, err := findAgent(ctx, c, s, args[0])
+				id, err := findAgent(ctx, s, args[0])
 				if err != nil {
 					return err
 				}
@@ -67,8 +67,8 @@ verifies. What went, and under which rule, is recorded in the agent first. With 
 }
 
 // collect drops what has expired, agent by agent, and says what went.
-func collect(ctx context.Context, c *cobra.Command, h *home, out *output, s perdure.Store, ids []perdure.AgentID, dry bool) error {
-	n, err := h.node(s)
+func collect(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s perdure.Store, ids []perdure.AgentID, dry bool) error {
+	n, err := h.node(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -132,16 +132,16 @@ not named again. It cannot be undone: on a terminal it asks first, unless --yes 
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case strings.TrimSpace(*subject) == "":
-			return misuse(c, errors.New("say whose data it is with --subject NAME"))
+			return perdure.Invalid(errors.New("say whose data it is with --subject NAME"))
 		case !*yes && isTerminal(c.InOrStdin()) && !confirmed(c, *subject):
 			return errors.New("nothing was erased")
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, c, s, args[0])
+			id, err := findAgent(ctx, s, args[0])
 			if err != nil {
 				return err
 			}
-			n, err := h.node(s)
+			n, err := h.node(ctx, s)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
 )
 
@@ -97,7 +98,7 @@ func helpCommand() *cobra.Command {
 			}
 			at, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return misuse(c, fmt.Errorf("there is no command %q", strings.Join(args, " ")))
+				return perdure.Invalid(fmt.Errorf("there is no command %q", strings.Join(args, " ")))
 			}
 			return at.Help()
 		},

@@ -19,7 +19,7 @@ const predHex = "input.hex"
 // checkHexLines answers each line of hexadecimal with a verdict. Answers never wait for a line that has not been sent yet.
 func checkHexLines(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
 	if as == asMemory {
-		return misuse(c, errors.New("--hex-lines judges values and entries; check a memory without it"))
+		return perdure.Invalid(errors.New("--hex-lines judges values and entries; check a memory without it"))
 	}
 	return withInput(c, name, func(r io.Reader) error {
 		in, out := newLines(r, 2*lim.Bytes), bufio.NewWriter(c.OutOrStdout())

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/disk"
@@ -30,10 +28,23 @@ const (
 	storeEnv    = "PERDURE_STORE"
 )
 
-// home is where agents rest for one command: a store, and beside it the key that signs and whom to trust.
+// home is where agents rest: a store, and beside it the key that signs and whom to trust.
 type home struct {
-	c   *cobra.Command
-	url *string
+	URL string // the store as people name it; empty: the one in the environment, or the one here, above or of the user
+
+	// Note is told what a person should know; nil: nobody is.
+	Note func(text string)
+	// Ask asks a person whether what a home says, which was found and is not their own, counts from now on. Asked is false where
+	// nobody can be asked.
+	Ask func(parts []saying) (asked, yes bool)
+
+	// Progress is told how far long work has come; nil: nobody is.
+	Progress func(what string, done, total int64)
+
+	looks     bool // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
+	mends     bool // but for the store, which it puts right
+	completes bool // for somebody who is still typing: it says nothing
+	acts      bool // the command signs or runs something: a home that was found must be accepted first
 
 	scheme         string // sqlite, dir or mem
 	dir            string // the folder of key and trust; "" for mem
@@ -43,27 +54,20 @@ type home struct {
 	seen, looked   *sqlite.Witness // what was seen here: to be told, and to be asked only
 	found          bool            // the home was found here or in a folder above, not named
 	loose          bool            // the store was named by its file: the folder is whatever that is in
-	looks          bool            // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
-	mends          bool            // but for the store, which it puts right
-	completes      bool            // for somebody who is still typing: it says nothing
-	acts           bool            // the command signs or runs something: a home that was found must be accepted first
 	located, fresh bool            // whether the home had been looked for, and was empty then
 	judged         *bool           // whether what the home says counts, once that is known
 }
 
-// lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
-func lookFlag(c *cobra.Command) *home {
-	h := storeFlag(c)
-	h.looks = true
-	return h
+func (h *home) note(format string, args ...any) {
+	if h.Note != nil {
+		h.Note(fmt.Sprintf(format, args...))
+	}
 }
 
-// storeFlag adds --store to a command.
-func storeFlag(c *cobra.Command) *home {
-	h := &home{c: c}
-	h.url = c.Flags().String("store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+storeEnv+", else "+homeName+
-		" here or above, else the user's data folder)")
-	return h
+func (h *home) progress(what string, done, total int) {
+	if h.Progress != nil {
+		h.Progress(what, int64(done), int64(total))
+	}
 }
 
 // locate says where the store is, and refuses a home in which somebody else decides.
@@ -100,8 +104,7 @@ func (h *home) find() error {
 // place says where the store is.
 func (h *home) place() error {
 	h.found, h.loose, h.options = false, false, sqlite.Options{}
-	url := *h.url
-	inForce.store = url
+	url := h.URL
 	if url == "" {
 		url = os.Getenv(storeEnv)
 	}
@@ -127,14 +130,14 @@ func (h *home) place() error {
 		h.scheme, h.dir, h.file = scheme, dir, path
 		return err
 	case scheme != "sqlite" || path == "":
-		return misuse(h.c, fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, a file or a folder", url))
+		return perdure.Invalid(fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, a file or a folder", url))
 	default:
 		var err error
 		if path, h.options, err = sqlite.ParseName(path); err != nil {
-			return misuse(h.c, fmt.Errorf("store sqlite:%w; a file with a question mark in its name goes without sqlite:", err))
+			return perdure.Invalid(fmt.Errorf("store sqlite:%w; a file with a question mark in its name goes without sqlite:", err))
 		}
 		if path == "" {
-			return misuse(h.c, fmt.Errorf("store %q: want a path before the question mark", url))
+			return perdure.Invalid(fmt.Errorf("store %q: want a path before the question mark", url))
 		}
 	}
 	h.scheme, h.dir, h.file = scheme, path, filepath.Join(path, storeFile)
@@ -187,13 +190,14 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 			return nil, err
 		}
 		if h.fresh { // its key comes first: a home that has a store and no key was begun by somebody else
-			if _, err := h.signer(); err != nil {
+			if _, err := h.signer(ctx); err != nil {
 				return nil, err
 			}
 		}
 	} else if _, err := os.Stat(h.file); errors.Is(err, fs.ErrNotExist) {
-		return nil, &advised{missing("there is no store at " + h.file + " yet"),
-			"make an agent with " + suggest("new") + ", or name a store with --store or " + storeEnv}
+		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.file+" yet"),
+			"make an agent with perdure new, or name a store with --store or "+storeEnv)
+
 	}
 	look := h.looks && !h.mends
 	if h.scheme == "dir" {
@@ -222,8 +226,7 @@ func (h *home) openFolder(look bool) (perdure.Store, error) {
 }
 
 // use opens the store, calls f and closes it.
-func (h *home) use(create bool, f func(ctx context.Context, s perdure.Store) error) error {
-	ctx := h.c.Context()
+func (h *home) use(ctx context.Context, create bool, f func(ctx context.Context, s perdure.Store) error) error {
 	s, err := h.openStore(ctx, create)
 	if err != nil {
 		return err
@@ -257,26 +260,47 @@ func (h *home) closeWitness() error {
 	return errors.Join(errs...)
 }
 
-// useFor is use for a command about one agent, which may be a file: then the file is the store, and arg is passed on as the id of the
-// agent in it. The key stays that of the home.
-func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
+// fileArg is the file that AGENT or AGENT@REF names, and the ref; file is "" if it names an agent of the store.
+func fileArg(arg string) (file, ref string) {
 	name, ref := splitRef(arg)
 	if _, err := os.Stat(arg); err == nil && isPath(arg) {
 		name, ref = arg, "" // the @ is in the name of the file
 	}
 	if !isPath(name) {
-		return h.use(false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
+		return "", ""
 	}
-	if err := h.locate(); err != nil {
+	return name, ref
+}
+
+// useFor is use for what is about one agent, which may be a file: then the file is the store, and arg is passed on as the id of the
+// agent in it. The key stays that of the home.
+func (h *home) useFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
+	name, ref := fileArg(arg)
+	if name == "" {
+		return h.use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
+	}
+	s, one, err := h.openFile(ctx, name)
+	if err != nil {
 		return err
 	}
-	inForce.file = name
+	id := one.Agent.String()
+	if name != arg {
+		id += "@" + ref
+	}
+	return errors.Join(f(ctx, s, id), s.Close(), h.closeWitness())
+}
+
+// openFile opens the file of an agent as a store, and says which agent it is.
+func (h *home) openFile(ctx context.Context, name string) (*capsule.Store, perdure.Listing, error) {
+	if err := h.locate(); err != nil {
+		return nil, perdure.Listing{}, err
+	}
 	info, err := os.Stat(name)
 	if err == nil { // else opening it would make it
 		err = disk.Regular(name, info)
 	}
 	if err != nil {
-		return err
+		return nil, perdure.Listing{}, err
 	}
 	h.agent = name
 	open := capsule.OpenStore
@@ -285,24 +309,19 @@ func (h *home) useFor(arg string, f func(ctx context.Context, s perdure.Store, a
 	}
 	s, err := open(name)
 	if err != nil {
-		return err
+		return nil, perdure.Listing{}, err
 	}
 	if h.looks && s.Torn() {
-		note(h.c, "%s was cut short while it was written: what is whole of it is looked at", name)
+		h.note("%s was cut short while it was written: what is whole of it is looked at", name)
 	}
-	ctx := h.c.Context()
 	found, err := candidates(ctx, s, "")
 	if err == nil && len(found) != 1 {
-		err = missing("there is no agent in " + name)
+		err = perdure.Missing("there is no agent in " + name)
 	}
 	if err != nil {
-		return errors.Join(err, s.Close())
+		return nil, perdure.Listing{}, errors.Join(err, s.Close())
 	}
-	id := found[0].Agent.String()
-	if name != arg {
-		id += "@" + ref
-	}
-	return errors.Join(f(ctx, s, id), s.Close(), h.closeWitness())
+	return s, found[0], nil
 }
 
 // isPath reports whether an argument can only be a file: it names a folder on the way, or ends as capsules do.
@@ -312,7 +331,7 @@ func isPath(arg string) bool {
 
 // signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says
 // so; a key that was there and is gone is not replaced.
-func (h *home) signer() (*perdure.Signer, error) {
+func (h *home) signer(ctx context.Context) (*perdure.Signer, error) {
 	if h.dir == "" {
 		return perdure.GenerateSigner(keyName())
 	}
@@ -323,7 +342,7 @@ func (h *home) signer() (*perdure.Signer, error) {
 	if s != nil || err != nil {
 		return s, err
 	}
-	if err := h.lostKey(); err != nil {
+	if err := h.lostKey(ctx); err != nil {
 		return nil, err
 	}
 	s, err = h.makeKey(keyName())
@@ -333,7 +352,7 @@ func (h *home) signer() (*perdure.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	note(h.c, "made a key in %s: keep it safe, agents made here answer to it", filepath.Join(h.dir, keyFile))
+	h.note("made a key in %s: keep it safe, agents made here answer to it", filepath.Join(h.dir, keyFile))
 	return s, nil
 }
 
@@ -353,7 +372,7 @@ func (h *home) key() (*perdure.Signer, error) {
 func (h *home) makeKey(name string) (*perdure.Signer, error) {
 	s, err := perdure.GenerateSigner(name)
 	if err != nil {
-		return nil, misuse(h.c, err)
+		return nil, perdure.Invalid(err)
 	}
 	if err := h.makeHome(); err != nil {
 		return nil, err
@@ -370,12 +389,12 @@ func (h *home) makeKey(name string) (*perdure.Signer, error) {
 }
 
 // node is a node that can tell agents things, but not run them.
-func (h *home) node(s perdure.Store) (*perdure.Node, error) {
-	key, err := h.signer()
+func (h *home) node(ctx context.Context, s perdure.Store) (*perdure.Node, error) {
+	key, err := h.signer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	guard, err := h.guard()
+	guard, err := h.guard(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -391,7 +410,7 @@ func (h *home) node(s perdure.Store) (*perdure.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := h.placeOf(h.c.Context(), s)
+	place, err := h.placeOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -510,9 +529,4 @@ func (h *home) keyNames() map[perdure.Key]string {
 		}
 	}
 	return names
-}
-
-// note tells people something beside the result.
-func note(c *cobra.Command, format string, args ...any) {
-	_, _ = fmt.Fprintf(c.ErrOrStderr(), "perdure: %s\n", oneLine(fmt.Sprintf(format, args...), 0)) // the result does not depend on it
 }

@@ -48,7 +48,8 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent that does not count here, instead of holding it")
 	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
 	shallow := c.Flags().Bool("shallow", false, "believe FILE"+attestExt+" if a key trusted everywhere signed it for exactly this capsule (perdure verify --attest), and validate less")
-	policies := policyFlag(c)
+	var policies []string
+	policyFlag(c, &policies)
 	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
 	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule that has or unpacks to more bytes than this, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
 		int64(capsule.DefaultMaxBytes)>>30, capsule.DefaultUnpacked>>20, capsule.DefaultRatio))
@@ -66,7 +67,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 		}
 		if *most != "" {
 			if o.MaxBytes, err = parseBytes(*most); err != nil || o.MaxBytes == 0 {
-				return misuse(c, fmt.Errorf("--max %q: want a number of bytes such as 4096, 64MiB or 1GiB", *most))
+				return perdure.Invalid(fmt.Errorf("--max %q: want a number of bytes such as 4096, 64MiB or 1GiB", *most))
 			}
 		}
 		src, done, err := importable(c, args[0], &o)
@@ -75,11 +76,11 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 		}
 		defer done()
 		if *shallow && (src == nil || args[0] == "-") {
-			return misuse(c, errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
+			return perdure.Invalid(errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
 		}
 		o.Older = *older
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			key, err := h.signer()
+			key, err := h.signer(ctx)
 			if err != nil {
 				return err
 			}
@@ -89,11 +90,11 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 			}
 			o.Key, o.Ready, o.Trust, o.Refuse = key, *ready, trust, *trusted
 			if *shallow {
-				if err := onWord(h, args[0], &o.ReadOptions); err != nil {
+				if err := onWord(h.home, args[0], &o.ReadOptions); err != nil {
 					return err
 				}
 			}
-			set, err := loadPolicy(h, *policies)
+			set, err := loadPolicy(h.home, policies)
 			if err != nil {
 				return err
 			}
@@ -134,13 +135,13 @@ type arrived struct {
 }
 
 // takeIn imports a capsule and says what came of it.
-func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o capsule.ImportOptions, from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*arrived, error) {
+func takeIn(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, o capsule.ImportOptions, from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*arrived, error) {
 	bar := newProgress(c, "import", 0)
 	o.Progress = func(done, total int64) { bar.total = total; bar.to(done) }
 	got, err := from(o)
 	bar.end()
 	if errors.Is(err, capsule.ErrDenied) {
-		return nil, &advised{fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see " + suggest("policy explain") + ", or ask who wrote the policy"}
+		return nil, perdure.WithHint(fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy")
 	}
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 	if err := h.sight(ctx, c, s, a); err != nil {
 		return nil, err
 	}
-	n, err := h.node(s)
+	n, err := h.node(ctx, s)
 	if err == nil {
 		err = n.Arrived(ctx, a.ID())
 	}
@@ -191,10 +192,10 @@ func takeIn(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, o c
 		r.text += "the whole memory is here now: it has all its rights\n"
 	}
 	if r.Held = got.Stranger != nil && !got.Admitted; r.Held {
-		r.text += "it is held: " + heldText(got.Stranger) + "\n"
+		r.text += here("it is held: "+heldText(got.Stranger)) + "\n"
 	}
 	if !got.Hold.IsZero() && a.Fold().Ended == nil {
-		r.text += "it arrived paused, with no local budget until admitted; look at it with " + suggest("show") + " " + callable(a) + ", then " + suggest("resume") + " " + callable(a) + "\n"
+		r.text += here("it arrived paused, with no local budget until admitted; look at it with perdure show "+callable(a)+", then perdure resume "+callable(a)) + "\n"
 	}
 	return r, nil
 }
@@ -214,7 +215,7 @@ func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *
 		return err
 	}
 	if len(missing) > 0 {
-		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with %s --older", missing[0].Short(), suggest("resume"))
+		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
 		return nil
 	}
 	if at, err := h.placeOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {
@@ -230,7 +231,7 @@ func heldText(err error) string {
 	if !errors.As(err, &r) {
 		return err.Error()
 	}
-	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, suggested(r.Hint))
+	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, r.Hint)
 }
 
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.

@@ -43,6 +43,7 @@ nobody can tell of, pauses, seats of copies, and budgets that are used up; each 
 			}
 			values := make([]any, len(found))
 			for i := range found {
+				found[i].typed()
 				values[i] = found[i]
 			}
 			err = out.list(values, func(w io.Writer) error {
@@ -55,6 +56,13 @@ nobody can tell of, pauses, seats of copies, and budgets that are used up; each 
 		})
 	}
 	return c
+}
+
+// typed has what waits name the commands that answer it as they are typed here.
+func (w *waiting) typed() {
+	if w.Answer = here(w.Answer); w.Kind == waitsHeld {
+		w.What = here(w.What)
+	}
 }
 
 // The kinds of things that wait for a person.
@@ -174,7 +182,7 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []waiting {
 		found = append(found, w)
 	}
 	if why := t.Counts(a); why != nil {
-		w := waiting{Kind: waitsHeld, What: "held: " + heldText(why), Since: f.Updated, Answer: suggest("resume") + " " + name}
+		w := waiting{Kind: waitsHeld, What: "held: " + heldText(why), Since: f.Updated, Answer: "perdure resume " + name}
 		if len(f.Paused) > 0 {
 			w.Kind, w.What = waitsPause, "paused"+pauseNote(a)+"; "+w.What
 		}
@@ -191,7 +199,7 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []waiting {
 	case f.Ended != nil:
 		return found
 	case len(f.Paused) > 0:
-		add(waiting{Kind: waitsPause, What: idle.Why + pauseNote(a), Since: f.Updated, Answer: suggest("resume") + " " + name})
+		add(waiting{Kind: waitsPause, What: idle.Why + pauseNote(a), Since: f.Updated, Answer: "perdure resume " + name})
 		return found // it asks nothing meanwhile
 	}
 	for i := range f.Asks {
@@ -204,10 +212,10 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []waiting {
 	}
 	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
 		amount, _, _ := strings.Cut(what, ":")
-		add(waiting{Kind: waitsBudget, What: idle.Why, Since: f.Updated, Answer: suggest("grant") + " " + name + " --" + amount + " N"})
+		add(waiting{Kind: waitsBudget, What: idle.Why, Since: f.Updated, Answer: "perdure grant " + name + " --" + amount + " N"})
 	}
 	if idle.Person && len(found) == 0 {
-		add(waiting{Kind: waitsOther, What: idle.Why, Since: f.Updated, Answer: suggest("show") + " " + name})
+		add(waiting{Kind: waitsOther, What: idle.Why, Since: f.Updated, Answer: "perdure show " + name})
 	}
 	return found
 }
@@ -217,13 +225,13 @@ func doubtOf(a *perdure.Agent, o *perdure.Open) waiting {
 	reserve := o.Reserve
 	return waiting{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: waitsDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
 		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + actionText(o.Action), Since: o.Since,
-		Answer: fmt.Sprintf("%s %s %s --signal ok # or --signal failed", suggest("settle"), callable(a), o.Decision)}
+		Answer: fmt.Sprintf("perdure settle %s %s --signal ok # or --signal failed", callable(a), o.Decision)}
 }
 
 // asksOf is a question of an agent that sleeps until it is answered.
 func asksOf(a *perdure.Agent, q question) waiting {
 	return waiting{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: waitsAnswer, What: q.text, Since: a.Fold().Sleep.Since, Expires: q.until,
-		Answer: suggest("answer") + " " + callable(a) + " TEXT"}
+		Answer: "perdure answer " + callable(a) + " TEXT"}
 }
 
 // approvalOf is an action that policy asks about.
@@ -231,7 +239,7 @@ func approvalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 	yes, _ := t.Tally(f, q, now)
 	w := waiting{Kind: waitsApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action, What: actionText(q.Action),
 		Why: q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
-		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("%s %s %s", suggest("approve"), name, q.Digest)}
+		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
 	}

@@ -69,7 +69,7 @@ func (h *home) keyPath() (string, error) {
 		return "", err
 	}
 	if h.dir == "" {
-		return "", misuse(h.c, errors.New("a store in memory has no key file; name another with --store"))
+		return "", perdure.Invalid(errors.New("a store in memory has no key file; name another with --store"))
 	}
 	return filepath.Join(h.dir, keyFile), nil
 }
@@ -93,7 +93,7 @@ agents that were made with one answer to it. The first perdure new makes one by 
 			return err
 		}
 		if _, err := os.Stat(path); err == nil {
-			return &advised{fmt.Errorf("there is a key at %s already", path), "move it away first if you mean it; agents made with it answer to it alone"}
+			return perdure.WithHint(fmt.Errorf("there is a key at %s already", path), "move it away first if you mean it; agents made with it answer to it alone")
 		}
 		called := *name
 		if called == "" {
@@ -142,20 +142,20 @@ is asked) and own (everything).`,
 		if len(args) == 0 {
 			for _, f := range []string{"rights", "scope", "comment", "revoke"} {
 				if c.Flags().Changed(f) {
-					return misuse(c, fmt.Errorf("--%s is about a KEY; name one", f))
+					return perdure.Invalid(fmt.Errorf("--%s is about a KEY; name one", f))
 				}
 			}
 			return printTrust(h, out)
 		}
 		if *revoke && (c.Flags().Changed("rights") || c.Flags().Changed("scope")) {
-			return misuse(c, errors.New("--revoke takes everything back, in every scope; leave --rights and --scope out"))
+			return perdure.Invalid(errors.New("--revoke takes everything back, in every scope; leave --rights and --scope out"))
 		}
 		if err := h.consent(); err != nil {
 			return err
 		}
 		who, err := trusteeOf(args[0], *rights, *scope, *comment, *revoke)
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		if err := h.makeHome(); err != nil {
 			return err
@@ -215,7 +215,7 @@ func trusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 }
 
 // printTrust prints the trust file.
-func printTrust(h *home, out *output) error {
+func printTrust(h *homeFlag, out *output) error {
 	t, err := h.readTrust()
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func (h *home) rotate(ctx context.Context, s perdure.Store, name string, resume,
 	from, to := []*perdure.Signer{present}, present
 	switch _, err := os.Lstat(next); {
 	case resume && err == nil:
-		return nil, &advised{errors.New("a rotation is under way"), "go on with it: " + suggest("key rotate")}
+		return nil, perdure.WithHint(errors.New("a rotation is under way"), "go on with it: perdure key rotate")
 	case resume:
 		if from, err = h.oldKeys(); err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func (h *home) rotate(ctx context.Context, s perdure.Store, name string, resume,
 	switch {
 	case len(r.Failed) > 0 && !force:
 		hint := "run it again; or take the new key into use all the same with --force, and hand those over later with --resume"
-		return r, &advised{fmt.Errorf("%d agents could not be handed over; this store still signs with the old key", len(r.Failed)), hint}
+		return r, perdure.WithHint(fmt.Errorf("%d agents could not be handed over; this store still signs with the old key", len(r.Failed)), hint)
 	case resume:
 		return r, nil
 	}
@@ -134,7 +134,7 @@ func (h *home) nextKey(path, name, old string) (*perdure.Signer, error) {
 			name = old
 		}
 		if s, err = perdure.GenerateSigner(name); err != nil {
-			return nil, misuse(h.c, err)
+			return nil, perdure.Invalid(err)
 		}
 		if err = perdure.WriteKey(path, s); err == nil {
 			err = disk.Sync(h.dir)
@@ -162,7 +162,7 @@ func (h *home) takeIntoUse(old *perdure.Signer, path, next string) error {
 	if s, err := perdure.ReadKey(path); err == nil && own {
 		_ = keepNote(madeDir, keyNote(s.Key()), h.dir) // without it the home is asked about once
 	}
-	note(h.c, "the old key is at %s; when no node runs with it any more: %s %s", kept, suggest("key revoke"), old.VerifierKey())
+	h.note("the old key is at %s; when no node runs with it any more: perdure key revoke %s", kept, old.VerifierKey())
 	return nil
 }
 
@@ -208,13 +208,11 @@ func (h *home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Sign
 		}
 		ids = append(ids, one.Agent)
 	}
-	n, err := h.node(s)
+	n, err := h.node(ctx, s)
 	if err != nil {
 		return err
 	}
 	n.Key = key
-	bar := newProgress(h.c, what, int64(len(ids)))
-	defer bar.end()
 	for i, id := range ids {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -232,7 +230,7 @@ func (h *home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Sign
 		if err != nil {
 			r.Failed = append(r.Failed, keyFailure{id, err.Error()})
 		}
-		bar.to(int64(i + 1))
+		h.progress(what, i+1, len(ids))
 	}
 	return nil
 }
@@ -256,7 +254,7 @@ KEY is one word as perdure key show prints it, or 64 hex digits. The key this st
 	c.RunE = func(c *cobra.Command, args []string) error {
 		who, err := trusteeOf(args[0], "", "", *comment, true)
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		path, err := h.keyPath()
 		if err != nil {
@@ -267,7 +265,7 @@ KEY is one word as perdure key show prints it, or 64 hex digits. The key this st
 			return err
 		}
 		if key.Key() == who.Key {
-			return &advised{errors.New("this store signs with that key"), "give it another first: " + suggest("key rotate")}
+			return perdure.WithHint(errors.New("this store signs with that key"), "give it another first: perdure key rotate")
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			r := &keysChanged{Key: who.Key, Text: args[0], Agents: []perdure.AgentID{}}
@@ -337,12 +335,13 @@ func (h *home) hasAgents(ctx context.Context) (string, error) {
 }
 
 // lostKey refuses to go on without the key this home had.
-func (h *home) lostKey() error {
-	why, err := h.hadKey(h.c.Context())
+func (h *home) lostKey(ctx context.Context) error {
+	why, err := h.hadKey(ctx)
 	if err != nil || why == "" {
 		return err
 	}
 	path := filepath.Join(h.dir, keyFile)
-	return &advised{fmt.Errorf("the key of this home is gone from %s: %s", path, why),
-		"put it back from a backup; if it is lost for good, " + suggest("key new") + " makes another, which owns none of the agents that are here"}
+	return perdure.WithHint(fmt.Errorf("the key of this home is gone from %s: %s", path, why),
+		"put it back from a backup; if it is lost for good, perdure key new makes another, which owns none of the agents that are here")
+
 }

@@ -39,7 +39,7 @@ func knownPolicies(h *home) ([]*policy.Set, error) {
 		}
 		set, err := policy.LoadPaths(filepath.Join(dir, f.Name()))
 		if err != nil {
-			return nil, &advised{fmt.Errorf("load policies: %w", err), "correct it, or take it out of " + dir}
+			return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err), "correct it, or take it out of "+dir)
 		}
 		sets = append(sets, set)
 	}
@@ -53,7 +53,7 @@ func auditPolicies(h *home, paths []string) (*policy.Set, error) {
 	for _, path := range paths {
 		set, err := policy.LoadPaths(path)
 		if err != nil {
-			return nil, &advised{fmt.Errorf("load policies: %w", err), "name .cedar files, or folders of them"}
+			return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err), "name .cedar files, or folders of them")
 		}
 		sets = append(sets, set)
 	}
@@ -73,9 +73,9 @@ func auditPolicies(h *home, paths []string) (*policy.Set, error) {
 func auditWords(c *cobra.Command, words []string, byPolicy bool) (what string, policies []string, err error) {
 	switch {
 	case len(words) > 1 && !byPolicy:
-		err = misuse(c, fmt.Errorf("%d words: want one agent or file; policies follow it with --policy", len(words)))
+		err = perdure.Invalid(fmt.Errorf("%d words: want one agent or file; policies follow it with --policy", len(words)))
 	case len(words) > 1 && filepath.Ext(words[0]) == ".cedar":
-		err = misuse(c, errors.New("name the agent or file first, then policies"))
+		err = perdure.Invalid(errors.New("name the agent or file first, then policies"))
 	}
 	return words[0], words[1:], err
 }
@@ -87,11 +87,11 @@ func (r *checked) audit(v *policy.Verification) error {
 	switch {
 	case len(v.Differences) > 0:
 		r.OK = false
-		return &advised{fmt.Errorf("%s: %w", v.Differences[0], perdure.ErrRejected), "see " + suggest("policy explain")}
+		return perdure.WithHint(fmt.Errorf("%s: %w", v.Differences[0], perdure.ErrRejected), "see perdure policy explain")
 	case unknown >= 0:
 		r.OK = false
 		hint := "name its files after --policy, or keep them in the folder " + filepath.Join(policyDir, knownDir) + " of the home"
-		return &advised{fmt.Errorf("%s: %w", v.Gaps[unknown], perdure.ErrRejected), hint}
+		return perdure.WithHint(fmt.Errorf("%s: %w", v.Gaps[unknown], perdure.ErrRejected), hint)
 	}
 	return nil
 }

@@ -84,20 +84,19 @@ func (s *screen) Fd() uintptr { return fdOf(s.w) }
 // styled reports whether own sequences pass, which the door behind it decides.
 func (s *screen) styled() bool { return passesOwn(s.w) }
 
-// liveFlag adds --live to a command that works on one agent.
-func (p *powers) liveFlag(c *cobra.Command) {
-	p.live = c.Flags().Bool("live", false, "show what a language model says while it says it (default: if standard error is a terminal)")
-}
-
-// listen shows on standard error what models say from now on, if they are to be heard.
-func (p *powers) listen(c *cobra.Command, quiet bool) {
-	heard := !quiet && isTerminal(c.ErrOrStderr())
-	if c.Flags().Changed("live") {
-		heard = *p.live
-	}
-	if heard {
-		s := &screen{w: c.ErrOrStderr()}
-		c.SetErr(s)
-		p.say = s.say
+// liveFlag adds --live to a command that works on one agent. What it returns shows on standard error what models say from
+// now on, if they are to be heard.
+func liveFlag(c *cobra.Command) func(p *powers, quiet bool) {
+	live := c.Flags().Bool("live", false, "show what a language model says while it says it (default: if standard error is a terminal)")
+	return func(p *powers, quiet bool) {
+		heard := !quiet && isTerminal(c.ErrOrStderr())
+		if c.Flags().Changed("live") {
+			heard = *live
+		}
+		if heard {
+			s := &screen{w: c.ErrOrStderr()}
+			c.SetErr(s)
+			p.Say = s.say
+		}
 	}
 }

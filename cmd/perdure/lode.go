@@ -136,16 +136,16 @@ anything is refused.`,
 	force := c.Flags().Bool("force", false, "write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *name == "" {
-			return misuse(c, errors.New("name the schema with -s FILE"))
+			return perdure.Invalid(errors.New("name the schema with -s FILE"))
 		}
 		if *out == "" && !*force && isTerminal(c.OutOrStdout()) {
-			return misuse(c, errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
+			return perdure.Invalid(errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
 		}
 		o := schema.Options{Embed: *embed}
 		if *parent != "" {
 			h, err := schema.ParseHash(*parent)
 			if err != nil {
-				return misuse(c, fmt.Errorf("--parent: %w", err))
+				return perdure.Invalid(fmt.Errorf("--parent: %w", err))
 			}
 			o.Parent = h
 		}
@@ -210,13 +210,13 @@ A value is read as the version of the schema it was written under, or with --as 
 	as := c.Flags().String("as", "", "the version to read it as, or latest (default: the one it was written under)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *expect == "" && c.CalledAs() == "restore" {
-			return misuse(c, errors.New("restore needs the fingerprint it is to have; give --expect, or use decode"))
+			return perdure.Invalid(errors.New("restore needs the fingerprint it is to have; give --expect, or use decode"))
 		}
 		var want *schema.Hash
 		if *expect != "" {
 			h, err := schema.ParseHash(*expect)
 			if err != nil {
-				return misuse(c, fmt.Errorf("--expect: %w", err))
+				return perdure.Invalid(fmt.Errorf("--expect: %w", err))
 			}
 			want = &h
 		}
@@ -275,7 +275,7 @@ func versionOf(c *cobra.Command, reg *schema.Registry, s *schema.Schema, as stri
 	}
 	version, err := strconv.Atoi(as)
 	if err != nil {
-		return nil, misuse(c, fmt.Errorf("--as %s: want the number of a version, or latest", as))
+		return nil, perdure.Invalid(fmt.Errorf("--as %s: want the number of a version, or latest", as))
 	}
 	return s.At(version)
 }

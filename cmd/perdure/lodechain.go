@@ -97,7 +97,7 @@ func hashFlag(c *cobra.Command, name, text string) (schema.Hash, error) {
 		err = errors.New("zero is no fingerprint")
 	}
 	if err != nil {
-		return h, misuse(c, fmt.Errorf("--%s: %w", name, err))
+		return h, perdure.Invalid(fmt.Errorf("--%s: %w", name, err))
 	}
 	return h, nil
 }
@@ -225,7 +225,7 @@ Without --agent all files are of one chain.`,
 				return err
 			}
 			if len(files) == 0 {
-				return missing("none of these files is of agent " + *agent)
+				return perdure.Missing("none of these files is of agent " + *agent)
 			}
 		}
 		chain, err := schema.VerifyPart(files, reg, o)
@@ -235,7 +235,7 @@ Without --agent all files are of one chain.`,
 		last := chain.Links[len(chain.Links)-1]
 		switch w := c.OutOrStdout(); {
 		case last.Gone:
-			return missing("the latest, " + last.Name + ", was collected: only its fingerprint " + last.Fingerprint.String() + " is left")
+			return perdure.Missing("the latest, " + last.Name + ", was collected: only its fingerprint " + last.Fingerprint.String() + " is left")
 		case jsonFlag(c):
 			return printJSON(w, last)
 		case *only:

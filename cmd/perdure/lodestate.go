@@ -40,10 +40,10 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 			return err
 		}
 		if *before != "" && *file == "" {
-			return misuse(c, errors.New("--parent is about a .vein file; name one with -o"))
+			return perdure.Invalid(errors.New("--parent is about a .vein file; name one with -o"))
 		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			at, err := findPoint(ctx, h, s, arg)
+			at, err := findPoint(ctx, h.home, s, arg)
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 // stateValue is the state of an agent as a value of its schema, in one of its versions.
 func stateValue(c *cobra.Command, reg *schema.Registry, f *perdure.Fold, as string) (*schema.Schema, []byte, error) {
 	if f.Intent.StateSchema.IsZero() {
-		return nil, nil, missing("its intent names no schema; see " + suggest("state"))
+		return nil, nil, perdure.Missing("its intent names no schema; see perdure state")
 	}
 	s, err := reg.Lookup(schema.Hash(f.Intent.StateSchema))
 	if err == nil {

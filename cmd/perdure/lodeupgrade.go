@@ -32,7 +32,7 @@ written. The schemas of the store's folder ` + schemaDir + `/ are known; one nam
 	dry := c.Flags().Bool("dry-run", false, "only print the state as it would be")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, c, s, args[0])
+			id, err := findAgent(ctx, s, args[0])
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ type later struct {
 // laterSchema is the version of the schema of an agent's state that is named, out of those of the home and a file.
 func (h *home) laterSchema(c *cobra.Command, f *perdure.Fold, file, to string) (*later, error) {
 	if f.Intent.StateSchema.IsZero() {
-		return nil, missing("its intent names no schema: an agent gets one when it is made")
+		return nil, perdure.Missing("its intent names no schema: an agent gets one when it is made")
 	}
 	reg, err := h.schemas()
 	if err != nil {
@@ -102,14 +102,14 @@ func (h *home) upgradeState(ctx context.Context, out *output, s perdure.Store, a
 			return err
 		}
 	}
-	n, err := h.node(s)
+	n, err := h.node(ctx, s)
 	if err != nil {
 		return err
 	}
 	n.State = to.all
 	e, err := n.UpgradeState(ctx, a.ID(), perdure.Hash(to.ID()))
 	if errors.Is(err, perdure.ErrConflict) {
-		return &advised{err, "something happened to the agent meanwhile: run it again"}
+		return perdure.WithHint(err, "something happened to the agent meanwhile: run it again")
 	}
 	if err != nil {
 		return err

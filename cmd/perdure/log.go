@@ -43,7 +43,7 @@ perdure tail follows several agents at once.`,
 			return err
 		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := findAgent(ctx, c, s, arg)
+			id, err := findAgent(ctx, s, arg)
 			if err != nil {
 				return err
 			}
@@ -78,20 +78,20 @@ func (l *logged) prepare(c *cobra.Command) (err error) {
 	}
 	switch {
 	case l.brief && l.whole:
-		return misuse(c, errors.New("--brief and --whole contradict each other; use one of them"))
+		return perdure.Invalid(errors.New("--brief and --whole contradict each other; use one of them"))
 	case l.brief:
 		l.much = muchBrief
 	case l.whole:
 		l.much = muchWhole
 	}
 	if l.last < 0 || c.Flags().Changed("lines") && l.last == 0 {
-		return misuse(c, errors.New("-n: want at least 1"))
+		return perdure.Invalid(errors.New("-n: want at least 1"))
 	}
 	if l.reads && l.format != formatTable {
-		return misuse(c, fmt.Errorf("%s has every read anyway; leave --reads out", strings.ToUpper(l.format)))
+		return perdure.Invalid(fmt.Errorf("%s has every read anyway; leave --reads out", strings.ToUpper(l.format)))
 	}
 	if l.reads && l.tool != "" {
-		return misuse(c, errors.New("--tool shows every call of that tool anyway; leave --reads out"))
+		return perdure.Invalid(errors.New("--tool shows every call of that tool anyway; leave --reads out"))
 	}
 	return l.parse(c)
 }
@@ -100,7 +100,7 @@ func (l *logged) prepare(c *cobra.Command) (err error) {
 func lineFormat(c *cobra.Command, format string) (string, error) {
 	switch format {
 	case formatYAML:
-		return "", misuse(c, errors.New("following never comes to the end of a YAML list; use -o jsonl"))
+		return "", perdure.Invalid(errors.New("following never comes to the end of a YAML list; use -o jsonl"))
 	case formatJSON:
 		return formatLines, nil
 	}

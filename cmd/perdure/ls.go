@@ -31,7 +31,7 @@ and a note says what to do.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		f, err := filter(time.Now())
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			l, err := lister(s)

@@ -32,9 +32,6 @@ func callable(a *perdure.Agent) string { return commandName(a.Fold().Intent.Name
 // beginning of its id when the name could be taken for something else: a flag, a file, AGENT@REF, the id of another
 // agent, or what people see differently. An agent that the user named by its file is named so again.
 func commandName(name string, id perdure.AgentID) string {
-	if inForce.file != "" {
-		return pasted(inForce.file)
-	}
 	word, ok := shellWord(name)
 	if !ok || isPath(name) || strings.Contains(name, "@") || len(name) >= minPrefix && isHex(strings.ToLower(name)) {
 		return id.Short()

@@ -43,14 +43,14 @@ key that signs; mkdir .perdure first to keep agents with a project.`,
 			return err
 		}
 		if err := flags.apply(c, &f); err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		g, err := f.genesis(time.Now())
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			if err := f.refer(h, *file, &g); err != nil {
+			if err := f.refer(h.home, *file, &g); err != nil {
 				return err
 			}
 			return create(ctx, h, out, s, g)
@@ -123,12 +123,12 @@ func (i *intentFlags) apply(c *cobra.Command, f *intentFile) error {
 func intentOf(c *cobra.Command, file string, args []string) (intentFile, error) {
 	if file == "" {
 		if len(args) == 0 || strings.TrimSpace(args[0]) == "" {
-			return intentFile{}, misuse(c, errors.New(`say what the agent is for: perdure new "GOAL", or -f FILE`))
+			return intentFile{}, perdure.Invalid(errors.New(`say what the agent is for: perdure new "GOAL", or -f FILE`))
 		}
 		return intentFile{Goal: args[0]}, nil
 	}
 	if len(args) > 0 {
-		return intentFile{}, misuse(c, errors.New("the goal is in the file; leave the argument out"))
+		return intentFile{}, perdure.Invalid(errors.New("the goal is in the file; leave the argument out"))
 	}
 	var f intentFile
 	err := withInput(c, file, func(r io.Reader) (err error) {
@@ -138,7 +138,7 @@ func intentOf(c *cobra.Command, file string, args []string) (intentFile, error) 
 		return nil
 	})
 	if err == nil && strings.TrimSpace(f.Goal) == "" {
-		err = misuse(c, fmt.Errorf("intent %s has no goal; write `goal: …`", file))
+		err = perdure.Invalid(fmt.Errorf("intent %s has no goal; write `goal: …`", file))
 	}
 	return f, err
 }
@@ -150,8 +150,8 @@ type made struct {
 }
 
 // create stores a new agent and prints it.
-func create(ctx context.Context, h *home, out *output, s perdure.Store, g perdure.Genesis) error {
-	n, err := h.maker(s, &g)
+func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g perdure.Genesis) error {
+	n, err := h.maker(ctx, s, &g)
 	if err != nil {
 		return err
 	}
@@ -174,8 +174,8 @@ func create(ctx context.Context, h *home, out *output, s perdure.Store, g perdur
 }
 
 // maker is a node that can make an agent: it knows the texts of the policies the agent takes along.
-func (h *home) maker(s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
-	n, err := h.node(s)
+func (h *home) maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
+	n, err := h.node(ctx, s)
 	if err != nil || len(g.Charter.Policies) == 0 {
 		return n, err
 	}

@@ -94,7 +94,7 @@ func programIn(dir, command string) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// fill takes from the home's file what was not said on the command line.
+// fill takes from the home's file what was not said.
 func (p *powers) fill(h *home) error {
 	n, err := readNodeFile(h)
 	if err != nil {
@@ -103,27 +103,25 @@ func (p *powers) fill(h *home) error {
 	if err := h.consent(); err != nil {
 		return err
 	}
-	given := h.c.Flags().Changed
-	for flag, from := range map[string]struct {
-		to    *string
-		value string
-	}{"files": {p.files, n.Files}, "secrets": {p.secrets, n.Secrets}, "prices": {p.prices, n.Prices}, "demo": {p.demo, n.Demo}} {
-		if !given(flag) && from.value != "" {
-			*from.to = from.value
+	for _, x := range []struct {
+		to   *string
+		from string
+	}{{&p.Files, n.Files}, {&p.Secrets, n.Secrets}, {&p.Prices, n.Prices}, {&p.Demo, n.Demo}} {
+		if *x.to == "" {
+			*x.to = x.from
 		}
 	}
-	if !given("program") {
-		*p.programs = n.Programs
+	for _, x := range []struct {
+		to   *[]string
+		from []string
+	}{{&p.Programs, n.Programs}, {&p.Hosts, n.Hosts}, {&p.Trusted, n.Trusted}} {
+		if len(*x.to) == 0 {
+			*x.to = x.from
+		}
 	}
-	if !given("host") {
-		*p.hosts = n.Hosts
-	}
-	if !given("trusted") {
-		*p.trusted = n.Trusted
-	}
-	addNamed(p.advisors, n.Advisors)
-	addNamed(p.servers, n.MCP)
-	addNamed(p.effects, n.Effects)
+	addNamed(&p.Advisors, n.Advisors)
+	addNamed(&p.Servers, n.MCP)
+	addNamed(&p.Effects, n.Effects)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/glyph"
 )
 
@@ -54,13 +55,13 @@ func (o *output) check() (string, error) {
 	set := o.c.Flags().Changed("output")
 	if jsonFlag(o.c) {
 		if set && format != formatJSON {
-			return "", misuse(o.c, fmt.Errorf("--json and -o %s contradict each other; use one of them", format))
+			return "", perdure.Invalid(fmt.Errorf("--json and -o %s contradict each other; use one of them", format))
 		}
 		format = formatJSON
 	}
 	if *o.query != "" {
 		if set && format == formatTable {
-			return "", misuse(o.c, errors.New("--jq works on JSON; leave -o table out, or use -o json, jsonl or yaml"))
+			return "", perdure.Invalid(errors.New("--jq works on JSON; leave -o table out, or use -o json, jsonl or yaml"))
 		}
 		if format == formatTable {
 			format = formatJSON
@@ -75,11 +76,11 @@ func (o *output) check() (string, error) {
 func (o *output) compiled() (*gojq.Code, error) {
 	q, err := gojq.Parse(*o.query)
 	if err != nil {
-		return nil, misuse(o.c, fmt.Errorf("--jq: %w", err))
+		return nil, perdure.Invalid(fmt.Errorf("--jq: %w", err))
 	}
 	code, err := gojq.Compile(q)
 	if err != nil {
-		return nil, misuse(o.c, fmt.Errorf("--jq: %w", err))
+		return nil, perdure.Invalid(fmt.Errorf("--jq: %w", err))
 	}
 	return code, nil
 }

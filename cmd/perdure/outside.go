@@ -13,7 +13,7 @@ import (
 // writes the program of an MCP server runs code unasked. Where the store is a file in a folder that agents work in,
 // which makes that folder the home, it is what is the node's in it.
 func (p *powers) keepOut(h *home) []string {
-	out := append([]string{*p.secrets, *p.prices}, *p.policies...)
+	out := append([]string{p.Secrets, p.Prices}, p.Policies...)
 	out = append(out, p.ownFiles()...)
 	for _, part := range h.parts() {
 		out = append(out, part.path)
@@ -21,7 +21,7 @@ func (p *powers) keepOut(h *home) []string {
 	switch {
 	case h.dir == "":
 		return out
-	case filepath.Base(h.dir) == homeName || !disk.Within(*p.files, h.dir):
+	case filepath.Base(h.dir) == homeName || !disk.Within(p.Files, h.dir):
 		return append(out, h.dir)
 	}
 	return append(out, filepath.Join(h.dir, homeName))
@@ -31,15 +31,15 @@ func (p *powers) keepOut(h *home) []string {
 // and scripts.
 func (p *powers) ownFiles() []string {
 	var out []string
-	for _, name := range *p.programs {
+	for _, name := range p.Programs {
 		switch {
 		case filepath.IsAbs(name):
 			out = append(out, name)
 		case strings.ContainsAny(name, `/\`):
-			out = append(out, filepath.Join(*p.files, name)) // where it is run
+			out = append(out, filepath.Join(p.Files, name)) // where it is run
 		}
 	}
-	for _, server := range *p.servers {
+	for _, server := range p.Servers {
 		_, command, _ := strings.Cut(server, "=")
 		for _, word := range strings.Fields(command) {
 			if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
@@ -47,7 +47,7 @@ func (p *powers) ownFiles() []string {
 			}
 		}
 	}
-	for _, a := range *p.advisors {
+	for _, a := range p.Advisors {
 		if _, file, ok := strings.Cut(a, "script:"); ok {
 			out = append(out, file)
 		}

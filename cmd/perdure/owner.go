@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 )
 
@@ -44,7 +45,7 @@ type weakness struct {
 func (h *home) vet() error {
 	for _, w := range h.weaknesses(!h.looks) {
 		if w.grave {
-			return &advised{errors.New(w.what), w.fix}
+			return perdure.WithHint(errors.New(w.what), w.fix)
 		}
 	}
 	return nil
@@ -305,7 +306,7 @@ func (h *home) apart(folder string) error {
 		}
 		for _, path := range own {
 			if info, err := os.Stat(path); err == nil && os.SameFile(info, here) {
-				return &advised{fmt.Errorf("%s is in the home %s, where agents have no business", folder, h.dir), "name a folder outside of it"}
+				return perdure.WithHint(fmt.Errorf("%s is in the home %s, where agents have no business", folder, h.dir), "name a folder outside of it")
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

@@ -73,7 +73,7 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	p.t.add("", "")
 	p.t.add("standing", s.state(v.Standing))
 	if v.Older != nil {
-		p.t.add("older", s.bad(v.Older.String()))
+		p.t.add("older", s.bad(here(v.Older.String())))
 	}
 	p.standing()
 	p.persons()
@@ -197,7 +197,7 @@ func (p *page) standing() {
 	if p.Sleep != nil && !p.Person {
 		if on := eventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
 			if event, ok := shellWord(on[0]); ok {
-				p.row("wakes", "%s %s %s", suggest("send"), commandName(p.Name, p.Agent), event)
+				p.row("wakes", "%s", here("perdure send "+commandName(p.Name, p.Agent)+" "+event))
 			} else {
 				p.row("wakes", "an event called %s", quoted(on[0]))
 			}
@@ -312,7 +312,7 @@ func (p *page) work() {
 			word = "should have ended"
 		}
 		if p.unsure && underWay(&o, p.now) {
-			attempt += "; under way, or in doubt if its node died: " + suggest("settle")
+			attempt += here("; under way, or in doubt if its node died: perdure settle")
 		}
 		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, nameOf(p.names, o.Origin),
 			ago(o.Since, p.now), word, moment(o.Deadline, p.now), attempt)

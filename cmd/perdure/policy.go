@@ -41,7 +41,7 @@ listed with file, line and column. Without a PATH it checks the policy of the st
 		if err := h.locate(); err != nil {
 			return err
 		}
-		set, err := loadPolicy(h, args)
+		set, err := loadPolicy(h.home, args)
 		if faults := policy.Faults(err); len(faults) > 0 {
 			return reportFaults(out, faults, err)
 		}
@@ -91,7 +91,7 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 
 // loadPolicy loads the policies named, else those of the home.
 func loadPolicy(h *home, paths []string) (*policy.Set, error) {
-	return (&powers{policies: &paths}).policy(h)
+	return (&powers{Policies: paths}).policy(h)
 }
 
 func policySchemaCommand() *cobra.Command {
@@ -126,7 +126,8 @@ unremarkable agent that wants to do something unremarkable. It exits with 1 when
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
 	}
 	h, out := lookFlag(c), outputFlags(c)
-	p := &powers{policies: policyFlag(c)}
+	p := new(powers)
+	policyFlag(c, &p.Policies)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
@@ -134,7 +135,7 @@ unremarkable agent that wants to do something unremarkable. It exits with 1 when
 		if err := h.locate(); err != nil {
 			return err
 		}
-		set, err := p.policy(h)
+		set, err := p.policy(h.home)
 		if err != nil {
 			return err
 		}

@@ -54,8 +54,9 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 		admit:     flags.Bool("admit", false, "ask whether the agent may run here when it arrives from elsewhere"),
 		trusted:   flags.Bool("trusted", false, "with --admit: its owner is trusted here"),
 		set:       flags.StringArray("set", nil, "FACT=VALUE: what if this fact were so, as in spent.cost=500; may be repeated"),
-		powers:    &powers{policies: policyFlag(c)},
+		powers:    new(powers),
 	}
+	policyFlag(c, &x.powers.Policies)
 	choiceFlag(c, x.effect, "effect", "class of the tool's effect")
 	c.RunE = func(c *cobra.Command, words []string) error {
 		if _, err := out.check(); err != nil {
@@ -65,7 +66,7 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 			x.decision = words[1]
 		}
 		if err := x.check(c); err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		return h.useFor(x.agent, func(ctx context.Context, s perdure.Store, arg string) error {
 			e, err := x.explain(ctx, c, h, s, arg)
@@ -95,8 +96,8 @@ func (x *explaining) check(c *cobra.Command) error {
 }
 
 // explain finds the facts, changes those that are to be changed, and asks.
-func (x *explaining) explain(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, arg string) (*explained, error) {
-	set, err := x.powers.policy(h)
+func (x *explaining) explain(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string) (*explained, error) {
+	set, err := x.powers.policy(h.home)
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +114,10 @@ func (x *explaining) explain(ctx context.Context, c *cobra.Command, h *home, s p
 	for _, text := range *x.set {
 		fact, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, misuse(c, fmt.Errorf("--set %s: want FACT=VALUE, as in tainted=true", text))
+			return nil, perdure.Invalid(fmt.Errorf("--set %s: want FACT=VALUE, as in tainted=true", text))
 		}
 		if err := facts.Set(fact, value); err != nil {
-			return nil, misuse(c, fmt.Errorf("--set %w", err))
+			return nil, perdure.Invalid(fmt.Errorf("--set %w", err))
 		}
 	}
 	if set != nil {
@@ -128,12 +129,12 @@ func (x *explaining) explain(ctx context.Context, c *cobra.Command, h *home, s p
 }
 
 // proposed is the facts of something that has not been decided.
-func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, arg string, e *explained) (policy.Facts, error) {
-	at, err := findPoint(ctx, h, s, arg)
+func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string, e *explained) (policy.Facts, error) {
+	at, err := findPoint(ctx, h.home, s, arg)
 	if err != nil {
 		return nil, err
 	}
-	node := nodeKey(h)
+	node := nodeKey(h.home)
 	if *x.admit {
 		e.Action = "admit " + called(at.agent)
 		return policy.AdmitFacts(at.agent, node, *x.trusted, time.Now()), nil
@@ -144,12 +145,12 @@ func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *home, s 
 	}
 	class, err := parseName[perdure.Effect]("--effect", x.effect.value)
 	if err != nil {
-		return nil, misuse(c, err)
+		return nil, perdure.Invalid(err)
 	}
 	r := perdure.Request{Action: perdure.Execute{Tool: *x.tool, Args: data}, Effect: class}
 	if *x.tool == "" {
 		if r, err = requestOf(at.agent); err != nil {
-			return nil, misuse(c, err)
+			return nil, perdure.Invalid(err)
 		}
 	}
 	r.Node, r.Approvals = node, *x.approvals
@@ -178,23 +179,23 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 }
 
 // decided is the facts of a decision, and the policy it was made under; nil if the runtime made it without policy.
-func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *home, s perdure.Store, arg string, e *explained) (*policy.Set, policy.Facts, error) {
+func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string, e *explained) (*policy.Set, policy.Facts, error) {
 	name, ref := splitRef(arg)
 	if ref != "" {
-		return nil, nil, misuse(c, errors.New("a decision is a point in memory itself; leave the @ out"))
+		return nil, nil, perdure.Invalid(errors.New("a decision is a point in memory itself; leave the @ out"))
 	}
-	id, err := findAgent(ctx, c, s, name)
+	id, err := findAgent(ctx, s, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	entry, err := findEntry(c, perdure.Memory(ctx, s, id), x.decision, time.Now())
+	entry, err := findEntry(perdure.Memory(ctx, s, id), x.decision, time.Now())
 	if err != nil {
 		return nil, nil, err
 	}
 	if entry.Kind != perdure.KindDecision {
-		return nil, nil, misuse(c, fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
+		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
 	}
-	audit, err := auditPolicies(h, *x.powers.policies)
+	audit, err := auditPolicies(h.home, x.powers.Policies)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -221,14 +222,14 @@ func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *home, s p
 		set := audit.Under(d.Verdict.Policy)
 		switch {
 		case d.Verdict.Policy.IsZero():
-			return nil, nil, missing(fmt.Sprintf("decision %s names no policy: a program made it by rules of its own (%s)", entry.Name.Short(), strings.Join(d.Verdict.Rules, ", ")))
+			return nil, nil, perdure.Missing(fmt.Sprintf("decision %s names no policy: a program made it by rules of its own (%s)", entry.Name.Short(), strings.Join(d.Verdict.Rules, ", ")))
 		case set == nil:
-			lacks := missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand", entry.Name.Short(), d.Verdict.Policy))
-			return nil, nil, &advised{lacks, "name its files with --policy"}
+			lacks := perdure.Missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand", entry.Name.Short(), d.Verdict.Policy))
+			return nil, nil, perdure.WithHint(lacks, "name its files with --policy")
 		}
 		return set, facts, nil
 	}
-	return nil, nil, missing("there is no decision " + x.decision)
+	return nil, nil, perdure.Missing("there is no decision " + x.decision)
 }
 
 // byRuntime reports whether the runtime decided without asking policy.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perdure/perdure"
 )
 
@@ -32,7 +30,7 @@ func lister(s perdure.Store) (perdure.Lister, error) {
 }
 
 // findAgent is the agent that a name or the beginning of an id means.
-func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg string) (perdure.AgentID, error) {
+func findAgent(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, error) {
 	var id perdure.AgentID
 	if err := id.UnmarshalText([]byte(arg)); err == nil {
 		_, err := s.Heads(ctx, id)
@@ -42,7 +40,7 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 		return id, err
 	}
 	if arg == "" {
-		return id, misuse(c, errors.New("name an agent; see "+suggest("ls")))
+		return id, perdure.Invalid(errors.New("name an agent; see perdure ls"))
 	}
 	found, err := candidates(ctx, s, arg)
 	if err != nil {
@@ -62,13 +60,13 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 	case 0:
 		if name, ref := splitRef(arg); ref != "" {
 			if found, err = candidates(ctx, s, name); err == nil && len(found) > 0 {
-				return id, misuse(c, fmt.Errorf("%s is about an agent as it is now; leave @%s out", strings.Join(path(c), " "), ref))
+				return id, perdure.Invalid(fmt.Errorf("this is about an agent as it is now; leave @%s out", ref))
 			}
 		}
 		if err := damaged(ctx, s, arg); err != nil {
 			return id, err
 		}
-		return id, &advised{missing(fmt.Sprintf("there is no agent %q", arg)), "see " + suggest("ls") + "; an agent is named by its name or by 4 or more digits of its id"}
+		return id, perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q", arg)), "see perdure ls; an agent is named by its name or by 4 or more digits of its id")
 	}
 	var lines []string
 	for _, l := range found {
@@ -78,7 +76,7 @@ func findAgent(ctx context.Context, c *cobra.Command, s perdure.Store, arg strin
 			break
 		}
 	}
-	return id, misuse(c, fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
+	return id, perdure.Invalid(fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
 }
 
 // damaged says that an agent is there and cannot be read; nil: it is not there.
@@ -93,7 +91,7 @@ func damaged(ctx context.Context, s perdure.Store, arg string) error {
 	}
 	for id, x := range all {
 		if x.Gone && (x.Name == arg || len(arg) >= minPrefix && strings.HasPrefix(id.String(), strings.ToLower(arg))) {
-			return &advised{fmt.Errorf("%s %s is damaged: %w", id.Short(), shownName(x.Name), x.Reason), "perdure doctor --repair, or import a good copy"}
+			return perdure.WithHint(fmt.Errorf("%s %s is damaged: %w", id.Short(), shownName(x.Name), x.Reason), "perdure doctor --repair, or import a good copy")
 		}
 	}
 	return nil
@@ -127,8 +125,9 @@ func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg st
 	}
 	err = fmt.Errorf("the index of this store is wrong: it lists %s as %q, and the agent's own memory says %q; nothing was done",
 		l.Agent.Short(), l.Name, name)
-	return &advised{err, suggest("doctor") + " says what else differs, and " + suggest("doctor --reindex") + " rebuilds the index from the memories; " +
-		"or name the agent by its whole id"}
+	return perdure.WithHint(err, "perdure doctor says what else differs, and perdure doctor --reindex rebuilds the index from the memories; "+
+		"or name the agent by its whole id")
+
 }
 
 // candidates are the agents of this name and those whose id begins so; without a name, all.
@@ -195,14 +194,13 @@ func (p *pointIn) name() string {
 
 // findPoint is the agent that AGENT or AGENT@REF means.
 func findPoint(ctx context.Context, h *home, s perdure.Store, arg string) (*pointIn, error) {
-	c := h.c
 	agent, ref := splitRef(arg)
-	id, err := findAgent(ctx, c, s, agent)
+	id, err := findAgent(ctx, s, agent)
 	if err != nil {
 		return nil, err
 	}
 	if strings.HasSuffix(arg, "@") {
-		return nil, misuse(c, fmt.Errorf("%s: after the @ comes a seq, a hash, a time or a duration", arg))
+		return nil, perdure.Invalid(fmt.Errorf("%s: after the @ comes a seq, a hash, a time or a duration", arg))
 	}
 	trust, err := h.trust()
 	if err != nil {
@@ -211,7 +209,7 @@ func findPoint(ctx context.Context, h *home, s perdure.Store, arg string) (*poin
 	now, err := lookAt(ctx, s, trust, id)
 	switch {
 	case ref != "" && errors.Is(err, perdure.ErrRejected): // what came before it went wrong can still be looked at
-		e, err := findEntry(c, perdure.Memory(ctx, s, id), ref, time.Now())
+		e, err := findEntry(perdure.Memory(ctx, s, id), ref, time.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +218,7 @@ func findPoint(ctx context.Context, h *home, s perdure.Store, arg string) (*poin
 	case err != nil || ref == "":
 		return &pointIn{agent: now}, err
 	}
-	e, err := findIn(ctx, c, s, now, ref, time.Now())
+	e, err := findIn(ctx, s, now, ref, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -229,10 +227,10 @@ func findPoint(ctx context.Context, h *home, s perdure.Store, arg string) (*poin
 }
 
 // findIn is findEntry in the memory of an agent. In one that never branched it finds a seq or a time without reading the rest.
-func findIn(ctx context.Context, c *cobra.Command, s perdure.Store, now *perdure.Agent, ref string, clock time.Time) (*perdure.Entry, error) {
+func findIn(ctx context.Context, s perdure.Store, now *perdure.Agent, ref string, clock time.Time) (*perdure.Entry, error) {
 	memory := perdure.Memory(ctx, s, now.ID())
 	if !now.Straight() {
-		return findEntry(c, memory, ref, clock)
+		return findEntry(memory, ref, clock)
 	}
 	var e *perdure.Entry
 	var err error
@@ -244,7 +242,7 @@ func findIn(ctx context.Context, c *cobra.Command, s perdure.Store, now *perdure
 	if err != nil || e != nil {
 		return e, err
 	}
-	return findEntry(c, memory, ref, clock)
+	return findEntry(memory, ref, clock)
 }
 
 // entryOf is the entry with this seq of a memory that never branched, or nil.
@@ -301,13 +299,13 @@ func entryBy(ctx context.Context, s perdure.Store, id perdure.AgentID, at time.T
 }
 
 // findEntry is the entry that a seq, the beginning of a hash, a time or a duration ago means.
-func findEntry(c *cobra.Command, memory iter.Seq2[*perdure.Entry, error], ref string, now time.Time) (*perdure.Entry, error) {
+func findEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Time) (*perdure.Entry, error) {
 	seq, seqErr := strconv.ParseInt(ref, 10, 64)
 	at, atErr := parseMoment(ref, now)
 	prefix := strings.ToLower(ref)
 	byHash := len(ref) >= minPrefix && isHex(prefix)
 	if seqErr != nil && atErr != nil && !byHash {
-		return nil, misuse(c, fmt.Errorf("@%s: want a seq (@12), 4 or more digits of an entry's hash (@9f3c), a time (@2026-01-31T12:00:00Z) or how long ago (@10m)", ref))
+		return nil, perdure.Invalid(fmt.Errorf("@%s: want a seq (@12), 4 or more digits of an entry's hash (@9f3c), a time (@2026-01-31T12:00:00Z) or how long ago (@10m)", ref))
 	}
 	var bySeq, named []*perdure.Entry
 	var last *perdure.Entry // by the fold order, of those written by then
@@ -330,7 +328,7 @@ func findEntry(c *cobra.Command, memory iter.Seq2[*perdure.Entry, error], ref st
 			for _, e := range found {
 				names = append(names, e.Name.Short())
 			}
-			return nil, misuse(c, fmt.Errorf("@%s could be %s; use more digits of the hash", ref, strings.Join(names, ", ")))
+			return nil, perdure.Invalid(fmt.Errorf("@%s could be %s; use more digits of the hash", ref, strings.Join(names, ", ")))
 		}
 		if len(found) == 1 {
 			return found[0], nil
@@ -339,7 +337,7 @@ func findEntry(c *cobra.Command, memory iter.Seq2[*perdure.Entry, error], ref st
 	if last != nil && seqErr != nil {
 		return last, nil
 	}
-	return nil, &advised{missing("there is no entry at @" + ref), "see " + suggest("log") + " for the entries there are"}
+	return nil, perdure.WithHint(perdure.Missing("there is no entry at @"+ref), "see perdure log for the entries there are")
 }
 
 // parseMoment reads a time, a day, or how long ago: 2026-01-31T12:00:00Z, 2026-01-31, 90s, 2d.

@@ -45,7 +45,7 @@ func (h *home) schemas() (*schema.Registry, error) {
 			err = r.Add(s)
 		}
 		if err != nil {
-			return nil, &advised{fmt.Errorf("schema %s: %w", name, err), "correct it, or take it out of " + filepath.Dir(name)}
+			return nil, perdure.WithHint(fmt.Errorf("schema %s: %w", name, err), "correct it, or take it out of "+filepath.Dir(name))
 		}
 	}
 	return r, nil
@@ -109,7 +109,7 @@ func (h *home) keepSchema(dir, name string) (perdure.Hash, error) {
 	}
 	if hash, err := perdure.ParseHash(name); err == nil {
 		if _, err := known.Lookup(schema.Hash(hash)); err != nil {
-			return hash, &advised{missing(fmt.Sprintf("this home has no schema %s", name)), "name its .lode file instead"}
+			return hash, perdure.WithHint(perdure.Missing(fmt.Sprintf("this home has no schema %s", name)), "name its .lode file instead")
 		}
 		return hash, nil
 	}
@@ -147,7 +147,7 @@ func (h *home) keepPolicy(dir, name string) (perdure.Hash, error) {
 	}
 	if hash, err := perdure.ParseHash(name); err == nil {
 		if known.Under(hash) == nil {
-			return hash, &advised{missing(fmt.Sprintf("this home has no policy %s", name)), "name its files instead"}
+			return hash, perdure.WithHint(perdure.Missing(fmt.Sprintf("this home has no policy %s", name)), "name its files instead")
 		}
 		return hash, nil
 	}

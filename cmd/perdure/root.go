@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -23,13 +24,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 	root := newRoot()
 	out, beside := &door{w: stdout}, &door{w: stderr} // everything for people goes through these
+	inForce.root = root
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(out)
 	root.SetErr(beside)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	err = errors.Join(err, out.flush())
-	report(beside, err, wantsJSON(args))
+	report(beside, err, c.CommandPath(), wantsJSON(args))
 	_ = beside.flush() // there is nowhere left to say that this did not work
 	return exitCode(err)
 }
@@ -70,7 +72,7 @@ hash-linked, signed entries.`,
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, styleOf(c.OutOrStdout()))) // cobra takes no error from help
 	})
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse(c, err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(err) })
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -83,7 +85,7 @@ func prepare(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return misuse(c, fmt.Errorf("%s %s; %s", strings.Join(path(c), " "), argsOf(c), given(len(args))))
+				return perdure.Invalid(fmt.Errorf("%s %s; %s", strings.Join(path(c), " "), argsOf(c), given(len(args))))
 			}
 			return nil
 		}
@@ -93,8 +95,11 @@ func prepare(c *cobra.Command) {
 		c.RunE = runGroup
 	} else if do := c.RunE; do != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
+			if f := c.Flags().Lookup("store"); f != nil {
+				inForce.store = f.Value.String()
+			}
 			if err := filled(c); err != nil {
-				return misuse(c, err)
+				return perdure.Invalid(err)
 			}
 			return do(c, args)
 		}
@@ -151,7 +156,7 @@ func runGroup(c *cobra.Command, args []string) error {
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
 		}
-		return misuse(c, err)
+		return perdure.Invalid(err)
 	}
 	if !c.HasParent() {
 		return c.Help()
@@ -162,7 +167,7 @@ func runGroup(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return misuse(c, fmt.Errorf("%s needs a command: %s", strings.Join(path(c), " "), strings.Join(names, ", ")))
+	return perdure.Invalid(fmt.Errorf("%s needs a command: %s", strings.Join(path(c), " "), strings.Join(names, ", ")))
 }
 
 // path names a command by its words after the program's.
@@ -190,19 +195,3 @@ func jsonFlag(c *cobra.Command) bool {
 	on, err := c.Flags().GetBool("json")
 	return on && err == nil
 }
-
-// misused is a command line that cannot be carried out as it stands.
-type misused struct {
-	command string
-	err     error
-}
-
-func misuse(c *cobra.Command, err error) error {
-	if known := new(misused); errors.As(err, &known) {
-		return err
-	}
-	return &misused{c.CommandPath(), err}
-}
-
-func (m *misused) Error() string { return m.err.Error() }
-func (m *misused) Unwrap() error { return m.err }

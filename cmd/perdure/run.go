@@ -34,11 +34,11 @@ act first, with 6 when another node holds the agent.`,
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
-	p.liveFlag(c)
+	listen := liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := findAgent(ctx, c, s, arg)
+			id, err := findAgent(ctx, s, arg)
 			if err != nil {
 				return err
 			}
@@ -46,6 +46,7 @@ act first, with 6 when another node holds the agent.`,
 			if err != nil {
 				return err
 			}
+			listen(p, *quiet)
 			return errors.Join(runAgent(ctx, c, h, out, p, s, id, *quiet), h.closeWitness(), done())
 		})
 	}
@@ -65,9 +66,8 @@ type ran struct {
 }
 
 // runAgent works on an agent and says where it stands.
-func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
-	p.listen(c, quiet)
-	n, err := p.node(h, s, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
+	n, err := p.node(ctx, h.home, s, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	}
 	idle, err := n.RunAgent(ctx, id)
 	if err = errors.Join(err, show(), p.close()); errors.Is(err, perdure.ErrConflict) {
-		return &advised{held(id.Short() + " is being worked on by another node"), "watch it with " + suggest("tail") + " " + id.Short() + ", or run it when that node has stopped"}
+		return perdure.WithHint(held(id.Short()+" is being worked on by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
 	} else if err != nil {
 		return err
 	}
@@ -102,21 +102,21 @@ func runAgent(ctx context.Context, c *cobra.Command, h *home, out *output, p *po
 	case err != nil:
 		return err
 	case idle.Older:
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, " + suggest("resume") + " " + callable(a) + " --older"}
+		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume "+callable(a)+" --older")
 	case idle.Held:
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "look at it with " + suggest("show") + "; then " + suggest("resume") + " admits it, or " + suggest("key trust") + " makes its authors count"}
+		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count")
 	case idle.Shallow:
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "import the whole memory: " + suggest("import") + " FILE, of a capsule exported at depth full"}
+		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full")
 	case !idle.Seat.IsZero():
-		hint := "hand the seat over where it is, with perdure export --move; or, if that store is lost, "
+		hint := "hand the seat over where it is, with export --move; or, if that store is lost, "
 		if f.Seats[0].Given {
 			hint = "import the file where it is to go on; or take the seat back: "
 		}
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), hint + suggest("seat take") + " " + callable(a) + " --why TEXT"}
+		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), hint+"perdure seat take "+callable(a)+" --why TEXT")
 	case r.Person:
-		return &advised{fmt.Errorf("%s %w", called(a), errPerson), "see " + suggest("inbox")}
+		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox")
 	case idle.Cannot != "":
-		return &advised{fmt.Errorf("%s needs a node with %s", called(a), capability(idle.Cannot)), "run it where that is set up; see perdure run --help"}
+		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", called(a), capability(idle.Cannot)), "run it where that is set up; see perdure run --help")
 	}
 	return nil
 }
@@ -215,16 +215,16 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 			return h.accept(c.OutOrStdout())
 		}
 		if *concurrency < 0 || c.Flags().Changed("concurrency") && *concurrency == 0 {
-			return misuse(c, errors.New("--concurrency: want at least 1"))
+			return perdure.Invalid(errors.New("--concurrency: want at least 1"))
 		}
 		if *grace <= 0 {
-			return misuse(c, errors.New("--grace: want more than zero"))
+			return perdure.Invalid(errors.New("--grace: want more than zero"))
 		}
 		if err := h.acting().locate(); err != nil {
 			return err
 		}
 		if h.scheme == "mem" {
-			return misuse(c, errors.New("a store in memory has no agents and is gone when the command ends; name another with --store"))
+			return perdure.Invalid(errors.New("a store in memory has no agents and is gone when the command ends; name another with --store"))
 		}
 		level := slog.LevelInfo
 		if *verbose {
@@ -236,7 +236,7 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 		}
 		log := slog.New(handler)
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			n, err := p.node(h, s, log)
+			n, err := p.node(ctx, h.home, s, log)
 			if err != nil {
 				return err
 			}

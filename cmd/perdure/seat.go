@@ -37,7 +37,7 @@ func (h *home) alone(ctx context.Context, id perdure.AgentID) (func() error, err
 	if h.agent == "" || h.dir == "" {
 		return none, nil
 	}
-	busy := &advised{held(id.Short() + " is being worked on by another node in this home"), "run it when that has ended"}
+	busy := perdure.WithHint(held(id.Short()+" is being worked on by another node in this home"), "run it when that has ended")
 	lock, err := os.OpenFile(filepath.Join(h.dir, filepath.Base(h.file)+"-file-"+id.String()[:16]), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return none, err
@@ -120,7 +120,7 @@ func seatShowCommand() *cobra.Command {
 	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := findPoint(ctx, h, s, arg)
+			p, err := findPoint(ctx, h.home, s, arg)
 			if err != nil {
 				return err
 			}
@@ -160,19 +160,26 @@ After a restore from a backup, or a move of the whole store to another disk, tak
 	c.ValidArgsFunction = agentArg(h)
 	why := c.Flags().String("why", "", "what became of the store that had it; recorded in the agent's memory")
 	all := c.Flags().Bool("all", false, "every agent of the store that has not ended")
+	take := func(ctx context.Context, s perdure.Store, names []string, all bool) error {
+		r, err := h.takeSeats(ctx, s, names, all, *why)
+		if r == nil {
+			return err
+		}
+		return errors.Join(out.print(r, r.write), err)
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case *all == (len(args) > 0):
-			return misuse(c, errors.New("name one AGENT or more, or use --all"))
+			return perdure.Invalid(errors.New("name one AGENT or more, or use --all"))
 		case *why == "":
-			return misuse(c, errors.New(`say why with --why, as in --why "the laptop was stolen": it is recorded`))
+			return perdure.Invalid(errors.New(`say why with --why, as in --why "the laptop was stolen": it is recorded`))
 		case len(args) == 1:
 			return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-				return h.takeSeats(ctx, s, out, []string{arg}, false, *why)
+				return take(ctx, s, []string{arg}, false)
 			})
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			return h.takeSeats(ctx, s, out, args, *all, *why)
+			return take(ctx, s, args, *all)
 		})
 	}
 	return c
@@ -185,17 +192,16 @@ type seatsTaken struct {
 }
 
 // takeSeats takes the seats of agents, and says of which it could not.
-func (h *home) takeSeats(ctx context.Context, s perdure.Store, out *output, names []string, all bool, why string) error {
-	n, err := h.node(s)
+func (h *home) takeSeats(ctx context.Context, s perdure.Store, names []string, all bool, why string) (*seatsTaken, error) {
+	n, err := h.node(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ids, err := h.named(ctx, s, names, all)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := seatsTaken{Agents: []perdure.AgentID{}}
-	bar := newProgress(h.c, "take seats", int64(len(ids)))
+	r := &seatsTaken{Agents: []perdure.AgentID{}}
 	var first error
 	for i, id := range ids {
 		if err := n.TakeSeat(ctx, id, why); err == nil {
@@ -203,29 +209,30 @@ func (h *home) takeSeats(ctx context.Context, s perdure.Store, out *output, name
 		} else if r.Failed = append(r.Failed, keyFailure{id, err.Error()}); first == nil {
 			first = err
 		}
-		bar.to(int64(i + 1))
+		h.progress("take seats", i+1, len(ids))
 	}
-	bar.end()
 	if len(ids) == 1 && first != nil {
-		return first
+		return nil, first
 	}
-	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n", several(int64(len(r.Agents)), "seat"))
-		for _, f := range r.Failed {
-			if err == nil {
-				_, err = fmt.Fprintf(w, "%s: %s\n", f.Agent.Short(), oneLine(f.Why, 0))
-			}
+	return r, first
+}
+
+// write is what was taken, for people.
+func (r *seatsTaken) write(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n", several(int64(len(r.Agents)), "seat"))
+	for _, f := range r.Failed {
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s: %s\n", f.Agent.Short(), oneLine(f.Why, 0))
 		}
-		return err
-	})
-	return errors.Join(err, first)
+	}
+	return err
 }
 
 // named are the agents that were named, or all that have not ended.
 func (h *home) named(ctx context.Context, s perdure.Store, names []string, all bool) ([]perdure.AgentID, error) {
 	var ids []perdure.AgentID
 	for _, name := range names {
-		id, err := findAgent(ctx, h.c, s, name)
+		id, err := findAgent(ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
@@ -302,12 +309,12 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 	for _, d := range f.Doubles() {
 		add(waiting{Kind: waitsDoubled, Decision: d.Second, Since: d.Time,
 			What:   fmt.Sprintf("decided in two copies, so it may have happened twice: decisions %s and %s", d.First.Short(), d.Second.Short()),
-			Answer: fmt.Sprintf("%s %s %s --signal ok --note TEXT", suggest("settle"), callable(a), d.Second)})
+			Answer: fmt.Sprintf("perdure settle %s %s --signal ok --note TEXT", callable(a), d.Second)})
 	}
 	if f.Ended != nil || len(f.Paused) > 0 {
 		return found
 	}
-	take := suggest("seat take") + " " + callable(a) + " --why TEXT"
+	take := "perdure seat take " + callable(a) + " --why TEXT"
 	switch seatOf(f, at) {
 	case seatDisputed:
 		add(waiting{Kind: waitsSeat, What: seatText(f, at), Since: f.Updated, Answer: take})

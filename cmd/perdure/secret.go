@@ -94,10 +94,10 @@ func readSecrets(path string) (tool.SecretMap, error) {
 		return nil, err
 	}
 	if owner, known := disk.Owner(info); known && owner != disk.Myself() && owner != 0 && os.Getenv(foreignEnv) == "" {
-		return nil, &advised{fmt.Errorf("the secrets in %s belong to %s", path, userName(owner)), "copy what you need of them to a file of your own"}
+		return nil, perdure.WithHint(fmt.Errorf("the secrets in %s belong to %s", path, userName(owner)), "copy what you need of them to a file of your own")
 	}
 	if info.Mode().Perm()&others != 0 {
-		return nil, &advised{fmt.Errorf("others can read the secrets in %s", path), "chmod 600 " + path}
+		return nil, perdure.WithHint(fmt.Errorf("others can read the secrets in %s", path), "chmod 600 "+path)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxConfig))
 	if err != nil {
@@ -136,18 +136,18 @@ func secretGuard(ctx context.Context, known tool.SecretMap, log *slog.Logger) (p
 }
 
 // guard is the guard of a home, for commands that write to memories without running them.
-func (h *home) guard() (perdure.Guard, error) {
+func (h *home) guard(ctx context.Context) (perdure.Guard, error) {
 	n, err := readNodeFile(h)
 	if err != nil {
 		return nil, err
 	}
 	known, err := readSecrets(n.Secrets)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) { // whoever may not read them can still stop an agent
-		note(h.c, "the secrets of this home cannot be read, so they are not looked for in what is written: %v", err)
+		h.note("the secrets of this home cannot be read, so they are not looked for in what is written: %v", err)
 		err = nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return h.guardOf(h.c.Context(), known, nil)
+	return h.guardOf(ctx, known, nil)
 }

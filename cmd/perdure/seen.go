@@ -39,9 +39,9 @@ func (o *older) what() string {
 // fix says what to do.
 func (o *older) fix() string {
 	if o.Gone {
-		return "import a good copy, or " + suggest("doctor --forget") + " to forget it"
+		return "import a good copy, or perdure doctor --forget to forget it"
 	}
-	return "import a good copy, or " + suggest("resume") + " " + o.name + " --older to go on from here"
+	return "import a good copy, or perdure resume " + o.name + " --older to go on from here"
 }
 
 func (o *older) String() string { return o.what() + "; " + o.fix() }
@@ -197,7 +197,7 @@ func (h *home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 func (l *listed) wrong() (what, fix string) {
 	switch {
 	case l.Damaged != "":
-		return calledBy(l.Name, l.Agent) + " is damaged: " + l.Damaged, suggest("doctor --repair") + ", or import a good copy"
+		return calledBy(l.Name, l.Agent) + " is damaged: " + l.Damaged, "perdure doctor --repair, or import a good copy"
 	case l.Older != nil && l.Older.Gone:
 		return l.Older.what(), l.Older.fix()
 	case l.Older != nil:

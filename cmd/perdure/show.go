@@ -30,7 +30,7 @@ derived from the agent's own memory.`,
 	brief := c.Flags().Bool("brief", false, "cut what does not fit a line")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := findPoint(ctx, h, s, arg)
+			p, err := findPoint(ctx, h.home, s, arg)
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ derived from the agent's own memory.`,
 			}
 			v := summarize(p.agent, trust, h.keyNames(), now)
 			v.Survives = survivedBy(s)
-			v.judge(h, p.agent, now)
+			v.judge(h.home, p.agent, now)
 			if p.entry == nil {
 				at, err := attendanceOf(ctx, s)
 				if err != nil {
@@ -180,7 +180,7 @@ func (v *summary) seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 
 // judge puts in what the policy of this home says of a wake, if there is one that loads.
 func (v *summary) judge(h *home, a *perdure.Agent, now time.Time) {
-	p, err := (&powers{policies: new([]string)}).policy(h)
+	p, err := new(powers).policy(h)
 	if err != nil {
 		return // whoever runs it is told
 	}

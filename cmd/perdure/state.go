@@ -29,7 +29,7 @@ or how long ago. Nothing else can influence what the agent does. It is YAML unle
 	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := findPoint(ctx, h, s, arg)
+			p, err := findPoint(ctx, h.home, s, arg)
 			if err != nil {
 				return err
 			}
@@ -76,9 +76,9 @@ what is different, by path.`,
 }
 
 // pointOf is the point in memory an argument means, in the store or in a file.
-func pointOf(c *cobra.Command, h *home, arg string) (p *pointIn, err error) {
+func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *pointIn, err error) {
 	err = h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) (err error) {
-		p, err = findPoint(ctx, h, s, arg)
+		p, err = findPoint(ctx, h.home, s, arg)
 		return err
 	})
 	return p, err

@@ -1,34 +1,73 @@
 package main
 
-import "strings"
+import (
+	"regexp"
+	"strings"
 
-// inForce is what the user named on this command line, which every suggested command must name again to work when it is pasted.
+	"github.com/spf13/cobra"
+)
+
+// inForce is what this command was told about where its agents are. Commands that people are told to type say so too.
 var inForce struct {
+	root  *cobra.Command
 	store string // --store
 	file  string // the file of an agent, in the place of its name
+	agent string // that name
 }
 
-// suggest is a command of this program as the user could type it now: the words, and the store if one was named by a flag. What
-// comes after the words is for the caller to add.
-func suggest(words string) string {
-	name, flags, _ := strings.Cut(words, " --")
-	line := "perdure " + name
-	if inForce.store != "" {
-		line += " --store " + pasted(inForce.store)
+// command finds commands in a text.
+var command = regexp.MustCompile(`\bperdure( [a-z]+)( [a-z]+)?`)
+
+// here is a text in which commands, as they are to be typed, name the store and the file that this one was told of.
+func here(text string) string {
+	if inForce.store == "" && inForce.file == "" {
+		return text
 	}
-	if flags != "" {
-		line += " --" + flags
+	var b strings.Builder
+	for {
+		at := command.FindStringIndex(text)
+		if at == nil {
+			return b.String() + text
+		}
+		end := stored(text[at[0]:at[1]])
+		b.WriteString(text[:at[0]+end])
+		text = text[at[0]+max(end, 1):]
+		if end == 0 {
+			b.WriteByte('p')
+			continue
+		}
+		if inForce.store != "" {
+			b.WriteString(" --store " + pasted(inForce.store))
+		}
+		if rest, ok := strings.CutPrefix(text, " "+inForce.agent); ok && inForce.file != "" {
+			b.WriteString(" " + pasted(inForce.file))
+			text = rest
+		}
 	}
-	return line
 }
 
-// suggested is a text from below this program, with the commands in it as suggest has them.
-func suggested(text string) string {
-	const trust = "perdure key trust "
-	return strings.ReplaceAll(text, trust, suggest("key trust")+" ")
+// stored is how much of a text is a command that is about a store; zero: it is none.
+func stored(text string) int {
+	c, end := inForce.root, len("perdure")
+	for _, word := range strings.Fields(text)[1:] {
+		i := -1
+		for n, sub := range c.Commands() {
+			if sub.Name() == word {
+				i = n
+			}
+		}
+		if i < 0 {
+			break
+		}
+		c, end = c.Commands()[i], end+len(" "+word)
+	}
+	if c.Flags().Lookup("store") == nil {
+		return 0
+	}
+	return end
 }
 
-// pasted is a word the user typed, as a shell takes it again.
+// pasted is a word that somebody typed, as a shell takes it.
 func pasted(typed string) string {
 	if word, ok := shellWord(typed); ok {
 		return word

@@ -92,17 +92,17 @@ func (t *tailed) prepare(c *cobra.Command, args []string, all bool) error {
 	}
 	switch {
 	case all && len(args) > 0:
-		return misuse(c, errors.New("--all follows every agent; leave the names out, or --all"))
+		return perdure.Invalid(errors.New("--all follows every agent; leave the names out, or --all"))
 	case !all && len(args) == 0:
-		return misuse(c, errors.New("name the agents to follow, or follow every one with --all"))
+		return perdure.Invalid(errors.New("name the agents to follow, or follow every one with --all"))
 	case all && c.Flags().Changed("lines"):
-		return misuse(c, errors.New("--all begins now; leave -n out, or name the agents"))
+		return perdure.Invalid(errors.New("--all begins now; leave -n out, or name the agents"))
 	case t.last < 0:
-		return misuse(c, errors.New("-n: want 0 or more"))
+		return perdure.Invalid(errors.New("-n: want 0 or more"))
 	}
 	for _, arg := range args {
 		if len(args) > 1 && isPath(arg) {
-			return misuse(c, fmt.Errorf("%s is a file, a store of its own; follow it alone", arg))
+			return perdure.Invalid(fmt.Errorf("%s is a file, a store of its own; follow it alone", arg))
 		}
 	}
 	t.many = all || len(args) > 1
@@ -115,7 +115,7 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 	past := map[*follower][]line{}
 	known := map[perdure.AgentID]bool{}
 	for _, arg := range args {
-		id, err := findAgent(ctx, t.out.c, s, arg)
+		id, err := findAgent(ctx, s, arg)
 		if err != nil {
 			return err
 		}

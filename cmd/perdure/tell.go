@@ -18,7 +18,7 @@ import (
 // teller is a command that tells an agent something.
 type teller struct {
 	c    *cobra.Command
-	h    *home
+	h    *homeFlag
 	out  *output
 	note *string
 
@@ -59,7 +59,7 @@ type told struct {
 // tell finds the agent, makes an event of it and stores that. The event is durable when tell returns.
 func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error)) error {
 	return t.h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
-		id, err := findAgent(ctx, t.c, s, arg)
+		id, err := findAgent(ctx, s, arg)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 		if err != nil {
 			return err
 		}
-		n, err := t.h.node(s)
+		n, err := t.h.node(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 		telling := ctx
 		if t.trace != nil && *t.trace != "" {
 			if telling, err = perdure.WithTraceparent(ctx, *t.trace); err != nil {
-				return misuse(t.c, fmt.Errorf("--trace: %w", err))
+				return perdure.Invalid(fmt.Errorf("--trace: %w", err))
 			}
 		}
 		e, err := n.Tell(telling, id, ev)
@@ -99,6 +99,9 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 		trust, err := t.h.trust()
 		if err != nil {
 			return err
+		}
+		if t.about != nil {
+			t.about.typed()
 		}
 		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), standingNow(a, trust, time.Now()), t.about}
 		return t.out.print(r, func(w io.Writer) error {
@@ -142,10 +145,10 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 	subject := c.Flags().String("subject", "", "seal the data for this person, so that perdure erase can make it unreadable everywhere")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 3 && c.Flags().Changed("data") {
-			return misuse(c, errors.New("data is given twice; use the third argument or --data"))
+			return perdure.Invalid(errors.New("data is given twice; use the third argument or --data"))
 		}
 		if strings.TrimSpace(args[1]) == "" {
-			return misuse(c, errors.New("an event needs a NAME"))
+			return perdure.Invalid(errors.New("an event needs a NAME"))
 		}
 		from := *data
 		if len(args) == 3 {
@@ -156,7 +159,7 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 			return err
 		}
 		if c.Flags().Changed("subject") && (*subject == "" || value == nil) {
-			return misuse(c, errors.New("--subject seals data for a person; name them, and give data"))
+			return perdure.Invalid(errors.New("--subject seals data for a person; name them, and give data"))
 		}
 		return t.tell(args[0], func(*perdure.Agent, *perdure.Node) (perdure.Event, error) {
 			ev := perdure.Event{Name: args[1], Data: value, ID: *id}
@@ -165,7 +168,7 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 			}
 			vault := t.h.vault()
 			if vault == nil {
-				return ev, misuse(c, errors.New("a store in memory has no vault to keep the key in; name another with --store"))
+				return ev, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another with --store"))
 			}
 			var err error
 			ev.Data, err = perdure.Seal(vault, *subject, value)
@@ -194,7 +197,7 @@ func dataArg(c *cobra.Command, arg string) (perdure.Data, error) {
 	}
 	d, err := perdure.DataFromJSON(text)
 	if err != nil {
-		return nil, misuse(c, fmt.Errorf(`data is not JSON (text is written "so", in quotes): %w`, err))
+		return nil, perdure.Invalid(fmt.Errorf(`data is not JSON (text is written "so", in quotes): %w`, err))
 	}
 	return d, nil
 }
@@ -250,7 +253,7 @@ An agent whose process was killed needs no resume: any node goes on with it.`,
 			}
 			of := a.Fold().Paused
 			if len(of) == 0 && !admitted && !*older {
-				return perdure.Event{}, &advised{fmt.Errorf("%s is not paused", called(a)), "see " + suggest("show") + " " + callable(a) + " for what it waits for"}
+				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%s is not paused", called(a)), "see perdure show "+callable(a)+" for what it waits for")
 			}
 			return perdure.Event{Name: "resume", Notice: perdure.Resume{Of: of, Note: *t.note}}, nil
 		})
@@ -315,23 +318,24 @@ func grantCommand() *cobra.Command {
 		if *cost != "" {
 			n, err := parseDollars(*cost)
 			if err != nil {
-				return misuse(c, fmt.Errorf("--cost: %w", err))
+				return perdure.Invalid(fmt.Errorf("--cost: %w", err))
 			}
 			amount.Cost = n
 		}
 		if amount.Tokens < 0 || amount.Calls < 0 || amount == (perdure.Spend{}) {
-			return misuse(c, errors.New("say how much more it may spend: --cost, --tokens or --calls, above zero"))
+			return perdure.Invalid(errors.New("say how much more it may spend: --cost, --tokens or --calls, above zero"))
 		}
 		return t.tell(args[0], func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error) {
 			if err := living(a); err != nil {
 				return perdure.Event{}, err
 			}
 			if owner := a.Fold().Charter.Owner; owner != n.Key.Key() {
-				return perdure.Event{}, &advised{fmt.Errorf("%w: %s is owned by %s, and this key is %s", errDenied, called(a), owner.Short(), n.Key.Key().Short()),
-					"use the store and key of its owner"}
+				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", errDenied, called(a), owner.Short(), n.Key.Key().Short()),
+					"use the store and key of its owner")
+
 			}
 			if a.Fold().Intent.Budget == nil {
-				return perdure.Event{}, &advised{fmt.Errorf("%s has no limit to add to", called(a)), "it may already spend what policy permits"}
+				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%s has no limit to add to", called(a)), "it may already spend what policy permits")
 			}
 			return perdure.Event{Name: "grant", Notice: perdure.Grant{Amount: amount, Note: *t.note}}, nil
 		})
@@ -356,7 +360,7 @@ of class once to find out. Where the same effect was decided in two copies it re
 	result := c.Flags().String("result", "", "what it returned: JSON, - for standard input, or @FILE")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if signal.value == "" {
-			return misuse(c, errors.New("say whether it happened: --signal ok, or --signal failed"))
+			return perdure.Invalid(errors.New("say whether it happened: --signal ok, or --signal failed"))
 		}
 		data, err := dataArg(c, *result)
 		if err != nil {
@@ -364,7 +368,7 @@ of class once to find out. Where the same effect was decided in two copies it re
 		}
 		as, err := parseName[perdure.Signal]("--signal", signal.value)
 		if err != nil {
-			return misuse(c, err)
+			return perdure.Invalid(err)
 		}
 		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
 			var open []perdure.Hash
@@ -392,7 +396,7 @@ func pick(c *cobra.Command, of []perdure.Hash, prefix, what string, a *perdure.A
 	prefix = strings.ToLower(prefix)
 	agent := called(a)
 	if prefix != "" && (len(prefix) < minPrefix || !isHex(prefix)) {
-		return perdure.Hash{}, misuse(c, fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
 	}
 	var found []perdure.Hash
 	var names []string
@@ -405,9 +409,9 @@ func pick(c *cobra.Command, of []perdure.Hash, prefix, what string, a *perdure.A
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return perdure.Hash{}, misuse(c, fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
 	case len(of) == 0:
-		return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s", agent, what)), "see " + suggest("show") + " " + callable(a)}
+		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show "+callable(a))
 	}
-	return perdure.Hash{}, &advised{missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see " + suggest("inbox")}
+	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox")
 }

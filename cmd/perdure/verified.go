@@ -60,7 +60,7 @@ type signer struct {
 }
 
 // verify verifies a memory and prints what was found.
-func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq2[*perdure.Entry, error], o verifying) error {
+func verify(c *cobra.Command, h *homeFlag, out *output, total int64, memory iter.Seq2[*perdure.Entry, error], o verifying) error {
 	bar := newProgress(c, "verify", total)
 	o.Progress = func(n int64) { bar.to(n) }
 	v, err := o.check(c, memory)
@@ -90,7 +90,7 @@ func verify(c *cobra.Command, h *home, out *output, total int64, memory iter.Seq
 // check verifies a memory, or the end of one.
 func (o *verifying) check(c *cobra.Command, memory iter.Seq2[*perdure.Entry, error]) (*perdure.Verified, error) {
 	if o.policy != nil && o.depth != perdure.Full {
-		return nil, misuse(c, errors.New("--policy needs the whole memory; export the agent at depth full"))
+		return nil, perdure.Invalid(errors.New("--policy needs the whole memory; export the agent at depth full"))
 	}
 	if o.depth.Kind == perdure.DepthLast {
 		return perdure.VerifyPart(memory, o.VerifyOptions)
@@ -109,19 +109,18 @@ func (h *home) rolledBack(ctx context.Context, s perdure.Store, id perdure.Agent
 
 // unread is the error of a memory that is damaged, with what to do about it.
 func unread(err error) error {
-	var wrong *misused
-	var hinted *advised
-	if err == nil || errors.As(err, &wrong) || errors.As(err, &hinted) || errors.Is(err, context.Canceled) || errors.Is(err, errOlder) {
+	var hinted *perdure.Hint
+	if err == nil || errors.Is(err, perdure.ErrInvalid) || errors.As(err, &hinted) || errors.Is(err, context.Canceled) || errors.Is(err, errOlder) {
 		return err
 	}
-	return &advised{err, suggest("doctor --repair") + ", or import a good copy"}
+	return perdure.WithHint(err, "perdure doctor --repair, or import a good copy")
 }
 
 // errOlder says that a memory lacks what was seen of it.
 var errOlder = errors.New("entries are missing")
 
 // printChecked prints what was verified, and what this home knows of the authors; derived and from are nil if that was not asked for.
-func printChecked(h *home, out *output, v *perdure.Verified, derived *policy.Verification, from *descent, m *capsule.Manifest, o verifying) error {
+func printChecked(h *homeFlag, out *output, v *perdure.Verified, derived *policy.Verification, from *descent, m *capsule.Manifest, o verifying) error {
 	r := checked{OK: o.older == nil, Older: o.older, Verified: v, Lineage: from, Depth: o.depth.String(), Cut: o.cut, depth: o.depth}
 	t, err := h.trust()
 	if err != nil {

@@ -82,9 +82,9 @@ func verifyFlags(c *cobra.Command) *verifyFlag {
 }
 
 // asked is what the flags ask of a memory.
-func (f *verifyFlag) asked(c *cobra.Command, h *home, policies []string) (o verifying, err error) {
+func (f *verifyFlag) asked(c *cobra.Command, h *homeFlag, policies []string) (o verifying, err error) {
 	if o.Heads, err = parseHeads(f.heads); err != nil {
-		return o, misuse(c, err)
+		return o, perdure.Invalid(err)
 	}
 	if err := h.locate(); err != nil {
 		return o, err
@@ -95,12 +95,12 @@ func (f *verifyFlag) asked(c *cobra.Command, h *home, policies []string) (o veri
 		}
 	}
 	if f.policy {
-		o.policy, err = auditPolicies(h, policies)
+		o.policy, err = auditPolicies(h.home, policies)
 	}
 	return o, err
 }
 
-func (f *verifyFlag) run(c *cobra.Command, h *home, out *output, args []string) error {
+func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []string) error {
 	what, policies, err := auditWords(c, args, f.policy)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *home, out *output, args []string) 
 	}
 	if what == "-" {
 		if f.attest || f.shallow {
-			return misuse(c, errors.New("--attest and --shallow are about two files; standard input is none"))
+			return perdure.Invalid(errors.New("--attest and --shallow are about two files; standard input is none"))
 		}
 		spooled, remove, err := spool(c)
 		if err != nil {
@@ -130,7 +130,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *home, out *output, args []string) 
 	case f.parent != "":
 		return verifyBoth(c, h, out, what, f.parent, o, decrypt)
 	}
-	file, err := namesFile(h, what)
+	file, err := namesFile(c.Context(), h.home, what)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *home, out *output, args []string) 
 		return verifyFile(c, h, out, what, o, decrypt)
 	}
 	return h.use(false, func(ctx context.Context, s perdure.Store) error {
-		id, err := findAgent(ctx, c, s, what)
+		id, err := findAgent(ctx, s, what)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *home, out *output, args []string) 
 }
 
 // verifyStored verifies an agent of a store.
-func verifyStored(ctx context.Context, c *cobra.Command, h *home, out *output, s perdure.Store, id perdure.AgentID, o verifying) (err error) {
+func verifyStored(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s perdure.Store, id perdure.AgentID, o verifying) (err error) {
 	if o.depth, err = perdure.DepthOf(ctx, s, id); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ type verifying struct {
 }
 
 // namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
-func namesFile(h *home, arg string) (bool, error) {
+func namesFile(ctx context.Context, h *home, arg string) (bool, error) {
 	if isPath(arg) {
 		return true, nil
 	}
@@ -198,8 +198,8 @@ func namesFile(h *home, arg string) (bool, error) {
 	if _, err := os.Stat(h.file); err != nil {
 		return true, nil // there is no store it could be in
 	}
-	err = h.use(false, func(ctx context.Context, s perdure.Store) error {
-		_, err := findAgent(ctx, h.c, s, arg)
+	err = h.use(ctx, false, func(ctx context.Context, s perdure.Store) error {
+		_, err := findAgent(ctx, s, arg)
 		return err
 	})
 	switch {
@@ -208,7 +208,7 @@ func namesFile(h *home, arg string) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return false, misuse(h.c, fmt.Errorf("%q is an agent and a file; write ./%s for the file, or use the id of the agent", arg, arg))
+	return false, perdure.Invalid(fmt.Errorf("%q is an agent and a file; write ./%s for the file, or use the id of the agent", arg, arg))
 }
 
 // entryCount is about how many entries an agent has, from the index; zero when it is not known.

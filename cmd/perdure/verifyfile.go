@@ -16,7 +16,7 @@ import (
 )
 
 // verifyFile verifies the memory in a file: a capsule, or entries one after the other.
-func verifyFile(c *cobra.Command, h *home, out *output, name string, o verifying, ids []age.Identity) error {
+func verifyFile(c *cobra.Command, h *homeFlag, out *output, name string, o verifying, ids []age.Identity) error {
 	is, err := isCapsule(name)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func cutShort(c *cobra.Command, name string, ids []age.Identity, head *capsule.H
 }
 
 // verifyCut verifies what is whole of a file of a store.
-func verifyCut(c *cobra.Command, h *home, out *output, name string, o verifying) error {
+func verifyCut(c *cobra.Command, h *homeFlag, out *output, name string, o verifying) error {
 	s, err := capsule.LookStore(name)
 	if err != nil {
 		return refusal(out, err)
@@ -68,7 +68,7 @@ func verifyCut(c *cobra.Command, h *home, out *output, name string, o verifying)
 	ctx := c.Context()
 	found, err := candidates(ctx, s, "")
 	if err == nil && len(found) != 1 {
-		err = missing("there is no agent in " + name)
+		err = perdure.Missing("there is no agent in " + name)
 	}
 	if err == nil {
 		if o.cut = true; s.Torn() {

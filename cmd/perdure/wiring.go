@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
@@ -21,56 +20,37 @@ import (
 // policyDir is the folder of a home whose .cedar files are its policy.
 const policyDir = "policies"
 
-// powers are the flags that say what a node can do: who advises, what is permitted, which tools there are. It is the one place where
-// they are put together.
+// powers say what a node can do: who advises, what is permitted, which tools there are. It is the one place where they
+// are put together.
 type powers struct {
-	policies *[]string
-	advisors *[]string
-	files    *string
-	programs *[]string
-	hosts    *[]string
-	trusted  *[]string
-	secrets  *string
-	servers  *[]string // that speak MCP
-	effects  *[]string // of their tools
-	prices   *string
-	demo     *string // the folder of perdure demo
-	live     *bool
+	Policies []string // .cedar files, or folders of them; none: those of the home, else the built-in policy
+	Advisors []string // [NAME=]SOURCE
+	Files    string   // the folder of the tools files.*, and of shell
+	Programs []string // that shell may run
+	Hosts    []string // that the tools http.* may talk to
+	Trusted  []string // tools whose results are taken at their word
+	Secrets  string   // a file of NAME=value lines
+	Servers  []string // that speak MCP, NAME=COMMAND or NAME=URL
+	Effects  []string // of their tools, NAME.TOOL=CLASS
+	Prices   string   // a file of what models cost
+	Demo     string   // the folder of the shop that perdure demo has
 
-	c       *cobra.Command
-	known   tool.SecretMap                // the secrets, read
-	say     func(perdure.AgentID, string) // hears what models say
+	// Shop makes the tools of Demo.
+	Shop func(dir string) []perdure.Tool
+	// Say hears what models say, as they say it.
+	Say func(perdure.AgentID, string)
+
+	known   tool.SecretMap // the secrets, read
 	started []*tool.MCP
 	outside []string // what files tools and shell keep out of
 }
 
-func powerFlags(c *cobra.Command) *powers {
-	return &powers{
-		c:        c,
-		policies: policyFlag(c),
-		advisors: c.Flags().StringArray("advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL, openai:MODEL[@URL[#KEY]], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated"),
-		files:    c.Flags().String("files", "", "give agents the tools files.* in this folder"),
-		programs: c.Flags().StringSlice("program", nil, "let the tool shell run this program, in the folder of --files; may be repeated"),
-		hosts:    c.Flags().StringSlice("host", nil, "let the tools http.* talk to this host; may be repeated"),
-		trusted:  c.Flags().StringSlice("trusted", nil, "take what this tool returns at its word, such as files.*: else text from outside taints the agent, and policy can make it ask; may be repeated"),
-		secrets:  c.Flags().String("secrets", "", "a file of NAME=value lines that tools find as secret:NAME; only its owner may read it"),
-		servers:  c.Flags().StringArray("mcp", nil, "give agents the tools of an MCP server, NAME=COMMAND or NAME=URL; may be repeated"),
-		effects:  c.Flags().StringArray("effect", nil, "the class of a tool of an MCP server, NAME.TOOL=read, idempotent or once (default: once, whatever the server says); NAME.* is for all not named, and NAME.*=hints believes what the server says of them; may be repeated"),
-		prices:   c.Flags().String("prices", "", `a file of what models cost, in JSON: {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, US dollars a million tokens; comes before the prices built in`),
-		demo:     c.Flags().String("demo", "", "give agents the shop of perdure demo, in this folder"),
-	}
-}
-
-func policyFlag(c *cobra.Command) *[]string {
-	return c.Flags().StringSlice("policy", nil, "a policy file, or a folder of .cedar files; may be repeated (default: "+policyDir+"/ beside the store, else the built-in policy)")
-}
-
 // node is a node over a store with these powers.
-func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node, error) {
+func (p *powers) node(ctx context.Context, h *home, s perdure.Store, log *slog.Logger) (*perdure.Node, error) {
 	if err := p.fill(h); err != nil {
 		return nil, err
 	}
-	key, err := h.signer()
+	key, err := h.signer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,10 +58,10 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if err != nil {
 		return nil, err
 	}
-	if p.known, err = readSecrets(*p.secrets); err != nil {
+	if p.known, err = readSecrets(p.Secrets); err != nil {
 		return nil, err
 	}
-	guard, err := h.guardOf(h.c.Context(), p.known, log)
+	guard, err := h.guardOf(ctx, p.known, log)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +77,7 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 	if err != nil {
 		return nil, err
 	}
-	place, err := h.placeOf(h.c.Context(), s)
+	place, err := h.placeOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +85,13 @@ func (p *powers) node(h *home, s perdure.Store, log *slog.Logger) (*perdure.Node
 		Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(),
 		Place: place, Log: log, CollectEvery: 10 * time.Minute,
 	}
-	if *p.files != "" {
-		if err := h.apart(*p.files); err != nil {
+	if p.Files != "" {
+		if err := h.apart(p.Files); err != nil {
 			return nil, fmt.Errorf("--files: %w", err)
 		}
 	}
 	p.outside = p.keepOut(h)
-	if n.Tools, err = p.tools(h.c, s); err != nil {
+	if n.Tools, err = p.tools(ctx, s); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
@@ -135,52 +115,52 @@ func (p *powers) close() error {
 }
 
 // tools are what the flags let agents do, and what concerns the agent alone. Nothing is reachable outside that was not named.
-func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error) {
+func (p *powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, error) {
 	all := tool.Builtins(s)
-	if *p.demo != "" {
-		all = append(all, demoTools(*p.demo)...)
+	if p.Demo != "" && p.Shop != nil {
+		all = append(all, p.Shop(p.Demo)...)
 	}
-	if *p.files != "" {
-		root, err := os.OpenRoot(*p.files)
+	if p.Files != "" {
+		root, err := os.OpenRoot(p.Files)
 		if err != nil {
 			return nil, fmt.Errorf("--files: %w", err)
 		}
 		all = append(all, tool.Files(root, p.outside...)...)
 	}
-	if len(*p.programs) > 0 {
-		if *p.files == "" {
-			return nil, misuse(c, errors.New("--program needs a folder to run programs in; name it with --files"))
+	if len(p.Programs) > 0 {
+		if p.Files == "" {
+			return nil, perdure.Invalid(errors.New("--program needs a folder to run programs in; name it with --files"))
 		}
-		all = append(all, tool.Shell{Dir: *p.files, Allow: *p.programs, Exclude: p.outside})
+		all = append(all, tool.Shell{Dir: p.Files, Allow: p.Programs, Exclude: p.outside})
 	}
-	if len(*p.hosts) > 0 {
-		http, err := tool.HTTP{Allow: *p.hosts}.Tools()
+	if len(p.Hosts) > 0 {
+		http, err := tool.HTTP{Allow: p.Hosts}.Tools()
 		if err != nil {
-			return nil, misuse(c, fmt.Errorf("--host: %w", err))
+			return nil, perdure.Invalid(fmt.Errorf("--host: %w", err))
 		}
 		all = append(all, http...)
 	}
-	for _, text := range *p.servers {
+	for _, text := range p.Servers {
 		m, err := serverOf(text)
 		if err != nil {
-			return nil, misuse(c, err)
+			return nil, perdure.Invalid(err)
 		}
 		if m.Effects, m.TrustHints, err = p.effectsOf(m.Name); err != nil {
-			return nil, misuse(c, err)
+			return nil, perdure.Invalid(err)
 		}
 		if slices.ContainsFunc(p.started, func(o *tool.MCP) bool { return strings.EqualFold(o.Name, m.Name) }) {
-			return nil, misuse(c, fmt.Errorf("--mcp %s: another server has that name already: its tools could not be told apart", m.Name))
+			return nil, perdure.Invalid(fmt.Errorf("--mcp %s: another server has that name already: its tools could not be told apart", m.Name))
 		}
 		p.started = append(p.started, m)
-		tools, err := m.Tools(c.Context())
+		tools, err := m.Tools(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("--mcp %s: %w", m.Name, err)
 		}
 		all = append(all, tools...)
 	}
-	all, err := tool.Trust(all, *p.trusted...)
+	all, err := tool.Trust(all, p.Trusted...)
 	if err != nil {
-		return nil, misuse(c, fmt.Errorf("--trusted: %w", err))
+		return nil, perdure.Invalid(fmt.Errorf("--trusted: %w", err))
 	}
 	if p.known == nil {
 		return all, nil
@@ -195,7 +175,7 @@ const hintsClass = "hints"
 // believed.
 func (p *powers) effectsOf(server string) (classes map[string]perdure.Effect, hints bool, err error) {
 	classes = map[string]perdure.Effect{}
-	for _, text := range *p.effects {
+	for _, text := range p.Effects {
 		name, class, ok := strings.Cut(text, "=")
 		of, own, dotted := strings.Cut(name, ".")
 		if !ok || !dotted {
@@ -231,7 +211,7 @@ func serverOf(text string) (*tool.MCP, error) {
 
 // policy is what the flags name, else the policies beside the store, else the built-in one.
 func (p *powers) policy(h *home) (*policy.Set, error) {
-	paths := *p.policies
+	paths := p.Policies
 	if len(paths) == 0 && h.dir != "" {
 		found, err := disk.Files(filepath.Join(h.dir, policyDir), ".cedar")
 		if err != nil {
@@ -248,7 +228,7 @@ func (p *powers) policy(h *home) (*policy.Set, error) {
 	}
 	set, err := policy.LoadPaths(paths...)
 	if err != nil {
-		return nil, &advised{fmt.Errorf("load policies: %w", err), "nothing runs under a policy that does not load; correct it"}
+		return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err), "nothing runs under a policy that does not load; correct it")
 	}
 	return set.Know(known...), nil
 }

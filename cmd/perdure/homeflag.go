@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+// homeFlag is the home that --store names.
+type homeFlag struct {
+	*home
+	c     *cobra.Command
+	shown *progress
+}
+
+// lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
+func lookFlag(c *cobra.Command) *homeFlag {
+	h := storeFlag(c)
+	h.looks = true
+	return h
+}
+
+// storeFlag adds --store to a command.
+func storeFlag(c *cobra.Command) *homeFlag {
+	h := &homeFlag{home: &home{Note: func(text string) { note(c, "%s", text) }}, c: c}
+	h.Ask, h.Progress = h.ask, h.bar
+	c.Flags().StringVar(&h.URL, "store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+storeEnv+
+		", else "+homeName+" here or above, else the user's data folder)")
+	return h
+}
+
+// acting is h for a command that signs or runs something.
+func (h *homeFlag) acting() *homeFlag {
+	h.acts = true
+	return h
+}
+
+// use opens the store, calls f and closes it.
+func (h *homeFlag) use(create bool, f func(ctx context.Context, s perdure.Store) error) error {
+	return h.home.use(h.c.Context(), create, f)
+}
+
+// useFor is use for a command about one agent, which may be a file.
+func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
+	inForce.file, _ = fileArg(arg)
+	return h.home.useFor(h.c.Context(), arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		if inForce.file != "" {
+			found, err := candidates(ctx, s, "")
+			if err != nil {
+				return err
+			}
+			inForce.agent = commandName(found[0].Name, found[0].Agent)
+		}
+		return f(ctx, s, arg)
+	})
+}
+
+// bar shows how far long work has come.
+func (h *homeFlag) bar(what string, done, total int64) {
+	if h.shown == nil || h.shown.what != what {
+		h.shown = newProgress(h.c, what, total)
+	}
+	h.shown.total = total
+	if h.shown.to(done); done == total {
+		h.shown.end()
+	}
+}
+
+// ask shows a person what a home says, whole, and asks whether it counts.
+func (h *homeFlag) ask(parts []saying) (asked, yes bool) {
+	if !isTerminal(h.c.InOrStdin()) || !isTerminal(h.c.ErrOrStderr()) {
+		return false, false
+	}
+	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.dir)
+	if err := showSayings(h.c.ErrOrStderr(), parts); err != nil {
+		return true, false
+	}
+	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
+		"files and secrets in it are read, as you. To accept it, type yes")
+	line, err := bufio.NewReader(h.c.InOrStdin()).ReadString('\n')
+	return true, err == nil && strings.TrimSpace(line) == "yes"
+}
+
+// note tells people something beside the result.
+func note(c *cobra.Command, format string, args ...any) {
+	_, _ = fmt.Fprintf(c.ErrOrStderr(), "perdure: %s\n", oneLine(here(fmt.Sprintf(format, args...)), 0)) // the result does not depend on it
+}
+
+// accept records that what a home says is accepted, and shows it.
+func (h *homeFlag) accept(w io.Writer) error {
+	parts, err := h.home.accept()
+	if err != nil {
+		return err
+	}
+	if parts == nil {
+		_, err := fmt.Fprintf(w, "%s needs no acceptance: it was named, is new, or is your own data folder\n", h.dir)
+		return err
+	}
+	if err := showSayings(w, parts); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "accepted: %s, until what is shown above changes\n", h.dir)
+	return err
+}
+
+// showSayings prints everything that decides, but for the key: of that whose it is.
+func showSayings(w io.Writer, all []saying) error {
+	for _, s := range all {
+		text := s.text
+		if s.name == keyFile {
+			text = []byte("a private key, which signs what is written here")
+		}
+		if _, err := fmt.Fprintf(w, "%s:\n", inLine(s.name)); err != nil {
+			return err
+		}
+		if err := showWhole(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showWhole prints all of a text, such that nothing in it is taken for anything else.
+func showWhole(w io.Writer, text []byte) error {
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) {
+			line = strconv.QuoteToASCII(line)
+		}
+		b.WriteString("  | " + line + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
