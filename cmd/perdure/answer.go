@@ -11,44 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
-
-// question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.
-// Models ask so with the call ask, Go functions with durable.Ask.
-type question struct {
-	text  string
-	to    string       // the id of the asking call, which the answer carries
-	until perdure.Time // when the agent goes on without an answer; zero: never
-}
-
-// questionOf is what an agent asks at a time, if it does and nobody has answered.
-func questionOf(f *perdure.Fold, now time.Time) (question, bool) {
-	if f.Ended != nil || f.Sleep == nil || f.Met(now).Met {
-		return question{}, false
-	}
-	s := f.Sleep.Sleep
-	q := question{text: s.Note, to: s.Call}
-	of := []perdure.Trigger{s.Trigger}
-	if list, ok := s.Trigger.(perdure.Any); ok {
-		of = list.Of
-	}
-	asks := false
-	for _, t := range of {
-		switch t := t.(type) {
-		case perdure.On:
-			asks = asks || t.Event == perdure.AnswerEvent
-		case perdure.After:
-			q.until = f.Sleep.Since + perdure.Time(t.Millis)
-		case perdure.At:
-			q.until = t.Time
-		case perdure.Done, perdure.When, perdure.Every, perdure.Any, perdure.All:
-		}
-	}
-	if q.text == "" {
-		q.text = "(it does not say what)"
-	}
-	return q, asks
-}
 
 func answerCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -81,18 +45,18 @@ What policy asks about, an effect that needs permission, is answered with perdur
 			if err := living(a); err != nil {
 				return ev, err
 			}
-			q, asks := questionOf(a.Fold(), time.Now())
+			q, asks := view.QuestionOf(a.Fold(), time.Now())
 			if !asks {
-				hint := "see perdure show " + callable(a)
+				hint := "see perdure show " + view.Callable(a)
 				if len(a.Fold().Asks) > 0 {
-					hint = "it asks for permission: perdure approve " + callable(a) + ", or perdure deny"
+					hint = "it asks for permission: perdure approve " + view.Callable(a) + ", or perdure deny"
 				}
-				return ev, perdure.WithHint(perdure.Missing(called(a)+" asks no question"), hint)
+				return ev, perdure.WithHint(perdure.Missing(view.Called(a)+" asks no question"), hint)
 			}
-			t.about = new(asksOf(a, q))
+			t.about = new(view.QuestionWait(a, q))
 			answer := map[string]any{"say": text}
-			if q.to != "" {
-				answer["to"] = q.to
+			if q.To != "" {
+				answer["to"] = q.To
 			}
 			var err error
 			ev.Data, err = perdure.DataOf(answer)
@@ -151,17 +115,17 @@ next, another way or the same question again. To say what it should do instead, 
 // something else.
 func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) error {
 	if !q.Bound(a.ID()) {
-		return perdure.WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), called(a)),
-			"its memory is not what was signed: see perdure verify "+callable(a))
+		return perdure.WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), view.Called(a)),
+			"its memory is not what was signed: see perdure verify "+view.Callable(a))
 
 	}
 	trust, err := t.h.trust()
 	if err != nil {
 		return err
 	}
-	w := approvalOf(a.Fold(), q, trust, callable(a), time.Now())
+	w := view.ApprovalOf(a.Fold(), q, trust, view.Callable(a), time.Now())
 	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
-	if err := w.describe(t.c.Context(), t.store, a); err != nil {
+	if err := w.Describe(t.c.Context(), t.store, a); err != nil {
 		return err
 	}
 	t.about = &w
@@ -169,7 +133,7 @@ func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) erro
 		return nil
 	}
 	t.shown = true
-	if err := w.writeSheet(t.c.ErrOrStderr(), time.Now()); err != nil {
+	if err := writeSheet(t.c.ErrOrStderr(), &w, time.Now()); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprint(t.c.ErrOrStderr(), "approve this? [y/N] ") // without it the answer is still no
@@ -198,7 +162,7 @@ func (t *teller) vote(args []string, answer perdure.Approval) error {
 		}
 		i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
 		if q := &f.Asks[i]; !n.MayAnswer(f, q) {
-			return ev, perdure.WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", errDenied, called(a), askedWords(f, q), n.Key.Key().Short()),
+			return ev, perdure.WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", errDenied, view.Called(a), askedWords(f, q), n.Key.Key().Short()),
 				"let one of them answer, or see perdure key trust for who may approve")
 
 		}

@@ -10,8 +10,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
 )
 
 func benchCodecCommand() *cobra.Command {

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
 )
 
 func benchTalkCommand() *cobra.Command {

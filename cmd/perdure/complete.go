@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 const (
@@ -59,7 +60,7 @@ func agentThen(h *homeFlag, second func(a *perdure.Agent) []cobra.Completion) co
 
 // agentWords are the agents that a word can become, but for those named before.
 func agentWords(ctx context.Context, s perdure.Store, named []string, toComplete string) ([]cobra.Completion, error) {
-	l, err := lister(s)
+	l, err := view.Lister(s)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +70,11 @@ func agentWords(ctx context.Context, s perdure.Store, named []string, toComplete
 			return nil, err
 		}
 		word := one.Name
-		if !plainWord(word) || commandName(word, one.Agent) != word || !strings.HasPrefix(word, toComplete) {
+		if !view.PlainWord(word) || view.CommandName(word, one.Agent) != word || !strings.HasPrefix(word, toComplete) {
 			word = one.Agent.Short() // a shell would take such a name apart, or people for something else
 		}
 		if strings.HasPrefix(word, toComplete) && !slices.Contains(named, word) {
-			words = append(words, cobra.CompletionWithDesc(word, oneLine(one.State.String()+" "+one.Kind, lineWidth/2)))
+			words = append(words, cobra.CompletionWithDesc(word, view.OneLine(one.State.String()+" "+one.Kind, view.LineWidth/2)))
 		}
 		if len(words) == maxCompletions {
 			break
@@ -85,7 +86,7 @@ func agentWords(ctx context.Context, s perdure.Store, named []string, toComplete
 // askedDigests are the digests of what an agent asks permission for.
 func askedDigests(a *perdure.Agent) (words []cobra.Completion) {
 	for _, q := range a.Fold().Asks {
-		words = append(words, cobra.CompletionWithDesc(q.Digest.String(), oneLine(actionText(q.Action), lineWidth/2)))
+		words = append(words, cobra.CompletionWithDesc(q.Digest.String(), view.OneLine(view.ActionText(q.Action), view.LineWidth/2)))
 	}
 	return words
 }
@@ -93,7 +94,7 @@ func askedDigests(a *perdure.Agent) (words []cobra.Completion) {
 // openDecisions are the decisions of an agent without an outcome.
 func openDecisions(a *perdure.Agent) (words []cobra.Completion) {
 	for _, o := range a.Fold().Open {
-		words = append(words, cobra.CompletionWithDesc(o.Decision.String(), oneLine(actionText(o.Action), lineWidth/2)))
+		words = append(words, cobra.CompletionWithDesc(o.Decision.String(), view.OneLine(view.ActionText(o.Action), view.LineWidth/2)))
 	}
 	return words
 }
@@ -101,8 +102,8 @@ func openDecisions(a *perdure.Agent) (words []cobra.Completion) {
 // awaitedEvents are the events an agent sleeps for.
 func awaitedEvents(a *perdure.Agent) (words []cobra.Completion) {
 	if s := a.Fold().Sleep; s != nil {
-		for _, name := range eventsOf(s.Sleep.Trigger) {
-			if !plainWord(name) {
+		for _, name := range view.EventsOf(s.Sleep.Trigger) {
+			if !view.PlainWord(name) {
 				continue
 			}
 			words = append(words, cobra.CompletionWithDesc(name, "what it waits for"))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 // The shop of the demonstration: a price list and a ledger in a folder. What its tools do is real: they write to the ledger.
@@ -39,7 +40,7 @@ func (t *shopTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, er
 	if err != nil {
 		return perdure.Result{}, err
 	}
-	_, err = fmt.Fprintf(f, "%s %s %s\n", t.verb, c.Key, dataText(c.Args))
+	_, err = fmt.Fprintf(f, "%s %s %s\n", t.verb, c.Key, view.DataText(c.Args))
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return perdure.Result{}, err
 	}

@@ -15,10 +15,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	_ "modernc.org/sqlite" // the engine whose version is checked
+
+	"github.com/perdure/perdure/view"
+
+	_ "modernc.org/sqlite"
 
 	"github.com/perdure/perdure"
 )
+
+// the engine whose version is checked
 
 func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -119,9 +124,9 @@ func (d *doctor) write(w io.Writer) error {
 		default:
 			health = s.bad(health)
 		}
-		text := fmt.Sprintf("%s  %-8s  %s\n", health, f.What, oneLine(f.Found, 0))
+		text := fmt.Sprintf("%s  %-8s  %s\n", health, f.What, view.OneLine(f.Found, 0))
 		if f.Fix != "" {
-			text += "                 " + s.dim("fix: "+inLine(f.Fix)) + "\n"
+			text += "                 " + s.dim("fix: "+view.InLine(f.Fix)) + "\n"
 		}
 		if _, err := io.WriteString(w, text); err != nil {
 			return err
@@ -209,7 +214,7 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 				d.say("file", odd, "perdure doctor --repair, or import another copy", "%s is left alone: %v", name, fault)
 			}
 		}
-		l, err := lister(s)
+		l, err := view.Lister(s)
 		if err != nil {
 			return err
 		}
@@ -242,7 +247,7 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 	if reindex {
 		done = ", every index rebuilt"
 	}
-	d.say("store", well, "", "%s opens, %s%s", d.h.file, several(int64(agents), "agent"), done)
+	d.say("store", well, "", "%s opens, %s%s", d.h.file, view.Several(int64(agents), "agent"), done)
 	if survives != "" {
 		d.say("durable", well, "", "what is written survives %s", survives)
 	}
@@ -306,7 +311,7 @@ func (d *doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		}
 	}
 	if sound > 0 {
-		d.say("memory", well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other", several(int64(sound), "memory"))
+		d.say("memory", well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other", view.Several(int64(sound), "memory"))
 	}
 	return nil
 }
@@ -372,7 +377,7 @@ func (d *doctor) key() {
 	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
 		d.say("trust", odd, "perdure key trust "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
 	default:
-		d.say("trust", well, "", "%s named", several(int64(len(t.Trustees())), "key"))
+		d.say("trust", well, "", "%s named", view.Several(int64(len(t.Trustees())), "key"))
 	}
 	d.say("key", well, "", "%s %s, readable by its owner alone", s.Name, s.Key().Short())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
 
 // integrity looks through the file of a store, and puts a sound one in its place if it is to be mended.
@@ -31,12 +32,12 @@ func (d *doctor) integrity(mends bool) {
 		d.say("file", unwell, "stop whatever uses it and try again, or restore it from a backup", "%v", err)
 		return
 	}
-	d.say("file", well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, several(r.Rows, "row"), r.Aside)
+	d.say("file", well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, view.Several(r.Rows, "row"), r.Aside)
 	if r.Unnamed {
 		d.say("file", odd, "", "it does not say any more which store it was: it counts as a new one")
 	}
 	if r.Stranded > 0 {
-		d.say("file", odd, "import good copies of what is missing: they find their own", "%s of which nobody can tell whose they are lie aside in it", several(r.Stranded, "row"))
+		d.say("file", odd, "import good copies of what is missing: they find their own", "%s of which nobody can tell whose they are lie aside in it", view.Several(r.Stranded, "row"))
 	}
 }
 
@@ -47,7 +48,7 @@ func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
 		return nil
 	}
 	names := map[perdure.AgentID]string{}
-	if l, err := lister(s); err == nil {
+	if l, err := view.Lister(s); err == nil {
 		for one, err := range l.List(ctx, perdure.Filter{}) {
 			if err != nil {
 				return err
@@ -105,7 +106,7 @@ func unsound(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 
 // calledBy is a name and an id, as part of a line.
 func calledBy(name string, id perdure.AgentID) string {
-	return strings.TrimSpace(id.Short() + " " + shownName(name))
+	return strings.TrimSpace(id.Short() + " " + view.ShownName(name))
 }
 
 // healed says what became of an agent, and what is lost of it.
@@ -117,12 +118,12 @@ func (d *doctor) healed(what string, damage error, got perdure.Healed) {
 	switch {
 	case got.Entries == 0:
 		d.say("repair", unwell, "import a good copy of it: what can be read joins it", "%s: nothing of it can be used%s; %s (%v)", what, lost,
-			several(got.Aside, "piece")+" of it lie aside", damage)
+			view.Several(got.Aside, "piece")+" of it lie aside", damage)
 	case got.Aside > 0:
 		d.say("repair", odd, "import a good copy of it: what can be read joins it", "%s: %s could be salvaged%s; %s have no place (%v)", what,
-			several(got.Entries, "entry"), lost, several(got.Aside, "piece")+" of it that lie aside", damage)
+			view.Several(got.Entries, "entry"), lost, view.Several(got.Aside, "piece")+" of it that lie aside", damage)
 	default:
-		d.say("repair", well, "", "%s: it has %s (%v)", what, several(got.Entries, "entry"), damage)
+		d.say("repair", well, "", "%s: it has %s (%v)", what, view.Several(got.Entries, "entry"), damage)
 	}
 }
 
@@ -153,7 +154,7 @@ func (d *doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Lis
 		if err != nil {
 			return err
 		}
-		d.say("seen", well, "", "%s forgotten", several(int64(len(gone)), "agent"))
+		d.say("seen", well, "", "%s forgotten", view.Several(int64(len(gone)), "agent"))
 	}
 	found, err := d.h.check(ctx, s, all, true)
 	if err != nil {
@@ -170,7 +171,7 @@ func (d *doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Lis
 		}
 	}
 	if wrong > maxDiffering {
-		d.say("seen", unwell, "perdure ls names them", "%s more", several(int64(wrong-maxDiffering), "agent"))
+		d.say("seen", unwell, "perdure ls names them", "%s more", view.Several(int64(wrong-maxDiffering), "agent"))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 // maxDiffering is how many agents whose index is wrong a doctor names; the others are counted.
@@ -44,9 +45,9 @@ func (d *doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 	}
 	switch {
 	case wrong > maxDiffering:
-		d.say("index", unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says", several(int64(wrong-maxDiffering), "agent"))
+		d.say("index", unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says", view.Several(int64(wrong-maxDiffering), "agent"))
 	case wrong == 0 && len(listed) > 0:
-		d.say("index", well, "", "says of %s what its memory says", several(int64(len(listed)), "agent"))
+		d.say("index", well, "", "says of %s what its memory says", view.Several(int64(len(listed)), "agent"))
 	}
 	return nil
 }
@@ -56,14 +57,14 @@ func (d *doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 func differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []string) {
 	tell := func(to *[]string, what string, index, memory any) {
 		if index != memory {
-			*to = append(*to, fmt.Sprintf("%s is %s in the index and %s in its memory", what, quoted(index), quoted(memory)))
+			*to = append(*to, fmt.Sprintf("%s is %s in the index and %s in its memory", what, view.Quoted(index), view.Quoted(memory)))
 		}
 	}
 	tell(&lies, "name", listed.Name, fold.Name)
 	tell(&lies, "scope", listed.Scope, fold.Scope)
 	tell(&lags, "kind", listed.Kind, fold.Kind)
 	if !maps.Equal(listed.Labels, fold.Labels) {
-		lags = append(lags, fmt.Sprintf("labels are %s in the index and %s in its memory", quoted(listed.Labels), quoted(fold.Labels)))
+		lags = append(lags, fmt.Sprintf("labels are %s in the index and %s in its memory", view.Quoted(listed.Labels), view.Quoted(fold.Labels)))
 	}
 	tell(&lags, "state", listed.State.String(), fold.State.String())
 	tell(&lags, "waiting for a person", listed.Waiting, listed.Waiting || fold.Waiting) // a node may know why, and the memory not: a seat, whom it trusts

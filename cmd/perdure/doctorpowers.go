@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
 	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/view"
 )
 
 // modes looks whether somebody else decides here, or reads what is secret. It reports whether the home can be used.
@@ -83,7 +84,7 @@ func (d *doctor) policies() {
 		d.say("policy", unwell, fix, "%v", err)
 		return
 	}
-	d.say("policy", well, "", "%s, set %s", several(int64(len(set.Rules())), "rule"), set.Hash().Short())
+	d.say("policy", well, "", "%s, set %s", view.Several(int64(len(set.Rules())), "rule"), set.Hash().Short())
 }
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.
@@ -146,7 +147,7 @@ func (d *doctor) secrets() {
 		return
 	}
 	d.p.known = known
-	d.say("secrets", well, "", "%s in %s, readable by its owner alone", several(int64(len(known)), "value"), d.p.Secrets)
+	d.say("secrets", well, "", "%s in %s, readable by its owner alone", view.Several(int64(len(known)), "value"), d.p.Secrets)
 }
 
 // serverPatience is how long an MCP server may take to start and say what it can do: some are fetched over the network first.
@@ -170,7 +171,7 @@ func (d *doctor) server(text string) {
 		d.say("mcp", unwell, fix, "%s: %v", m.Name, err)
 		return
 	}
-	d.say("mcp", well, "", "%s has %s", m.Name, several(int64(len(tools)), "tool"))
+	d.say("mcp", well, "", "%s has %s", m.Name, view.Several(int64(len(tools)), "tool"))
 }
 
 // advisors looks whether each could be asked: it loads, and its key is there. Nothing is sent.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/internal/glyph"
+	"github.com/perdure/perdure/view"
 )
 
 // door is the one way from the program to standard output and standard error. What it lets through cannot rule a
@@ -107,7 +108,7 @@ func (d *door) pass(to, text []byte) (clean, rest []byte) {
 		case r == utf8.RuneError && size == 1:
 			to = fmt.Appendf(to, `\x%02x`, text[0])
 		case glyph.Hidden(r) || d.marks > maxMarks:
-			to = append(to, escaped(r)...)
+			to = append(to, view.Escaped(r)...)
 		default:
 			to = append(to, text[:size]...)
 		}
@@ -155,67 +156,9 @@ func rawOut(c *cobra.Command) io.Writer {
 	return c.OutOrStdout()
 }
 
-// escaped is a rune as people can see it.
-func escaped(r rune) string {
-	switch {
-	case r == '\n':
-		return `\n`
-	case r == '\t':
-		return `\t`
-	case r == '\r':
-		return `\r`
-	case r < 0x80:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r < 0x10000:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
-}
-
-// inLine is text as part of one line: nothing in it ends the line, and what a door would escape is escaped already, so
-// that its width is known.
-func inLine(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return glyph.Hidden(r) || r == utf8.RuneError }) {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case glyph.Hidden(r):
-			b.WriteString(escaped(r))
-		default:
-			b.WriteString(s[:size])
-		}
-		s = s[size:]
-	}
-	return b.String()
-}
-
-// inLines is inLine of each.
-func inLines(of []string) []string {
-	lines := make([]string, len(of))
-	for i, s := range of {
-		lines[i] = inLine(s)
-	}
-	return lines
-}
-
-// escapeJSON is JSON with every hidden rune of its strings as an escape of its own rules.
-func escapeJSON(b []byte) []byte {
-	return escapeHidden(b, func(r rune) string {
-		if r < 0x10000 {
-			return fmt.Sprintf(`\u%04x`, r)
-		}
-		return fmt.Sprintf(`\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
-	})
-}
-
 // escapeYAML is YAML with every hidden rune as an escape. Those runes stand in double quotes only.
 func escapeYAML(b []byte) []byte {
-	return escapeHidden(b, func(r rune) string {
+	return view.EscapeHidden(b, func(r rune) string {
 		if r < 0x10000 {
 			return fmt.Sprintf(`\u%04x`, r)
 		}
@@ -223,30 +166,11 @@ func escapeYAML(b []byte) []byte {
 	})
 }
 
-// escapeHidden replaces the hidden runes that the encoders leave as they are, which is all but C0.
-func escapeHidden(b []byte, as func(rune) string) []byte {
-	odd := func(r rune) bool { return r >= 0x7f && glyph.Hidden(r) }
-	if !bytes.ContainsFunc(b, odd) {
-		return b
-	}
-	var to []byte
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		if odd(r) {
-			to = append(to, as(r)...)
-		} else {
-			to = append(to, b[:size]...)
-		}
-		b = b[size:]
-	}
-	return to
-}
-
 // jsonDoor writes lines of JSON that somebody else made.
 type jsonDoor struct{ w io.Writer }
 
 func (j jsonDoor) Write(p []byte) (int, error) {
-	if _, err := j.w.Write(escapeJSON(p)); err != nil {
+	if _, err := j.w.Write(view.EscapeJSON(p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
 
 // vicious is every kind of rune that a terminal obeys, or shows as something else, and a line that tries to look like
@@ -104,7 +105,7 @@ func TestCommandsNameAgentsSafely(t *testing.T) {
 		"a@3": id.Short(), "a\nb": id.Short(), "a\x1b": id.Short(), "\u202ea": id.Short(), "אב": id.Short(), " a": id.Short(),
 		strings.Repeat("n", 65): id.Short(),
 	} {
-		if got := commandName(name, id); got != want {
+		if got := view.CommandName(name, id); got != want {
 			t.Errorf("%q: got %s, want %s", name, got, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 func editCommand() *cobra.Command {
@@ -42,7 +43,7 @@ with are those of another agent: see perdure fork.`,
 			}
 			m.Labels = relabelled(a.Fold().Intent.Labels, m.Labels)
 			if err := a.Fold().Widens(&m); err != nil {
-				return perdure.Event{}, fmt.Errorf("%s: %w", called(a), err)
+				return perdure.Event{}, fmt.Errorf("%s: %w", view.Called(a), err)
 			}
 			return perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: m}, Set: set}, nil
 		})
@@ -125,7 +126,7 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 		return m, nil, err
 	}
 	set, err := assignments(*e.set)
-	if err == nil && len(changed(&m)) == 0 && len(set) == 0 {
+	if err == nil && len(view.Changed(&m)) == 0 && len(set) == 0 {
 		err = errors.New("say what to change, such as --goal, --label, --tool or --set")
 	}
 	return m, set, err
@@ -163,30 +164,4 @@ func relabelled(now, changes map[string]string) map[string]string {
 	maps.Copy(out, changes)
 	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
 	return out
-}
-
-// changed are the fields a mutation names.
-func changed(m *perdure.Mutate) []string {
-	var names []string
-	for _, x := range []struct {
-		name  string
-		given bool
-	}{
-		{"goal", m.Goal != nil}, {"kind", m.Kind != nil}, {"inputs", m.Inputs != nil}, {"labels", m.Labels != nil}, {"scope", m.Scope != nil},
-		{"budget", m.Budget != nil}, {"deadline", m.Deadline != 0}, {"tools", m.Tools != nil}, {"depth", m.Depth != nil},
-	} {
-		if x.given {
-			names = append(names, x.name)
-		}
-	}
-	return names
-}
-
-// editText says what an edit changed.
-func editText(m *perdure.Mutate, set map[string]perdure.Data) string {
-	names := changed(m)
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		names = append(names, "state "+name)
-	}
-	return "changes " + strings.Join(names, ", ") + noted(m.Note)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/view"
 )
 
 // Exit codes are API: scripts compare with them. Do NOT renumber.
@@ -97,7 +98,7 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 	if !asJSON {
 		text := styleOf(w).bad("perdure:") + " " + message + "\n"
 		if hint != "" {
-			text += "  hint: " + oneLine(hint, 0) + "\n"
+			text += "  hint: " + view.OneLine(hint, 0) + "\n"
 		}
 		_, _ = io.WriteString(w, text) // there is nowhere left to say that this did not work
 		return
@@ -116,7 +117,7 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 
 // explain says what went wrong in one line, and what to do about it.
 func explain(err error, command string) (message, hint string) {
-	message = oneLine(err.Error(), 0)
+	message = view.OneLine(err.Error(), 0)
 	var refused *perdure.Rejection
 	var with *perdure.Hint
 	switch {
@@ -147,6 +148,6 @@ func printJSON(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(escapeJSON(b.Bytes()))
+	_, err := w.Write(view.EscapeJSON(b.Bytes()))
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/view"
 )
 
 func exportCommand() *cobra.Command {
@@ -201,7 +202,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 		return e.run(ctx, s, id.String())
 	}
 	if err != nil && handed {
-		err = perdure.WithHint(err, "its seat was handed over before that: export it again with --move, or take the seat back with perdure seat take "+callable(a)+" --why TEXT")
+		err = perdure.WithHint(err, "its seat was handed over before that: export it again with --move, or take the seat back with perdure seat take "+view.Callable(a)+" --why TEXT")
 	}
 	if err != nil || e.file == "-" {
 		return err
@@ -210,7 +211,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	return e.out.print(r, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %d entries, %d bytes, depth %s, head %s\n", r.File, r.Entries, r.Bytes, r.Depth, r.Heads[0])
 		if r.Moved && err == nil {
-			_, err = fmt.Fprintf(w, "%s goes on where this file is imported, and no longer here; import one copy only\n", called(a))
+			_, err = fmt.Fprintf(w, "%s goes on where this file is imported, and no longer here; import one copy only\n", view.Called(a))
 		}
 		return err
 	})

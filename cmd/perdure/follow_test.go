@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 // readingAgent is an agent that has called tools, read and written, and has snapshots on the way.
@@ -34,20 +35,20 @@ func readingAgent(t *testing.T, turns int) (perdure.Store, perdure.AgentID) {
 }
 
 // allLines is the log of an agent, whole.
-func allLines(t *testing.T, s perdure.Store, id perdure.AgentID) []line {
+func allLines(t *testing.T, s perdure.Store, id perdure.AgentID) []view.Line {
 	t.Helper()
-	var all []line
-	if err := follow(s, id).next(t.Context(), func(one line) error { all = append(all, one); return nil }); err != nil {
+	var all []view.Line
+	if err := view.Follow(s, id).Next(t.Context(), func(one view.Line) error { all = append(all, one); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
 // texts are lines as people read them, without what only the program uses.
-func texts(lines []line) []string {
+func texts(lines []view.Line) []string {
 	var out []string
 	for _, one := range lines {
-		out = append(out, one.text(style{}))
+		out = append(out, lineText(one, style{}))
 	}
 	return out
 }
@@ -63,19 +64,19 @@ func TestRecentLinesAreTheLastOfTheLog(t *testing.T) {
 		t.Fatalf("got %d snapshots, want several to read back over", snapshots)
 	}
 	for n := range len(all) + 2 {
-		w, last, err := followRecent(t.Context(), s, id, n, fitting(func(line) bool { return true }))
+		w, last, err := view.FollowRecent(t.Context(), s, id, n, view.Fitting(func(view.Line) bool { return true }))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(texts(all[max(0, len(all)-n):]), texts(last)); diff != "" {
 			t.Fatalf("last %d (-want +got):\n%s", n, diff)
 		}
-		if err := w.next(t.Context(), func(one line) error { return fmt.Errorf("there is more: %s", one.What) }); err != nil {
+		if err := w.Next(t.Context(), func(one view.Line) error { return fmt.Errorf("there is more: %s", one.What) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	outcome := func(one line) bool { return one.Kind == perdure.KindOutcome && one.Tool == "keep" }
-	_, last, err := followRecent(t.Context(), s, id, 3, fitting(outcome))
+	outcome := func(one view.Line) bool { return one.Kind == perdure.KindOutcome && one.Tool == "keep" }
+	_, last, err := view.FollowRecent(t.Context(), s, id, 3, view.Fitting(outcome))
 	if err != nil || len(last) != 3 {
 		t.Errorf("got %d outcomes of keep (%v), want 3", len(last), err)
 	}
@@ -105,7 +106,7 @@ func TestLinesAfterASnapshotSayWhatTheyAreAbout(t *testing.T) {
 	write(perdure.Outcome{Decision: decision, Signal: perdure.OK})
 	all := allLines(t, s.node.Store, a.ID())
 	for n := range len(all) {
-		_, last, err := followRecent(t.Context(), s.node.Store, a.ID(), n, fitting(func(line) bool { return true }))
+		_, last, err := view.FollowRecent(t.Context(), s.node.Store, a.ID(), n, view.Fitting(func(view.Line) bool { return true }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,12 +123,12 @@ func TestFollowingBehindAnEntryShowsWhatCameAfterIt(t *testing.T) {
 	s, id := readingAgent(t, 30)
 	all := allLines(t, s, id)
 	for i := range all {
-		w, err := followAfter(t.Context(), s, id, []perdure.Hash{all[i].Entry})
+		w, err := view.FollowAfter(t.Context(), s, id, []perdure.Hash{all[i].Entry})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []line
-		if err := w.next(t.Context(), func(one line) error { got = append(got, one); return nil }); err != nil {
+		var got []view.Line
+		if err := w.Next(t.Context(), func(one view.Line) error { got = append(got, one); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(texts(all[i+1:]), texts(got)); diff != "" {
@@ -139,7 +140,7 @@ func TestFollowingBehindAnEntryShowsWhatCameAfterIt(t *testing.T) {
 // Whatever is in a memory, folding reads leaves every other line as it is and counts every read it folds once.
 func TestFoldedReadsLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var all []line
+		var all []view.Line
 		var reads int
 		name := func() (h perdure.Hash) { h[0], h[1] = byte(len(all)), byte(len(all)>>8); return h }
 		type call struct {
@@ -148,7 +149,7 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 		}
 		var open []call
 		for range rapid.IntRange(0, 60).Draw(t, "entries") {
-			one := line{Seq: int64(len(all)), Entry: name(), Tool: "tool"}
+			one := view.Line{Seq: int64(len(all)), Entry: name(), Tool: "tool"}
 			switch rapid.SampledFrom([]string{"advice", "talk", "read", "write", "ok", "failed", "event"}).Draw(t, "entry") {
 			case "advice":
 				one.Tool, one.Kind, one.Body = "", perdure.KindAdvice, perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "tool"}}}
@@ -176,27 +177,27 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 			}
 			all = append(all, one)
 		}
-		var shown []line
-		f := newReadFolder(func(one line) error { shown = append(shown, one); return nil })
+		var shown []view.Line
+		f := view.NewReadFolder(func(one view.Line) error { shown = append(shown, one); return nil })
 		for _, one := range all {
-			if err := f.add(one); err != nil {
+			if err := f.Add(one); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := f.flush(); err != nil {
+		if err := f.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		counted := 0
 		for _, one := range shown {
 			b, is := one.Body.(perdure.Outcome)
 			switch {
-			case one.folded != "":
+			case one.Folded != "":
 				var n int
-				if _, err := fmt.Sscanf(one.What, "%d reads:", &n); err != nil || n < minRun || !strings.Contains(one.What, fmt.Sprintf("tool x%d", n)) {
+				if _, err := fmt.Sscanf(one.What, "%d reads:", &n); err != nil || n < view.MinRun || !strings.Contains(one.What, fmt.Sprintf("tool x%d", n)) {
 					t.Errorf("a folded line says %q", one.What)
 				}
 				counted += n
-			case is && b.Signal == perdure.OK && slices.ContainsFunc(all, func(d line) bool {
+			case is && b.Signal == perdure.OK && slices.ContainsFunc(all, func(d view.Line) bool {
 				dec, ok := d.Body.(perdure.Decision)
 				return ok && d.Entry == b.Decision && dec.Effect == perdure.Read
 			}):
@@ -211,7 +212,7 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 			b, isAdvice := one.Body.(perdure.Advice)
 			d, isDecision := one.Body.(perdure.Decision)
 			must := isEvent || isAdvice && b.Text != "" || isDecision && d.Effect == perdure.Once || one.Signal == perdure.Failed
-			if must && !slices.ContainsFunc(shown, func(s line) bool { return s.Entry == one.Entry && s.folded == "" }) {
+			if must && !slices.ContainsFunc(shown, func(s view.Line) bool { return s.Entry == one.Entry && s.Folded == "" }) {
 				t.Errorf("line %d is gone", one.Seq)
 			}
 		}
@@ -221,7 +222,7 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 func TestALineIsSeenOnceWhoeverWritesIt(t *testing.T) {
 	s := newSituation(t, perdure.Sleep{Trigger: perdure.On{Event: "go"}}, perdure.End{Signal: perdure.OK})
 	s.run()
-	w, _, err := followRecent(t.Context(), s.node.Store, s.agent, 0, fitting(func(line) bool { return true }))
+	w, _, err := view.FollowRecent(t.Context(), s.node.Store, s.agent, 0, view.Fitting(func(view.Line) bool { return true }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestALineIsSeenOnceWhoeverWritesIt(t *testing.T) {
 	}
 	s.run()
 	var got []string
-	if err := live(ctx, s.node.Store, []*follower{w}, func(_ *follower, one line) error {
+	if err := view.Live(ctx, s.node.Store, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
 		got = append(got, one.Kind.String())
 		return nil
 	}); err != nil {
@@ -263,15 +264,15 @@ func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure
 func TestRecentLinesAreReadFromTheEnd(t *testing.T) {
 	store, id := readingAgent(t, 60)
 	all := len(allLines(t, store, id))
-	every := func(line) bool { return true }
-	var folded []line
-	add, flush := foldingReads(every)(func(one line) error { folded = append(folded, one); return nil })
-	if err := errors.Join(follow(store, id).next(t.Context(), add), flush()); err != nil {
+	every := func(view.Line) bool { return true }
+	var folded []view.Line
+	add, flush := view.FoldingReads(every)(func(one view.Line) error { folded = append(folded, one); return nil })
+	if err := errors.Join(view.Follow(store, id).Next(t.Context(), add), flush()); err != nil {
 		t.Fatal(err)
 	}
 	for n := 1; n < len(folded); n++ {
 		s := &tallied{Store: store}
-		_, last, err := followRecent(t.Context(), s, id, n, foldingReads(every))
+		_, last, err := view.FollowRecent(t.Context(), s, id, n, view.FoldingReads(every))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +287,7 @@ func TestRecentLinesAreReadFromTheEnd(t *testing.T) {
 	for range store.Snapshots(t.Context(), id) {
 		snapshots++
 	}
-	if _, _, err := followRecent(t.Context(), s, id, 1, fitting(func(line) bool { return false })); err != nil || s.entries > all+snapshots {
+	if _, _, err := view.FollowRecent(t.Context(), s, id, 1, view.Fitting(func(view.Line) bool { return false })); err != nil || s.entries > all+snapshots {
 		t.Errorf("looking for nothing took %d entries of %d (%v)", s.entries, all, err)
 	}
 }

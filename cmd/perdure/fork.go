@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 func forkCommand() *cobra.Command {
@@ -65,7 +66,7 @@ type forking struct {
 
 // prepare checks the flags, and reads the intent.
 func (f *forking) prepare(c *cobra.Command, arg string) error {
-	if name, _ := splitRef(arg); isPath(name) {
+	if name, _ := splitRef(arg); view.IsPath(name) {
 		return perdure.Invalid(fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure import first", name))
 	}
 	if f.file == "" {
@@ -88,17 +89,7 @@ type forked struct {
 	From     perdure.AgentID `json:"from"`
 	At       perdure.Hash    `json:"at"`
 	Rehearse bool            `json:"rehearse"`
-	Effects  []undone        `json:"not_undone"`
-}
-
-// undone is something the forked agent did to the world.
-type undone struct {
-	Seq    int64          `json:"seq"`
-	Tool   string         `json:"tool"`
-	Effect perdure.Effect `json:"effect"`
-	Signal perdure.Signal `json:"signal,omitempty"` // absent: not known yet
-	What   string         `json:"what"`
-	After  bool           `json:"after"` // after the point of the fork
+	Effects  []view.Undone   `json:"not_undone"`
 }
 
 // fork makes the new agent and says what is not undone.
@@ -107,7 +98,7 @@ func (f *forking) fork(ctx context.Context, s perdure.Store, p *pointIn) error {
 	if err != nil {
 		return err
 	}
-	effects, err := effectsOf(ctx, s, p)
+	effects, err := view.EffectsOf(ctx, s, p.agent)
 	if err != nil {
 		return err
 	}
@@ -117,7 +108,7 @@ func (f *forking) fork(ctx context.Context, s perdure.Store, p *pointIn) error {
 			return err
 		}
 	}
-	return f.out.print(r, func(w io.Writer) error { return r.write(w, called(p.agent)) })
+	return f.out.print(r, func(w io.Writer) error { return r.write(w, view.Called(p.agent)) })
 }
 
 // genesis is what the new agent begins with.
@@ -134,7 +125,7 @@ func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g p
 	}
 	if d := g.Intent.Deadline; d != 0 && !d.Go().After(time.Now()) {
 		return g, perdure.Invalid(fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; "+
-			"name another one in a file for --intent", called(p.agent), d))
+			"name another one in a file for --intent", view.Called(p.agent), d))
 
 	}
 	if f.goal != "" {
@@ -144,7 +135,7 @@ func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g p
 		g.Intent.Name = f.name
 	}
 	if g.Intent.Name == "" {
-		g.Intent.Name, err = freeName(ctx, s, called(p.agent))
+		g.Intent.Name, err = freeName(ctx, s, view.Called(p.agent))
 	}
 	return g, err
 }
@@ -162,46 +153,14 @@ func (f *forking) create(ctx context.Context, s perdure.Store, g perdure.Genesis
 	return a.ID(), nil
 }
 
-// effectsOf is what the agent did outside, in its whole memory.
-func effectsOf(ctx context.Context, s perdure.Store, p *pointIn) ([]undone, error) {
-	var found []undone
-	open := map[perdure.Hash]int{} // where in found
-	told := newNarrator()
-	past := p.agent.Fold().Seq
-	for e, err := range perdure.Memory(ctx, s, p.agent.ID()) {
-		if err != nil {
-			return nil, err
-		}
-		l := told.line(e)
-		switch b := e.Content().(type) {
-		case perdure.Decision:
-			if b.Verdict.Answer == perdure.Allow && b.Effect != 0 && b.Effect != perdure.Read && l.Tool != "" {
-				open[e.Name] = len(found)
-				found = append(found, undone{Seq: e.Seq, Tool: l.Tool, Effect: b.Effect, What: actionText(told.decided[e.Name]), After: e.Seq > past})
-			}
-		case perdure.Outcome:
-			if i, ok := open[b.Decision]; ok {
-				found[i].Signal = b.Signal
-			}
-		case perdure.Event:
-			if n, ok := b.Notice.(perdure.Settle); ok {
-				if i, ok := open[n.Decision]; ok {
-					found[i].Signal = n.Signal
-				}
-			}
-		}
-	}
-	return found, nil
-}
-
 // write prints the new agent, what it may do, and what stays done.
 func (r *forked) write(w io.Writer, from string) error {
 	s := styleOf(w)
 	var b strings.Builder
 	if r.Agent.IsZero() {
-		fmt.Fprintf(&b, "%s would be made\n", inLine(r.Name))
+		fmt.Fprintf(&b, "%s would be made\n", view.InLine(r.Name))
 	} else {
-		fmt.Fprintf(&b, "%s %s\n", inLine(r.Name), r.Agent)
+		fmt.Fprintf(&b, "%s %s\n", view.InLine(r.Name), r.Agent)
 	}
 	if r.Rehearse {
 		fmt.Fprintf(&b, "it rehearses: effects come from the record of %s or are refused; with --live it would act\n", from)
@@ -221,7 +180,7 @@ func (r *forked) write(w io.Writer, from string) error {
 		if e.After {
 			when = "after it"
 		}
-		fmt.Fprintf(&b, "  %d  %s (%s, %s, %s)\n", e.Seq, oneLine(e.What, lineWidth), e.Effect, signal, when)
+		fmt.Fprintf(&b, "  %d  %s (%s, %s, %s)\n", e.Seq, view.OneLine(e.What, view.LineWidth), e.Effect, signal, when)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 // vaultDir is the folder of a home with the keys of subjects.
@@ -49,7 +50,7 @@ verifies. What went, and under which rule, is recorded in the agent first. With 
 				}
 				ids = append(ids, id)
 			} else {
-				l, err := lister(s)
+				l, err := view.Lister(s)
 				if err != nil {
 					return err
 				}

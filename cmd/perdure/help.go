@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
 )
 
 // exitsKey is the annotation that holds a command's exit codes.

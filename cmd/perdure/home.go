@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
 
 // What lies in a home folder.
@@ -263,10 +264,10 @@ func (h *home) closeWitness() error {
 // fileArg is the file that AGENT or AGENT@REF names, and the ref; file is "" if it names an agent of the store.
 func fileArg(arg string) (file, ref string) {
 	name, ref := splitRef(arg)
-	if _, err := os.Stat(arg); err == nil && isPath(arg) {
+	if _, err := os.Stat(arg); err == nil && view.IsPath(arg) {
 		name, ref = arg, "" // the @ is in the name of the file
 	}
-	if !isPath(name) {
+	if !view.IsPath(name) {
 		return "", ""
 	}
 	return name, ref
@@ -322,11 +323,6 @@ func (h *home) openFile(ctx context.Context, name string) (*capsule.Store, perdu
 		return nil, perdure.Listing{}, errors.Join(err, s.Close())
 	}
 	return s, found[0], nil
-}
-
-// isPath reports whether an argument can only be a file: it names a folder on the way, or ends as capsules do.
-func isPath(arg string) bool {
-	return strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, capsule.Ext)
 }
 
 // signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says
@@ -460,17 +456,7 @@ func (h *home) load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*
 	if err != nil {
 		return nil, err
 	}
-	return lookAt(ctx, s, t, id)
-}
-
-// lookAt folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of
-// its snapshots.
-func lookAt(ctx context.Context, s perdure.Store, t *perdure.Trust, id perdure.AgentID) (*perdure.Agent, error) {
-	a, err := t.Load(ctx, s, id)
-	if errors.Is(err, perdure.ErrRejected) {
-		return perdure.Load(ctx, s, id)
-	}
-	return a, err
+	return view.LookAt(ctx, s, t, id)
 }
 
 // trustKey adds a line to the trust file, which is replaced whole. Of several processes that do, none loses another's line.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 // homeFlag is the home that --store names.
@@ -57,7 +58,7 @@ func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Stor
 			if err != nil {
 				return err
 			}
-			inForce.agent = commandName(found[0].Name, found[0].Agent)
+			inForce.agent = view.CommandName(found[0].Name, found[0].Agent)
 		}
 		return f(ctx, s, arg)
 	})
@@ -91,7 +92,7 @@ func (h *homeFlag) ask(parts []saying) (asked, yes bool) {
 
 // note tells people something beside the result.
 func note(c *cobra.Command, format string, args ...any) {
-	_, _ = fmt.Fprintf(c.ErrOrStderr(), "perdure: %s\n", oneLine(here(fmt.Sprintf(format, args...)), 0)) // the result does not depend on it
+	_, _ = fmt.Fprintf(c.ErrOrStderr(), "perdure: %s\n", view.OneLine(here(fmt.Sprintf(format, args...)), 0)) // the result does not depend on it
 }
 
 // accept records that what a home says is accepted, and shows it.
@@ -118,7 +119,7 @@ func showSayings(w io.Writer, all []saying) error {
 		if s.name == keyFile {
 			text = []byte("a private key, which signs what is written here")
 		}
-		if _, err := fmt.Fprintf(w, "%s:\n", inLine(s.name)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s:\n", view.InLine(s.name)); err != nil {
 			return err
 		}
 		if err := showWhole(w, text); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/view"
 )
 
 func importCommand() *cobra.Command {
@@ -173,7 +174,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store,
 		}
 	}
 	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
-		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: standingNow(a, o.Trust, time.Now())}
+		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: view.Standing(a, o.Trust, time.Now())}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}
@@ -182,9 +183,9 @@ func takeIn(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store,
 		what += ", nothing new"
 	}
 	if got.Relation == capsule.Mended {
-		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", several(got.Healed.Gained, "entry"))
+		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
 	}
-	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", called(a), a.ID(), what, r.Entries, r.Standing)
+	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", view.Called(a), a.ID(), what, r.Entries, r.Standing)
 	if d := a.Depth(); d != perdure.Full {
 		r.text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"
 	}
@@ -192,10 +193,10 @@ func takeIn(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store,
 		r.text += "the whole memory is here now: it has all its rights\n"
 	}
 	if r.Held = got.Stranger != nil && !got.Admitted; r.Held {
-		r.text += here("it is held: "+heldText(got.Stranger)) + "\n"
+		r.text += here("it is held: "+view.HeldText(got.Stranger)) + "\n"
 	}
 	if !got.Hold.IsZero() && a.Fold().Ended == nil {
-		r.text += here("it arrived paused, with no local budget until admitted; look at it with perdure show "+callable(a)+", then perdure resume "+callable(a)) + "\n"
+		r.text += here("it arrived paused, with no local budget until admitted; look at it with perdure show "+view.Callable(a)+", then perdure resume "+view.Callable(a)) + "\n"
 	}
 	return r, nil
 }
@@ -223,15 +224,6 @@ func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *
 	}
 	w.See(a.ID(), a.Fold().Seq, a.Heads())
 	return nil
-}
-
-// heldText says whose entries keep an agent from counting here, and what would make them count.
-func heldText(err error) string {
-	var r *perdure.Rejection
-	if !errors.As(err, &r) {
-		return err.Error()
-	}
-	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, r.Hint)
 }
 
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 // swapNames makes the index of a store call two agents by each other's name.
@@ -121,7 +122,7 @@ func TestAnUnreadableAgentHidesNoOther(t *testing.T) {
 	s.agent = perdure.AgentID{}
 	s.genes.Intent.Name = "b"
 	s.run()
-	found, faults, err := waitingFor(t.Context(), blind{s.node.Store.(*perdure.MemStore), hurt}, s.trust(), perdure.Hash{}, time.Now())
+	found, faults, err := view.Inbox(t.Context(), blind{s.node.Store.(*perdure.MemStore), hurt}, s.trust(), perdure.Hash{}, time.Now())
 	if err != nil || len(found) != 1 || found[0].Agent != s.agent {
 		t.Errorf("got %v, %v, want the one of %s", found, err, s.agent.Short())
 	}

@@ -215,9 +215,6 @@ func parseDeadline(s string, now time.Time) (perdure.Time, error) {
 	return perdure.TimeOf(at), nil
 }
 
-// microdollars are the units money is counted in.
-const microdollars = 1_000_000
-
 // parseDollars reads an amount in US dollars, such as 1.50, as millionths of one.
 func parseDollars(s string) (int64, error) {
 	whole, part, _ := strings.Cut(strings.TrimPrefix(s, "$"), ".")
@@ -229,12 +226,6 @@ func parseDollars(s string) (int64, error) {
 		return 0, fmt.Errorf("%q: want US dollars, such as 1.50", s)
 	}
 	return n, nil
-}
-
-// dollars writes an amount for people.
-func dollars(n int64) string {
-	s := fmt.Sprintf("%d.%06d", n/microdollars, n%microdollars)
-	return "$" + s[:len(s)-4] + strings.TrimRight(s[len(s)-4:], "0")
 }
 
 // dataOfYAML is what YAML or JSON decoded to, as Data; none for nothing.

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
 
 const (
@@ -197,7 +198,7 @@ func (h *home) begins(prefix string) ([]string, error) {
 
 // eachOwned does something to every agent a key owns, with that key, and notes what came of it.
 func (h *home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Signer, r *keysChanged, what string, do func(*perdure.Node, perdure.AgentID) (*perdure.Entry, error)) error {
-	l, err := lister(s)
+	l, err := view.Lister(s)
 	if err != nil {
 		return err
 	}

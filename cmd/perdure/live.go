@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/glyph"
+	"github.com/perdure/perdure/view"
 )
 
 // screen is standard error where a model speaks and lines come in between: a line begins where one begins, whoever wrote last.
@@ -55,7 +56,7 @@ func (s *screen) say(_ perdure.AgentID, text string) {
 		}
 		seen := string(r)
 		if glyph.Hidden(r) {
-			seen = escaped(r)
+			seen = view.Escaped(r)
 		}
 		if r == '\n' {
 			seen = ""

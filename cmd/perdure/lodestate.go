@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/schema"
+	"github.com/perdure/perdure/view"
 )
 
 func lodeStateCommand() *cobra.Command {
@@ -56,12 +57,12 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 			}
 			typed, value, err := stateValue(c, reg, at.agent.Fold(), *as)
 			if err != nil {
-				return fmt.Errorf("state of %s: %w", called(at.agent), err)
+				return fmt.Errorf("state of %s: %w", view.Called(at.agent), err)
 			}
 			if *file != "" {
 				b, err := schema.Pack(typed, value, schema.Options{Embed: true, Parent: parent})
 				if err != nil {
-					return fmt.Errorf("state of %s: %w", called(at.agent), err)
+					return fmt.Errorf("state of %s: %w", view.Called(at.agent), err)
 				}
 				return writeVein(c, *file, b)
 			}

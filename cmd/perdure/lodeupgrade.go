@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/schema"
+	"github.com/perdure/perdure/view"
 )
 
 func lodeUpgradeCommand() *cobra.Command {
@@ -42,7 +43,7 @@ written. The schemas of the store's folder ` + schemaDir + `/ are known; one nam
 			}
 			later, err := h.laterSchema(c, a.Fold(), *name, *to)
 			if err != nil {
-				return fmt.Errorf("upgrade the state of %s: %w", called(a), err)
+				return fmt.Errorf("upgrade the state of %s: %w", view.Called(a), err)
 			}
 			if *dry {
 				return printMoved(c, later, a.Fold())
@@ -121,10 +122,10 @@ func (h *home) upgradeState(ctx context.Context, out *output, s perdure.Store, a
 		Entry   perdure.Hash    `json:"entry,omitzero"`
 		Seq     int64           `json:"seq,omitempty"`
 	}{Agent: a.ID(), Schema: to.ID(), Version: to.Version()}
-	text := fmt.Sprintf("%s: its state is of %s version %d already\n", called(a), to.Name(), to.Version())
+	text := fmt.Sprintf("%s: its state is of %s version %d already\n", view.Called(a), to.Name(), to.Version())
 	if e != nil {
 		r.Entry, r.Seq = e.Name, e.Seq
-		text = fmt.Sprintf("%s: its state is of %s version %d now (seq %d)\n", called(a), to.Name(), to.Version(), e.Seq)
+		text = fmt.Sprintf("%s: its state is of %s version %d now (seq %d)\n", view.Called(a), to.Name(), to.Version(), e.Seq)
 	}
 	return out.print(r, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 func logCommand() *cobra.Command {
@@ -80,9 +81,9 @@ func (l *logged) prepare(c *cobra.Command) (err error) {
 	case l.brief && l.whole:
 		return perdure.Invalid(errors.New("--brief and --whole contradict each other; use one of them"))
 	case l.brief:
-		l.much = muchBrief
+		l.much = view.MuchBrief
 	case l.whole:
-		l.much = muchWhole
+		l.much = view.MuchWhole
 	}
 	if l.last < 0 || c.Flags().Changed("lines") && l.last == 0 {
 		return perdure.Invalid(errors.New("-n: want at least 1"))
@@ -110,12 +111,12 @@ func lineFormat(c *cobra.Command, format string) (string, error) {
 // run prints what there is, and with --follow what comes.
 func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 	var values []any
-	show := func(one line) error {
-		one.much = l.much
-		return l.out.line(l.format, one, one.text)
+	show := func(one view.Line) error {
+		one.Much = l.much
+		return l.out.line(l.format, one, func(s style) string { return lineText(one, s) })
 	}
 	if l.format == formatJSON || l.format == formatYAML {
-		show = func(one line) error { values = append(values, one); return nil }
+		show = func(one view.Line) error { values = append(values, one); return nil }
 	}
 	w, err := l.past(ctx, s, id, show)
 	switch {
@@ -126,7 +127,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	case !l.follow:
 		return nil
 	}
-	return live(ctx, s, []*follower{w}, func(_ *follower, one line) error {
+	return view.Live(ctx, s, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
 		if !l.fits(one) {
 			return nil
 		}
@@ -135,13 +136,13 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 }
 
 // past shows what there is and returns a follower that stands behind it.
-func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(line) error) (*follower, error) {
-	pick := fitting(l.fits)
+func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(view.Line) error) (*view.Follower, error) {
+	pick := view.Fitting(l.fits)
 	if l.format == formatTable && !l.reads && l.tool == "" {
-		pick = foldingReads(l.fits)
+		pick = view.FoldingReads(l.fits)
 	}
 	if l.last > 0 {
-		w, found, err := followRecent(ctx, s, id, l.last, pick)
+		w, found, err := view.FollowRecent(ctx, s, id, l.last, pick)
 		for _, one := range found {
 			if err == nil {
 				err = show(one)
@@ -150,19 +151,19 @@ func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		return w, err
 	}
 	add, flush := pick(show)
-	w := follow(s, id)
-	if err := errors.Join(w.next(ctx, add), flush()); err != nil {
+	w := view.Follow(s, id)
+	if err := errors.Join(w.Next(ctx, add), flush()); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
 // text is the line for people. Columns have fixed widths, since lines come one at a time.
-func (l line) text(s style) string { return l.after(s, "", 0) }
+func lineText(l view.Line, s style) string { return lineAfter(l, s, "", 0) }
 
 // after is the line for people behind a head that takes so many columns. On a terminal it goes on under its own
 // beginning, so that nothing an entry says can look like another entry.
-func (l line) after(s style, head string, width int) string {
+func lineAfter(l view.Line, s style, head string, width int) string {
 	signal := ""
 	if l.Signal != 0 {
 		signal = l.Signal.String()
@@ -175,44 +176,11 @@ func (l line) after(s style, head string, width int) string {
 	default:
 		pad = s.bad(pad)
 	}
-	kind := l.folded
+	kind := l.Folded
 	if kind == "" {
 		kind = l.Kind.String()
 	}
 	seq := fmt.Sprintf("%5d", l.Seq)
 	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.dim(l.Time.Go().Local().Format("2006-01-02 15:04:05.000")), kind, pad)
-	return strings.TrimSuffix(folded(head, width+len(seq)+len("  2006-01-02 15:04:05.000  ")+8+2+9+2, l.said(), s.width), "\n")
+	return strings.TrimSuffix(folded(head, width+len(seq)+len("  2006-01-02 15:04:05.000  ")+8+2+9+2, l.Said(), s.width), "\n")
 }
-
-// said is what the entry says, on one line: what it proposes or decides whole, to a bound; of anything else the
-// beginning. What is left out is counted.
-func (l line) said() string {
-	width := lineWidth
-	switch l.Body.(type) {
-	case perdure.Advice, perdure.Decision:
-		if text := inLine(l.What); l.much != muchBrief {
-			if l.much != muchWhole {
-				return cut(text, maxSaid)
-			}
-			return text
-		}
-	}
-	if l.much == muchWhole {
-		width = 0
-	}
-	return oneLine(l.What, width)
-}
-
-// How much of an entry is said.
-const (
-	muchUsual = iota
-	muchBrief
-	muchWhole
-)
-
-const (
-	// lineWidth is how much of what an entry says fits a line.
-	lineWidth = 160
-	// maxSaid is how much of an action a log prints without being asked for all of it.
-	maxSaid = 4096
-)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 func lsCommand() *cobra.Command {
@@ -34,7 +35,7 @@ and a note says what to do.`,
 			return perdure.Invalid(err)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			l, err := lister(s)
+			l, err := view.Lister(s)
 			if err != nil {
 				return err
 			}
@@ -115,9 +116,9 @@ func listings(w io.Writer, found []listed, now time.Time) error {
 	for _, l := range found {
 		updated, after := "-", "-"
 		if l.Updated != 0 {
-			updated, after = ago(l.Updated, now), next(l.Listing, now)
+			updated, after = view.Ago(l.Updated, now), next(l.Listing, now)
 		}
-		cells := []string{oneLine(l.Name, 40), l.Agent.Short(), l.standing(), l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
+		cells := []string{view.OneLine(l.Name, 40), l.Agent.Short(), l.standing(), l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
 		if parts {
 			cells = append(cells, l.Depth)
 		}
@@ -142,5 +143,5 @@ func next(l perdure.Listing, now time.Time) string {
 	case !l.Due.Go().After(now):
 		return "now"
 	}
-	return "in " + span(l.Due.Go().Sub(now))
+	return "in " + view.Span(l.Due.Go().Sub(now))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 func newCommand() *cobra.Command {
@@ -168,7 +169,7 @@ func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g pe
 		return err
 	}
 	return out.print(made{a.ID(), g.Intent.Name}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s %s\n", inLine(g.Intent.Name), a.ID())
+		_, err := fmt.Fprintf(w, "%s %s\n", view.InLine(g.Intent.Name), a.ID())
 		return err
 	})
 }
@@ -213,7 +214,7 @@ func slug(goal string) string {
 
 // freeName is the name, or with a number if agents are called that already.
 func freeName(ctx context.Context, s perdure.Store, name string) (string, error) {
-	l, err := lister(s)
+	l, err := view.Lister(s)
 	if err != nil {
 		return name, nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/glyph"
+	"github.com/perdure/perdure/view"
 )
 
 // The formats of output.
@@ -95,7 +96,7 @@ func (o *output) print(v any, text func(io.Writer) error) error {
 	if format == formatTable {
 		return text(w)
 	}
-	return o.value(w, format, readable(v))
+	return o.value(w, format, view.Readable(v))
 }
 
 // line prints one of many values that come one at a time: as a line for people, or as one of JSON.
@@ -105,7 +106,7 @@ func (o *output) line(format string, v any, text func(style) string) error {
 		_, err := fmt.Fprintln(w, text(styleOf(w)))
 		return err
 	}
-	return o.value(w, format, readable(v))
+	return o.value(w, format, view.Readable(v))
 }
 
 // list prints values: as a table, a JSON list, one JSON value a line, or a YAML list.
@@ -120,7 +121,7 @@ func (o *output) list(v []any, table func(io.Writer) error) error {
 	}
 	plain := make([]any, len(v))
 	for i := range v {
-		plain[i] = readable(v[i])
+		plain[i] = view.Readable(v[i])
 	}
 	if format != formatLines {
 		return o.value(w, format, plain)
@@ -212,7 +213,7 @@ type table struct {
 func (t *table) add(cells ...string) {
 	for i, cell := range cells {
 		if !strings.Contains(cell, ownMark) { // a styled one is the program's own words
-			cells[i] = inLine(cell)
+			cells[i] = view.InLine(cell)
 		}
 	}
 	t.rows = append(t.rows, cells)
@@ -263,21 +264,4 @@ func (t *table) write(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// oneLine is text without line ends, cut to a width if that is not zero; what is cut is counted. What a terminal would
-// not show as it is, is escaped.
-func oneLine(s string, width int) string {
-	s = inLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " "))
-	return cut(s, width)
-}
-
-// cut is the beginning of a text that fits a width, and how much more there is.
-func cut(s string, width int) string {
-	n := utf8.RuneCountInString(s)
-	if width <= 0 || n <= width {
-		return s
-	}
-	more := fmt.Sprintf("… (%d more)", n-width+1)
-	return string([]rune(s)[:width-1]) + more
 }

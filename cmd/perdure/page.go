@@ -8,54 +8,15 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
-// stepText says what a node would do next.
-func stepText(s perdure.Step) string {
-	switch s := s.(type) {
-	case perdure.Idle:
-		return "nothing"
-	case perdure.Flag:
-		return "record that " + s.Doubled.Second.Short() + " was decided twice"
-	case perdure.Sit:
-		return "take its seat"
-	case perdure.Rouse:
-		return "wake it"
-	case perdure.Consult:
-		if s.Advisor == "" {
-			return "ask its advisor"
-		}
-		return "ask advisor " + s.Advisor
-	case perdure.Decide:
-		return "decide about " + actionText(s.Action)
-	case perdure.Perform:
-		return "perform " + actionText(s.Open.Action)
-	case perdure.Reconcile:
-		return "find out whether " + actionText(s.Open.Action) + " happened"
-	case perdure.Lapse:
-		return "record a refusal"
-	case perdure.Escalate:
-		return "ask " + strings.Join(s.Asked, ", ") + " too, since nobody answered"
-	case perdure.Finish:
-		return "end it: its deadline has passed"
-	case perdure.Announce:
-		return "tell its relatives that it has ended"
-	}
-	return "something not known here"
-}
-
-const (
-	// maxChildren is how many children a screen has room for.
-	maxChildren = 10
-	// maxUnseen is how many unseen events it has room for, the latest.
-	maxUnseen = 5
-	// nearlyUsed is the part of a budget, one in so many, that is called nearly nothing.
-	nearlyUsed = 10
-)
+// maxUnseen is how many unseen events a screen has room for, the latest.
+const maxUnseen = 5
 
 // page is a summary as rows for people.
 type page struct {
-	*summary
+	*view.Summary
 	t   table
 	now time.Time
 	s   style
@@ -64,9 +25,9 @@ type page struct {
 }
 
 // write prints the summary for people.
-func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
+func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error {
 	s := styleOf(w)
-	p := &page{summary: v, now: now, s: s, t: table{fold: true, tint: []func(string) string{s.head}}, brief: brief}
+	p := &page{Summary: v, now: now, s: s, t: table{fold: true, tint: []func(string) string{s.head}}, brief: brief}
 	p.row("agent", "%s %s", v.Name, v.Agent)
 	p.row("goal", "%s", v.Intent.Goal)
 	p.bounds()
@@ -77,16 +38,16 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 	}
 	p.standing()
 	p.persons()
-	p.row("spent", "%s; %s", v.spentText(), several(v.Turns, "turn"))
+	p.row("spent", "%s; %s", v.SpentText(), view.Several(v.Turns, "turn"))
 	p.relatives()
 	p.work()
 	p.t.add("", "")
 	if v.Seat != "" {
 		p.row("seat", "%s", v.Seat)
 	}
-	p.row("memory", "%s, made %s, last %s", several(v.Entries, "entry"), ago(v.Created, now), ago(v.Updated, now))
-	if v.depth != perdure.Full {
-		p.row("depth", "%s: this store has %s; import the whole memory to give it all its rights", v.depth, v.depth.Words())
+	p.row("memory", "%s, made %s, last %s", view.Several(v.Entries, "entry"), view.Ago(v.Created, now), view.Ago(v.Updated, now))
+	if v.Holds != perdure.Full {
+		p.row("depth", "%s: this store has %s; import the whole memory to give it all its rights", v.Holds, v.Holds.Words())
 	}
 	if !v.Trace.IsZero() {
 		p.row("trace", "%s", v.Trace)
@@ -107,32 +68,21 @@ func (v *summary) write(w io.Writer, now time.Time, brief bool) error {
 func (p *page) row(name, format string, args ...any) {
 	width := 0
 	if p.brief {
-		width = lineWidth
+		width = view.LineWidth
 	}
-	p.t.add(name, oneLine(fmt.Sprintf(format, args...), width))
+	p.t.add(name, view.OneLine(fmt.Sprintf(format, args...), width))
 }
 
 // action is what an action would do, in a row.
 func (p *page) action(a perdure.Action) string {
 	if p.brief {
-		return cut(inLine(actionText(a)), lineWidth/2)
+		return view.Cut(view.InLine(view.ActionText(a)), view.LineWidth/2)
 	}
-	return actionText(a)
+	return view.ActionText(a)
 }
 
 // exact adds a row as it stands, every space of it.
 func (p *page) exact(name, text string) { p.t.add(name, text) }
-
-// several is a number of things.
-func several(n int64, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "y") && !strings.HasSuffix(what, "ey"):
-		what = strings.TrimSuffix(what, "y") + "ie"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 // bounds prints what the agent may do.
 func (p *page) bounds() {
@@ -148,7 +98,7 @@ func (p *page) bounds() {
 		p.row("tools", "%s", strings.Join(in.Tools, ", "))
 	}
 	if in.Inputs != nil {
-		p.row("inputs", "%s", dataText(in.Inputs))
+		p.row("inputs", "%s", view.DataText(in.Inputs))
 	}
 	var labels []string
 	for k, val := range in.Labels {
@@ -158,7 +108,7 @@ func (p *page) bounds() {
 		p.row("labels", "%s", strings.Join(labels, " "))
 	}
 	if in.Deadline != 0 {
-		p.row("deadline", "%s", moment(in.Deadline, p.now))
+		p.row("deadline", "%s", view.Moment(in.Deadline, p.now))
 	}
 	if l := p.Lineage; l != nil {
 		switch {
@@ -175,14 +125,14 @@ func (p *page) bounds() {
 // standing prints what the agent does, or why it does nothing and what changes that.
 func (p *page) standing() {
 	if e := p.Ended; e != nil {
-		p.row("ended", "%s %s%s", e.Signal, ago(e.Time, p.now), noted(e.Note))
+		p.row("ended", "%s %s%s", e.Signal, view.Ago(e.Time, p.now), view.Noted(e.Note))
 		if e.Result != nil {
-			p.row("result", "%s", dataText(e.Result))
+			p.row("result", "%s", view.DataText(e.Result))
 		}
 		return
 	}
 	if p.Why != "" {
-		p.row("why", "%s", timely(p.Why, p.now))
+		p.row("why", "%s", view.Timely(p.Why, p.now))
 	} else {
 		p.row("next", "%s", p.Next)
 	}
@@ -190,16 +140,16 @@ func (p *page) standing() {
 	if p.Needs != "" {
 		var not []string
 		for _, c := range p.Cannot {
-			not = append(not, "not "+nameOf(p.names, c.Node)+noted(c.Note))
+			not = append(not, "not "+view.NameOf(p.Names, c.Node)+view.Noted(c.Note))
 		}
 		p.row("node", "%s", strings.Join(append([]string{"any with " + p.Needs}, not...), "; "))
 	}
 	if p.Sleep != nil && !p.Person {
-		if on := eventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
-			if event, ok := shellWord(on[0]); ok {
-				p.row("wakes", "%s", here("perdure send "+commandName(p.Name, p.Agent)+" "+event))
+		if on := view.EventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
+			if event, ok := view.ShellWord(on[0]); ok {
+				p.row("wakes", "%s", here("perdure send "+view.CommandName(p.Name, p.Agent)+" "+event))
 			} else {
-				p.row("wakes", "an event called %s", quoted(on[0]))
+				p.row("wakes", "an event called %s", view.Quoted(on[0]))
 			}
 		}
 	}
@@ -210,64 +160,45 @@ func (p *page) polls() {
 	if p.Sleep == nil {
 		return
 	}
-	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w waiting) bool { return w.Kind == waitsAnswer }) {
+	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w view.Wait) bool { return w.Kind == view.WaitQuestion }) {
 		p.row("note", "%s", note)
 	}
 	for _, one := range p.Sleep.Polls {
-		p.row("polled", "%s, %s: %s", ago(one.At, p.now), one.Signal, dataText(one.Result))
+		p.row("polled", "%s, %s: %s", view.Ago(one.At, p.now), one.Signal, view.DataText(one.Result))
 	}
-}
-
-// eventsOf are the events a trigger waits for.
-func eventsOf(t perdure.Trigger) []string {
-	var of []perdure.Trigger
-	switch t := t.(type) {
-	case perdure.On:
-		return []string{t.Event}
-	case perdure.Any:
-		of = t.Of
-	case perdure.All:
-		of = t.Of
-	case perdure.At, perdure.After, perdure.Done, perdure.When, perdure.Every:
-	}
-	var names []string
-	for _, t := range of {
-		names = append(names, eventsOf(t)...)
-	}
-	return names
 }
 
 // persons prints what waits for a person, and how to answer.
 func (p *page) persons() {
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		what := w.head()
+		what := w.Head()
 		if p.brief && w.Action != nil {
-			what = w.asking() + cut(inLine(actionText(w.Action)), lineWidth/2)
+			what = w.Asking() + view.Cut(view.InLine(view.ActionText(w.Action)), view.LineWidth/2)
 		}
-		if w.Kind != waitsPause && w.Kind != waitsBudget && w.Kind != waitsOther {
-			p.row("asks", "%s, %s", what, ago(w.Since, p.now))
+		if w.Kind != view.WaitPause && w.Kind != view.WaitBudget && w.Kind != view.WaitOther {
+			p.row("asks", "%s, %s", what, view.Ago(w.Since, p.now))
 		}
-		if more := w.circumstances(p.now); p.brief && more != "" {
+		if more := w.Circumstances(p.now); p.brief && more != "" {
 			p.row("", "%s", more)
 		}
 		if !p.brief {
 			p.sheet(w)
 		}
-		if w.Kind != waitsOther {
+		if w.Kind != view.WaitOther {
 			p.row("answer", "%s", w.Answer)
 		}
 	}
 }
 
 // sheet prints, whole, what a person answers for.
-func (p *page) sheet(w *waiting) {
-	for _, r := range w.sheet(p.now) {
-		for i, text := range r.text {
+func (p *page) sheet(w *view.Wait) {
+	for _, r := range w.Sheet(p.now) {
+		for i, text := range r.Text {
 			if i > 0 {
-				r.label = ""
+				r.Label = ""
 			}
-			p.exact(r.label, text)
+			p.exact(r.Label, text)
 		}
 	}
 }
@@ -285,7 +216,7 @@ func (p *page) relatives() {
 	}
 	p.row("children", "%d of %d at work", working, len(p.Children))
 	for i, c := range p.Children {
-		if i == maxChildren {
+		if i == view.MaxChildren {
 			p.row("", "… and %d more", len(p.Children)-i)
 			break
 		}
@@ -311,22 +242,22 @@ func (p *page) work() {
 		if !o.Deadline.Go().After(p.now) {
 			word = "should have ended"
 		}
-		if p.unsure && underWay(&o, p.now) {
+		if p.Unsure && view.UnderWay(&o, p.now) {
 			attempt += here("; under way, or in doubt if its node died: perdure settle")
 		}
-		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, nameOf(p.names, o.Origin),
-			ago(o.Since, p.now), word, moment(o.Deadline, p.now), attempt)
+		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, view.NameOf(p.Names, o.Origin),
+			view.Ago(o.Since, p.now), word, view.Moment(o.Deadline, p.now), attempt)
 	}
 	for _, w := range p.Owed {
-		p.row("owed", "%s, tried %s, last %s %s", p.action(w.Action), times(w.Attempt), w.Signal, ago(w.Since, p.now))
+		p.row("owed", "%s, tried %s, last %s %s", p.action(w.Action), view.Times(w.Attempt), w.Signal, view.Ago(w.Since, p.now))
 	}
-	for _, t := range p.tools {
+	for _, t := range p.Tools {
 		if n, last := inARow(&t); n > 1 {
-			p.row("trouble", "%s: %s %s in a row, last %s", strings.Replace(t.Tool, "advisor:", "advisor ", 1), last.Signal, times(int64(n)), ago(last.Time, p.now))
+			p.row("trouble", "%s: %s %s in a row, last %s", strings.Replace(t.Tool, "advisor:", "advisor ", 1), last.Signal, view.Times(int64(n)), view.Ago(last.Time, p.now))
 		}
 	}
 	for _, m := range p.Inbox[max(0, len(p.Inbox)-maxUnseen):] {
-		p.row("unseen", "%s %s", m.Name, dataText(m.Data))
+		p.row("unseen", "%s %s", m.Name, view.DataText(m.Data))
 	}
 }
 
@@ -345,35 +276,4 @@ func inARow(t *perdure.ToolRecord) (n int, last perdure.SignalRecord) {
 		n++
 	}
 	return n, last
-}
-
-// spentText is what was spent, of how much, and whether that is nearly all.
-func (v *summary) spentText() string {
-	if v.Left == nil {
-		return spendText(v.Spent) + ", no limit"
-	}
-	var parts []string
-	nearly := false
-	amount := func(spent, reserved int64, left *int64, text func(int64) string, unit string) {
-		switch {
-		case left != nil:
-			total := spent + reserved + *left
-			one := text(spent) + " of " + text(total) + unit
-			if reserved > 0 {
-				one += " (" + text(reserved) + " held for what is under way)"
-			}
-			parts = append(parts, one)
-			nearly = nearly || *left < (total+nearlyUsed-1)/nearlyUsed
-		case spent > 0:
-			parts = append(parts, text(spent)+unit)
-		}
-	}
-	number := func(n int64) string { return fmt.Sprint(n) }
-	amount(v.Spent.Cost, v.Reserved.Cost, v.Left.Cost, dollars, "")
-	amount(v.Spent.Tokens, v.Reserved.Tokens, v.Left.Tokens, number, " tokens")
-	amount(v.Spent.Calls, v.Reserved.Calls, v.Left.Calls, number, " calls")
-	if nearly && v.Ended == nil {
-		parts = append(parts, "nearly used up")
-	}
-	return strings.Join(parts, "; ")
 }

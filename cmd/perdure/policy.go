@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/view"
 )
 
 func policyCommand() *cobra.Command {
@@ -55,10 +56,10 @@ listed with file, line and column. Without a PATH it checks the policy of the st
 			Notes []string     `json:"notes,omitempty"`
 		}{true, set.Hash(), set.Rules(), set.Idle()}
 		return out.print(r, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash, strings.Join(inLines(r.Rules), "\n"))
+			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash, strings.Join(view.InLines(r.Rules), "\n"))
 			for _, n := range r.Notes {
 				if err == nil {
-					_, err = fmt.Fprintf(w, "note: %s\n", oneLine(n, 0))
+					_, err = fmt.Fprintf(w, "note: %s\n", view.OneLine(n, 0))
 				}
 			}
 			return err
@@ -80,7 +81,7 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 			if f.Rule != "" {
 				what = "rule " + f.Rule + ": " + what
 			}
-			if _, err := fmt.Fprintf(w, "%s %s\n", s.head(fmt.Sprintf("%s:%d:%d:", inLine(f.File), f.Line, f.Column)), oneLine(what, 0)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s %s\n", s.head(fmt.Sprintf("%s:%d:%d:", view.InLine(f.File), f.Line, f.Column)), view.OneLine(what, 0)); err != nil {
 				return err
 			}
 		}
@@ -173,9 +174,9 @@ func reportCases(out *output, results []policy.CaseResult) error {
 	err := out.list(values, func(w io.Writer) error {
 		s := styleOf(w)
 		for _, r := range results {
-			text := s.good("ok   ") + "  " + inLine(r.Case.Name)
+			text := s.good("ok   ") + "  " + view.InLine(r.Case.Name)
 			if r.Wrong != "" {
-				text = s.bad("wrong") + "  " + inLine(r.Case.Name) + ": " + oneLine(r.Wrong, 0)
+				text = s.bad("wrong") + "  " + view.InLine(r.Case.Name) + ": " + view.OneLine(r.Wrong, 0)
 			}
 			if _, err := fmt.Fprintln(w, text); err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/view"
 )
 
 // explaining is what policy explain is asked.
@@ -136,7 +137,7 @@ func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *homeFlag
 	}
 	node := nodeKey(h.home)
 	if *x.admit {
-		e.Action = "admit " + called(at.agent)
+		e.Action = "admit " + view.Called(at.agent)
 		return policy.AdmitFacts(at.agent, node, *x.trusted, time.Now()), nil
 	}
 	data, err := dataArg(c, *x.args)
@@ -154,7 +155,7 @@ func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *homeFlag
 		}
 	}
 	r.Node, r.Approvals = node, *x.approvals
-	e.Action = actionText(r.Action)
+	e.Action = view.ActionText(r.Action)
 	return policy.FactsOf(at.agent, r, time.Now())
 }
 
@@ -175,7 +176,7 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 	if d, ok := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).(perdure.Decide); ok {
 		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
 	}
-	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions", called(a))
+	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions", view.Called(a))
 }
 
 // decided is the facts of a decision, and the policy it was made under; nil if the runtime made it without policy.
@@ -214,7 +215,7 @@ func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *homeFlag,
 		d, _ := m.Entry.Content().(perdure.Decision)
 		e.Recorded = &recorded{Entry: entry.Name, Seq: entry.Seq, Time: entry.Time, Verdict: d.Verdict}
 		if r, ok := policy.RequestOf(m); ok {
-			e.Action = actionText(r.Action)
+			e.Action = view.ActionText(r.Action)
 		}
 		if byRuntime(&d.Verdict) {
 			return nil, facts, nil
@@ -259,15 +260,15 @@ func (e *explained) write(w io.Writer) error {
 	t := table{}
 	if r := e.Recorded; r != nil {
 		rules := strings.Join(r.Verdict.Rules, ", ")
-		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.head(inLine(answerText(&r.Verdict))), inLine(rules)); err != nil {
+		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.head(view.InLine(answerText(&r.Verdict))), view.InLine(rules)); err != nil {
 			return err
 		}
 	}
 	if e.Verdict == nil {
-		_, err := fmt.Fprintf(w, "%s: the runtime itself, without policy\n", inLine(e.Action))
+		_, err := fmt.Fprintf(w, "%s: the runtime itself, without policy\n", view.InLine(e.Action))
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s: %s\n", inLine(e.Action), s.head(inLine(answerText(e.Verdict)))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s\n", view.InLine(e.Action), s.head(view.InLine(answerText(e.Verdict)))); err != nil {
 		return err
 	}
 	for _, rule := range e.Rules {

@@ -12,22 +12,11 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
-
-// minPrefix is how many hex digits of a name are enough to try it: fewer are words people use.
-const minPrefix = 4
 
 // maxCandidates is how many candidates an ambiguous name lists.
 const maxCandidates = 8
-
-// lister is the store as one that can say which agents it holds.
-func lister(s perdure.Store) (perdure.Lister, error) {
-	l, ok := s.(perdure.Lister)
-	if !ok {
-		return nil, errors.New("this store cannot list agents; name one by its whole id")
-	}
-	return l, nil
-}
 
 // findAgent is the agent that a name or the beginning of an id means.
 func findAgent(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, error) {
@@ -47,7 +36,7 @@ func findAgent(ctx context.Context, s perdure.Store, arg string) (perdure.AgentI
 		return id, err
 	}
 	for _, one := range found {
-		if len(found) == 1 && len(arg) >= minPrefix && strings.HasPrefix(one.Agent.String(), strings.ToLower(arg)) {
+		if len(found) == 1 && len(arg) >= view.MinPrefix && strings.HasPrefix(one.Agent.String(), strings.ToLower(arg)) {
 			break // its id is what was named, whatever the index calls it
 		}
 		if err := checkListed(ctx, s, one, arg); err != nil {
@@ -70,7 +59,7 @@ func findAgent(ctx context.Context, s perdure.Store, arg string) (perdure.AgentI
 	}
 	var lines []string
 	for _, l := range found {
-		lines = append(lines, strings.TrimSpace(l.Agent.Short()+" "+shownName(l.Name)))
+		lines = append(lines, strings.TrimSpace(l.Agent.Short()+" "+view.ShownName(l.Name)))
 		if len(lines) == maxCandidates {
 			lines = append(lines, "…")
 			break
@@ -90,8 +79,8 @@ func damaged(ctx context.Context, s perdure.Store, arg string) error {
 		return err
 	}
 	for id, x := range all {
-		if x.Gone && (x.Name == arg || len(arg) >= minPrefix && strings.HasPrefix(id.String(), strings.ToLower(arg))) {
-			return perdure.WithHint(fmt.Errorf("%s %s is damaged: %w", id.Short(), shownName(x.Name), x.Reason), "perdure doctor --repair, or import a good copy")
+		if x.Gone && (x.Name == arg || len(arg) >= view.MinPrefix && strings.HasPrefix(id.String(), strings.ToLower(arg))) {
+			return perdure.WithHint(fmt.Errorf("%s %s is damaged: %w", id.Short(), view.ShownName(x.Name), x.Reason), "perdure doctor --repair, or import a good copy")
 		}
 	}
 	return nil
@@ -132,7 +121,7 @@ func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg st
 
 // candidates are the agents of this name and those whose id begins so; without a name, all.
 func candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Listing, error) {
-	l, err := lister(s)
+	l, err := view.Lister(s)
 	if err != nil {
 		return nil, err
 	}
@@ -155,14 +144,10 @@ func candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Lis
 	if err := add(perdure.Filter{Name: arg}, func(l perdure.Listing) bool { return arg == "" || l.Name == arg }); err != nil {
 		return nil, err
 	}
-	if prefix := strings.ToLower(arg); len(arg) >= minPrefix && isHex(prefix) {
+	if prefix := strings.ToLower(arg); len(arg) >= view.MinPrefix && view.IsHex(prefix) {
 		return found, add(perdure.Filter{Prefix: prefix}, func(perdure.Listing) bool { return true })
 	}
 	return found, nil
-}
-
-func isHex(s string) bool {
-	return len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // splitRef parts AGENT@REF.
@@ -206,7 +191,7 @@ func findPoint(ctx context.Context, h *home, s perdure.Store, arg string) (*poin
 	if err != nil {
 		return nil, err
 	}
-	now, err := lookAt(ctx, s, trust, id)
+	now, err := view.LookAt(ctx, s, trust, id)
 	switch {
 	case ref != "" && errors.Is(err, perdure.ErrRejected): // what came before it went wrong can still be looked at
 		e, err := findEntry(perdure.Memory(ctx, s, id), ref, time.Now())
@@ -303,7 +288,7 @@ func findEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 	seq, seqErr := strconv.ParseInt(ref, 10, 64)
 	at, atErr := parseMoment(ref, now)
 	prefix := strings.ToLower(ref)
-	byHash := len(ref) >= minPrefix && isHex(prefix)
+	byHash := len(ref) >= view.MinPrefix && view.IsHex(prefix)
 	if seqErr != nil && atErr != nil && !byHash {
 		return nil, perdure.Invalid(fmt.Errorf("@%s: want a seq (@12), 4 or more digits of an entry's hash (@9f3c), a time (@2026-01-31T12:00:00Z) or how long ago (@10m)", ref))
 	}

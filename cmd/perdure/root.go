@@ -11,9 +11,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/perdure/perdure"
 )
 
 // run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the second the process.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 func runCommand() *cobra.Command {
@@ -90,33 +91,33 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	now := time.Now()
 	f := a.Fold()
 	r := ran{id, f.Intent.Name, "", lack(idle.Why), idle.Until, idle.Person, idle.Cannot, f.Ended}
-	if q, asks := questionOf(f, now); asks {
-		r.Person, r.Why = true, "asks: "+q.text
+	if q, asks := view.QuestionOf(f, now); asks {
+		r.Person, r.Why = true, "asks: "+q.Text
 	}
-	r.Standing = standing(f, idle, r.Person)
+	r.Standing = view.StandingOf(f, idle, r.Person)
 	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.text(called(a), now))
+		_, err := fmt.Fprintln(w, r.text(view.Called(a), now))
 		return err
 	})
 	switch {
 	case err != nil:
 		return err
 	case idle.Older:
-		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume "+callable(a)+" --older")
+		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume "+view.Callable(a)+" --older")
 	case idle.Held:
-		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count")
+		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count")
 	case idle.Shallow:
-		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full")
+		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full")
 	case !idle.Seat.IsZero():
 		hint := "hand the seat over where it is, with export --move; or, if that store is lost, "
 		if f.Seats[0].Given {
 			hint = "import the file where it is to go on; or take the seat back: "
 		}
-		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), hint+"perdure seat take "+callable(a)+" --why TEXT")
+		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), hint+"perdure seat take "+view.Callable(a)+" --why TEXT")
 	case r.Person:
-		return perdure.WithHint(fmt.Errorf("%s %w", called(a), errPerson), "see perdure inbox")
+		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "see perdure inbox")
 	case idle.Cannot != "":
-		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", called(a), capability(idle.Cannot)), "run it where that is set up; see perdure run --help")
+		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Cannot)), "run it where that is set up; see perdure run --help")
 	}
 	return nil
 }
@@ -138,34 +139,34 @@ func lack(text string) string {
 // text is where the agent stands, for people.
 func (r *ran) text(name string, now time.Time) string {
 	if r.Ended != nil {
-		text := name + " has ended: " + r.Ended.Signal.String() + noted(oneLine(r.Ended.Note, lineWidth))
+		text := name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
 		if r.Ended.Result != nil {
-			text += "\n" + dataText(r.Ended.Result)
+			text += "\n" + view.DataText(r.Ended.Result)
 		}
 		return text
 	}
-	text := fmt.Sprintf("%s is %s: %s", name, r.Standing, timely(oneLine(r.Why, 0), now))
-	if r.Until != 0 && !r.Person && r.Cannot == "" && !written.MatchString(r.Why) {
-		text += "; next look at " + moment(r.Until, now)
+	text := fmt.Sprintf("%s is %s: %s", name, r.Standing, view.Timely(view.OneLine(r.Why, 0), now))
+	if r.Until != 0 && !r.Person && r.Cannot == "" && !view.Written.MatchString(r.Why) {
+		text += "; next look at " + view.Moment(r.Until, now)
 	}
 	return strings.TrimSuffix(text, ": ")
 }
 
 // streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
 func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id perdure.AgentID) (func() error, error) {
-	w, _, err := followRecent(ctx, s, id, 0, fitting(func(line) bool { return false }))
+	w, _, err := view.FollowRecent(ctx, s, id, 0, view.Fitting(func(view.Line) bool { return false }))
 	if err != nil {
 		return nil, err
 	}
 	style := styleOf(c.ErrOrStderr())
 	show := func(ctx context.Context) error {
-		return w.next(ctx, func(one line) error {
-			_, _ = fmt.Fprintln(c.ErrOrStderr(), one.text(style)) // the run does not depend on it
+		return w.Next(ctx, func(one view.Line) error {
+			_, _ = fmt.Fprintln(c.ErrOrStderr(), lineText(one, style)) // the run does not depend on it
 			return nil
 		})
 	}
 	ctx, stop := context.WithCancel(ctx)
-	changed := watch(ctx, s)
+	changed := view.Watch(ctx, s)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -173,7 +174,7 @@ func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id pe
 			select {
 			case <-ctx.Done():
 				return
-			case <-changed.signal:
+			case <-changed.Signal:
 				if show(ctx) != nil {
 					return
 				}

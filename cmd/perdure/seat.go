@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
 
 // placeOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its home: the home remembers how
@@ -130,9 +131,9 @@ func seatShowCommand() *cobra.Command {
 			}
 			f := p.agent.Fold()
 			v := seatLine{Agent: f.Agent, Name: f.Intent.Name, Place: at, Seats: f.Seats}
-			v.Standing, v.Here = seatOf(f, at), seatOf(f, at) == seatHere
+			v.Standing, v.Here = view.SeatOf(f, at), view.SeatOf(f, at) == view.SeatHere
 			return out.print(v, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: %s\n", called(p.agent), seatText(f, at))
+				_, err := fmt.Fprintf(w, "%s: %s\n", view.Called(p.agent), view.SeatText(f, at))
 				return err
 			})
 		})
@@ -219,10 +220,10 @@ func (h *home) takeSeats(ctx context.Context, s perdure.Store, names []string, a
 
 // write is what was taken, for people.
 func (r *seatsTaken) write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n", several(int64(len(r.Agents)), "seat"))
+	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n", view.Several(int64(len(r.Agents)), "seat"))
 	for _, f := range r.Failed {
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%s: %s\n", f.Agent.Short(), oneLine(f.Why, 0))
+			_, err = fmt.Fprintf(w, "%s: %s\n", f.Agent.Short(), view.OneLine(f.Why, 0))
 		}
 	}
 	return err
@@ -241,7 +242,7 @@ func (h *home) named(ctx context.Context, s perdure.Store, names []string, all b
 	if !all {
 		return ids, nil
 	}
-	l, err := lister(s)
+	l, err := view.Lister(s)
 	if err != nil {
 		return nil, err
 	}
@@ -254,86 +255,4 @@ func (h *home) named(ctx context.Context, s perdure.Store, names []string, all b
 		}
 	}
 	return ids, nil
-}
-
-// Where a seat is, seen from a store.
-const (
-	seatHere      = "here"
-	seatElsewhere = "elsewhere"
-	seatGiven     = "handed over"
-	seatDisputed  = "disputed"
-	seatFree      = "free"
-)
-
-// seatOf is where the seat of an agent is, seen from a store.
-func seatOf(f *perdure.Fold, at perdure.Hash) string {
-	switch {
-	case len(f.Seats) == 0:
-		return seatFree
-	case f.Disputed():
-		return seatDisputed
-	case f.Seats[0].Given:
-		return seatGiven
-	case f.Seats[0].At == at:
-		return seatHere
-	}
-	return seatElsewhere
-}
-
-// seatText says where a seat is in words.
-func seatText(f *perdure.Fold, at perdure.Hash) string {
-	switch where := seatOf(f, at); where {
-	case seatFree:
-		return "free: the first node that needs it takes it"
-	case seatDisputed:
-		return fmt.Sprintf("disputed: %d stores claim it; nothing that must happen once is decided until its owner takes it", len(f.Seats))
-	case seatGiven:
-		if f.Seats[0].At == at {
-			return "handed over: whoever imports the file that export --move wrote takes it"
-		}
-		return "handed over: the node that runs it here takes it"
-	default:
-		return fmt.Sprintf("%s (store %s, epoch %d)", where, f.Seats[0].At.Short(), f.Seats[0].Epoch)
-	}
-}
-
-// seatWaits is what of an agent waits for a person because of its seat: that it is elsewhere, that two claim it, that something happened
-// twice.
-func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Time) []waiting {
-	f := a.Fold()
-	var found []waiting
-	add := func(w waiting) {
-		w.Agent, w.Name = a.ID(), f.Intent.Name
-		found = append(found, w)
-	}
-	for _, d := range f.Doubles() {
-		add(waiting{Kind: waitsDoubled, Decision: d.Second, Since: d.Time,
-			What:   fmt.Sprintf("decided in two copies, so it may have happened twice: decisions %s and %s", d.First.Short(), d.Second.Short()),
-			Answer: fmt.Sprintf("perdure settle %s %s --signal ok --note TEXT", callable(a), d.Second)})
-	}
-	if f.Ended != nil || len(f.Paused) > 0 {
-		return found
-	}
-	take := "perdure seat take " + callable(a) + " --why TEXT"
-	switch seatOf(f, at) {
-	case seatDisputed:
-		add(waiting{Kind: waitsSeat, What: seatText(f, at), Since: f.Updated, Answer: take})
-	case seatElsewhere:
-		d, decides := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).(perdure.Decide)
-		if !decides || !bound(d.Action) {
-			break
-		}
-		add(waiting{Kind: waitsSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take,
-			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there: " + actionText(d.Action)})
-	}
-	return found
-}
-
-// bound reports whether an action may need the seat; only the tool itself knows.
-func bound(a perdure.Action) bool {
-	switch a.(type) {
-	case perdure.Execute, perdure.Delegate:
-		return true
-	}
-	return false
 }

@@ -3,48 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
-
-// older is a copy of an agent that lacks entries this home has seen of it.
-type older struct {
-	Seen    perdure.Time `json:"seen,omitzero"`  // when
-	Missing int64        `json:"missing"`        // how many entries, at least
-	Gone    bool         `json:"gone,omitempty"` // the agent is not there at all
-
-	name string // in a command
-}
-
-// what says what is missing.
-func (o *older) what() string {
-	on := ""
-	if o.Seen != 0 {
-		on = " on " + o.Seen.Go().Local().Format("2006-01-02 15:04")
-	}
-	if o.Gone {
-		return fmt.Sprintf("%s was seen here%s and is not here any more", o.name, on)
-	}
-	is := "entry is"
-	if o.Missing != 1 {
-		is = "entries are"
-	}
-	return fmt.Sprintf("this copy is older than one seen here%s: %d %s missing", on, o.Missing, is)
-}
-
-// fix says what to do.
-func (o *older) fix() string {
-	if o.Gone {
-		return "import a good copy, or perdure doctor --forget to forget it"
-	}
-	return "import a good copy, or perdure resume " + o.name + " --older to go on from here"
-}
-
-func (o *older) String() string { return o.what() + "; " + o.fix() }
 
 // lookWitness is what this home has seen, to be asked only: looking is not seeing. Nil for a home in memory.
 func (h *home) lookWitness() (*sqlite.Witness, error) {
@@ -60,7 +25,7 @@ func (h *home) lookWitness() (*sqlite.Witness, error) {
 }
 
 // behind says what this copy of an agent lacks of what was seen here; nil: nothing.
-func (h *home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*older, error) {
+func (h *home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*view.Older, error) {
 	w, err := h.lookWitness()
 	if w == nil || err != nil {
 		return nil, err
@@ -73,7 +38,7 @@ func (h *home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	return &older{Seen: seen.At, Missing: max(seen.Seq-a.Fold().Seq, int64(len(missing))), name: callable(a)}, nil
+	return &view.Older{Seen: seen.At, Missing: max(seen.Seq-a.Fold().Seq, int64(len(missing))), Name: view.Callable(a)}, nil
 }
 
 // storePath is the store as a witness notes it.
@@ -92,9 +57,9 @@ func (h *home) storePath() string {
 // listed is one line of ls: what the index says, and what is wrong with the agent.
 type listed struct {
 	perdure.Listing
-	Depth   string `json:"depth,omitempty"`   // how much of its memory is here
-	Damaged string `json:"damaged,omitempty"` // why it cannot be read
-	Older   *older `json:"older,omitempty"`
+	Depth   string      `json:"depth,omitempty"`   // how much of its memory is here
+	Damaged string      `json:"damaged,omitempty"` // why it cannot be read
+	Older   *view.Older `json:"older,omitempty"`
 }
 
 // header reads the heads of agents as far as the store knows them without reading memories.
@@ -149,7 +114,7 @@ func (h *home) check(ctx context.Context, s perdure.Store, found []perdure.Listi
 			continue
 		}
 		if _, err := s.Heads(ctx, id); errors.Is(err, perdure.ErrNotFound) {
-			gone := &older{Seen: one.At, Missing: one.Seq + 1, Gone: true, name: id.Short()}
+			gone := &view.Older{Seen: one.At, Missing: one.Seq + 1, Gone: true, Name: id.Short()}
 			out = append(out, listed{Listing: perdure.Listing{Agent: id}, Older: gone})
 		}
 	}
@@ -199,9 +164,9 @@ func (l *listed) wrong() (what, fix string) {
 	case l.Damaged != "":
 		return calledBy(l.Name, l.Agent) + " is damaged: " + l.Damaged, "perdure doctor --repair, or import a good copy"
 	case l.Older != nil && l.Older.Gone:
-		return l.Older.what(), l.Older.fix()
+		return l.Older.What(), l.Older.Fix()
 	case l.Older != nil:
-		return calledBy(l.Name, l.Agent) + ": " + l.Older.what(), l.Older.fix()
+		return calledBy(l.Name, l.Agent) + ": " + l.Older.What(), l.Older.Fix()
 	}
 	return "", ""
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 // answerer is a tool whose calls end as it is told.
@@ -91,12 +92,12 @@ func (s *situation) shows(wants ...string) {
 		s.t.Fatal(err)
 	}
 	now := time.Now().UTC()
-	v := summarize(a, s.trust(), map[perdure.Key]string{s.node.Key.Key(): "tester"}, now)
-	if err := v.findChildren(s.t.Context(), s.node.Store); err != nil {
+	v := view.Summarize(a, s.trust(), map[perdure.Key]string{s.node.Key.Key(): "tester"}, now)
+	if err := v.FindChildren(s.t.Context(), s.node.Store); err != nil {
 		s.t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := v.write(&b, now, false); err != nil {
+	if err := writeSummary(&b, &v, now, false); err != nil {
 		s.t.Fatal(err)
 	}
 	rows := map[string]bool{}

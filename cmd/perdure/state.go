@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 func stateCommand() *cobra.Command {
@@ -34,7 +33,7 @@ or how long ago. Nothing else can influence what the agent does. It is YAML unle
 				return err
 			}
 			f := p.agent.Fold()
-			return out.print(f, func(w io.Writer) error { return writeValue(w, formatYAML, readable(f)) })
+			return out.print(f, func(w io.Writer) error { return writeValue(w, formatYAML, view.Readable(f)) })
 		})
 	}
 	return c
@@ -64,8 +63,8 @@ what is different, by path.`,
 		if err != nil {
 			return err
 		}
-		var found []change
-		compare(&found, "", readable(from.agent.Fold()), readable(to.agent.Fold()))
+		var found []view.Change
+		view.Compare(&found, "", view.Readable(from.agent.Fold()), view.Readable(to.agent.Fold()))
 		values := make([]any, len(found))
 		for i := range found {
 			values[i] = found[i]
@@ -84,57 +83,10 @@ func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *pointIn, err error) 
 	return p, err
 }
 
-// change is one difference between two folds.
-type change struct {
-	Path string `json:"path"`
-	From any    `json:"from,omitempty"` // absent: it was added
-	To   any    `json:"to,omitempty"`   // absent: it was removed
-}
-
-// compare collects the differences between two readable values.
-func compare(found *[]change, path string, a, b any) {
-	oa, isA := a.(object)
-	ob, isB := b.(object)
-	la, listA := a.([]any)
-	lb, listB := b.([]any)
-	switch {
-	case reflect.DeepEqual(a, b):
-	case isA && isB:
-		for _, f := range oa {
-			compare(found, join(path, f.name), f.value, ob.get(f.name))
-		}
-		for _, f := range ob {
-			if oa.get(f.name) == nil {
-				compare(found, join(path, f.name), nil, f.value)
-			}
-		}
-	case listA && listB:
-		for i := range max(len(la), len(lb)) {
-			var x, y any
-			if i < len(la) {
-				x = la[i]
-			}
-			if i < len(lb) {
-				y = lb[i]
-			}
-			compare(found, path+"["+strconv.Itoa(i)+"]", x, y)
-		}
-	default:
-		*found = append(*found, change{path, a, b})
-	}
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
 // writeChanges prints differences for people.
-func writeChanges(w io.Writer, from, to *pointIn, found []change) error {
+func writeChanges(w io.Writer, from, to *pointIn, found []view.Change) error {
 	s := styleOf(w)
-	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+inLine(from.name())), s.good("+++ "+inLine(to.name()))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+view.InLine(from.name())), s.good("+++ "+view.InLine(to.name()))); err != nil {
 		return err
 	}
 	for _, c := range found {
@@ -150,7 +102,7 @@ func writeChanges(w io.Writer, from, to *pointIn, found []change) error {
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+inLine(c.Path)+": "+inLine(string(b)))); err != nil {
+			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+view.InLine(c.Path)+": "+view.InLine(string(b)))); err != nil {
 				return err
 			}
 		}

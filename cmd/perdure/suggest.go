@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/view"
 )
 
 // inForce is what this command was told about where its agents are. Commands that people are told to type say so too.
@@ -69,7 +71,7 @@ func stored(text string) int {
 
 // pasted is a word that somebody typed, as a shell takes it.
 func pasted(typed string) string {
-	if word, ok := shellWord(typed); ok {
+	if word, ok := view.ShellWord(typed); ok {
 		return word
 	}
 	return "'" + strings.ReplaceAll(typed, "'", `'\''`) + "'"

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 func tailCommand() *cobra.Command {
@@ -61,24 +62,24 @@ type tailed struct {
 
 // meet gives a follower the name of its agent, and the beginning of its id too if another agent was called so first:
 // otherwise what one does would look like what the other does.
-func (t *tailed) meet(w *follower, a *perdure.Agent) {
-	w.name, w.label = nameOrID(a), called(a)
-	if first, known := t.names[w.label]; known && first != w.id {
-		w.label += "~" + w.id.Short()
+func (t *tailed) meet(w *view.Follower, a *perdure.Agent) {
+	w.Name, w.Label = view.NameOrID(a), view.Called(a)
+	if first, known := t.names[w.Label]; known && first != w.ID {
+		w.Label += "~" + w.ID.Short()
 	} else if !known {
 		if t.names == nil {
 			t.names = map[string]perdure.AgentID{}
 		}
-		t.names[w.label] = w.id
+		t.names[w.Label] = w.ID
 	}
-	t.width = max(t.width, utf8.RuneCountInString(w.label))
+	t.width = max(t.width, utf8.RuneCountInString(w.Label))
 }
 
 // agentLine is a line, and of which agent it is.
 type agentLine struct {
 	Agent perdure.AgentID `json:"agent"`
 	Name  string          `json:"name,omitempty"`
-	line
+	view.Line
 }
 
 // prepare checks the flags.
@@ -101,7 +102,7 @@ func (t *tailed) prepare(c *cobra.Command, args []string, all bool) error {
 		return perdure.Invalid(errors.New("-n: want 0 or more"))
 	}
 	for _, arg := range args {
-		if len(args) > 1 && isPath(arg) {
+		if len(args) > 1 && view.IsPath(arg) {
 			return perdure.Invalid(fmt.Errorf("%s is a file, a store of its own; follow it alone", arg))
 		}
 	}
@@ -111,8 +112,8 @@ func (t *tailed) prepare(c *cobra.Command, args []string, all bool) error {
 
 // named follows agents by name.
 func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) error {
-	var followed []*follower
-	past := map[*follower][]line{}
+	var followed []*view.Follower
+	past := map[*view.Follower][]view.Line{}
 	known := map[perdure.AgentID]bool{}
 	for _, arg := range args {
 		id, err := findAgent(ctx, s, arg)
@@ -127,7 +128,7 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 		if err != nil {
 			return err
 		}
-		w, found, err := followRecent(ctx, s, id, t.last, fitting(t.fits))
+		w, found, err := view.FollowRecent(ctx, s, id, t.last, view.Fitting(t.fits))
 		if err != nil {
 			return err
 		}
@@ -141,34 +142,34 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 			}
 		}
 	}
-	return live(ctx, s, followed, t.show)
+	return view.Live(ctx, s, followed, t.show)
 }
 
 // show prints a line that fits.
-func (t *tailed) show(w *follower, one line) error {
+func (t *tailed) show(w *view.Follower, one view.Line) error {
 	if !t.fits(one) {
 		return nil
 	}
-	v := agentLine{Agent: w.id, line: one}
-	if w.name != w.id.Short() {
-		v.Name = w.name
+	v := agentLine{Agent: w.ID, Line: one}
+	if w.Name != w.ID.Short() {
+		v.Name = w.Name
 	}
 	return t.out.line(t.format, v, func(s style) string {
 		if !t.many {
-			return one.text(s)
+			return lineText(one, s)
 		}
-		pad := strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(w.label))+1)
-		return one.after(s, s.head(w.label)+pad, utf8.RuneCountInString(w.label)+len(pad))
+		pad := strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(w.Label))+1)
+		return lineAfter(one, s, s.head(w.Label)+pad, utf8.RuneCountInString(w.Label)+len(pad))
 	})
 }
 
 // everyone follows every agent of the store, from now on. What was there before is known by its heads, so that an agent is read only when
 // it changes.
 func (t *tailed) everyone(ctx context.Context, s perdure.Store) error {
-	changed := watch(ctx, s)
+	changed := view.Watch(ctx, s)
 	before := map[perdure.AgentID][]perdure.Hash{}
-	followed, leftOut := map[perdure.AgentID]*follower{}, map[perdure.AgentID]bool{}
-	l, err := lister(s)
+	followed, leftOut := map[perdure.AgentID]*view.Follower{}, map[perdure.AgentID]bool{}
+	l, err := view.Lister(s)
 	if err != nil {
 		return err
 	}
@@ -186,9 +187,9 @@ func (t *tailed) everyone(ctx context.Context, s perdure.Store) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-changed.signal:
+		case <-changed.Signal:
 		}
-		ids, all := changed.take()
+		ids, all := changed.Take()
 		delete(ids, perdure.AgentID{})
 		if all {
 			for one, err := range l.List(ctx, perdure.Filter{}) {
@@ -218,7 +219,7 @@ func (t *tailed) everyone(ctx context.Context, s perdure.Store) error {
 				followed[id] = w
 				delete(before, id)
 			}
-			if err := w.next(ctx, func(one line) error { return t.show(w, one) }); err != nil {
+			if err := w.Next(ctx, func(one view.Line) error { return t.show(w, one) }); err != nil {
 				return err
 			}
 		}
@@ -226,7 +227,7 @@ func (t *tailed) everyone(ctx context.Context, s perdure.Store) error {
 }
 
 // begin is a follower of an agent behind the heads it had, or nil if it still has those.
-func (t *tailed) begin(ctx context.Context, s perdure.Store, id perdure.AgentID, heads []perdure.Hash) (*follower, error) {
+func (t *tailed) begin(ctx context.Context, s perdure.Store, id perdure.AgentID, heads []perdure.Hash) (*view.Follower, error) {
 	now, err := s.Heads(ctx, id)
 	if err != nil || slices.Equal(now, heads) {
 		return nil, err
@@ -235,7 +236,7 @@ func (t *tailed) begin(ctx context.Context, s perdure.Store, id perdure.AgentID,
 	if err != nil {
 		return nil, err
 	}
-	w, err := followAfter(ctx, s, id, heads)
+	w, err := view.FollowAfter(ctx, s, id, heads)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/view"
 )
 
 // teller is a command that tells an agent something.
@@ -22,8 +23,8 @@ type teller struct {
 	out  *output
 	note *string
 
-	about *waiting // what the event answers, to be shown whole
-	trace *string  // the traceparent the event belongs to
+	about *view.Wait // what the event answers, to be shown whole
+	trace *string    // the traceparent the event belongs to
 	store perdure.Store
 	yes   *bool // do not ask first
 	shown bool  // it has been, before a person said yes
@@ -53,7 +54,7 @@ type told struct {
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
 	Standing string          `json:"standing"`
-	About    *waiting        `json:"about,omitempty"` // what was answered, whole
+	About    *view.Wait      `json:"about,omitempty"` // what was answered, whole
 }
 
 // tell finds the agent, makes an event of it and stores that. The event is durable when tell returns.
@@ -101,16 +102,16 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 			return err
 		}
 		if t.about != nil {
-			t.about.typed()
+			typed(t.about)
 		}
-		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, eventText(&ev), standingNow(a, trust, time.Now()), t.about}
+		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about}
 		return t.out.print(r, func(w io.Writer) error {
 			if t.about != nil && !t.shown {
-				if err := t.about.writeSheet(w, time.Now()); err != nil {
+				if err := writeSheet(w, t.about, time.Now()); err != nil {
 					return err
 				}
 			}
-			_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", called(a), oneLine(r.What, 0), r.Seq, r.Standing)
+			_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", view.Called(a), view.OneLine(r.What, 0), r.Seq, r.Standing)
 			return err
 		})
 	})
@@ -119,7 +120,7 @@ func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) 
 // living refuses an agent that has ended.
 func living(a *perdure.Agent) error {
 	if a.Fold().Ended != nil {
-		return fmt.Errorf("%s: %w", called(a), perdure.ErrTerminated)
+		return fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 	}
 	return nil
 }
@@ -253,7 +254,7 @@ An agent whose process was killed needs no resume: any node goes on with it.`,
 			}
 			of := a.Fold().Paused
 			if len(of) == 0 && !admitted && !*older {
-				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%s is not paused", called(a)), "see perdure show "+callable(a)+" for what it waits for")
+				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)), "see perdure show "+view.Callable(a)+" for what it waits for")
 			}
 			return perdure.Event{Name: "resume", Notice: perdure.Resume{Of: of, Note: *t.note}}, nil
 		})
@@ -276,7 +277,7 @@ func (t *teller) admit(a *perdure.Agent, n *perdure.Node) (bool, error) {
 		return false, err
 	}
 	f := a.Fold()
-	note(t.c, "admitted %s: %d entries, owner %s, scope %s; %s", called(a), f.Count, f.Charter.Owner.Short(), f.Charter.Scope, heldText(why))
+	note(t.c, "admitted %s: %d entries, owner %s, scope %s; %s", view.Called(a), f.Count, f.Charter.Owner.Short(), f.Charter.Scope, view.HeldText(why))
 	if err := t.h.learn(ctx, n.Store, a.ID()); err != nil {
 		note(t.c, "%v; it runs here once the home has it", err)
 	}
@@ -330,12 +331,12 @@ func grantCommand() *cobra.Command {
 				return perdure.Event{}, err
 			}
 			if owner := a.Fold().Charter.Owner; owner != n.Key.Key() {
-				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", errDenied, called(a), owner.Short(), n.Key.Key().Short()),
+				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", errDenied, view.Called(a), owner.Short(), n.Key.Key().Short()),
 					"use the store and key of its owner")
 
 			}
 			if a.Fold().Intent.Budget == nil {
-				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%s has no limit to add to", called(a)), "it may already spend what policy permits")
+				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%s has no limit to add to", view.Called(a)), "it may already spend what policy permits")
 			}
 			return perdure.Event{Name: "grant", Notice: perdure.Grant{Amount: amount, Note: *t.note}}, nil
 		})
@@ -383,7 +384,7 @@ of class once to find out. Where the same effect was decided in two copies it re
 			d, err := pick(c, open, args[1], "open decision", a)
 			if i := slices.Index(open, d); err == nil && i < len(a.Fold().Open) {
 				o := a.Fold().Open[i]
-				t.about = new(doubtOf(a, &o))
+				t.about = new(view.DoubtOf(a, &o))
 			}
 			return perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: d, Signal: as, Result: data, Note: *t.note}}, err
 		})
@@ -394,8 +395,8 @@ of class once to find out. Where the same effect was decided in two copies it re
 // pick is the one of several hashes that a prefix means; an empty prefix means the only one.
 func pick(c *cobra.Command, of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Hash, error) {
 	prefix = strings.ToLower(prefix)
-	agent := called(a)
-	if prefix != "" && (len(prefix) < minPrefix || !isHex(prefix)) {
+	agent := view.Called(a)
+	if prefix != "" && (len(prefix) < view.MinPrefix || !view.IsHex(prefix)) {
 		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
 	}
 	var found []perdure.Hash
@@ -411,7 +412,7 @@ func pick(c *cobra.Command, of []perdure.Hash, prefix, what string, a *perdure.A
 	case len(found) > 1:
 		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
 	case len(of) == 0:
-		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show "+callable(a))
+		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show "+view.Callable(a))
 	}
 	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox")
 }

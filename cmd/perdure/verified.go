@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/view"
 )
 
 // refusal is an error, printed as the result where that is for programs.
@@ -34,10 +35,10 @@ type checked struct {
 	Cut     bool                 `json:"cut,omitempty"` // the file has no end: what is whole of it was verified
 	Signers []signer             `json:"signers"`
 	Policy  *policy.Verification `json:"policy,omitempty"`
-	Lineage *descent             `json:"lineage,omitempty"`
+	Lineage *view.Descent        `json:"lineage,omitempty"`
 
 	Manifest *manifestView `json:"manifest,omitempty"`
-	Older    *older        `json:"older,omitempty"`
+	Older    *view.Older   `json:"older,omitempty"`
 
 	depth perdure.Depth
 }
@@ -74,9 +75,9 @@ func verify(c *cobra.Command, h *homeFlag, out *output, total int64, memory iter
 			return refusal(out, err)
 		}
 	}
-	var from *descent
+	var from *view.Descent
 	if o.parent != nil {
-		if from, err = descend(memory, o.parent, o.VerifyOptions); err != nil {
+		if from, err = view.Descend(memory, o.parent, o.VerifyOptions); err != nil {
 			return refusal(out, err)
 		}
 	}
@@ -99,7 +100,7 @@ func (o *verifying) check(c *cobra.Command, memory iter.Seq2[*perdure.Entry, err
 }
 
 // rolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be folded.
-func (h *home) rolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*older, error) {
+func (h *home) rolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*view.Older, error) {
 	a, err := perdure.Load(ctx, s, id)
 	if err != nil {
 		return nil, ctx.Err() // verify says what is wrong with it
@@ -120,7 +121,7 @@ func unread(err error) error {
 var errOlder = errors.New("entries are missing")
 
 // printChecked prints what was verified, and what this home knows of the authors; derived and from are nil if that was not asked for.
-func printChecked(h *homeFlag, out *output, v *perdure.Verified, derived *policy.Verification, from *descent, m *capsule.Manifest, o verifying) error {
+func printChecked(h *homeFlag, out *output, v *perdure.Verified, derived *policy.Verification, from *view.Descent, m *capsule.Manifest, o verifying) error {
 	r := checked{OK: o.older == nil, Older: o.older, Verified: v, Lineage: from, Depth: o.depth.String(), Cut: o.cut, depth: o.depth}
 	t, err := h.trust()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/view"
 )
 
 func verifyCommand() *cobra.Command {
@@ -179,7 +180,7 @@ type verifying struct {
 	policy *policy.Set                      // derive its decisions again; nil: not asked for
 	parent iter.Seq2[*perdure.Entry, error] // it must descend from; nil: not asked for
 
-	older *older // this home has seen more of it; nil: it has not
+	older *view.Older // this home has seen more of it; nil: it has not
 
 	manifest **capsule.Manifest // set once the capsule has been read; nil: there is no capsule
 	depth    perdure.Depth      // how much of the memory there is
@@ -188,7 +189,7 @@ type verifying struct {
 
 // namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
 func namesFile(ctx context.Context, h *home, arg string) (bool, error) {
-	if isPath(arg) {
+	if view.IsPath(arg) {
 		return true, nil
 	}
 	info, err := os.Stat(arg)

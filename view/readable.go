@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"bytes"
@@ -72,9 +72,9 @@ func (o object) MarshalYAML() (any, error) {
 	return n, nil
 }
 
-// readable is a value of the format as people read it: names in place of numbers, hashes and keys in hex, times as RFC 3339, one of
+// Readable is a value of the format as people read it: names in place of numbers, hashes and keys in hex, times as RFC 3339, one of
 // several kinds as {kind: …}, and nothing that is absent.
-func readable(v any) any { return readableValue(reflect.ValueOf(v)) }
+func Readable(v any) any { return readableValue(reflect.ValueOf(v)) }
 
 func readableValue(v reflect.Value) any {
 	if !v.IsValid() {

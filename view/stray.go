@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"context"
@@ -7,17 +7,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// attendance is who is at work on the agents of a store.
-type attendance struct {
-	known bool // the store can tell
+// Attendance is who is at work on the agents of a store.
+type Attendance struct {
+	Known bool // the store can tell
 	held  map[perdure.AgentID]bool
 	dead  []perdure.AgentID // whose node died at work on them
 }
 
-// attendanceOf asks a store who is at work.
-func attendanceOf(ctx context.Context, s perdure.Store) (attendance, error) {
+// AttendanceOf asks a store who is at work.
+func AttendanceOf(ctx context.Context, s perdure.Store) (Attendance, error) {
 	h, ok := s.(perdure.Holder)
-	at := attendance{known: ok, held: map[perdure.AgentID]bool{}}
+	at := Attendance{Known: ok, held: map[perdure.AgentID]bool{}}
 	if !ok {
 		return at, nil
 	}
@@ -32,15 +32,15 @@ func attendanceOf(ctx context.Context, s perdure.Store) (attendance, error) {
 	return at, nil
 }
 
-// strays are the effects of class once that nobody is at work on, before their deadlines: they are in doubt then, and a person who knows may
+// Strays are the effects of class once that nobody is at work on, before their deadlines: they are in doubt then, and a person who knows may
 // settle them now.
-func (at *attendance) strays(a *perdure.Agent, now time.Time) (found []waiting) {
-	if !at.known || at.held[a.ID()] {
+func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
+	if !at.Known || at.held[a.ID()] {
 		return nil
 	}
 	for _, o := range a.Fold().Open {
-		if underWay(&o, now) {
-			w := doubtOf(a, &o)
+		if UnderWay(&o, now) {
+			w := DoubtOf(a, &o)
 			w.Why = "the node that began it is gone"
 			w.Expires = o.Deadline
 			found = append(found, w)
@@ -49,14 +49,14 @@ func (at *attendance) strays(a *perdure.Agent, now time.Time) (found []waiting) 
 	return found
 }
 
-// underWay reports whether an effect of class once may still be at work.
-func underWay(o *perdure.Open, now time.Time) bool {
+// UnderWay reports whether an effect of class once may still be at work.
+func UnderWay(o *perdure.Open, now time.Time) bool {
 	return !o.Effect.Repeatable() && !o.Doubt && now.Before(o.Deadline.Go())
 }
 
 // mayStray are the agents that may have effects nobody is at work on, besides those of ids.
-func (at *attendance) mayStray(ctx context.Context, l perdure.Lister, ids []perdure.AgentID) (more []perdure.AgentID, err error) {
-	if !at.known {
+func (at *Attendance) mayStray(ctx context.Context, l perdure.Lister, ids []perdure.AgentID) (more []perdure.AgentID, err error) {
+	if !at.Known {
 		return nil, nil
 	}
 	seen := make(map[perdure.AgentID]bool, len(ids))

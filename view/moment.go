@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// moment is a time as people say it, with how far off it is: 14:05 UTC (in 3m), or 2026-11-22 14:05 UTC (in 7d).
-func moment(t perdure.Time, now time.Time) string {
+// Moment is a time as people say it, with how far off it is: 14:05 UTC (in 3m), or 2026-11-22 14:05 UTC (in 7d).
+func Moment(t perdure.Time, now time.Time) string {
 	at := t.Go().In(now.Location())
 	layout := "15:04 MST"
 	switch off := at.Sub(now).Abs(); {
@@ -20,32 +20,32 @@ func moment(t perdure.Time, now time.Time) string {
 		layout = "2006-01-02 15:04 MST"
 	}
 	if !at.After(now) {
-		return at.Format(layout) + " (" + ago(t, now) + ")"
+		return at.Format(layout) + " (" + Ago(t, now) + ")"
 	}
-	return at.Format(layout) + " (in " + span(at.Sub(now)) + ")"
+	return at.Format(layout) + " (in " + Span(at.Sub(now)) + ")"
 }
 
-// written finds the times in a sentence of the runtime.
-var written = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+// Written finds the times in a sentence of the runtime.
+var Written = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 
 // advisorWord finds the names of advisors in such a sentence.
 var advisorWord = regexp.MustCompile(`advisor:\S+`)
 
-// timely is a sentence of the runtime with its times and advisors as people say them.
-func timely(text string, now time.Time) string {
-	text = advisorWord.ReplaceAllStringFunc(text, capability)
+// Timely is a sentence of the runtime with its times and advisors as people say them.
+func Timely(text string, now time.Time) string {
+	text = advisorWord.ReplaceAllStringFunc(text, Capability)
 	text = strings.ReplaceAll(text, "advisor: ", "its advisor ")
-	return written.ReplaceAllStringFunc(text, func(at string) string {
+	return Written.ReplaceAllStringFunc(text, func(at string) string {
 		t, err := time.Parse(time.RFC3339Nano, at)
 		if err != nil {
 			return at
 		}
-		return moment(perdure.TimeOf(t), now)
+		return Moment(perdure.TimeOf(t), now)
 	})
 }
 
-// times says how often.
-func times(n int64) string {
+// Times says how often.
+func Times(n int64) string {
 	switch n {
 	case 1:
 		return "once"
@@ -55,16 +55,16 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// ago is how long ago a time was, for people.
-func ago(t perdure.Time, now time.Time) string {
+// Ago is how long ago a time was, for people.
+func Ago(t perdure.Time, now time.Time) string {
 	if t == 0 {
 		return "never"
 	}
-	return span(now.Sub(t.Go())) + " ago"
+	return Span(now.Sub(t.Go())) + " ago"
 }
 
-// span is a duration in its largest unit.
-func span(d time.Duration) string {
+// Span is a duration in its largest unit.
+func Span(d time.Duration) string {
 	d = max(d, 0)
 	switch {
 	case d < time.Minute:

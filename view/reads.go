@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"fmt"
@@ -10,46 +10,46 @@ import (
 // readFolder passes lines on, and says in one line what a run of reads was: calls that change nothing and went well. What asked for them
 // is folded with them, unless its advisor had something to say.
 type readFolder struct {
-	emit func(line) error
+	emit func(Line) error
 
-	held []line                    // the run so far
+	held []Line                    // the run so far
 	open map[perdure.Hash]struct{} // the decisions in it that have no outcome yet
 }
 
 const (
-	// minRun is how many reads are folded: a single one says more by itself.
-	minRun = 2
+	// MinRun is how many reads are folded: a single one says more by itself.
+	MinRun = 2
 	// maxRun bounds the lines held.
 	maxRun = 8192
 )
 
-func newReadFolder(emit func(line) error) *readFolder {
+func NewReadFolder(emit func(Line) error) *readFolder {
 	return &readFolder{emit: emit, open: map[perdure.Hash]struct{}{}}
 }
 
-// foldingReads picks the lines that fit and folds runs of reads among them. A snapshot ends a run, whether it fits or not.
-func foldingReads(fits func(line) bool) picker {
-	return func(emit func(line) error) (func(line) error, func() error) {
-		r := newReadFolder(emit)
-		add := func(one line) error {
+// FoldingReads picks the lines that fit and folds runs of reads among them. A snapshot ends a run, whether it fits or not.
+func FoldingReads(fits func(Line) bool) picker {
+	return func(emit func(Line) error) (func(Line) error, func() error) {
+		r := NewReadFolder(emit)
+		add := func(one Line) error {
 			if one.Kind == perdure.KindSnapshot {
-				if err := r.flush(); err != nil {
+				if err := r.Flush(); err != nil {
 					return err
 				}
 			}
 			if !fits(one) {
 				return nil
 			}
-			return r.add(one)
+			return r.Add(one)
 		}
-		return add, r.flush
+		return add, r.Flush
 	}
 }
 
-// add takes the next line.
-func (r *readFolder) add(one line) error {
+// Add takes the next line.
+func (r *readFolder) Add(one Line) error {
 	if len(r.held) >= maxRun {
-		if err := r.flush(); err != nil {
+		if err := r.Flush(); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (r *readFolder) add(one line) error {
 		r.held = append(r.held, one)
 		return nil
 	}
-	if err := r.flush(); err != nil {
+	if err := r.Flush(); err != nil {
 		return err
 	}
 	return r.emit(one)
@@ -90,8 +90,8 @@ func onlyCalls(b *perdure.Advice) bool {
 	return len(b.Actions) > 0 && b.Signal == 0 && b.Text == "" && b.Summary == ""
 }
 
-// flush ends the run: one line for the reads that came to an end, and those of the rest.
-func (r *readFolder) flush() error {
+// Flush ends the run: one line for the reads that came to an end, and those of the rest.
+func (r *readFolder) Flush() error {
 	ended, asked := 0, map[perdure.Hash]int{} // how many of an advice's calls are folded
 	for _, one := range r.held {
 		switch b := one.Body.(type) {
@@ -103,7 +103,7 @@ func (r *readFolder) flush() error {
 			ended++
 		}
 	}
-	fold := func(one line) bool {
+	fold := func(one Line) bool {
 		switch b := one.Body.(type) {
 		case perdure.Advice:
 			return asked[one.Entry] == len(b.Actions)
@@ -113,9 +113,9 @@ func (r *readFolder) flush() error {
 		}
 		return true
 	}
-	var run, rest []line
+	var run, rest []Line
 	for _, one := range r.held {
-		if ended >= minRun && fold(one) {
+		if ended >= MinRun && fold(one) {
 			run = append(run, one)
 		} else {
 			rest = append(rest, one)
@@ -124,7 +124,7 @@ func (r *readFolder) flush() error {
 	r.held = r.held[:0]
 	clear(r.open)
 	if len(run) > 0 {
-		rest = append([]line{foldedReads(run)}, rest...)
+		rest = append([]Line{foldedReads(run)}, rest...)
 	}
 	for _, one := range rest {
 		if err := r.emit(one); err != nil {
@@ -135,7 +135,7 @@ func (r *readFolder) flush() error {
 }
 
 // foldedReads is the one line of a run.
-func foldedReads(run []line) line {
+func foldedReads(run []Line) Line {
 	var tools []string
 	count, total := map[string]int{}, 0
 	for _, one := range run {
@@ -150,6 +150,6 @@ func foldedReads(run []line) line {
 	for i, name := range tools {
 		tools[i] = fmt.Sprintf("%s x%d", name, count[name])
 	}
-	return line{Seq: run[0].Seq, Time: run[0].Time, Signal: perdure.OK, folded: "reads",
+	return Line{Seq: run[0].Seq, Time: run[0].Time, Signal: perdure.OK, Folded: "reads",
 		What: fmt.Sprintf("%d reads: %s (to seq %d)", total, strings.Join(tools, ", "), run[len(run)-1].Seq)}
 }

@@ -1,15 +1,52 @@
-package main
+package view
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
 )
 
-// line is one entry as people read it.
-type line struct {
+// Changed are the fields a mutation names.
+func Changed(m *perdure.Mutate) []string {
+	var names []string
+	for _, x := range []struct {
+		name  string
+		given bool
+	}{
+		{"goal", m.Goal != nil}, {"kind", m.Kind != nil}, {"inputs", m.Inputs != nil}, {"labels", m.Labels != nil}, {"scope", m.Scope != nil},
+		{"budget", m.Budget != nil}, {"deadline", m.Deadline != 0}, {"tools", m.Tools != nil}, {"depth", m.Depth != nil},
+	} {
+		if x.given {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
+// editText says what an edit changed.
+func editText(m *perdure.Mutate, set map[string]perdure.Data) string {
+	names := Changed(m)
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		names = append(names, "state "+name)
+	}
+	return "changes " + strings.Join(names, ", ") + Noted(m.Note)
+}
+
+// microdollars are the units money is counted in.
+const microdollars = 1_000_000
+
+// dollars writes an amount for people.
+func dollars(n int64) string {
+	s := fmt.Sprintf("%d.%06d", n/microdollars, n%microdollars)
+	return "$" + s[:len(s)-4] + strings.TrimRight(s[len(s)-4:], "0")
+}
+
+// Line is one entry as people read it.
+type Line struct {
 	Seq    int64           `json:"seq"`
 	Entry  perdure.Hash    `json:"entry"`
 	Time   perdure.Time    `json:"time"`
@@ -22,8 +59,8 @@ type line struct {
 	Body   perdure.Body    `json:"body,omitempty"`
 	Trace  perdure.TraceID `json:"trace,omitzero"`
 
-	much   int    // how much of What is said
-	folded string // what stands for several entries, in the place of the kind
+	Much   int    `json:"-"` // how much of What is said
+	Folded string `json:"-"` // what stands for several entries, in the place of the kind
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only its decision, and a
@@ -66,8 +103,8 @@ func (n *narrator) propose(advice perdure.Hash, actions []perdure.Action) {
 }
 
 // line is what an entry says.
-func (n *narrator) line(e *perdure.Entry) line {
-	l := line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Trace: e.Trace, Parent: e.Parents, Body: e.Content()}
+func (n *narrator) line(e *perdure.Entry) Line {
+	l := Line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Trace: e.Trace, Parent: e.Parents, Body: e.Content()}
 	switch b := e.Content().(type) {
 	case nil:
 		l.What = fmt.Sprintf("(its body of %d bytes is gone)", e.Size)
@@ -88,7 +125,7 @@ func (n *narrator) line(e *perdure.Entry) line {
 		delete(n.decided, b.Decision)
 		l.What, l.Tool, l.Signal = outcomeText(&b, act), toolName(act), b.Signal
 	case perdure.Event:
-		l.What = eventText(&b)
+		l.What = EventText(&b)
 		if s, ok := b.Notice.(perdure.Settle); ok {
 			l.Signal, l.Tool = s.Signal, toolName(n.decided[s.Decision])
 		}
@@ -106,7 +143,7 @@ func toolName(a perdure.Action) string {
 func adviceText(b *perdure.Advice) string {
 	var parts []string
 	for _, a := range b.Actions {
-		parts = append(parts, actionText(a))
+		parts = append(parts, ActionText(a))
 	}
 	what := "proposes " + strings.Join(parts, "; ")
 	if len(parts) == 0 {
@@ -125,7 +162,7 @@ func adviceText(b *perdure.Advice) string {
 }
 
 func decisionText(b *perdure.Decision, act perdure.Action) string {
-	what := b.Verdict.Answer.String() + " " + actionText(act)
+	what := b.Verdict.Answer.String() + " " + ActionText(act)
 	if b.Effect != 0 {
 		what += " (" + b.Effect.String() + ")"
 	}
@@ -141,7 +178,7 @@ func decisionText(b *perdure.Decision, act perdure.Action) string {
 func outcomeText(b *perdure.Outcome, act perdure.Action) string {
 	what := strings.TrimSpace(toolName(act))
 	if what == "" {
-		what = actionText(act)
+		what = ActionText(act)
 	}
 	if took := b.Elapsed(); took >= time.Millisecond {
 		what += " in " + took.Round(time.Millisecond).String()
@@ -152,12 +189,12 @@ func outcomeText(b *perdure.Outcome, act perdure.Action) string {
 	if b.Note != "" {
 		what += ": " + b.Note
 	} else if b.Result != nil {
-		what += ": " + dataText(b.Result)
+		what += ": " + DataText(b.Result)
 	}
 	return what
 }
 
-func eventText(b *perdure.Event) string {
+func EventText(b *perdure.Event) string {
 	what := b.Name
 	switch n := b.Notice.(type) {
 	case nil:
@@ -166,31 +203,31 @@ func eventText(b *perdure.Event) string {
 		if !n.Approve {
 			what = "refuses " + n.Digest.Short()
 		}
-		what += noted(n.Note)
+		what += Noted(n.Note)
 	case perdure.Settle:
-		what = "settles " + n.Decision.Short() + noted(n.Note)
+		what = "settles " + n.Decision.Short() + Noted(n.Note)
 	case perdure.Grant:
-		what = "grants " + spendText(n.Amount) + noted(n.Note)
+		what = "grants " + spendText(n.Amount) + Noted(n.Note)
 	case perdure.Pause:
-		what += noted(n.Note)
+		what += Noted(n.Note)
 	case perdure.Resume:
-		what += noted(n.Note)
+		what += Noted(n.Note)
 	case perdure.Cancel:
-		what += noted(n.Note)
+		what += Noted(n.Note)
 	case perdure.ChildEnded:
-		what = "child " + n.Child.Short() + " ended " + n.Signal.String() + noted(n.Note)
+		what = "child " + n.Child.Short() + " ended " + n.Signal.String() + Noted(n.Note)
 	case perdure.Pruned:
 		what = fmt.Sprintf("pruned %d bodies, %d bytes, by the %s", n.Entries, n.Bytes, n.Rule)
 	case perdure.Erased:
-		what += noted(n.Note)
+		what += Noted(n.Note)
 	case perdure.Admitted:
-		return "admitted" + noted(n.Note)
+		return "admitted" + Noted(n.Note)
 	case perdure.Doubled:
 		what = fmt.Sprintf("decisions %s and %s are of two copies: it may have happened twice", n.First.Short(), n.Second.Short())
 	case perdure.SeatTaken:
-		what = "the seat is in store " + n.At.Short() + noted(n.Note)
+		what = "the seat is in store " + n.At.Short() + Noted(n.Note)
 	case perdure.SeatGiven:
-		what = "hands over the seat" + noted(n.Note)
+		what = "hands over the seat" + Noted(n.Note)
 	case perdure.Enclosed:
 		what = "enclosed the text of " + n.Kind + " " + n.Of.Short()
 	case perdure.Lacks:
@@ -198,7 +235,7 @@ func eventText(b *perdure.Event) string {
 	case perdure.Joined:
 		what = fmt.Sprintf("joins %d heads", n.Heads)
 	case perdure.Escalated:
-		what = fmt.Sprintf("escalated %s: nobody answered %s", times(n.Stage), n.Decision.Short())
+		what = fmt.Sprintf("escalated %s: nobody answered %s", Times(n.Stage), n.Decision.Short())
 	case perdure.Edit:
 		what = editText(&n.Mutate, b.Set)
 	case perdure.KeyChange, perdure.Doubt:
@@ -207,36 +244,36 @@ func eventText(b *perdure.Event) string {
 		what += " by " + b.By
 	}
 	if b.Data != nil {
-		what += " " + dataText(b.Data)
+		what += " " + DataText(b.Data)
 	}
 	return what
 }
 
-func noted(note string) string {
+func Noted(note string) string {
 	if note == "" {
 		return ""
 	}
 	return " (" + note + ")"
 }
 
-// actionText says what an action would do.
-func actionText(a perdure.Action) string {
+// ActionText says what an action would do.
+func ActionText(a perdure.Action) string {
 	switch a := a.(type) {
 	case perdure.Execute:
 		if a.Args == nil {
 			return a.Tool
 		}
-		return a.Tool + " " + dataText(a.Args)
+		return a.Tool + " " + DataText(a.Args)
 	case perdure.Mutate:
-		return "mutate" + noted(a.Note)
+		return "mutate" + Noted(a.Note)
 	case perdure.Delegate:
 		return "delegate: " + a.Intent.Goal
 	case perdure.Sleep:
-		return "sleep " + triggerText(a.Trigger) + noted(a.Note)
+		return "sleep " + triggerText(a.Trigger) + Noted(a.Note)
 	case perdure.Wake:
-		return "wake" + noted(a.Note)
+		return "wake" + Noted(a.Note)
 	case perdure.End:
-		return "end " + a.Signal.String() + noted(a.Note)
+		return "end " + a.Signal.String() + Noted(a.Note)
 	}
 	return "an action that is not known here"
 }
@@ -279,7 +316,7 @@ func triggerText(t perdure.Trigger) string {
 	return "until something not known here"
 }
 
-func dataText(d perdure.Data) string {
+func DataText(d perdure.Data) string {
 	if d == nil {
 		return ""
 	}
@@ -293,10 +330,10 @@ func spendText(s perdure.Spend) string {
 		parts = append(parts, dollars(s.Cost))
 	}
 	if s.Tokens != 0 {
-		parts = append(parts, several(s.Tokens, "token"))
+		parts = append(parts, Several(s.Tokens, "token"))
 	}
 	if s.Calls != 0 {
-		parts = append(parts, several(s.Calls, "call"))
+		parts = append(parts, Several(s.Calls, "call"))
 	}
 	if len(parts) == 0 {
 		return "nothing"
@@ -318,3 +355,36 @@ func gatherText(g perdure.Gather) string {
 	}
 	return "until all of " + of + " have ended"
 }
+
+// Said is what the entry says, on one line: what it proposes or decides whole, to a bound; of anything else the
+// beginning. What is left out is counted.
+func (l Line) Said() string {
+	width := LineWidth
+	switch l.Body.(type) {
+	case perdure.Advice, perdure.Decision:
+		if text := InLine(l.What); l.Much != MuchBrief {
+			if l.Much != MuchWhole {
+				return Cut(text, maxSaid)
+			}
+			return text
+		}
+	}
+	if l.Much == MuchWhole {
+		width = 0
+	}
+	return OneLine(l.What, width)
+}
+
+// How much of an entry is said.
+const (
+	muchUsual = iota
+	MuchBrief
+	MuchWhole
+)
+
+const (
+	// LineWidth is how much of what an entry says fits a line.
+	LineWidth = 160
+	// maxSaid is how much of an action a log prints without being asked for all of it.
+	maxSaid = 4096
+)

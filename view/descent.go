@@ -1,0 +1,60 @@
+package view
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/perdure/perdure"
+)
+
+// Descent is what verify found of an agent's parent.
+type Descent struct {
+	Parent   perdure.AgentID `json:"parent"`
+	Relation string          `json:"relation"`
+	Entry    perdure.Hash    `json:"entry"`         // of the parent, that it comes from
+	Head     perdure.Hash    `json:"head,omitzero"` // of the agent, that the parent recorded when it ended
+	Signal   string          `json:"signal,omitempty"`
+	Verified int64           `json:"entries"` // of the parent
+}
+
+func (d *Descent) String() string {
+	text := fmt.Sprintf("%s of %s, by its entry %s; its %d entries verify", d.Relation, d.Parent.Short(), d.Entry.Short(), d.Verified)
+	if !d.Head.IsZero() {
+		text += fmt.Sprintf("; it knows of the end, %s at %s", d.Signal, d.Head.Short())
+	}
+	return text
+}
+
+// Descend verifies the memory of the parent, and that the agent descends from it as it says.
+func Descend(memory, parent iter.Seq2[*perdure.Entry, error], o perdure.VerifyOptions) (*Descent, error) {
+	v, err := perdure.Verify(parent, perdure.VerifyOptions{Trust: o.Trust})
+	if err != nil {
+		return nil, fmt.Errorf("the parent: %w", err)
+	}
+	var genesis *perdure.Entry
+	names := map[perdure.Hash]bool{}
+	for e, err := range memory {
+		if err != nil {
+			return nil, err
+		}
+		if genesis == nil {
+			genesis = e
+		}
+		names[e.Name] = true
+	}
+	found, err := perdure.VerifyDescent(genesis, parent)
+	if err != nil {
+		return nil, err
+	}
+	if found.Ended && !names[found.Head] {
+		return nil, fmt.Errorf("the parent knows of the end at entry %s, which is not in this memory: it was cut short or is another: %w", found.Head.Short(), perdure.ErrRejected)
+	}
+	d := &Descent{Parent: v.Agent, Relation: "child", Entry: found.Entry, Head: found.Head, Verified: v.Entries}
+	if found.Relation == perdure.Fork {
+		d.Relation = "fork"
+	}
+	if found.Ended {
+		d.Signal = found.Signal.String()
+	}
+	return d, nil
+}

@@ -1,0 +1,248 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Follower reads the memory of one agent line by line, and goes on where it stopped.
+type Follower struct {
+	store  perdure.Store
+	ID     perdure.AgentID
+	Name   string // what people call the agent
+	Label  string // and how that is shown
+	told   *narrator
+	cursor perdure.Cursor
+}
+
+// Follow is a follower of a whole memory.
+func Follow(s perdure.Store, id perdure.AgentID) *Follower {
+	return &Follower{store: s, ID: id, told: newNarrator()}
+}
+
+// Next calls f with each line that has arrived since, if the agent has any.
+func (w *Follower) Next(ctx context.Context, f func(Line) error) error { return w.until(ctx, 0, f) }
+
+// until is next up to a cursor; zero: to the end.
+func (w *Follower) until(ctx context.Context, end perdure.Cursor, f func(Line) error) error {
+	for item, err := range w.store.Entries(ctx, w.ID, w.cursor) {
+		if err != nil {
+			return err
+		}
+		if end != 0 && item.Cursor > end {
+			return nil
+		}
+		w.cursor = item.Cursor
+		if err := f(w.told.line(item.Entry)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// picker makes what turns the lines of a memory into those that are shown: add takes the next one, flush ends them. It
+// keeps nothing from before a snapshot, so that a memory can be read from any of them.
+type picker func(emit func(Line) error) (add func(Line) error, flush func() error)
+
+// Fitting picks the lines that fit.
+func Fitting(fits func(Line) bool) picker {
+	return func(emit func(Line) error) (func(Line) error, func() error) {
+		add := func(one Line) error {
+			if !fits(one) {
+				return nil
+			}
+			return emit(one)
+		}
+		return add, func() error { return nil }
+	}
+}
+
+// FollowRecent is a follower that stands at the end of a memory, and the last n lines before it that are picked. It reads
+// back from snapshot to snapshot, no further than it must, and nothing twice.
+func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker) (*Follower, []Line, error) {
+	var at *Follower
+	var parts [][]Line // the last one first
+	found := 0
+	read := func(w *Follower, end perdure.Cursor) error {
+		var part []Line
+		add, flush := pick(func(one Line) error {
+			if part = append(part, one); len(part) > 2*n {
+				part = slices.Delete(part, 0, len(part)-n)
+			}
+			return nil
+		})
+		if err := w.until(ctx, end, add); err != nil {
+			return err
+		}
+		if at == nil {
+			at = w
+		}
+		err := flush()
+		parts, found = append(parts, part), found+len(part)
+		return err
+	}
+	last := func() []Line {
+		slices.Reverse(parts)
+		all := slices.Concat(parts...)
+		return all[max(0, len(all)-n):]
+	}
+	var end perdure.Cursor
+	for snap, err := range s.Snapshots(ctx, id) {
+		if err != nil {
+			return nil, nil, err
+		}
+		w := &Follower{store: s, ID: id, told: narratorAfter(snap.Entry), cursor: snap.Cursor}
+		if err := read(w, end); err != nil {
+			return nil, nil, err
+		}
+		if found >= n {
+			return at, last(), nil
+		}
+		end = snap.Cursor
+	}
+	if err := read(Follow(s, id), end); err != nil {
+		return nil, nil, err
+	}
+	return at, last(), nil
+}
+
+// FollowAfter is a follower that stands behind the last of these entries to arrive; without any it stands at the beginning.
+func FollowAfter(ctx context.Context, s perdure.Store, id perdure.AgentID, heads []perdure.Hash) (*Follower, error) {
+	w := Follow(s, id)
+	if len(heads) == 0 {
+		return w, nil
+	}
+	behind := errors.New("behind them")
+	left := len(heads)
+	seek := func() error {
+		return w.Next(ctx, func(one Line) error {
+			if slices.Contains(heads, one.Entry) {
+				if left--; left == 0 {
+					return behind
+				}
+			}
+			return nil
+		})
+	}
+	for snap, err := range s.Snapshots(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		w, left = &Follower{store: s, ID: id, told: narratorAfter(snap.Entry), cursor: snap.Cursor}, len(heads)
+		if slices.Contains(heads, snap.Name) {
+			return w, nil // it named every other head
+		}
+		if err := seek(); errors.Is(err, behind) {
+			return w, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	w, left = Follow(s, id), len(heads)
+	if err := seek(); err != nil && !errors.Is(err, behind) {
+		return nil, err
+	}
+	return w, nil
+}
+
+// followPoll is how often a store is looked at while following, if it cannot tell when entries arrive.
+const followPoll = time.Second
+
+// Changes collects which agents may have new entries.
+type Changes struct {
+	Signal chan struct{} // has something when there is something to take
+
+	mu  sync.Mutex
+	ids map[perdure.AgentID]struct{} // the zero id: any agent
+}
+
+// Watch collects what changes in a store, from now until ctx ends.
+func Watch(ctx context.Context, s perdure.Store) *Changes {
+	c := &Changes{Signal: make(chan struct{}, 1), ids: map[perdure.AgentID]struct{}{}}
+	c.add(perdure.AgentID{}) // what arrived before
+	var watched atomic.Bool
+	if w, ok := s.(perdure.Watcher); ok {
+		watched.Store(true)
+		go func() {
+			defer watched.Store(false)
+			for id, err := range w.Watch(ctx) {
+				if err != nil {
+					return // looking now and then still works
+				}
+				c.add(id)
+			}
+		}()
+	}
+	go func() {
+		tick := time.NewTicker(followPoll)
+		defer tick.Stop()
+		for first := true; ; first = false {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if first || !watched.Load() { // the first look finds what arrived while the watch began
+				c.add(perdure.AgentID{})
+			}
+		}
+	}()
+	return c
+}
+
+func (c *Changes) add(id perdure.AgentID) {
+	c.mu.Lock()
+	c.ids[id] = struct{}{}
+	c.mu.Unlock()
+	select {
+	case c.Signal <- struct{}{}:
+	default:
+	}
+}
+
+// Take returns the agents that changed since; all says that any may have.
+func (c *Changes) Take() (ids map[perdure.AgentID]struct{}, all bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ids, c.ids = c.ids, map[perdure.AgentID]struct{}{}
+	_, all = ids[perdure.AgentID{}]
+	return ids, all
+}
+
+// Live shows what arrives for agents, until all of them have ended.
+func Live(ctx context.Context, s perdure.Store, followed []*Follower, show func(*Follower, Line) error) error {
+	changed := Watch(ctx, s)
+	for len(followed) > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed.Signal:
+		}
+		ids, all := changed.Take()
+		var on []*Follower
+		for _, w := range followed {
+			if _, is := ids[w.ID]; !is && !all {
+				on = append(on, w)
+				continue
+			}
+			a, err := perdure.Load(ctx, s, w.ID)
+			if err != nil {
+				return err
+			}
+			if a.Fold().Ended == nil {
+				on = append(on, w)
+			}
+			if err := w.Next(ctx, func(one Line) error { return show(w, one) }); err != nil {
+				return err
+			}
+		}
+		followed = on
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure"
+)
+
+// Older is a copy of an agent that lacks entries this home has seen of it.
+type Older struct {
+	Seen    perdure.Time `json:"seen,omitzero"`  // when
+	Missing int64        `json:"missing"`        // how many entries, at least
+	Gone    bool         `json:"gone,omitempty"` // the agent is not there at all
+
+	Name string `json:"-"` // in a command
+}
+
+// What says what is missing.
+func (o *Older) What() string {
+	on := ""
+	if o.Seen != 0 {
+		on = " on " + o.Seen.Go().Local().Format("2006-01-02 15:04")
+	}
+	if o.Gone {
+		return fmt.Sprintf("%s was seen here%s and is not here any more", o.Name, on)
+	}
+	is := "entry is"
+	if o.Missing != 1 {
+		is = "entries are"
+	}
+	return fmt.Sprintf("this copy is older than one seen here%s: %d %s missing", on, o.Missing, is)
+}
+
+// Fix says what to do.
+func (o *Older) Fix() string {
+	if o.Gone {
+		return "import a good copy, or perdure doctor --forget to forget it"
+	}
+	return "import a good copy, or perdure resume " + o.Name + " --older to go on from here"
+}
+
+func (o *Older) String() string { return o.What() + "; " + o.Fix() }

@@ -1,0 +1,90 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Where a seat is, seen from a store.
+const (
+	SeatHere      = "here"
+	seatElsewhere = "elsewhere"
+	seatGiven     = "handed over"
+	seatDisputed  = "disputed"
+	seatFree      = "free"
+)
+
+// SeatOf is where the seat of an agent is, seen from a store.
+func SeatOf(f *perdure.Fold, at perdure.Hash) string {
+	switch {
+	case len(f.Seats) == 0:
+		return seatFree
+	case f.Disputed():
+		return seatDisputed
+	case f.Seats[0].Given:
+		return seatGiven
+	case f.Seats[0].At == at:
+		return SeatHere
+	}
+	return seatElsewhere
+}
+
+// SeatText says where a seat is in words.
+func SeatText(f *perdure.Fold, at perdure.Hash) string {
+	switch where := SeatOf(f, at); where {
+	case seatFree:
+		return "free: the first node that needs it takes it"
+	case seatDisputed:
+		return fmt.Sprintf("disputed: %d stores claim it; nothing that must happen once is decided until its owner takes it", len(f.Seats))
+	case seatGiven:
+		if f.Seats[0].At == at {
+			return "handed over: whoever imports the file that export --move wrote takes it"
+		}
+		return "handed over: the node that runs it here takes it"
+	default:
+		return fmt.Sprintf("%s (store %s, epoch %d)", where, f.Seats[0].At.Short(), f.Seats[0].Epoch)
+	}
+}
+
+// seatWaits is what of an agent waits for a person because of its seat: that it is elsewhere, that two claim it, that something happened
+// twice.
+func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Time) []Wait {
+	f := a.Fold()
+	var found []Wait
+	add := func(w Wait) {
+		w.Agent, w.Name = a.ID(), f.Intent.Name
+		found = append(found, w)
+	}
+	for _, d := range f.Doubles() {
+		add(Wait{Kind: WaitDoubled, Decision: d.Second, Since: d.Time,
+			What:   fmt.Sprintf("decided in two copies, so it may have happened twice: decisions %s and %s", d.First.Short(), d.Second.Short()),
+			Answer: fmt.Sprintf("perdure settle %s %s --signal ok --note TEXT", Callable(a), d.Second)})
+	}
+	if f.Ended != nil || len(f.Paused) > 0 {
+		return found
+	}
+	take := "perdure seat take " + Callable(a) + " --why TEXT"
+	switch SeatOf(f, at) {
+	case seatDisputed:
+		add(Wait{Kind: WaitSeat, What: SeatText(f, at), Since: f.Updated, Answer: take})
+	case seatElsewhere:
+		d, decides := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).(perdure.Decide)
+		if !decides || !bound(d.Action) {
+			break
+		}
+		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take,
+			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there: " + ActionText(d.Action)})
+	}
+	return found
+}
+
+// bound reports whether an action may need the seat; only the tool itself knows.
+func bound(a perdure.Action) bool {
+	switch a.(type) {
+	case perdure.Execute, perdure.Delegate:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,208 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Row is an action as a person must see it who answers for it: all of it, in lines. No line can pass for one of the
+// program's own, since what comes from the agent stands behind a mark or in the quotes of JSON.
+type Row struct {
+	Label string
+	Text  []string
+}
+
+const (
+	// maxFlat is how long nested data may be to stand on one line.
+	maxFlat = 80
+)
+
+// actionLines is what an action would do, whole: its arguments one by one, text of several lines as lines.
+func actionLines(a perdure.Action) []string {
+	x, is := a.(perdure.Execute)
+	if !is {
+		fields, _ := Readable(struct{ Action perdure.Action }{a}).(object)
+		if inner, ok := fields.get("action").(object); ok && len(inner) == 1 {
+			if of, ok := inner[0].value.(object); ok {
+				return fieldLines(of)
+			}
+		}
+		return nil
+	}
+	var lines []string
+	if x.Args != nil {
+		switch v := x.Args.Value().(type) {
+		case map[string]any:
+			var o object
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				o = append(o, field{name, v[name]})
+			}
+			lines = fieldLines(o)
+		default:
+			lines = valueLines("argument", v)
+		}
+	}
+	if x.Deadline > 0 {
+		lines = append(lines, "(it may take "+(time.Duration(x.Deadline)*time.Millisecond).String()+")")
+	}
+	return lines
+}
+
+func fieldLines(o object) (lines []string) {
+	for _, f := range o {
+		name := f.name
+		if !PlainWord(name) {
+			name = Quoted(name)
+		}
+		lines = append(lines, valueLines(name, f.value)...)
+	}
+	return lines
+}
+
+// valueLines is one value by name: on the same line if it fits there, else below it, each line behind a mark. A tab is
+// shown as an arrow.
+func valueLines(name string, v any) []string {
+	if text, is := v.(string); is && strings.Contains(strings.TrimSuffix(text, "\n"), "\n") {
+		of := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		how := fmt.Sprintf("%s: %d lines, %d bytes", name, len(of), len(text))
+		if !strings.HasSuffix(text, "\n") {
+			how += ", the last without a line end"
+		}
+		lines := []string{how}
+		for _, one := range of {
+			lines = append(lines, "| "+InLine(strings.ReplaceAll(one, "\t", "→   ")))
+		}
+		return lines
+	}
+	flat := Quoted(v)
+	switch v.(type) {
+	case map[string]any, []any, object:
+		if len(flat) > maxFlat {
+			var b bytes.Buffer
+			if json.Indent(&b, []byte(flat), "| ", "  ") == nil {
+				return append([]string{name + ":"}, strings.Split("| "+b.String(), "\n")...)
+			}
+		}
+	}
+	return []string{name + ": " + flat}
+}
+
+// Sheet is what a person is asked about, whole.
+func (w *Wait) Sheet(now time.Time) []Row {
+	var rows []Row
+	if w.Action != nil {
+		lines := actionLines(w.Action)
+		for i := range lines {
+			lines[i] = "| " + lines[i] // an argument called effect is not the effect
+		}
+		rows = append(rows, Row{"", lines})
+	} else if text := strings.TrimSpace(w.What); strings.Contains(text, "\n") {
+		var lines []string
+		for line := range strings.Lines(text) {
+			lines = append(lines, "| "+InLine(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "→   ")))
+		}
+		rows = append(rows, Row{"", lines})
+	}
+	add := func(label, text string) {
+		if text != "" {
+			rows = append(rows, Row{label, []string{text}})
+		}
+	}
+	add("", w.Circumstances(now))
+	if w.Effect != 0 {
+		add("effect", w.Effect.String())
+	}
+	if w.Reserve != nil && *w.Reserve != (perdure.Spend{}) {
+		add("reserve", spendText(*w.Reserve))
+	}
+	rule := strings.Join(w.Rules, ", ")
+	if !w.Policy.IsZero() {
+		rule = strings.TrimSpace(rule + " of policy " + w.Policy.String())
+	}
+	add("rule", InLine(rule))
+	if !w.Decision.IsZero() {
+		add("decision", w.Decision.String())
+	}
+	if !w.Digest.IsZero() {
+		add("digest", w.Digest.String())
+	}
+	return rows
+}
+
+// Describe adds what only the decision that asked says: the class of the effect and what is reserved for it.
+func (w *Wait) Describe(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
+	one := []Wait{*w}
+	err := DescribeAll(ctx, s, a, one)
+	*w = one[0]
+	return err
+}
+
+// DescribeAll is describe of several of one agent, in one pass over its memory.
+func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits []Wait) error {
+	wanted := map[perdure.Hash]*Wait{}
+	for i := range waits {
+		if w := &waits[i]; !w.Decision.IsZero() && w.Effect == 0 {
+			wanted[w.Decision] = w
+		}
+	}
+	take := func(e *perdure.Entry) {
+		if w := wanted[e.Name]; w != nil {
+			d, _ := e.Content().(perdure.Decision)
+			w.Effect, w.Reserve = d.Effect, d.Reserve
+			delete(wanted, e.Name)
+		}
+	}
+	for e := range a.Recent() {
+		take(e)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	for e, err := range perdure.Memory(ctx, s, a.ID()) {
+		if err != nil {
+			return err
+		}
+		if take(e); len(wanted) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Head is what is asked, without the arguments.
+func (w *Wait) Head() string {
+	x, is := w.Action.(perdure.Execute)
+	switch {
+	case w.Action == nil && strings.Contains(strings.TrimSpace(w.What), "\n"):
+		return fmt.Sprintf("%d lines:", strings.Count(strings.TrimSpace(w.What), "\n")+1)
+	case w.Action == nil:
+		return w.What
+	case is && PlainWord(x.Tool):
+		return w.Asking() + x.Tool
+	case is:
+		return w.Asking() + Quoted(x.Tool)
+	}
+	return w.Asking() + kindOf(w.Action)
+}
+
+// Asking is what a person is asked about an action.
+func (w *Wait) Asking() string {
+	if w.Kind == WaitDoubt {
+		return "did it happen? "
+	}
+	return "may it? "
+}
+
+// kindOf is the kind of an action, as the format calls it.
+func kindOf(a perdure.Action) string {
+	kind, _, _ := strings.Cut(ActionText(a), " ")
+	return strings.TrimSuffix(kind, ":")
+}

@@ -1,0 +1,283 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// stepText says what a node would do next.
+func stepText(s perdure.Step) string {
+	switch s := s.(type) {
+	case perdure.Idle:
+		return "nothing"
+	case perdure.Flag:
+		return "record that " + s.Doubled.Second.Short() + " was decided twice"
+	case perdure.Sit:
+		return "take its seat"
+	case perdure.Rouse:
+		return "wake it"
+	case perdure.Consult:
+		if s.Advisor == "" {
+			return "ask its advisor"
+		}
+		return "ask advisor " + s.Advisor
+	case perdure.Decide:
+		return "decide about " + ActionText(s.Action)
+	case perdure.Perform:
+		return "perform " + ActionText(s.Open.Action)
+	case perdure.Reconcile:
+		return "find out whether " + ActionText(s.Open.Action) + " happened"
+	case perdure.Lapse:
+		return "record a refusal"
+	case perdure.Escalate:
+		return "ask " + strings.Join(s.Asked, ", ") + " too, since nobody answered"
+	case perdure.Finish:
+		return "end it: its deadline has passed"
+	case perdure.Announce:
+		return "tell its relatives that it has ended"
+	}
+	return "something not known here"
+}
+
+const (
+	// MaxChildren is how many children a screen has room for.
+	MaxChildren = 10
+	// nearlyUsed is the part of a budget, one in so many, that is called nearly nothing.
+	nearlyUsed = 10
+)
+
+// EventsOf are the events a trigger waits for.
+func EventsOf(t perdure.Trigger) []string {
+	var of []perdure.Trigger
+	switch t := t.(type) {
+	case perdure.On:
+		return []string{t.Event}
+	case perdure.Any:
+		of = t.Of
+	case perdure.All:
+		of = t.Of
+	case perdure.At, perdure.After, perdure.Done, perdure.When, perdure.Every:
+	}
+	var names []string
+	for _, t := range of {
+		names = append(names, EventsOf(t)...)
+	}
+	return names
+}
+
+// SpentText is what was spent, of how much, and whether that is nearly all.
+func (v *Summary) SpentText() string {
+	if v.Left == nil {
+		return spendText(v.Spent) + ", no limit"
+	}
+	var parts []string
+	nearly := false
+	amount := func(spent, reserved int64, left *int64, text func(int64) string, unit string) {
+		switch {
+		case left != nil:
+			total := spent + reserved + *left
+			one := text(spent) + " of " + text(total) + unit
+			if reserved > 0 {
+				one += " (" + text(reserved) + " held for what is under way)"
+			}
+			parts = append(parts, one)
+			nearly = nearly || *left < (total+nearlyUsed-1)/nearlyUsed
+		case spent > 0:
+			parts = append(parts, text(spent)+unit)
+		}
+	}
+	number := func(n int64) string { return fmt.Sprint(n) }
+	amount(v.Spent.Cost, v.Reserved.Cost, v.Left.Cost, dollars, "")
+	amount(v.Spent.Tokens, v.Reserved.Tokens, v.Left.Tokens, number, " tokens")
+	amount(v.Spent.Calls, v.Reserved.Calls, v.Left.Calls, number, " calls")
+	if nearly && v.Ended == nil {
+		parts = append(parts, "nearly used up")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Summary is an agent on one screen.
+type Summary struct {
+	Agent    perdure.AgentID        `json:"agent"`
+	Name     string                 `json:"name,omitempty"`
+	Standing string                 `json:"standing"`
+	State    perdure.State          `json:"state"`
+	Next     string                 `json:"next"`             // what a node would do
+	Why      string                 `json:"why"`              // why it rests
+	Due      perdure.Time           `json:"due,omitzero"`     // when a node should look
+	Person   bool                   `json:"person"`           // a person must act first
+	Needs    string                 `json:"needs,omitempty"`  // what a node must have to go on with it
+	Cannot   []perdure.Incapability `json:"cannot,omitempty"` // the nodes that have shown that they cannot
+	Ended    *perdure.Ending        `json:"ended,omitempty"`
+	Intent   perdure.Intent         `json:"intent"`
+	Charter  perdure.Charter        `json:"charter"`
+	Owner    string                 `json:"owner"`
+	Seat     string                 `json:"seat,omitempty"` // where what must happen once is decided
+	Lineage  *perdure.Lineage       `json:"lineage,omitempty"`
+	Created  perdure.Time           `json:"created"`
+	Updated  perdure.Time           `json:"updated"`
+	Trace    perdure.TraceID        `json:"trace,omitzero"` // of what it does now
+	Turns    int64                  `json:"turns"`
+	Spent    perdure.Spend          `json:"spent"`
+	Reserved perdure.Spend          `json:"reserved"`
+	Left     *perdure.Budget        `json:"left,omitempty"`
+	Children []child                `json:"children"`
+	Waits    []Wait                 `json:"waits"` // what waits for a person, and how to answer
+	Asks     []perdure.Asking       `json:"asks"`
+	Open     []perdure.Open         `json:"open"`
+	Owed     []perdure.Owed         `json:"owed"` // effects to be tried again
+	Sleep    *perdure.Sleeping      `json:"sleep,omitempty"`
+	Inbox    []perdure.Message      `json:"inbox"`
+	Entries  int64                  `json:"entries"`
+	Depth    string                 `json:"depth"` // how much of its memory is here
+	Heads    []perdure.Hash         `json:"heads"`
+	Diverged []string               `json:"diverged"`
+	Survives string                 `json:"survives,omitempty"` // what is written to its store, as it was opened here
+	Older    *Older                 `json:"older,omitempty"`    // this home has seen more of it
+
+	Holds  perdure.Depth `json:"-"`
+	Unsure bool          `json:"-"` // nobody can say whether what is under way has a worker
+
+	Names map[perdure.Key]string `json:"-"`
+	Tools []perdure.ToolRecord   `json:"-"`
+}
+
+// child is what a parent knows of a child, and what the store knows of it besides.
+type child struct {
+	perdure.ChildInfo
+	Name  string `json:"name,omitempty"`
+	State string `json:"state,omitempty"`
+}
+
+// Summarize derives a summary, as a node that can do everything would see the agent.
+func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string, now time.Time) Summary {
+	f := a.Fold()
+	v := Summary{
+		Agent: f.Agent, Name: f.Intent.Name, Standing: f.Standing(), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
+		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
+		Left: f.Left(), Waits: waitsOf(a, t, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
+		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
+	}
+	for _, c := range f.Children {
+		v.Children = append(v.Children, child{ChildInfo: c})
+	}
+	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now)
+	v.Next = stepText(step)
+	v.Standing = StandingOf(f, step, len(v.Waits) > 0)
+	at := now
+	if idle, ok := step.(perdure.Idle); ok {
+		v.Why, v.Due = idle.Why, idle.Until
+		if v.Due != 0 && v.Due.Go().After(now) {
+			at = v.Due.Go()
+		}
+	}
+	v.Person = v.Standing == "waiting"
+	if bare, ok := perdure.Plan(a, perdure.Capabilities{Trust: t}, at).(perdure.Idle); ok && f.Ended == nil {
+		v.Needs = Capability(bare.Cannot)
+	}
+	for _, i := range f.Incapable {
+		if Capability(i.What) == v.Needs { // of each node the latest
+			v.Cannot = append(slices.DeleteFunc(v.Cannot, func(o perdure.Incapability) bool { return o.Node == i.Node }), i)
+		}
+	}
+	return v
+}
+
+// Seated puts in where the seat is, and what waits because of that.
+func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash, now time.Time) {
+	v.Seat = SeatText(a.Fold(), place)
+	if t.Counts(a) != nil {
+		return
+	}
+	waits := seatWaits(a, t, place, now)
+	if len(waits) > 0 && v.Ended == nil {
+		v.Standing, v.Person = "waiting", true
+		if v.Why == "" {
+			v.Why = waits[len(waits)-1].What
+		}
+	}
+	v.Waits = append(waits, v.Waits...)
+}
+
+// Judge puts in what the policy of this home says of a wake, if there is one that loads.
+func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
+	step, rouses := perdure.Plan(a, perdure.Capabilities{All: true}, now).(perdure.Rouse)
+	if !rouses {
+		return
+	}
+	if idle, ok := perdure.Judged(step, p, perdure.Key{}, a, now).(perdure.Idle); ok {
+		v.Next, v.Why, v.Due, v.Standing = stepText(idle), idle.Why, idle.Until, "dormant"
+	}
+}
+
+// StandingOf is where an agent stands, in the light of what a node would do next: one that waits for a person or for a time is not ready, and
+// one whose answer or event has come is.
+func StandingOf(f *perdure.Fold, next perdure.Step, waits bool) string {
+	is := f.Standing()
+	idle, rests := next.(perdure.Idle)
+	_, unknown := next.(perdure.Reconcile) // by a tool that can, if there is a node with one; by a person in any case
+	switch {
+	case is == "terminated":
+		return is
+	case rests && (idle.Person || waits), unknown && waits:
+		return "waiting"
+	case rests && is == "ready" && idle.Until != 0:
+		return "dormant"
+	case !rests && (is == "waiting" || is == "dormant"):
+		return "ready"
+	}
+	return is
+}
+
+// Standing is where an agent stands, as any node would see it.
+func Standing(a *perdure.Agent, t *perdure.Trust, now time.Time) string {
+	return StandingOf(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now), len(waitsOf(a, t, now)) > 0)
+}
+
+// Capability is a thing a node can have, in words.
+func Capability(what string) string {
+	name, is := strings.CutPrefix(what, "advisor:")
+	switch {
+	case what == "":
+		return ""
+	case !is:
+		return "tool " + what
+	case name == "":
+		return "an advisor for agents that name none"
+	}
+	return "advisor " + name
+}
+
+func NameOf(names map[perdure.Key]string, k perdure.Key) string {
+	if name := names[k]; name != "" {
+		return name
+	}
+	return k.Short()
+}
+
+// FindChildren looks the children up in the store, where they may be.
+func (v *Summary) FindChildren(ctx context.Context, s perdure.Store) error {
+	l, ok := s.(perdure.Lister)
+	if !ok {
+		return nil
+	}
+	for i := range min(len(v.Children), MaxChildren) {
+		c := &v.Children[i]
+		for one, err := range l.List(ctx, perdure.Filter{Prefix: c.Agent.String()}) {
+			if err != nil {
+				return err
+			}
+			a, err := perdure.Load(ctx, s, one.Agent)
+			if err != nil || one.Agent != c.Agent {
+				continue // its parent is shown all the same
+			}
+			c.Name, c.State = a.Fold().Intent.Name, a.Fold().State().String()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure/internal/glyph"
+)
+
+// Escaped is a rune as people can see it.
+func Escaped(r rune) string {
+	switch {
+	case r == '\n':
+		return `\n`
+	case r == '\t':
+		return `\t`
+	case r == '\r':
+		return `\r`
+	case r < 0x80:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r < 0x10000:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// InLine is text as part of one line: nothing in it ends the line, and what a door would escape is escaped already, so
+// that its width is known.
+func InLine(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return glyph.Hidden(r) || r == utf8.RuneError }) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case glyph.Hidden(r):
+			b.WriteString(Escaped(r))
+		default:
+			b.WriteString(s[:size])
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+// InLines is inLine of each.
+func InLines(of []string) []string {
+	lines := make([]string, len(of))
+	for i, s := range of {
+		lines[i] = InLine(s)
+	}
+	return lines
+}
+
+// EscapeJSON is JSON with every hidden rune of its strings as an escape of its own rules.
+func EscapeJSON(b []byte) []byte {
+	return EscapeHidden(b, func(r rune) string {
+		if r < 0x10000 {
+			return fmt.Sprintf(`\u%04x`, r)
+		}
+		return fmt.Sprintf(`\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
+	})
+}
+
+// EscapeHidden replaces the hidden runes that the encoders leave as they are, which is all but C0.
+func EscapeHidden(b []byte, as func(rune) string) []byte {
+	odd := func(r rune) bool { return r >= 0x7f && glyph.Hidden(r) }
+	if !bytes.ContainsFunc(b, odd) {
+		return b
+	}
+	var to []byte
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if odd(r) {
+			to = append(to, as(r)...)
+		} else {
+			to = append(to, b[:size]...)
+		}
+		b = b[size:]
+	}
+	return to
+}
+
+// OneLine is text without line ends, cut to a width if that is not zero; what is cut is counted. What a terminal would
+// not show as it is, is escaped.
+func OneLine(s string, width int) string {
+	s = InLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " "))
+	return Cut(s, width)
+}
+
+// Cut is the beginning of a text that fits a width, and how much more there is.
+func Cut(s string, width int) string {
+	n := utf8.RuneCountInString(s)
+	if width <= 0 || n <= width {
+		return s
+	}
+	more := fmt.Sprintf("… (%d more)", n-width+1)
+	return string([]rune(s)[:width-1]) + more
+}
+
+// Several is a number of things.
+func Several(n int64, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "y") && !strings.HasSuffix(what, "ey"):
+		what = strings.TrimSuffix(what, "y") + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,285 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.
+// Models ask so with the call ask, Go functions with durable.Ask.
+type Question struct {
+	Text  string
+	To    string       // the id of the asking call, which the answer carries
+	until perdure.Time // when the agent goes on without an answer; zero: never
+}
+
+// QuestionOf is what an agent asks at a time, if it does and nobody has answered.
+func QuestionOf(f *perdure.Fold, now time.Time) (Question, bool) {
+	if f.Ended != nil || f.Sleep == nil || f.Met(now).Met {
+		return Question{}, false
+	}
+	s := f.Sleep.Sleep
+	q := Question{Text: s.Note, To: s.Call}
+	of := []perdure.Trigger{s.Trigger}
+	if list, ok := s.Trigger.(perdure.Any); ok {
+		of = list.Of
+	}
+	asks := false
+	for _, t := range of {
+		switch t := t.(type) {
+		case perdure.On:
+			asks = asks || t.Event == perdure.AnswerEvent
+		case perdure.After:
+			q.until = f.Sleep.Since + perdure.Time(t.Millis)
+		case perdure.At:
+			q.until = t.Time
+		case perdure.Done, perdure.When, perdure.Every, perdure.Any, perdure.All:
+		}
+	}
+	if q.Text == "" {
+		q.Text = "(it does not say what)"
+	}
+	return q, asks
+}
+
+// HeldText says whose entries keep an agent from counting here, and what would make them count.
+func HeldText(err error) string {
+	var r *perdure.Rejection
+	if !errors.As(err, &r) {
+		return err.Error()
+	}
+	return fmt.Sprintf("entry %.12s is by %s: it takes %s; %s", r.Entry, r.Got, r.Want, r.Hint)
+}
+
+// The kinds of things that wait for a person.
+const (
+	WaitQuestion = "question"
+	WaitApproval = "approval"
+	WaitDoubt    = "in-doubt"
+	WaitPause    = "paused"
+	WaitHeld     = "held"
+	WaitBudget   = "budget"
+	WaitSeat     = "seat"
+	WaitDoubled  = "doubled"
+	WaitOther    = "other"
+)
+
+// Wait is one thing that waits for a person.
+type Wait struct {
+	Agent    perdure.AgentID `json:"agent"`
+	Name     string          `json:"name,omitempty"`
+	Kind     string          `json:"kind"`
+	Decision perdure.Hash    `json:"decision,omitzero"`
+	Digest   perdure.Hash    `json:"digest,omitzero"` // what an approval binds
+	Tool     string          `json:"tool,omitempty"`
+	Action   perdure.Action  `json:"action,omitempty"`
+	Effect   perdure.Effect  `json:"effect,omitempty"`  // its class, as the decision records it
+	Reserve  *perdure.Spend  `json:"reserve,omitempty"` // of the budget, until the outcome is known
+	Rules    []string        `json:"rules,omitempty"`   // of the policy, that ask
+	Policy   perdure.Hash    `json:"policy,omitzero"`
+	What     string          `json:"what"`
+	Why      string          `json:"why,omitempty"`   // the reason policy gives
+	Asked    []string        `json:"asked,omitempty"` // whom policy would ask, by now
+	Quorum   int64           `json:"quorum,omitempty"`
+	Approved int             `json:"approved,omitempty"`
+	Stage    int64           `json:"stage,omitempty"` // how often the question has gone to more people
+	Next     *escalation     `json:"next,omitempty"`  // to whom it goes if nobody answers
+	Since    perdure.Time    `json:"since,omitempty"`
+	Expires  perdure.Time    `json:"expires,omitempty"`
+	Answer   string          `json:"answer"` // the command to type
+}
+
+// escalation is whom a question goes to, and when.
+type escalation struct {
+	At    perdure.Time `json:"at"`
+	Asked []string     `json:"asked"`
+}
+
+// Inbox looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
+// node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in
+// faults.
+func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, now time.Time) (found []Wait, faults error, err error) {
+	l, err := Lister(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []perdure.AgentID
+	listed := map[perdure.AgentID]bool{}
+	for one, err := range l.List(ctx, perdure.Filter{Waiting: true}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		ids, listed[one.Agent] = append(ids, one.Agent), true
+	}
+	for look, err := range s.Due(ctx, now) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if !listed[look.Agent] {
+			ids = append(ids, look.Agent)
+		}
+	}
+	at, err := AttendanceOf(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	stray, err := at.mayStray(ctx, l, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range append(ids, stray...) {
+		a, err := LookAt(ctx, s, trust, id)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			faults = errors.Join(faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
+			continue
+		}
+		waits := waitsOf(a, trust, now)
+		if trust.Counts(a) == nil {
+			waits = slices.Concat(at.Strays(a, now), seatWaits(a, trust, place, now), waits)
+		}
+		if err := DescribeAll(ctx, s, a, waits); err != nil {
+			return nil, nil, err
+		}
+		found = append(found, waits...)
+	}
+	return found, faults, nil
+}
+
+// pauseNote is what was said when the agent was paused, if that is not long ago.
+func pauseNote(a *perdure.Agent) string {
+	for e := range a.Recent() {
+		told, _ := e.Content().(perdure.Event)
+		if p, ok := told.Notice.(perdure.Pause); ok && p.Note != "" && slices.Contains(a.Fold().Paused, e.Name) {
+			return ": " + p.Note
+		}
+	}
+	return ""
+}
+
+// waitsOf is what of one agent waits for a person. Of one that does not count here nothing does, but to be admitted.
+func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []Wait {
+	f, name := a.Fold(), Callable(a)
+	var found []Wait
+	add := func(w Wait) {
+		w.Agent, w.Name = a.ID(), f.Intent.Name
+		found = append(found, w)
+	}
+	if why := t.Counts(a); why != nil {
+		w := Wait{Kind: WaitHeld, What: "held: " + HeldText(why), Since: f.Updated, Answer: "perdure resume " + name}
+		if len(f.Paused) > 0 {
+			w.Kind, w.What = WaitPause, "paused"+pauseNote(a)+"; "+w.What
+		}
+		add(w)
+		return found
+	}
+	for _, o := range f.Open {
+		if !o.Effect.Repeatable() && (o.Doubt || !now.Before(o.Deadline.Go())) {
+			add(DoubtOf(a, &o))
+		}
+	}
+	idle, _ := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).(perdure.Idle)
+	switch {
+	case f.Ended != nil:
+		return found
+	case len(f.Paused) > 0:
+		add(Wait{Kind: WaitPause, What: idle.Why + pauseNote(a), Since: f.Updated, Answer: "perdure resume " + name})
+		return found // it asks nothing meanwhile
+	}
+	for i := range f.Asks {
+		if q := &f.Asks[i]; !settled(f, q, t, now) {
+			add(ApprovalOf(f, q, t, name, now))
+		}
+	}
+	if q, asks := QuestionOf(f, now); asks {
+		add(QuestionWait(a, q))
+	}
+	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
+		amount, _, _ := strings.Cut(what, ":")
+		add(Wait{Kind: WaitBudget, What: idle.Why, Since: f.Updated, Answer: "perdure grant " + name + " --" + amount + " N"})
+	}
+	if idle.Person && len(found) == 0 {
+		add(Wait{Kind: WaitOther, What: idle.Why, Since: f.Updated, Answer: "perdure show " + name})
+	}
+	return found
+}
+
+// DoubtOf is an effect of which nobody can tell whether it happened.
+func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
+	reserve := o.Reserve
+	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
+		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + ActionText(o.Action), Since: o.Since,
+		Answer: fmt.Sprintf("perdure settle %s %s --signal ok # or --signal failed", Callable(a), o.Decision)}
+}
+
+// QuestionWait is a question of an agent that sleeps until it is answered.
+func QuestionWait(a *perdure.Agent, q Question) Wait {
+	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitQuestion, What: q.Text, Since: a.Fold().Sleep.Since, Expires: q.until,
+		Answer: "perdure answer " + Callable(a) + " TEXT"}
+}
+
+// ApprovalOf is an action that policy asks about.
+func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name string, now time.Time) Wait {
+	yes, _ := t.Tally(f, q, now)
+	w := Wait{Kind: WaitApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action, What: ActionText(q.Action),
+		Why: q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
+		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
+	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
+		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
+	}
+	return w
+}
+
+// settled reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has
+// lapsed.
+func settled(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, now time.Time) bool {
+	yes, no := t.Tally(f, q, now)
+	return no || int64(yes) >= max(q.Verdict.Quorum, 1) || q.Verdict.Expires != 0 && !now.Before(q.Verdict.Expires.Go())
+}
+
+// phrase is what a policy says as one of several parts of a line. One that could pass for several is quoted.
+func phrase(s string) string {
+	if strings.Contains(s, ";") {
+		return Quoted(s)
+	}
+	return OneLine(s, 0)
+}
+
+// Circumstances says why a person is asked, who, how many must agree, until when, and who is asked next.
+func (w *Wait) Circumstances(now time.Time) string {
+	var parts []string
+	if w.Why != "" {
+		parts = append(parts, phrase(w.Why))
+	}
+	if len(w.Asked) > 0 {
+		parts = append(parts, "asks "+phrase(strings.Join(w.Asked, ", ")))
+	}
+	if w.Quorum > 1 {
+		parts = append(parts, fmt.Sprintf("%d of %d approved", w.Approved, w.Quorum))
+	}
+	if w.Stage > 0 {
+		parts = append(parts, fmt.Sprintf("escalated %s", Times(w.Stage)))
+	}
+	if w.Next != nil {
+		parts = append(parts, "goes to "+phrase(strings.Join(w.Next.Asked, ", "))+" "+Moment(w.Next.At, now))
+	}
+	if w.Expires != 0 {
+		word := "lapses "
+		switch w.Kind {
+		case WaitQuestion:
+			word = "it goes on without an answer "
+		case WaitDoubt:
+			word = "nobody waits for it after "
+		}
+		parts = append(parts, word+Moment(w.Expires, now))
+	}
+	return strings.Join(parts, "; ")
+}
