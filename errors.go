@@ -14,7 +14,7 @@ var (
 	// ErrTerminated says that the agent has ended and takes no new decisions.
 	ErrTerminated = errors.New("agent has ended")
 	// ErrDenied says that whoever asked has no right to it; nothing was changed.
-	ErrDenied = errors.New("not allowed")
+	ErrDenied = errors.New("denied")
 	// ErrIncapable says that this node cannot do what the agent needs next; another may.
 	ErrIncapable = errors.New("this node cannot do it")
 	// ErrInDoubt is what a tool's error wraps when nobody can know whether the effect happened: the call was sent, and no answer came.

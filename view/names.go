@@ -3,6 +3,8 @@ package view
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -87,4 +89,22 @@ func Quoted(v any) string {
 		return InLine(err.Error())
 	}
 	return string(EscapeJSON(bytes.TrimSpace(b.Bytes())))
+}
+
+// CalledBy is a name and an id, as part of a line.
+func CalledBy(name string, id perdure.AgentID) string {
+	return strings.TrimSpace(id.Short() + " " + ShownName(name))
+}
+
+// ParseName reads the name of a wire number.
+func ParseName[T interface {
+	~uint8
+	CanonNames() []string
+}](what, word string) (T, error) {
+	names := T(0).CanonNames()
+	i := slices.Index(names, word)
+	if i < 0 || word == "" {
+		return 0, fmt.Errorf("%s %q: want one of %s", what, word, strings.Join(names[1:], ", "))
+	}
+	return T(i), nil
 }

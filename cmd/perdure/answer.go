@@ -162,7 +162,7 @@ func (t *teller) vote(args []string, answer perdure.Approval) error {
 		}
 		i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
 		if q := &f.Asks[i]; !n.MayAnswer(f, q) {
-			return ev, perdure.WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", errDenied, view.Called(a), askedWords(f, q), n.Key.Key().Short()),
+			return ev, perdure.WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", perdure.ErrDenied, view.Called(a), askedWords(f, q), n.Key.Key().Short()),
 				"let one of them answer, or see perdure key trust for who may approve")
 
 		}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bench"
+	"github.com/perdure/perdure/view"
+	"github.com/spf13/cobra"
 )
 
 var benchExits = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted)
@@ -38,7 +38,7 @@ next step begins. Agents at work at the same time share commits.`,
 		if err := payloadFits(c, *payload); err != nil {
 			return err
 		}
-		class, err := parseName[perdure.Effect]("--effect", effect.value)
+		class, err := view.ParseName[perdure.Effect]("--effect", effect.value)
 		if err != nil {
 			return perdure.Invalid(err)
 		}

@@ -103,13 +103,13 @@ func takeInSet(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	var text strings.Builder
 	var errs []error
 	for _, name := range names {
-		r, err := takeIn(ctx, c, h, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) })
+		r, err := h.takeIn(ctx, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
 		values = append(values, r)
-		text.WriteString(r.text)
+		text.WriteString(arrivedText(r))
 	}
 	err = out.list(values, func(w io.Writer) error {
 		_, err := io.WriteString(w, text.String())

@@ -132,7 +132,7 @@ func (h *home) consent() error {
 	}
 	if h.Ask != nil && !h.looks {
 		if asked, yes := h.Ask(parts); asked && !yes {
-			return fmt.Errorf("%w: %s was not accepted", errDenied, h.dir)
+			return fmt.Errorf("%w: %s was not accepted", perdure.ErrDenied, h.dir)
 		} else if asked {
 			if err := keepNote(acceptedDir, digest, h.dir); err != nil {
 				h.note("this could not be recorded, and will be asked again: %v", err)

@@ -80,15 +80,15 @@ func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
 			damage = x.Reason
 		}
 		if depth, err := perdure.DepthOf(ctx, s, id); err == nil && depth != perdure.Full {
-			d.say("repair", unwell, "import the whole memory", "%s: %v; only a part of its memory is here, which is not repaired", calledBy(names[id], id), damage)
+			d.say("repair", unwell, "import the whole memory", "%s: %v; only a part of its memory is here, which is not repaired", view.CalledBy(names[id], id), damage)
 			continue
 		}
 		got, err := h.Heal(ctx, id, nil)
 		if err != nil {
-			d.say("repair", unwell, "import a good copy of it", "%s: %v", calledBy(names[id], id), err)
+			d.say("repair", unwell, "import a good copy of it", "%s: %v", view.CalledBy(names[id], id), err)
 			continue
 		}
-		d.healed(calledBy(names[id], id), damage, got)
+		d.healed(view.CalledBy(names[id], id), damage, got)
 	}
 	return nil
 }
@@ -102,11 +102,6 @@ func unsound(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 	}
 	_, err = verify(perdure.Memory(ctx, s, id), perdure.VerifyOptions{})
 	return err
-}
-
-// calledBy is a name and an id, as part of a line.
-func calledBy(name string, id perdure.AgentID) string {
-	return strings.TrimSpace(id.Short() + " " + view.ShownName(name))
 }
 
 // healed says what became of an agent, and what is lost of it.

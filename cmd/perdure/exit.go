@@ -58,12 +58,8 @@ type answered struct{ err error }
 func (a *answered) Error() string { return a.err.Error() }
 func (a *answered) Unwrap() error { return a.err }
 
-var (
-	// errDenied says that policy, the charter or a person said no.
-	errDenied = errors.New("denied")
-	// errPerson says that a person must act before the agent goes on.
-	errPerson = errors.New("waits for a person")
-)
+// errPerson says that a person must act before the agent goes on.
+var errPerson = errors.New("waits for a person")
 
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {
@@ -80,7 +76,7 @@ func exitCode(err error) int {
 		return exitNotFound
 	case errors.Is(err, perdure.ErrConflict):
 		return exitConflict
-	case errors.Is(err, errDenied), errors.Is(err, perdure.ErrDenied):
+	case errors.Is(err, perdure.ErrDenied):
 		return exitDenied
 	case errors.Is(err, errPerson):
 		return exitWaiting

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,14 +33,14 @@ func chosenFlags(c *cobra.Command) *chosen {
 // parse reads what the flags say.
 func (f *chosen) parse(c *cobra.Command) error {
 	for _, word := range f.kindWords {
-		k, err := parseName[perdure.Kind]("--kind", word)
+		k, err := view.ParseName[perdure.Kind]("--kind", word)
 		if err != nil {
 			return perdure.Invalid(err)
 		}
 		f.kinds = append(f.kinds, k)
 	}
 	for _, word := range f.signalWords {
-		s, err := parseName[perdure.Signal]("--signal", word)
+		s, err := view.ParseName[perdure.Signal]("--signal", word)
 		if err != nil {
 			return perdure.Invalid(err)
 		}
@@ -55,17 +53,4 @@ func (f *chosen) fits(one view.Line) bool {
 	return (len(f.kinds) == 0 || slices.Contains(f.kinds, one.Kind)) &&
 		(len(f.signals) == 0 || slices.Contains(f.signals, one.Signal)) &&
 		(f.tool == "" || one.Tool == f.tool)
-}
-
-// parseName reads the name of a wire number.
-func parseName[T interface {
-	~uint8
-	CanonNames() []string
-}](what, word string) (T, error) {
-	names := T(0).CanonNames()
-	i := slices.Index(names, word)
-	if i < 0 || word == "" {
-		return 0, fmt.Errorf("%s %q: want one of %s", what, word, strings.Join(names[1:], ", "))
-	}
-	return T(i), nil
 }

@@ -65,9 +65,9 @@ func (h *home) note(format string, args ...any) {
 	}
 }
 
-func (h *home) progress(what string, done, total int) {
+func (h *home) progress(what string, done, total int64) {
 	if h.Progress != nil {
-		h.Progress(what, int64(done), int64(total))
+		h.Progress(what, done, total)
 	}
 }
 

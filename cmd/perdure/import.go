@@ -105,12 +105,12 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 			if src == nil {
 				return takeInSet(ctx, c, h, out, s, args[0], o)
 			}
-			r, err := takeIn(ctx, c, h, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
+			r, err := h.takeIn(ctx, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
 			if err != nil {
 				return err
 			}
 			return out.print(r, func(w io.Writer) error {
-				_, err := io.WriteString(w, r.text)
+				_, err := io.WriteString(w, arrivedText(r))
 				return err
 			})
 		})
@@ -132,17 +132,17 @@ type arrived struct {
 	Held     bool            `json:"held"` // it has entries that do not count here
 	Standing string          `json:"standing"`
 
-	text string // for people
+	from *capsule.Arrival
+	got  *perdure.Agent // as it is here now
 }
 
-// takeIn imports a capsule and says what came of it.
-func takeIn(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, o capsule.ImportOptions, from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*arrived, error) {
-	bar := newProgress(c, "import", 0)
-	o.Progress = func(done, total int64) { bar.total = total; bar.to(done) }
+// takeIn takes a capsule in, by from, and tells whoever should know of it.
+func (h *home) takeIn(ctx context.Context, s perdure.Store, o capsule.ImportOptions,
+	from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*arrived, error) {
+	o.Progress = func(done, total int64) { h.progress("import", done, total) }
 	got, err := from(o)
-	bar.end()
 	if errors.Is(err, capsule.ErrDenied) {
-		return nil, perdure.WithHint(fmt.Errorf("%w: %w", errDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy")
+		return nil, perdure.WithHint(fmt.Errorf("%w: %w", perdure.ErrDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy")
 	}
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func takeIn(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store,
 	if err := index(ctx, s, a); err != nil {
 		return nil, err
 	}
-	if err := h.sight(ctx, c, s, a); err != nil {
+	if err := h.sight(ctx, s, a); err != nil {
 		return nil, err
 	}
 	n, err := h.node(ctx, s)
@@ -163,21 +163,28 @@ func takeIn(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store,
 		err = n.Arrived(ctx, a.ID())
 	}
 	if err != nil {
-		note(c, "%v; import it again to tell them", err)
+		h.note("%v; import it again to tell them", err)
 	}
 	if a, err = perdure.Load(ctx, s, a.ID()); err != nil { // it may have been told something
 		return nil, err
 	}
 	if got.Stranger == nil || got.Admitted { // what strangers bring along is learned when somebody admits them
 		if err := h.learn(ctx, s, a.ID()); err != nil {
-			note(c, "%v; it runs here once the home has it", err)
+			h.note("%v; it runs here once the home has it", err)
 		}
 	}
 	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
-		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: view.Standing(a, o.Trust, time.Now())}
+		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: view.Standing(a, o.Trust, time.Now()), from: got, got: a}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}
+	r.Held = got.Stranger != nil && !got.Admitted
+	return r, nil
+}
+
+// arrivedText says what came of an import.
+func arrivedText(r *arrived) string {
+	got, a := r.from, r.got
 	what := r.Relation
 	if got.Relation == capsule.Same || got.Relation == capsule.Older {
 		what += ", nothing new"
@@ -185,24 +192,25 @@ func takeIn(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store,
 	if got.Relation == capsule.Mended {
 		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
 	}
-	r.text = fmt.Sprintf("%s %s: %s, %d entries, now %s\n", view.Called(a), a.ID(), what, r.Entries, r.Standing)
+	text := fmt.Sprintf("%s %s: %s, %d entries, now %s\n", view.Called(a), a.ID(), what, r.Entries, r.Standing)
 	if d := a.Depth(); d != perdure.Full {
-		r.text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"
+		text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"
 	}
 	if got.Relation == capsule.Deeper && a.Depth() == perdure.Full {
-		r.text += "the whole memory is here now: it has all its rights\n"
+		text += "the whole memory is here now: it has all its rights\n"
 	}
-	if r.Held = got.Stranger != nil && !got.Admitted; r.Held {
-		r.text += here("it is held: "+view.HeldText(got.Stranger)) + "\n"
+	if r.Held {
+		text += here("it is held: "+view.HeldText(got.Stranger)) + "\n"
 	}
 	if !got.Hold.IsZero() && a.Fold().Ended == nil {
-		r.text += here("it arrived paused, with no local budget until admitted; look at it with perdure show "+view.Callable(a)+", then perdure resume "+view.Callable(a)) + "\n"
+		text += here("it arrived paused, with no local budget until admitted; look at it with perdure show "+view.Callable(a)+
+			", then perdure resume "+view.Callable(a)) + "\n"
 	}
-	return r, nil
+	return text
 }
 
 // sight tells the witness what came, and people if this home has seen more of it.
-func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *perdure.Agent) error {
+func (h *home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
 	w, err := h.witness()
 	if w == nil || err != nil {
 		return err
@@ -216,7 +224,7 @@ func (h *home) sight(ctx context.Context, c *cobra.Command, s perdure.Store, a *
 		return err
 	}
 	if len(missing) > 0 {
-		note(c, "this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
+		h.note("this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
 		return nil
 	}
 	if at, err := h.placeOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {

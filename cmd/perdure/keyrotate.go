@@ -67,14 +67,14 @@ and ones that arrived since.`,
 			if r == nil {
 				return err
 			}
-			return errors.Join(err, out.print(r, func(w io.Writer) error { return r.write(w, "handed over to "+r.Text) }))
+			return errors.Join(err, out.print(r, func(w io.Writer) error { return writeKeys(w, r, "handed over to "+r.Text) }))
 		})
 	}
 	return c
 }
 
 // write is what was changed, for people.
-func (r *keysChanged) write(w io.Writer, what string) error {
+func writeKeys(w io.Writer, r *keysChanged, what string) error {
 	_, err := fmt.Fprintf(w, "%d agents %s\n", len(r.Agents), what)
 	for _, f := range r.Failed {
 		if err == nil {
@@ -231,7 +231,7 @@ func (h *home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Sign
 		if err != nil {
 			r.Failed = append(r.Failed, keyFailure{id, err.Error()})
 		}
-		h.progress(what, i+1, len(ids))
+		h.progress(what, int64(i+1), int64(len(ids)))
 	}
 	return nil
 }
@@ -280,7 +280,7 @@ KEY is one word as perdure key show prints it, or 64 hex digits. The key this st
 			if len(r.Failed) > 0 {
 				err = fmt.Errorf("the key is not trusted here any more, but %d agents do not say so; run it again", len(r.Failed))
 			}
-			return errors.Join(err, out.print(r, func(w io.Writer) error { return r.write(w, "say that "+r.Text+" counts no more") }))
+			return errors.Join(err, out.print(r, func(w io.Writer) error { return writeKeys(w, r, "say that "+r.Text+" counts no more") }))
 		})
 	}
 	return c

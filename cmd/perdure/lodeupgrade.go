@@ -41,14 +41,14 @@ written. The schemas of the store's folder ` + schemaDir + `/ are known; one nam
 			if err != nil {
 				return err
 			}
-			later, err := h.laterSchema(c, a.Fold(), *name, *to)
+			later, err := laterSchema(c, h, a.Fold(), *name, *to)
 			if err != nil {
 				return fmt.Errorf("upgrade the state of %s: %w", view.Called(a), err)
 			}
 			if *dry {
 				return printMoved(c, later, a.Fold())
 			}
-			return h.upgradeState(ctx, out, s, a, later, *name)
+			return upgradeState(ctx, h, out, s, a, later, *name)
 		})
 	}
 	return c
@@ -61,7 +61,7 @@ type later struct {
 }
 
 // laterSchema is the version of the schema of an agent's state that is named, out of those of the home and a file.
-func (h *home) laterSchema(c *cobra.Command, f *perdure.Fold, file, to string) (*later, error) {
+func laterSchema(c *cobra.Command, h *homeFlag, f *perdure.Fold, file, to string) (*later, error) {
 	if f.Intent.StateSchema.IsZero() {
 		return nil, perdure.Missing("its intent names no schema: an agent gets one when it is made")
 	}
@@ -96,7 +96,7 @@ func printMoved(c *cobra.Command, to *later, f *perdure.Fold) error {
 }
 
 // upgradeState keeps a later schema in the home, and moves the agent to it.
-func (h *home) upgradeState(ctx context.Context, out *output, s perdure.Store, a *perdure.Agent, to *later, file string) error {
+func upgradeState(ctx context.Context, h *homeFlag, out *output, s perdure.Store, a *perdure.Agent, to *later, file string) error {
 	if file != "" && h.dir != "" {
 		path := filepath.Join(schemaDir, to.Name()+"-"+perdure.Hash(to.ID()).Short()+".lode")
 		if err := h.keep(path, to.JSON()); err != nil {

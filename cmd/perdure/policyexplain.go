@@ -144,7 +144,7 @@ func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *homeFlag
 	if err != nil {
 		return nil, err
 	}
-	class, err := parseName[perdure.Effect]("--effect", x.effect.value)
+	class, err := view.ParseName[perdure.Effect]("--effect", x.effect.value)
 	if err != nil {
 		return nil, perdure.Invalid(err)
 	}

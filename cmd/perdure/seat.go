@@ -166,7 +166,7 @@ After a restore from a backup, or a move of the whole store to another disk, tak
 		if r == nil {
 			return err
 		}
-		return errors.Join(out.print(r, r.write), err)
+		return errors.Join(out.print(r, func(w io.Writer) error { return writeSeats(w, r) }), err)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
@@ -210,7 +210,7 @@ func (h *home) takeSeats(ctx context.Context, s perdure.Store, names []string, a
 		} else if r.Failed = append(r.Failed, keyFailure{id, err.Error()}); first == nil {
 			first = err
 		}
-		h.progress("take seats", i+1, len(ids))
+		h.progress("take seats", int64(i+1), int64(len(ids)))
 	}
 	if len(ids) == 1 && first != nil {
 		return nil, first
@@ -219,7 +219,7 @@ func (h *home) takeSeats(ctx context.Context, s perdure.Store, names []string, a
 }
 
 // write is what was taken, for people.
-func (r *seatsTaken) write(w io.Writer) error {
+func writeSeats(w io.Writer, r *seatsTaken) error {
 	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n", view.Several(int64(len(r.Agents)), "seat"))
 	for _, f := range r.Failed {
 		if err == nil {

@@ -162,11 +162,11 @@ func (h *home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 func (l *listed) wrong() (what, fix string) {
 	switch {
 	case l.Damaged != "":
-		return calledBy(l.Name, l.Agent) + " is damaged: " + l.Damaged, "perdure doctor --repair, or import a good copy"
+		return view.CalledBy(l.Name, l.Agent) + " is damaged: " + l.Damaged, "perdure doctor --repair, or import a good copy"
 	case l.Older != nil && l.Older.Gone:
 		return l.Older.What(), l.Older.Fix()
 	case l.Older != nil:
-		return calledBy(l.Name, l.Agent) + ": " + l.Older.What(), l.Older.Fix()
+		return view.CalledBy(l.Name, l.Agent) + ": " + l.Older.What(), l.Older.Fix()
 	}
 	return "", ""
 }

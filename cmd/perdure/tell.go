@@ -331,7 +331,7 @@ func grantCommand() *cobra.Command {
 				return perdure.Event{}, err
 			}
 			if owner := a.Fold().Charter.Owner; owner != n.Key.Key() {
-				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", errDenied, view.Called(a), owner.Short(), n.Key.Key().Short()),
+				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", perdure.ErrDenied, view.Called(a), owner.Short(), n.Key.Key().Short()),
 					"use the store and key of its owner")
 
 			}
@@ -367,7 +367,7 @@ of class once to find out. Where the same effect was decided in two copies it re
 		if err != nil {
 			return err
 		}
-		as, err := parseName[perdure.Signal]("--signal", signal.value)
+		as, err := view.ParseName[perdure.Signal]("--signal", signal.value)
 		if err != nil {
 			return perdure.Invalid(err)
 		}

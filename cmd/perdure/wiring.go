@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/view"
 )
 
 // policyDir is the folder of a home whose .cedar files are its policy.
@@ -188,7 +189,7 @@ func (p *powers) effectsOf(server string) (classes map[string]perdure.Effect, hi
 			hints = true
 			continue
 		}
-		e, err := parseName[perdure.Effect]("--effect "+name, class)
+		e, err := view.ParseName[perdure.Effect]("--effect "+name, class)
 		if err != nil {
 			return nil, false, err
 		}
