@@ -11,43 +11,6 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.
-// Models ask so with the call ask, Go functions with durable.Ask.
-type Question struct {
-	Text  string
-	To    string       // the id of the asking call, which the answer carries
-	until perdure.Time // when the agent goes on without an answer; zero: never
-}
-
-// QuestionOf is what an agent asks at a time, if it does and nobody has answered.
-func QuestionOf(f *perdure.Fold, now time.Time) (Question, bool) {
-	if f.Ended != nil || f.Sleep == nil || f.Met(now).Met {
-		return Question{}, false
-	}
-	s := f.Sleep.Sleep
-	q := Question{Text: s.Note, To: s.Call}
-	of := []perdure.Trigger{s.Trigger}
-	if list, ok := s.Trigger.(perdure.Any); ok {
-		of = list.Of
-	}
-	asks := false
-	for _, t := range of {
-		switch t := t.(type) {
-		case perdure.On:
-			asks = asks || t.Event == perdure.AnswerEvent
-		case perdure.After:
-			q.until = f.Sleep.Since + perdure.Time(t.Millis)
-		case perdure.At:
-			q.until = t.Time
-		case perdure.Done, perdure.When, perdure.Every, perdure.Any, perdure.All:
-		}
-	}
-	if q.Text == "" {
-		q.Text = "(it does not say what)"
-	}
-	return q, asks
-}
-
 // HeldText says whose entries keep an agent from counting here, and what would make them count.
 func HeldText(err error) string {
 	var r *perdure.Rejection
@@ -199,7 +162,7 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []Wait {
 			add(ApprovalOf(f, q, t, name, now))
 		}
 	}
-	if q, asks := QuestionOf(f, now); asks {
+	if q, asks := f.Question(now); asks {
 		add(QuestionWait(a, q))
 	}
 	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
@@ -221,8 +184,8 @@ func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
 }
 
 // QuestionWait is a question of an agent that sleeps until it is answered.
-func QuestionWait(a *perdure.Agent, q Question) Wait {
-	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitQuestion, What: q.Text, Since: a.Fold().Sleep.Since, Expires: q.until,
+func QuestionWait(a *perdure.Agent, q perdure.Question) Wait {
+	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitQuestion, What: q.Text, Since: a.Fold().Sleep.Since, Expires: q.Until,
 		Answer: "perdure answer " + Callable(a) + " TEXT"}
 }
 

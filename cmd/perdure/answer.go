@@ -2,15 +2,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -40,27 +41,19 @@ What policy asks about, an effect that needs permission, is answered with perdur
 		if strings.TrimSpace(text) == "" {
 			return perdure.Invalid(errors.New("the answer is empty; say something, or perdure send AGENT NAME for an event without text"))
 		}
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
-			ev := perdure.Event{Name: perdure.AnswerEvent}
-			if err := living(a); err != nil {
-				return ev, err
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
+			if q, asks := a.Fold().Question(time.Now()); asks {
+				t.about = new(view.QuestionWait(a, q))
 			}
-			q, asks := view.QuestionOf(a.Fold(), time.Now())
-			if !asks {
+			e, err := n.Answer(ctx, a.ID(), text)
+			if errors.Is(err, perdure.ErrNotFound) {
 				hint := "see perdure show " + view.Callable(a)
 				if len(a.Fold().Asks) > 0 {
 					hint = "it asks for permission: perdure approve " + view.Callable(a) + ", or perdure deny"
 				}
-				return ev, perdure.WithHint(perdure.Missing(view.Called(a)+" asks no question"), hint)
+				err = perdure.WithHint(err, hint)
 			}
-			t.about = new(view.QuestionWait(a, q))
-			answer := map[string]any{"say": text}
-			if q.To != "" {
-				answer["to"] = q.To
-			}
-			var err error
-			ev.Data, err = perdure.DataOf(answer)
-			return ev, err
+			return e, err
 		})
 	}
 	return c
@@ -84,11 +77,13 @@ The action is printed whole. On a terminal it is shown first, and approve asks w
 	t.yes = c.Flags().Bool("yes", false, "do not ask first, on a terminal")
 	expires := c.Flags().String("expires", "", "when the approval lapses if it was not used: a time, or a duration from now")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		until, err := parseDeadline(*expires, time.Now())
+		until, err := home.ParseDeadline(*expires, time.Now())
 		if err != nil {
 			return perdure.Invalid(fmt.Errorf("--expires: %w", err))
 		}
-		return t.vote(args, perdure.Approval{Approve: true, Expires: until, Note: *t.note})
+		return t.vote(args, true, func(ctx context.Context, n *perdure.Node, id perdure.AgentID, digest perdure.Hash) (*perdure.Entry, error) {
+			return n.Approve(ctx, id, digest, until, *t.note)
+		})
 	}
 	return c
 }
@@ -106,20 +101,18 @@ next, another way or the same question again. To say what it should do instead, 
 	}
 	t := newTeller(c).withNote("why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
-	c.RunE = func(_ *cobra.Command, args []string) error { return t.vote(args, perdure.Approval{Note: *t.note}) }
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return t.vote(args, false, func(ctx context.Context, n *perdure.Node, id perdure.AgentID, digest perdure.Hash) (*perdure.Entry, error) {
+			return n.Deny(ctx, id, digest, *t.note)
+		})
+	}
 	return c
 }
 
 // confirm shows a person on a terminal, whole, what they are about to permit, and asks whether they do; elsewhere it is
-// printed with the result. A question whose digest is not that of the action shown is refused: the approval would be of
-// something else.
+// printed with the result.
 func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) error {
-	if !q.Bound(a.ID()) {
-		return perdure.WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", q.Digest.Short(), view.Called(a)),
-			"its memory is not what was signed: see perdure verify "+view.Callable(a))
-
-	}
-	trust, err := t.h.trust()
+	trust, err := t.h.Trust()
 	if err != nil {
 		return err
 	}
@@ -145,45 +138,29 @@ func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) erro
 }
 
 // vote tells an agent whether a person permits what it asks for.
-func (t *teller) vote(args []string, answer perdure.Approval) error {
-	return t.tell(args[0], func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error) {
-		var ev perdure.Event
-		if err := living(a); err != nil {
-			return ev, err
-		}
-		f := a.Fold()
+func (t *teller) vote(args []string, approve bool, verb func(context.Context, *perdure.Node, perdure.AgentID, perdure.Hash) (*perdure.Entry, error)) error {
+	return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 		var asks []perdure.Hash
-		for _, q := range f.Asks {
+		for _, q := range a.Fold().Asks {
 			asks = append(asks, q.Digest)
 		}
+		if a.Fold().Ended != nil {
+			asks = nil
+		}
 		digest, err := pick(t.c, asks, append(args, "")[1], "question for a person", a)
+		if whole, bad := perdure.ParseHash(append(args, "")[1]); err != nil && bad == nil {
+			digest, err = whole, nil // the verb says who answered it
+		}
 		if err != nil {
-			return ev, err
+			return nil, err
 		}
-		i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
-		if q := &f.Asks[i]; !n.MayAnswer(f, q) {
-			return ev, perdure.WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", perdure.ErrDenied, view.Called(a), askedWords(f, q), n.Key.Key().Short()),
-				"let one of them answer, or see perdure key trust for who may approve")
-
+		q, err := n.Votable(a, digest)
+		if err != nil {
+			return nil, err
 		}
-		if x := f.Asks[i].Verdict.Expires; x != 0 && !time.Now().Before(x.Go()) {
-			return ev, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
+		if err := t.confirm(a, q, approve); err != nil {
+			return nil, err
 		}
-		if err := t.confirm(a, &f.Asks[i], answer.Approve); err != nil {
-			return ev, err
-		}
-		answer.Decision, answer.Digest = f.Asks[i].Decision, digest
-		return perdure.Event{Name: "approval", Notice: answer}, nil
+		return verb(ctx, n, a.ID(), digest)
 	})
-}
-
-// askedWords says whom a question goes to.
-func askedWords(f *perdure.Fold, q *perdure.Asking) string {
-	switch asked := q.Asked(); {
-	case len(asked) > 0:
-		return strings.Join(asked, ", ")
-	case len(f.Charter.Approvers) > 0:
-		return "the approvers of its charter"
-	}
-	return "whoever may approve in " + f.Charter.Scope
 }

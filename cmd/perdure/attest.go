@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
@@ -13,11 +12,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
-	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/home"
 )
-
-// attestExt is how the file beside a capsule ends that holds somebody's word that they verified it.
-const attestExt = ".attest"
 
 // spool copies standard input to a file that is gone afterwards: verification reads twice where it refuses, to say what is wrong whatever the order.
 func spool(c *cobra.Command) (string, func(), error) {
@@ -57,7 +53,7 @@ func attested(c *cobra.Command, h *homeFlag, out *output, name string, ids []age
 	if o.Trust != nil || o.policy != nil || o.Heads != nil {
 		return perdure.Invalid(errors.New("--attest and --shallow are about the file itself; verify it with the other flags first"))
 	}
-	is, err := isCapsule(name)
+	is, err := home.IsCapsule(name)
 	if err != nil {
 		return err
 	}
@@ -67,16 +63,16 @@ func attested(c *cobra.Command, h *homeFlag, out *output, name string, ids []age
 	var a *capsule.Attestation
 	var entries int64
 	if shallow {
-		a, entries, err = believe(h.home, name, ids)
+		a, entries, err = believe(h.Home, name, ids)
 	} else {
 		a, entries, err = h.attest(c, name, ids)
 	}
 	if err != nil {
 		return refusal(out, err)
 	}
-	r := attestedView{true, a.Agent, entries, a.Digest, a.Key, h.keyNames()[a.Key], a.Time, shallow}
+	r := attestedView{true, a.Agent, entries, a.Digest, a.Key, h.KeyNames()[a.Key], a.Time, shallow}
 	return out.print(r, func(w io.Writer) error {
-		text := fmt.Sprintf("attested: %s, in %s\n", a.Agent, name+attestExt)
+		text := fmt.Sprintf("attested: %s, in %s\n", a.Agent, name+home.AttestExt)
 		if shallow {
 			text = fmt.Sprintf("ok: agent %s, %d entries well-formed; %s verified exactly this capsule at %s\n", a.Agent, entries, keyCalled(r.Name, a.Key), a.Time)
 		}
@@ -95,11 +91,11 @@ func keyCalled(name string, k perdure.Key) string {
 
 // attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and writes this home's word for it.
 func (h *homeFlag) attest(c *cobra.Command, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
-	key, err := h.signer(c.Context())
+	key, err := h.Signer(c.Context())
 	if err != nil {
 		return nil, 0, err
 	}
-	whole, err := wholeCapsule(name, ids)
+	whole, err := home.WholeCapsule(name, ids)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -111,7 +107,7 @@ func (h *homeFlag) attest(c *cobra.Command, name string, ids []age.Identity) (*c
 	if err != nil {
 		return nil, 0, err
 	}
-	r, done, err := openCapsule(name, ids)
+	r, done, err := home.OpenCapsule(name, ids)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -123,7 +119,7 @@ func (h *homeFlag) attest(c *cobra.Command, name string, ids []age.Identity) (*c
 	if err != nil {
 		return nil, 0, err
 	}
-	return a, r.Index().Entries, writeOutput(c, name+attestExt, func(w io.Writer) error {
+	return a, r.Index().Entries, writeOutput(c, name+home.AttestExt, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})
@@ -131,7 +127,7 @@ func (h *homeFlag) attest(c *cobra.Command, name string, ids []age.Identity) (*c
 
 // foldCapsule folds what a capsule of less than the whole memory holds.
 func foldCapsule(c *cobra.Command, name string, ids []age.Identity) error {
-	r, done, err := openCapsule(name, ids)
+	r, done, err := home.OpenCapsule(name, ids)
 	if err != nil {
 		return err
 	}
@@ -140,12 +136,12 @@ func foldCapsule(c *cobra.Command, name string, ids []age.Identity) error {
 }
 
 // believe reads a capsule shallowly, on the word in the file beside it of a key this home trusts everywhere.
-func believe(h *home, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
+func believe(h *home.Home, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
 	o := capsule.ReadOptions{Identities: ids}
-	if err := onWord(h, name, &o); err != nil {
+	if err := home.OnWord(h, name, &o); err != nil {
 		return nil, 0, err
 	}
-	r, done, err := openWith(name, o)
+	r, done, err := home.OpenWith(name, o)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -155,25 +151,4 @@ func believe(h *home, name string, ids []age.Identity) (*capsule.Attestation, in
 		}
 	}
 	return o.Attestation, r.Index().Entries, done()
-}
-
-// onWord has a capsule read shallowly, on the word in the file beside it.
-func onWord(h *home, name string, o *capsule.ReadOptions) error {
-	b, err := disk.ReadFile(name+attestExt, maxConfig)
-	if errors.Is(err, fs.ErrNotExist) {
-		return perdure.WithHint(perdure.Missing("there is no "+name+attestExt), "have somebody this home trusts write it with perdure verify --attest, or leave --shallow out")
-	}
-	if err != nil {
-		return err
-	}
-	o.Attestation = new(capsule.Attestation)
-	if err := o.Attestation.UnmarshalBinary(b); err != nil {
-		return fmt.Errorf("%s: %w", name+attestExt, err)
-	}
-	t, err := h.trust()
-	if err != nil {
-		return err
-	}
-	o.Shallow, o.Trusted = true, func(k perdure.Key) bool { return t.Allows(k, perdure.MayAuthor, perdure.AnyScope) }
-	return nil
 }

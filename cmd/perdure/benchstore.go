@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/bench"
 	"github.com/perdure/perdure/store/sqlite"
 )
@@ -76,7 +77,7 @@ func (p *benchPlace) open(ctx context.Context) (perdure.Store, error) {
 	if p.inMemory() {
 		return new(perdure.MemStore), nil
 	}
-	return sqlite.Open(ctx, filepath.Join(p.dir, storeFile), sqlite.Options{Sync: p.level()})
+	return sqlite.Open(ctx, filepath.Join(p.dir, home.StoreFile), sqlite.Options{Sync: p.level()})
 }
 
 // label fills in what was measured, and what is durable.

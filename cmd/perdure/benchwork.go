@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bench"
 	"github.com/perdure/perdure/view"
-	"github.com/spf13/cobra"
 )
 
 var benchExits = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -28,15 +29,15 @@ func perform(t *testing.T, args ...string) string {
 
 // traveller makes a store with an agent that branched, has snapshots, and holds small and large bodies. It returns the store's
 // folder, and capsules of how the agent began and of how it was when its branches met.
-func traveller(t *testing.T) (home, early, met string, author perdure.Key) {
+func traveller(t *testing.T) (base, early, met string, author perdure.Key) {
 	t.Helper()
 	dir := t.TempDir()
-	home, early, met = filepath.Join(dir, "home"), filepath.Join(dir, "early.agent"), filepath.Join(dir, "met.agent")
-	if err := os.Mkdir(home, 0o700); err != nil {
+	base, early, met = filepath.Join(dir, "home"), filepath.Join(dir, "early.agent"), filepath.Join(dir, "met.agent")
+	if err := os.Mkdir(base, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	s, err := sqlite.Open(ctx, filepath.Join(home, storeFile), sqlite.Options{})
+	s, err := sqlite.Open(ctx, filepath.Join(base, home.StoreFile), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func traveller(t *testing.T) (home, early, met string, author perdure.Key) {
 		return next
 	}
 	a = write(a, benchAdvice(), perdure.Advice{Advisor: "large", Text: strings.Repeat(benchText, 200)})
-	perform(t, "export", "traveller", early, "--store", home)
+	perform(t, "export", "traveller", early, "--store", base)
 	a = write(a, perdure.Snapshot{Fold: *a.Fold()})
 	left := write(a, perdure.Event{Name: "left"}, perdure.Event{Name: "left again"})
 	write(a, perdure.Event{Name: "right"})
@@ -79,7 +80,7 @@ func traveller(t *testing.T) (home, early, met string, author perdure.Key) {
 		t.Fatalf("%d heads, %v, want two", len(a.Heads()), err)
 	}
 	a = write(a, perdure.Event{Name: "both"})
-	perform(t, "export", "traveller", met, "--store", home)
+	perform(t, "export", "traveller", met, "--store", base)
 	a = write(a, perdure.Snapshot{Fold: *a.Fold()})
 	a = write(a, perdure.Event{Name: "last"}, benchAdvice())
 	if err := s.Index(ctx, a.Heads(), a.Listing(time.Now())); err != nil {
@@ -88,11 +89,11 @@ func traveller(t *testing.T) (home, early, met string, author perdure.Key) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return home, early, met, key.Key()
+	return base, early, met, key.Key()
 }
 
 func TestEveryFormAndDepthTravels(t *testing.T) {
-	home, early, met, author := traveller(t)
+	base, early, met, author := traveller(t)
 	fold := func(what ...string) string {
 		var v struct{ Fold string }
 		if err := json.Unmarshal([]byte(perform(t, append([]string{"verify", "--json"}, what...)...)), &v); err != nil || v.Fold == "" {
@@ -100,7 +101,7 @@ func TestEveryFormAndDepthTravels(t *testing.T) {
 		}
 		return v.Fold
 	}
-	want := fold("traveller", "--store", home)
+	want := fold("traveller", "--store", base)
 	for _, form := range []string{"binary", "described", "text"} {
 		for _, depth := range []string{"full", "headers", "3", "0"} {
 			t.Run(fmt.Sprintf("%s at %s", form, depth), func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestEveryFormAndDepthTravels(t *testing.T) {
 				file, again := filepath.Join(there, "a.agent"), filepath.Join(there, "b.agent")
 				perform(t, "key", "trust", author.String(), "--rights", "own", "--store", there)
 				shape := []string{"--form", form, "--depth", depth}
-				perform(t, append([]string{"export", "traveller", file, "--store", home}, shape...)...)
+				perform(t, append([]string{"export", "traveller", file, "--store", base}, shape...)...)
 				if got := fold(file, "--store", there); got != want {
 					t.Errorf("the file folds to %s, want %s", got, want)
 				}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,33 +13,15 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
-	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/home"
 )
-
-// companions finds what a capsule file may need that lies beside it: its signatures, if they are detached, and the chunks of its set.
-func companions(name string, o *capsule.ReadOptions) (done func() error, err error) {
-	set, err := capsule.OpenSet(filepath.Dir(name))
-	if err != nil {
-		return nil, err
-	}
-	o.Chunks = set
-	sig, err := disk.Open(name + capsule.SigExt)
-	switch {
-	case err == nil:
-		o.Signatures = sig
-		return func() error { return errors.Join(sig.Close(), set.Close()) }, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return set.Close, nil
-	}
-	return nil, errors.Join(err, set.Close())
-}
 
 // exportSet writes agents into a set.
 func (e *exporting) exportSet(dir string, agents []string, manifest bool) error {
 	return e.h.use(false, func(ctx context.Context, s perdure.Store) error {
 		var ids []perdure.AgentID
 		for _, agent := range agents {
-			id, err := findAgent(ctx, s, agent)
+			id, err := home.Find(ctx, s, agent)
 			if err != nil {
 				return err
 			}
@@ -55,7 +36,7 @@ func (e *exporting) exportSet(dir string, agents []string, manifest bool) error 
 			o.Binding = capsule.Detached
 		case manifest:
 			var err error
-			if o.Sign, err = e.h.signer(ctx); err != nil {
+			if o.Sign, err = e.h.Signer(ctx); err != nil {
 				return err
 			}
 			o.Binding = capsule.WithManifest
@@ -103,7 +84,7 @@ func takeInSet(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	var text strings.Builder
 	var errs []error
 	for _, name := range names {
-		r, err := h.takeIn(ctx, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) })
+		r, err := h.TakeIn(ctx, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue

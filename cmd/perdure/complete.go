@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -36,7 +37,7 @@ func agentThen(h *homeFlag, second func(a *perdure.Agent) []cobra.Completion) co
 		case len(args) == 0 || c.Annotations[everyArgKey] != "":
 		case len(args) == 1 && second != nil:
 			complete = func(ctx context.Context, s perdure.Store) error {
-				id, err := findAgent(ctx, s, args[0])
+				id, err := home.Find(ctx, s, args[0])
 				if err != nil {
 					return err
 				}
@@ -50,7 +51,7 @@ func agentThen(h *homeFlag, second func(a *perdure.Agent) []cobra.Completion) co
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		h.c.SetContext(context.Background())
-		h.acts, h.looks, h.completes = false, true, true // whoever presses a key for names is not asked anything
+		h.Acts, h.Looks, h.Completes = false, true, true // whoever presses a key for names is not asked anything
 		if err := h.use(false, complete); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 )
 
 func demoCommand() *cobra.Command {
@@ -129,7 +130,7 @@ func (d *demo) quietly(store string, args ...string) error {
 func (d *demo) command(store string, args ...string) *exec.Cmd {
 	cmd := self(d.ctx, args...)
 	cmd.Dir = d.dir
-	cmd.Env = append(os.Environ(), storeEnv+"="+store, "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), home.StoreEnv+"="+store, "NO_COLOR=1")
 	return cmd
 }
 
@@ -163,10 +164,10 @@ func (d *demo) work() error {
 		os.WriteFile(filepath.Join(d.dir, shopPrices), []byte(`{"tea":{"kilo":12.00}}`+"\n"), 0o600),
 		os.WriteFile(filepath.Join(d.dir, "buyer.yaml"), []byte(demoScript), 0o600),
 	)
-	for _, home := range []string{d.here, d.there} {
-		err = errors.Join(err, os.MkdirAll(filepath.Join(home, policyDir), 0o700),
-			os.WriteFile(filepath.Join(home, policyDir, "shop.cedar"), []byte(demoPolicy), 0o600),
-			os.WriteFile(filepath.Join(home, nodeFile), []byte(demoNode), 0o600))
+	for _, dir := range []string{d.here, d.there} {
+		err = errors.Join(err, os.MkdirAll(filepath.Join(dir, home.PolicyDir), 0o700),
+			os.WriteFile(filepath.Join(dir, home.PolicyDir, "shop.cedar"), []byte(demoPolicy), 0o600),
+			os.WriteFile(filepath.Join(dir, home.NodeFileName), []byte(demoNode), 0o600))
 	}
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 )
 
 // verifyBoth verifies an agent, its parent, and that one descends from the other.
@@ -21,27 +22,27 @@ func verifyBoth(c *cobra.Command, h *homeFlag, out *output, agent, parent string
 
 // withMemory calls f with the memory of an agent of the store or in a file.
 func withMemory(c *cobra.Command, h *homeFlag, what string, ids []age.Identity, f func(iter.Seq2[*perdure.Entry, error]) error) error {
-	file, err := namesFile(c.Context(), h.home, what)
+	file, err := namesFile(c.Context(), h.Home, what)
 	if err != nil {
 		return err
 	}
 	if !file {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, s, what)
+			id, err := home.Find(ctx, s, what)
 			if err != nil {
 				return err
 			}
 			return f(perdure.Memory(ctx, s, id))
 		})
 	}
-	is, err := isCapsule(what)
+	is, err := home.IsCapsule(what)
 	if err != nil {
 		return err
 	}
 	if !is {
 		return f(fileMemory(c, what))
 	}
-	whole, err := wholeCapsule(what, ids)
+	whole, err := home.WholeCapsule(what, ids)
 	if err != nil {
 		return err
 	}

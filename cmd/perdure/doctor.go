@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 
 	_ "modernc.org/sqlite"
@@ -51,11 +52,11 @@ are not here any more.`,
 	repair := c.Flags().Bool("repair", false, "salvage what can be read of damaged agents, and mend those that entries which came late keep from being folded")
 	forget := c.Flags().Bool("forget", false, "forget agents that were seen here and are not here any more")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := h.find(); err != nil {
+		if err := h.Find(); err != nil {
 			return err
 		}
-		h.looks, h.mends = true, *reindex || *repair
-		if h.mends && h.scheme == "mem" {
+		h.Looks, h.Mends = true, *reindex || *repair
+		if h.Mends && h.Scheme == "mem" {
 			return perdure.Invalid(errors.New("a store in memory is gone when the command ends; name another with --store"))
 		}
 		d := &doctor{c: c, h: h, p: p}
@@ -104,7 +105,7 @@ type doctor struct {
 	forget bool
 	c      *cobra.Command
 	h      *homeFlag
-	p      *powers
+	p      *home.Powers
 	found  []examined
 }
 
@@ -143,7 +144,7 @@ func (d *doctor) examine(reindex bool) {
 	}
 	newest := d.store(reindex)
 	d.clock(newest)
-	if d.h.dir != "" {
+	if d.h.Dir != "" {
 		d.folder()
 		d.key()
 		d.strays()
@@ -179,23 +180,23 @@ func (d *doctor) engine() {
 
 // store opens the store and lists it. It returns the newest entry's time as the index knows it.
 func (d *doctor) store(reindex bool) (newest perdure.Time) {
-	if d.h.scheme == "mem" {
-		d.say("store", odd, "name a store with --store or "+storeEnv, "in memory: nothing outlives the command")
+	if d.h.Scheme == "mem" {
+		d.say("store", odd, "name a store with --store or "+home.StoreEnv, "in memory: nothing outlives the command")
 		return 0
 	}
-	if _, err := os.Stat(d.h.file); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(d.h.File); errors.Is(err, fs.ErrNotExist) {
 		health := odd
 		if reindex {
 			health = unwell
 		}
-		d.say("store", health, "make an agent with perdure new", "there is none at %s yet", d.h.file)
+		d.say("store", health, "make an agent with perdure new", "there is none at %s yet", d.h.File)
 		return 0
 	}
 	agents, survives := 0, ""
 	var recent, all []perdure.Listing
 	d.integrity(reindex || d.repair)
 	err := d.h.use(false, func(ctx context.Context, s perdure.Store) error {
-		survives = survivedBy(s)
+		survives = home.SurvivedBy(s)
 		if r, ok := s.(perdure.Reindexer); reindex && ok {
 			bar := newProgress(d.c, "reindex", 0)
 			err := r.Reindex(ctx, func(done, total int) { bar.total = int64(total); bar.to(int64(done)) })
@@ -247,7 +248,7 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 	if reindex {
 		done = ", every index rebuilt"
 	}
-	d.say("store", well, "", "%s opens, %s%s", d.h.file, view.Several(int64(agents), "agent"), done)
+	d.say("store", well, "", "%s opens, %s%s", d.h.File, view.Several(int64(agents), "agent"), done)
 	if survives != "" {
 		d.say("durable", well, "", "what is written survives %s", survives)
 	}
@@ -256,7 +257,7 @@ func (d *doctor) store(reindex bool) (newest perdure.Time) {
 
 // mend makes the agents usable again that entries which came late keep from being folded.
 func (d *doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
-	n, err := d.h.node(ctx, s)
+	n, err := d.h.Node(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -334,7 +335,7 @@ const minFree = 256 << 20
 
 // folder looks whether the folder can be written, and has room.
 func (d *doctor) folder() {
-	dir := d.h.dir
+	dir := d.h.Dir
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return // the first agent makes it
 	}
@@ -360,7 +361,7 @@ func (d *doctor) folder() {
 
 // key looks whether the key can be read, by its owner alone, and is trusted.
 func (d *doctor) key() {
-	path := filepath.Join(d.h.dir, keyFile)
+	path := filepath.Join(d.h.Dir, home.KeyFile)
 	s, err := perdure.ReadKey(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound):
@@ -370,10 +371,10 @@ func (d *doctor) key() {
 		d.say("key", unwell, "chmod 600 "+path+", if it is yours and nobody else has read it", "%v", err)
 		return
 	}
-	t, err := d.h.trust()
+	t, err := d.h.Trust()
 	switch {
 	case err != nil:
-		d.say("trust", unwell, "correct that line of "+filepath.Join(d.h.dir, trustFile), "%v", err)
+		d.say("trust", unwell, "correct that line of "+filepath.Join(d.h.Dir, home.TrustFile), "%v", err)
 	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
 		d.say("trust", odd, "perdure key trust "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
 	default:

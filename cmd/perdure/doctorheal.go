@@ -14,10 +14,10 @@ import (
 
 // integrity looks through the file of a store, and puts a sound one in its place if it is to be mended.
 func (d *doctor) integrity(mends bool) {
-	if d.h.scheme != "sqlite" {
+	if d.h.Scheme != "sqlite" {
 		return
 	}
-	ctx, file := d.c.Context(), d.h.file
+	ctx, file := d.c.Context(), d.h.File
 	damage := sqlite.Damage(ctx, file)
 	switch {
 	case damage == nil:
@@ -141,23 +141,23 @@ func seqs(all []int64) string {
 
 // missing says which agents are older than they were seen here, damaged, or gone.
 func (d *doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
-	if d.h.dir == "" {
+	if d.h.Dir == "" {
 		return nil
 	}
 	if d.forget {
-		gone, err := d.h.forget(ctx, s)
+		gone, err := d.h.Forget(ctx, s)
 		if err != nil {
 			return err
 		}
 		d.say("seen", well, "", "%s forgotten", view.Several(int64(len(gone)), "agent"))
 	}
-	found, err := d.h.check(ctx, s, all, true)
+	found, err := d.h.Check(ctx, s, all, true)
 	if err != nil {
 		return err
 	}
 	wrong := 0
 	for _, one := range found {
-		what, fix := one.wrong()
+		what, fix := one.Wrong()
 		if what == "" {
 			continue
 		}

@@ -7,12 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/view"
 )
@@ -20,62 +20,52 @@ import (
 // modes looks whether somebody else decides here, or reads what is secret. It reports whether the home can be used.
 func (d *doctor) modes() bool {
 	usable := true
-	for _, w := range d.h.weaknesses(false) {
-		usable = usable && !w.grave
-		d.say(w.about, unwell, w.fix, "%s", w.what)
+	for _, w := range d.h.Weaknesses(false) {
+		usable = usable && !w.Grave
+		d.say(w.About, unwell, w.Fix, "%s", w.What)
 	}
 	return usable
 }
 
 // strays looks for what has no business in a home: what was cut short while it was written, and what is no file.
 func (d *doctor) strays() {
-	names, err := os.ReadDir(d.h.dir)
-	if err != nil || d.h.loose {
+	names, err := os.ReadDir(d.h.Dir)
+	if err != nil || d.h.Loose {
 		return // a folder that also has other things
 	}
 	for _, one := range names {
-		path := filepath.Join(d.h.dir, one.Name())
+		path := filepath.Join(d.h.Dir, one.Name())
 		switch name := one.Name(); {
 		case !one.IsDir() && !one.Type().IsRegular() && one.Type()&fs.ModeSymlink == 0:
 			d.say("stray", odd, "remove "+path, "%s is neither a file nor a folder", path)
 		case strings.HasSuffix(name, ".part") || strings.Contains(name, ".new-"):
 			d.say("stray", odd, "remove "+path+" if no perdure is running", "%s was left by something that was cut short", path)
-		case !d.h.knows(name):
+		case !d.h.Knows(name):
 			d.say("stray", odd, "move it elsewhere: agents, keys and what decides are here", "%s is not of a home", path)
 		}
 	}
 }
 
-// knows reports whether a name is one that a home has.
-func (h *home) knows(name string) bool {
-	if name == ".gitignore" || h.scheme != "sqlite" || strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile {
-		return true
-	}
-	return slices.ContainsFunc(h.parts(), func(p part) bool {
-		return p.path == filepath.Join(h.dir, name) || strings.HasPrefix(name, filepath.Base(h.file))
-	})
-}
-
 // accepted says whether what the home decides counts.
 func (d *doctor) accepted() bool {
-	err := d.h.consent()
+	err := d.h.Consent()
 	switch {
 	case err != nil:
 		_, hint := explain(err, "perdure doctor")
 		d.say("accepted", unwell, hint, "%v", err)
 		return false
-	case !d.h.found || d.h.fresh:
-	case d.h.own():
-		d.say("accepted", well, "", "%s: it was made here", d.h.dir)
+	case !d.h.Found || d.h.Fresh:
+	case d.h.Own():
+		d.say("accepted", well, "", "%s: it was made here", d.h.Dir)
 	default:
-		d.say("accepted", well, "", "%s: accepted", d.h.dir)
+		d.say("accepted", well, "", "%s: accepted", d.h.Dir)
 	}
 	return true
 }
 
 // policies looks whether they load, as a node would load them.
 func (d *doctor) policies() {
-	set, err := d.p.policy(d.h.home)
+	set, err := d.p.Policy(d.h.Home)
 	if err != nil {
 		fix := "correct the file; perdure policy check lists everything that is wrong"
 		if errors.Is(err, fs.ErrNotExist) {
@@ -89,12 +79,12 @@ func (d *doctor) policies() {
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.
 func (d *doctor) powers() {
-	_, err := readNodeFile(d.h.home)
+	_, err := home.ReadNodeFile(d.h.Home)
 	if d.accepted() && err == nil {
-		err = d.p.fill(d.h.home)
+		err = d.p.Fill(d.h.Home)
 	}
 	if err != nil {
-		d.say("node", unwell, "correct "+filepath.Join(d.h.dir, nodeFile)+"; perdure node --help says what can be in it", "%v", err)
+		d.say("node", unwell, "correct "+filepath.Join(d.h.Dir, home.NodeFileName)+"; perdure node --help says what can be in it", "%v", err)
 	}
 	d.files()
 	d.secrets()
@@ -140,13 +130,13 @@ func (d *doctor) secrets() {
 	if d.p.Secrets == "" {
 		return
 	}
-	known, err := readSecrets(d.p.Secrets)
+	known, err := home.ReadSecrets(d.p.Secrets)
 	if err != nil {
 		_, hint := explain(err, "perdure doctor")
 		d.say("secrets", unwell, hint, "%v", err)
 		return
 	}
-	d.p.known = known
+	d.p.Known = known
 	d.say("secrets", well, "", "%s in %s, readable by its owner alone", view.Several(int64(len(known)), "value"), d.p.Secrets)
 }
 
@@ -155,7 +145,7 @@ const serverPatience = 30 * time.Second
 
 // server starts an MCP server and asks for its tools.
 func (d *doctor) server(text string) {
-	m, err := serverOf(text)
+	m, err := home.ServerOf(text)
 	if err != nil {
 		d.say("mcp", unwell, "write NAME=COMMAND or NAME=URL", "%v", err)
 		return
@@ -176,13 +166,13 @@ func (d *doctor) server(text string) {
 
 // advisors looks whether each could be asked: it loads, and its key is there. Nothing is sent.
 func (d *doctor) advisors() {
-	if _, err := readPrices(d.p.Prices); err != nil {
+	if _, err := home.ReadPrices(d.p.Prices); err != nil {
 		_, hint := explain(err, "perdure doctor")
 		d.say("prices", unwell, hint, "%v", err)
 	}
 	for _, text := range d.p.Advisors {
 		name, source := advisorName(text)
-		a, err := d.p.thinker(source, new(perdure.MemStore))
+		a, err := d.p.Thinker(source, new(perdure.MemStore))
 		if err != nil {
 			d.say("advisor", unwell, "correct its source, in node.yaml or after --advisor", "%s: %v", name, err)
 			continue

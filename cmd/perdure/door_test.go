@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
@@ -128,9 +129,9 @@ func hostileHome(t *testing.T, args map[string]any) (dir string, asking, ended p
 	dir = t.TempDir()
 	key, err := perdure.GenerateSigner("tester")
 	check(err)
-	check(perdure.WriteKey(filepath.Join(dir, keyFile), key))
-	check(os.WriteFile(filepath.Join(dir, trustFile), []byte(key.VerifierKey()+" own *\n"), 0o600))
-	store, err := sqlite.Open(t.Context(), filepath.Join(dir, storeFile), sqlite.Options{})
+	check(perdure.WriteKey(filepath.Join(dir, home.KeyFile), key))
+	check(os.WriteFile(filepath.Join(dir, home.TrustFile), []byte(key.VerifierKey()+" own *\n"), 0o600))
+	store, err := sqlite.Open(t.Context(), filepath.Join(dir, home.StoreFile), sqlite.Options{})
 	check(err)
 	scripts := map[string][]perdure.Action{
 		"asking" + vicious: {perdure.Execute{Tool: "look", Args: data(vicious)}, perdure.Execute{Tool: "pay", Args: data(args)}},
@@ -207,7 +208,7 @@ func TestNoCommandPrintsWhatIsHidden(t *testing.T) {
 			}
 			if line[0] == "__complete" {
 				args = line
-				t.Setenv(storeEnv, dir)
+				t.Setenv(home.StoreEnv, dir)
 			}
 			_, out, beside := perdureRuns(args...)
 			what := fmt.Sprintf("%.60q", args)

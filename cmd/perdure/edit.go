@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -37,15 +39,9 @@ with are those of another agent: see perdure fork.`,
 			return perdure.Invalid(err)
 		}
 		m.Note = *t.note
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
-			if err := living(a); err != nil {
-				return perdure.Event{}, err
-			}
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			m.Labels = relabelled(a.Fold().Intent.Labels, m.Labels)
-			if err := a.Fold().Widens(&m); err != nil {
-				return perdure.Event{}, fmt.Errorf("%s: %w", view.Called(a), err)
-			}
-			return perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: m}, Set: set}, nil
+			return n.Edit(ctx, a.ID(), m, set)
 		})
 	}
 	return c
@@ -112,17 +108,17 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 	if m.Inputs, err = dataArg(c, *e.inputs); err != nil {
 		return m, nil, err
 	}
-	if m.Deadline, err = parseDeadline(*e.deadline, now); err != nil {
+	if m.Deadline, err = home.ParseDeadline(*e.deadline, now); err != nil {
 		return m, nil, err
 	}
-	b := budgetFile{Cost: *e.cost}
+	b := home.BudgetFile{Cost: *e.cost}
 	if given("budget-tokens") {
 		b.Tokens = e.tokens
 	}
 	if given("budget-calls") {
 		b.Calls = e.calls
 	}
-	if m.Budget, err = b.budget(); err != nil {
+	if m.Budget, err = b.Budget(); err != nil {
 		return m, nil, err
 	}
 	set, err := assignments(*e.set)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -72,14 +73,14 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 		if e.o.Depth, err = perdure.ParseDepth(*depth); err != nil {
 			return perdure.Invalid(fmt.Errorf("--depth: %w", err))
 		}
-		if e.o.Recipients, err = recipients(*to, *pass); err != nil {
+		if e.o.Recipients, err = home.Recipients(*to, *pass); err != nil {
 			return perdure.Invalid(err)
 		}
 		e.o.Schema = *embed
 		if *move && e.o.Depth != perdure.Full {
 			return perdure.Invalid(errors.New("an agent that moves takes its whole memory along: without it, it may do nothing that must happen once; leave --depth out"))
 		}
-		h.looks = e.o.Depth == perdure.Full && !*manifest && !*move // else it may have to write a snapshot, or sign
+		h.Looks = e.o.Depth == perdure.Full && !*manifest && !*move // else it may have to write a snapshot, or sign
 		if c.Flags().Changed("set") {
 			switch {
 			case *set == "":
@@ -142,7 +143,7 @@ type exported struct {
 }
 
 func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) error {
-	id, err := findAgent(ctx, s, agent)
+	id, err := home.Find(ctx, s, agent)
 	if err != nil {
 		return err
 	}
@@ -219,13 +220,13 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 
 // handOver gives the seat away. The file is written after it, so that it says so; to do both again does no harm.
 func (e *exporting) handOver(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	n, err := e.h.node(ctx, s)
+	n, err := e.h.Node(ctx, s)
 	if err != nil {
 		return err
 	}
 	var to perdure.Key
 	if e.taker != "" {
-		trust, err := e.h.trust()
+		trust, err := e.h.Trust()
 		if err != nil {
 			return err
 		}
@@ -269,7 +270,7 @@ func (e *exporting) begin(ctx context.Context, s perdure.Store, id perdure.Agent
 
 // snapshot writes the snapshot that a capsule without the whole memory begins with.
 func (e *exporting) snapshot(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	n, err := e.h.node(ctx, s)
+	n, err := e.h.Node(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -44,7 +45,7 @@ An intent file (--intent, as for perdure new) replaces what it names; the rest s
 			return err
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			p, err := findPoint(ctx, h.home, s, args[0])
+			p, err := home.FindPoint(ctx, h.Home, s, args[0])
 			if err != nil {
 				return err
 			}
@@ -61,19 +62,19 @@ type forking struct {
 	goal, name, file string
 	live, dry        bool
 
-	over *intentFile
+	over *home.IntentFile
 }
 
 // prepare checks the flags, and reads the intent.
 func (f *forking) prepare(c *cobra.Command, arg string) error {
-	if name, _ := splitRef(arg); view.IsPath(name) {
+	if name, _ := home.SplitRef(arg); view.IsPath(name) {
 		return perdure.Invalid(fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure import first", name))
 	}
 	if f.file == "" {
 		return nil
 	}
 	return withInput(c, f.file, func(r io.Reader) error {
-		over, err := readIntent(r)
+		over, err := home.ReadIntent(r)
 		if err != nil {
 			return fmt.Errorf("intent %s: %w", f.file, err)
 		}
@@ -93,39 +94,39 @@ type forked struct {
 }
 
 // fork makes the new agent and says what is not undone.
-func (f *forking) fork(ctx context.Context, s perdure.Store, p *pointIn) error {
+func (f *forking) fork(ctx context.Context, s perdure.Store, p *home.Point) error {
 	g, err := f.genesis(ctx, s, p)
 	if err != nil {
 		return err
 	}
-	effects, err := view.EffectsOf(ctx, s, p.agent)
+	effects, err := view.EffectsOf(ctx, s, p.Agent)
 	if err != nil {
 		return err
 	}
 	r := forked{Name: g.Intent.Name, From: g.Lineage.Parent, At: g.Lineage.Cause, Rehearse: g.Lineage.Rehearse, Effects: effects}
 	if !f.dry {
-		if r.Agent, err = f.create(ctx, s, g, p.agent); err != nil {
+		if r.Agent, err = f.create(ctx, s, g, p.Agent); err != nil {
 			return err
 		}
 	}
-	return f.out.print(r, func(w io.Writer) error { return r.write(w, view.Called(p.agent)) })
+	return f.out.print(r, func(w io.Writer) error { return r.write(w, view.Called(p.Agent)) })
 }
 
 // genesis is what the new agent begins with.
-func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g perdure.Genesis, err error) {
-	at := p.agent.Heads()[0]
-	if p.entry != nil {
-		at = p.entry.Name
+func (f *forking) genesis(ctx context.Context, s perdure.Store, p *home.Point) (g perdure.Genesis, err error) {
+	at := p.Agent.Heads()[0]
+	if p.Entry != nil {
+		at = p.Entry.Name
 	}
-	g = p.agent.Fold().ForkGenesis(at, f.live)
+	g = p.Agent.Fold().ForkGenesis(at, f.live)
 	if f.over != nil {
-		if err := f.over.putOver(&g, time.Now()); err != nil {
+		if err := f.over.PutOver(&g, time.Now()); err != nil {
 			return g, perdure.Invalid(fmt.Errorf("intent %s: %w", f.file, err))
 		}
 	}
 	if d := g.Intent.Deadline; d != 0 && !d.Go().After(time.Now()) {
 		return g, perdure.Invalid(fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; "+
-			"name another one in a file for --intent", view.Called(p.agent), d))
+			"name another one in a file for --intent", view.Called(p.Agent), d))
 
 	}
 	if f.goal != "" {
@@ -135,14 +136,14 @@ func (f *forking) genesis(ctx context.Context, s perdure.Store, p *pointIn) (g p
 		g.Intent.Name = f.name
 	}
 	if g.Intent.Name == "" {
-		g.Intent.Name, err = freeName(ctx, s, view.Called(p.agent))
+		g.Intent.Name, err = home.FreeName(ctx, s, view.Called(p.Agent))
 	}
 	return g, err
 }
 
 // create makes the new agent.
 func (f *forking) create(ctx context.Context, s perdure.Store, g perdure.Genesis, from *perdure.Agent) (perdure.AgentID, error) {
-	n, err := f.h.maker(ctx, s, &g)
+	n, err := f.h.Maker(ctx, s, &g)
 	if err != nil {
 		return perdure.AgentID{}, err
 	}

@@ -6,17 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
-
-// vaultDir is the folder of a home with the keys of subjects.
-const vaultDir = "vault"
 
 func gcCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -44,7 +41,7 @@ verifies. What went, and under which rule, is recorded in the agent first. With 
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			var ids []perdure.AgentID
 			if len(args) == 1 {
-				id, err := findAgent(ctx, s, args[0])
+				id, err := home.Find(ctx, s, args[0])
 				if err != nil {
 					return err
 				}
@@ -69,7 +66,7 @@ verifies. What went, and under which rule, is recorded in the agent first. With 
 
 // collect drops what has expired, agent by agent, and says what went.
 func collect(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s perdure.Store, ids []perdure.AgentID, dry bool) error {
-	n, err := h.node(ctx, s)
+	n, err := h.Node(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -138,11 +135,11 @@ not named again. It cannot be undone: on a terminal it asks first, unless --yes 
 			return errors.New("nothing was erased")
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, s, args[0])
+			id, err := home.Find(ctx, s, args[0])
 			if err != nil {
 				return err
 			}
-			n, err := h.node(ctx, s)
+			n, err := h.Node(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -162,12 +159,4 @@ not named again. It cannot be undone: on a terminal it asks first, unless --yes 
 		})
 	}
 	return c
-}
-
-// vault is where the keys of subjects are; nil for a store in memory.
-func (h *home) vault() perdure.Vault {
-	if h.dir == "" {
-		return nil
-	}
-	return perdure.DirVault(filepath.Join(h.dir, vaultDir))
 }

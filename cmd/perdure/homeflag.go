@@ -12,12 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
 // homeFlag is the home that --store names.
 type homeFlag struct {
-	*home
+	*home.Home
 	c     *cobra.Command
 	shown *progress
 }
@@ -25,36 +26,36 @@ type homeFlag struct {
 // lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
 func lookFlag(c *cobra.Command) *homeFlag {
 	h := storeFlag(c)
-	h.looks = true
+	h.Looks = true
 	return h
 }
 
 // storeFlag adds --store to a command.
 func storeFlag(c *cobra.Command) *homeFlag {
-	h := &homeFlag{home: &home{Note: func(text string) { note(c, "%s", text) }}, c: c}
+	h := &homeFlag{Home: &home.Home{Note: func(text string) { note(c, "%s", text) }}, c: c}
 	h.Ask, h.Progress = h.ask, h.bar
-	c.Flags().StringVar(&h.URL, "store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+storeEnv+
-		", else "+homeName+" here or above, else the user's data folder)")
+	c.Flags().StringVar(&h.URL, "store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+home.StoreEnv+
+		", else "+home.HomeName+" here or above, else the user's data folder)")
 	return h
 }
 
 // acting is h for a command that signs or runs something.
 func (h *homeFlag) acting() *homeFlag {
-	h.acts = true
+	h.Acts = true
 	return h
 }
 
 // use opens the store, calls f and closes it.
 func (h *homeFlag) use(create bool, f func(ctx context.Context, s perdure.Store) error) error {
-	return h.home.use(h.c.Context(), create, f)
+	return h.Home.Use(h.c.Context(), create, f)
 }
 
 // useFor is use for a command about one agent, which may be a file.
 func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
-	inForce.file, _ = fileArg(arg)
-	return h.home.useFor(h.c.Context(), arg, func(ctx context.Context, s perdure.Store, arg string) error {
+	inForce.file, _ = home.FileArg(arg)
+	return h.Home.UseFor(h.c.Context(), arg, func(ctx context.Context, s perdure.Store, arg string) error {
 		if inForce.file != "" {
-			found, err := candidates(ctx, s, "")
+			found, err := home.Candidates(ctx, s, "")
 			if err != nil {
 				return err
 			}
@@ -76,11 +77,11 @@ func (h *homeFlag) bar(what string, done, total int64) {
 }
 
 // ask shows a person what a home says, whole, and asks whether it counts.
-func (h *homeFlag) ask(parts []saying) (asked, yes bool) {
+func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
 	if !isTerminal(h.c.InOrStdin()) || !isTerminal(h.c.ErrOrStderr()) {
 		return false, false
 	}
-	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.dir)
+	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.Dir)
 	if err := showSayings(h.c.ErrOrStderr(), parts); err != nil {
 		return true, false
 	}
@@ -97,29 +98,29 @@ func note(c *cobra.Command, format string, args ...any) {
 
 // accept records that what a home says is accepted, and shows it.
 func (h *homeFlag) accept(w io.Writer) error {
-	parts, err := h.home.accept()
+	parts, err := h.Home.Accept()
 	if err != nil {
 		return err
 	}
 	if parts == nil {
-		_, err := fmt.Fprintf(w, "%s needs no acceptance: it was named, is new, or is your own data folder\n", h.dir)
+		_, err := fmt.Fprintf(w, "%s needs no acceptance: it was named, is new, or is your own data folder\n", h.Dir)
 		return err
 	}
 	if err := showSayings(w, parts); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "accepted: %s, until what is shown above changes\n", h.dir)
+	_, err = fmt.Fprintf(w, "accepted: %s, until what is shown above changes\n", h.Dir)
 	return err
 }
 
 // showSayings prints everything that decides, but for the key: of that whose it is.
-func showSayings(w io.Writer, all []saying) error {
+func showSayings(w io.Writer, all []home.Saying) error {
 	for _, s := range all {
-		text := s.text
-		if s.name == keyFile {
+		text := s.Text
+		if s.Name == home.KeyFile {
 			text = []byte("a private key, which signs what is written here")
 		}
-		if _, err := fmt.Fprintf(w, "%s:\n", view.InLine(s.name)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s:\n", view.InLine(s.Name)); err != nil {
 			return err
 		}
 		if err := showWhole(w, text); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/view"
 )
@@ -48,7 +49,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent that does not count here, instead of holding it")
 	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
-	shallow := c.Flags().Bool("shallow", false, "believe FILE"+attestExt+" if a key trusted everywhere signed it for exactly this capsule (perdure verify --attest), and validate less")
+	shallow := c.Flags().Bool("shallow", false, "believe FILE"+home.AttestExt+" if a key trusted everywhere signed it for exactly this capsule (perdure verify --attest), and validate less")
 	var policies []string
 	policyFlag(c, &policies)
 	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
@@ -63,7 +64,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 		stream()
 		var o capsule.ImportOptions
 		var err error
-		if o.Identities, err = identities(*ids, *pass); err != nil {
+		if o.Identities, err = home.Identities(*ids, *pass); err != nil {
 			return err
 		}
 		if *most != "" {
@@ -81,21 +82,21 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 		}
 		o.Older = *older
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			key, err := h.signer(ctx)
+			key, err := h.Signer(ctx)
 			if err != nil {
 				return err
 			}
-			trust, err := h.trust()
+			trust, err := h.Trust()
 			if err != nil {
 				return err
 			}
 			o.Key, o.Ready, o.Trust, o.Refuse = key, *ready, trust, *trusted
 			if *shallow {
-				if err := onWord(h.home, args[0], &o.ReadOptions); err != nil {
+				if err := home.OnWord(h.Home, args[0], &o.ReadOptions); err != nil {
 					return err
 				}
 			}
-			set, err := loadPolicy(h.home, policies)
+			set, err := home.LoadPolicy(h.Home, policies)
 			if err != nil {
 				return err
 			}
@@ -105,7 +106,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 			if src == nil {
 				return takeInSet(ctx, c, h, out, s, args[0], o)
 			}
-			r, err := h.takeIn(ctx, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
+			r, err := h.TakeIn(ctx, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
 			if err != nil {
 				return err
 			}
@@ -118,73 +119,9 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 	return c
 }
 
-// arrived is what import prints.
-type arrived struct {
-	Agent    perdure.AgentID `json:"agent"`
-	Name     string          `json:"name,omitempty"`
-	Relation string          `json:"relation"`          // to the copy that was here
-	Verdict  string          `json:"verdict,omitempty"` // of the policy, on one that was not here
-	Reason   string          `json:"reason,omitempty"`
-	Depth    string          `json:"depth"`
-	Entries  int64           `json:"entries"`
-	Heads    []perdure.Hash  `json:"heads"`
-	Paused   bool            `json:"paused"`
-	Held     bool            `json:"held"` // it has entries that do not count here
-	Standing string          `json:"standing"`
-
-	from *capsule.Arrival
-	got  *perdure.Agent // as it is here now
-}
-
-// takeIn takes a capsule in, by from, and tells whoever should know of it.
-func (h *home) takeIn(ctx context.Context, s perdure.Store, o capsule.ImportOptions,
-	from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*arrived, error) {
-	o.Progress = func(done, total int64) { h.progress("import", done, total) }
-	got, err := from(o)
-	if errors.Is(err, capsule.ErrDenied) {
-		return nil, perdure.WithHint(fmt.Errorf("%w: %w", perdure.ErrDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy")
-	}
-	if err != nil {
-		return nil, err
-	}
-	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
-	a, err := h.load(ctx, s, got.Head.Agent)
-	if err != nil {
-		return nil, err
-	}
-	if err := index(ctx, s, a); err != nil {
-		return nil, err
-	}
-	if err := h.sight(ctx, s, a); err != nil {
-		return nil, err
-	}
-	n, err := h.node(ctx, s)
-	if err == nil {
-		err = n.Arrived(ctx, a.ID())
-	}
-	if err != nil {
-		h.note("%v; import it again to tell them", err)
-	}
-	if a, err = perdure.Load(ctx, s, a.ID()); err != nil { // it may have been told something
-		return nil, err
-	}
-	if got.Stranger == nil || got.Admitted { // what strangers bring along is learned when somebody admits them
-		if err := h.learn(ctx, s, a.ID()); err != nil {
-			h.note("%v; it runs here once the home has it", err)
-		}
-	}
-	r := &arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
-		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: view.Standing(a, o.Trust, time.Now()), from: got, got: a}
-	if got.Relation == capsule.Created {
-		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
-	}
-	r.Held = got.Stranger != nil && !got.Admitted
-	return r, nil
-}
-
 // arrivedText says what came of an import.
-func arrivedText(r *arrived) string {
-	got, a := r.from, r.got
+func arrivedText(r *home.Arrived) string {
+	got, a := r.From, r.Now
 	what := r.Relation
 	if got.Relation == capsule.Same || got.Relation == capsule.Older {
 		what += ", nothing new"
@@ -209,31 +146,6 @@ func arrivedText(r *arrived) string {
 	return text
 }
 
-// sight tells the witness what came, and people if this home has seen more of it.
-func (h *home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
-	w, err := h.witness()
-	if w == nil || err != nil {
-		return err
-	}
-	seen, err := w.Seen(ctx, a.ID())
-	if err != nil {
-		return err
-	}
-	missing, err := perdure.Behind(ctx, s, a, seen)
-	if err != nil {
-		return err
-	}
-	if len(missing) > 0 {
-		h.note("this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
-		return nil
-	}
-	if at, err := h.placeOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {
-		return err
-	}
-	w.See(a.ID(), a.Fold().Seq, a.Heads())
-	return nil
-}
-
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.
 func importable(c *cobra.Command, name string, o *capsule.ImportOptions) (io.ReadSeeker, func(), error) {
 	if name == "-" {
@@ -246,7 +158,7 @@ func importable(c *cobra.Command, name string, o *capsule.ImportOptions) (io.Rea
 	if err != nil {
 		return nil, nil, err
 	}
-	besides, err := companions(name, &o.ReadOptions)
+	besides, err := home.Companions(name, &o.ReadOptions)
 	if err != nil {
 		done()
 		return nil, nil, err

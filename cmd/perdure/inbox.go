@@ -29,11 +29,11 @@ nobody can tell of, pauses, seats of copies, and budgets that are used up; each 
 	brief := c.Flags().Bool("brief", false, "one line for what is asked, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			trust, err := h.trust()
+			trust, err := h.Trust()
 			if err != nil {
 				return err
 			}
-			place, err := h.placeOf(ctx, s)
+			place, err := h.PlaceOf(ctx, s)
 			if err != nil {
 				return err
 			}

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
 // swapNames makes the index of a store call two agents by each other's name.
 func swapNames(t *testing.T, dir, a, b string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, storeFile))
+	db, err := sql.Open("sqlite", filepath.Join(dir, home.StoreFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -187,14 +188,14 @@ func TestInterruptedFollowingEnds(t *testing.T) {
 }
 
 // longAgent makes a store with an agent of many entries.
-func longAgent(t *testing.T, home string) {
+func longAgent(t *testing.T, base string) {
 	t.Helper()
-	must(t, exitOK, "new", "remember", "--name", "long", "--store", home)
-	key, err := perdure.ReadKey(filepath.Join(home, keyFile))
+	must(t, exitOK, "new", "remember", "--name", "long", "--store", base)
+	key, err := perdure.ReadKey(filepath.Join(base, home.KeyFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sqlite.Open(t.Context(), filepath.Join(home, storeFile), sqlite.Options{})
+	s, err := sqlite.Open(t.Context(), filepath.Join(base, home.StoreFile), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,10 +232,10 @@ func longAgent(t *testing.T, home string) {
 func TestInterruptedExportAndImportLeaveNothingHalfWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	home := filepath.Join(dir, "home")
-	longAgent(t, home)
+	base := filepath.Join(dir, "home")
+	longAgent(t, base)
 	whole := filepath.Join(dir, "whole.agent")
-	must(t, exitOK, "export", "long", whole, "--store", home)
+	must(t, exitOK, "export", "long", whole, "--store", base)
 
 	t.Run("export", func(t *testing.T) {
 		cut := 0
@@ -243,7 +244,7 @@ func TestInterruptedExportAndImportLeaveNothingHalfWritten(t *testing.T) {
 			if err := os.Mkdir(out, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			cmd, _, _, _ := startPerdure(t, "export", "long", filepath.Join(out, "long.agent"), "--store", home)
+			cmd, _, _, _ := startPerdure(t, "export", "long", filepath.Join(out, "long.agent"), "--store", base)
 			names := []os.DirEntry{}
 			var err error
 			for len(names) == 0 && err == nil {
@@ -265,7 +266,7 @@ func TestInterruptedExportAndImportLeaveNothingHalfWritten(t *testing.T) {
 					t.Errorf("it left %s", names)
 				}
 			case exitOK:
-				must(t, exitOK, "verify", filepath.Join(out, "long.agent"), "--store", home)
+				must(t, exitOK, "verify", filepath.Join(out, "long.agent"), "--store", base)
 			default:
 				t.Errorf("exit code %d", code)
 			}

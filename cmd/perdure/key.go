@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 )
 
 func keyCommand() *cobra.Command {
@@ -50,7 +49,7 @@ func keyShowCommand() *cobra.Command {
 	}
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		path, err := h.keyPath()
+		path, err := h.KeyPath()
 		if err != nil {
 			return err
 		}
@@ -61,17 +60,6 @@ func keyShowCommand() *cobra.Command {
 		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
 	}
 	return c
-}
-
-// keyPath is where the key of this home is.
-func (h *home) keyPath() (string, error) {
-	if err := h.locate(); err != nil {
-		return "", err
-	}
-	if h.dir == "" {
-		return "", perdure.Invalid(errors.New("a store in memory has no key file; name another with --store"))
-	}
-	return filepath.Join(h.dir, keyFile), nil
 }
 
 func keyNewCommand() *cobra.Command {
@@ -88,7 +76,7 @@ agents that were made with one answer to it. The first perdure new makes one by 
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	name := c.Flags().String("name", "", "what to call the key (default: the user's name)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		path, err := h.keyPath()
+		path, err := h.KeyPath()
 		if err != nil {
 			return err
 		}
@@ -97,13 +85,13 @@ agents that were made with one answer to it. The first perdure new makes one by 
 		}
 		called := *name
 		if called == "" {
-			called = keyName()
+			called = home.KeyName()
 		}
-		before, err := h.hadKey(c.Context())
+		before, err := h.HadKey(c.Context())
 		if err != nil {
 			return err
 		}
-		s, err := h.makeKey(called)
+		s, err := h.MakeKey(called)
 		if err != nil {
 			return err
 		}
@@ -136,7 +124,7 @@ is asked) and own (everything).`,
 	comment := c.Flags().String("comment", "", "a comment")
 	revoke := c.Flags().Bool("revoke", false, "take back everything the key was trusted with")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := h.keyPath(); err != nil {
+		if _, err := h.KeyPath(); err != nil {
 			return err
 		}
 		if len(args) == 0 {
@@ -150,24 +138,24 @@ is asked) and own (everything).`,
 		if *revoke && (c.Flags().Changed("rights") || c.Flags().Changed("scope")) {
 			return perdure.Invalid(errors.New("--revoke takes everything back, in every scope; leave --rights and --scope out"))
 		}
-		if err := h.consent(); err != nil {
+		if err := h.Consent(); err != nil {
 			return err
 		}
-		who, err := trusteeOf(args[0], *rights, *scope, *comment, *revoke)
+		who, err := home.TrusteeOf(args[0], *rights, *scope, *comment, *revoke)
 		if err != nil {
 			return perdure.Invalid(err)
 		}
-		if err := h.makeHome(); err != nil {
+		if err := h.MakeHome(); err != nil {
 			return err
 		}
-		known, err := h.readTrust()
+		known, err := h.ReadTrust()
 		if err != nil {
 			return err
 		}
 		if other, taken := known.Namesake(who); taken {
 			note(c, "key %s is called %s here, too: a policy that asks %s by name takes the answer of either", other.Short(), who.Name, who.Name)
 		}
-		if err := h.trustKey(who); err != nil {
+		if err := h.TrustKey(who); err != nil {
 			return err
 		}
 		return printTrust(h, out)
@@ -191,32 +179,9 @@ acceptance; nor does one you made yourself, unless it is kept under version cont
 	return c
 }
 
-// trusteeOf is one line of a trust file, read from its parts as the file is.
-func trusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee, error) {
-	line := key + " " + rights + " " + scope
-	if revoke {
-		line = "-" + key
-	}
-	if strings.ContainsAny(comment+key+rights+scope, "\r\n") {
-		return perdure.Trustee{}, errors.New("a line of a trust file has no line ends in it")
-	}
-	if comment != "" {
-		line += " # " + comment
-	}
-	t, err := perdure.ParseTrust(strings.NewReader(line + "\n"))
-	if err != nil {
-		return perdure.Trustee{}, err
-	}
-	lines := t.Trustees()
-	if len(lines) != 1 {
-		return perdure.Trustee{}, fmt.Errorf("key %q: want one key", key)
-	}
-	return lines[0], nil
-}
-
 // printTrust prints the trust file.
 func printTrust(h *homeFlag, out *output) error {
-	t, err := h.readTrust()
+	t, err := h.ReadTrust()
 	if err != nil {
 		return err
 	}

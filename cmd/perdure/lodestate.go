@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/view"
 )
@@ -22,7 +23,7 @@ version of that schema that is known, or as the one --as names; what is recorded
 With -o it is written as a .vein file instead: canonical bytes that anybody can read and name by their fingerprint. --parent makes it follow
 another, so that what an agent's state was over time is a chain.
 
-Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
+Schemas are those of the store's folder ` + home.SchemaDir + `/ and those of -s.`,
 		Example: `  perdure lode state shop
   perdure lode state shop@12 -s ticket-v3.lode --as 1
   perdure lode state shop -o shop-2.vein --parent $(perdure lode fingerprint shop-1.vein | cut -c1-64)`,
@@ -44,25 +45,25 @@ Schemas are those of the store's folder ` + schemaDir + `/ and those of -s.`,
 			return perdure.Invalid(errors.New("--parent is about a .vein file; name one with -o"))
 		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			at, err := findPoint(ctx, h.home, s, arg)
+			at, err := home.FindPoint(ctx, h.Home, s, arg)
 			if err != nil {
 				return err
 			}
-			reg, err := h.schemas()
+			reg, err := h.Schemas()
 			if err == nil {
 				err = addSchemas(c, reg, *names)
 			}
 			if err != nil {
 				return err
 			}
-			typed, value, err := stateValue(c, reg, at.agent.Fold(), *as)
+			typed, value, err := stateValue(c, reg, at.Agent.Fold(), *as)
 			if err != nil {
-				return fmt.Errorf("state of %s: %w", view.Called(at.agent), err)
+				return fmt.Errorf("state of %s: %w", view.Called(at.Agent), err)
 			}
 			if *file != "" {
 				b, err := schema.Pack(typed, value, schema.Options{Embed: true, Parent: parent})
 				if err != nil {
-					return fmt.Errorf("state of %s: %w", view.Called(at.agent), err)
+					return fmt.Errorf("state of %s: %w", view.Called(at.Agent), err)
 				}
 				return writeVein(c, *file, b)
 			}

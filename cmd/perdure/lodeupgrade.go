@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/view"
 )
@@ -20,7 +21,7 @@ func lodeUpgradeCommand() *cobra.Command {
 		Short: "Move the state of an agent to a later version of its schema",
 		Long: `Upgrade moves the variables of a live agent to a later version of the schema its intent names, by the rules of that schema, and records it: the
 variables as the later version has them, and the version by which they are held from here on. A state that does not fit is refused, and nothing is
-written. The schemas of the store's folder ` + schemaDir + `/ are known; one named with -s is kept there.`,
+written. The schemas of the store's folder ` + home.SchemaDir + `/ are known; one named with -s is kept there.`,
 		Example: `  perdure lode upgrade shop -s ticket-v3.lode --dry-run
   perdure lode upgrade shop -s ticket-v3.lode`,
 		Args:        cobra.ExactArgs(1),
@@ -33,11 +34,11 @@ written. The schemas of the store's folder ` + schemaDir + `/ are known; one nam
 	dry := c.Flags().Bool("dry-run", false, "only print the state as it would be")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := findAgent(ctx, s, args[0])
+			id, err := home.Find(ctx, s, args[0])
 			if err != nil {
 				return err
 			}
-			a, err := h.load(ctx, s, id)
+			a, err := h.Load(ctx, s, id)
 			if err != nil {
 				return err
 			}
@@ -65,7 +66,7 @@ func laterSchema(c *cobra.Command, h *homeFlag, f *perdure.Fold, file, to string
 	if f.Intent.StateSchema.IsZero() {
 		return nil, perdure.Missing("its intent names no schema: an agent gets one when it is made")
 	}
-	reg, err := h.schemas()
+	reg, err := h.Schemas()
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +98,13 @@ func printMoved(c *cobra.Command, to *later, f *perdure.Fold) error {
 
 // upgradeState keeps a later schema in the home, and moves the agent to it.
 func upgradeState(ctx context.Context, h *homeFlag, out *output, s perdure.Store, a *perdure.Agent, to *later, file string) error {
-	if file != "" && h.dir != "" {
-		path := filepath.Join(schemaDir, to.Name()+"-"+perdure.Hash(to.ID()).Short()+".lode")
-		if err := h.keep(path, to.JSON()); err != nil {
+	if file != "" && h.Dir != "" {
+		path := filepath.Join(home.SchemaDir, to.Name()+"-"+perdure.Hash(to.ID()).Short()+".lode")
+		if err := h.Keep(path, to.JSON()); err != nil {
 			return err
 		}
 	}
-	n, err := h.node(ctx, s)
+	n, err := h.Node(ctx, s)
 	if err != nil {
 		return err
 	}

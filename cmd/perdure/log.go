@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -44,7 +45,7 @@ perdure tail follows several agents at once.`,
 			return err
 		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := findAgent(ctx, s, arg)
+			id, err := home.Find(ctx, s, arg)
 			if err != nil {
 				return err
 			}

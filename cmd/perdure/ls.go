@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -46,7 +47,7 @@ and a note says what to do.`,
 				}
 				found = append(found, one)
 			}
-			lines, err := h.check(ctx, s, found, filterless(f))
+			lines, err := h.Check(ctx, s, found, filterless(f))
 			if err != nil {
 				return err
 			}
@@ -56,7 +57,7 @@ and a note says what to do.`,
 			}
 			err = out.list(values, func(w io.Writer) error { return listings(w, lines, time.Now()) })
 			for i := range lines {
-				if what, fix := lines[i].wrong(); what != "" {
+				if what, fix := lines[i].Wrong(); what != "" {
 					note(c, "%s; %s", what, fix)
 				}
 			}
@@ -95,7 +96,7 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 			}
 		}
 		if *since != "" {
-			at, err := parseMoment(*since, now)
+			at, err := home.ParseMoment(*since, now)
 			if err != nil {
 				return f, fmt.Errorf("--since: %w", err)
 			}
@@ -106,10 +107,10 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 }
 
 // listings prints agents as a table. Depths have a column where some memory is not whole.
-func listings(w io.Writer, found []listed, now time.Time) error {
+func listings(w io.Writer, found []home.Listed, now time.Time) error {
 	s := styleOf(w)
 	t := table{head: []string{"NAME", "ID", "STATE", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, tint: []func(string) string{nil, s.dim, s.state}}
-	parts := slices.ContainsFunc(found, func(l listed) bool { return l.Depth != "" && l.Depth != perdure.Full.String() })
+	parts := slices.ContainsFunc(found, func(l home.Listed) bool { return l.Depth != "" && l.Depth != perdure.Full.String() })
 	if parts {
 		t.head = append(t.head, "DEPTH")
 	}
@@ -118,7 +119,7 @@ func listings(w io.Writer, found []listed, now time.Time) error {
 		if l.Updated != 0 {
 			updated, after = view.Ago(l.Updated, now), next(l.Listing, now)
 		}
-		cells := []string{view.OneLine(l.Name, 40), l.Agent.Short(), l.standing(), l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
+		cells := []string{view.OneLine(l.Name, 40), l.Agent.Short(), l.Standing(), l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
 		if parts {
 			cells = append(cells, l.Depth)
 		}

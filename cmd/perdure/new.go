@@ -7,11 +7,11 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -46,12 +46,12 @@ key that signs; mkdir .perdure first to keep agents with a project.`,
 		if err := flags.apply(c, &f); err != nil {
 			return perdure.Invalid(err)
 		}
-		g, err := f.genesis(time.Now())
+		g, err := f.Genesis(time.Now())
 		if err != nil {
 			return perdure.Invalid(err)
 		}
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			if err := f.refer(h.home, *file, &g); err != nil {
+			if err := f.Refer(h.Home, *file, &g); err != nil {
 				return err
 			}
 			return create(ctx, h, out, s, g)
@@ -86,7 +86,7 @@ func newFlags(c *cobra.Command) *intentFlags {
 }
 
 // apply puts what was given on the command line over the file.
-func (i *intentFlags) apply(c *cobra.Command, f *intentFile) error {
+func (i *intentFlags) apply(c *cobra.Command, f *home.IntentFile) error {
 	given := c.Flags().Changed
 	for name, to := range map[string]struct{ from, to *string }{
 		"name": {i.name, &f.Name}, "kind": {i.kind, &f.Kind}, "advisor": {i.advisor, &f.Advisor}, "scope": {i.scope, &f.Scope},
@@ -121,19 +121,19 @@ func (i *intentFlags) apply(c *cobra.Command, f *intentFile) error {
 }
 
 // intentOf is the intent that the argument or the file gives.
-func intentOf(c *cobra.Command, file string, args []string) (intentFile, error) {
+func intentOf(c *cobra.Command, file string, args []string) (home.IntentFile, error) {
 	if file == "" {
 		if len(args) == 0 || strings.TrimSpace(args[0]) == "" {
-			return intentFile{}, perdure.Invalid(errors.New(`say what the agent is for: perdure new "GOAL", or -f FILE`))
+			return home.IntentFile{}, perdure.Invalid(errors.New(`say what the agent is for: perdure new "GOAL", or -f FILE`))
 		}
-		return intentFile{Goal: args[0]}, nil
+		return home.IntentFile{Goal: args[0]}, nil
 	}
 	if len(args) > 0 {
-		return intentFile{}, perdure.Invalid(errors.New("the goal is in the file; leave the argument out"))
+		return home.IntentFile{}, perdure.Invalid(errors.New("the goal is in the file; leave the argument out"))
 	}
-	var f intentFile
+	var f home.IntentFile
 	err := withInput(c, file, func(r io.Reader) (err error) {
-		if f, err = readIntent(r); err != nil {
+		if f, err = home.ReadIntent(r); err != nil {
 			return fmt.Errorf("intent %s: %w", file, err)
 		}
 		return nil
@@ -152,12 +152,12 @@ type made struct {
 
 // create stores a new agent and prints it.
 func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g perdure.Genesis) error {
-	n, err := h.maker(ctx, s, &g)
+	n, err := h.Maker(ctx, s, &g)
 	if err != nil {
 		return err
 	}
 	if g.Intent.Name == "" {
-		if g.Intent.Name, err = freeName(ctx, s, slug(g.Intent.Goal)); err != nil {
+		if g.Intent.Name, err = home.FreeName(ctx, s, home.Slug(g.Intent.Goal)); err != nil {
 			return err
 		}
 	}
@@ -165,69 +165,11 @@ func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g pe
 	if err != nil {
 		return err
 	}
-	if err := index(ctx, s, a); err != nil {
+	if err := home.Index(ctx, s, a); err != nil {
 		return err
 	}
 	return out.print(made{a.ID(), g.Intent.Name}, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s %s\n", view.InLine(g.Intent.Name), a.ID())
 		return err
 	})
-}
-
-// maker is a node that can make an agent: it knows the texts of the policies the agent takes along.
-func (h *home) maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
-	n, err := h.node(ctx, s)
-	if err != nil || len(g.Charter.Policies) == 0 {
-		return n, err
-	}
-	set, err := loadPolicy(h, nil)
-	if err != nil {
-		return nil, err
-	}
-	n.Policy, n.PolicyHash = set, set.Hash()
-	return n, nil
-}
-
-// index tells the store what the agent comes to, for listings.
-func index(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
-	l, ok := s.(perdure.Lister)
-	if !ok {
-		return nil
-	}
-	return l.Index(ctx, a.Heads(), a.Listing(time.Now()))
-}
-
-// slugWords is how many words of a goal make a name.
-const slugWords = 4
-
-// slug is the first words of a goal as one word.
-func slug(goal string) string {
-	words := strings.FieldsFunc(strings.ToLower(goal), func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	name := strings.Join(words[:min(len(words), slugWords)], "-")
-	if name == "" {
-		name = "agent"
-	}
-	return name[:min(len(name), 48)]
-}
-
-// freeName is the name, or with a number if agents are called that already.
-func freeName(ctx context.Context, s perdure.Store, name string) (string, error) {
-	l, err := view.Lister(s)
-	if err != nil {
-		return name, nil
-	}
-	taken := map[string]bool{}
-	for one, err := range l.List(ctx, perdure.Filter{Name: name + "*"}) {
-		if err != nil {
-			return "", err
-		}
-		taken[one.Name] = true
-	}
-	free := name
-	for i := 2; taken[free]; i++ {
-		free = fmt.Sprintf("%s-%d", name, i)
-	}
-	return free, nil
 }

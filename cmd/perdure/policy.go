@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
@@ -18,7 +19,7 @@ func policyCommand() *cobra.Command {
 		Use:   "policy",
 		Short: "Check, test and explain policies",
 		Long: `Policies are rules in the Cedar language that permit an action, deny it, or ask a person. Those of a store are the .cedar files in its
-folder ` + policyDir + `/; without any the built-in policy holds: reading is permitted, and what changes something outside asks a person.`,
+folder ` + home.PolicyDir + `/; without any the built-in policy holds: reading is permitted, and what changes something outside asks a person.`,
 	}
 	c.AddCommand(policyCheckCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand())
 	return c
@@ -39,10 +40,10 @@ listed with file, line and column. Without a PATH it checks the policy of the st
 		if _, err := out.check(); err != nil {
 			return err
 		}
-		if err := h.locate(); err != nil {
+		if err := h.Locate(); err != nil {
 			return err
 		}
-		set, err := loadPolicy(h.home, args)
+		set, err := home.LoadPolicy(h.Home, args)
 		if faults := policy.Faults(err); len(faults) > 0 {
 			return reportFaults(out, faults, err)
 		}
@@ -90,11 +91,6 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 	}))
 }
 
-// loadPolicy loads the policies named, else those of the home.
-func loadPolicy(h *home, paths []string) (*policy.Set, error) {
-	return (&powers{Policies: paths}).policy(h)
-}
-
 func policySchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "schema",
@@ -127,16 +123,16 @@ unremarkable agent that wants to do something unremarkable. It exits with 1 when
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
 	}
 	h, out := lookFlag(c), outputFlags(c)
-	p := new(powers)
+	p := new(home.Powers)
 	policyFlag(c, &p.Policies)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err
 		}
-		if err := h.locate(); err != nil {
+		if err := h.Locate(); err != nil {
 			return err
 		}
-		set, err := p.policy(h.home)
+		set, err := p.Policy(h.Home)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
@@ -22,7 +23,7 @@ type explaining struct {
 	approvals       *int
 	admit, trusted  *bool
 	set             *[]string
-	powers          *powers
+	powers          *home.Powers
 	decision, agent string
 }
 
@@ -55,7 +56,7 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 		admit:     flags.Bool("admit", false, "ask whether the agent may run here when it arrives from elsewhere"),
 		trusted:   flags.Bool("trusted", false, "with --admit: its owner is trusted here"),
 		set:       flags.StringArray("set", nil, "FACT=VALUE: what if this fact were so, as in spent.cost=500; may be repeated"),
-		powers:    new(powers),
+		powers:    new(home.Powers),
 	}
 	policyFlag(c, &x.powers.Policies)
 	choiceFlag(c, x.effect, "effect", "class of the tool's effect")
@@ -98,7 +99,7 @@ func (x *explaining) check(c *cobra.Command) error {
 
 // explain finds the facts, changes those that are to be changed, and asks.
 func (x *explaining) explain(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string) (*explained, error) {
-	set, err := x.powers.policy(h.home)
+	set, err := x.powers.Policy(h.Home)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +132,14 @@ func (x *explaining) explain(ctx context.Context, c *cobra.Command, h *homeFlag,
 
 // proposed is the facts of something that has not been decided.
 func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string, e *explained) (policy.Facts, error) {
-	at, err := findPoint(ctx, h.home, s, arg)
+	at, err := home.FindPoint(ctx, h.Home, s, arg)
 	if err != nil {
 		return nil, err
 	}
-	node := nodeKey(h.home)
+	node := nodeKey(h.Home)
 	if *x.admit {
-		e.Action = "admit " + view.Called(at.agent)
-		return policy.AdmitFacts(at.agent, node, *x.trusted, time.Now()), nil
+		e.Action = "admit " + view.Called(at.Agent)
+		return policy.AdmitFacts(at.Agent, node, *x.trusted, time.Now()), nil
 	}
 	data, err := dataArg(c, *x.args)
 	if err != nil {
@@ -150,18 +151,18 @@ func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *homeFlag
 	}
 	r := perdure.Request{Action: perdure.Execute{Tool: *x.tool, Args: data}, Effect: class}
 	if *x.tool == "" {
-		if r, err = requestOf(at.agent); err != nil {
+		if r, err = requestOf(at.Agent); err != nil {
 			return nil, perdure.Invalid(err)
 		}
 	}
 	r.Node, r.Approvals = node, *x.approvals
 	e.Action = view.ActionText(r.Action)
-	return policy.FactsOf(at.agent, r, time.Now())
+	return policy.FactsOf(at.Agent, r, time.Now())
 }
 
 // nodeKey is the key of this home, if it has one already.
-func nodeKey(h *home) perdure.Key {
-	if s, err := h.key(); err == nil && s != nil {
+func nodeKey(h *home.Home) perdure.Key {
+	if s, err := h.Key(); err == nil && s != nil {
 		return s.Key()
 	}
 	return perdure.Key{}
@@ -181,22 +182,22 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 
 // decided is the facts of a decision, and the policy it was made under; nil if the runtime made it without policy.
 func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string, e *explained) (*policy.Set, policy.Facts, error) {
-	name, ref := splitRef(arg)
+	name, ref := home.SplitRef(arg)
 	if ref != "" {
 		return nil, nil, perdure.Invalid(errors.New("a decision is a point in memory itself; leave the @ out"))
 	}
-	id, err := findAgent(ctx, s, name)
+	id, err := home.Find(ctx, s, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	entry, err := findEntry(perdure.Memory(ctx, s, id), x.decision, time.Now())
+	entry, err := home.FindEntry(perdure.Memory(ctx, s, id), x.decision, time.Now())
 	if err != nil {
 		return nil, nil, err
 	}
 	if entry.Kind != perdure.KindDecision {
 		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
 	}
-	audit, err := auditPolicies(h.home, x.powers.Policies)
+	audit, err := home.AuditPolicies(h.Home, x.powers.Policies)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/home"
 )
 
 // powerFlags are the flags that say what a node can do.
-func powerFlags(c *cobra.Command) *powers {
-	p := &powers{Shop: demoTools}
+func powerFlags(c *cobra.Command) *home.Powers {
+	p := &home.Powers{Shop: demoTools}
 	f := c.Flags()
 	policyFlag(c, &p.Policies)
 	f.StringArrayVar(&p.Advisors, "advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL, openai:MODEL[@URL[#KEY]], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated")
@@ -24,5 +26,5 @@ func powerFlags(c *cobra.Command) *powers {
 
 // policyFlag adds --policy to a command.
 func policyFlag(c *cobra.Command, to *[]string) {
-	c.Flags().StringSliceVar(to, "policy", nil, "a policy file, or a folder of .cedar files; may be repeated (default: "+policyDir+"/ beside the store, else the built-in policy)")
+	c.Flags().StringSliceVar(to, "policy", nil, "a policy file, or a folder of .cedar files; may be repeated (default: "+home.PolicyDir+"/ beside the store, else the built-in policy)")
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure/home"
 )
 
 // readme returns the README and its fenced blocks of a language.
@@ -52,7 +54,7 @@ func TestReadmeSessionsRunAsShown(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), shell, "-c", command)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), storeEnv+"=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			cmd.Env = append(os.Environ(), home.StoreEnv+"=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			if _, exited := err.(*exec.ExitError); err != nil && !exited {
 				t.Fatal(err)

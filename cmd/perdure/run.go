@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -39,16 +40,16 @@ act first, with 6 when another node holds the agent.`,
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := findAgent(ctx, s, arg)
+			id, err := home.Find(ctx, s, arg)
 			if err != nil {
 				return err
 			}
-			done, err := h.alone(ctx, id)
+			done, err := h.Alone(ctx, id)
 			if err != nil {
 				return err
 			}
 			listen(p, *quiet)
-			return errors.Join(runAgent(ctx, c, h, out, p, s, id, *quiet), h.closeWitness(), done())
+			return errors.Join(runAgent(ctx, c, h, out, p, s, id, *quiet), h.CloseWitness(), done())
 		})
 	}
 	return c
@@ -67,31 +68,31 @@ type ran struct {
 }
 
 // runAgent works on an agent and says where it stands.
-func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
-	n, err := p.node(ctx, h.home, s, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
+	n, err := p.Node(ctx, h.Home, s, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
 	show := func() error { return nil }
 	if !quiet {
 		if show, err = streamEntries(ctx, c, s, id); err != nil {
-			return errors.Join(err, p.close())
+			return errors.Join(err, p.Close())
 		}
 	}
 	idle, err := n.RunAgent(ctx, id)
-	if err = errors.Join(err, show(), p.close()); errors.Is(err, perdure.ErrConflict) {
-		return perdure.WithHint(held(id.Short()+" is being worked on by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
+	if err = errors.Join(err, show(), p.Close()); errors.Is(err, perdure.ErrConflict) {
+		return perdure.WithHint(home.Busy(id.Short()+" is being worked on by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
 	} else if err != nil {
 		return err
 	}
-	a, err := h.load(context.WithoutCancel(ctx), s, id)
+	a, err := h.Load(context.WithoutCancel(ctx), s, id)
 	if err != nil {
 		return err
 	}
 	now := time.Now()
 	f := a.Fold()
 	r := ran{id, f.Intent.Name, "", lack(idle.Why), idle.Until, idle.Person, idle.Cannot, f.Ended}
-	if q, asks := view.QuestionOf(f, now); asks {
+	if q, asks := f.Question(now); asks {
 		r.Person, r.Why = true, "asks: "+q.Text
 	}
 	r.Standing = view.StandingOf(f, idle, r.Person)
@@ -121,12 +122,6 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	return nil
 }
-
-// held says in its own words that another node has the agent.
-type held string
-
-func (h held) Error() string        { return string(h) }
-func (h held) Is(target error) bool { return target == perdure.ErrConflict }
 
 // lack says what a node lacks in words, when it is the advisor of an intent that names none.
 func lack(text string) string {
@@ -221,10 +216,10 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 		if *grace <= 0 {
 			return perdure.Invalid(errors.New("--grace: want more than zero"))
 		}
-		if err := h.acting().locate(); err != nil {
+		if err := h.acting().Locate(); err != nil {
 			return err
 		}
-		if h.scheme == "mem" {
+		if h.Scheme == "mem" {
 			return perdure.Invalid(errors.New("a store in memory has no agents and is gone when the command ends; name another with --store"))
 		}
 		level := slog.LevelInfo
@@ -237,17 +232,17 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 		}
 		log := slog.New(handler)
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			n, err := p.node(ctx, h.home, s, log)
+			n, err := p.Node(ctx, h.Home, s, log)
 			if err != nil {
 				return err
 			}
 			n.Concurrency, n.Grace = *concurrency, *grace
-			advisors, tools := describe(n)
-			log.Info("running", "store", h.where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
-			stop := h.followTrust(ctx, n, log)
+			advisors, tools := home.Describe(n)
+			log.Info("running", "store", h.Where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
+			stop := h.FollowTrust(ctx, n, log)
 			err = n.Run(ctx)
 			stop()
-			if err := errors.Join(err, p.close()); err != nil {
+			if err := errors.Join(err, p.Close()); err != nil {
 				return err
 			}
 			log.Info("stopped")
@@ -258,44 +253,4 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 		})
 	}
 	return c
-}
-
-// trustEvery is how often a node looks whether the trust file has changed.
-const trustEvery = time.Second
-
-// followTrust tells a node when the trust file changes: whom to trust is asked now, not when the node was started. What it returns ends that.
-func (h *home) followTrust(ctx context.Context, n *perdure.Node, log *slog.Logger) func() {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	known, _ := h.trust() // the node was made with it
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(trustEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			now, err := h.trust()
-			switch {
-			case err != nil:
-				log.Error("read the trust file", "err", err)
-			case known == nil || now.String() != known.String():
-				known = now
-				n.SetTrust(now)
-				log.Info("whom to trust has changed")
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
-}
-
-// where is the store, for people.
-func (h *home) where() string {
-	if h.scheme == "mem" {
-		return "mem:"
-	}
-	return h.file
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -29,42 +30,42 @@ derived from the agent's own memory.`,
 	brief := c.Flags().Bool("brief", false, "cut what does not fit a line")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := findPoint(ctx, h.home, s, arg)
+			p, err := home.FindPoint(ctx, h.Home, s, arg)
 			if err != nil {
 				return err
 			}
 			now := time.Now()
-			if p.entry != nil {
-				now = p.entry.Time.Go().Local()
+			if p.Entry != nil {
+				now = p.Entry.Time.Go().Local()
 			}
-			trust, err := h.trust()
+			trust, err := h.Trust()
 			if err != nil {
 				return err
 			}
-			v := view.Summarize(p.agent, trust, h.keyNames(), now)
-			v.Survives = survivedBy(s)
-			if set, err := new(powers).policy(h.home); err == nil { // whoever runs it is told why it does not load
-				v.Judge(set, p.agent, now)
+			v := view.Summarize(p.Agent, trust, h.KeyNames(), now)
+			v.Survives = home.SurvivedBy(s)
+			if set, err := new(home.Powers).Policy(h.Home); err == nil { // whoever runs it is told why it does not load
+				v.Judge(set, p.Agent, now)
 			}
-			if p.entry == nil {
+			if p.Entry == nil {
 				at, err := view.AttendanceOf(ctx, s)
 				if err != nil {
 					return err
 				}
-				if v.Older, err = h.behind(ctx, s, p.agent); err != nil {
+				if v.Older, err = h.Behind(ctx, s, p.Agent); err != nil {
 					return err
 				}
 				if v.Older != nil && v.Ended == nil {
 					v.Standing, v.Person, v.Why = "waiting", true, v.Older.What()
 				}
-				v.Unsure, v.Waits = !at.Known, append(at.Strays(p.agent, now), v.Waits...)
-				place, err := h.placeOf(ctx, s)
+				v.Unsure, v.Waits = !at.Known, append(at.Strays(p.Agent, now), v.Waits...)
+				place, err := h.PlaceOf(ctx, s)
 				if err != nil {
 					return err
 				}
-				v.Seated(p.agent, trust, place, now)
+				v.Seated(p.Agent, trust, place, now)
 			}
-			if err := view.DescribeAll(ctx, s, p.agent, v.Waits); err != nil {
+			if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {
 				return err
 			}
 			if err := v.FindChildren(ctx, s); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -28,11 +29,11 @@ or how long ago. Nothing else can influence what the agent does. It is YAML unle
 	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := findPoint(ctx, h.home, s, arg)
+			p, err := home.FindPoint(ctx, h.Home, s, arg)
 			if err != nil {
 				return err
 			}
-			f := p.agent.Fold()
+			f := p.Agent.Fold()
 			return out.print(f, func(w io.Writer) error { return writeValue(w, formatYAML, view.Readable(f)) })
 		})
 	}
@@ -64,7 +65,7 @@ what is different, by path.`,
 			return err
 		}
 		var found []view.Change
-		view.Compare(&found, "", view.Readable(from.agent.Fold()), view.Readable(to.agent.Fold()))
+		view.Compare(&found, "", view.Readable(from.Agent.Fold()), view.Readable(to.Agent.Fold()))
 		values := make([]any, len(found))
 		for i := range found {
 			values[i] = found[i]
@@ -75,18 +76,18 @@ what is different, by path.`,
 }
 
 // pointOf is the point in memory an argument means, in the store or in a file.
-func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *pointIn, err error) {
+func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *home.Point, err error) {
 	err = h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) (err error) {
-		p, err = findPoint(ctx, h.home, s, arg)
+		p, err = home.FindPoint(ctx, h.Home, s, arg)
 		return err
 	})
 	return p, err
 }
 
 // writeChanges prints differences for people.
-func writeChanges(w io.Writer, from, to *pointIn, found []view.Change) error {
+func writeChanges(w io.Writer, from, to *home.Point, found []view.Change) error {
 	s := styleOf(w)
-	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+view.InLine(from.name())), s.good("+++ "+view.InLine(to.name()))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+view.InLine(from.Name())), s.good("+++ "+view.InLine(to.Name()))); err != nil {
 		return err
 	}
 	for _, c := range found {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -116,7 +117,7 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 	past := map[*view.Follower][]view.Line{}
 	known := map[perdure.AgentID]bool{}
 	for _, arg := range args {
-		id, err := findAgent(ctx, s, arg)
+		id, err := home.Find(ctx, s, arg)
 		if err != nil {
 			return err
 		}

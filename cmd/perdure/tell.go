@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/view"
 )
@@ -57,72 +58,63 @@ type told struct {
 	About    *view.Wait      `json:"about,omitempty"` // what was answered, whole
 }
 
-// tell finds the agent, makes an event of it and stores that. The event is durable when tell returns.
-func (t *teller) tell(arg string, event func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error)) error {
+// tell finds the agent, looks at it, and has a verb of the node tell it something. The event is durable when tell returns.
+func (t *teller) tell(arg string, verb func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error)) error {
 	return t.h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
-		id, err := findAgent(ctx, s, arg)
+		id, err := home.Find(ctx, s, arg)
 		if err != nil {
 			return err
 		}
-		a, err := t.h.load(ctx, s, id)
+		a, err := t.h.Load(ctx, s, id)
 		if err != nil {
 			return err
 		}
-		n, err := t.h.node(ctx, s)
+		n, err := t.h.Node(ctx, s)
 		if err != nil {
 			return err
 		}
 		t.store = s
-		ev, err := event(a, n)
-		if err != nil {
-			return err
-		}
-		if ev.By == "" {
-			ev.By = n.Key.Name
-		}
 		telling := ctx
 		if t.trace != nil && *t.trace != "" {
 			if telling, err = perdure.WithTraceparent(ctx, *t.trace); err != nil {
 				return perdure.Invalid(fmt.Errorf("--trace: %w", err))
 			}
 		}
-		e, err := n.Tell(telling, id, ev)
+		e, err := verb(telling, n, a)
 		if err != nil {
 			return err
 		}
-		ctx = context.WithoutCancel(ctx) // the event is durable: what follows only says so
-		if a, err = t.h.load(ctx, s, id); err != nil {
-			return err
-		}
-		if err := index(ctx, s, a); err != nil {
-			return err
-		}
-		trust, err := t.h.trust()
-		if err != nil {
-			return err
-		}
-		if t.about != nil {
-			typed(t.about)
-		}
-		r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about}
-		return t.out.print(r, func(w io.Writer) error {
-			if t.about != nil && !t.shown {
-				if err := writeSheet(w, t.about, time.Now()); err != nil {
-					return err
-				}
-			}
-			_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", view.Called(a), view.OneLine(r.What, 0), r.Seq, r.Standing)
-			return err
-		})
+		return t.report(context.WithoutCancel(ctx), s, id, e) // the event is durable: what follows only says so
 	})
 }
 
-// living refuses an agent that has ended.
-func living(a *perdure.Agent) error {
-	if a.Fold().Ended != nil {
-		return fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
+// report says what an agent was told, and how it stands now.
+func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID, e *perdure.Entry) error {
+	a, err := t.h.Load(ctx, s, id)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := home.Index(ctx, s, a); err != nil {
+		return err
+	}
+	trust, err := t.h.Trust()
+	if err != nil {
+		return err
+	}
+	if t.about != nil {
+		typed(t.about)
+	}
+	ev, _ := e.Content().(perdure.Event)
+	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about}
+	return t.out.print(r, func(w io.Writer) error {
+		if t.about != nil && !t.shown {
+			if err := writeSheet(w, t.about, time.Now()); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", view.Called(a), view.OneLine(r.What, 0), r.Seq, r.Standing)
+		return err
+	})
 }
 
 func sendCommand() *cobra.Command {
@@ -162,18 +154,19 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 		if c.Flags().Changed("subject") && (*subject == "" || value == nil) {
 			return perdure.Invalid(errors.New("--subject seals data for a person; name them, and give data"))
 		}
-		return t.tell(args[0], func(*perdure.Agent, *perdure.Node) (perdure.Event, error) {
-			ev := perdure.Event{Name: args[1], Data: value, ID: *id}
-			if *subject == "" {
-				return ev, nil
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
+			ev := perdure.Event{Name: args[1], Data: value, ID: *id, By: n.Key.Name}
+			if *subject != "" {
+				vault := t.h.Vault()
+				if vault == nil {
+					return nil, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another with --store"))
+				}
+				var err error
+				if ev.Data, err = perdure.Seal(vault, *subject, value); err != nil {
+					return nil, err
+				}
 			}
-			vault := t.h.vault()
-			if vault == nil {
-				return ev, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another with --store"))
-			}
-			var err error
-			ev.Data, err = perdure.Seal(vault, *subject, value)
-			return ev, err
+			return n.Tell(ctx, a.ID(), ev)
 		})
 	}
 	return c
@@ -215,8 +208,8 @@ a once effect that was cut off is in doubt, and a person settles it.`,
 	}
 	t := newTeller(c).withNote("why")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
-			return perdure.Event{Name: "pause", Notice: perdure.Pause{Note: *t.note}}, living(a)
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
+			return n.Pause(ctx, a.ID(), *t.note)
 		})
 	}
 	return c
@@ -239,24 +232,23 @@ An agent whose process was killed needs no resume: any node goes on with it.`,
 	t := newTeller(c).withNote("why")
 	older := c.Flags().Bool("older", false, "go on from this copy although a newer one was seen here; what was done since may be done again (owner only)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return t.tell(args[0], func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error) {
-			if err := living(a); err != nil {
-				return perdure.Event{}, err
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
+			if a.Fold().Ended != nil {
+				return nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 			}
 			if *older {
-				if _, err := n.Accept(t.c.Context(), a.ID(), *t.note); err != nil {
-					return perdure.Event{}, err
+				if _, err := n.Accept(ctx, a.ID(), *t.note); err != nil {
+					return nil, err
 				}
 			}
 			admitted, err := t.admit(a, n)
 			if err != nil {
-				return perdure.Event{}, err
+				return nil, err
 			}
-			of := a.Fold().Paused
-			if len(of) == 0 && !admitted && !*older {
-				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)), "see perdure show "+view.Callable(a)+" for what it waits for")
+			if len(a.Fold().Paused) == 0 && !admitted && !*older {
+				return nil, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)), "see perdure show "+view.Callable(a)+" for what it waits for")
 			}
-			return perdure.Event{Name: "resume", Notice: perdure.Resume{Of: of, Note: *t.note}}, nil
+			return n.Resume(ctx, a.ID(), *t.note)
 		})
 	}
 	return c
@@ -265,7 +257,7 @@ An agent whose process was killed needs no resume: any node goes on with it.`,
 // admit makes an agent count here that is held, says what it vouched for, and learns what the agent brings along.
 func (t *teller) admit(a *perdure.Agent, n *perdure.Node) (bool, error) {
 	ctx := t.c.Context()
-	trust, err := t.h.trust()
+	trust, err := t.h.Trust()
 	if err != nil {
 		return false, err
 	}
@@ -278,7 +270,7 @@ func (t *teller) admit(a *perdure.Agent, n *perdure.Node) (bool, error) {
 	}
 	f := a.Fold()
 	note(t.c, "admitted %s: %d entries, owner %s, scope %s; %s", view.Called(a), f.Count, f.Charter.Owner.Short(), f.Charter.Scope, view.HeldText(why))
-	if err := t.h.learn(ctx, n.Store, a.ID()); err != nil {
+	if err := t.h.Learn(ctx, n.Store, a.ID()); err != nil {
 		note(t.c, "%v; it runs here once the home has it", err)
 	}
 	return true, nil
@@ -295,8 +287,8 @@ An effect under way is not taken back.`,
 	}
 	t := newTeller(c).withNote("why")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
-			return perdure.Event{Name: "cancel", Notice: perdure.Cancel{Note: *t.note}}, living(a)
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
+			return n.Cancel(ctx, a.ID(), *t.note)
 		})
 	}
 	return c
@@ -317,7 +309,7 @@ func grantCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		amount := perdure.Spend{Tokens: *tokens, Calls: *calls}
 		if *cost != "" {
-			n, err := parseDollars(*cost)
+			n, err := home.ParseDollars(*cost)
 			if err != nil {
 				return perdure.Invalid(fmt.Errorf("--cost: %w", err))
 			}
@@ -326,19 +318,8 @@ func grantCommand() *cobra.Command {
 		if amount.Tokens < 0 || amount.Calls < 0 || amount == (perdure.Spend{}) {
 			return perdure.Invalid(errors.New("say how much more it may spend: --cost, --tokens or --calls, above zero"))
 		}
-		return t.tell(args[0], func(a *perdure.Agent, n *perdure.Node) (perdure.Event, error) {
-			if err := living(a); err != nil {
-				return perdure.Event{}, err
-			}
-			if owner := a.Fold().Charter.Owner; owner != n.Key.Key() {
-				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", perdure.ErrDenied, view.Called(a), owner.Short(), n.Key.Key().Short()),
-					"use the store and key of its owner")
-
-			}
-			if a.Fold().Intent.Budget == nil {
-				return perdure.Event{}, perdure.WithHint(fmt.Errorf("%s has no limit to add to", view.Called(a)), "it may already spend what policy permits")
-			}
-			return perdure.Event{Name: "grant", Notice: perdure.Grant{Amount: amount, Note: *t.note}}, nil
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
+			return n.Grant(ctx, a.ID(), amount, *t.note)
 		})
 	}
 	return c
@@ -371,7 +352,7 @@ of class once to find out. Where the same effect was decided in two copies it re
 		if err != nil {
 			return perdure.Invalid(err)
 		}
-		return t.tell(args[0], func(a *perdure.Agent, _ *perdure.Node) (perdure.Event, error) {
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			var open []perdure.Hash
 			for _, o := range a.Fold().Open {
 				open = append(open, o.Decision)
@@ -382,11 +363,14 @@ of class once to find out. Where the same effect was decided in two copies it re
 				}
 			}
 			d, err := pick(c, open, args[1], "open decision", a)
-			if i := slices.Index(open, d); err == nil && i < len(a.Fold().Open) {
+			if err != nil {
+				return nil, err
+			}
+			if i := slices.Index(open, d); i < len(a.Fold().Open) {
 				o := a.Fold().Open[i]
 				t.about = new(view.DoubtOf(a, &o))
 			}
-			return perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: d, Signal: as, Result: data, Note: *t.note}}, err
+			return n.Settle(ctx, a.ID(), perdure.Settle{Decision: d, Signal: as, Result: data, Note: *t.note})
 		})
 	}
 	return c

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/home"
 )
 
 // scripted is one call of the program in a script: what it is given, and which exit code the script wants; -1: any but 0.
@@ -103,7 +105,7 @@ func TestEveryCommandHasItsScript(t *testing.T) {
 
 // Whatever a command prints, it prints in one way: flags that ask for two are refused before anything is touched.
 func TestEveryCommandRefusesFormatsThatContradict(t *testing.T) {
-	t.Setenv(storeEnv, filepath.Join(t.TempDir(), "home"))
+	t.Setenv(home.StoreEnv, filepath.Join(t.TempDir(), "home"))
 	tried := 0
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
@@ -136,7 +138,7 @@ func TestEveryCommandRefusesFormatsThatContradict(t *testing.T) {
 	if tried == 0 {
 		t.Error("no command prints anything")
 	}
-	if _, err := os.Stat(os.Getenv(storeEnv)); err == nil {
+	if _, err := os.Stat(os.Getenv(home.StoreEnv)); err == nil {
 		t.Error("a refused command made the store")
 	}
 }

@@ -99,15 +99,6 @@ func (o *verifying) check(c *cobra.Command, memory iter.Seq2[*perdure.Entry, err
 	return perdure.Verify(memory, o.VerifyOptions)
 }
 
-// rolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be folded.
-func (h *home) rolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*view.Older, error) {
-	a, err := perdure.Load(ctx, s, id)
-	if err != nil {
-		return nil, ctx.Err() // verify says what is wrong with it
-	}
-	return h.behind(ctx, s, a)
-}
-
 // unread is the error of a memory that is damaged, with what to do about it.
 func unread(err error) error {
 	var hinted *perdure.Hint
@@ -123,7 +114,7 @@ var errOlder = errors.New("entries are missing")
 // printChecked prints what was verified, and what this home knows of the authors; derived and from are nil if that was not asked for.
 func printChecked(h *homeFlag, out *output, v *perdure.Verified, derived *policy.Verification, from *view.Descent, m *capsule.Manifest, o verifying) error {
 	r := checked{OK: o.older == nil, Older: o.older, Verified: v, Lineage: from, Depth: o.depth.String(), Cut: o.cut, depth: o.depth}
-	t, err := h.trust()
+	t, err := h.Trust()
 	if err != nil {
 		return err
 	}

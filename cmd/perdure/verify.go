@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
@@ -27,7 +28,7 @@ FILE is a capsule, or a memory in binary or text form; - is standard input. With
 --head, a memory that does not end there.
 
 With --policy every decision of policy is derived again, from the agent as its author saw it and from nothing else: the facts, the policy and the
-verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + policyDir + `/` + knownDir + `/, and the files or
+verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + home.PolicyDir + `/` + home.KnownDir + `/, and the files or
 folders named after the agent, each a set of its own and all of them together. What cannot be derived because its body is gone is listed.
 
 With --parent the lineage is verified across two memories: a decision of the parent must have created exactly this child, no wider than the parent
@@ -77,8 +78,8 @@ func verifyFlags(c *cobra.Command) *verifyFlag {
 	fl.BoolVar(&f.policy, "policy", false, "derive every decision of policy again")
 	fl.StringArrayVar(&f.ids, "identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
 	fl.StringVar(&f.pass, "passphrase-file", "", "decrypt FILE with the passphrase in this file")
-	fl.BoolVar(&f.attest, "attest", false, "write FILE"+attestExt+": this store's signed word that FILE, a capsule, was verified here")
-	fl.BoolVar(&f.shallow, "shallow", false, "believe FILE"+attestExt+" if a key trusted everywhere signed it for exactly this capsule, and leave out links and signatures")
+	fl.BoolVar(&f.attest, "attest", false, "write FILE"+home.AttestExt+": this store's signed word that FILE, a capsule, was verified here")
+	fl.BoolVar(&f.shallow, "shallow", false, "believe FILE"+home.AttestExt+" if a key trusted everywhere signed it for exactly this capsule, and leave out links and signatures")
 	return f
 }
 
@@ -87,16 +88,16 @@ func (f *verifyFlag) asked(c *cobra.Command, h *homeFlag, policies []string) (o 
 	if o.Heads, err = parseHeads(f.heads); err != nil {
 		return o, perdure.Invalid(err)
 	}
-	if err := h.locate(); err != nil {
+	if err := h.Locate(); err != nil {
 		return o, err
 	}
 	if f.trusted {
-		if o.Trust, err = h.trust(); err != nil {
+		if o.Trust, err = h.Trust(); err != nil {
 			return o, err
 		}
 	}
 	if f.policy {
-		o.policy, err = auditPolicies(h.home, policies)
+		o.policy, err = home.AuditPolicies(h.Home, policies)
 	}
 	return o, err
 }
@@ -110,7 +111,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 	if err != nil {
 		return err
 	}
-	decrypt, err := identities(f.ids, f.pass)
+	decrypt, err := home.Identities(f.ids, f.pass)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 	case f.parent != "":
 		return verifyBoth(c, h, out, what, f.parent, o, decrypt)
 	}
-	file, err := namesFile(c.Context(), h.home, what)
+	file, err := namesFile(c.Context(), h.Home, what)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 		return verifyFile(c, h, out, what, o, decrypt)
 	}
 	return h.use(false, func(ctx context.Context, s perdure.Store) error {
-		id, err := findAgent(ctx, s, what)
+		id, err := home.Find(ctx, s, what)
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func verifyStored(ctx context.Context, c *cobra.Command, h *homeFlag, out *outpu
 	if o.depth, err = perdure.DepthOf(ctx, s, id); err != nil {
 		return err
 	}
-	if o.older, err = h.rolledBack(ctx, s, id); err != nil {
+	if o.older, err = h.RolledBack(ctx, s, id); err != nil {
 		return refusal(out, unread(err))
 	}
 	err = verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
@@ -188,7 +189,7 @@ type verifying struct {
 }
 
 // namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
-func namesFile(ctx context.Context, h *home, arg string) (bool, error) {
+func namesFile(ctx context.Context, h *home.Home, arg string) (bool, error) {
 	if view.IsPath(arg) {
 		return true, nil
 	}
@@ -196,11 +197,11 @@ func namesFile(ctx context.Context, h *home, arg string) (bool, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return false, nil
 	}
-	if _, err := os.Stat(h.file); err != nil {
+	if _, err := os.Stat(h.File); err != nil {
 		return true, nil // there is no store it could be in
 	}
-	err = h.use(ctx, false, func(ctx context.Context, s perdure.Store) error {
-		_, err := findAgent(ctx, s, arg)
+	err = h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {
+		_, err := home.Find(ctx, s, arg)
 		return err
 	})
 	switch {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"iter"
@@ -12,19 +11,19 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
-	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/home"
 )
 
 // verifyFile verifies the memory in a file: a capsule, or entries one after the other.
 func verifyFile(c *cobra.Command, h *homeFlag, out *output, name string, o verifying, ids []age.Identity) error {
-	is, err := isCapsule(name)
+	is, err := home.IsCapsule(name)
 	if err != nil {
 		return err
 	}
 	if !is {
 		return verify(c, h, out, 0, fileMemory(c, name), o)
 	}
-	r, done, err := openCapsule(name, ids)
+	r, done, err := home.OpenCapsule(name, ids)
 	if err != nil {
 		return refusal(out, err)
 	}
@@ -66,7 +65,7 @@ func verifyCut(c *cobra.Command, h *homeFlag, out *output, name string, o verify
 		return refusal(out, err)
 	}
 	ctx := c.Context()
-	found, err := candidates(ctx, s, "")
+	found, err := home.Candidates(ctx, s, "")
 	if err == nil && len(found) != 1 {
 		err = perdure.Missing("there is no agent in " + name)
 	}
@@ -79,58 +78,6 @@ func verifyCut(c *cobra.Command, h *homeFlag, out *output, name string, o verify
 	return errors.Join(err, s.Close())
 }
 
-// isCapsule tells a capsule from entries one after the other by how the file begins. Whatever is neither is read as a capsule, which
-// says what is wrong.
-func isCapsule(name string) (bool, error) {
-	f, err := disk.Open(name)
-	if err != nil {
-		return false, err
-	}
-	first := make([]byte, 10)
-	n, err := io.ReadFull(f, first)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // a short file is judged by what it has
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return false, err
-	}
-	const mapMajor = 5 // of CBOR, in which an entry is a map
-	first = first[:n]
-	entry := n > 0 && first[0]>>5 == mapMajor || bytes.HasPrefix(first, []byte(`{"body"`)) || bytes.HasPrefix(first, []byte(`{"header"`))
-	return !entry, nil
-}
-
-// openCapsule opens a capsule file; close it by calling done.
-func openCapsule(name string, ids []age.Identity) (r *capsule.Reader, done func() error, err error) {
-	return openWith(name, capsule.ReadOptions{Identities: ids})
-}
-
-// openWith is openCapsule with options.
-func openWith(name string, o capsule.ReadOptions) (r *capsule.Reader, done func() error, err error) {
-	f, err := disk.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	besides, err := companions(name, &o)
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	done = func() error { return errors.Join(f.Close(), besides()) }
-	if r, err = capsule.NewReader(f, o); err != nil {
-		return nil, nil, errors.Join(err, done())
-	}
-	return r, done, nil
-}
-
-// wholeCapsule reports whether a capsule says that it holds the whole memory.
-func wholeCapsule(name string, ids []age.Identity) (bool, error) {
-	r, done, err := openCapsule(name, ids)
-	if err != nil {
-		return false, err
-	}
-	return r.Head().Depth == perdure.Full, done()
-}
-
 // capsuleMemory yields the entries of a capsule. It can be ranged over again.
 func capsuleMemory(c *cobra.Command, name string, ids []age.Identity) iter.Seq2[*perdure.Entry, error] {
 	return capsuleEntries(c, name, ids, nil)
@@ -139,7 +86,7 @@ func capsuleMemory(c *cobra.Command, name string, ids []age.Identity) iter.Seq2[
 // capsuleEntries is capsuleMemory, and shows the reader once all entries have been read.
 func capsuleEntries(c *cobra.Command, name string, ids []age.Identity, read func(*capsule.Reader)) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
-		r, done, err := openCapsule(name, ids)
+		r, done, err := home.OpenCapsule(name, ids)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// nodeFile is the file of a home that says what its nodes can do, so that it need not be said on every command line.
-const nodeFile = "node.yaml"
+// NodeFileName is the file of a home that says what its nodes can do, so that it need not be said on every command line.
+const NodeFileName = "node.yaml"
 
-// nodeConfig is that file. Paths in it are relative to its folder.
-type nodeConfig struct {
+// NodeFile is that file. Paths in it are relative to its folder.
+type NodeFile struct {
 	Advisors map[string]string `yaml:"advisors"` // sources by name
 	Files    string            `yaml:"files"`
 	Programs []string          `yaml:"programs"`
@@ -33,13 +33,13 @@ type nodeConfig struct {
 	Demo     string            `yaml:"demo"`
 }
 
-// readNodeFile reads the file of a home; no file says nothing.
-func readNodeFile(h *home) (nodeConfig, error) {
-	var n nodeConfig
-	if h.dir == "" {
+// ReadNodeFile reads the file of a home; no file says nothing.
+func ReadNodeFile(h *Home) (NodeFile, error) {
+	var n NodeFile
+	if h.Dir == "" {
 		return n, nil
 	}
-	path := filepath.Join(h.dir, nodeFile)
+	path := filepath.Join(h.Dir, NodeFileName)
 	text, err := disk.ReadFile(path, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
@@ -57,7 +57,7 @@ func readNodeFile(h *home) (nodeConfig, error) {
 	}
 	at := func(name *string) {
 		if *name != "" && !filepath.IsAbs(*name) {
-			*name = filepath.Join(h.dir, *name)
+			*name = filepath.Join(h.Dir, *name)
 		}
 	}
 	for _, name := range []*string{&n.Files, &n.Secrets, &n.Prices, &n.Demo} {
@@ -70,7 +70,7 @@ func readNodeFile(h *home) (nodeConfig, error) {
 		}
 	}
 	for name, command := range n.MCP {
-		if n.MCP[name], err = programIn(h.dir, command); err != nil {
+		if n.MCP[name], err = programIn(h.Dir, command); err != nil {
 			return n, fmt.Errorf("%s: mcp %s: %w", path, name, err)
 		}
 	}
@@ -94,13 +94,13 @@ func programIn(dir, command string) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// fill takes from the home's file what was not said.
-func (p *powers) fill(h *home) error {
-	n, err := readNodeFile(h)
+// Fill takes from the home's file what was not said.
+func (p *Powers) Fill(h *Home) error {
+	n, err := ReadNodeFile(h)
 	if err != nil {
 		return err
 	}
-	if err := h.consent(); err != nil {
+	if err := h.Consent(); err != nil {
 		return err
 	}
 	for _, x := range []struct {

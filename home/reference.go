@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"bytes"
@@ -15,16 +15,16 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// schemaDir is the folder of a home whose .lode files are the schemas it knows.
-const schemaDir = "schemas"
+// SchemaDir is the folder of a home whose .lode files are the schemas it knows.
+const SchemaDir = "schemas"
 
-// schemas are the schemas of a home. Agents name them by their hash, each in the version it had then.
-func (h *home) schemas() (*schema.Registry, error) {
+// Schemas are the schemas of a home. Agents name them by their hash, each in the version it had then.
+func (h *Home) Schemas() (*schema.Registry, error) {
 	r := new(schema.Registry)
-	if h.dir == "" {
+	if h.Dir == "" {
 		return r, nil
 	}
-	found, err := disk.Files(filepath.Join(h.dir, schemaDir), ".lode")
+	found, err := disk.Files(filepath.Join(h.Dir, SchemaDir), ".lode")
 	if err != nil {
 		return nil, fmt.Errorf("look for schemas: %w", err)
 	}
@@ -52,9 +52,9 @@ func (h *home) schemas() (*schema.Registry, error) {
 }
 
 // libraries are the predicates of the library files among the home's schemas.
-func (h *home) libraries() (schema.Expressions, error) {
+func (h *Home) libraries() (schema.Expressions, error) {
 	all := schema.Expressions{}
-	found, err := filepath.Glob(filepath.Join(h.dir, schemaDir, "*.lode"))
+	found, err := filepath.Glob(filepath.Join(h.Dir, SchemaDir, "*.lode"))
 	if err != nil {
 		return nil, fmt.Errorf("look for schemas: %w", err)
 	}
@@ -70,9 +70,9 @@ func (h *home) libraries() (schema.Expressions, error) {
 	return all, nil
 }
 
-// refer puts into a new agent what its intent file refers to by name: the schema of its state and its own policies, each a file beside the
+// Refer puts into a new agent what its intent file refers to by name: the schema of its state and its own policies, each a file beside the
 // intent file or the hash of one the home has. Files are kept in the home, where nodes find them by their hash.
-func (f *intentFile) refer(h *home, file string, g *perdure.Genesis) error {
+func (f *IntentFile) Refer(h *Home, file string, g *perdure.Genesis) error {
 	dir := ""
 	if file != "" && file != "-" {
 		dir = filepath.Dir(file)
@@ -102,8 +102,8 @@ func beside(dir, name string) string {
 }
 
 // keepSchema is the hash of a schema, whose file is kept in the home.
-func (h *home) keepSchema(dir, name string) (perdure.Hash, error) {
-	known, err := h.schemas()
+func (h *Home) keepSchema(dir, name string) (perdure.Hash, error) {
+	known, err := h.Schemas()
 	if err != nil {
 		return perdure.Hash{}, err
 	}
@@ -136,12 +136,12 @@ func (h *home) keepSchema(dir, name string) (perdure.Hash, error) {
 		return hash, err
 	}
 	base := strings.TrimSuffix(filepath.Base(name), ".lode")
-	return hash, h.keep(filepath.Join(schemaDir, base+"-"+hash.Short()+".lode"), text)
+	return hash, h.Keep(filepath.Join(SchemaDir, base+"-"+hash.Short()+".lode"), text)
 }
 
 // keepPolicy is the hash of a policy set, whose files are kept in the home.
-func (h *home) keepPolicy(dir, name string) (perdure.Hash, error) {
-	known, err := loadPolicy(h, nil)
+func (h *Home) keepPolicy(dir, name string) (perdure.Hash, error) {
+	known, err := LoadPolicy(h, nil)
 	if err != nil {
 		return perdure.Hash{}, err
 	}
@@ -168,7 +168,7 @@ func (h *home) keepPolicy(dir, name string) (perdure.Hash, error) {
 	for _, file := range files {
 		text, err := disk.ReadFile(file, maxConfig)
 		if err == nil {
-			err = h.keep(filepath.Join(policyDir, knownDir, set.Hash().Short(), filepath.Base(file)), text)
+			err = h.Keep(filepath.Join(PolicyDir, KnownDir, set.Hash().Short(), filepath.Base(file)), text)
 		}
 		if err != nil {
 			return perdure.Hash{}, err
@@ -177,12 +177,12 @@ func (h *home) keepPolicy(dir, name string) (perdure.Hash, error) {
 	return set.Hash(), nil
 }
 
-// keep writes a file of the home that is not there yet. What is there already must be the same.
-func (h *home) keep(name string, content []byte) error {
-	if h.dir == "" {
+// Keep writes a file of the home that is not there yet. What is there already must be the same.
+func (h *Home) Keep(name string, content []byte) error {
+	if h.Dir == "" {
 		return errors.New("a store in memory keeps no files; name another with --store")
 	}
-	path := filepath.Join(h.dir, name)
+	path := filepath.Join(h.Dir, name)
 	old, err := disk.ReadFile(path, maxConfig)
 	switch {
 	case err == nil && bytes.Equal(old, content):

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"os"
@@ -12,24 +12,24 @@ import (
 // store, the secrets, policies named by a flag, and the files that this node runs or is advised by: an agent that
 // writes the program of an MCP server runs code unasked. Where the store is a file in a folder that agents work in,
 // which makes that folder the home, it is what is the node's in it.
-func (p *powers) keepOut(h *home) []string {
+func (p *Powers) keepOut(h *Home) []string {
 	out := append([]string{p.Secrets, p.Prices}, p.Policies...)
 	out = append(out, p.ownFiles()...)
 	for _, part := range h.parts() {
 		out = append(out, part.path)
 	}
 	switch {
-	case h.dir == "":
+	case h.Dir == "":
 		return out
-	case filepath.Base(h.dir) == homeName || !disk.Within(p.Files, h.dir):
-		return append(out, h.dir)
+	case filepath.Base(h.Dir) == HomeName || !disk.Within(p.Files, h.Dir):
+		return append(out, h.Dir)
 	}
-	return append(out, filepath.Join(h.dir, homeName))
+	return append(out, filepath.Join(h.Dir, HomeName))
 }
 
 // ownFiles are the files that are run, or advise: programs named by a path, the files in the commands of MCP servers,
 // and scripts.
-func (p *powers) ownFiles() []string {
+func (p *Powers) ownFiles() []string {
 	var out []string
 	for _, name := range p.Programs {
 		switch {

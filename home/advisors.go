@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 )
 
 // thinkers are the advisors that the flags name.
-func (p *powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logger) (map[string]perdure.Advisor, error) {
-	prices, err := readPrices(p.Prices)
+func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logger) (map[string]perdure.Advisor, error) {
+	prices, err := ReadPrices(p.Prices)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (p *powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 		if all[name] != nil {
 			return nil, perdure.Invalid(fmt.Errorf("--advisor: %q is there twice", name))
 		}
-		a, err := p.thinker(source, s)
+		a, err := p.Thinker(source, s)
 		if err != nil {
 			return nil, perdure.Invalid(fmt.Errorf("--advisor %s: %w", text, err))
 		}
@@ -39,8 +39,8 @@ func (p *powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 	return all, nil
 }
 
-// thinker is the advisor of a source.
-func (p *powers) thinker(source string, s perdure.Store) (perdure.Advisor, error) {
+// Thinker is the advisor of a source.
+func (p *Powers) Thinker(source string, s perdure.Store) (perdure.Advisor, error) {
 	scheme, rest, _ := strings.Cut(source, ":")
 	switch scheme {
 	case "script":
@@ -68,7 +68,7 @@ func (p *powers) thinker(source string, s perdure.Store) (perdure.Advisor, error
 
 // model is the language model of a provider, or nil if there is none. Keys are looked for when they are needed, among the secrets of the node and
 // in the environment; one for another server than the provider's own is named after #, which is no part of what is sent.
-func (p *powers) model(provider, model string) advisor.Model {
+func (p *Powers) model(provider, model string) advisor.Model {
 	model, base, _ := strings.Cut(model, "@")
 	base, key, _ := strings.Cut(base, "#")
 	switch {
@@ -89,17 +89,17 @@ func (p *powers) model(provider, model string) advisor.Model {
 }
 
 // key finds the key of a provider by its name.
-func (p *powers) key(name string) advisor.KeyFunc {
+func (p *Powers) key(name string) advisor.KeyFunc {
 	return func() (string, error) {
-		if v := p.known[name]; v != "" {
+		if v := p.Known[name]; v != "" {
 			return v, nil
 		}
 		return advisor.KeyFromEnv(name)()
 	}
 }
 
-// readPrices reads what models cost; no file, no prices.
-func readPrices(path string) (advisor.Prices, error) {
+// ReadPrices reads what models cost; no file, no prices.
+func ReadPrices(path string) (advisor.Prices, error) {
 	if path == "" {
 		return nil, nil
 	}

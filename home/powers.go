@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -18,12 +18,12 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// policyDir is the folder of a home whose .cedar files are its policy.
-const policyDir = "policies"
+// PolicyDir is the folder of a home whose .cedar files are its policy.
+const PolicyDir = "policies"
 
-// powers say what a node can do: who advises, what is permitted, which tools there are. It is the one place where they
+// Powers say what a node can do: who advises, what is permitted, which tools there are. It is the one place where they
 // are put together.
-type powers struct {
+type Powers struct {
 	Policies []string // .cedar files, or folders of them; none: those of the home, else the built-in policy
 	Advisors []string // [NAME=]SOURCE
 	Files    string   // the folder of the tools files.*, and of shell
@@ -41,36 +41,36 @@ type powers struct {
 	// Say hears what models say, as they say it.
 	Say func(perdure.AgentID, string)
 
-	known   tool.SecretMap // the secrets, read
+	Known   tool.SecretMap // the secrets, read
 	started []*tool.MCP
 	outside []string // what files tools and shell keep out of
 }
 
-// node is a node over a store with these powers.
-func (p *powers) node(ctx context.Context, h *home, s perdure.Store, log *slog.Logger) (*perdure.Node, error) {
-	if err := p.fill(h); err != nil {
+// Node is a node over a store with these powers.
+func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.Logger) (*perdure.Node, error) {
+	if err := p.Fill(h); err != nil {
 		return nil, err
 	}
-	key, err := h.signer(ctx)
+	key, err := h.Signer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	set, err := p.policy(h)
+	set, err := p.Policy(h)
 	if err != nil {
 		return nil, err
 	}
-	if p.known, err = readSecrets(p.Secrets); err != nil {
+	if p.Known, err = ReadSecrets(p.Secrets); err != nil {
 		return nil, err
 	}
-	guard, err := h.guardOf(ctx, p.known, log)
+	guard, err := h.guardOf(ctx, p.Known, log)
 	if err != nil {
 		return nil, err
 	}
-	schemas, err := h.schemas()
+	schemas, err := h.Schemas()
 	if err != nil {
 		return nil, err
 	}
-	trust, err := h.trust()
+	trust, err := h.Trust()
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func (p *powers) node(ctx context.Context, h *home, s perdure.Store, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	place, err := h.placeOf(ctx, s)
+	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	n := &perdure.Node{
-		Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.vault(),
+		Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.Vault(),
 		Place: place, Log: log, CollectEvery: 10 * time.Minute,
 	}
 	if p.Files != "" {
@@ -93,20 +93,20 @@ func (p *powers) node(ctx context.Context, h *home, s perdure.Store, log *slog.L
 	}
 	p.outside = p.keepOut(h)
 	if n.Tools, err = p.tools(ctx, s); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
 	if err := perdure.CheckTools(n.Tools); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	if n.Advisors, err = p.thinkers(s, n.Tools, log); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	return n, nil
 }
 
-// close ends what was started for the node.
-func (p *powers) close() error {
+// Close ends what was started for the node.
+func (p *Powers) Close() error {
 	var errs []error
 	for _, m := range p.started {
 		errs = append(errs, m.Close())
@@ -116,7 +116,7 @@ func (p *powers) close() error {
 }
 
 // tools are what the flags let agents do, and what concerns the agent alone. Nothing is reachable outside that was not named.
-func (p *powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, error) {
+func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, error) {
 	all := tool.Builtins(s)
 	if p.Demo != "" && p.Shop != nil {
 		all = append(all, p.Shop(p.Demo)...)
@@ -142,7 +142,7 @@ func (p *powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 		all = append(all, http...)
 	}
 	for _, text := range p.Servers {
-		m, err := serverOf(text)
+		m, err := ServerOf(text)
 		if err != nil {
 			return nil, perdure.Invalid(err)
 		}
@@ -163,10 +163,10 @@ func (p *powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 	if err != nil {
 		return nil, perdure.Invalid(fmt.Errorf("--trusted: %w", err))
 	}
-	if p.known == nil {
+	if p.Known == nil {
 		return all, nil
 	}
-	return tool.WithSecrets(all, p.known), nil
+	return tool.WithSecrets(all, p.Known), nil
 }
 
 // hintsClass in the place of a class says that the annotations of a server are believed.
@@ -174,7 +174,7 @@ const hintsClass = "hints"
 
 // effectsOf are the classes of the tools of a server, by its own names for them, and whether its annotations are
 // believed.
-func (p *powers) effectsOf(server string) (classes map[string]perdure.Effect, hints bool, err error) {
+func (p *Powers) effectsOf(server string) (classes map[string]perdure.Effect, hints bool, err error) {
 	classes = map[string]perdure.Effect{}
 	for _, text := range p.Effects {
 		name, class, ok := strings.Cut(text, "=")
@@ -198,8 +198,8 @@ func (p *powers) effectsOf(server string) (classes map[string]perdure.Effect, hi
 	return classes, hints, nil
 }
 
-// serverOf reads NAME=COMMAND or NAME=URL. The words of a command are parted by spaces.
-func serverOf(text string) (*tool.MCP, error) {
+// ServerOf reads NAME=COMMAND or NAME=URL. The words of a command are parted by spaces.
+func ServerOf(text string) (*tool.MCP, error) {
 	name, at, ok := strings.Cut(text, "=")
 	if !ok || name == "" || strings.TrimSpace(at) == "" {
 		return nil, fmt.Errorf("--mcp %s: want NAME=COMMAND or NAME=URL", text)
@@ -210,11 +210,11 @@ func serverOf(text string) (*tool.MCP, error) {
 	return &tool.MCP{Name: name, Command: strings.Fields(at)}, nil
 }
 
-// policy is what the flags name, else the policies beside the store, else the built-in one.
-func (p *powers) policy(h *home) (*policy.Set, error) {
+// Policy is what the flags name, else the policies beside the store, else the built-in one.
+func (p *Powers) Policy(h *Home) (*policy.Set, error) {
 	paths := p.Policies
-	if len(paths) == 0 && h.dir != "" {
-		found, err := disk.Files(filepath.Join(h.dir, policyDir), ".cedar")
+	if len(paths) == 0 && h.Dir != "" {
+		found, err := disk.Files(filepath.Join(h.Dir, PolicyDir), ".cedar")
 		if err != nil {
 			return nil, fmt.Errorf("look for policies: %w", err)
 		}
@@ -234,8 +234,8 @@ func (p *powers) policy(h *home) (*policy.Set, error) {
 	return set.Know(known...), nil
 }
 
-// describe says what a node can do.
-func describe(n *perdure.Node) (advisors, tools string) {
+// Describe says what a node can do.
+func Describe(n *perdure.Node) (advisors, tools string) {
 	var a, t []string
 	for name := range n.Advisors {
 		a = append(a, name)

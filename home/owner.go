@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ const (
 // vetting is one look at who decides in a home: whoever can write its policies, trust, node.yaml or key decides what
 // runs as the user of this process.
 type vetting struct {
-	h       *home
+	h       *Home
 	allowed []int // whose files count: this user's and root's
 	tighten bool  // take away from others what they need not have
 	open    bool  // others can get at the files of the home
@@ -35,25 +35,25 @@ type vetting struct {
 
 // weakness is something about a home that lets somebody else decide, or read.
 type weakness struct {
-	about string // owner or mode
-	what  string
-	fix   string
-	grave bool // somebody else may have decided already: nothing is done in such a home
+	About string // owner or mode
+	What  string
+	Fix   string
+	Grave bool // somebody else may have decided already: nothing is done in such a home
 }
 
 // vet refuses a home in which somebody else may decide, and takes from others what they need not have of one's own.
-func (h *home) vet() error {
-	for _, w := range h.weaknesses(!h.looks) {
-		if w.grave {
-			return perdure.WithHint(errors.New(w.what), w.fix)
+func (h *Home) vet() error {
+	for _, w := range h.Weaknesses(!h.Looks) {
+		if w.Grave {
+			return perdure.WithHint(errors.New(w.What), w.Fix)
 		}
 	}
 	return nil
 }
 
-// weaknesses looks at everything in the home that decides or is secret. With tighten it mends what is safe to mend.
-func (h *home) weaknesses(tighten bool) []weakness {
-	if h.dir == "" || disk.Myself() < 0 { // the system has no owners
+// Weaknesses looks at everything in the home that decides or is secret. With tighten it mends what is safe to mend.
+func (h *Home) Weaknesses(tighten bool) []weakness {
+	if h.Dir == "" || disk.Myself() < 0 { // the system has no owners
 		return nil
 	}
 	v := &vetting{h: h, allowed: []int{0, disk.Myself()}, tighten: tighten}
@@ -80,18 +80,18 @@ func (v *vetting) say(grave bool, fix, format string, args ...any) {
 // into.
 func (v *vetting) folder() bool {
 	h := v.h
-	link, err := os.Lstat(h.dir)
+	link, err := os.Lstat(h.Dir)
 	if err != nil {
 		return false
 	}
-	info, err := os.Stat(h.dir)
+	info, err := os.Stat(h.Dir)
 	if err != nil {
-		v.say(true, "remove the link, or name another home with --store", "%s is a link that leads nowhere", h.dir)
+		v.say(true, "remove the link, or name another home with --store", "%s is a link that leads nowhere", h.Dir)
 		return false
 	}
-	if real, err := filepath.EvalSymlinks(h.dir); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+	if real, err := filepath.EvalSymlinks(h.Dir); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 		v.admit(info)
-		if !v.owned(h.dir, link) {
+		if !v.owned(h.Dir, link) {
 			return false
 		}
 		h.moved(real) // whoever changes the link from now on changes nothing
@@ -99,17 +99,17 @@ func (v *vetting) folder() bool {
 		v.admit(info)
 	}
 	if !info.IsDir() {
-		v.say(true, "name a folder, or a file that ends in .db, with --store", "%s is no folder", h.dir)
+		v.say(true, "name a folder, or a file that ends in .db, with --store", "%s is no folder", h.Dir)
 		return false
 	}
-	if h.loose {
+	if h.Loose {
 		return v.shared(info)
 	}
 	if owner, _ := disk.Owner(info); owner == 0 && disk.Myself() != 0 {
-		v.refuse(h.dir, owner)
+		v.refuse(h.Dir, owner)
 		return false
 	}
-	return v.owned(h.dir, info) && v.private(info)
+	return v.owned(h.Dir, info) && v.private(info)
 }
 
 // admit lets the owner of a home decide in it whom the environment names for exactly this folder.
@@ -139,22 +139,22 @@ func (v *vetting) owned(path string, info fs.FileInfo) bool {
 func (v *vetting) refuse(path string, owner int) {
 	me := userName(disk.Myself())
 	fix := fmt.Sprintf("name a home of your own with --store; or, if you trust all that is in this one, chown -R %s %s, or set %s=%s",
-		me, v.h.dir, foreignEnv, v.absolute())
+		me, v.h.Dir, foreignEnv, v.absolute())
 	what := fmt.Sprintf("%s belongs to %s, not to %s, and the owner of a home decides what runs in it", path, userName(owner), me)
 	v.found = append(v.found, weakness{"owner", what, fix, true})
 }
 
 func (v *vetting) absolute() string {
-	if abs, err := filepath.Abs(v.h.dir); err == nil {
+	if abs, err := filepath.Abs(v.h.Dir); err == nil {
 		return abs
 	}
-	return v.h.dir
+	return v.h.Dir
 }
 
 // private makes sure that a home is for its owner alone. One that others could write to may hold what they put there;
 // only while it is empty there is nothing they can have said.
 func (v *vetting) private(info fs.FileInfo) bool {
-	dir, perm := v.h.dir, info.Mode().Perm()
+	dir, perm := v.h.Dir, info.Mode().Perm()
 	v.open = perm&0o011 != 0
 	if perm&others == 0 {
 		return true
@@ -179,7 +179,7 @@ func (v *vetting) private(info fs.FileInfo) bool {
 // shared looks at the folder of a store that is named by its file: others may keep things in such a folder, but not
 // take its files away.
 func (v *vetting) shared(info fs.FileInfo) bool {
-	dir, perm := v.h.dir, info.Mode().Perm()
+	dir, perm := v.h.Dir, info.Mode().Perm()
 	v.open = perm&0o011 != 0
 	if !v.owned(dir, info) {
 		return false
@@ -241,12 +241,12 @@ func (v *vetting) look(path string) (fs.FileInfo, bool) {
 }
 
 // isHome reports whether a folder is a home by more than its name on the command line, so that its mode can be changed.
-func (h *home) isHome() bool {
-	if filepath.Base(h.dir) == homeName {
+func (h *Home) isHome() bool {
+	if filepath.Base(h.Dir) == HomeName {
 		return true
 	}
-	for _, path := range []string{filepath.Join(h.dir, keyFile), h.file} {
-		if _, err := os.Lstat(path); err == nil && filepath.Dir(path) == filepath.Clean(h.dir) {
+	for _, path := range []string{filepath.Join(h.Dir, KeyFile), h.File} {
+		if _, err := os.Lstat(path); err == nil && filepath.Dir(path) == filepath.Clean(h.Dir) {
 			return true
 		}
 	}
@@ -254,17 +254,17 @@ func (h *home) isHome() bool {
 }
 
 // moved follows a link to the home, for good.
-func (h *home) moved(real string) {
-	if h.scheme == "sqlite" && filepath.Dir(h.file) == filepath.Clean(h.dir) {
-		h.file = filepath.Join(real, filepath.Base(h.file))
+func (h *Home) moved(real string) {
+	if h.Scheme == "sqlite" && filepath.Dir(h.File) == filepath.Clean(h.Dir) {
+		h.File = filepath.Join(real, filepath.Base(h.File))
 	}
-	h.dir = real
+	h.Dir = real
 }
 
-// makeHome makes the folder of a home where there is none, and looks at it again if there was: somebody may have been
+// MakeHome makes the folder of a home where there is none, and looks at it again if there was: somebody may have been
 // first.
-func (h *home) makeHome() error {
-	if err := os.MkdirAll(h.dir, 0o700); err != nil {
+func (h *Home) MakeHome() error {
+	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the store's folder: %w", err)
 	}
 	return h.vet()
@@ -281,12 +281,12 @@ func userName(id int) string {
 
 // apart refuses a folder for agents' files that is the home or lies in it: agents would write the policy they are held
 // to. The folders of a store named by its file count as such.
-func (h *home) apart(folder string) error {
-	if h.dir == "" {
+func (h *Home) apart(folder string) error {
+	if h.Dir == "" {
 		return nil
 	}
-	own := []string{h.dir}
-	if h.loose {
+	own := []string{h.Dir}
+	if h.Loose {
 		own = nil
 		for _, p := range h.parts() {
 			own = append(own, p.path)
@@ -306,7 +306,7 @@ func (h *home) apart(folder string) error {
 		}
 		for _, path := range own {
 			if info, err := os.Stat(path); err == nil && os.SameFile(info, here) {
-				return perdure.WithHint(fmt.Errorf("%s is in the home %s, where agents have no business", folder, h.dir), "name a folder outside of it")
+				return perdure.WithHint(fmt.Errorf("%s is in the home %s, where agents have no business", folder, h.Dir), "name a folder outside of it")
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"bytes"
@@ -16,11 +16,6 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 )
-
-// A home that is found beside one's files may have come with them, in an archive or a clone: it belongs to this user
-// and was written by somebody else. Whom it trusts, its policies and what its node.yaml starts would decide what runs
-// as this user. So none of it counts before it was accepted, whole, unless the home is one's own. It is, if its key was
-// made here when there was nothing else, which is recorded outside of it.
 
 // maxConfig bounds what is read of a file of a home: it is written by people.
 const maxConfig = 4 << 20
@@ -95,33 +90,33 @@ func keyNote(k perdure.Key) string { return perdure.HashOf(k[:]).String() }
 
 // madeHere notes that a key was made here, so that its home is known as this user's own. A home in which there was
 // anything before its key is not: it is not known who wrote that.
-func (h *home) madeHere(k perdure.Key) {
-	if h.fresh {
-		_ = keepNote(madeDir, keyNote(k), h.dir) // without it the home is asked about once
+func (h *Home) madeHere(k perdure.Key) {
+	if h.Fresh {
+		_ = keepNote(madeDir, keyNote(k), h.Dir) // without it the home is asked about once
 	}
 }
 
-// own reports whether this user's perdure made the home, and nobody else writes its files by way of a version control
+// Own reports whether this user's perdure made the home, and nobody else writes its files by way of a version control
 // system.
 //
 // Without a state folder nothing could be recorded, nor can consent be. Then a home counts as one's own if it is for
 // its owner alone, as is its key, and no version control system brought it: a clone makes no private files.
-func (h *home) own() bool {
-	key, err := perdure.ReadKey(filepath.Join(h.dir, keyFile))
-	if err != nil || tracked(h.dir) {
+func (h *Home) Own() bool {
+	key, err := perdure.ReadKey(filepath.Join(h.Dir, KeyFile))
+	if err != nil || tracked(h.Dir) {
 		return false
 	}
 	made, known := hasNote(madeDir, keyNote(key.Key()))
 	if known {
 		return made
 	}
-	info, err := os.Stat(h.dir)
+	info, err := os.Stat(h.Dir)
 	return err == nil && info.Mode().Perm()&others == 0
 }
 
-// consent lets this command act by what a home says: if the home was named, is new or is this user's own, or if
+// Consent lets this command act by what a home says: if the home was named, is new or is this user's own, or if
 // somebody has accepted exactly what it holds, or does so now.
-func (h *home) consent() error {
+func (h *Home) Consent() error {
 	if h.judged != nil && *h.judged || h.settled() {
 		h.judged = new(true)
 		return nil
@@ -130,11 +125,11 @@ func (h *home) consent() error {
 	if err != nil {
 		return err
 	}
-	if h.Ask != nil && !h.looks {
+	if h.Ask != nil && !h.Looks {
 		if asked, yes := h.Ask(parts); asked && !yes {
-			return fmt.Errorf("%w: %s was not accepted", perdure.ErrDenied, h.dir)
+			return fmt.Errorf("%w: %s was not accepted", perdure.ErrDenied, h.Dir)
 		} else if asked {
-			if err := keepNote(acceptedDir, digest, h.dir); err != nil {
+			if err := keepNote(acceptedDir, digest, h.Dir); err != nil {
 				h.note("this could not be recorded, and will be asked again: %v", err)
 			}
 			h.judged = new(true)
@@ -145,28 +140,28 @@ func (h *home) consent() error {
 	slices.Sort(names)
 	return perdure.WithHint(
 		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); "+
-			"nobody has accepted it", h.dir, userName(disk.Myself()), strings.Join(names, ", ")),
-		"read it, then perdure key accept; or name the home, with --store "+h.dir)
+			"nobody has accepted it", h.Dir, userName(disk.Myself()), strings.Join(names, ", ")),
+		"read it, then perdure key accept; or name the home, with --store "+h.Dir)
 
 }
 
 // settled reports whether what a home says counts without asking anybody.
-func (h *home) settled() bool { return !h.found || h.fresh || h.own() || h.accepted() }
+func (h *Home) settled() bool { return !h.Found || h.Fresh || h.Own() || h.accepted() }
 
 // counts reports whether what a home says counts, for those who only look. They are told if it does not.
-func (h *home) counts() bool {
+func (h *Home) counts() bool {
 	if h.judged == nil {
 		h.judged = new(h.settled())
-		if !*h.judged && !h.completes {
+		if !*h.judged && !h.Completes {
 			h.note("%s was found here and nobody has accepted it: nobody's entries count in it; see perdure key accept",
-				h.dir)
+				h.Dir)
 		}
 	}
 	return *h.judged
 }
 
 // accepted reports whether exactly what the home holds now has been accepted.
-func (h *home) accepted() bool {
+func (h *Home) accepted() bool {
 	_, digest, err := h.said()
 	if err != nil {
 		return false
@@ -177,36 +172,36 @@ func (h *home) accepted() bool {
 
 // change changes something that decides in a home, by what this user asked for: a home that was accepted until then
 // still is.
-func (h *home) change(f func() error) error {
-	was := h.found && (h.fresh || h.accepted())
+func (h *Home) change(f func() error) error {
+	was := h.Found && (h.Fresh || h.accepted())
 	if err := f(); err != nil || !was {
 		return err
 	}
 	if _, digest, err := h.said(); err == nil {
-		_ = keepNote(acceptedDir, digest, h.dir) // without it the home is asked about again
+		_ = keepNote(acceptedDir, digest, h.Dir) // without it the home is asked about again
 	}
 	return nil
 }
 
-// accept records that what a home says is accepted, and returns it; none if it needs no acceptance.
-func (h *home) accept() ([]saying, error) {
-	if err := h.locate(); err != nil || !h.found || h.fresh {
+// Accept records that what a home says is accepted, and returns it; none if it needs no acceptance.
+func (h *Home) Accept() ([]Saying, error) {
+	if err := h.Locate(); err != nil || !h.Found || h.Fresh {
 		return nil, err
 	}
 	parts, digest, err := h.said()
 	if err != nil {
 		return nil, err
 	}
-	if err := keepNote(acceptedDir, digest, h.dir); err != nil {
-		return nil, perdure.WithHint(fmt.Errorf("this cannot be recorded: %w", err), "or name the home, with --store "+h.dir)
+	if err := keepNote(acceptedDir, digest, h.Dir); err != nil {
+		return nil, perdure.WithHint(fmt.Errorf("this cannot be recorded: %w", err), "or name the home, with --store "+h.Dir)
 	}
 	return parts, nil
 }
 
-// saying is a file of a home that decides.
-type saying struct {
-	name string // in the home, with slashes
-	text []byte
+// Saying is a file of a home that decides.
+type Saying struct {
+	Name string // in the home, with slashes
+	Text []byte
 }
 
 const (
@@ -215,15 +210,15 @@ const (
 )
 
 // said is everything that decides in a home, in order, and a digest of it and of where the home is.
-func (h *home) said() ([]saying, string, error) {
-	dir, err := filepath.Abs(h.dir)
+func (h *Home) said() ([]Saying, string, error) {
+	dir, err := filepath.Abs(h.Dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	var all []saying
+	var all []Saying
 	for _, p := range h.parts() {
 		if p.role != decides {
 			continue
@@ -240,14 +235,14 @@ func (h *home) said() ([]saying, string, error) {
 	add([]byte("perdure accepts 2"))
 	add([]byte(dir))
 	for _, s := range all {
-		add([]byte(s.name))
-		add(s.text)
+		add([]byte(s.Name))
+		add(s.Text)
 	}
 	return all, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // sayings adds what is at a path, with all below it. Links are followed, as they are by whoever reads the files.
-func sayings(to []saying, path, name string, depth int) ([]saying, error) {
+func sayings(to []Saying, path, name string, depth int) ([]Saying, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -259,7 +254,7 @@ func sayings(to []saying, path, name string, depth int) ([]saying, error) {
 			"take out what is not of it", path, maxSayings, maxSayingDepth)
 	case !info.IsDir():
 		text, err := disk.ReadFile(path, maxConfig)
-		return append(to, saying{name, text}), err
+		return append(to, Saying{name, text}), err
 	}
 	found, err := os.ReadDir(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -18,104 +18,115 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
+// vaultDir is the folder of a home with the keys of subjects.
+const vaultDir = "vault"
+
+// Vault is where the keys of subjects are; nil for a store in memory.
+func (h *Home) Vault() perdure.Vault {
+	if h.Dir == "" {
+		return nil
+	}
+	return perdure.DirVault(filepath.Join(h.Dir, vaultDir))
+}
+
 // What lies in a home folder.
 const (
-	homeName  = ".perdure" // looked for upward from the working directory
-	storeFile = "store.db"
-	keyFile   = "key"
-	trustFile = "trust"
+	HomeName  = ".perdure" // looked for upward from the working directory
+	StoreFile = "store.db"
+	KeyFile   = "key"
+	TrustFile = "trust"
 
 	witnessFile = "seen.db"
-	storeEnv    = "PERDURE_STORE"
+	StoreEnv    = "PERDURE_STORE"
 )
 
-// home is where agents rest: a store, and beside it the key that signs and whom to trust.
-type home struct {
+// Home is where agents rest: a store, and beside it the key that signs and whom to trust.
+type Home struct {
 	URL string // the store as people name it; empty: the one in the environment, or the one here, above or of the user
 
 	// Note is told what a person should know; nil: nobody is.
 	Note func(text string)
 	// Ask asks a person whether what a home says, which was found and is not their own, counts from now on. Asked is false where
 	// nobody can be asked.
-	Ask func(parts []saying) (asked, yes bool)
+	Ask func(parts []Saying) (asked, yes bool)
 
 	// Progress is told how far long work has come; nil: nobody is.
 	Progress func(what string, done, total int64)
 
-	looks     bool // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
-	mends     bool // but for the store, which it puts right
-	completes bool // for somebody who is still typing: it says nothing
-	acts      bool // the command signs or runs something: a home that was found must be accepted first
+	Looks     bool // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
+	Mends     bool // but for the store, which it puts right
+	Completes bool // for somebody who is still typing: it says nothing
+	Acts      bool // the command signs or runs something: a home that was found must be accepted first
 
-	scheme         string // sqlite, dir or mem
-	dir            string // the folder of key and trust; "" for mem
-	file           string // of the store; a folder for dir
+	Scheme         string // sqlite, dir or mem
+	Dir            string // the folder of key and trust; "" for mem
+	File           string // of the store; a folder for dir
 	agent          string // the file of an agent that is the store
 	options        sqlite.Options
 	seen, looked   *sqlite.Witness // what was seen here: to be told, and to be asked only
-	found          bool            // the home was found here or in a folder above, not named
-	loose          bool            // the store was named by its file: the folder is whatever that is in
-	located, fresh bool            // whether the home had been looked for, and was empty then
+	Found          bool            // the home was found here or in a folder above, not named
+	Loose          bool            // the store was named by its file: the folder is whatever that is in
+	located, Fresh bool            // whether the home had been looked for, and was empty then
 	judged         *bool           // whether what the home says counts, once that is known
 }
 
-func (h *home) note(format string, args ...any) {
+func (h *Home) note(format string, args ...any) {
 	if h.Note != nil {
 		h.Note(fmt.Sprintf(format, args...))
 	}
 }
 
-func (h *home) progress(what string, done, total int64) {
+func (h *Home) progress(what string, done, total int64) {
 	if h.Progress != nil {
 		h.Progress(what, done, total)
 	}
 }
 
-// locate says where the store is, and refuses a home in which somebody else decides.
-func (h *home) locate() error {
-	if err := h.find(); err != nil {
+// Locate says where the store is, and refuses a home in which somebody else decides.
+func (h *Home) Locate() error {
+	if err := h.Find(); err != nil {
 		return err
 	}
 	if err := h.vet(); err != nil {
 		return err
 	}
-	if h.acts {
-		return h.consent()
+	if h.Acts {
+		return h.Consent()
 	}
 	return nil
 }
 
 // acting is h for a command that signs or runs something.
-func (h *home) acting() *home {
-	h.acts = true
+func (h *Home) acting() *Home {
+	h.Acts = true
 	return h
 }
 
-// find says where the store is, without touching it, and whether there is a home yet.
-func (h *home) find() error {
+// Find says where the store is, without touching it, and whether there is a home yet.
+func (h *Home) Find() error {
 	if err := h.place(); err != nil {
 		return err
 	}
 	if !h.located { // later this command may have begun one
-		h.located, h.fresh, h.judged = true, len(h.has()) == 0, nil
+		h.located, h.Fresh, h.judged = true, len(h.has()) == 0, nil
 	}
 	return nil
 }
 
 // place says where the store is.
-func (h *home) place() error {
-	h.found, h.loose, h.options = false, false, sqlite.Options{}
+func (h *Home) place() error {
+	h.Found, h.Loose, h.options = false, false, sqlite.Options{}
 	url := h.URL
 	if url == "" {
-		url = os.Getenv(storeEnv)
+		url = os.Getenv(StoreEnv)
 	}
 	if url == "" {
 		dir, found, err := defaultHome()
 		if err != nil {
 			return err
 		}
-		h.found = found
-		h.scheme, h.dir, h.file = "sqlite", dir, filepath.Join(dir, storeFile)
+		h.Found = found
+		h.Scheme, h.Dir, h.File = "sqlite", dir, filepath.Join(dir, StoreFile)
 		return nil
 	}
 	scheme, path, found := strings.Cut(url, ":")
@@ -123,12 +134,12 @@ func (h *home) place() error {
 	case !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1: // a drive is no scheme
 		scheme, path = "sqlite", url
 	case scheme == "mem" && path == "":
-		h.scheme, h.dir, h.file = "mem", "", ""
+		h.Scheme, h.Dir, h.File = "mem", "", ""
 		return nil
 	case scheme == "dir" && path != "":
 		dir, found, err := defaultHome() // the folder is shared with others: no place for a key
-		h.found = found
-		h.scheme, h.dir, h.file = scheme, dir, path
+		h.Found = found
+		h.Scheme, h.Dir, h.File = scheme, dir, path
 		return err
 	case scheme != "sqlite" || path == "":
 		return perdure.Invalid(fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, a file or a folder", url))
@@ -141,9 +152,9 @@ func (h *home) place() error {
 			return perdure.Invalid(fmt.Errorf("store %q: want a path before the question mark", url))
 		}
 	}
-	h.scheme, h.dir, h.file = scheme, path, filepath.Join(path, storeFile)
-	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) == filepath.Ext(storeFile) {
-		h.dir, h.file, h.loose = filepath.Dir(path), path, true
+	h.Scheme, h.Dir, h.File = scheme, path, filepath.Join(path, StoreFile)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) == filepath.Ext(StoreFile) {
+		h.Dir, h.File, h.Loose = filepath.Dir(path), path, true
 	}
 	return nil
 }
@@ -155,7 +166,7 @@ func defaultHome() (dir string, found bool, err error) {
 		return "", false, err
 	}
 	for {
-		dir := filepath.Join(at, homeName)
+		dir := filepath.Join(at, HomeName)
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			return dir, true, nil
 		}
@@ -170,47 +181,47 @@ func defaultHome() (dir string, found bool, err error) {
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", false, fmt.Errorf("find the user's data folder: %w: name a store with --store or %s", err, storeEnv)
+		return "", false, fmt.Errorf("find the user's data folder: %w: name a store with --store or %s", err, StoreEnv)
 	}
 	return filepath.Join(user, ".local", "share", "perdure"), false, nil
 }
 
 // openStore opens the store; create makes it where there is none.
-func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error) {
-	if err := h.locate(); err != nil {
+func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error) {
+	if err := h.Locate(); err != nil {
 		return nil, err
 	}
-	if h.scheme == "mem" {
+	if h.Scheme == "mem" {
 		return new(perdure.MemStore), nil
 	}
-	if create && h.scheme == "dir" {
+	if create && h.Scheme == "dir" {
 		return h.openFolder(false)
 	}
 	if create {
-		if err := h.makeHome(); err != nil {
+		if err := h.MakeHome(); err != nil {
 			return nil, err
 		}
-		if h.fresh { // its key comes first: a home that has a store and no key was begun by somebody else
-			if _, err := h.signer(ctx); err != nil {
+		if h.Fresh { // its key comes first: a home that has a store and no key was begun by somebody else
+			if _, err := h.Signer(ctx); err != nil {
 				return nil, err
 			}
 		}
-	} else if _, err := os.Stat(h.file); errors.Is(err, fs.ErrNotExist) {
-		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.file+" yet"),
-			"make an agent with perdure new, or name a store with --store or "+storeEnv)
+	} else if _, err := os.Stat(h.File); errors.Is(err, fs.ErrNotExist) {
+		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
+			"make an agent with perdure new, or name a store with --store or "+StoreEnv)
 
 	}
-	look := h.looks && !h.mends
-	if h.scheme == "dir" {
+	look := h.Looks && !h.Mends
+	if h.Scheme == "dir" {
 		return h.openFolder(look)
 	}
 	o := h.options
 	o.Existing, o.Look = !create, look
-	return sqlite.Open(ctx, h.file, o)
+	return sqlite.Open(ctx, h.File, o)
 }
 
-// survivedBy is what the writes to a store survive as it was opened, where there is a choice.
-func survivedBy(s perdure.Store) string {
+// SurvivedBy is what the writes to a store survive as it was opened, where there is a choice.
+func SurvivedBy(s perdure.Store) string {
 	if s, ok := s.(*sqlite.Store); ok {
 		return s.Sync().Survives()
 	}
@@ -218,30 +229,30 @@ func survivedBy(s perdure.Store) string {
 }
 
 // openFolder opens a folder of agents. Copies beside an agent join it as imports do: only with entries that count here.
-func (h *home) openFolder(look bool) (perdure.Store, error) {
-	trust, err := h.trust()
+func (h *Home) openFolder(look bool) (perdure.Store, error) {
+	trust, err := h.Trust()
 	if err != nil {
 		return nil, err
 	}
-	return dir.Open(h.file, dir.Options{Look: look, Trust: trust})
+	return dir.Open(h.File, dir.Options{Look: look, Trust: trust})
 }
 
-// use opens the store, calls f and closes it.
-func (h *home) use(ctx context.Context, create bool, f func(ctx context.Context, s perdure.Store) error) error {
+// Use opens the store, calls f and closes it.
+func (h *Home) Use(ctx context.Context, create bool, f func(ctx context.Context, s perdure.Store) error) error {
 	s, err := h.openStore(ctx, create)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(ctx, s), s.Close(), h.closeWitness())
+	return errors.Join(f(ctx, s), s.Close(), h.CloseWitness())
 }
 
 // witness remembers how far the memories this home has seen had come; nil for a home in memory.
-func (h *home) witness() (perdure.Witness, error) {
-	if h.dir == "" {
+func (h *Home) witness() (perdure.Witness, error) {
+	if h.Dir == "" {
 		return nil, nil
 	}
 	if h.seen == nil {
-		w, err := sqlite.OpenWitness(filepath.Join(h.dir, witnessFile), h.storePath())
+		w, err := sqlite.OpenWitness(filepath.Join(h.Dir, witnessFile), h.storePath())
 		if err != nil {
 			return nil, err
 		}
@@ -250,7 +261,7 @@ func (h *home) witness() (perdure.Witness, error) {
 	return h.seen, nil
 }
 
-func (h *home) closeWitness() error {
+func (h *Home) CloseWitness() error {
 	var errs []error
 	for _, w := range []**sqlite.Witness{&h.seen, &h.looked} {
 		if *w != nil {
@@ -261,9 +272,9 @@ func (h *home) closeWitness() error {
 	return errors.Join(errs...)
 }
 
-// fileArg is the file that AGENT or AGENT@REF names, and the ref; file is "" if it names an agent of the store.
-func fileArg(arg string) (file, ref string) {
-	name, ref := splitRef(arg)
+// FileArg is the file that AGENT or AGENT@REF names, and the ref; file is "" if it names an agent of the store.
+func FileArg(arg string) (file, ref string) {
+	name, ref := SplitRef(arg)
 	if _, err := os.Stat(arg); err == nil && view.IsPath(arg) {
 		name, ref = arg, "" // the @ is in the name of the file
 	}
@@ -273,12 +284,12 @@ func fileArg(arg string) (file, ref string) {
 	return name, ref
 }
 
-// useFor is use for what is about one agent, which may be a file: then the file is the store, and arg is passed on as the id of the
+// UseFor is use for what is about one agent, which may be a file: then the file is the store, and arg is passed on as the id of the
 // agent in it. The key stays that of the home.
-func (h *home) useFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
-	name, ref := fileArg(arg)
+func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
+	name, ref := FileArg(arg)
 	if name == "" {
-		return h.use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
+		return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
 	}
 	s, one, err := h.openFile(ctx, name)
 	if err != nil {
@@ -288,12 +299,12 @@ func (h *home) useFor(ctx context.Context, arg string, f func(ctx context.Contex
 	if name != arg {
 		id += "@" + ref
 	}
-	return errors.Join(f(ctx, s, id), s.Close(), h.closeWitness())
+	return errors.Join(f(ctx, s, id), s.Close(), h.CloseWitness())
 }
 
 // openFile opens the file of an agent as a store, and says which agent it is.
-func (h *home) openFile(ctx context.Context, name string) (*capsule.Store, perdure.Listing, error) {
-	if err := h.locate(); err != nil {
+func (h *Home) openFile(ctx context.Context, name string) (*capsule.Store, perdure.Listing, error) {
+	if err := h.Locate(); err != nil {
 		return nil, perdure.Listing{}, err
 	}
 	info, err := os.Stat(name)
@@ -305,17 +316,17 @@ func (h *home) openFile(ctx context.Context, name string) (*capsule.Store, perdu
 	}
 	h.agent = name
 	open := capsule.OpenStore
-	if h.looks {
+	if h.Looks {
 		open = capsule.LookStore
 	}
 	s, err := open(name)
 	if err != nil {
 		return nil, perdure.Listing{}, err
 	}
-	if h.looks && s.Torn() {
+	if h.Looks && s.Torn() {
 		h.note("%s was cut short while it was written: what is whole of it is looked at", name)
 	}
-	found, err := candidates(ctx, s, "")
+	found, err := Candidates(ctx, s, "")
 	if err == nil && len(found) != 1 {
 		err = perdure.Missing("there is no agent in " + name)
 	}
@@ -325,68 +336,68 @@ func (h *home) openFile(ctx context.Context, name string) (*capsule.Store, perdu
 	return s, found[0], nil
 }
 
-// signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says
+// Signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says
 // so; a key that was there and is gone is not replaced.
-func (h *home) signer(ctx context.Context) (*perdure.Signer, error) {
-	if h.dir == "" {
-		return perdure.GenerateSigner(keyName())
+func (h *Home) Signer(ctx context.Context) (*perdure.Signer, error) {
+	if h.Dir == "" {
+		return perdure.GenerateSigner(KeyName())
 	}
-	if err := h.consent(); err != nil {
+	if err := h.Consent(); err != nil {
 		return nil, err
 	}
-	s, err := h.key()
+	s, err := h.Key()
 	if s != nil || err != nil {
 		return s, err
 	}
 	if err := h.lostKey(ctx); err != nil {
 		return nil, err
 	}
-	s, err = h.makeKey(keyName())
+	s, err = h.MakeKey(KeyName())
 	if errors.Is(err, fs.ErrExist) {
-		return h.key() // another process was first
+		return h.Key() // another process was first
 	}
 	if err != nil {
 		return nil, err
 	}
-	h.note("made a key in %s: keep it safe, agents made here answer to it", filepath.Join(h.dir, keyFile))
+	h.note("made a key in %s: keep it safe, agents made here answer to it", filepath.Join(h.Dir, KeyFile))
 	return s, nil
 }
 
-// key is the key of this home, nil if it has none yet.
-func (h *home) key() (*perdure.Signer, error) {
-	if h.dir == "" {
+// Key is the key of this home, nil if it has none yet.
+func (h *Home) Key() (*perdure.Signer, error) {
+	if h.Dir == "" {
 		return nil, nil
 	}
-	s, err := perdure.ReadKey(filepath.Join(h.dir, keyFile))
+	s, err := perdure.ReadKey(filepath.Join(h.Dir, KeyFile))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound) {
 		return nil, nil
 	}
 	return s, err
 }
 
-// makeKey makes the key of this home, and trusts it. The error wraps fs.ErrExist if there is one.
-func (h *home) makeKey(name string) (*perdure.Signer, error) {
+// MakeKey makes the key of this home, and trusts it. The error wraps fs.ErrExist if there is one.
+func (h *Home) MakeKey(name string) (*perdure.Signer, error) {
 	s, err := perdure.GenerateSigner(name)
 	if err != nil {
 		return nil, perdure.Invalid(err)
 	}
-	if err := h.makeHome(); err != nil {
+	if err := h.MakeHome(); err != nil {
 		return nil, err
 	}
 	return s, h.change(func() error {
 		h.madeHere(s.Key()) // before it is there: another process that finds it knows whose it is
-		if err := perdure.WriteKey(filepath.Join(h.dir, keyFile), s); err != nil {
+		if err := perdure.WriteKey(filepath.Join(h.Dir, KeyFile), s); err != nil {
 			return err
 		}
 		own := ownLine(s)
 		own.Comment = madeComment
-		return h.trustKey(own)
+		return h.TrustKey(own)
 	})
 }
 
-// node is a node that can tell agents things, but not run them.
-func (h *home) node(ctx context.Context, s perdure.Store) (*perdure.Node, error) {
-	key, err := h.signer(ctx)
+// Node is a node that can tell agents things, but not run them.
+func (h *Home) Node(ctx context.Context, s perdure.Store) (*perdure.Node, error) {
+	key, err := h.Signer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -394,11 +405,11 @@ func (h *home) node(ctx context.Context, s perdure.Store) (*perdure.Node, error)
 	if err != nil {
 		return nil, err
 	}
-	schemas, err := h.schemas()
+	schemas, err := h.Schemas()
 	if err != nil {
 		return nil, err
 	}
-	trust, err := h.trust()
+	trust, err := h.Trust()
 	if err != nil {
 		return nil, err
 	}
@@ -406,24 +417,24 @@ func (h *home) node(ctx context.Context, s perdure.Store) (*perdure.Node, error)
 	if err != nil {
 		return nil, err
 	}
-	place, err := h.placeOf(ctx, s)
+	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.vault(), Place: place}, nil
+	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.Vault(), Place: place}, nil
 }
 
-// trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not
+// Trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not
 // accepted trusts nobody.
-func (h *home) trust() (*perdure.Trust, error) {
+func (h *Home) Trust() (*perdure.Trust, error) {
 	if !h.counts() {
 		return perdure.NewTrust(), nil
 	}
-	t, err := h.readTrust()
+	t, err := h.ReadTrust()
 	if err != nil {
 		return nil, err
 	}
-	if s, err := h.key(); err == nil && s != nil { // one that cannot be read signs nothing
+	if s, err := h.Key(); err == nil && s != nil { // one that cannot be read signs nothing
 		t = t.With(ownLine(s))
 	}
 	return t, nil
@@ -434,12 +445,12 @@ func ownLine(s *perdure.Signer) perdure.Trustee {
 	return perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope}
 }
 
-// readTrust is the trust file as it is written; empty if there is none.
-func (h *home) readTrust() (*perdure.Trust, error) {
-	if h.dir == "" {
+// ReadTrust is the trust file as it is written; empty if there is none.
+func (h *Home) ReadTrust() (*perdure.Trust, error) {
+	if h.Dir == "" {
 		return perdure.NewTrust(), nil
 	}
-	f, err := disk.Open(filepath.Join(h.dir, trustFile))
+	f, err := disk.Open(filepath.Join(h.Dir, TrustFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return perdure.NewTrust(), nil
 	}
@@ -450,18 +461,18 @@ func (h *home) readTrust() (*perdure.Trust, error) {
 	return t, errors.Join(err, f.Close())
 }
 
-// load is lookAt by whom this home trusts.
-func (h *home) load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*perdure.Agent, error) {
-	t, err := h.trust()
+// Load is lookAt by whom this home trusts.
+func (h *Home) Load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*perdure.Agent, error) {
+	t, err := h.Trust()
 	if err != nil {
 		return nil, err
 	}
 	return view.LookAt(ctx, s, t, id)
 }
 
-// trustKey adds a line to the trust file, which is replaced whole. Of several processes that do, none loses another's line.
-func (h *home) trustKey(who perdure.Trustee) error {
-	path := filepath.Join(h.dir, trustFile)
+// TrustKey adds a line to the trust file, which is replaced whole. Of several processes that do, none loses another's line.
+func (h *Home) TrustKey(who perdure.Trustee) error {
+	path := filepath.Join(h.Dir, TrustFile)
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -473,12 +484,12 @@ func (h *home) trustKey(who perdure.Trustee) error {
 	return errors.Join(err, disk.Unlock(lock), lock.Close())
 }
 
-func (h *home) writeTrust(path string, who perdure.Trustee) error {
-	t, err := h.readTrust()
+func (h *Home) writeTrust(path string, who perdure.Trustee) error {
+	t, err := h.ReadTrust()
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(h.dir, trustFile+".*.part")
+	f, err := os.CreateTemp(h.Dir, TrustFile+".*.part")
 	if err != nil {
 		return err
 	}
@@ -486,11 +497,11 @@ func (h *home) writeTrust(path string, who perdure.Trustee) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return errors.Join(os.Rename(f.Name(), path), disk.Sync(h.dir))
+	return errors.Join(os.Rename(f.Name(), path), disk.Sync(h.Dir))
 }
 
-// keyName is what people call a key made here: the user's name, as one word.
-func keyName() string {
+// KeyName is what people call a key made here: the user's name, as one word.
+func KeyName() string {
 	name := "me"
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		name = u.Username
@@ -504,10 +515,10 @@ func keyName() string {
 	return name
 }
 
-// keyNames are the names of keys this home knows.
-func (h *home) keyNames() map[perdure.Key]string {
+// KeyNames are the names of keys this home knows.
+func (h *Home) KeyNames() map[perdure.Key]string {
 	names := map[perdure.Key]string{}
-	if t, err := h.trust(); err == nil {
+	if t, err := h.Trust(); err == nil {
 		for _, who := range t.Trustees() {
 			if who.Name != "" {
 				names[who.Key] = who.Name

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// learn keeps in the home what an agent that came from elsewhere brings along: the text of its own policies and of the schema of its state, as far
+// Learn keeps in the home what an agent that came from elsewhere brings along: the text of its own policies and of the schema of its state, as far
 // as nodes here do not know them. Each is what its hash says. Policies of agents only narrow what the home permits.
-func (h *home) learn(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	if h.dir == "" {
+func (h *Home) Learn(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+	if h.Dir == "" {
 		return nil
 	}
-	a, err := h.load(ctx, s, id)
+	a, err := h.Load(ctx, s, id)
 	if err != nil {
 		return err
 	}
@@ -40,10 +40,10 @@ func (h *home) learn(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 }
 
 // unknown is what an agent names by its hash and the home does not know.
-func (h *home) unknown(f *perdure.Fold) ([]perdure.Hash, error) {
+func (h *Home) unknown(f *perdure.Fold) ([]perdure.Hash, error) {
 	var wanted []perdure.Hash
 	if len(f.Charter.Policies) > 0 {
-		set, err := loadPolicy(h, nil)
+		set, err := LoadPolicy(h, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (h *home) unknown(f *perdure.Fold) ([]perdure.Hash, error) {
 		}
 	}
 	if id := f.Intent.StateSchema; !id.IsZero() {
-		known, err := h.schemas()
+		known, err := h.Schemas()
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (h *home) unknown(f *perdure.Fold) ([]perdure.Hash, error) {
 }
 
 // keepEnclosed keeps one text, if it is what its hash says.
-func (h *home) keepEnclosed(n *perdure.Enclosed) error {
+func (h *Home) keepEnclosed(n *perdure.Enclosed) error {
 	switch n.Kind {
 	case perdure.EnclosedPolicy:
 		set, err := policy.FromText(n.Of, n.Text)
@@ -74,7 +74,7 @@ func (h *home) keepEnclosed(n *perdure.Enclosed) error {
 			return err
 		}
 		for i, text := range set.Texts() {
-			if err := h.keep(filepath.Join(policyDir, knownDir, n.Of.Short(), fmt.Sprintf("%d.cedar", i+1)), []byte(text)); err != nil {
+			if err := h.Keep(filepath.Join(PolicyDir, KnownDir, n.Of.Short(), fmt.Sprintf("%d.cedar", i+1)), []byte(text)); err != nil {
 				return err
 			}
 		}
@@ -83,14 +83,14 @@ func (h *home) keepEnclosed(n *perdure.Enclosed) error {
 		if err != nil {
 			return err
 		}
-		known, err := h.schemas()
+		known, err := h.Schemas()
 		if err == nil {
 			err = known.Add(sch)
 		}
 		if err != nil {
 			return err
 		}
-		return h.keep(filepath.Join(schemaDir, filepath.Base(sch.Name())+"-"+n.Of.Short()+".lode"), sch.JSON())
+		return h.Keep(filepath.Join(SchemaDir, filepath.Base(sch.Name())+"-"+n.Of.Short()+".lode"), sch.JSON())
 	}
 	return nil
 }

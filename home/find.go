@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 // maxCandidates is how many candidates an ambiguous name lists.
 const maxCandidates = 8
 
-// findAgent is the agent that a name or the beginning of an id means.
-func findAgent(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, error) {
+// Find is the agent that a name or the beginning of an id means.
+func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, error) {
 	var id perdure.AgentID
 	if err := id.UnmarshalText([]byte(arg)); err == nil {
 		_, err := s.Heads(ctx, id)
@@ -31,7 +31,7 @@ func findAgent(ctx context.Context, s perdure.Store, arg string) (perdure.AgentI
 	if arg == "" {
 		return id, perdure.Invalid(errors.New("name an agent; see perdure ls"))
 	}
-	found, err := candidates(ctx, s, arg)
+	found, err := Candidates(ctx, s, arg)
 	if err != nil {
 		return id, err
 	}
@@ -47,8 +47,8 @@ func findAgent(ctx context.Context, s perdure.Store, arg string) (perdure.AgentI
 	case 1:
 		return found[0].Agent, nil
 	case 0:
-		if name, ref := splitRef(arg); ref != "" {
-			if found, err = candidates(ctx, s, name); err == nil && len(found) > 0 {
+		if name, ref := SplitRef(arg); ref != "" {
+			if found, err = Candidates(ctx, s, name); err == nil && len(found) > 0 {
 				return id, perdure.Invalid(fmt.Errorf("this is about an agent as it is now; leave @%s out", ref))
 			}
 		}
@@ -119,8 +119,8 @@ func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg st
 
 }
 
-// candidates are the agents of this name and those whose id begins so; without a name, all.
-func candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Listing, error) {
+// Candidates are the agents of this name and those whose id begins so; without a name, all.
+func Candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Listing, error) {
 	l, err := view.Lister(s)
 	if err != nil {
 		return nil, err
@@ -150,84 +150,84 @@ func candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Lis
 	return found, nil
 }
 
-// splitRef parts AGENT@REF.
-func splitRef(arg string) (agent, ref string) {
+// SplitRef parts AGENT@REF.
+func SplitRef(arg string) (agent, ref string) {
 	if i := strings.LastIndexByte(arg, '@'); i > 0 {
 		return arg[:i], arg[i+1:]
 	}
 	return arg, ""
 }
 
-// pointIn is an agent at a point in its memory: now, or at the entry that AGENT@REF names.
-type pointIn struct {
-	agent *perdure.Agent
-	entry *perdure.Entry // nil: now
+// Point is an agent at a point in its memory: now, or at the entry that AGENT@REF names.
+type Point struct {
+	Agent *perdure.Agent
+	Entry *perdure.Entry // nil: now
 	ref   string
 }
 
-// name is the point as people write it.
-func (p *pointIn) name() string {
-	n := p.agent.Fold().Intent.Name
+// Name is the point as people write it.
+func (p *Point) Name() string {
+	n := p.Agent.Fold().Intent.Name
 	if n == "" {
-		n = p.agent.ID().Short()
+		n = p.Agent.ID().Short()
 	}
-	if p.entry == nil {
+	if p.Entry == nil {
 		return n
 	}
-	return n + "@" + strconv.FormatInt(p.entry.Seq, 10)
+	return n + "@" + strconv.FormatInt(p.Entry.Seq, 10)
 }
 
-// findPoint is the agent that AGENT or AGENT@REF means.
-func findPoint(ctx context.Context, h *home, s perdure.Store, arg string) (*pointIn, error) {
-	agent, ref := splitRef(arg)
-	id, err := findAgent(ctx, s, agent)
+// FindPoint is the agent that AGENT or AGENT@REF means.
+func FindPoint(ctx context.Context, h *Home, s perdure.Store, arg string) (*Point, error) {
+	agent, ref := SplitRef(arg)
+	id, err := Find(ctx, s, agent)
 	if err != nil {
 		return nil, err
 	}
 	if strings.HasSuffix(arg, "@") {
 		return nil, perdure.Invalid(fmt.Errorf("%s: after the @ comes a seq, a hash, a time or a duration", arg))
 	}
-	trust, err := h.trust()
+	trust, err := h.Trust()
 	if err != nil {
 		return nil, err
 	}
 	now, err := view.LookAt(ctx, s, trust, id)
 	switch {
 	case ref != "" && errors.Is(err, perdure.ErrRejected): // what came before it went wrong can still be looked at
-		e, err := findEntry(perdure.Memory(ctx, s, id), ref, time.Now())
+		e, err := FindEntry(perdure.Memory(ctx, s, id), ref, time.Now())
 		if err != nil {
 			return nil, err
 		}
 		a, err := perdure.AgentAt(perdure.Memory(ctx, s, id), e.Name)
-		return &pointIn{agent: a, entry: e, ref: ref}, err
+		return &Point{Agent: a, Entry: e, ref: ref}, err
 	case err != nil || ref == "":
-		return &pointIn{agent: now}, err
+		return &Point{Agent: now}, err
 	}
 	e, err := findIn(ctx, s, now, ref, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	a, err := trust.LoadAt(ctx, s, now, e)
-	return &pointIn{agent: a, entry: e, ref: ref}, err
+	return &Point{Agent: a, Entry: e, ref: ref}, err
 }
 
 // findIn is findEntry in the memory of an agent. In one that never branched it finds a seq or a time without reading the rest.
 func findIn(ctx context.Context, s perdure.Store, now *perdure.Agent, ref string, clock time.Time) (*perdure.Entry, error) {
 	memory := perdure.Memory(ctx, s, now.ID())
 	if !now.Straight() {
-		return findEntry(memory, ref, clock)
+		return FindEntry(memory, ref, clock)
 	}
 	var e *perdure.Entry
 	var err error
 	if seq, bad := strconv.ParseInt(ref, 10, 64); bad == nil {
 		e, err = entryOf(ctx, s, now.ID(), seq)
-	} else if at, bad := parseMoment(ref, clock); bad == nil {
+	} else if at, bad := ParseMoment(ref, clock); bad == nil {
 		e, err = entryBy(ctx, s, now.ID(), at)
 	}
 	if err != nil || e != nil {
 		return e, err
 	}
-	return findEntry(memory, ref, clock)
+	return FindEntry(memory, ref, clock)
 }
 
 // entryOf is the entry with this seq of a memory that never branched, or nil.
@@ -283,10 +283,10 @@ func entryBy(ctx context.Context, s perdure.Store, id perdure.AgentID, at time.T
 	return last, err
 }
 
-// findEntry is the entry that a seq, the beginning of a hash, a time or a duration ago means.
-func findEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Time) (*perdure.Entry, error) {
+// FindEntry is the entry that a seq, the beginning of a hash, a time or a duration ago means.
+func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Time) (*perdure.Entry, error) {
 	seq, seqErr := strconv.ParseInt(ref, 10, 64)
-	at, atErr := parseMoment(ref, now)
+	at, atErr := ParseMoment(ref, now)
 	prefix := strings.ToLower(ref)
 	byHash := len(ref) >= view.MinPrefix && view.IsHex(prefix)
 	if seqErr != nil && atErr != nil && !byHash {
@@ -325,8 +325,8 @@ func findEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 	return nil, perdure.WithHint(perdure.Missing("there is no entry at @"+ref), "see perdure log for the entries there are")
 }
 
-// parseMoment reads a time, a day, or how long ago: 2026-01-31T12:00:00Z, 2026-01-31, 90s, 2d.
-func parseMoment(s string, now time.Time) (time.Time, error) {
+// ParseMoment reads a time, a day, or how long ago: 2026-01-31T12:00:00Z, 2026-01-31, 90s, 2d.
+func ParseMoment(s string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t, nil

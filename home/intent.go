@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// intentFile is an intent as people write it, in YAML or JSON.
-type intentFile struct {
+// IntentFile is an intent as people write it, in YAML or JSON.
+type IntentFile struct {
 	Name      string            `yaml:"name"`
 	Goal      string            `yaml:"goal"`
 	Kind      string            `yaml:"kind"`
 	Inputs    any               `yaml:"inputs"`
-	Budget    budgetFile        `yaml:"budget"`
+	Budget    BudgetFile        `yaml:"budget"`
 	Deadline  string            `yaml:"deadline"`
 	Advisor   string            `yaml:"advisor"`
 	Tools     []string          `yaml:"tools"` // absent: whatever policy permits; empty: none
@@ -38,15 +38,15 @@ type intentFile struct {
 	Policies    []string `yaml:"policies"`     // the agent's own: .cedar files, folders of them, or hashes
 }
 
-type budgetFile struct {
+type BudgetFile struct {
 	Cost   string `yaml:"cost"` // in US dollars
 	Tokens *int64 `yaml:"tokens"`
 	Calls  *int64 `yaml:"calls"`
 }
 
-// readIntent reads an intent file. A field it does not know is an error: it would be a wish nobody hears.
-func readIntent(r io.Reader) (intentFile, error) {
-	var f intentFile
+// ReadIntent reads an intent file. A field it does not know is an error: it would be a wish nobody hears.
+func ReadIntent(r io.Reader) (IntentFile, error) {
+	var f IntentFile
 	dec := yaml.NewDecoder(io.LimitReader(r, perdure.MaxBody))
 	dec.KnownFields(true)
 	if err := dec.Decode(&f); err != nil {
@@ -61,8 +61,8 @@ func readIntent(r io.Reader) (intentFile, error) {
 	return f, nil
 }
 
-// genesis is the agent the file describes.
-func (f *intentFile) genesis(now time.Time) (perdure.Genesis, error) {
+// Genesis is the agent the file describes.
+func (f *IntentFile) Genesis(now time.Time) (perdure.Genesis, error) {
 	g := perdure.Genesis{
 		Intent:  perdure.Intent{Name: f.Name, Goal: f.Goal, Kind: f.Kind, Advisor: f.Advisor, Tools: f.Tools, Labels: f.Labels},
 		Charter: perdure.Charter{Scope: f.Scope, Depth: f.Depth},
@@ -86,10 +86,10 @@ func (f *intentFile) genesis(now time.Time) (perdure.Genesis, error) {
 	if g.Intent.Inputs, err = dataOfYAML(f.Inputs); err != nil {
 		return g, fmt.Errorf("inputs: %w", err)
 	}
-	if g.Intent.Budget, err = f.Budget.budget(); err != nil {
+	if g.Intent.Budget, err = f.Budget.Budget(); err != nil {
 		return g, err
 	}
-	if g.Intent.Deadline, err = parseDeadline(f.Deadline, now); err != nil {
+	if g.Intent.Deadline, err = ParseDeadline(f.Deadline, now); err != nil {
 		return g, err
 	}
 	if f.TTL != "" {
@@ -115,13 +115,13 @@ func keysOf(what string, texts []string) ([]perdure.Key, error) {
 	return keys, nil
 }
 
-// putOver replaces what the file names in the intent and charter of another agent; the rest stays.
-func (f *intentFile) putOver(g *perdure.Genesis, now time.Time) error {
+// PutOver replaces what the file names in the intent and charter of another agent; the rest stays.
+func (f *IntentFile) PutOver(g *perdure.Genesis, now time.Time) error {
 	with := *f
 	if with.Scope == "" {
 		with.Scope = g.Charter.Scope
 	}
-	n, err := with.genesis(now)
+	n, err := with.Genesis(now)
 	if err != nil {
 		return err
 	}
@@ -176,11 +176,11 @@ func (f *intentFile) putOver(g *perdure.Genesis, now time.Time) error {
 	return nil
 }
 
-// budget is the limit the file sets, or nil when it sets none.
-func (b *budgetFile) budget() (*perdure.Budget, error) {
+// Budget is the limit the file sets, or nil when it sets none.
+func (b *BudgetFile) Budget() (*perdure.Budget, error) {
 	out := perdure.Budget{Tokens: b.Tokens, Calls: b.Calls}
 	if b.Cost != "" {
-		cost, err := parseDollars(b.Cost)
+		cost, err := ParseDollars(b.Cost)
 		if err != nil {
 			return nil, fmt.Errorf("budget cost: %w", err)
 		}
@@ -197,12 +197,12 @@ func (b *budgetFile) budget() (*perdure.Budget, error) {
 	return &out, nil
 }
 
-// parseDeadline reads a time, or a duration from now.
-func parseDeadline(s string, now time.Time) (perdure.Time, error) {
+// ParseDeadline reads a time, or a duration from now.
+func ParseDeadline(s string, now time.Time) (perdure.Time, error) {
 	if s == "" {
 		return 0, nil
 	}
-	at, err := parseMoment(s, now)
+	at, err := ParseMoment(s, now)
 	if err != nil {
 		return 0, fmt.Errorf("deadline: %w", err)
 	}
@@ -215,8 +215,8 @@ func parseDeadline(s string, now time.Time) (perdure.Time, error) {
 	return perdure.TimeOf(at), nil
 }
 
-// parseDollars reads an amount in US dollars, such as 1.50, as millionths of one.
-func parseDollars(s string) (int64, error) {
+// ParseDollars reads an amount in US dollars, such as 1.50, as millionths of one.
+func ParseDollars(s string) (int64, error) {
 	whole, part, _ := strings.Cut(strings.TrimPrefix(s, "$"), ".")
 	if len(part) > 6 {
 		return 0, fmt.Errorf("%q: the smallest amount is 0.000001 dollars", s)

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// recipients are whom to encrypt to; none: nobody.
-func recipients(to []string, passphraseFile string) ([]age.Recipient, error) {
+// Recipients are whom to encrypt to; none: nobody.
+func Recipients(to []string, passphraseFile string) ([]age.Recipient, error) {
 	if passphraseFile != "" {
 		if len(to) > 0 {
 			return nil, errors.New("a passphrase goes with no other recipient; use --to or --passphrase-file")
@@ -40,8 +40,8 @@ func recipients(to []string, passphraseFile string) ([]age.Recipient, error) {
 	return all, nil
 }
 
-// identities are whom to decrypt as.
-func identities(files []string, passphraseFile string) ([]age.Identity, error) {
+// Identities are whom to decrypt as.
+func Identities(files []string, passphraseFile string) ([]age.Identity, error) {
 	var all []age.Identity
 	if passphraseFile != "" {
 		_, id, err := passphrase(passphraseFile)
@@ -79,8 +79,8 @@ func passphrase(file string) (age.Recipient, age.Identity, error) {
 	return capsule.Passphrase(string(b))
 }
 
-// readSecrets reads NAME=value lines from a file that only its owner may read; no file, no secrets.
-func readSecrets(path string) (tool.SecretMap, error) {
+// ReadSecrets reads NAME=value lines from a file that only its owner may read; no file, no secrets.
+func ReadSecrets(path string) (tool.SecretMap, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -136,12 +136,12 @@ func secretGuard(ctx context.Context, known tool.SecretMap, log *slog.Logger) (p
 }
 
 // guard is the guard of a home, for commands that write to memories without running them.
-func (h *home) guard(ctx context.Context) (perdure.Guard, error) {
-	n, err := readNodeFile(h)
+func (h *Home) guard(ctx context.Context) (perdure.Guard, error) {
+	n, err := ReadNodeFile(h)
 	if err != nil {
 		return nil, err
 	}
-	known, err := readSecrets(n.Secrets)
+	known, err := ReadSecrets(n.Secrets)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) { // whoever may not read them can still stop an agent
 		h.note("the secrets of this home cannot be read, so they are not looked for in what is written: %v", err)
 		err = nil

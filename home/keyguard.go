@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // them speaks for the home.
 type homeGuard struct {
 	perdure.Guard // of the node's secrets
-	h             *home
+	h             *Home
 
 	mu   sync.Mutex
 	keys *tool.Guard
@@ -31,9 +31,9 @@ type homeGuard struct {
 
 // guardOf keeps the secrets of a node, the keys of model providers in its environment and the keys of the home out of
 // every memory it writes to.
-func (h *home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
+func (h *Home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
 	secrets, err := secretGuard(ctx, known, log)
-	if err != nil || h.dir == "" {
+	if err != nil || h.Dir == "" {
 		return secrets, err
 	}
 	g := &homeGuard{Guard: secrets, h: h}
@@ -57,7 +57,7 @@ func (g *homeGuard) Check(body []byte) error {
 
 // refresh reads the keys, if the vault has changed since: sealing data for somebody new makes one.
 func (g *homeGuard) refresh(ctx context.Context) error {
-	vault := filepath.Join(g.h.dir, vaultDir)
+	vault := filepath.Join(g.h.Dir, vaultDir)
 	var changed time.Time
 	if info, err := os.Stat(vault); err == nil {
 		changed = info.ModTime()
@@ -80,10 +80,10 @@ func (g *homeGuard) refresh(ctx context.Context) error {
 }
 
 // signingKeys is what must not be seen of the key this home signs with, of those it did, and of one it will.
-func (h *home) signingKeys() (tool.SecretMap, error) {
+func (h *Home) signingKeys() (tool.SecretMap, error) {
 	all := tool.SecretMap{}
-	paths, err := h.begins(keyFile + ".")
-	for _, path := range append(paths, filepath.Join(h.dir, keyFile)) {
+	paths, err := h.begins(KeyFile + ".")
+	for _, path := range append(paths, filepath.Join(h.Dir, KeyFile)) {
 		values, err := signingKey(path)
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 )
 
 // lookWitness is what this home has seen, to be asked only: looking is not seeing. Nil for a home in memory.
-func (h *home) lookWitness() (*sqlite.Witness, error) {
-	if h.dir == "" || h.looked != nil {
+func (h *Home) lookWitness() (*sqlite.Witness, error) {
+	if h.Dir == "" || h.looked != nil {
 		return h.looked, nil
 	}
-	w, err := sqlite.LookWitness(filepath.Join(h.dir, witnessFile))
+	w, err := sqlite.LookWitness(filepath.Join(h.Dir, witnessFile))
 	if err != nil {
 		return nil, err
 	}
@@ -24,8 +24,8 @@ func (h *home) lookWitness() (*sqlite.Witness, error) {
 	return w, nil
 }
 
-// behind says what this copy of an agent lacks of what was seen here; nil: nothing.
-func (h *home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*view.Older, error) {
+// Behind says what this copy of an agent lacks of what was seen here; nil: nothing.
+func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*view.Older, error) {
 	w, err := h.lookWitness()
 	if w == nil || err != nil {
 		return nil, err
@@ -42,20 +42,20 @@ func (h *home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 }
 
 // storePath is the store as a witness notes it.
-func (h *home) storePath() string {
+func (h *Home) storePath() string {
 	if h.agent != "" { // a file that is run is a store of its own
 		if path, err := filepath.Abs(h.agent); err == nil {
 			return path
 		}
 	}
-	if path, err := filepath.Abs(h.file); err == nil {
+	if path, err := filepath.Abs(h.File); err == nil {
 		return path
 	}
-	return h.file
+	return h.File
 }
 
-// listed is one line of ls: what the index says, and what is wrong with the agent.
-type listed struct {
+// Listed is one line of ls: what the index says, and what is wrong with the agent.
+type Listed struct {
 	perdure.Listing
 	Depth   string      `json:"depth,omitempty"`   // how much of its memory is here
 	Damaged string      `json:"damaged,omitempty"` // why it cannot be read
@@ -67,10 +67,10 @@ type header interface {
 	Tops(ctx context.Context) (map[perdure.AgentID][]perdure.Hash, error)
 }
 
-// check finds what is wrong with the agents that are listed, as far as their heads tell, and adds those that are damaged or gone.
+// Check finds what is wrong with the agents that are listed, as far as their heads tell, and adds those that are damaged or gone.
 // All says that nothing was left out of the list.
-func (h *home) check(ctx context.Context, s perdure.Store, found []perdure.Listing, all bool) ([]listed, error) {
-	out := make([]listed, len(found))
+func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listing, all bool) ([]Listed, error) {
+	out := make([]Listed, len(found))
 	known := map[perdure.AgentID]bool{}
 	heads := func(id perdure.AgentID) ([]perdure.Hash, error) { return s.Heads(ctx, id) }
 	if t, ok := s.(header); ok {
@@ -106,7 +106,7 @@ func (h *home) check(ctx context.Context, s perdure.Store, found []perdure.Listi
 	for id, x := range ill {
 		if !known[id] {
 			known[id] = true
-			out = append(out, listed{Listing: perdure.Listing{Agent: id, Name: x.Name}, Damaged: x.Reason.Error()})
+			out = append(out, Listed{Listing: perdure.Listing{Agent: id, Name: x.Name}, Damaged: x.Reason.Error()})
 		}
 	}
 	for id, one := range seen {
@@ -115,16 +115,16 @@ func (h *home) check(ctx context.Context, s perdure.Store, found []perdure.Listi
 		}
 		if _, err := s.Heads(ctx, id); errors.Is(err, perdure.ErrNotFound) {
 			gone := &view.Older{Seen: one.At, Missing: one.Seq + 1, Gone: true, Name: id.Short()}
-			out = append(out, listed{Listing: perdure.Listing{Agent: id}, Older: gone})
+			out = append(out, Listed{Listing: perdure.Listing{Agent: id}, Older: gone})
 		}
 	}
 	more := out[len(found):]
-	slices.SortFunc(more, func(a, b listed) int { return perdure.Hash(a.Agent).Compare(perdure.Hash(b.Agent)) })
+	slices.SortFunc(more, func(a, b Listed) int { return perdure.Hash(a.Agent).Compare(perdure.Hash(b.Agent)) })
 	return out, nil
 }
 
 // ailing is the agents a store knows to be damaged.
-func (h *home) ailing(ctx context.Context, s perdure.Store) (map[perdure.AgentID]perdure.Ailment, error) {
+func (h *Home) ailing(ctx context.Context, s perdure.Store) (map[perdure.AgentID]perdure.Ailment, error) {
 	if x, ok := s.(perdure.Healer); ok {
 		return x.Ailing(ctx)
 	}
@@ -132,8 +132,8 @@ func (h *home) ailing(ctx context.Context, s perdure.Store) (map[perdure.AgentID
 }
 
 // checkOne compares the heads of an agent with those that were seen, and reads its memory only where they differ.
-func (h *home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listing, seen []perdure.Hash, heads func(perdure.AgentID) ([]perdure.Hash, error)) (listed, error) {
-	out := listed{Listing: one}
+func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listing, seen []perdure.Hash, heads func(perdure.AgentID) ([]perdure.Hash, error)) (Listed, error) {
+	out := Listed{Listing: one}
 	d, err := perdure.DepthOf(ctx, s, one.Agent)
 	if err == nil {
 		out.Depth = d.String()
@@ -147,7 +147,7 @@ func (h *home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 		a, err = perdure.Load(ctx, s, one.Agent)
 	}
 	if err == nil {
-		out.Older, err = h.behind(ctx, s, a)
+		out.Older, err = h.Behind(ctx, s, a)
 	}
 	if ctx.Err() != nil {
 		return out, ctx.Err()
@@ -158,8 +158,8 @@ func (h *home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 	return out, nil
 }
 
-// wrong is what is wrong with an agent that is listed, and what to do; empty: nothing.
-func (l *listed) wrong() (what, fix string) {
+// Wrong is what is wrong with an agent that is listed, and what to do; empty: nothing.
+func (l *Listed) Wrong() (what, fix string) {
 	switch {
 	case l.Damaged != "":
 		return view.CalledBy(l.Name, l.Agent) + " is damaged: " + l.Damaged, "perdure doctor --repair, or import a good copy"
@@ -171,8 +171,8 @@ func (l *listed) wrong() (what, fix string) {
 	return "", ""
 }
 
-// standing is how an agent is listed.
-func (l *listed) standing() string {
+// Standing is how an agent is listed.
+func (l *Listed) Standing() string {
 	switch {
 	case l.Damaged != "":
 		return "damaged"
@@ -184,8 +184,8 @@ func (l *listed) standing() string {
 	return l.State.String()
 }
 
-// forget forgets the agents that were seen in this store and are not in it any more.
-func (h *home) forget(ctx context.Context, s perdure.Store) (gone []perdure.AgentID, err error) {
+// Forget forgets the agents that were seen in this store and are not in it any more.
+func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.AgentID, err error) {
 	w, err := h.witness()
 	seen, ok := w.(*sqlite.Witness)
 	if !ok || err != nil {
@@ -203,4 +203,13 @@ func (h *home) forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 		}
 	}
 	return gone, nil
+}
+
+// RolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be folded.
+func (h *Home) RolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*view.Older, error) {
+	a, err := perdure.Load(ctx, s, id)
+	if err != nil {
+		return nil, ctx.Err() // verify says what is wrong with it
+	}
+	return h.Behind(ctx, s, a)
 }

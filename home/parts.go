@@ -1,11 +1,23 @@
-package main
+package home
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
+
+// Knows reports whether a name is one that a home has.
+func (h *Home) Knows(name string) bool {
+	if name == ".gitignore" || h.Scheme != "sqlite" || strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile {
+		return true
+	}
+	return slices.ContainsFunc(h.parts(), func(p part) bool {
+		return p.path == filepath.Join(h.Dir, name) || strings.HasPrefix(name, filepath.Base(h.File))
+	})
+}
 
 // role is what a part of a home is for.
 type role int
@@ -25,8 +37,8 @@ type part struct {
 // parts are all a home consists of, there or not. It is the one list: agents are kept out of these, their owners and
 // modes are looked at, doctor knows them, and a home that holds any of them before its key is made was begun by
 // somebody else.
-func (h *home) parts() []part {
-	if h.dir == "" {
+func (h *Home) parts() []part {
+	if h.Dir == "" {
 		return nil
 	}
 	var all []part
@@ -35,17 +47,17 @@ func (h *home) parts() []part {
 			all = append(all, part{p, r})
 		}
 	}
-	for _, name := range []string{keyFile, trustFile, nodeFile, policyDir, schemaDir} {
-		add(decides, filepath.Join(h.dir, name))
+	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir} {
+		add(decides, filepath.Join(h.Dir, name))
 	}
-	add(keeps, filepath.Join(h.dir, vaultDir), filepath.Join(h.dir, trustFile+".lock"))
-	add(keeps, database(filepath.Join(h.dir, witnessFile))...)
-	if h.scheme == "dir" {
-		add(shares, h.file)
+	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, TrustFile+".lock"))
+	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
+	if h.Scheme == "dir" {
+		add(shares, h.File)
 		return all
 	}
-	add(keeps, database(h.file)...)
-	add(keeps, h.file+"-blobs", h.file+"-nodes", h.file+".lock")
+	add(keeps, database(h.File)...)
+	add(keeps, h.File+"-blobs", h.File+"-nodes", h.File+".lock")
 	return all
 }
 
@@ -55,7 +67,7 @@ func database(path string) []string {
 }
 
 // has are the names of the parts that are there, of the home's own.
-func (h *home) has() []string {
+func (h *Home) has() []string {
 	var names []string
 	for _, p := range h.parts() {
 		if _, err := os.Lstat(p.path); p.role != shares && !errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,101 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/view"
+)
+
+// Arrived is what import prints.
+type Arrived struct {
+	Agent    perdure.AgentID `json:"agent"`
+	Name     string          `json:"name,omitempty"`
+	Relation string          `json:"relation"`          // to the copy that was here
+	Verdict  string          `json:"verdict,omitempty"` // of the policy, on one that was not here
+	Reason   string          `json:"reason,omitempty"`
+	Depth    string          `json:"depth"`
+	Entries  int64           `json:"entries"`
+	Heads    []perdure.Hash  `json:"heads"`
+	Paused   bool            `json:"paused"`
+	Held     bool            `json:"held"` // it has entries that do not count here
+	Standing string          `json:"standing"`
+
+	From *capsule.Arrival `json:"-"`
+	Now  *perdure.Agent   `json:"-"` // as it is here now
+}
+
+// TakeIn takes a capsule in, by from, and tells whoever should know of it.
+func (h *Home) TakeIn(ctx context.Context, s perdure.Store, o capsule.ImportOptions,
+	from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*Arrived, error) {
+	o.Progress = func(done, total int64) { h.progress("import", done, total) }
+	got, err := from(o)
+	if errors.Is(err, capsule.ErrDenied) {
+		return nil, perdure.WithHint(fmt.Errorf("%w: %w", perdure.ErrDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy")
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
+	a, err := h.Load(ctx, s, got.Head.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if err := Index(ctx, s, a); err != nil {
+		return nil, err
+	}
+	if err := h.sight(ctx, s, a); err != nil {
+		return nil, err
+	}
+	n, err := h.Node(ctx, s)
+	if err == nil {
+		err = n.Arrived(ctx, a.ID())
+	}
+	if err != nil {
+		h.note("%v; import it again to tell them", err)
+	}
+	if a, err = perdure.Load(ctx, s, a.ID()); err != nil { // it may have been told something
+		return nil, err
+	}
+	if got.Stranger == nil || got.Admitted { // what strangers bring along is learned when somebody admits them
+		if err := h.Learn(ctx, s, a.ID()); err != nil {
+			h.note("%v; it runs here once the home has it", err)
+		}
+	}
+	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
+		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: view.Standing(a, o.Trust, time.Now()), From: got, Now: a}
+	if got.Relation == capsule.Created {
+		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
+	}
+	r.Held = got.Stranger != nil && !got.Admitted
+	return r, nil
+}
+
+// sight tells the witness what came, and people if this home has seen more of it.
+func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
+	w, err := h.witness()
+	if w == nil || err != nil {
+		return err
+	}
+	seen, err := w.Seen(ctx, a.ID())
+	if err != nil {
+		return err
+	}
+	missing, err := perdure.Behind(ctx, s, a, seen)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		h.note("this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
+		return nil
+	}
+	if at, err := h.PlaceOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {
+		return err
+	}
+	w.See(a.ID(), a.Fold().Seq, a.Heads())
+	return nil
+}

@@ -1,0 +1,44 @@
+package home
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// KeyPath is where the key of this home is.
+func (h *Home) KeyPath() (string, error) {
+	if err := h.Locate(); err != nil {
+		return "", err
+	}
+	if h.Dir == "" {
+		return "", perdure.Invalid(errors.New("a store in memory has no key file; name another with --store"))
+	}
+	return filepath.Join(h.Dir, KeyFile), nil
+}
+
+// TrusteeOf is one line of a trust file, read from its parts as the file is.
+func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee, error) {
+	line := key + " " + rights + " " + scope
+	if revoke {
+		line = "-" + key
+	}
+	if strings.ContainsAny(comment+key+rights+scope, "\r\n") {
+		return perdure.Trustee{}, errors.New("a line of a trust file has no line ends in it")
+	}
+	if comment != "" {
+		line += " # " + comment
+	}
+	t, err := perdure.ParseTrust(strings.NewReader(line + "\n"))
+	if err != nil {
+		return perdure.Trustee{}, err
+	}
+	lines := t.Trustees()
+	if len(lines) != 1 {
+		return perdure.Trustee{}, fmt.Errorf("key %q: want one key", key)
+	}
+	return lines[0], nil
+}

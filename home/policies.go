@@ -1,0 +1,71 @@
+package home
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
+)
+
+// KnownDir is the folder beside a home's policy with further sets, each a .cedar file or a folder of them: those that charters name by
+// their hash, and those that were in force before.
+const KnownDir = "known"
+
+// knownPolicies are the further sets of a home.
+func knownPolicies(h *Home) ([]*policy.Set, error) {
+	if h.Dir == "" {
+		return nil, nil
+	}
+	dir := filepath.Join(h.Dir, PolicyDir, KnownDir)
+	found, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for policies: %w", err)
+	}
+	var sets []*policy.Set
+	for _, f := range found {
+		if !f.IsDir() && filepath.Ext(f.Name()) != ".cedar" {
+			continue
+		}
+		set, err := policy.LoadPaths(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err), "correct it, or take it out of "+dir)
+		}
+		sets = append(sets, set)
+	}
+	return sets, nil
+}
+
+// AuditPolicies is the policy of a home with every set that decisions may have been made under: each of the paths by itself, all of them
+// together, those the home knows, and the built-in one.
+func AuditPolicies(h *Home, paths []string) (*policy.Set, error) {
+	var sets []*policy.Set
+	for _, path := range paths {
+		set, err := policy.LoadPaths(path)
+		if err != nil {
+			return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err), "name .cedar files, or folders of them")
+		}
+		sets = append(sets, set)
+	}
+	if len(paths) > 1 {
+		if together, err := policy.LoadPaths(paths...); err == nil { // sets of one home at different times do not go together
+			sets = append(sets, together)
+		}
+	}
+	set, err := LoadPolicy(h, nil)
+	if err != nil {
+		return nil, err
+	}
+	return set.Know(append(sets, policy.Default())...), nil
+}
+
+// LoadPolicy loads the policies named, else those of the home.
+func LoadPolicy(h *Home, paths []string) (*policy.Set, error) {
+	return (&Powers{Policies: paths}).Policy(h)
+}

@@ -1,0 +1,141 @@
+package home
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/dir"
+	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
+)
+
+// PlaceOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its home: the home remembers how
+// far it has come, and lets one copy at a time go on (see alone). Zero: it has none yet, and nothing is written to give it one.
+func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Hash, error) {
+	if p, ok := s.(perdure.Placed); ok {
+		return p.Place(ctx)
+	}
+	if h.Dir == "" {
+		return perdure.Hash{}, nil
+	}
+	return h.ownPlace()
+}
+
+// Alone keeps everybody else in this home off an agent whose file is run: another copy of the file, and the agent in the home's own store. What
+// it returns ends that.
+func (h *Home) Alone(ctx context.Context, id perdure.AgentID) (func() error, error) {
+	none := func() error { return nil }
+	if h.agent == "" || h.Dir == "" {
+		return none, nil
+	}
+	busy := perdure.WithHint(Busy(id.Short()+" is being worked on by another node in this home"), "run it when that has ended")
+	lock, err := os.OpenFile(filepath.Join(h.Dir, filepath.Base(h.File)+"-file-"+id.String()[:16]), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return none, err
+	}
+	if err := disk.Lock(lock, false); err != nil {
+		return none, errors.Join(busy, lock.Close())
+	}
+	done := func() error { return errors.Join(os.Remove(lock.Name()), lock.Close()) }
+	if _, err := os.Stat(h.File); err != nil || h.Scheme != "sqlite" {
+		return done, nil // there is no store it could be in
+	}
+	s, err := sqlite.Open(ctx, h.File, sqlite.Options{Existing: true})
+	if err != nil {
+		return none, errors.Join(err, done())
+	}
+	end := func() error { return errors.Join(s.Close(), done()) }
+	var who perdure.Key
+	if _, err := rand.Read(who[:]); err != nil {
+		return none, errors.Join(err, end())
+	}
+	if _, err := s.Heads(ctx, id); err != nil {
+		return end, nil // it is not in the store
+	}
+	c, err := s.Claim(ctx, id, who, perdure.MaxLease)
+	if err != nil {
+		return none, errors.Join(busy, end())
+	}
+	return func() error {
+		return errors.Join(s.Release(context.WithoutCancel(ctx), c, nil, perdure.TimeOf(time.Now())), end())
+	}, nil
+}
+
+// ownPlace is the id of the home's own store.
+func (h *Home) ownPlace() (perdure.Hash, error) {
+	if h.Scheme == "dir" {
+		return dir.Place(h.File, h.Looks)
+	}
+	if !h.Looks {
+		if err := h.MakeHome(); err != nil {
+			return perdure.Hash{}, err
+		}
+	}
+	return sqlite.Place(h.File, h.Looks)
+}
+
+// SeatsTaken is what seat take prints.
+type SeatsTaken struct {
+	Agents []perdure.AgentID `json:"agents"`
+	Failed []keyFailure      `json:"failed,omitempty"`
+}
+
+// TakeSeats takes the seats of agents, and says of which it could not.
+func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, all bool, why string) (*SeatsTaken, error) {
+	n, err := h.Node(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := h.named(ctx, s, names, all)
+	if err != nil {
+		return nil, err
+	}
+	r := &SeatsTaken{Agents: []perdure.AgentID{}}
+	var first error
+	for i, id := range ids {
+		if err := n.TakeSeat(ctx, id, why); err == nil {
+			r.Agents = append(r.Agents, id)
+		} else if r.Failed = append(r.Failed, keyFailure{id, err.Error()}); first == nil {
+			first = err
+		}
+		h.progress("take seats", int64(i+1), int64(len(ids)))
+	}
+	if len(ids) == 1 && first != nil {
+		return nil, first
+	}
+	return r, first
+}
+
+// named are the agents that were named, or all that have not ended.
+func (h *Home) named(ctx context.Context, s perdure.Store, names []string, all bool) ([]perdure.AgentID, error) {
+	var ids []perdure.AgentID
+	for _, name := range names {
+		id, err := Find(ctx, s, name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	if !all {
+		return ids, nil
+	}
+	l, err := view.Lister(s)
+	if err != nil {
+		return nil, err
+	}
+	for one, err := range l.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return nil, err
+		}
+		if one.State != perdure.Terminated {
+			ids = append(ids, one.Agent)
+		}
+	}
+	return ids, nil
+}

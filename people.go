@@ -1,0 +1,266 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a person tells an agent: each verb looks at the agent first, refuses what would count for nothing, and then tells it. The entry is
+// durable when the verb returns. By is the name of the node's key, unless an event says otherwise.
+
+// Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can stop.
+func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
+	return n.say(ctx, id, func(a *Agent) (Event, error) {
+		return Event{Name: "pause", Notice: Pause{Note: note}}, a.living()
+	})
+}
+
+// Resume ends the pauses of an agent that can be seen here. A pause written elsewhere and not seen yet stands.
+func (n *Node) Resume(ctx context.Context, id AgentID, note string) (*Entry, error) {
+	return n.say(ctx, id, func(a *Agent) (Event, error) {
+		return Event{Name: "resume", Notice: Resume{Of: a.fold.Paused, Note: note}}, a.living()
+	})
+}
+
+// Cancel ends an agent for good. Its memory stays.
+func (n *Node) Cancel(ctx context.Context, id AgentID, note string) (*Entry, error) {
+	return n.say(ctx, id, func(a *Agent) (Event, error) {
+		return Event{Name: "cancel", Notice: Cancel{Note: note}}, a.living()
+	})
+}
+
+// Grant adds to what an agent may spend. Only its owner can.
+func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string) (*Entry, error) {
+	if amount.Cost < 0 || amount.Tokens < 0 || amount.Calls < 0 || amount == (Spend{}) {
+		return nil, Invalid(errors.New("say how much more it may spend: cost, tokens or calls, above zero"))
+	}
+	return n.say(ctx, id, func(a *Agent) (Event, error) {
+		ev := Event{Name: "grant", Notice: Grant{Amount: amount, Note: note}}
+		if err := a.living(); err != nil {
+			return ev, err
+		}
+		if owner, key := a.fold.Charter.Owner, n.Key.Key(); owner != key {
+			return ev, WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", ErrDenied, a.called(), owner.Short(), key.Short()),
+				"use the store and key of its owner")
+		}
+		if a.fold.Intent.Budget == nil {
+			return ev, WithHint(fmt.Errorf("%s has no limit to add to", a.called()), "it may already spend what policy permits")
+		}
+		return ev, nil
+	})
+}
+
+// Edit changes an agent from outside: what it is for, narrower bounds, and its state by name. Its advisor is told before it decides
+// anything else.
+func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Data) (*Entry, error) {
+	return n.say(ctx, id, func(a *Agent) (Event, error) {
+		ev := Event{Name: "edit", Notice: Edit{Mutate: m}, Set: set}
+		if err := a.living(); err != nil {
+			return ev, err
+		}
+		if err := a.fold.Widens(&m); err != nil {
+			return ev, fmt.Errorf("%s: %w", a.called(), err)
+		}
+		return ev, nil
+	})
+}
+
+// Settle records what came of an effect that nobody can tell of, or that somebody has looked at what was decided twice.
+func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error) {
+	return n.say(ctx, id, func(a *Agent) (Event, error) {
+		ev := Event{Name: "settle", Notice: s}
+		open := slices.ContainsFunc(a.fold.Open, func(o Open) bool { return o.Decision == s.Decision })
+		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.Second == s.Decision })
+		if !open && !twice {
+			return ev, Missing(fmt.Sprintf("%s has no open decision %s", a.called(), s.Decision.Short()))
+		}
+		return ev, nil
+	})
+}
+
+// Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.
+// Models ask so with the call ask, Go functions with durable.Ask.
+type Question struct {
+	Text  string
+	To    string // the id of the asking call, which the answer carries
+	Until Time   // when the agent goes on without an answer; zero: never
+}
+
+// Question is what an agent asks at a time, if it does and nobody has answered.
+func (f *Fold) Question(now time.Time) (Question, bool) {
+	if f.Ended != nil || f.Sleep == nil || f.Met(now).Met {
+		return Question{}, false
+	}
+	s := f.Sleep.Sleep
+	q := Question{Text: s.Note, To: s.Call}
+	of := []Trigger{s.Trigger}
+	if list, ok := s.Trigger.(Any); ok {
+		of = list.Of
+	}
+	asks := false
+	for _, t := range of {
+		switch t := t.(type) {
+		case On:
+			asks = asks || t.Event == AnswerEvent
+		case After:
+			q.Until = f.Sleep.Since + Time(t.Millis)
+		case At:
+			q.Until = t.Time
+		case Done, When, Every, Any, All:
+		}
+	}
+	if q.Text == "" {
+		q.Text = "(it does not say what)"
+	}
+	return q, asks
+}
+
+// Answer answers what an agent asks people. It wakes with the answer.
+func (n *Node) Answer(ctx context.Context, id AgentID, text string) (*Entry, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, Invalid(errors.New("the answer is empty; say something"))
+	}
+	return n.say(ctx, id, func(a *Agent) (Event, error) {
+		ev := Event{Name: AnswerEvent}
+		if err := a.living(); err != nil {
+			return ev, err
+		}
+		q, asks := a.fold.Question(time.Now())
+		if !asks {
+			return ev, Missing(a.called() + " asks no question")
+		}
+		answer := map[string]any{"say": text}
+		if q.To != "" {
+			answer["to"] = q.To
+		}
+		var err error
+		ev.Data, err = DataOf(answer)
+		return ev, err
+	})
+}
+
+// Approve permits exactly the effect whose digest it is, which policy asks a person about, once. Expires is when that lapses; zero: never.
+// Somebody else's answer, or an earlier one of this key, is not overridden: then the error wraps ErrConflict and says whose it was.
+func (n *Node) Approve(ctx context.Context, id AgentID, digest Hash, expires Time, note string) (*Entry, error) {
+	return n.vote(ctx, id, Approval{Approve: true, Digest: digest, Expires: expires, Note: note})
+}
+
+// Deny refuses the effect whose digest it is. A refusal stands whatever others say; the advisor is shown the note and decides what next.
+func (n *Node) Deny(ctx context.Context, id AgentID, digest Hash, note string) (*Entry, error) {
+	return n.vote(ctx, id, Approval{Digest: digest, Note: note})
+}
+
+func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (*Entry, error) {
+	return n.say(ctx, id, func(a *Agent) (Event, error) {
+		q, err := n.Votable(a, v.Digest)
+		if err != nil {
+			return Event{}, err
+		}
+		v.Decision = q.Decision
+		return Event{Name: "approval", Notice: v}, nil
+	})
+}
+
+// Votable is the question with this digest, if an answer of this node's key to it would count now.
+func (n *Node) Votable(a *Agent, digest Hash) (*Asking, error) {
+	if err := a.living(); err != nil {
+		return nil, err
+	}
+	f, now := a.fold, time.Now()
+	i := slices.IndexFunc(f.Asks, func(q Asking) bool { return q.Digest == digest })
+	if i < 0 {
+		return nil, a.decided(digest)
+	}
+	q := &f.Asks[i]
+	switch x := q.Verdict.Expires; {
+	case !q.Bound(a.ID()):
+		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", digest.Short(), a.called()),
+			"its memory is not what was signed: see perdure verify "+a.ID().Short())
+	case !n.MayAnswer(f, q):
+		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied, a.called(), f.asked(q), n.Key.Key().Short()),
+			"let one of them answer, or see perdure key trust for who may approve")
+	case x != 0 && !now.Before(x.Go()):
+		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
+	}
+	for _, v := range q.Votes {
+		if v.Origin == n.Key.Key() && (v.Expires == 0 || now.Before(v.Expires.Go())) {
+			return nil, already(v.Approve, v.Origin)
+		}
+	}
+	return q, nil
+}
+
+// decided says who answered a question that is not open any more.
+func (a *Agent) decided(digest Hash) error {
+	for e := range a.Recent() {
+		told, _ := e.Content().(Event)
+		if v, ok := told.Notice.(Approval); ok && v.Digest == digest {
+			return already(v.Approve, e.Origin)
+		}
+	}
+	return Missing(fmt.Sprintf("%s has no question for a person %s", a.called(), digest.Short()))
+}
+
+func already(approve bool, by Key) error {
+	word := "denied"
+	if approve {
+		word = "approved"
+	}
+	return alreadyErr(fmt.Sprintf("already %s, by %s; nothing was changed", word, by.Short()))
+}
+
+// alreadyErr says in its own words that somebody was first.
+type alreadyErr string
+
+func (e alreadyErr) Error() string        { return string(e) }
+func (e alreadyErr) Is(target error) bool { return target == ErrConflict }
+
+// asked says whom a question goes to.
+func (f *Fold) asked(q *Asking) string {
+	switch asked := q.Asked(); {
+	case len(asked) > 0:
+		return strings.Join(asked, ", ")
+	case len(f.Charter.Approvers) > 0:
+		return "the approvers of its charter"
+	}
+	return "whoever may approve in " + f.Charter.Scope
+}
+
+// say tells an agent what a look at it makes of it.
+func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, error)) (*Entry, error) {
+	if err := n.init(); err != nil {
+		return nil, err
+	}
+	a, _, err := n.hearer(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	ev, err := what(a)
+	if err != nil {
+		return nil, err
+	}
+	if ev.By == "" {
+		ev.By = n.Key.Name
+	}
+	return n.Tell(ctx, id, ev)
+}
+
+// living refuses an agent that has ended.
+func (a *Agent) living() error {
+	if a.fold.Ended != nil {
+		return fmt.Errorf("%s: %w", a.called(), ErrTerminated)
+	}
+	return nil
+}
+
+// called is what people call an agent: its name, or the beginning of its id.
+func (a *Agent) called() string {
+	if a.fold.Intent.Name != "" {
+		return a.fold.Intent.Name
+	}
+	return a.ID().Short()
+}
