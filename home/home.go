@@ -76,7 +76,7 @@ func (h *Home) note(format string, args ...any) {
 	}
 }
 
-func (h *Home) progress(what string, done, total int64) {
+func (h *Home) Progressed(what string, done, total int64) {
 	if h.Progress != nil {
 		h.Progress(what, done, total)
 	}

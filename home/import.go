@@ -32,7 +32,7 @@ type Arrived struct {
 // TakeIn takes a capsule in, by from, and tells whoever should know of it.
 func (h *Home) TakeIn(ctx context.Context, s perdure.Store, o capsule.ImportOptions,
 	from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*Arrived, error) {
-	o.Progress = func(done, total int64) { h.progress("import", done, total) }
+	o.Progress = func(done, total int64) { h.Progressed("import", done, total) }
 	got, err := from(o)
 	if errors.Is(err, capsule.ErrDenied) {
 		return nil, perdure.WithHint(fmt.Errorf("%w: %w", perdure.ErrDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy")

@@ -181,7 +181,7 @@ func (h *Home) EachOwned(ctx context.Context, s perdure.Store, key *perdure.Sign
 		if err != nil {
 			r.Failed = append(r.Failed, keyFailure{id, err.Error()})
 		}
-		h.progress(what, int64(i+1), int64(len(ids)))
+		h.Progressed(what, int64(i+1), int64(len(ids)))
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 		} else if r.Failed = append(r.Failed, keyFailure{id, err.Error()}); first == nil {
 			first = err
 		}
-		h.progress("take seats", int64(i+1), int64(len(ids)))
+		h.Progressed("take seats", int64(i+1), int64(len(ids)))
 	}
 	if len(ids) == 1 && first != nil {
 		return nil, first

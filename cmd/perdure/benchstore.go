@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/bench"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -87,7 +88,7 @@ func (p *benchPlace) label(f *bench.Figures) {
 		return
 	}
 	f.Store, f.Durable = "sqlite", durability(p.level())
-	if inMemory(p.dir) {
+	if disk.InMemory(p.dir) {
 		f.Durable = "nothing: " + filepath.Dir(p.dir) + " is a file system in memory (tmpfs), where a sync costs nothing; name a folder on a disk with --store"
 	}
 }

@@ -5,13 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/view"
 )
 
@@ -90,7 +87,8 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 	if err == nil || errors.As(err, &done) {
 		return
 	}
-	message, hint := explain(err, command)
+	message, hint := view.Explain(err, command)
+	message, hint = here(message), here(hint)
 	if !asJSON {
 		text := styleOf(w).bad("perdure:") + " " + message + "\n"
 		if hint != "" {
@@ -109,31 +107,6 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 		object = refused
 	}
 	_ = printJSON(w, object) // as above
-}
-
-// explain says what went wrong in one line, and what to do about it.
-func explain(err error, command string) (message, hint string) {
-	message = view.OneLine(err.Error(), 0)
-	var refused *perdure.Rejection
-	var with *perdure.Hint
-	switch {
-	case errors.As(err, &with):
-		hint = with.Do
-	case errors.Is(err, perdure.ErrInvalid):
-		hint = fmt.Sprintf("see %s --help", command)
-	case errors.As(err, &refused):
-		hint = refused.Hint
-		message = strings.TrimSuffix(message, "; "+hint)
-	case errors.Is(err, context.Canceled):
-		message = "interrupted"
-	case errors.Is(err, fs.ErrNotExist):
-		hint = "check the path"
-	case errors.Is(err, disk.ErrIrregular):
-		hint = "name a file; what comes through a pipe is given as -, on standard input"
-	case errors.Is(err, perdure.ErrConflict):
-		hint = "nothing was changed; look at the agent again and repeat the command"
-	}
-	return here(message), here(hint)
 }
 
 // printJSON writes one value as one line. What a terminal would not show as it is, is escaped by the rules of JSON.

@@ -134,7 +134,7 @@ func TestAnUnreadableAgentHidesNoOther(t *testing.T) {
 
 func TestDoctorComparesEveryField(t *testing.T) {
 	is := perdure.Listing{Name: "n", Kind: "k", Scope: "s", State: perdure.Dormant, Labels: map[string]string{"a": "b"}, Due: 100, Entries: 3, Waiting: true}
-	if lies, lags := differs(is, is, 50); len(lies)+len(lags) > 0 {
+	if lies, lags := home.Differs(is, is, 50); len(lies)+len(lags) > 0 {
 		t.Errorf("of the same: %q, %q", lies, lags)
 	}
 	for want, change := range map[string]func(l *perdure.Listing){
@@ -145,7 +145,7 @@ func TestDoctorComparesEveryField(t *testing.T) {
 	} {
 		not := is
 		change(&not)
-		lies, lags := differs(not, is, 50)
+		lies, lags := home.Differs(not, is, 50)
 		if got := append(lies, lags...); len(got) != 1 || !strings.HasPrefix(got[0], want) {
 			t.Errorf("%s: got %q", want, got)
 		}

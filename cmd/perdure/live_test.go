@@ -39,7 +39,7 @@ func TestAnApprovalIsOfTheActionThatIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := a.Fold().Asks[0]
+	q := &a.Fold().Asks[0]
 	if !q.Bound(s.agent) {
 		t.Error("a question is not bound to its own action")
 	}
@@ -51,7 +51,7 @@ func TestAnApprovalIsOfTheActionThatIsShown(t *testing.T) {
 	if q.Bound(s.agent) {
 		t.Error("a question is bound to another action")
 	}
-	if err := (&teller{}).confirm(a, &q, true); err == nil || !strings.Contains(err.Error(), "nothing was answered") {
-		t.Errorf("confirm: got %v", err)
+	if _, err := s.node.Votable(a, q.Digest); err == nil || !strings.Contains(err.Error(), "nothing was answered") {
+		t.Errorf("a question about another action than it binds: got %v", err)
 	}
 }

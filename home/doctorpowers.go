@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -12,23 +12,22 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
-	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/view"
 )
 
 // modes looks whether somebody else decides here, or reads what is secret. It reports whether the home can be used.
-func (d *doctor) modes() bool {
+func (d *Doctor) modes() bool {
 	usable := true
 	for _, w := range d.h.Weaknesses(false) {
 		usable = usable && !w.Grave
-		d.say(w.About, unwell, w.Fix, "%s", w.What)
+		d.say(w.About, Unwell, w.Fix, "%s", w.What)
 	}
 	return usable
 }
 
 // strays looks for what has no business in a home: what was cut short while it was written, and what is no file.
-func (d *doctor) strays() {
+func (d *Doctor) strays() {
 	names, err := os.ReadDir(d.h.Dir)
 	if err != nil || d.h.Loose {
 		return // a folder that also has other things
@@ -37,54 +36,54 @@ func (d *doctor) strays() {
 		path := filepath.Join(d.h.Dir, one.Name())
 		switch name := one.Name(); {
 		case !one.IsDir() && !one.Type().IsRegular() && one.Type()&fs.ModeSymlink == 0:
-			d.say("stray", odd, "remove "+path, "%s is neither a file nor a folder", path)
+			d.say("stray", Odd, "remove "+path, "%s is neither a file nor a folder", path)
 		case strings.HasSuffix(name, ".part") || strings.Contains(name, ".new-"):
-			d.say("stray", odd, "remove "+path+" if no perdure is running", "%s was left by something that was cut short", path)
+			d.say("stray", Odd, "remove "+path+" if no perdure is running", "%s was left by something that was cut short", path)
 		case !d.h.Knows(name):
-			d.say("stray", odd, "move it elsewhere: agents, keys and what decides are here", "%s is not of a home", path)
+			d.say("stray", Odd, "move it elsewhere: agents, keys and what decides are here", "%s is not of a home", path)
 		}
 	}
 }
 
 // accepted says whether what the home decides counts.
-func (d *doctor) accepted() bool {
+func (d *Doctor) accepted() bool {
 	err := d.h.Consent()
 	switch {
 	case err != nil:
-		_, hint := explain(err, "perdure doctor")
-		d.say("accepted", unwell, hint, "%v", err)
+		_, hint := view.Explain(err, "perdure doctor")
+		d.say("accepted", Unwell, hint, "%v", err)
 		return false
 	case !d.h.Found || d.h.Fresh:
 	case d.h.Own():
-		d.say("accepted", well, "", "%s: it was made here", d.h.Dir)
+		d.say("accepted", Well, "", "%s: it was made here", d.h.Dir)
 	default:
-		d.say("accepted", well, "", "%s: accepted", d.h.Dir)
+		d.say("accepted", Well, "", "%s: accepted", d.h.Dir)
 	}
 	return true
 }
 
 // policies looks whether they load, as a node would load them.
-func (d *doctor) policies() {
-	set, err := d.p.Policy(d.h.Home)
+func (d *Doctor) policies() {
+	set, err := d.p.Policy(d.h)
 	if err != nil {
 		fix := "correct the file; perdure policy check lists everything that is wrong"
 		if errors.Is(err, fs.ErrNotExist) {
 			fix = "check the path"
 		}
-		d.say("policy", unwell, fix, "%v", err)
+		d.say("policy", Unwell, fix, "%v", err)
 		return
 	}
-	d.say("policy", well, "", "%s, set %s", view.Several(int64(len(set.Rules())), "rule"), set.Hash().Short())
+	d.say("policy", Well, "", "%s, set %s", view.Several(int64(len(set.Rules())), "rule"), set.Hash().Short())
 }
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.
-func (d *doctor) powers() {
-	_, err := home.ReadNodeFile(d.h.Home)
+func (d *Doctor) powers() {
+	_, err := ReadNodeFile(d.h)
 	if d.accepted() && err == nil {
-		err = d.p.Fill(d.h.Home)
+		err = d.p.Fill(d.h)
 	}
 	if err != nil {
-		d.say("node", unwell, "correct "+filepath.Join(d.h.Dir, home.NodeFileName)+"; perdure node --help says what can be in it", "%v", err)
+		d.say("node", Unwell, "correct "+filepath.Join(d.h.Dir, NodeFileName)+"; perdure node --help says what can be in it", "%v", err)
 	}
 	d.files()
 	d.secrets()
@@ -95,62 +94,62 @@ func (d *doctor) powers() {
 }
 
 // files looks at the tools that work here: the folder, programs and hosts.
-func (d *doctor) files() {
+func (d *Doctor) files() {
 	dir := d.p.Files
 	if info, err := os.Stat(dir); dir != "" && err != nil {
-		d.say("files", unwell, "mkdir -p "+dir+", or name another folder with --files", "%v", err)
+		d.say("files", Unwell, "mkdir -p "+dir+", or name another folder with --files", "%v", err)
 	} else if dir != "" && !info.IsDir() {
-		d.say("files", unwell, "name a folder with --files", "%s is no folder", dir)
+		d.say("files", Unwell, "name a folder with --files", "%s is no folder", dir)
 	} else if dir != "" {
-		d.say("files", well, "", "%s", dir)
+		d.say("files", Well, "", "%s", dir)
 	}
 	for _, name := range d.p.Programs {
 		at, err := exec.LookPath(name)
 		switch {
 		case err != nil:
-			d.say("program", unwell, "install "+name+", or leave it out", "%v", err)
+			d.say("program", Unwell, "install "+name+", or leave it out", "%v", err)
 		case dir == "":
-			d.say("program", unwell, "name a folder with --files, or files in node.yaml", "%s has no folder to run in", name)
+			d.say("program", Unwell, "name a folder with --files, or files in node.yaml", "%s has no folder to run in", name)
 		default:
-			d.say("program", well, "", "%s is %s", name, at)
+			d.say("program", Well, "", "%s is %s", name, at)
 		}
 	}
 	if len(d.p.Hosts) == 0 {
 		return
 	}
 	if _, err := (tool.HTTP{Allow: d.p.Hosts}).Tools(); err != nil {
-		d.say("hosts", unwell, "name hosts such as api.example.com", "%v", err)
+		d.say("hosts", Unwell, "name hosts such as api.example.com", "%v", err)
 		return
 	}
-	d.say("hosts", well, "", "%s", strings.Join(d.p.Hosts, ", "))
+	d.say("hosts", Well, "", "%s", strings.Join(d.p.Hosts, ", "))
 }
 
 // secrets looks whether the secrets can be read, by their owner alone, and keeps them for the advisors.
-func (d *doctor) secrets() {
+func (d *Doctor) secrets() {
 	if d.p.Secrets == "" {
 		return
 	}
-	known, err := home.ReadSecrets(d.p.Secrets)
+	known, err := ReadSecrets(d.p.Secrets)
 	if err != nil {
-		_, hint := explain(err, "perdure doctor")
-		d.say("secrets", unwell, hint, "%v", err)
+		_, hint := view.Explain(err, "perdure doctor")
+		d.say("secrets", Unwell, hint, "%v", err)
 		return
 	}
 	d.p.Known = known
-	d.say("secrets", well, "", "%s in %s, readable by its owner alone", view.Several(int64(len(known)), "value"), d.p.Secrets)
+	d.say("secrets", Well, "", "%s in %s, readable by its owner alone", view.Several(int64(len(known)), "value"), d.p.Secrets)
 }
 
 // serverPatience is how long an MCP server may take to start and say what it can do: some are fetched over the network first.
 const serverPatience = 30 * time.Second
 
 // server starts an MCP server and asks for its tools.
-func (d *doctor) server(text string) {
-	m, err := home.ServerOf(text)
+func (d *Doctor) server(text string) {
+	m, err := ServerOf(text)
 	if err != nil {
-		d.say("mcp", unwell, "write NAME=COMMAND or NAME=URL", "%v", err)
+		d.say("mcp", Unwell, "write NAME=COMMAND or NAME=URL", "%v", err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(d.c.Context(), serverPatience)
+	ctx, cancel := context.WithTimeout(d.ctx, serverPatience)
 	defer cancel()
 	tools, err := m.Tools(ctx)
 	if err = errors.Join(err, m.Close()); err != nil {
@@ -158,33 +157,33 @@ func (d *doctor) server(text string) {
 		if len(m.Command) > 0 {
 			fix = "run it by hand and see what it says: " + strings.Join(m.Command, " ")
 		}
-		d.say("mcp", unwell, fix, "%s: %v", m.Name, err)
+		d.say("mcp", Unwell, fix, "%s: %v", m.Name, err)
 		return
 	}
-	d.say("mcp", well, "", "%s has %s", m.Name, view.Several(int64(len(tools)), "tool"))
+	d.say("mcp", Well, "", "%s has %s", m.Name, view.Several(int64(len(tools)), "tool"))
 }
 
 // advisors looks whether each could be asked: it loads, and its key is there. Nothing is sent.
-func (d *doctor) advisors() {
-	if _, err := home.ReadPrices(d.p.Prices); err != nil {
-		_, hint := explain(err, "perdure doctor")
-		d.say("prices", unwell, hint, "%v", err)
+func (d *Doctor) advisors() {
+	if _, err := ReadPrices(d.p.Prices); err != nil {
+		_, hint := view.Explain(err, "perdure doctor")
+		d.say("prices", Unwell, hint, "%v", err)
 	}
 	for _, text := range d.p.Advisors {
 		name, source := advisorName(text)
 		a, err := d.p.Thinker(source, new(perdure.MemStore))
 		if err != nil {
-			d.say("advisor", unwell, "correct its source, in node.yaml or after --advisor", "%s: %v", name, err)
+			d.say("advisor", Unwell, "correct its source, in node.yaml or after --advisor", "%s: %v", name, err)
 			continue
 		}
 		if err := keyOf(a); err != nil {
-			d.say("advisor", unwell, "set it in the environment, or in the file of --secrets", "%s: %v", name, err)
+			d.say("advisor", Unwell, "set it in the environment, or in the file of --secrets", "%s: %v", name, err)
 			continue
 		}
-		d.say("advisor", well, "", "%s is %s", name, source)
+		d.say("advisor", Well, "", "%s is %s", name, source)
 	}
 	if len(d.p.Advisors) == 0 {
-		d.say("advisor", odd, "name one in node.yaml, or with --advisor when you run a node", "there is none: nodes here can only go on with what is already decided")
+		d.say("advisor", Odd, "name one in node.yaml, or with --advisor when you run a node", "there is none: nodes here can only go on with what is already decided")
 	}
 }
 

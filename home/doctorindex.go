@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -16,12 +16,11 @@ const maxDiffering = 16
 
 // index compares what the store lists of every agent with the agent's own memory. A listing is derived: one that says
 // otherwise is stale, or somebody has written to the index.
-func (d *doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Listing) error {
-	bar := newProgress(d.c, "compare the index", int64(len(listed)))
-	defer bar.end()
+func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Listing) error {
+	defer d.h.Progressed("compare the index", int64(len(listed)), int64(len(listed)))
 	wrong := 0
 	for i, one := range listed {
-		bar.to(int64(i))
+		d.h.Progressed("compare the index", int64(i), int64(len(listed)))
 		a, err := perdure.Load(ctx, s, one.Agent)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -30,31 +29,31 @@ func (d *doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 			continue // its memory is looked at by itself
 		}
 		now := time.Now()
-		lies, lags := differs(one, a.Listing(now), perdure.TimeOf(now))
+		lies, lags := Differs(one, a.Listing(now), perdure.TimeOf(now))
 		if len(lies)+len(lags) == 0 {
 			continue
 		}
 		if wrong++; wrong > maxDiffering {
 			continue
 		}
-		health := odd // a node may have been stopped before it wrote the index
+		health := Odd // a node may have been stopped before it wrote the index
 		if len(lies) > 0 {
-			health = unwell
+			health = Unwell
 		}
 		d.say("index", health, "perdure doctor --reindex", "%s: %s", one.Agent.Short(), strings.Join(append(lies, lags...), "; "))
 	}
 	switch {
 	case wrong > maxDiffering:
-		d.say("index", unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says", view.Several(int64(wrong-maxDiffering), "agent"))
+		d.say("index", Unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says", view.Several(int64(wrong-maxDiffering), "agent"))
 	case wrong == 0 && len(listed) > 0:
-		d.say("index", well, "", "says of %s what its memory says", view.Several(int64(len(listed)), "agent"))
+		d.say("index", Well, "", "says of %s what its memory says", view.Several(int64(len(listed)), "agent"))
 	}
 	return nil
 }
 
-// differs says how a listing differs from the fold: in what never changes by itself, and in what a listing may be
+// Differs says how a listing differs from the fold: in what never changes by itself, and in what a listing may be
 // behind with.
-func differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []string) {
+func Differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []string) {
 	tell := func(to *[]string, what string, index, memory any) {
 		if index != memory {
 			*to = append(*to, fmt.Sprintf("%s is %s in the index and %s in its memory", what, view.Quoted(index), view.Quoted(memory)))

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -13,36 +13,36 @@ import (
 )
 
 // integrity looks through the file of a store, and puts a sound one in its place if it is to be mended.
-func (d *doctor) integrity(mends bool) {
+func (d *Doctor) integrity(mends bool) {
 	if d.h.Scheme != "sqlite" {
 		return
 	}
-	ctx, file := d.c.Context(), d.h.File
+	ctx, file := d.ctx, d.h.File
 	damage := sqlite.Damage(ctx, file)
 	switch {
 	case damage == nil:
-		d.say("file", well, "", "%s is whole, version %d", file, sqlite.Version)
+		d.say("file", Well, "", "%s is whole, version %d", file, sqlite.Version)
 		return
 	case !mends:
-		d.say("file", unwell, "perdure doctor --repair, or restore it from a backup", "%v", damage)
+		d.say("file", Unwell, "perdure doctor --repair, or restore it from a backup", "%v", damage)
 		return
 	}
 	r, err := sqlite.Rebuild(ctx, file)
 	if err != nil {
-		d.say("file", unwell, "stop whatever uses it and try again, or restore it from a backup", "%v", err)
+		d.say("file", Unwell, "stop whatever uses it and try again, or restore it from a backup", "%v", err)
 		return
 	}
-	d.say("file", well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, view.Several(r.Rows, "row"), r.Aside)
+	d.say("file", Well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, view.Several(r.Rows, "row"), r.Aside)
 	if r.Unnamed {
-		d.say("file", odd, "", "it does not say any more which store it was: it counts as a new one")
+		d.say("file", Odd, "", "it does not say any more which store it was: it counts as a new one")
 	}
 	if r.Stranded > 0 {
-		d.say("file", odd, "import good copies of what is missing: they find their own", "%s of which nobody can tell whose they are lie aside in it", view.Several(r.Stranded, "row"))
+		d.say("file", Odd, "import good copies of what is missing: they find their own", "%s of which nobody can tell whose they are lie aside in it", view.Several(r.Stranded, "row"))
 	}
 }
 
 // heal verifies every agent and salvages what is left of those that are damaged.
-func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
+func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 	h, ok := s.(perdure.Healer)
 	if !ok {
 		return nil
@@ -63,11 +63,10 @@ func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
 	for id, x := range ill {
 		names[id] = x.Name
 	}
-	bar := newProgress(d.c, "verify every agent", int64(len(names)))
-	defer bar.end()
+	defer d.h.Progressed("verify every agent", int64(len(names)), int64(len(names)))
 	ids := slices.SortedFunc(maps.Keys(names), func(a, b perdure.AgentID) int { return perdure.Hash(a).Compare(perdure.Hash(b)) })
 	for i, id := range ids {
-		bar.to(int64(i))
+		d.h.Progressed("verify every agent", int64(i), int64(len(ids)))
 		damage := unsound(ctx, s, id)
 		x, ailing := ill[id]
 		if err := ctx.Err(); err != nil {
@@ -80,12 +79,12 @@ func (d *doctor) heal(ctx context.Context, s perdure.Store) error {
 			damage = x.Reason
 		}
 		if depth, err := perdure.DepthOf(ctx, s, id); err == nil && depth != perdure.Full {
-			d.say("repair", unwell, "import the whole memory", "%s: %v; only a part of its memory is here, which is not repaired", view.CalledBy(names[id], id), damage)
+			d.say("repair", Unwell, "import the whole memory", "%s: %v; only a part of its memory is here, which is not repaired", view.CalledBy(names[id], id), damage)
 			continue
 		}
 		got, err := h.Heal(ctx, id, nil)
 		if err != nil {
-			d.say("repair", unwell, "import a good copy of it", "%s: %v", view.CalledBy(names[id], id), err)
+			d.say("repair", Unwell, "import a good copy of it", "%s: %v", view.CalledBy(names[id], id), err)
 			continue
 		}
 		d.healed(view.CalledBy(names[id], id), damage, got)
@@ -105,20 +104,20 @@ func unsound(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 }
 
 // healed says what became of an agent, and what is lost of it.
-func (d *doctor) healed(what string, damage error, got perdure.Healed) {
+func (d *Doctor) healed(what string, damage error, got perdure.Healed) {
 	lost := ""
 	if n := len(got.Gaps); n > 0 {
 		lost = fmt.Sprintf(", nothing is left of seq %s", seqs(got.Gaps))
 	}
 	switch {
 	case got.Entries == 0:
-		d.say("repair", unwell, "import a good copy of it: what can be read joins it", "%s: nothing of it can be used%s; %s (%v)", what, lost,
+		d.say("repair", Unwell, "import a good copy of it: what can be read joins it", "%s: nothing of it can be used%s; %s (%v)", what, lost,
 			view.Several(got.Aside, "piece")+" of it lie aside", damage)
 	case got.Aside > 0:
-		d.say("repair", odd, "import a good copy of it: what can be read joins it", "%s: %s could be salvaged%s; %s have no place (%v)", what,
+		d.say("repair", Odd, "import a good copy of it: what can be read joins it", "%s: %s could be salvaged%s; %s have no place (%v)", what,
 			view.Several(got.Entries, "entry"), lost, view.Several(got.Aside, "piece")+" of it that lie aside", damage)
 	default:
-		d.say("repair", well, "", "%s: it has %s (%v)", what, view.Several(got.Entries, "entry"), damage)
+		d.say("repair", Well, "", "%s: it has %s (%v)", what, view.Several(got.Entries, "entry"), damage)
 	}
 }
 
@@ -140,16 +139,16 @@ func seqs(all []int64) string {
 }
 
 // missing says which agents are older than they were seen here, damaged, or gone.
-func (d *doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
+func (d *Doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
 	if d.h.Dir == "" {
 		return nil
 	}
-	if d.forget {
+	if d.Forget {
 		gone, err := d.h.Forget(ctx, s)
 		if err != nil {
 			return err
 		}
-		d.say("seen", well, "", "%s forgotten", view.Several(int64(len(gone)), "agent"))
+		d.say("seen", Well, "", "%s forgotten", view.Several(int64(len(gone)), "agent"))
 	}
 	found, err := d.h.Check(ctx, s, all, true)
 	if err != nil {
@@ -162,11 +161,11 @@ func (d *doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Lis
 			continue
 		}
 		if wrong++; wrong <= maxDiffering {
-			d.say("seen", unwell, fix, "%s", what)
+			d.say("seen", Unwell, fix, "%s", what)
 		}
 	}
 	if wrong > maxDiffering {
-		d.say("seen", unwell, "perdure ls names them", "%s more", view.Several(int64(wrong-maxDiffering), "agent"))
+		d.say("seen", Unwell, "perdure ls names them", "%s more", view.Several(int64(wrong-maxDiffering), "agent"))
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
 //go:build unix
 
-package main
+package disk
 
 import "syscall"
 
-// freeSpace is how many bytes a user can still write to the disk of a folder.
-func freeSpace(dir string) (uint64, error) {
+// Free is how many bytes a user can still write to the disk of a folder.
+func Free(dir string) (uint64, error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
 		return 0, err
@@ -16,8 +16,8 @@ func freeSpace(dir string) (uint64, error) {
 // tmpfsMagic is how Linux marks a file system in memory.
 const tmpfsMagic = 0x01021994
 
-// inMemory reports whether a folder is known to be on a file system in memory.
-func inMemory(dir string) bool {
+// InMemory reports whether a folder is known to be on a file system in memory.
+func InMemory(dir string) bool {
 	var disk syscall.Statfs_t
 	err := syscall.Statfs(dir, &disk)
 	return err == nil && int64(disk.Type) == tmpfsMagic //nolint:unconvert // the types differ between systems

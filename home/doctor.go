@@ -1,0 +1,299 @@
+package home
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
+)
+
+// How something is.
+const (
+	Well   = "ok"
+	Odd    = "look" // worth a look
+	Unwell = "wrong"
+)
+
+// Examined is one thing a doctor looked at.
+type Examined struct {
+	What   string `json:"what"`
+	Health string `json:"health"`
+	Found  string `json:"found"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+// Doctor looks at everything and keeps what was found.
+type Doctor struct {
+	Version string // of the program
+	Reindex bool   // rebuild every index of the store
+	Repair  bool   // salvage what can be read of damaged agents
+	Forget  bool   // forget agents that were seen here and are not here any more
+
+	ctx   context.Context
+	h     *Home
+	p     *Powers
+	found []Examined
+}
+
+func (d *Doctor) say(what, health, fix, format string, args ...any) {
+	d.found = append(d.found, Examined{what, health, fmt.Sprintf(format, args...), fix})
+}
+
+// Examine looks at a home, its store, and what its nodes can do.
+func (d *Doctor) Examine(ctx context.Context, h *Home, p *Powers) ([]Examined, error) {
+	d.ctx, d.h, d.p, d.found = ctx, h, p, nil
+	d.all()
+	return d.found, ctx.Err()
+}
+
+func (d *Doctor) all() {
+	d.say("program", Well, "", "perdure %s, format %d, %s %s/%s", d.Version, perdure.FormatVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	d.engine()
+	if !d.modes() {
+		return // whatever else is there, somebody else may have put it there
+	}
+	newest := d.store()
+	d.clock(newest)
+	if d.h.Dir != "" {
+		d.folder()
+		d.key()
+		d.strays()
+	}
+	d.policies()
+	d.powers()
+}
+
+// minSQLite is the first version without the bug that could damage a database when its log is reset.
+const minSQLite = "3.51.3"
+
+func (d *Doctor) engine() {
+	got, err := sqlite.Engine(d.ctx)
+	var a, b, x, y, z, w int
+	switch {
+	case err != nil:
+		d.say("sqlite", Unwell, "build perdure again with the module versions in go.mod", "%v", err)
+		return
+	default:
+		_, err1 := fmt.Sscanf(got, "%d.%d.%d", &a, &b, &x)
+		_, err2 := fmt.Sscanf(minSQLite, "%d.%d.%d", &y, &z, &w)
+		if err1 != nil || err2 != nil || a*1_000_000+b*1000+x < y*1_000_000+z*1000+w {
+			d.say("sqlite", Unwell, "build perdure with a newer modernc.org/sqlite", "version %s can damage a database when its log is reset; %s does not", got, minSQLite)
+			return
+		}
+	}
+	d.say("sqlite", Well, "", "version %s", got)
+}
+
+// store opens the store and lists it. It returns the newest entry's time as the index knows it.
+func (d *Doctor) store() (newest perdure.Time) {
+	if d.h.Scheme == "mem" {
+		d.say("store", Odd, "name a store with --store or "+StoreEnv, "in memory: nothing outlives the command")
+		return 0
+	}
+	if _, err := os.Stat(d.h.File); errors.Is(err, fs.ErrNotExist) {
+		health := Odd
+		if d.Reindex {
+			health = Unwell
+		}
+		d.say("store", health, "make an agent with perdure new", "there is none at %s yet", d.h.File)
+		return 0
+	}
+	agents, survives := 0, ""
+	var recent, all []perdure.Listing
+	d.integrity(d.Reindex || d.Repair)
+	err := d.h.Use(d.ctx, false, func(ctx context.Context, s perdure.Store) error {
+		survives = SurvivedBy(s)
+		if r, ok := s.(perdure.Reindexer); d.Reindex && ok {
+			err := r.Reindex(ctx, func(done, total int) { d.h.Progressed("reindex", int64(done), int64(total)) })
+			if err != nil && ctx.Err() == nil {
+				d.say("index", Unwell, "perdure doctor --repair", "%v", err)
+			}
+		}
+		if d.Repair {
+			if err := d.heal(ctx, s); err != nil {
+				return err
+			}
+		}
+		if f, ok := s.(interface{ Faults() map[string]error }); ok {
+			for name, fault := range f.Faults() {
+				d.say("file", Odd, "perdure doctor --repair, or import another copy", "%s is left alone: %v", name, fault)
+			}
+		}
+		l, err := view.Lister(s)
+		if err != nil {
+			return err
+		}
+		for one, err := range l.List(ctx, perdure.Filter{}) {
+			if err != nil {
+				return err
+			}
+			agents++
+			newest = max(newest, one.Updated)
+			recent, all = latest(recent, one), append(all, one)
+		}
+		if d.Repair {
+			if err := d.mend(ctx, s, all); err != nil {
+				return err
+			}
+		}
+		if err := d.index(ctx, s, all); err != nil {
+			return err
+		}
+		if err := d.memories(ctx, s, recent); err != nil {
+			return err
+		}
+		return d.missing(ctx, s, all)
+	})
+	if err != nil {
+		d.say("store", Unwell, "perdure doctor --repair, restore it from a backup, or name another with --store", "%v", err)
+		return 0
+	}
+	done := ""
+	if d.Reindex {
+		done = ", every index rebuilt"
+	}
+	d.say("store", Well, "", "%s opens, %s%s", d.h.File, view.Several(int64(agents), "agent"), done)
+	if survives != "" {
+		d.say("durable", Well, "", "what is written survives %s", survives)
+	}
+	return newest
+}
+
+// mend makes the agents usable again that entries which came late keep from being folded.
+func (d *Doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
+	n, err := d.h.Node(ctx, s)
+	if err != nil {
+		return err
+	}
+	mended := 0
+	for _, one := range all {
+		e, err := n.Mend(ctx, one.Agent)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.say("repair", Unwell, "import a good copy of it", "%s: %v", one.Agent.Short(), err)
+		case e != nil:
+			mended++
+			d.say("repair", Well, "", "%s: entries that came after a collection are folded after it from here on", one.Agent.Short())
+		}
+	}
+	if mended == 0 {
+		d.say("repair", Well, "", "there was nothing to mend")
+	}
+	return nil
+}
+
+const (
+	// maxExamined is how many memories a doctor verifies, those that changed last.
+	maxExamined = 16
+	// maxExaminedEntries bounds the entries of one it verifies: a longer memory is for perdure verify, which shows how far it is.
+	maxExaminedEntries = 20_000
+)
+
+// latest keeps the agents that changed last, latest first.
+func latest(of []perdure.Listing, one perdure.Listing) []perdure.Listing {
+	if one.Entries > maxExaminedEntries {
+		return of
+	}
+	i, _ := slices.BinarySearchFunc(of, one, func(a, b perdure.Listing) int { return cmp.Compare(b.Updated, a.Updated) })
+	of = slices.Insert(of, i, one)
+	return of[:min(len(of), maxExamined)]
+}
+
+// memories verifies those of some agents.
+func (d *Doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Listing) error {
+	sound := 0
+	for _, one := range of {
+		err := unsound(ctx, s, one.Agent)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.say("memory", Unwell, "perdure doctor --repair, then take a good copy of it in with perdure import", "%s %s: %v", one.Agent.Short(), one.Name, err)
+		default:
+			sound++
+		}
+	}
+	if sound > 0 {
+		d.say("memory", Well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other", view.Several(int64(sound), "memory"))
+	}
+	return nil
+}
+
+// clock looks whether the clock can be right: after this program was thought of, and not before what is already written.
+func (d *Doctor) clock(newest perdure.Time) {
+	now := time.Now()
+	switch {
+	case now.Year() < 2025:
+		d.say("clock", Unwell, "set the clock, for example with timedatectl set-ntp true", "it says %s", now.UTC().Format(time.RFC3339))
+	case newest != 0 && newest.Go().After(now.Add(time.Minute)):
+		d.say("clock", Odd, "compare this machine's clock with the one that wrote them", "it says %s, and the store has entries of %s", now.UTC().Format(time.RFC3339), newest)
+	default:
+		d.say("clock", Well, "", "%s", now.UTC().Format(time.RFC3339))
+	}
+}
+
+// minFree is how much room a disk should have: below it the next backup or large body may not fit.
+const minFree = 256 << 20
+
+// folder looks whether the folder can be written, and has room.
+func (d *Doctor) folder() {
+	dir := d.h.Dir
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return // the first agent makes it
+	}
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		d.say("folder", Unwell, "give this user the right to write "+dir, "%v", err)
+		return
+	}
+	free, err := disk.Free(dir)
+	if err != nil {
+		d.say("folder", Odd, "", "%s can be written; its free space is not known: %v", dir, err)
+		return
+	}
+	if free < minFree {
+		d.say("folder", Unwell, "make room on the disk of "+dir, "%d MiB are free", free>>20)
+		return
+	}
+	d.say("folder", Well, "", "%s can be written, %d MiB are free", dir, free>>20)
+}
+
+// key looks whether the key can be read, by its owner alone, and is trusted.
+func (d *Doctor) key() {
+	path := filepath.Join(d.h.Dir, KeyFile)
+	s, err := perdure.ReadKey(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound):
+		d.say("key", Odd, "perdure key new", "there is none at %s yet", path)
+		return
+	case err != nil:
+		d.say("key", Unwell, "chmod 600 "+path+", if it is yours and nobody else has read it", "%v", err)
+		return
+	}
+	t, err := d.h.Trust()
+	switch {
+	case err != nil:
+		d.say("trust", Unwell, "correct that line of "+filepath.Join(d.h.Dir, TrustFile), "%v", err)
+	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
+		d.say("trust", Odd, "perdure key trust "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
+	default:
+		d.say("trust", Well, "", "%s named", view.Several(int64(len(t.Trustees())), "key"))
+	}
+	d.say("key", Well, "", "%s %s, readable by its owner alone", s.Name, s.Key().Short())
+}
