@@ -99,12 +99,3 @@ func OpenWith(name string, o capsule.ReadOptions) (r *capsule.Reader, done func(
 	}
 	return r, done, nil
 }
-
-// WholeCapsule reports whether a capsule says that it holds the whole memory.
-func WholeCapsule(name string, ids []age.Identity) (bool, error) {
-	r, done, err := OpenCapsule(name, ids)
-	if err != nil {
-		return false, err
-	}
-	return r.Head().Depth == perdure.Full, done()
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/forms"
 	"github.com/perdure/perdure/view"
 )
 
@@ -36,7 +37,7 @@ What policy asks about, an effect that needs permission, is answered with perdur
 			if err != nil {
 				return err
 			}
-			text = string(trimLineEnd(b))
+			text = string(forms.TrimLineEnd(b))
 		}
 		if strings.TrimSpace(text) == "" {
 			return perdure.Invalid(errors.New("the answer is empty; say something, or perdure send AGENT NAME for an event without text"))

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
@@ -49,8 +47,8 @@ type attestedView struct {
 }
 
 // attested attests to a capsule, or verifies one shallowly on the word of somebody who did.
-func attested(c *cobra.Command, h *homeFlag, out *output, name string, ids []age.Identity, shallow bool, o verifying) error {
-	if o.Trust != nil || o.policy != nil || o.Heads != nil {
+func (f *verifyFlag) attested(c *cobra.Command, h *homeFlag, out *output, name string, o home.Verification) error {
+	if o.Trust != nil || o.Policy != nil || o.Heads != nil {
 		return perdure.Invalid(errors.New("--attest and --shallow are about the file itself; verify it with the other flags first"))
 	}
 	is, err := home.IsCapsule(name)
@@ -62,18 +60,18 @@ func attested(c *cobra.Command, h *homeFlag, out *output, name string, ids []age
 	}
 	var a *capsule.Attestation
 	var entries int64
-	if shallow {
-		a, entries, err = believe(h.Home, name, ids)
-	} else {
-		a, entries, err = h.attest(c, name, ids)
+	if f.shallow {
+		a, entries, err = h.Believe(name, o.Identities)
+	} else if a, entries, err = h.Attest(c.Context(), name, o.Identities); err == nil {
+		err = writeAttestation(c, name+home.AttestExt, a)
 	}
 	if err != nil {
 		return refusal(out, err)
 	}
-	r := attestedView{true, a.Agent, entries, a.Digest, a.Key, h.KeyNames()[a.Key], a.Time, shallow}
+	r := attestedView{true, a.Agent, entries, a.Digest, a.Key, h.KeyNames()[a.Key], a.Time, f.shallow}
 	return out.print(r, func(w io.Writer) error {
 		text := fmt.Sprintf("attested: %s, in %s\n", a.Agent, name+home.AttestExt)
-		if shallow {
+		if f.shallow {
 			text = fmt.Sprintf("ok: agent %s, %d entries well-formed; %s verified exactly this capsule at %s\n", a.Agent, entries, keyCalled(r.Name, a.Key), a.Time)
 		}
 		_, err := io.WriteString(w, text)
@@ -89,66 +87,14 @@ func keyCalled(name string, k perdure.Key) string {
 	return name + " " + k.Short()
 }
 
-// attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and writes this home's word for it.
-func (h *homeFlag) attest(c *cobra.Command, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
-	key, err := h.Signer(c.Context())
-	if err != nil {
-		return nil, 0, err
-	}
-	whole, err := home.WholeCapsule(name, ids)
-	if err != nil {
-		return nil, 0, err
-	}
-	if whole {
-		_, err = perdure.Verify(capsuleMemory(c, name, ids), perdure.VerifyOptions{})
-	} else {
-		err = foldCapsule(c, name, ids)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	r, done, err := home.OpenCapsule(name, ids)
-	if err != nil {
-		return nil, 0, err
-	}
-	a, err := capsule.Attest(key, r, time.Now())
-	if err = errors.Join(err, done()); err != nil {
-		return nil, 0, err
-	}
+// writeAttestation writes a home's word for a capsule.
+func writeAttestation(c *cobra.Command, name string, a *capsule.Attestation) error {
 	b, err := a.MarshalBinary()
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	return a, r.Index().Entries, writeOutput(c, name+home.AttestExt, func(w io.Writer) error {
+	return writeOutput(c, name, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})
-}
-
-// foldCapsule folds what a capsule of less than the whole memory holds.
-func foldCapsule(c *cobra.Command, name string, ids []age.Identity) error {
-	r, done, err := home.OpenCapsule(name, ids)
-	if err != nil {
-		return err
-	}
-	_, err = capsule.Fold(r.Head(), capsuleMemory(c, name, ids))
-	return errors.Join(err, done())
-}
-
-// believe reads a capsule shallowly, on the word in the file beside it of a key this home trusts everywhere.
-func believe(h *home.Home, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
-	o := capsule.ReadOptions{Identities: ids}
-	if err := home.OnWord(h, name, &o); err != nil {
-		return nil, 0, err
-	}
-	r, done, err := home.OpenWith(name, o)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, err := range r.Entries() {
-		if err != nil {
-			return nil, 0, errors.Join(err, done())
-		}
-	}
-	return o.Attestation, r.Index().Entries, done()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/forms"
 )
 
 const (
@@ -239,7 +240,7 @@ func (b *codecBench) flip(ctx context.Context) ([]figure, error) {
 // noticed reads a memory whose entries follow each other and reports whether something was wrong with it.
 func noticed(r *countingReader) bool {
 	var last perdure.Hash
-	for e, err := range readMemory(r, formBinary, perdure.Limits{Bytes: canon.DefaultBytes}) {
+	for e, err := range forms.ReadMemory(r, forms.Binary, perdure.Limits{Bytes: canon.DefaultBytes}) {
 		if err != nil || e.CheckSignature() != nil || len(e.Parents) > 0 && e.Parents[0] != last {
 			return true
 		}

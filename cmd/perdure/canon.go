@@ -9,21 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
-)
-
-// The forms of a value.
-const (
-	formBinary    = "binary"
-	formDescribed = "described"
-	formText      = "text"
-)
-
-// What bytes are read as.
-const (
-	asAuto   = "auto"
-	asValue  = "value"
-	asEntry  = "entry"
-	asMemory = "memory"
+	"github.com/perdure/perdure/internal/forms"
 )
 
 func canonCommand() *cobra.Command {
@@ -69,13 +55,13 @@ func choiceFlag(c *cobra.Command, v *choice, name, usage string) {
 }
 
 func formFlag(c *cobra.Command, name, initial, usage string) *choice {
-	v := &choice{initial, []string{formBinary, formDescribed, formText}}
+	v := &choice{initial, []string{forms.Binary, forms.Described, forms.Text}}
 	choiceFlag(c, v, name, usage)
 	return v
 }
 
 func asFlag(c *cobra.Command) *choice {
-	v := &choice{asAuto, []string{asAuto, asValue, asEntry, asMemory}}
+	v := &choice{forms.Auto, []string{forms.Auto, forms.Value, forms.AnEntry, forms.Memory}}
 	choiceFlag(c, v, "as", "what the bytes are; auto tells an entry from a schema-less value by how it begins")
 	return v
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/forms"
 )
 
 func canonCheckCommand() *cobra.Command {
@@ -34,7 +35,7 @@ answers as lines arrive, reads schema-less values unless --as says otherwise, an
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
 	}
-	form := formFlag(c, "form", formBinary, "the form the bytes are in")
+	form := formFlag(c, "form", forms.Binary, "the form the bytes are in")
 	as := asFlag(c)
 	limit := limitFlag(c)
 	hexLines := c.Flags().Bool("hex-lines", false, "answer one value in hexadecimal on each line")
@@ -45,7 +46,7 @@ answers as lines arrive, reads schema-less values unless --as says otherwise, an
 		}
 		if *hexLines {
 			if !c.Flags().Changed("as") {
-				as.value = asValue
+				as.value = forms.Value
 			}
 			return checkHexLines(c, append(args, "-")[0], form.value, as.value, lim)
 		}
@@ -99,7 +100,7 @@ type verdict struct {
 
 func check(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
 	judge := checkItem
-	if as == asMemory {
+	if as == forms.Memory {
 		judge = checkMemory
 	}
 	found, err := judge(c, name, form, as, lim)
@@ -122,16 +123,16 @@ func checkItem(c *cobra.Command, name, form, as string, lim perdure.Limits) (fmt
 	if err != nil {
 		return nil, err
 	}
-	it, err := readItem(b, form, as, lim)
+	it, err := forms.Read(b, form, as, lim)
 	if err != nil {
 		return nil, err
 	}
-	found := finding{OK: true, As: asValue, Form: form, Bytes: int64(len(b))}
-	e := it.entry
+	found := finding{OK: true, As: forms.Value, Form: form, Bytes: int64(len(b))}
+	e := it.Entry
 	if e == nil {
 		return found, nil
 	}
-	found.As = asEntry
+	found.As = forms.AnEntry
 	signature := "none"
 	if e.Signature != nil {
 		signature = "valid"
@@ -151,7 +152,7 @@ func checkMemory(c *cobra.Command, name, form, _ string, lim perdure.Limits) (fm
 		err := withInput(c, name, func(r io.Reader) error {
 			counted := &countingReader{r: r}
 			defer func() { bytes = counted.n }()
-			for e, err := range readMemory(counted, form, lim) {
+			for e, err := range forms.ReadMemory(counted, form, lim) {
 				if err != nil || !yield(e, nil) {
 					return err
 				}
@@ -165,7 +166,7 @@ func checkMemory(c *cobra.Command, name, form, _ string, lim perdure.Limits) (fm
 	if err != nil {
 		return nil, err
 	}
-	return foundMemory{finding{OK: true, As: asMemory, Form: form, Bytes: bytes}, v}, nil
+	return foundMemory{finding{OK: true, As: forms.Memory, Form: form, Bytes: bytes}, v}, nil
 }
 
 // countingReader counts what was read.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/forms"
 )
 
 func canonConvertCommand() *cobra.Command {
@@ -49,7 +50,7 @@ The text form of one value is written without a line end, except on a terminal; 
 			return perdure.Invalid(errors.New("say both --from and --to: binary, described or text"))
 		case len(args) == 0:
 			return perdure.Invalid(errors.New("name a FILE, or - for standard input"))
-		case to.value != formText && *output == "" && !*force && isTerminal(c.OutOrStdout()):
+		case to.value != forms.Text && *output == "" && !*force && isTerminal(c.OutOrStdout()):
 			return perdure.Invalid(errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
 		}
 		return writeOutput(c, *output, func(w io.Writer) error {
@@ -60,22 +61,22 @@ The text form of one value is written without a line end, except on a terminal; 
 }
 
 func convert(c *cobra.Command, w io.Writer, name, from, to, as string, lim perdure.Limits) error {
-	if as == asMemory {
+	if as == forms.Memory {
 		return convertMemory(c, w, name, from, to, lim)
 	}
 	b, err := readWhole(c, name, lim)
 	if err != nil {
 		return err
 	}
-	it, err := readItem(b, from, as, lim)
+	it, err := forms.Read(b, from, as, lim)
 	if err != nil {
 		return err
 	}
-	out, err := it.in(to)
+	out, err := it.In(to)
 	if err != nil {
 		return err
 	}
-	if to == formText && isTerminal(w) {
+	if to == forms.Text && isTerminal(w) {
 		out = append(out, '\n')
 	}
 	_, err = w.Write(out)
@@ -86,15 +87,15 @@ func convert(c *cobra.Command, w io.Writer, name, from, to, as string, lim perdu
 func convertMemory(c *cobra.Command, w io.Writer, name, from, to string, lim perdure.Limits) error {
 	return withInput(c, name, func(r io.Reader) error {
 		out := bufio.NewWriter(w)
-		for e, err := range readMemory(r, from, lim) {
+		for e, err := range forms.ReadMemory(r, from, lim) {
 			if err != nil {
 				return errors.Join(err, out.Flush())
 			}
-			b, err := writeEntry(e, to)
+			b, err := forms.WriteEntry(e, to)
 			if err != nil {
 				return err
 			}
-			if to == formText {
+			if to == forms.Text {
 				b = append(b, '\n')
 			}
 			if _, err := out.Write(b); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/forms"
 )
 
 // predHex is broken by a line that is not hexadecimal. It is a rule of this command, not of the format.
@@ -18,18 +19,18 @@ const predHex = "input.hex"
 
 // checkHexLines answers each line of hexadecimal with a verdict. Answers never wait for a line that has not been sent yet.
 func checkHexLines(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
-	if as == asMemory {
+	if as == forms.Memory {
 		return perdure.Invalid(errors.New("--hex-lines judges values and entries; check a memory without it"))
 	}
 	return withInput(c, name, func(r io.Reader) error {
-		in, out := newLines(r, 2*lim.Bytes), bufio.NewWriter(c.OutOrStdout())
+		in, out := forms.NewLines(r, 2*lim.Bytes), bufio.NewWriter(c.OutOrStdout())
 		for {
-			if !in.ready() {
+			if !in.Ready() {
 				if err := out.Flush(); err != nil {
 					return err
 				}
 			}
-			line, _, err := in.next()
+			line, _, err := in.Next()
 			if err == io.EOF {
 				return out.Flush()
 			}
@@ -63,13 +64,13 @@ func judge(line []byte, form, as string, lim perdure.Limits) (verdict, error) {
 	if err != nil {
 		return verdict{Rejection: notHex(line, n, err)}, nil
 	}
-	it, err := readItem(line[:n], form, as, lim)
-	if err == nil && it.entry != nil {
-		err = it.entry.CheckSignature()
+	it, err := forms.Read(line[:n], form, as, lim)
+	if err == nil && it.Entry != nil {
+		err = it.Entry.CheckSignature()
 	}
 	var text []byte
 	if err == nil {
-		text, err = it.in(formText)
+		text, err = it.In(forms.Text)
 	}
 	var refused *perdure.Rejection
 	switch {

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"os"
+	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/policy"
-	"github.com/perdure/perdure/view"
 )
 
 func verifyCommand() *cobra.Command {
@@ -84,7 +80,7 @@ func verifyFlags(c *cobra.Command) *verifyFlag {
 }
 
 // asked is what the flags ask of a memory.
-func (f *verifyFlag) asked(c *cobra.Command, h *homeFlag, policies []string) (o verifying, err error) {
+func (f *verifyFlag) asked(h *homeFlag, policies []string) (o home.Verification, err error) {
 	if o.Heads, err = parseHeads(f.heads); err != nil {
 		return o, perdure.Invalid(err)
 	}
@@ -97,21 +93,21 @@ func (f *verifyFlag) asked(c *cobra.Command, h *homeFlag, policies []string) (o 
 		}
 	}
 	if f.policy {
-		o.policy, err = home.AuditPolicies(h.Home, policies)
+		if o.Policy, err = home.AuditPolicies(h.Home, policies); err != nil {
+			return o, err
+		}
 	}
+	o.Parent = f.parent
+	o.Identities, err = home.Identities(f.ids, f.pass)
 	return o, err
 }
 
 func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []string) error {
-	what, policies, err := auditWords(c, args, f.policy)
+	what, policies, err := auditWords(args, f.policy)
 	if err != nil {
 		return err
 	}
-	o, err := f.asked(c, h, policies)
-	if err != nil {
-		return err
-	}
-	decrypt, err := home.Identities(f.ids, f.pass)
+	o, err := f.asked(h, policies)
 	if err != nil {
 		return err
 	}
@@ -126,41 +122,17 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 		defer remove()
 		what = spooled
 	}
-	switch {
-	case f.attest || f.shallow:
-		return attested(c, h, out, what, decrypt, f.shallow, o)
-	case f.parent != "":
-		return verifyBoth(c, h, out, what, f.parent, o, decrypt)
+	if f.attest || f.shallow {
+		return f.attested(c, h, out, what, o)
 	}
-	file, err := namesFile(c.Context(), h.Home, what)
-	if err != nil {
-		return err
+	r, err := h.Verify(c.Context(), what, o)
+	if r == nil {
+		return refusal(out, err)
 	}
-	if file {
-		return verifyFile(c, h, out, what, o, decrypt)
+	if format, _ := out.check(); err != nil && format != formatTable {
+		err = &answered{err}
 	}
-	return h.use(false, func(ctx context.Context, s perdure.Store) error {
-		id, err := home.Find(ctx, s, what)
-		if err != nil {
-			return err
-		}
-		return verifyStored(ctx, c, h, out, s, id, o)
-	})
-}
-
-// verifyStored verifies an agent of a store.
-func verifyStored(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s perdure.Store, id perdure.AgentID, o verifying) (err error) {
-	if o.depth, err = perdure.DepthOf(ctx, s, id); err != nil {
-		return err
-	}
-	if o.older, err = h.RolledBack(ctx, s, id); err != nil {
-		return refusal(out, unread(err))
-	}
-	err = verify(c, h, out, entryCount(ctx, s, id), perdure.Memory(ctx, s, id), o)
-	if o.Trust != nil || o.Heads != nil || o.policy != nil || o.parent != nil {
-		return err // it may be good, and not what was asked for
-	}
-	return unread(err)
+	return errors.Join(err, out.print(r, func(w io.Writer) error { return writeChecked(w, r) }))
 }
 
 // parseHeads reads the heads a memory must have.
@@ -175,52 +147,13 @@ func parseHeads(texts []string) (heads []perdure.Hash, err error) {
 	return heads, nil
 }
 
-// verifying is what is asked of a memory.
-type verifying struct {
-	perdure.VerifyOptions
-	policy *policy.Set                      // derive its decisions again; nil: not asked for
-	parent iter.Seq2[*perdure.Entry, error] // it must descend from; nil: not asked for
-
-	older *view.Older // this home has seen more of it; nil: it has not
-
-	manifest **capsule.Manifest // set once the capsule has been read; nil: there is no capsule
-	depth    perdure.Depth      // how much of the memory there is
-	cut      bool               // the file ends in the middle of an entry, which was left out
-}
-
-// namesFile reports whether an argument names a file rather than an agent. A word that is both is refused.
-func namesFile(ctx context.Context, h *home.Home, arg string) (bool, error) {
-	if view.IsPath(arg) {
-		return true, nil
-	}
-	info, err := os.Stat(arg)
-	if err != nil || !info.Mode().IsRegular() {
-		return false, nil
-	}
-	if _, err := os.Stat(h.File); err != nil {
-		return true, nil // there is no store it could be in
-	}
-	err = h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {
-		_, err := home.Find(ctx, s, arg)
-		return err
-	})
+// auditWords are what verify is asked to look at: an agent or file, and policies.
+func auditWords(words []string, byPolicy bool) (what string, policies []string, err error) {
 	switch {
-	case errors.Is(err, perdure.ErrNotFound):
-		return true, nil
-	case err != nil:
-		return false, err
+	case len(words) > 1 && !byPolicy:
+		err = perdure.Invalid(fmt.Errorf("%d words: want one agent or file; policies follow it with --policy", len(words)))
+	case len(words) > 1 && filepath.Ext(words[0]) == ".cedar":
+		err = perdure.Invalid(errors.New("name the agent or file first, then policies"))
 	}
-	return false, perdure.Invalid(fmt.Errorf("%q is an agent and a file; write ./%s for the file, or use the id of the agent", arg, arg))
-}
-
-// entryCount is about how many entries an agent has, from the index; zero when it is not known.
-func entryCount(ctx context.Context, s perdure.Store, id perdure.AgentID) int64 {
-	if l, ok := s.(perdure.Lister); ok {
-		for one, err := range l.List(ctx, perdure.Filter{Prefix: id.String()}) {
-			if err == nil {
-				return one.Entries
-			}
-		}
-	}
-	return 0
+	return words[0], words[1:], err
 }

@@ -1,4 +1,5 @@
-package main
+// Package forms reads and writes entries, memories and schema-less values in the three forms: binary, described and text.
+package forms
 
 import (
 	"bytes"
@@ -8,77 +9,92 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// item is one schema-less value or one entry, whatever form it came in.
-type item struct {
+// The forms of a value.
+const (
+	Binary    = "binary"
+	Described = "described"
+	Text      = "text"
+)
+
+// What bytes are read as.
+const (
+	Auto    = "auto"
+	Value   = "value"
+	AnEntry = "entry"
+	Memory  = "memory"
+)
+
+// Item is one schema-less value or one entry, whatever form it came in.
+type Item struct {
 	bin   []byte         // the binary form of a value
-	entry *perdure.Entry // nil for a value
+	Entry *perdure.Entry // nil for a value
 }
 
-// readItem reads exactly one value or entry in a form.
-func readItem(b []byte, form, as string, lim perdure.Limits) (item, error) {
-	if form == formText {
-		b = trimLineEnd(b)
+// Read reads exactly one value or entry in a form.
+func Read(b []byte, form, as string, lim perdure.Limits) (Item, error) {
+	if form == Text {
+		b = TrimLineEnd(b)
 	}
-	if as == asEntry || as == asAuto && looksLikeEntry(b, form) {
-		e, err := readEntry(b, form, lim)
-		return item{entry: e}, err
+	if as == AnEntry || as == Auto && looksLikeEntry(b, form) {
+		e, err := ReadEntry(b, form, lim)
+		return Item{Entry: e}, err
 	}
 	bin, err := b, error(nil)
-	if form == formText {
+	if form == Text {
 		bin, err = canon.FromText(nil, canon.AnyType, b, lim)
 	} else { // a schema-less value describes itself
 		err = canon.Check(canon.AnyType, b, lim)
 	}
-	return item{bin: bin}, err
+	return Item{bin: bin}, err
 }
 
-func readEntry(b []byte, form string, lim perdure.Limits) (*perdure.Entry, error) {
+func ReadEntry(b []byte, form string, lim perdure.Limits) (*perdure.Entry, error) {
 	switch form {
-	case formText:
+	case Text:
 		return perdure.EntryFromText(b, lim)
-	case formDescribed:
+	case Described:
 		return perdure.EntryFromDescribed(b, lim)
 	}
 	return perdure.DecodeEntry(b, lim)
 }
 
-func writeEntry(e *perdure.Entry, form string) ([]byte, error) {
+func WriteEntry(e *perdure.Entry, form string) ([]byte, error) {
 	switch form {
-	case formText:
+	case Text:
 		return perdure.EntryToText(e)
-	case formDescribed:
+	case Described:
 		return perdure.EntryToDescribed(e)
 	}
 	return e.MarshalBinary()
 }
 
-// in returns the item in a form.
-func (i item) in(form string) ([]byte, error) {
+// In returns the item in a form.
+func (i Item) In(form string) ([]byte, error) {
 	switch {
-	case i.entry != nil:
-		return writeEntry(i.entry, form)
-	case form == formText:
+	case i.Entry != nil:
+		return WriteEntry(i.Entry, form)
+	case form == Text:
 		return canon.ToText(nil, canon.AnyType, i.bin)
 	}
 	return i.bin, nil
 }
 
-// trimLineEnd drops one line end: it belongs to the file, not to the value.
-func trimLineEnd(b []byte) []byte {
+// TrimLineEnd drops one line end: it belongs to the file, not to the value.
+func TrimLineEnd(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 }
 
 // looksLikeEntry guesses from how bytes begin whether they are meant to be an entry. It says nothing about whether they are one.
 func looksLikeEntry(b []byte, form string) bool {
 	switch form {
-	case formText:
+	case Text:
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(b, &fields) != nil {
 			return false
 		}
 		_, has := fields["header"]
 		return has
-	case formDescribed:
+	case Described:
 		// A map of two, "value": a map of one to three whose first key is body or header.
 		rest, ok := bytes.CutPrefix(b, []byte("\xa2\x65value"))
 		if !ok || len(rest) == 0 || rest[0] < 0xa1 || rest[0] > 0xa3 {

@@ -1,4 +1,4 @@
-package main
+package forms
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// readMemory yields the entries of a memory: a CBOR sequence of them, or one a line in text form. Offsets of rejections are those in r.
-func readMemory(r io.Reader, form string, lim perdure.Limits) iter.Seq2[*perdure.Entry, error] {
+// ReadMemory yields the entries of a memory: a CBOR sequence of them, or one a line in text form. Offsets of rejections are those in r.
+func ReadMemory(r io.Reader, form string, lim perdure.Limits) iter.Seq2[*perdure.Entry, error] {
 	var next func() ([]byte, int64, error)
 	switch form {
-	case formText:
+	case Text:
 		next = nextLine(r, lim)
-	case formDescribed:
+	case Described:
 		next = nextInSequence(r, lim)
 	default:
 		return perdure.ReadMemory(r, lim)
@@ -29,7 +29,7 @@ func readMemory(r io.Reader, form string, lim perdure.Limits) iter.Seq2[*perdure
 			}
 			var e *perdure.Entry
 			if err == nil {
-				e, err = readEntry(b, form, lim)
+				e, err = ReadEntry(b, form, lim)
 			}
 			var refused *perdure.Rejection
 			if errors.As(err, &refused) {
@@ -59,10 +59,10 @@ func nextInSequence(r io.Reader, lim perdure.Limits) func() ([]byte, int64, erro
 // nextLine reads the lines of a text memory and where they start. A memory has one spelling: CR is refused as part of
 // its line.
 func nextLine(r io.Reader, lim perdure.Limits) func() ([]byte, int64, error) {
-	text := newLines(r, lim.Bytes)
+	text := NewLines(r, lim.Bytes)
 	text.exact = true
 	return func() ([]byte, int64, error) {
-		line, at, err := text.next()
+		line, at, err := text.Next()
 		return bytes.Clone(line), at, err
 	}
 }
