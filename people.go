@@ -156,7 +156,7 @@ func (n *Node) Deny(ctx context.Context, id AgentID, digest Hash, note string) (
 
 func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		q, err := n.Votable(a, v.Digest)
+		q, err := n.Votable(a, v.Digest, v.Approve)
 		if err != nil {
 			return Event{}, err
 		}
@@ -165,8 +165,8 @@ func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (*Entry, error)
 	})
 }
 
-// Votable is the question with this digest, if an answer of this node's key to it would count now.
-func (n *Node) Votable(a *Agent, digest Hash) (*Asking, error) {
+// Votable is the question with this digest, if this answer of the node's key to it would count now. Who approved may still deny.
+func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 	if err := a.living(); err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (n *Node) Votable(a *Agent, digest Hash) (*Asking, error) {
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 	}
 	for _, v := range q.Votes {
-		if v.Origin == n.Key.Key() && (v.Expires == 0 || now.Before(v.Expires.Go())) {
+		if v.Origin == n.Key.Key() && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
 			return nil, already(v.Approve, v.Origin)
 		}
 	}

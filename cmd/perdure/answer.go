@@ -155,7 +155,7 @@ func (t *teller) vote(args []string, approve bool, verb func(context.Context, *p
 		if err != nil {
 			return nil, err
 		}
-		q, err := n.Votable(a, digest)
+		q, err := n.Votable(a, digest, approve)
 		if err != nil {
 			return nil, err
 		}

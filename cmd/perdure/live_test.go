@@ -51,7 +51,7 @@ func TestAnApprovalIsOfTheActionThatIsShown(t *testing.T) {
 	if q.Bound(s.agent) {
 		t.Error("a question is bound to another action")
 	}
-	if _, err := s.node.Votable(a, q.Digest); err == nil || !strings.Contains(err.Error(), "nothing was answered") {
+	if _, err := s.node.Votable(a, q.Digest, true); err == nil || !strings.Contains(err.Error(), "nothing was answered") {
 		t.Errorf("a question about another action than it binds: got %v", err)
 	}
 }
