@@ -146,7 +146,7 @@ func (t *teller) vote(args []string, approve bool, verb func(context.Context, *p
 			asks = append(asks, q.Digest)
 		}
 		if a.Fold().Ended != nil {
-			asks = nil
+			return nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 		}
 		digest, err := pick(t.c, asks, append(args, "")[1], "question for a person", a)
 		if whole, bad := perdure.ParseHash(append(args, "")[1]); err != nil && bad == nil {
