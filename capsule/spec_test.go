@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 var updateSpec = flag.Bool("update-spec", false, "write the parts of spec/ that are made from the code")
@@ -112,7 +114,7 @@ func TestVectorsAreJudgedAsPublished(t *testing.T) {
 		}
 	}
 	for _, p := range Predicates {
-		if !refused[p.Name] {
+		if !refused[p.Name] && !slices.Contains(chunk.Predicates, p) { // chunks have vectors of their own
 			t.Errorf("%s refuses none of the vectors: add one to internal/vectors/capsule.go", p.Name)
 		}
 	}

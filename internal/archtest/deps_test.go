@@ -17,7 +17,7 @@ var adapters = []string{"advisor", "capsule", "policy", "server", "tool", "works
 var shared = map[string][]string{"capsule": {"store/dir", "server"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
-var narrow = map[string][]string{"capsule": {"internal/canon", "internal/disk"}}
+var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
 // wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what writes the test vectors of all.
 var wiring = []string{"cmd", "examples", "internal/simulate", "internal/torture", "internal/vectors"}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 	"github.com/perdure/perdure/internal/entropy"
 )
 
@@ -17,7 +18,7 @@ import (
 func accepted() ([]*vector, error) {
 	out := acceptedValues()
 	content := []byte(strings.Repeat("perdure ", 64))
-	chunk := binaryVector("chunk", "chunk", canon.PackChunk(content), "eight letters, 64 times")
+	chunk := binaryVector("chunk", "chunk", chunk.Pack(content), "eight letters, 64 times")
 	chunk.Chunk, chunk.Size = hex.EncodeToString(hash(content)), int64(len(content))
 	out = append(out, chunk)
 	g := first()

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 // capsule reads a capsule, or takes it into a store that has another copy. What is accepted must be exported as the same bytes again.
@@ -113,7 +114,7 @@ func parts() ([]*vector, error) {
 	chunks, packed := []raw{}, raw{}
 	for _, b := range [][]byte{body[:half], body[half:]} {
 		chunks = append(chunks, record(fields{1: hash(b), 2: len(b)}))
-		packed = append(packed, frame('K', record(fields{1: hash(b), 2: len(b), 3: canon.PackChunk(b)}))...)
+		packed = append(packed, frame('K', record(fields{1: hash(b), 2: len(b), 3: chunk.Pack(b)}))...)
 	}
 	first, second := parsed(big.entries[0]), parsed(big.entries[1])
 	bare := second.fields()

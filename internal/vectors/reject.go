@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 // rejected makes the vectors that are refused.
@@ -348,7 +349,7 @@ func largeSnapshot(a *perdure.Agent) ([]byte, error) {
 
 func rejectedChunks() []*vector {
 	content := []byte(strings.Repeat("perdure ", 64))
-	packed := canon.PackChunk(content)
+	packed := chunk.Pack(content)
 	name := hex.EncodeToString(hash(content))
 	chunk := func(n, why string, b []byte, size int64, predicate string) *vector {
 		v := binaryVector("chunk-"+n, "chunk", b, why).refused(predicate)

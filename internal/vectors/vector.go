@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 // vector is one input and what must come of it. spec/README.md says what the fields mean.
@@ -187,7 +188,7 @@ func (v *vector) chunk(in []byte) error {
 	if err != nil {
 		return err
 	}
-	b, err := canon.UnpackChunk(in, name, v.Size, v.limits())
+	b, err := chunk.Unpack(in, name, v.Size, canon.DefaultBytes)
 	v.Binary = hex.EncodeToString(b)
 	return err
 }

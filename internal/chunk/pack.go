@@ -1,4 +1,4 @@
-package canon
+package chunk
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/perdure/perdure/internal/canon"
 )
 
 // packer is shared: EncodeAll is safe for concurrent use.
@@ -19,11 +21,10 @@ var packer = sync.OnceValue(func() *zstd.Encoder {
 	return w
 })
 
-// PackChunk returns b as one zstd frame that UnpackChunk accepts with the default limits: what would expand more than
-// they allow is stored as it is.
-func PackChunk(b []byte) []byte {
+// Pack returns b as one zstd frame that Unpack accepts: what would expand more than maxRatio times is stored as it is.
+func Pack(b []byte) []byte {
 	packed := packer().EncodeAll(b, nil)
-	if int64(len(b)) > DefaultRatio*int64(len(packed)) {
+	if int64(len(b)) > maxRatio*int64(len(packed)) {
 		return storedFrame(b)
 	}
 	return packed
@@ -48,57 +49,57 @@ func storedFrame(b []byte) []byte {
 	}
 }
 
-// UnpackChunk returns the bytes packed holds: size of them, whose SHA-256 is name. It refuses a size over the byte limit,
-// a size over Ratio times the packed one, and a frame that unpacks to anything else, before it holds more than size bytes.
-func UnpackChunk(packed []byte, name [32]byte, size int64, lim Limits) ([]byte, error) {
-	lim = lim.withDefaults()
+// Unpack returns the bytes packed holds: size of them, whose SHA-256 is name. It refuses a size over most, a size over
+// maxRatio times the packed one, and a frame that unpacks to anything else, before it holds more than size bytes.
+func Unpack(packed []byte, name [32]byte, size, most int64) ([]byte, error) {
 	num := func(n int64) string { return strconv.FormatInt(n, 10) }
 	switch {
-	case size < 0 || size > lim.Bytes:
-		return nil, reject(PredChunkSize, 0, num(size)+" bytes announced", "at most "+num(lim.Bytes))
-	case size > lim.Ratio*int64(len(packed)):
-		return nil, reject(PredChunkRatio, 0, num(size)+" bytes out of "+num(int64(len(packed))), "at most "+num(lim.Ratio)+" times as many")
+	case size < 0 || size > most:
+		return nil, reject(PredSize, 0, num(size)+" bytes announced", "at most "+num(most))
+	case size > maxRatio*int64(len(packed)):
+		return nil, reject(PredRatio, 0, num(size)+" bytes out of "+num(int64(len(packed))),
+			"at most "+num(maxRatio)+" times as many")
 	}
 	var head zstd.Header
 	if err := head.Decode(packed); err != nil {
-		return nil, reject(PredChunkZstd, 0, err.Error(), "a zstd frame")
+		return nil, reject(PredZstd, 0, err.Error(), "a zstd frame")
 	}
 	if head.Skippable || head.HasFCS && head.FrameContentSize != uint64(size) {
-		return nil, reject(PredChunkSize, 0, num(int64(head.FrameContentSize))+" bytes in the frame", num(size))
+		return nil, reject(PredSize, 0, num(int64(head.FrameContentSize))+" bytes in the frame", num(size))
 	}
 	n, r := frameLen(packed, &head)
 	if r != nil {
 		return nil, r
 	}
 	if n != len(packed) {
-		return nil, reject(PredChunkZstd, int64(n), num(int64(len(packed)-n))+" more bytes", "one frame")
+		return nil, reject(PredZstd, int64(n), num(int64(len(packed)-n))+" more bytes", "one frame")
 	}
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxMemory(uint64(max(size, zstd.MinWindowSize))),
-		zstd.WithDecoderMaxWindow(uint64(max(lim.Bytes, zstd.MinWindowSize))))
+		zstd.WithDecoderMaxWindow(uint64(max(most, zstd.MinWindowSize))))
 	if err != nil {
-		return nil, reject(PredChunkZstd, 0, err.Error(), "a decoder")
+		return nil, reject(PredZstd, 0, err.Error(), "a decoder")
 	}
 	defer d.Close()
 	b, err := d.DecodeAll(packed, make([]byte, 0, size))
 	if err == zstd.ErrDecoderSizeExceeded || err == nil && int64(len(b)) != size {
-		return nil, reject(PredChunkSize, 0, "another size", num(size)+" bytes")
+		return nil, reject(PredSize, 0, "another size", num(size)+" bytes")
 	}
 	if err != nil {
-		return nil, reject(PredChunkZstd, 0, err.Error(), "a zstd frame")
+		return nil, reject(PredZstd, 0, err.Error(), "a zstd frame")
 	}
 	if sum := sha256.Sum256(b); sum != name {
-		return nil, reject(PredChunkName, 0, hex.EncodeToString(sum[:6])+"…", hex.EncodeToString(name[:6])+"…")
+		return nil, reject(PredName, 0, hex.EncodeToString(sum[:6])+"…", hex.EncodeToString(name[:6])+"…")
 	}
 	return b, nil
 }
 
 // frameLen returns the length of the first frame of b by its block headers (RFC 8878 §3.1.1).
-func frameLen(b []byte, head *zstd.Header) (int, *Rejection) {
+func frameLen(b []byte, head *zstd.Header) (int, *canon.Rejection) {
 	i := head.HeaderSize
 	for last := false; !last; {
 		if len(b)-i < 3 {
-			return 0, reject(PredChunkZstd, int64(len(b)), "the end", "a block")
+			return 0, reject(PredZstd, int64(len(b)), "the end", "a block")
 		}
 		block := int(b[i]) | int(b[i+1])<<8 | int(b[i+2])<<16
 		last = block&1 != 0
@@ -108,7 +109,7 @@ func frameLen(b []byte, head *zstd.Header) (int, *Rejection) {
 		}
 		i += 3 + size
 		if i > len(b) {
-			return 0, reject(PredChunkZstd, int64(len(b)), "the end", "a whole block")
+			return 0, reject(PredZstd, int64(len(b)), "the end", "a whole block")
 		}
 	}
 	if head.HasCheckSum {
