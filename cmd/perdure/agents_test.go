@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -54,7 +55,7 @@ func writeAgents(ts *testscript.TestScript, t *testing.T, args []string) {
 	ts.Check(os.MkdirAll(dir, 0o700))
 	key, err := perdure.GenerateSigner("tester")
 	ts.Check(err)
-	ts.Check(perdure.WriteKey(filepath.Join(dir, keyFile), key))
+	ts.Check(keyfile.Write(filepath.Join(dir, keyFile), key))
 	ts.Check(os.WriteFile(filepath.Join(dir, trustFile), []byte(key.VerifierKey()+" own *\n"), 0o600))
 	ctx := t.Context()
 	store, err := sqlite.Open(ctx, filepath.Join(dir, storeFile), sqlite.Options{})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // A home that is found beside one's files may have come with them, in an archive or a clone: it belongs to this user
@@ -111,7 +112,7 @@ func (h *home) madeHere(k perdure.Key) {
 // Without a state folder nothing could be recorded, nor can consent be. Then a home counts as one's own if it is for
 // its owner alone, as is its key, and no version control system brought it: a clone makes no private files.
 func (h *home) own() bool {
-	key, err := perdure.ReadKey(filepath.Join(h.dir, keyFile))
+	key, err := keyfile.Read(filepath.Join(h.dir, keyFile))
 	if err != nil || tracked(h.dir) {
 		return false
 	}

@@ -18,6 +18,7 @@ import (
 	_ "modernc.org/sqlite" // the engine whose version is checked
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 func doctorCommand() *cobra.Command {
@@ -356,7 +357,7 @@ func (d *doctor) folder() {
 // key looks whether the key can be read, by its owner alone, and is trusted.
 func (d *doctor) key() {
 	path := filepath.Join(d.h.dir, keyFile)
-	s, err := perdure.ReadKey(path)
+	s, err := keyfile.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound):
 		d.say("key", odd, suggest("key new"), "there is none at %s yet", path)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/glyph"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -127,7 +128,7 @@ func hostileHome(t *testing.T, args map[string]any) (dir string, asking, ended p
 	dir = t.TempDir()
 	key, err := perdure.GenerateSigner("tester")
 	check(err)
-	check(perdure.WriteKey(filepath.Join(dir, keyFile), key))
+	check(keyfile.Write(filepath.Join(dir, keyFile), key))
 	check(os.WriteFile(filepath.Join(dir, trustFile), []byte(key.VerifierKey()+" own *\n"), 0o600))
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, storeFile), sqlite.Options{})
 	check(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // vaultDir is the folder of a home with the keys of subjects.
@@ -168,5 +169,5 @@ func (h *home) vault() perdure.Vault {
 	if h.dir == "" {
 		return nil
 	}
-	return perdure.DirVault(filepath.Join(h.dir, vaultDir))
+	return keyfile.Vault(filepath.Join(h.dir, vaultDir))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 )
@@ -342,7 +343,7 @@ func (h *home) key() (*perdure.Signer, error) {
 	if h.dir == "" {
 		return nil, nil
 	}
-	s, err := perdure.ReadKey(filepath.Join(h.dir, keyFile))
+	s, err := keyfile.Read(filepath.Join(h.dir, keyFile))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound) {
 		return nil, nil
 	}
@@ -360,7 +361,7 @@ func (h *home) makeKey(name string) (*perdure.Signer, error) {
 	}
 	return s, h.change(func() error {
 		h.madeHere(s.Key()) // before it is there: another process that finds it knows whose it is
-		if err := perdure.WriteKey(filepath.Join(h.dir, keyFile), s); err != nil {
+		if err := keyfile.Write(filepath.Join(h.dir, keyFile), s); err != nil {
 			return err
 		}
 		own := ownLine(s)

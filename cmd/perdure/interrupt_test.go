@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -190,7 +191,7 @@ func TestInterruptedFollowingEnds(t *testing.T) {
 func longAgent(t *testing.T, home string) {
 	t.Helper()
 	must(t, exitOK, "new", "remember", "--name", "long", "--store", home)
-	key, err := perdure.ReadKey(filepath.Join(home, keyFile))
+	key, err := keyfile.Read(filepath.Join(home, keyFile))
 	if err != nil {
 		t.Fatal(err)
 	}

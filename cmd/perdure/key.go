@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 func keyCommand() *cobra.Command {
@@ -54,7 +55,7 @@ func keyShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s, err := perdure.ReadKey(path)
+		s, err := keyfile.Read(path)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -86,7 +87,7 @@ func (r *keysChanged) write(w io.Writer, what string) error {
 // rotate hands the agents of a store over to a new key, or to the present one if resume is set, and takes the new key into use.
 func (h *home) rotate(ctx context.Context, s perdure.Store, name string, resume, force bool) (*keysChanged, error) {
 	path, next := filepath.Join(h.dir, keyFile), filepath.Join(h.dir, nextKeyFile)
-	present, err := perdure.ReadKey(path)
+	present, err := keyfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (h *home) rotate(ctx context.Context, s perdure.Store, name string, resume,
 
 // nextKey is the key a rotation leads to: the one an interrupted rotation made, or a new one, which is trusted before any agent is its own.
 func (h *home) nextKey(path, name, old string) (*perdure.Signer, error) {
-	s, err := perdure.ReadKey(path)
+	s, err := keyfile.Read(path)
 	if errors.Is(err, perdure.ErrNotFound) {
 		if name == "" {
 			name = old
@@ -136,7 +137,7 @@ func (h *home) nextKey(path, name, old string) (*perdure.Signer, error) {
 		if s, err = perdure.GenerateSigner(name); err != nil {
 			return nil, misuse(h.c, err)
 		}
-		if err = perdure.WriteKey(path, s); err == nil {
+		if err = keyfile.Write(path, s); err == nil {
 			err = disk.Sync(h.dir)
 		}
 	}
@@ -159,7 +160,7 @@ func (h *home) takeIntoUse(old *perdure.Signer, path, next string) error {
 	if err := errors.Join(disk.Rename(next, path), disk.Sync(h.dir)); err != nil {
 		return err
 	}
-	if s, err := perdure.ReadKey(path); err == nil && own {
+	if s, err := keyfile.Read(path); err == nil && own {
 		_ = keepNote(madeDir, keyNote(s.Key()), h.dir) // without it the home is asked about once
 	}
 	note(h.c, "the old key is at %s; when no node runs with it any more: %s %s", kept, suggest("key revoke"), old.VerifierKey())
@@ -171,7 +172,7 @@ func (h *home) oldKeys() ([]*perdure.Signer, error) {
 	paths, err := h.begins(oldKeyFile)
 	var keys []*perdure.Signer
 	for _, path := range paths {
-		s, err := perdure.ReadKey(path)
+		s, err := keyfile.Read(path)
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +263,7 @@ KEY is one word as perdure key show prints it, or 64 hex digits. The key this st
 		if err != nil {
 			return err
 		}
-		key, err := perdure.ReadKey(path)
+		key, err := keyfile.Read(path)
 		if err != nil {
 			return err
 		}

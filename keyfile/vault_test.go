@@ -1,4 +1,4 @@
-package perdure_test
+package keyfile_test
 
 import (
 	"bytes"
@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 func TestErasingAKeyErasesEveryCopy(t *testing.T) {
-	v := perdure.DirVault(filepath.Join(t.TempDir(), "vault"))
+	v := keyfile.Vault(filepath.Join(t.TempDir(), "vault"))
 	secret, err := perdure.DataOf(map[string]any{"name": "Ana", "born": 1990})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func TestErasingAKeyErasesEveryCopy(t *testing.T) {
 
 func TestSealedDataIsBoundToItsSubjectAndVault(t *testing.T) {
 	dir := t.TempDir()
-	v, other := perdure.DirVault(filepath.Join(dir, "a")), perdure.DirVault(filepath.Join(dir, "b"))
+	v, other := keyfile.Vault(filepath.Join(dir, "a")), keyfile.Vault(filepath.Join(dir, "b"))
 	data, err := perdure.DataOf("x")
 	if err != nil {
 		t.Fatal(err)
