@@ -2,8 +2,11 @@ package advisor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +16,9 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/anthropic"
+	"github.com/perdure/perdure/advisor/gemini"
+	"github.com/perdure/perdure/advisor/openai"
 	"github.com/perdure/perdure/internal/wiretest"
 )
 
@@ -25,13 +31,13 @@ type provider struct {
 
 var providers = []provider{
 	{"anthropic", wiretest.Anthropic, func(url string, key advisor.KeyFunc) advisor.Model {
-		return advisor.Anthropic{Model: "claude-opus-5-5", BaseURL: url, Key: key}
+		return anthropic.New("claude-opus-5-5", advisor.Endpoint{URL: url, Key: key})
 	}},
 	{"openai", wiretest.OpenAI, func(url string, key advisor.KeyFunc) advisor.Model {
-		return advisor.OpenAI{Model: "gpt-6-sol", BaseURL: url + "/v1", Key: key}
+		return openai.New("gpt-6-sol", advisor.Endpoint{URL: url + "/v1", Key: key})
 	}},
 	{"gemini", wiretest.Gemini, func(url string, key advisor.KeyFunc) advisor.Model {
-		return advisor.Gemini{Model: "gemini-2.5-pro", BaseURL: url, Key: key}
+		return gemini.New("gemini-2.5-pro", advisor.Endpoint{URL: url, Key: key})
 	}},
 }
 
@@ -468,5 +474,28 @@ func TestAgentMovesFromProviderToProvider(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestKeyIsNotCarriedElsewhere(t *testing.T) {
+	elsewhere := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
+	defer other.Close()
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
+	defer first.Close()
+	key := func() (string, error) { return wiretest.Key, nil }
+	for _, m := range []advisor.Model{
+		anthropic.New("m", advisor.Endpoint{URL: first.URL, Key: key}), openai.New("m", advisor.Endpoint{URL: first.URL, Key: key}), gemini.New("m", advisor.Endpoint{URL: first.URL, Key: key}),
+	} {
+		_, err := m.Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("hi")}}}}, nil)
+		var fail *advisor.Failure
+		if !errors.As(err, &fail) || fail.Signal != perdure.Failed {
+			t.Errorf("%s: %v, want a failure", m.Family(), err)
+		}
+	}
+	if elsewhere != 0 {
+		t.Errorf("%d requests followed the redirect", elsewhere)
 	}
 }

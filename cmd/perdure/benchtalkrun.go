@@ -11,6 +11,9 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/anthropic"
+	"github.com/perdure/perdure/advisor/gemini"
+	"github.com/perdure/perdure/advisor/openai"
 	"github.com/perdure/perdure/internal/bench"
 	"github.com/perdure/perdure/internal/wiretest"
 	"github.com/perdure/perdure/policy"
@@ -110,15 +113,15 @@ func (t talk) begin(ctx context.Context, s perdure.Store) (*conversation, error)
 	switch t.Provider {
 	case "anthropic":
 		if v.server, err = wiretest.Anthropic(v.reply); err == nil {
-			m = advisor.Anthropic{Model: "claude-opus-5-5", BaseURL: v.server.URL, Key: key}
+			m = anthropic.New("claude-opus-5-5", advisor.Endpoint{URL: v.server.URL, Key: key})
 		}
 	case "openai":
 		if v.server, err = wiretest.OpenAI(v.reply); err == nil {
-			m = advisor.OpenAI{Model: "gpt-6-sol", BaseURL: v.server.URL + "/v1", Key: key}
+			m = openai.New("gpt-6-sol", advisor.Endpoint{URL: v.server.URL + "/v1", Key: key})
 		}
 	default:
 		if v.server, err = wiretest.Gemini(v.reply); err == nil {
-			m = advisor.Gemini{Model: "gemini-2.5-pro", BaseURL: v.server.URL, Key: key}
+			m = gemini.New("gemini-2.5-pro", advisor.Endpoint{URL: v.server.URL, Key: key})
 		}
 	}
 	if err != nil {

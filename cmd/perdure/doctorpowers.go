@@ -212,18 +212,8 @@ func keyOf(a perdure.Advisor) error {
 	if !ok {
 		return nil
 	}
-	var key advisor.KeyFunc
-	switch m := l.Model.(type) {
-	case advisor.Anthropic:
-		key = m.Key
-	case advisor.Gemini:
-		key = m.Key
-	case advisor.OpenAI:
-		key = m.Key
+	if m, ok := l.Model.(interface{ CheckKey() error }); ok {
+		return m.CheckKey()
 	}
-	if key == nil {
-		return nil
-	}
-	_, err := key()
-	return err
+	return nil
 }

@@ -1,4 +1,4 @@
-package advisor_test
+package remote_test
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/remote"
 )
 
 // schemas are the two JSON Schemas of the package documentation, by their title.
@@ -64,7 +64,7 @@ func fits(t testing.TB, schema *jsonschema.Resolved, text []byte) error {
 }
 
 // remote is a server that answers each request with the next of its answers, and keeps what it was sent.
-func remote(t *testing.T, answers ...string) (*advisor.HTTP, *[][]byte) {
+func serve(t *testing.T, answers ...string) (*remote.Advisor, *[][]byte) {
 	t.Helper()
 	var sent [][]byte
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func remote(t *testing.T, answers ...string) (*advisor.HTTP, *[][]byte) {
 		fmt.Fprint(w, answers[min(len(sent), len(answers))-1])
 	}))
 	t.Cleanup(s.Close)
-	return &advisor.HTTP{URL: s.URL, Header: http.Header{"authorization": {"Bearer x"}}}, &sent
+	return &remote.Advisor{URL: s.URL, Header: http.Header{"authorization": {"Bearer x"}}}, &sent
 }
 
 func TestARemoteAdvisorSeesTheAgentAndDecidesWhatIsNext(t *testing.T) {
@@ -86,7 +86,7 @@ func TestARemoteAdvisorSeesTheAgentAndDecidesWhatIsNext(t *testing.T) {
 		`{"actions":[{"mutate":{"goal":"another","labels":{"a":"b"}}}]}`,
 		`{"actions":[{"end":{"signal":"partial","result":{"x":[1,"${inputs}"]},"note":"done"}}]}`,
 	}
-	h, sent := remote(t, answers...)
+	h, sent := serve(t, answers...)
 	e := &echo{set: map[string]perdure.Data{}}
 	var err error
 	if e.set["seen"], err = perdure.DataOf([]any{1, "two"}); err != nil {
@@ -158,7 +158,7 @@ func TestARemoteAdvisorSeesTheAgentAndDecidesWhatIsNext(t *testing.T) {
 }
 
 // advise asks an advisor about a new agent.
-func advise(t *testing.T, h *advisor.HTTP) (perdure.Advice, error) {
+func advise(t *testing.T, h *remote.Advisor) (perdure.Advice, error) {
 	t.Helper()
 	n := newNode(t, new(perdure.MemStore), h)
 	return h.Advise(t.Context(), load(t, n, create(t, n, nil)))
@@ -179,7 +179,7 @@ func TestAThrottlingRemoteAdvisorNamesTheTimeToComeBack(t *testing.T) {
 			}
 			w.WriteHeader(c.status)
 		}))
-		advice, err := advise(t, &advisor.HTTP{URL: s.URL})
+		advice, err := advise(t, &remote.Advisor{URL: s.URL})
 		s.Close()
 		if err != nil || advice.Signal != perdure.Throttled || advice.RetryAfter != c.want.Milliseconds() {
 			t.Errorf("%d, %q: got %+v, %v, want throttled for %s", c.status, c.after, advice, err, c.want)
@@ -195,7 +195,7 @@ func TestAThrottledAgentSleepsAndAsksAgain(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}))
 	defer s.Close()
-	n := newNode(t, new(perdure.MemStore), &advisor.HTTP{URL: s.URL})
+	n := newNode(t, new(perdure.MemStore), &remote.Advisor{URL: s.URL})
 	idle, err := n.RunAgent(t.Context(), create(t, n, nil))
 	if err != nil || asked.Load() != 1 || time.Until(idle.Until.Go()) < 50*time.Minute || !strings.Contains(idle.Why, "throttled") {
 		t.Errorf("got %+v after %d requests, %v", idle, asked.Load(), err)
@@ -238,7 +238,7 @@ func TestABadAnswerIsAnErrorThatSaysWhy(t *testing.T) {
 				fmt.Fprint(w, c.body)
 			}))
 			defer s.Close()
-			_, err := advise(t, &advisor.HTTP{URL: s.URL, ResponseLimit: c.limit})
+			_, err := advise(t, &remote.Advisor{URL: s.URL, ResponseLimit: c.limit})
 			if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
 				t.Errorf("got %v, want %q in it", err, c.want)
 			}
@@ -256,7 +256,7 @@ func TestARemoteAdvisorThatIsNotThereIsSilentWithoutItsPassword(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	advice, err := advise(t, &advisor.HTTP{URL: "http://me:hidden@" + addr + "/?token=hidden"})
+	advice, err := advise(t, &remote.Advisor{URL: "http://me:hidden@" + addr + "/?token=hidden"})
 	if err != nil || advice.Signal != perdure.Silent || strings.Contains(advice.Text, "hidden") {
 		t.Errorf("got %+v, %v, want silence", advice, err)
 	}
@@ -269,10 +269,10 @@ func TestARemoteAdvisorThatIsNotThereIsSilentWithoutItsPassword(t *testing.T) {
 		_ = conn.Close()
 	}))
 	defer s.Close()
-	if advice, err = advise(t, &advisor.HTTP{URL: s.URL}); err != nil || advice.Signal != perdure.Silent {
+	if advice, err = advise(t, &remote.Advisor{URL: s.URL}); err != nil || advice.Signal != perdure.Silent {
 		t.Errorf("got %+v, %v of one that hung up, want silence", advice, err)
 	}
-	if _, err := advise(t, &advisor.HTTP{}); err == nil {
+	if _, err := advise(t, &remote.Advisor{}); err == nil {
 		t.Error("an advisor without a URL was asked")
 	}
 }
@@ -293,12 +293,12 @@ func TestASlowRemoteAdvisorTimesOut(t *testing.T) {
 	defer s.Close()
 	defer close(release)
 	for _, path := range []string{"", "/half"} {
-		advice, err := advise(t, &advisor.HTTP{URL: s.URL + path, Timeout: 100 * time.Millisecond})
+		advice, err := advise(t, &remote.Advisor{URL: s.URL + path, Timeout: 100 * time.Millisecond})
 		if err != nil || advice.Signal != perdure.TimedOut {
 			t.Errorf("got %+v, %v, want timed-out", advice, err)
 		}
 	}
-	h := &advisor.HTTP{URL: s.URL}
+	h := &remote.Advisor{URL: s.URL}
 	n := newNode(t, new(perdure.MemStore), h)
 	a := load(t, n, create(t, n, nil))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -310,7 +310,7 @@ func TestASlowRemoteAdvisorTimesOut(t *testing.T) {
 
 func TestLongResultsAreCutAndOldOutcomesLeftOut(t *testing.T) {
 	step := `{"actions":[{"execute":{"tool":"echo","args":{"t":"` + strings.Repeat("é", 100) + `"}}}]}`
-	h, sent := remote(t, step, step, step, `{"actions":[{"end":{}}]}`)
+	h, sent := serve(t, step, step, step, `{"actions":[{"end":{}}]}`)
 	h.Recent, h.Shown = 2, 51
 	store := new(perdure.MemStore)
 	n := newNode(t, store, h, new(echo))
@@ -369,11 +369,11 @@ func TestAdviceIsDecodedStrictly(t *testing.T) {
 		`{"actions":[` + strings.Repeat(`{"end":{}},`, 300) + `{"end":{}}]}`:                         "at most 256",
 		`{"actions":[{"end":{"result":` + strings.Repeat("[", 90) + strings.Repeat("]", 90) + `}}]}`: "deep",
 	} {
-		if _, err := advisor.DecodeAdvice([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := remote.Decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: got %v, want %q in it", text, err, want)
 		}
 	}
-	got, err := advisor.DecodeAdvice([]byte(`{"actions":[{"sleep":{"all":[{"after":"1m"},{"on":"a"},{"on":{"event":"b","filter":"event.by == 'x'"}}],"note":"${x}","stale":"1h","recheck":[{"tool":"t"}]}}],"summary":"s"}`))
+	got, err := remote.Decode([]byte(`{"actions":[{"sleep":{"all":[{"after":"1m"},{"on":"a"},{"on":{"event":"b","filter":"event.by == 'x'"}}],"note":"${x}","stale":"1h","recheck":[{"tool":"t"}]}}],"summary":"s"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +384,7 @@ func TestAdviceIsDecodedStrictly(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got, err := advisor.DecodeAdvice([]byte(`{}`)); err != nil || len(got.Actions) != 0 {
+	if got, err := remote.Decode([]byte(`{}`)); err != nil || len(got.Actions) != 0 {
 		t.Errorf("got %+v, %v, want nothing to do", got, err)
 	}
 }
@@ -394,7 +394,7 @@ func FuzzDecodeAdvice(f *testing.F) {
 	f.Add([]byte(`{"actions":[{"mutate":{"goal":"a","budget":{"cost":1}}},{"delegate":{"goal":"b"}},{"end":{"signal":"failed"}}]}`))
 	response := schemas(f)["response"]
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, err := advisor.DecodeAdvice(b); err != nil {
+		if _, err := remote.Decode(b); err != nil {
 			return
 		}
 		if err := fits(t, response, b); err != nil {

@@ -1,4 +1,4 @@
-package advisor
+package script
 
 import (
 	"errors"
@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// opening begins a value in a text; doubled, as in $${, it stands for itself.
-const opening = "${"
+	"github.com/perdure/perdure/advisor/internal/action"
+)
 
 // roots are the names a template may begin with.
 var roots = []string{"turn", "round", "turns", "agent", "goal", "inputs", "vars", "results", "last", "inbox", "said"}
@@ -24,7 +23,7 @@ type piece struct {
 func parseTemplate(s string) ([]piece, error) {
 	var out []piece
 	for {
-		i := strings.Index(s, opening)
+		i := strings.Index(s, action.Opening)
 		if i < 0 {
 			if s != "" || len(out) == 0 {
 				out = append(out, piece{words: s})
@@ -32,14 +31,14 @@ func parseTemplate(s string) ([]piece, error) {
 			return out, nil
 		}
 		if i > 0 && s[i-1] == '$' {
-			out = append(out, piece{words: s[:i-1] + opening})
-			s = s[i+len(opening):]
+			out = append(out, piece{words: s[:i-1] + action.Opening})
+			s = s[i+len(action.Opening):]
 			continue
 		}
 		if i > 0 {
 			out = append(out, piece{words: s[:i]})
 		}
-		body, rest, closed := strings.Cut(s[i+len(opening):], "}")
+		body, rest, closed := strings.Cut(s[i+len(action.Opening):], "}")
 		if !closed {
 			return nil, fmt.Errorf("%.40q has no closing brace; write $${ for the characters themselves", s[i:])
 		}
@@ -75,10 +74,10 @@ func checkTemplate(s string, names map[string]bool) (history bool, err error) {
 }
 
 // expand puts values into a text. A text that is one value and nothing else becomes that value, whatever its type.
-func expand(s string, at item, vars map[string]any) (any, error) {
+func expand(s string, at action.Item, vars map[string]any) (any, error) {
 	pieces, err := parseTemplate(s)
 	if err != nil {
-		return nil, at.errorf("%v", err)
+		return nil, at.Errorf("%v", err)
 	}
 	var out strings.Builder
 	for _, p := range pieces {
@@ -88,12 +87,12 @@ func expand(s string, at item, vars map[string]any) (any, error) {
 		}
 		v, err := lookup(vars, p.path)
 		if err != nil {
-			return nil, at.errorf("${%s}: %v", strings.Join(p.path, "."), err)
+			return nil, at.Errorf("${%s}: %v", strings.Join(p.path, "."), err)
 		}
 		if len(pieces) == 1 {
 			return v, nil
 		}
-		out.WriteString(textOf(v))
+		out.WriteString(action.TextOf(v))
 	}
 	return out.String(), nil
 }

@@ -1,4 +1,4 @@
-package advisor
+package script
 
 import (
 	"context"
@@ -9,15 +9,17 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/perdure/perdure/advisor/internal/action"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/condition"
 )
 
-// Script is an advisor that proposes what is written down: for tests and demonstrations. What it proposes next is a function of the
+// Advisor is an advisor that proposes what is written down: for tests and demonstrations. What it proposes next is a function of the
 // agent alone, so any node that has the script goes on where another stopped. The package documentation describes the format.
-type Script struct {
+type Advisor struct {
 	// Store is where entries are read that the agent no longer holds. Without it, a script that uses results works for memories of a
 	// few hundred entries; beyond that this node is incapable of it.
 	Store perdure.Store
@@ -28,11 +30,11 @@ type Script struct {
 
 // turn is one turn of a script.
 type turn struct {
-	item
+	item    action.Item
 	when    *condition.Program
 	repeat  int64
-	text    item
-	actions []item
+	text    action.Item
+	actions []action.Item
 	names   []string // of the actions, "" where an action has none
 }
 
@@ -59,14 +61,14 @@ func ConditionVariables() (names []string) {
 	return names
 }
 
-// LoadScript reads a script. An error names the line.
-func LoadScript(r io.Reader) (*Script, error) {
-	b, err := io.ReadAll(io.LimitReader(r, MaxScript+1))
+// Load reads a script. An error names the line.
+func Load(r io.Reader) (*Advisor, error) {
+	b, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("read script: %w", err)
 	}
-	if len(b) > MaxScript {
-		return nil, fmt.Errorf("script: longer than %d bytes", MaxScript)
+	if len(b) > MaxSize {
+		return nil, fmt.Errorf("script: longer than %d bytes", MaxSize)
 	}
 	dec := yaml.NewDecoder(strings.NewReader(string(b)))
 	var doc, more yaml.Node
@@ -78,7 +80,7 @@ func LoadScript(r io.Reader) (*Script, error) {
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, errors.New("script: there is more than one document; put all turns into one")
 	}
-	s := new(Script)
+	s := new(Advisor)
 	if err := s.load(&doc); err != nil {
 		return nil, fmt.Errorf("script: %w", err)
 	}
@@ -86,17 +88,17 @@ func LoadScript(r io.Reader) (*Script, error) {
 }
 
 // load reads the turns and proposes each once without values, to find what is wrong with it.
-func (s *Script) load(doc *yaml.Node) error {
-	top, err := fromYAML(doc.Content[0], 0)
+func (s *Advisor) load(doc *yaml.Node) error {
+	top, err := action.FromYAML(doc.Content[0], 0)
 	if err != nil {
 		return err
 	}
 	var failed error
-	o := top.object(nil, &failed).require("turns")
-	turns, _ := field[[]item](o, "turns", "a list")
-	o.done()
+	o := top.Object(nil, &failed).Require("turns")
+	turns, _ := action.Field[[]action.Item](o, "turns", "a list")
+	o.Done()
 	if failed == nil && len(turns) == 0 {
-		return top.errorf("there are no turns")
+		return top.Errorf("there are no turns")
 	}
 	names := map[string]bool{}
 	for n, i := range turns {
@@ -113,10 +115,10 @@ func (s *Script) load(doc *yaml.Node) error {
 		return failed
 	}
 	for n, t := range s.turns {
-		check := func(text string, at item) (any, error) {
+		check := func(text string, at action.Item) (any, error) {
 			history, err := checkTemplate(text, names)
 			if err != nil {
-				return nil, at.errorf("%v", err)
+				return nil, at.Errorf("%v", err)
 			}
 			s.history = s.history || history
 			return text, nil
@@ -130,101 +132,85 @@ func (s *Script) load(doc *yaml.Node) error {
 }
 
 // readTurn reads one turn.
-func readTurn(i item, failed *error) turn {
+func readTurn(i action.Item, failed *error) turn {
 	t := turn{item: i, repeat: 1}
-	o := i.object(nil, failed)
-	if _, ok := o.get("repeat"); ok {
-		if t.repeat = o.count("repeat"); t.repeat < 1 || t.repeat > maxRepeat {
-			o.fail(o.fields["repeat"].errorf("repeat is %d, want 1 to %d", t.repeat, maxRepeat))
+	o := i.Object(nil, failed)
+	if _, ok := o.Get("repeat"); ok {
+		if t.repeat = o.Count("repeat"); t.repeat < 1 || t.repeat > maxRepeat {
+			o.Fail(o.Fields["repeat"].Errorf("repeat is %d, want 1 to %d", t.repeat, maxRepeat))
 		}
 	}
-	if src := o.str("when"); src != "" {
+	if src := o.Str("when"); src != "" {
 		env, err := whenEnv()
 		if err == nil {
 			t.when, err = env.Compile(src)
 		}
 		if err != nil {
-			o.fail(o.fields["when"].errorf("%v", err))
+			o.Fail(o.Fields["when"].Errorf("%v", err))
 		}
 	}
-	t.text, _ = o.get("text")
-	o.get("recheck")
-	o.get("stale")
-	if do, ok := o.get("do"); ok {
-		t.actions, ok = do.v.([]item)
-		if !ok || len(t.actions) == 0 || len(t.actions) > maxActions {
-			o.fail(do.errorf("do is %s, want a list of 1 to %d actions", kindOf(do.v), maxActions))
+	t.text, _ = o.Get("text")
+	o.Get("recheck")
+	o.Get("stale")
+	if do, ok := o.Get("do"); ok {
+		t.actions, ok = do.V.([]action.Item)
+		if !ok || len(t.actions) == 0 || len(t.actions) > action.MaxActions {
+			o.Fail(do.Errorf("do is %s, want a list of 1 to %d actions", action.KindOf(do.V), action.MaxActions))
 		}
-		o.done()
+		o.Done()
 	} else {
-		t.actions = []item{i.without("repeat", "when", "text", "recheck", "stale")}
+		t.actions = []action.Item{i.Without("repeat", "when", "text", "recheck", "stale")}
 	}
 	for _, a := range t.actions {
-		in := a.object(nil, failed)
-		name := in.str("as")
-		if _, given := in.fields["as"]; given && !isName(name) {
-			in.fail(in.fields["as"].errorf("as is %q, want a name of letters, digits and underscores", name))
+		in := a.Object(nil, failed)
+		name := in.Str("as")
+		if _, given := in.Fields["as"]; given && !isName(name) {
+			in.Fail(in.Fields["as"].Errorf("as is %q, want a name of letters, digits and underscores", name))
 		}
 		t.names = append(t.names, name)
 	}
 	return t
 }
 
-// without is an object without some of its fields.
-func (i item) without(names ...string) item {
-	m, ok := i.v.(map[string]item)
-	if !ok {
-		return i
-	}
-	rest := make(map[string]item, len(m))
-	for k, v := range m {
-		rest[k] = v
-	}
-	for _, name := range names {
-		delete(rest, name)
-	}
-	return item{rest, i.at}
-}
-
 // propose is the advice of a turn. Each action carries its place in the script, which is where the next turn is found from.
-func (t *turn) propose(text func(string, item) (any, error), number int, round int64) (perdure.Advice, error) {
+func (t *turn) propose(text func(string, action.Item) (any, error), number int, round int64) (perdure.Advice, error) {
 	var failed error
 	advice := perdure.Advice{Seen: []perdure.Hash{}}
 	for n, i := range t.actions {
-		o := i.object(text, &failed)
-		o.get("as")
-		act := o.action()
-		o.done()
+		o := i.Object(text, &failed)
+		o.Get("as")
+		act := o.Action()
+		o.Done()
 		if _, isMutate := act.(perdure.Mutate); failed == nil && !isMutate && callOf(act) != "" {
-			o.fail(i.errorf("call is not for a script to set; name the action with as"))
+			o.Fail(i.Errorf("call is not for a script to set; name the action with as"))
 		}
 		if failed != nil {
 			return advice, failed
 		}
 		advice.Actions = append(advice.Actions, placed(act, place{name: t.names[n], turn: number, round: round, index: n}))
 	}
-	if advice.Basis = t.item.object(text, &failed).basis(); failed != nil {
+	if advice.Basis = t.item.Object(text, &failed).Basis(); failed != nil {
 		return advice, failed
 	}
-	if t.text.v != nil {
-		s, ok := t.text.v.(string)
+	if t.text.V != nil {
+		s, ok := t.text.V.(string)
 		if !ok {
-			return advice, t.text.errorf("text is %s, want text", kindOf(t.text.v))
+			return advice, t.text.Errorf("text is %s, want text", action.KindOf(t.text.V))
 		}
 		v, err := text(s, t.text)
 		if err != nil {
 			return advice, err
 		}
-		advice.Text = textOf(v)
+		advice.Text = action.TextOf(v)
 	}
 	return advice, nil
 }
 
 // Instant is true: what it proposes can be had again at any time.
-func (s *Script) Instant() bool { return true }
+func (s *Advisor) Instant() bool { return true }
 
 // Advise implements perdure.Advisor.
-func (s *Script) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
+func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
 	f := a.Fold()
 	before, err := s.forkedFrom(ctx, f)
 	if err != nil {
@@ -256,12 +242,12 @@ func (s *Script) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, 
 				continue
 			}
 		}
-		advice, err := t.propose(func(text string, at item) (any, error) { return expand(text, at, vars) }, n, round)
+		advice, err := t.propose(func(text string, at action.Item) (any, error) { return expand(text, at, vars) }, n, round)
 		if err != nil {
 			return ending(f, perdure.Failed, fmt.Sprintf("script: turn %d: %v", n, err)), nil
 		}
 		advice.Seen = seen(f)
-		since(f, advice.Actions)
+		action.Since(f, advice.Actions)
 		return advice, nil
 	}
 	return ending(f, perdure.OK, "the script is over"), nil
@@ -269,7 +255,7 @@ func (s *Script) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, 
 
 // forkedFrom is the agents a fork descends from as they were where each was forked, the nearest first; none for who is no fork, and where
 // they are not in the store.
-func (s *Script) forkedFrom(ctx context.Context, f *perdure.Fold) ([]*perdure.Agent, error) {
+func (s *Advisor) forkedFrom(ctx context.Context, f *perdure.Fold) ([]*perdure.Agent, error) {
 	var all []*perdure.Agent
 	for in := f.Lineage; in != nil && in.Relation == perdure.Fork && s.Store != nil && len(all) < maxForks; {
 		a, err := perdure.AgentAt(perdure.Memory(ctx, s.Store, in.Parent), in.Cause)
@@ -294,7 +280,7 @@ func resumed(f *perdure.Fold) place {
 }
 
 // rounds is how often a turn is proposed. A script that became shorter has no more rounds of a turn it lost.
-func (s *Script) rounds(n int) int64 {
+func (s *Advisor) rounds(n int) int64 {
 	if n > len(s.turns) {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package advisor_test
+package script_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/script"
 )
 
 // echo is a tool that returns its arguments, or fails if they say so, and counts its calls.
@@ -76,9 +76,9 @@ func load(t testing.TB, n *perdure.Node, id perdure.AgentID) *perdure.Agent {
 	return a
 }
 
-func script(t testing.TB, text string) *advisor.Script {
+func read(t testing.TB, text string) *script.Advisor {
 	t.Helper()
-	s, err := advisor.LoadScript(strings.NewReader(text))
+	s, err := script.Load(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func script(t testing.TB, text string) *advisor.Script {
 // play runs a script on a new agent until it rests.
 func play(t testing.TB, text string, inputs any, tools ...perdure.Tool) *perdure.Agent {
 	t.Helper()
-	n := newNode(t, new(perdure.MemStore), script(t, text), tools...)
+	n := newNode(t, new(perdure.MemStore), read(t, text), tools...)
 	id := create(t, n, inputs)
 	if _, err := n.RunAgent(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ turns:
 	e := new(echo)
 	var id perdure.AgentID
 	for life := 0; ; life++ {
-		s := script(t, text) // a new process every three cycles
+		s := read(t, text) // a new process every three cycles
 		s.Store = store
 		n := newNode(t, store, s, e)
 		n.SnapshotEvery = 8 // so that earlier entries are not held
@@ -225,7 +225,7 @@ turns:
   - end: {result: "${results.first.result.n}"}
 `
 	store := new(perdure.MemStore)
-	bare := newNode(t, store, script(t, text), new(echo))
+	bare := newNode(t, store, read(t, text), new(echo))
 	bare.SnapshotEvery, bare.CacheSize = 4, -1
 	id := create(t, bare, nil)
 	for range 200 {
@@ -238,7 +238,7 @@ turns:
 			break
 		}
 	}
-	s := script(t, text)
+	s := read(t, text)
 	s.Store = store
 	able := newNode(t, store, s, new(echo))
 	key, err := perdure.GenerateSigner("able")
@@ -255,7 +255,7 @@ turns:
 func TestAScriptSleepsUntilWhatItSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		polled := &echo{}
-		n := newNode(t, new(perdure.MemStore), script(t, `
+		n := newNode(t, new(perdure.MemStore), read(t, `
 turns:
   - {sleep: {after: 1h, note: a nap}, as: nap}
   - {sleep: {on: {event: paid, filter: event.data.amount > 10}}, as: paid}
@@ -299,14 +299,14 @@ turns:
 
 func TestAScriptDelegatesAndHearsOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t, new(perdure.MemStore), script(t, `
+		n := newNode(t, new(perdure.MemStore), read(t, `
 turns:
   - delegate: {goal: "look at ${inputs.what}", advisor: kid, inputs: {n: "${inputs.what}"}, budget: {calls: 3}, tools: [echo], labels: {a: b}, deadline: 2999-01-01T00:00:00Z}
     as: kid
   - sleep: {child: "${results.kid.child}"}
   - end: {result: {got: "${results.kid.result}", signal: "${results.kid.signal}"}}
 `), new(echo))
-		n.Advisors["kid"] = script(t, `turns: [{end: {signal: partial, result: "${inputs.n}"}}]`)
+		n.Advisors["kid"] = read(t, `turns: [{end: {signal: partial, result: "${inputs.n}"}}]`)
 		id := create(t, n, map[string]any{"what": "this"})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -331,7 +331,7 @@ func TestAScriptWaitsForEnoughChildren(t *testing.T) {
 	} {
 		t.Run(c.sleep, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := newNode(t, new(perdure.MemStore), script(t, `
+				n := newNode(t, new(perdure.MemStore), read(t, `
 turns:
   - do:
       - {as: a, delegate: {goal: a, advisor: kid, inputs: {wait: 1, signal: ok}}}
@@ -368,7 +368,7 @@ turns:
 }
 
 func TestRefusalsAndFailuresAreResults(t *testing.T) {
-	s := script(t, `
+	s := read(t, `
 turns:
   - {execute: {tool: echo, args: {fail: true}}, as: bad}
   - {execute: {tool: forbidden}, as: no}
@@ -398,7 +398,7 @@ func (forbidden) Call(context.Context, perdure.Call) (perdure.Result, error) {
 
 // TestAScriptEndsWithoutAPolicy: a node that has none lets nothing be done, and nothing keeps an agent from ending.
 func TestAScriptEndsWithoutAPolicy(t *testing.T) {
-	n := newNode(t, new(perdure.MemStore), script(t, `turns: [{execute: {tool: echo}, as: it}, {end: {result: "${results.it.signal}"}}]`), new(echo))
+	n := newNode(t, new(perdure.MemStore), read(t, `turns: [{execute: {tool: echo}, as: it}, {end: {result: "${results.it.signal}"}}]`), new(echo))
 	n.Policy = nil
 	id := create(t, n, nil)
 	if _, err := n.RunAgent(t.Context(), id); err != nil {
@@ -417,7 +417,7 @@ func TestATemplateThatReadsWhatIsNotThereEndsTheAgent(t *testing.T) {
 }
 
 func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
-	long := strings.Repeat("x", advisor.MaxScript)
+	long := strings.Repeat("x", script.MaxSize)
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":                {"", "empty"},
 		"only a comment":       {"# nothing\n", "empty"},
@@ -476,7 +476,7 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 		"bomb":                 {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b]\nturns: [{end: {result: [*c,*c,*c]}}]", "aliases"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := advisor.LoadScript(strings.NewReader(c.text))
+			_, err := script.Load(strings.NewReader(c.text))
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "script: ") {
 				t.Errorf("got %v, want %q in it", err, c.want)
 			}
@@ -488,7 +488,7 @@ func FuzzLoadScript(f *testing.F) {
 	f.Add("turns:\n  - execute: {tool: a, args: {b: '${inputs.c}'}}\n    as: x\n    repeat: 2\n  - end: {result: '${results.x.result}'}\n")
 	f.Add("turns: [{sleep: {any: [{after: 1s}, {on: a}]}}, {mutate: {goal: b}}, {delegate: {goal: c}}]")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := advisor.LoadScript(strings.NewReader(text))
+		s, err := script.Load(strings.NewReader(text))
 		if err == nil && !s.Instant() {
 			t.Error("a script is instant")
 		}

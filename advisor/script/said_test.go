@@ -1,4 +1,4 @@
-package advisor_test
+package script_test
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 // TestAScriptHearsWhatPeopleSay since its last turn, and nothing twice.
 func TestAScriptHearsWhatPeopleSay(t *testing.T) {
-	s := script(t, `
+	s := read(t, `
 turns:
   - {execute: {tool: echo, args: {n: 1}}, as: pay}
   - when: said.exists(s, s.what == "deny" && s.of == "pay")

@@ -1,11 +1,11 @@
-package advisor
+package script
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
+
+	"github.com/perdure/perdure/advisor/internal/told"
 
 	"github.com/perdure/perdure"
 )
@@ -21,57 +21,29 @@ type past struct {
 }
 
 // past reads what came of earlier turns, if the script uses it: also those of the agents that a fork descends from, the nearest first.
-func (s *Script) past(ctx context.Context, a *perdure.Agent, before []*perdure.Agent) (*past, error) {
+func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.Agent) (*past, error) {
 	p := &past{results: map[string]any{}, last: map[string]any{}, said: []any{}}
 	if !s.history {
 		return p, nil
 	}
-	entries, err := memory(ctx, s.Store, a)
+	entries, err := told.Memory(ctx, s.Store, a)
 	if err != nil {
 		return nil, err
 	}
 	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{}, children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{}}
 	for _, parent := range slices.Backward(before) {
-		for _, e := range slices.SortedFunc(parent.Recent(), bySeq) {
+		for _, e := range slices.SortedFunc(parent.Recent(), told.BySeq) {
 			r.add(e)
 		}
 	}
 	for _, e := range entries {
 		r.add(e)
 	}
-	for _, e := range unheard(entries) {
+	for _, e := range told.Unheard(entries) {
 		p.said = append(p.said, r.spoken(e))
 	}
 	return p, nil
 }
-
-// memory is every entry of an agent in the one order that all nodes agree on.
-func memory(ctx context.Context, s perdure.Store, a *perdure.Agent) ([]*perdure.Entry, error) {
-	entries := slices.Collect(a.Recent())
-	whole := slices.ContainsFunc(entries, func(e *perdure.Entry) bool { return e.Kind == perdure.KindGenesis })
-	if !whole {
-		if s == nil {
-			return nil, fmt.Errorf("the script uses results that are further back than what the agent holds: set its Store: %w", perdure.ErrIncapable)
-		}
-		have := make(map[perdure.Hash]bool, len(entries))
-		for _, e := range entries { // these may not be in the store yet
-			have[e.Name] = true
-		}
-		for e, err := range perdure.Memory(ctx, s, a.ID()) {
-			if err != nil {
-				return nil, fmt.Errorf("read memory of %s: %w", a.ID().Short(), err)
-			}
-			if !have[e.Name] {
-				entries = append(entries, e)
-			}
-		}
-	}
-	// An entry is numbered after its parents, so this keeps them first.
-	slices.SortFunc(entries, bySeq)
-	return entries, nil
-}
-
-func bySeq(x, y *perdure.Entry) int { return cmp.Or(cmp.Compare(x.Seq, y.Seq), x.Name.Compare(y.Name)) }
 
 // recorder collects a past from entries, oldest first.
 type recorder struct {
@@ -143,9 +115,9 @@ func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 
 // spoken is what a person said as a script reads it.
 func (r *recorder) spoken(e *perdure.Entry) map[string]any {
-	w, _ := wordOf(e)
-	out := map[string]any{"what": w.what, "by": w.by, "note": w.note, "of": ""}
-	if p, ok := parsePlace(r.decided[w.of]); ok {
+	w, _ := told.WordOf(e)
+	out := map[string]any{"what": w.What, "by": w.By, "note": w.Note, "of": ""}
+	if p, ok := parsePlace(r.decided[w.Of]); ok {
 		out["of"] = p.name
 	}
 	return out

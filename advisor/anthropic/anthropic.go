@@ -1,10 +1,13 @@
-package advisor
+// Package anthropic is the language models of Anthropic.
+package anthropic
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
+
+	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/internal/wire"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -13,42 +16,38 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Anthropic is a model of Anthropic's Messages API. What it thought goes back to it unchanged, as it demands, and tools, system and the
-// settled part of the transcript are kept in its prompt cache.
-type Anthropic struct {
-	Model   string       // such as claude-opus-5-5
-	Key     KeyFunc      // nil: the environment variable ANTHROPIC_API_KEY
-	BaseURL string       // none: Anthropic's own
-	Client  *http.Client // nil: the default one
+// New returns a model of Anthropic's Messages API, such as claude-opus-5-5. What it thought goes back to it unchanged, as it
+// demands, and tools, system and the settled part of the transcript are kept in its prompt cache. Its key is in the
+// environment variable ANTHROPIC_API_KEY, unless the endpoint finds another.
+func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
+
+type model struct {
+	name string
+	advisor.Endpoint
 }
 
-var _ Model = Anthropic{}
+func (m model) Name() string { return m.name }
 
-// Name implements Model.
-func (m Anthropic) Name() string { return m.Model }
+func (m model) Family() string { return "anthropic" }
 
-// Family implements Model.
-func (m Anthropic) Family() string { return "anthropic" }
-
-// Ask implements Model.
-func (m Anthropic) Ask(ctx context.Context, p *Prompt, live func(string)) (Reply, error) {
+func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
 	find := m.Key
 	if find == nil {
-		find = KeyFromEnv("ANTHROPIC_API_KEY")
+		find = advisor.KeyFromEnv("ANTHROPIC_API_KEY")
 	}
-	key, err := find.key("Anthropic")
+	key, err := wire.Key(find, "Anthropic")
 	if err != nil {
-		return Reply{}, err
+		return advisor.Reply{}, err
 	}
 	opts := []option.RequestOption{
-		option.WithEnvironmentProduction(), option.WithAPIKey(key), option.WithMaxRetries(0), option.WithHTTPClient(observed(m.Client)),
+		option.WithEnvironmentProduction(), option.WithAPIKey(key), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client(m.Client)),
 		option.WithoutOpenTelemetry(),
 	}
-	if m.BaseURL != "" {
-		opts = append(opts, option.WithBaseURL(m.BaseURL))
+	if m.URL != "" {
+		opts = append(opts, option.WithBaseURL(m.URL))
 	}
 	service := anthropic.NewMessageService(opts...)
-	ctx, x := watched(ctx)
+	ctx, x := wire.Watched(ctx)
 	stream := service.NewStreaming(ctx, m.params(p))
 	defer stream.Close() //nolint:errcheck // what was read counts
 	var msg anthropic.Message
@@ -57,7 +56,7 @@ func (m Anthropic) Ask(ctx context.Context, p *Prompt, live func(string)) (Reply
 	for stream.Next() {
 		e := stream.Current()
 		if err := msg.Accumulate(e); err != nil {
-			return Reply{Tokens: anthropicTokens(&msg)}, broken(ctx, "Anthropic", err).without(key)
+			return advisor.Reply{Tokens: tokensOf(&msg)}, wire.Hide(key, wire.Broken(ctx, "Anthropic", err))
 		}
 		if e.Type == "content_block_delta" && e.Delta.Type == "input_json_delta" {
 			args[e.Index] += e.Delta.PartialJSON
@@ -67,28 +66,28 @@ func (m Anthropic) Ask(ctx context.Context, p *Prompt, live func(string)) (Reply
 		}
 		done = done || e.Type == "message_stop"
 	}
-	r := anthropicReply(&msg, args)
+	r := replyOf(&msg, args)
 	if err := stream.Err(); err != nil {
-		return r, anthropicFailure(ctx, err, x).without(key)
+		return r, wire.Hide(key, failure(ctx, err, x))
 	}
 	if !done {
-		return r, cutOff("Anthropic")
+		return r, wire.CutOff("Anthropic")
 	}
 	if msg.StopReason == "model_context_window_exceeded" && len(msg.Content) == 0 {
-		return r, &Failure{Signal: perdure.Failed, Overflow: true, Note: "Anthropic answered that the context window is exceeded"}
+		return r, &advisor.Failure{Signal: perdure.Failed, Overflow: true, Note: "Anthropic answered that the context window is exceeded"}
 	}
 	return r, nil
 }
 
 // params is the prompt as Anthropic wants it.
-func (m Anthropic) params(p *Prompt) anthropic.MessageNewParams {
+func (m model) params(p *advisor.Prompt) anthropic.MessageNewParams {
 	keep := anthropic.NewCacheControlEphemeralParam()
 	out := anthropic.MessageNewParams{
-		Model: m.Model, MaxTokens: int64(p.Output), System: []anthropic.TextBlockParam{{Text: p.System, CacheControl: keep}},
+		Model: m.name, MaxTokens: int64(p.Output), System: []anthropic.TextBlockParam{{Text: p.System, CacheControl: keep}},
 		Messages: make([]anthropic.MessageParam, 0, len(p.Messages)),
 	}
 	if out.MaxTokens == 0 {
-		out.MaxTokens = DefaultOutput
+		out.MaxTokens = advisor.DefaultOutput
 	}
 	for i := range p.Messages {
 		out.Messages = append(out.Messages, m.message(&p.Messages[i]))
@@ -99,7 +98,7 @@ func (m Anthropic) params(p *Prompt) anthropic.MessageNewParams {
 	for i, t := range p.Tools {
 		tool := anthropic.ToolParam{
 			Name: t.Name, Description: param.NewOpt(t.Description),
-			InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(schemaJSON(t.Args))),
+			InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(wire.SchemaJSON(t.Args))),
 		}
 		if i == len(p.Tools)-1 {
 			tool.CacheControl = keep
@@ -122,13 +121,13 @@ func markCached(blocks []anthropic.ContentBlockParamUnion, keep anthropic.CacheC
 	}
 }
 
-func (m Anthropic) message(in *Message) anthropic.MessageParam {
+func (m model) message(in *advisor.Message) anthropic.MessageParam {
 	if blocks, ok := m.thought(in); ok {
 		return anthropic.NewAssistantMessage(blocks...)
 	}
 	blocks := make([]anthropic.ContentBlockParamUnion, 0, len(in.Parts))
 	for _, part := range in.Parts {
-		blocks = append(blocks, anthropicBlock(part))
+		blocks = append(blocks, block(part))
 	}
 	if in.Model {
 		return anthropic.NewAssistantMessage(blocks...)
@@ -136,13 +135,13 @@ func (m Anthropic) message(in *Message) anthropic.MessageParam {
 	return anthropic.NewUserMessage(blocks...)
 }
 
-func anthropicBlock(part Part) anthropic.ContentBlockParamUnion {
+func block(part advisor.Part) anthropic.ContentBlockParamUnion {
 	switch x := part.(type) {
-	case ToolCall:
-		return anthropic.NewToolUseBlock(x.ID, json.RawMessage(argsJSON(x.Args)), x.Name)
-	case ToolResult:
+	case advisor.ToolCall:
+		return anthropic.NewToolUseBlock(x.ID, json.RawMessage(wire.ArgsJSON(x.Args)), x.Name)
+	case advisor.ToolResult:
 		return anthropic.NewToolResultBlock(x.ID, x.Text, x.Failed)
-	case Text:
+	case advisor.Text:
 		return anthropic.NewTextBlock(string(x))
 	}
 	return anthropic.NewTextBlock("")
@@ -150,7 +149,7 @@ func anthropicBlock(part Part) anthropic.ContentBlockParamUnion {
 
 // Anthropic demands that what a model thought comes back where it stood: the Raw of a reply that holds thoughts is the list of its blocks,
 // those that are recorded elsewhere as their kind and length only.
-func anthropicRaw(msg *anthropic.Message) perdure.Data {
+func rawOf(msg *anthropic.Message) perdure.Data {
 	var blocks []any
 	thought := false
 	for i := range msg.Content {
@@ -176,20 +175,20 @@ func anthropicRaw(msg *anthropic.Message) perdure.Data {
 }
 
 // thought is a message with its thoughts where they stood, if it has any and they still fit what it said.
-func (m Anthropic) thought(in *Message) ([]anthropic.ContentBlockParamUnion, bool) {
+func (m model) thought(in *advisor.Message) ([]anthropic.ContentBlockParamUnion, bool) {
 	list, ok := in.Raw.Value().([]any)
 	if !in.Model || !ok {
 		return nil, false
 	}
 	var text string
-	var calls []ToolCall
+	var calls []advisor.ToolCall
 	for _, part := range in.Parts {
 		switch x := part.(type) {
-		case Text:
+		case advisor.Text:
 			text += string(x)
-		case ToolCall:
+		case advisor.ToolCall:
 			calls = append(calls, x)
-		case ToolResult:
+		case advisor.ToolResult:
 		}
 	}
 	var out []anthropic.ContentBlockParamUnion
@@ -209,28 +208,28 @@ func (m Anthropic) thought(in *Message) ([]anthropic.ContentBlockParamUnion, boo
 		} else if s, ok := b["redacted"].(string); ok {
 			out = append(out, anthropic.NewRedactedThinkingBlock(s))
 		} else if len(calls) > 0 {
-			out, calls = append(out, anthropicBlock(calls[0])), calls[1:]
+			out, calls = append(out, block(calls[0])), calls[1:]
 		}
 	}
 	return out, text == "" && len(calls) == 0
 }
 
-func anthropicTokens(msg *anthropic.Message) Tokens {
+func tokensOf(msg *anthropic.Message) advisor.Tokens {
 	u := &msg.Usage
-	return Tokens{
+	return advisor.Tokens{
 		In: u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens, Out: u.OutputTokens,
 		Cached: u.CacheReadInputTokens, Written: u.CacheCreationInputTokens,
 	}
 }
 
-func anthropicReply(msg *anthropic.Message, args map[int64]string) Reply {
-	r := Reply{Tokens: anthropicTokens(msg), Raw: anthropicRaw(msg)}
+func replyOf(msg *anthropic.Message, args map[int64]string) advisor.Reply {
+	r := advisor.Reply{Tokens: tokensOf(msg), Raw: rawOf(msg)}
 	for i := range msg.Content {
 		switch b := &msg.Content[i]; b.Type {
 		case "text":
 			r.Text += b.Text
 		case "tool_use":
-			c := ToolCall{ID: b.ID, Name: b.Name, Args: args[int64(i)]}
+			c := advisor.ToolCall{ID: b.ID, Name: b.Name, Args: args[int64(i)]}
 			if c.Args == "" { // not in pieces
 				c.Args = string(b.Input)
 			}
@@ -239,22 +238,22 @@ func anthropicReply(msg *anthropic.Message, args map[int64]string) Reply {
 	}
 	switch msg.StopReason {
 	case anthropic.StopReasonMaxTokens, "model_context_window_exceeded":
-		r.Stop = StopLength
+		r.Stop = advisor.StopLength
 	case anthropic.StopReasonRefusal:
-		r.Stop, r.Refusal = StopRefused, r.Text
+		r.Stop, r.Refusal = advisor.StopRefused, r.Text
 	}
 	return r
 }
 
-func anthropicFailure(ctx context.Context, err error, x *exchange) *Failure {
+func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure {
 	var api *anthropic.Error
 	if !errors.As(err, &api) {
-		return broken(ctx, "Anthropic", err)
+		return wire.Broken(ctx, "Anthropic", err)
 	}
-	c := complaintOf([]byte(api.RawJSON()))
-	if x.status >= 400 { // else it came inside a stream
-		c.status = x.status
+	c := wire.ComplaintOf([]byte(api.RawJSON()))
+	if x.Status >= 400 { // else it came inside a stream
+		c.Status = x.Status
 	}
-	c.retry = x.retry
-	return c.failure("Anthropic")
+	c.Retry = x.Retry
+	return c.Failure("Anthropic")
 }

@@ -1,4 +1,4 @@
-package advisor_test
+package script_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 // TestAForkGoesOnAtItsTurn of the script, with the results of the turns before.
 func TestAForkGoesOnAtItsTurn(t *testing.T) {
-	s := script(t, `
+	s := read(t, `
 turns:
   - {execute: {tool: echo, args: {n: 1}}, as: first}
   - sleep: {on: go}

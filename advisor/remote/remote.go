@@ -1,4 +1,4 @@
-package advisor
+package remote
 
 import (
 	"bytes"
@@ -15,12 +15,16 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/perdure/perdure/advisor/internal/action"
+	"github.com/perdure/perdure/advisor/internal/bound"
+	"github.com/perdure/perdure/advisor/internal/wire"
+
 	"github.com/perdure/perdure"
 )
 
-// HTTP is an advisor elsewhere, in any language: it is posted a view of the agent and answers with what to do next. The package
+// Advisor is an advisor elsewhere, in any language: it is posted a view of the agent and answers with what to do next. The package
 // documentation has the schemas. It is not sent redirects after, and is asked once each time.
-type HTTP struct {
+type Advisor struct {
 	URL           string
 	Header        http.Header   // sent with every request, such as Authorization
 	Client        *http.Client  // nil: one that connects directly
@@ -31,13 +35,13 @@ type HTTP struct {
 	Store         perdure.Store // where outcomes are read that the agent no longer holds; nil: they are not shown
 }
 
-var _ perdure.Advisor = (*HTTP)(nil)
+var _ perdure.Advisor = (*Advisor)(nil)
 
 // direct connects without a proxy and keeps no connection: on one that was used before, the library could send a request twice.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}}
 
 // Advise implements perdure.Advisor.
-func (h *HTTP) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
+func (h *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
 	body, err := h.view(ctx, a, time.Now())
 	if err != nil {
 		return perdure.Advice{}, err
@@ -49,7 +53,7 @@ func (h *HTTP) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 		defer func() { _ = resp.Body.Close() }()
 		var advice perdure.Advice
 		if advice, err = h.advice(resp); err == nil {
-			since(a.Fold(), advice.Actions)
+			action.Since(a.Fold(), advice.Actions)
 			return advice, nil
 		}
 	}
@@ -59,14 +63,14 @@ func (h *HTTP) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // without the URL, which may hold a password
-		if ctx.Err() == nil && unanswered(err) {
+		if ctx.Err() == nil && wire.Unanswered(err) {
 			return perdure.Advice{Signal: perdure.Silent, Text: "the remote advisor does not answer: " + clip([]byte(err.Error()))}, nil
 		}
 	}
 	return perdure.Advice{}, fmt.Errorf("remote advisor: %w", err)
 }
 
-func (h *HTTP) post(ctx context.Context, body []byte) (*http.Response, error) {
+func (h *Advisor) post(ctx context.Context, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -88,7 +92,7 @@ func (h *HTTP) post(ctx context.Context, body []byte) (*http.Response, error) {
 }
 
 // advice reads the answer.
-func (h *HTTP) advice(resp *http.Response) (perdure.Advice, error) {
+func (h *Advisor) advice(resp *http.Response) (perdure.Advice, error) {
 	limit := orDefault(h.ResponseLimit, DefaultResponse)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
@@ -107,35 +111,35 @@ func (h *HTTP) advice(resp *http.Response) (perdure.Advice, error) {
 	if t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return perdure.Advice{}, fmt.Errorf("its answer is of type %q, want application/json", resp.Header.Get("Content-Type"))
 	}
-	return DecodeAdvice(body)
+	return Decode(body)
 }
 
-// DecodeAdvice reads an advice as a remote advisor writes it. It is strict: what the schema does not have is refused, with the path to it.
-func DecodeAdvice(b []byte) (perdure.Advice, error) {
+// Decode reads an advice as a remote advisor writes it. It is strict: what the schema does not have is refused, with the path to it.
+func Decode(b []byte) (perdure.Advice, error) {
 	data, err := perdure.DataFromJSON(b)
 	if err != nil {
 		return perdure.Advice{}, fmt.Errorf("advice: %w", err)
 	}
-	top, err := fromData(data.Value(), "$", 0)
+	top, err := action.FromData(data.Value(), "$", 0)
 	if err != nil {
 		return perdure.Advice{}, fmt.Errorf("advice: %w", err)
 	}
-	asIs := func(s string, _ item) (any, error) { return s, nil }
+	asIs := func(s string, _ action.Item) (any, error) { return s, nil }
 	var failed error
-	o := top.object(asIs, &failed)
-	advice := perdure.Advice{Text: o.str("text"), Model: o.str("model"), Summary: o.str("summary")}
-	advice.Actions = list(o, "actions", func(i item) perdure.Action {
-		in := i.object(asIs, &failed)
-		defer in.done()
-		return in.action()
+	o := top.Object(asIs, &failed)
+	advice := perdure.Advice{Text: o.Str("text"), Model: o.Str("model"), Summary: o.Str("summary")}
+	advice.Actions = action.List(o, "actions", func(i action.Item) perdure.Action {
+		in := i.Object(asIs, &failed)
+		defer in.Done()
+		return in.Action()
 	})
-	advice.Basis = o.basis()
-	if i, ok := o.get("usage"); ok {
-		in := i.object(asIs, &failed)
-		advice.Usage = &perdure.Usage{In: in.count("in"), Out: in.count("out"), Cached: in.count("cached"), Cost: in.count("cost")}
-		in.done()
+	advice.Basis = o.Basis()
+	if i, ok := o.Get("usage"); ok {
+		in := i.Object(asIs, &failed)
+		advice.Usage = &perdure.Usage{In: in.Count("in"), Out: in.Count("out"), Cached: in.Count("cached"), Cost: in.Count("cost")}
+		in.Done()
 	}
-	o.done()
+	o.Done()
 	if failed != nil {
 		return perdure.Advice{}, fmt.Errorf("advice: %w", failed)
 	}
@@ -155,13 +159,13 @@ func clip(b []byte) string {
 // retryAfter reads a Retry-After header: seconds, or a date. Zero: it names no time.
 func retryAfter(header string, now time.Time) time.Duration {
 	if s, err := strconv.ParseInt(strings.TrimSpace(header), 10, 64); err == nil {
-		return time.Duration(min(max(s, 0), int64(maxRetryAfter/time.Second))) * time.Second
+		return time.Duration(min(max(s, 0), int64(bound.MaxWait/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(header)
 	if err != nil {
 		return 0
 	}
-	return min(max(at.Sub(now), 0), maxRetryAfter)
+	return min(max(at.Sub(now), 0), bound.MaxWait)
 }
 
 func orDefault[T int | int64 | time.Duration](v, def T) T {
@@ -172,7 +176,7 @@ func orDefault[T int | int64 | time.Duration](v, def T) T {
 }
 
 // shown is data as JSON, unless it is longer than the limit.
-func (h *HTTP) shown(d perdure.Data) (text json.RawMessage, cut bool) {
+func (h *Advisor) shown(d perdure.Data) (text json.RawMessage, cut bool) {
 	if len(d) == 0 {
 		return nil, false
 	}

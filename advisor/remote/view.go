@@ -1,10 +1,13 @@
-package advisor
+package remote
 
 import (
 	"context"
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/perdure/perdure/advisor/internal/bound"
+	"github.com/perdure/perdure/advisor/internal/told"
 
 	"github.com/perdure/perdure"
 )
@@ -84,7 +87,7 @@ type childView struct {
 }
 
 // view is the request about an agent.
-func (h *HTTP) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]byte, error) {
+func (h *Advisor) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]byte, error) {
 	f := a.Fold()
 	spent := f.Spent
 	v := view{
@@ -127,11 +130,11 @@ func (h *HTTP) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]byt
 		return nil, err
 	}
 	v.Outcomes = h.outcomes(entries)
-	for _, e := range unheard(entries) {
-		w, _ := wordOf(e)
-		said := saidView{Event: e.Name.String(), What: w.what, By: w.by, Note: shorten(w.note, orDefault(h.Shown, DefaultShown)), Time: rfc3339(e.Time)}
-		if !w.of.IsZero() {
-			said.Decision = w.of.String()
+	for _, e := range told.Unheard(entries) {
+		w, _ := told.WordOf(e)
+		said := saidView{Event: e.Name.String(), What: w.What, By: w.By, Note: bound.Text(w.Note, orDefault(h.Shown, DefaultShown)), Time: rfc3339(e.Time)}
+		if !w.Of.IsZero() {
+			said.Decision = w.Of.String()
 		}
 		v.Said = append(v.Said, said)
 	}
@@ -141,15 +144,15 @@ func (h *HTTP) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]byt
 func rfc3339(t perdure.Time) string { return t.Go().UTC().Format(time.RFC3339Nano) }
 
 // entries are those of the agent that are at hand, oldest first.
-func (h *HTTP) entries(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, error) {
+func (h *Advisor) entries(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, error) {
 	if h.Store != nil {
-		return memory(ctx, h.Store, a)
+		return told.Memory(ctx, h.Store, a)
 	}
-	return slices.SortedFunc(a.Recent(), bySeq), nil
+	return slices.SortedFunc(a.Recent(), told.BySeq), nil
 }
 
 // outcomes are the last ones, oldest first: what was done, and refusals, with the action each was of.
-func (h *HTTP) outcomes(entries []*perdure.Entry) []outcomeView {
+func (h *Advisor) outcomes(entries []*perdure.Entry) []outcomeView {
 	actions := map[perdure.Hash]perdure.Action{} // by decision
 	proposed := map[perdure.Hash][]perdure.Action{}
 	out := []outcomeView{}
@@ -178,7 +181,7 @@ func (h *HTTP) outcomes(entries []*perdure.Entry) []outcomeView {
 	return out[max(0, len(out)-orDefault(h.Recent, DefaultRecent)):]
 }
 
-func (h *HTTP) outcome(e *perdure.Entry, decision perdure.Hash, act perdure.Action, o *perdure.Outcome) outcomeView {
+func (h *Advisor) outcome(e *perdure.Entry, decision perdure.Hash, act perdure.Action, o *perdure.Outcome) outcomeView {
 	v := outcomeView{Decision: decision.String(), Signal: o.Signal.String(), Note: o.Note, Latency: o.Elapsed().Milliseconds(), Time: rfc3339(e.Time), Untrusted: o.Taint}
 	var cutArgs, cutResult bool
 	v.Result, cutResult = h.shown(o.Result)

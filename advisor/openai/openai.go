@@ -1,11 +1,14 @@
-package advisor
+// Package openai is the language models of OpenAI, and of every server that speaks its protocol.
+package openai
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
+
+	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/internal/wire"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -14,77 +17,74 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// OpenAI is a model of OpenAI's Chat Completions API, or of any server that speaks it: Ollama, vLLM, llama.cpp, a gateway.
-type OpenAI struct {
-	Model   string       // such as gpt-6.1-sol
-	Key     KeyFunc      // nil: the environment variable OPENAI_API_KEY, or no key if BaseURL names another server
-	BaseURL string       // such as http://localhost:11434/v1; none: OpenAI's own
-	Client  *http.Client // nil: the default one
+// New returns a model of OpenAI's Chat Completions API, such as gpt-6.1-sol, or of any server that speaks it: Ollama, vLLM,
+// llama.cpp, a gateway, at a URL such as http://localhost:11434/v1. Its key is in the environment variable OPENAI_API_KEY,
+// unless the endpoint finds another; a server of another URL gets none but that.
+func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
+
+type model struct {
+	name string
+	advisor.Endpoint
 }
 
-var _ Model = OpenAI{}
+func (m model) Name() string { return m.name }
 
-// Name implements Model.
-func (m OpenAI) Name() string { return m.Model }
+func (m model) Family() string { return "openai" }
 
-// Family implements Model.
-func (m OpenAI) Family() string { return "openai" }
-
-// Ask implements Model.
-func (m OpenAI) Ask(ctx context.Context, p *Prompt, live func(string)) (Reply, error) {
-	opts := []option.RequestOption{option.WithEnvironmentProduction(), option.WithMaxRetries(0), option.WithHTTPClient(observed(m.Client))}
-	if m.BaseURL != "" {
-		opts = append(opts, option.WithBaseURL(m.BaseURL))
+func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
+	opts := []option.RequestOption{option.WithEnvironmentProduction(), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client(m.Client))}
+	if m.URL != "" {
+		opts = append(opts, option.WithBaseURL(m.URL))
 	}
 	find, key := m.Key, ""
-	if find == nil && m.BaseURL == "" {
-		find = KeyFromEnv("OPENAI_API_KEY")
+	if find == nil && m.URL == "" {
+		find = advisor.KeyFromEnv("OPENAI_API_KEY")
 	}
 	if find != nil {
 		var err error
-		if key, err = find.key("OpenAI"); err != nil {
-			return Reply{}, err
+		if key, err = wire.Key(find, "OpenAI"); err != nil {
+			return advisor.Reply{}, err
 		}
 		opts = append(opts, option.WithAPIKey(key))
 	}
 	service := openai.NewChatCompletionService(opts...)
-	ctx, x := watched(ctx)
+	ctx, x := wire.Watched(ctx)
 	stream := service.NewStreaming(ctx, m.params(p))
 	defer stream.Close() //nolint:errcheck // what was read counts
-	var s openaiStream
+	var s pieces
 	for stream.Next() {
 		s.add(stream.Current(), live)
 	}
 	if err := stream.Err(); err != nil {
-		return s.reply(), openaiFailure(ctx, err, x).without(key)
+		return s.reply(), wire.Hide(key, failure(ctx, err, x))
 	}
 	if s.finish == "" {
-		return s.reply(), cutOff("OpenAI")
+		return s.reply(), wire.CutOff("OpenAI")
 	}
 	return s.reply(), nil
 }
 
 // params is the prompt as OpenAI wants it. Prompts that begin alike are cached by themselves; the key sends them to the same cache.
-func (m OpenAI) params(p *Prompt) openai.ChatCompletionNewParams {
+func (m model) params(p *advisor.Prompt) openai.ChatCompletionNewParams {
 	out := openai.ChatCompletionNewParams{
-		Model: m.Model, StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
+		Model: m.name, StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
 		Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(p.System)},
 	}
 	switch {
-	case m.BaseURL != "" && p.Output > 0:
+	case m.URL != "" && p.Output > 0:
 		out.MaxTokens = param.NewOpt(int64(p.Output)) // the name other servers know
 	case p.Output > 0:
 		out.MaxCompletionTokens = param.NewOpt(int64(p.Output))
 	}
-	if m.BaseURL == "" && p.Agent != "" {
+	if m.URL == "" && p.Agent != "" {
 		out.PromptCacheKey = param.NewOpt(p.Agent)
 	}
 	for i := range p.Messages {
-		out.Messages = append(out.Messages, openaiMessages(&p.Messages[i])...)
+		out.Messages = append(out.Messages, messages(&p.Messages[i])...)
 	}
 	for _, t := range p.Tools {
 		var schema map[string]any
-		if json.Unmarshal([]byte(schemaJSON(t.Args)), &schema) != nil {
+		if json.Unmarshal([]byte(wire.SchemaJSON(t.Args)), &schema) != nil {
 			schema = map[string]any{"type": "object"}
 		}
 		out.Tools = append(out.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
@@ -97,23 +97,23 @@ func (m OpenAI) params(p *Prompt) openai.ChatCompletionNewParams {
 	return out
 }
 
-// openaiMessages is a message; each result in it is a message of its own.
-func openaiMessages(in *Message) []openai.ChatCompletionMessageParamUnion {
+// messages is a message; each result in it is a message of its own.
+func messages(in *advisor.Message) []openai.ChatCompletionMessageParamUnion {
 	var out []openai.ChatCompletionMessageParamUnion
 	var text string
 	var calls []openai.ChatCompletionMessageToolCallUnionParam
 	for _, part := range in.Parts {
 		switch x := part.(type) {
-		case Text:
+		case advisor.Text:
 			if text != "" {
 				text += "\n\n"
 			}
 			text += string(x)
-		case ToolCall:
+		case advisor.ToolCall:
 			calls = append(calls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: x.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: x.Name, Arguments: argsJSON(x.Args)},
+				ID: x.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: x.Name, Arguments: wire.ArgsJSON(x.Args)},
 			}})
-		case ToolResult:
+		case advisor.ToolResult:
 			content := x.Text
 			if x.Failed {
 				content = "Error: " + content
@@ -134,17 +134,17 @@ func openaiMessages(in *Message) []openai.ChatCompletionMessageParamUnion {
 	return out
 }
 
-// openaiStream puts the pieces of a reply together.
-type openaiStream struct {
+// pieces are the parts of a reply as they come.
+type pieces struct {
 	text, refusal, finish string
-	calls                 []ToolCall
+	calls                 []advisor.ToolCall
 	index                 []int64 // of calls
-	tokens                Tokens
+	tokens                advisor.Tokens
 }
 
-func (s *openaiStream) add(c openai.ChatCompletionChunk, live func(string)) {
+func (s *pieces) add(c openai.ChatCompletionChunk, live func(string)) {
 	if u := &c.Usage; u.PromptTokens > 0 || u.CompletionTokens > 0 { // some servers count again with every piece
-		s.tokens = Tokens{In: u.PromptTokens, Out: u.CompletionTokens, Cached: u.PromptTokensDetails.CachedTokens}
+		s.tokens = advisor.Tokens{In: u.PromptTokens, Out: u.CompletionTokens, Cached: u.PromptTokensDetails.CachedTokens}
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
@@ -168,7 +168,7 @@ func (s *openaiStream) add(c openai.ChatCompletionChunk, live func(string)) {
 }
 
 // call adds a piece of a call. Some servers send each call whole, under the same index and with another id.
-func (s *openaiStream) call(d *openai.ChatCompletionChunkChoiceDeltaToolCall) {
+func (s *pieces) call(d *openai.ChatCompletionChunkChoiceDeltaToolCall) {
 	n := -1
 	for i := len(s.index) - 1; i >= 0 && n < 0; i-- {
 		if s.index[i] == d.Index {
@@ -176,7 +176,7 @@ func (s *openaiStream) call(d *openai.ChatCompletionChunkChoiceDeltaToolCall) {
 		}
 	}
 	if n < 0 || d.ID != "" && s.calls[n].ID != "" && d.ID != s.calls[n].ID {
-		s.calls, s.index = append(s.calls, ToolCall{}), append(s.index, d.Index)
+		s.calls, s.index = append(s.calls, advisor.ToolCall{}), append(s.index, d.Index)
 		n = len(s.calls) - 1
 	}
 	c := &s.calls[n]
@@ -187,30 +187,30 @@ func (s *openaiStream) call(d *openai.ChatCompletionChunkChoiceDeltaToolCall) {
 	c.Args += d.Function.Arguments
 }
 
-func (s *openaiStream) reply() Reply {
-	r := Reply{Text: s.text, Calls: slices.Clone(s.calls), Tokens: s.tokens}
+func (s *pieces) reply() advisor.Reply {
+	r := advisor.Reply{Text: s.text, Calls: slices.Clone(s.calls), Tokens: s.tokens}
 	switch {
 	case s.refusal != "" || s.finish == "content_filter":
-		r.Stop, r.Refusal = StopRefused, s.refusal
+		r.Stop, r.Refusal = advisor.StopRefused, s.refusal
 	case s.finish == "length":
-		r.Stop = StopLength
+		r.Stop = advisor.StopLength
 	}
 	return r
 }
 
-func openaiFailure(ctx context.Context, err error, x *exchange) *Failure {
-	var c complaint
+func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure {
+	var c wire.Complaint
 	var api *openai.Error
 	var in *ssestream.StreamError
 	switch {
 	case errors.As(err, &api):
-		c = complaintOf([]byte(api.RawJSON()))
-		c.status = api.StatusCode
+		c = wire.ComplaintOf([]byte(api.RawJSON()))
+		c.Status = api.StatusCode
 	case errors.As(err, &in):
-		c = complaintOf(in.Event.Data)
+		c = wire.ComplaintOf(in.Event.Data)
 	default:
-		return broken(ctx, "OpenAI", err)
+		return wire.Broken(ctx, "OpenAI", err)
 	}
-	c.retry = x.retry
-	return c.failure("OpenAI")
+	c.Retry = x.Retry
+	return c.Failure("OpenAI")
 }

@@ -1,75 +1,75 @@
-package advisor
+// Package gemini is the language models of Google.
+package gemini
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"time"
+
+	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/internal/bound"
+	"github.com/perdure/perdure/advisor/internal/wire"
 
 	"google.golang.org/genai"
 
 	"github.com/perdure/perdure"
 )
 
-// Gemini is a model of Google's Gemini API. The signatures of its thoughts go back to it with its calls, as it demands; prompts that begin
-// alike are cached by themselves.
-type Gemini struct {
-	Model   string       // such as gemini-3.1-pro
-	Key     KeyFunc      // nil: the environment variable GEMINI_API_KEY
-	BaseURL string       // none: Google's own
-	Client  *http.Client // nil: the default one
+// New returns a model of Google's Gemini API, such as gemini-3.1-pro. The signatures of its thoughts go back to it with its
+// calls, as it demands; prompts that begin alike are cached by themselves. Its key is in the environment variable
+// GEMINI_API_KEY, unless the endpoint finds another.
+func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
+
+type model struct {
+	name string
+	advisor.Endpoint
 }
 
-var _ Model = Gemini{}
+// ownURL is named so that the SDK does not take another from the environment.
+const ownURL = "https://generativelanguage.googleapis.com/"
 
-// geminiURL is named so that the SDK does not take another from the environment.
-const geminiURL = "https://generativelanguage.googleapis.com/"
+func (m model) Name() string { return m.name }
 
-// Name implements Model.
-func (m Gemini) Name() string { return m.Model }
+func (m model) Family() string { return "gemini" }
 
-// Family implements Model.
-func (m Gemini) Family() string { return "gemini" }
-
-// Ask implements Model.
-func (m Gemini) Ask(ctx context.Context, p *Prompt, live func(string)) (Reply, error) {
+func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
 	find := m.Key
 	if find == nil {
-		find = KeyFromEnv("GEMINI_API_KEY")
+		find = advisor.KeyFromEnv("GEMINI_API_KEY")
 	}
-	key, err := find.key("Gemini")
+	key, err := wire.Key(find, "Gemini")
 	if err != nil {
-		return Reply{}, err
+		return advisor.Reply{}, err
 	}
-	cfg := &genai.ClientConfig{APIKey: key, Backend: genai.BackendGeminiAPI, HTTPClient: observed(m.Client), HTTPOptions: genai.HTTPOptions{BaseURL: geminiURL}}
-	if m.BaseURL != "" {
-		cfg.HTTPOptions.BaseURL = m.BaseURL
+	cfg := &genai.ClientConfig{APIKey: key, Backend: genai.BackendGeminiAPI, HTTPClient: wire.Client(m.Client), HTTPOptions: genai.HTTPOptions{BaseURL: ownURL}}
+	if m.URL != "" {
+		cfg.HTTPOptions.BaseURL = m.URL
 	}
 	client, err := genai.NewClient(ctx, cfg)
 	if err != nil {
-		return Reply{}, broken(ctx, "Gemini", err).without(key)
+		return advisor.Reply{}, wire.Hide(key, wire.Broken(ctx, "Gemini", err))
 	}
-	ctx, x := watched(ctx)
-	contents, config := geminiPrompt(p)
-	var s geminiStream
-	for resp, err := range client.Models.GenerateContentStream(ctx, m.Model, contents, config) {
+	ctx, x := wire.Watched(ctx)
+	contents, config := prompt(p)
+	var s pieces
+	for resp, err := range client.Models.GenerateContentStream(ctx, m.name, contents, config) {
 		if err != nil {
-			return s.reply, geminiFailure(ctx, err, x).without(key)
+			return s.reply, wire.Hide(key, failure(ctx, err, x))
 		}
 		s.add(resp, live)
 	}
 	switch {
 	case s.malformed:
-		s.reply.Calls = append(s.reply.Calls, ToolCall{Name: "?", Args: "malformed"})
-	case s.reply.Stop != StopRefused && !s.finished:
-		return s.reply, cutOff("Gemini")
+		s.reply.Calls = append(s.reply.Calls, advisor.ToolCall{Name: "?", Args: "malformed"})
+	case s.reply.Stop != advisor.StopRefused && !s.finished:
+		return s.reply, wire.CutOff("Gemini")
 	}
 	return s.reply, nil
 }
 
-// geminiPrompt is the prompt as Gemini wants it.
-func geminiPrompt(p *Prompt) ([]*genai.Content, *genai.GenerateContentConfig) {
+// prompt is the prompt as Gemini wants it.
+func prompt(p *advisor.Prompt) ([]*genai.Content, *genai.GenerateContentConfig) {
 	config := &genai.GenerateContentConfig{
 		SystemInstruction: &genai.Content{Parts: []*genai.Part{{Text: p.System}}}, MaxOutputTokens: int32(min(p.Output, 1<<30)),
 	}
@@ -77,7 +77,7 @@ func geminiPrompt(p *Prompt) ([]*genai.Content, *genai.GenerateContentConfig) {
 		tool := &genai.Tool{}
 		for _, t := range p.Tools {
 			tool.FunctionDeclarations = append(tool.FunctionDeclarations, &genai.FunctionDeclaration{
-				Name: t.Name, Description: t.Description, ParametersJsonSchema: json.RawMessage(schemaJSON(t.Args)),
+				Name: t.Name, Description: t.Description, ParametersJsonSchema: json.RawMessage(wire.SchemaJSON(t.Args)),
 			})
 		}
 		config.Tools = []*genai.Tool{tool}
@@ -92,25 +92,25 @@ func geminiPrompt(p *Prompt) ([]*genai.Content, *genai.GenerateContentConfig) {
 			c.Role = genai.RoleModel
 		}
 		for _, part := range p.Messages[i].Parts {
-			c.Parts = append(c.Parts, geminiPart(part))
+			c.Parts = append(c.Parts, partOf(part))
 		}
 		contents = append(contents, c)
 	}
 	return contents, config
 }
 
-func geminiPart(part Part) *genai.Part {
+func partOf(part advisor.Part) *genai.Part {
 	switch x := part.(type) {
-	case Text:
+	case advisor.Text:
 		return &genai.Part{Text: string(x)}
-	case ToolCall:
+	case advisor.ToolCall:
 		var args map[string]any
-		if json.Unmarshal([]byte(argsJSON(x.Args)), &args) != nil {
+		if json.Unmarshal([]byte(wire.ArgsJSON(x.Args)), &args) != nil {
 			args = map[string]any{}
 		}
 		sign, _ := x.Opaque.Value().([]byte)
 		return &genai.Part{FunctionCall: &genai.FunctionCall{ID: x.ID, Name: x.Name, Args: args}, ThoughtSignature: sign}
-	case ToolResult:
+	case advisor.ToolResult:
 		field := "output"
 		if x.Failed {
 			field = "error"
@@ -120,22 +120,22 @@ func geminiPart(part Part) *genai.Part {
 	return &genai.Part{}
 }
 
-// geminiStream puts the pieces of a reply together.
-type geminiStream struct {
-	reply     Reply
+// pieces are the parts of a reply as they come.
+type pieces struct {
+	reply     advisor.Reply
 	finished  bool
 	malformed bool
 }
 
-func (s *geminiStream) add(resp *genai.GenerateContentResponse, live func(string)) {
+func (s *pieces) add(resp *genai.GenerateContentResponse, live func(string)) {
 	if u := resp.UsageMetadata; u != nil {
-		s.reply.Tokens = Tokens{
+		s.reply.Tokens = advisor.Tokens{
 			In: int64(u.PromptTokenCount) + int64(u.ToolUsePromptTokenCount), Out: int64(u.CandidatesTokenCount) + int64(u.ThoughtsTokenCount),
 			Cached: int64(u.CachedContentTokenCount),
 		}
 	}
 	if f := resp.PromptFeedback; f != nil && f.BlockReason != "" {
-		s.reply.Stop, s.reply.Refusal = StopRefused, string(f.BlockReason)+" "+f.BlockReasonMessage
+		s.reply.Stop, s.reply.Refusal = advisor.StopRefused, string(f.BlockReason)+" "+f.BlockReasonMessage
 	}
 	if len(resp.Candidates) == 0 {
 		return
@@ -151,21 +151,21 @@ func (s *geminiStream) add(resp *genai.GenerateContentResponse, live func(string
 		return
 	case genai.FinishReasonStop, genai.FinishReasonOther:
 	case genai.FinishReasonMaxTokens, genai.FinishReasonContinuation:
-		s.reply.Stop = StopLength
+		s.reply.Stop = advisor.StopLength
 	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, genai.FinishReasonTooManyToolCalls:
 		s.malformed = true
 	default: // the many names of filters
-		s.reply.Stop, s.reply.Refusal = StopRefused, string(c.FinishReason)+" "+c.FinishMessage
+		s.reply.Stop, s.reply.Refusal = advisor.StopRefused, string(c.FinishReason)+" "+c.FinishMessage
 	}
 	s.finished = true
 }
 
-func (s *geminiStream) part(part *genai.Part, live func(string)) {
+func (s *pieces) part(part *genai.Part, live func(string)) {
 	if part == nil || part.Thought {
 		return
 	}
 	if f := part.FunctionCall; f != nil {
-		call := ToolCall{ID: f.ID, Name: f.Name, Args: "{}"}
+		call := advisor.ToolCall{ID: f.ID, Name: f.Name, Args: "{}"}
 		if b, err := json.Marshal(f.Args); err == nil && f.Args != nil {
 			call.Args = string(b)
 		}
@@ -185,18 +185,18 @@ func (s *geminiStream) part(part *genai.Part, live func(string)) {
 	}
 }
 
-func geminiFailure(ctx context.Context, err error, x *exchange) *Failure {
+func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure {
 	var api genai.APIError
 	if !errors.As(err, &api) {
-		return broken(ctx, "Gemini", err)
+		return wire.Broken(ctx, "Gemini", err)
 	}
-	c := complaint{status: api.Code, kind: api.Status, message: api.Message, retry: x.retry}
+	c := wire.Complaint{Status: api.Code, Kind: api.Status, Message: api.Message, Retry: x.Retry}
 	for _, d := range api.Details { // google.rpc.RetryInfo
-		if s, ok := d["retryDelay"].(string); ok && c.retry == 0 {
+		if s, ok := d["retryDelay"].(string); ok && c.Retry == 0 {
 			if wait, err := time.ParseDuration(s); err == nil {
-				c.retry = boundedWait(wait.Seconds())
+				c.Retry = bound.Seconds(wait.Seconds())
 			}
 		}
 	}
-	return c.failure("Gemini")
+	return c.Failure("Gemini")
 }

@@ -1,4 +1,4 @@
-package advisor
+package action
 
 import (
 	"slices"
@@ -6,16 +6,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// enough are the words for when enough children have ended, as perdure.Fold.Gathered reads them.
-const enough = "all, any, quorum:N or first-failure"
+// Enough are the words for when enough children have ended, as perdure.Fold.Gathered reads them.
+const Enough = "all, any, quorum:N or first-failure"
 
-// gather is the trigger of such a word, as if no child had ended before; since counts those that have.
-func gather(word string, children ...perdure.AgentID) (perdure.Trigger, error) {
+// Gather is the trigger of such a word, as if no child had ended before; Since counts those that have.
+func Gather(word string, children ...perdure.AgentID) (perdure.Trigger, error) {
 	return new(perdure.Fold).Gathered(word, children...)
 }
 
-// since makes the actions proposed to an agent wait for the children it has now and will have, not for those that have ended before.
-func since(f *perdure.Fold, actions []perdure.Action) {
+// Since makes the actions proposed to an agent wait for the children it has now and will have, not for those that have ended before.
+func Since(f *perdure.Fold, actions []perdure.Action) {
 	var ok, failed int64
 	for i := range f.Children {
 		switch c := &f.Children[i]; {

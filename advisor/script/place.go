@@ -1,10 +1,12 @@
-package advisor
+package script
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/perdure/perdure/advisor/internal/told"
 
 	"github.com/perdure/perdure"
 )
@@ -72,12 +74,12 @@ func callOf(act perdure.Action) string {
 
 // place is where a script stands: at the last advice, unless that was asked for elsewhere, and the seat is here. What was done where the seat is,
 // or was last, says how far the script has come; a copy may have been behind.
-func (s *Script) place(ctx context.Context, a *perdure.Agent) (place, error) {
+func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	f := a.Fold()
 	if n := len(f.Proposals); n == 0 || a.Epoch() == 0 || f.Proposals[n-1].Epoch == a.Epoch() {
 		return placeOf(f), nil
 	}
-	entries, err := memory(ctx, s.Store, a)
+	entries, err := told.Memory(ctx, s.Store, a)
 	if err != nil {
 		return place{}, err
 	}
