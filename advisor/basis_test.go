@@ -7,7 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
-	"github.com/perdure/perdure/internal/wiretest"
+	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
 // TestAModelNamesWhatToLookAtAgain: the reads are in the record with what they had come to, and the model sees that they were noted.

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/advisor/anthropic"
 	"github.com/perdure/perdure/advisor/gemini"
 	"github.com/perdure/perdure/advisor/openai"
-	"github.com/perdure/perdure/internal/wiretest"
+	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
 // provider is a model and the server that speaks its protocol.

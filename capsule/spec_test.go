@@ -83,7 +83,7 @@ func TestSpecSaysWhatFramesHold(t *testing.T) {
 	}
 }
 
-// TestVectorsAreJudgedAsPublished reads the files that spec/vectors has for this package. How the others come about is for internal/vectors.
+// TestVectorsAreJudgedAsPublished reads the files that spec/vectors has for this package. How the others come about is for internal/dev/vectors.
 func TestVectorsAreJudgedAsPublished(t *testing.T) {
 	refused := map[string]bool{}
 	for _, path := range must(filepath.Glob("../spec/vectors/*/capsule-*.json")) {
@@ -115,7 +115,7 @@ func TestVectorsAreJudgedAsPublished(t *testing.T) {
 	}
 	for _, p := range Predicates {
 		if !refused[p.Name] && !slices.Contains(chunk.Predicates, p) { // chunks have vectors of their own
-			t.Errorf("%s refuses none of the vectors: add one to internal/vectors/capsule.go", p.Name)
+			t.Errorf("%s refuses none of the vectors: add one to internal/dev/vectors/capsule.go", p.Name)
 		}
 	}
 }

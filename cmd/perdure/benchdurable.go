@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/perdure/perdure/internal/bench"
+	"github.com/perdure/perdure/internal/dev/bench"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -27,7 +27,7 @@ beside perdure bench steps with the same settings. Each figure is the median of 
 of its own. With --agents, --steps or --sync it measures just that, in this process.
 
 A peer is a program that takes --agents N --steps N --payload N --sync LEVEL --store FOLDER --json and prints figures as this command
-does with --json: it takes its turn with the others. One for DBOS Transact is in internal/bench/dbos.`,
+does with --json: it takes its turn with the others. One for DBOS Transact is in internal/dev/bench/dbos.`,
 		Example: `  perdure bench durable
   perdure bench durable --agents 64 --steps 200 --sync normal
   perdure bench durable --peer ./dbos --rounds 5 --json`,

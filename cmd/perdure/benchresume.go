@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/bench"
+	"github.com/perdure/perdure/internal/dev/bench"
 )
 
 // The parts of a resume benchmark that are processes of their own.

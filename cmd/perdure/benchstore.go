@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/bench"
+	"github.com/perdure/perdure/internal/dev/bench"
 	"github.com/perdure/perdure/store/sqlite"
 )
 

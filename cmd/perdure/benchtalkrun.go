@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/advisor/anthropic"
 	"github.com/perdure/perdure/advisor/gemini"
 	"github.com/perdure/perdure/advisor/openai"
-	"github.com/perdure/perdure/internal/bench"
-	"github.com/perdure/perdure/internal/wiretest"
+	"github.com/perdure/perdure/internal/dev/bench"
+	"github.com/perdure/perdure/internal/dev/wiretest"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/bench"
+	"github.com/perdure/perdure/internal/dev/bench"
 )
 
 var benchExits = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted)

@@ -19,8 +19,8 @@ var shared = map[string][]string{"capsule": {"store/dir", "server"}}
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
-// wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what writes the test vectors of all.
-var wiring = []string{"cmd", "examples", "internal/simulate", "internal/torture", "internal/vectors"}
+// wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what is for development.
+var wiring = []string{"cmd", "examples", "internal/dev", "internal/simulate", "internal/torture"}
 
 // impure are the packages the core must not import, and none of ours that it imports either. It may name the errors of
 // io/fs, which opens nothing.

@@ -3,7 +3,7 @@
 // Command dbos measures durable steps of DBOS Transact for Go on SQLite, for `perdure bench durable --peer`. It is a module of its own, so that
 // nothing of it comes into the program:
 //
-//	cd internal/bench/dbos && CGO_ENABLED=0 go build -o /tmp/dbos . && perdure bench durable --peer /tmp/dbos
+//	cd internal/dev/bench/dbos && CGO_ENABLED=0 go build -o /tmp/dbos . && perdure bench durable --peer /tmp/dbos
 package main
 
 import (

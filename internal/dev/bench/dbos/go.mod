@@ -1,4 +1,4 @@
-module github.com/perdure/perdure/internal/bench/dbos
+module github.com/perdure/perdure/internal/dev/bench/dbos
 
 go 1.26
 

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-var published = filepath.Join("..", "..", "spec", "vectors")
+var published = filepath.Join("..", "..", "..", "spec", "vectors")
 
 // read is every published vector.
 func read(t *testing.T) map[string]*vector {
@@ -90,7 +90,7 @@ func TestGeneratorWritesWhatIsPublished(t *testing.T) {
 		}
 		path := filepath.Join(published, v.folder(), v.Name+".json")
 		if old, err := os.ReadFile(path); err != nil || !bytes.Equal(old, text) {
-			t.Errorf("%s is not what the generator makes (%v): vectors are frozen; run `go run ./internal/vectors` for new ones", path, err)
+			t.Errorf("%s is not what the generator makes (%v): vectors are frozen; run `go run ./internal/dev/vectors` for new ones", path, err)
 		}
 	}
 }
