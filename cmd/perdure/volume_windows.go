@@ -11,6 +11,3 @@ func freeSpace(dir string) (free uint64, err error) {
 	err = windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
 	return free, err
 }
-
-// inMemory reports whether a folder is known to be on a file system in memory.
-func inMemory(string) bool { return false }

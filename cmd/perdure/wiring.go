@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/dev/demo"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
@@ -138,7 +139,7 @@ func (p *powers) close() error {
 func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error) {
 	all := tool.Builtins(s)
 	if *p.demo != "" {
-		all = append(all, demoTools(*p.demo)...)
+		all = append(all, demo.Tools(*p.demo)...)
 	}
 	if *p.files != "" {
 		root, err := os.OpenRoot(*p.files)

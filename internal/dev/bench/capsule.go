@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -18,35 +18,67 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/dev/self"
 )
+
+// Capsules are the settings of the capsule workload.
+type Capsules struct {
+	Entries int   // of 1 KiB, of the first agent; 0: it is left out
+	Blobs   int64 // bytes in bodies of BlobSize, of the second agent; 0: it is left out
+	Rounds  int   // how often each figure is taken
+
+	Done func(what string, n, of int)
+}
+
+// Run measures each agent in a folder of its own.
+func (s Capsules) Run(ctx context.Context, p *Place) (*CapsuleResult, error) {
+	r := &CapsuleResult{Machine: thisMachine()}
+	for _, load := range []capsuleLoad{
+		{Agent: "entries", Count: s.Entries, Each: 1 << 10},
+		{Agent: "blobs", Count: int((s.Blobs + BlobSize - 1) / BlobSize), Each: BlobSize},
+	} {
+		if load.Count == 0 {
+			continue
+		}
+		err := p.With(func() error {
+			b := &capsuleBench{p: p, rounds: s.Rounds, done: s.Done, capsuleLoad: load}
+			err := b.run(ctx)
+			r.Agents = append(r.Agents, b.capsuleLoad)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
 
 // capsuleBench measures one agent.
 type capsuleBench struct {
-	c      *cobra.Command
-	p      *benchPlace
+	p      *Place
 	rounds int
+	done   func(what string, n, of int)
 	capsuleLoad
 }
 
-func (b *capsuleBench) run() error {
-	if err := b.build(b.c.Context()); err != nil {
+func (b *capsuleBench) run(ctx context.Context) error {
+	if err := b.build(ctx); err != nil {
 		return err
 	}
-	if err := b.floors(b.c.Context()); err != nil {
+	if err := b.floors(ctx); err != nil {
 		return err
 	}
-	store := []string{"--store", b.p.dir}
+	store := []string{"--store", b.p.Dir}
 	for _, form := range []string{"binary", "text"} {
-		file := filepath.Join(b.p.dir, form+".agent")
-		err := b.measure("export", form, file, slices.Concat([]string{"export", b.Agent, file, "--force", "--form", form}, store))
+		file := filepath.Join(b.p.Dir, form+".agent")
+		err := b.measure(ctx, "export", form, file, slices.Concat([]string{"export", b.Agent, file, "--force", "--form", form}, store))
 		if err == nil {
-			err = b.measure("import", form, file, []string{"import", file})
+			err = b.measure(ctx, "import", form, file, []string{"import", file})
 		}
 		if err == nil {
-			err = b.measure("verify", form, file, slices.Concat([]string{"verify", file}, store))
+			err = b.measure(ctx, "verify", form, file, slices.Concat([]string{"verify", file}, store))
 		}
 		if err != nil {
 			return err
@@ -65,11 +97,11 @@ func (b *capsuleBench) run() error {
 }
 
 // rawFile is the agent's own bytes, for the floors.
-func (b *capsuleBench) rawFile() string { return filepath.Join(b.p.dir, "memory") }
+func (b *capsuleBench) rawFile() string { return filepath.Join(b.p.Dir, "memory") }
 
 // build makes the agent in a store, and the file of its bytes.
 func (b *capsuleBench) build(ctx context.Context) error {
-	s, err := b.p.open(ctx)
+	s, err := b.p.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,11 +132,9 @@ func (b *capsuleBench) fill(ctx context.Context, s perdure.Store) (perdure.Agent
 	if err := s.Append(ctx, g.ID(), nil, g); err != nil {
 		return perdure.AgentID{}, err
 	}
-	bar := newProgress(b.c, b.Agent, int64(b.Count))
-	defer bar.end()
 	random := rand.New(rand.NewPCG(1, uint64(b.Each)))
 	for done := 0; done < b.Count; {
-		drafts := make([]perdure.Draft, min(64, max(1, blobSize/b.Each), b.Count-done))
+		drafts := make([]perdure.Draft, min(64, max(1, BlobSize/b.Each), b.Count-done))
 		for i := range drafts {
 			drafts[i].Body = perdure.Advice{Advisor: "measured", Text: loadText(random, b.Each)}
 		}
@@ -119,7 +149,7 @@ func (b *capsuleBench) fill(ctx context.Context, s perdure.Store) (perdure.Agent
 			return perdure.AgentID{}, err
 		}
 		a, done = next, done+len(entries)
-		bar.to(int64(done))
+		b.done(b.Agent, done, b.Count)
 	}
 	if lister, ok := s.(perdure.Lister); ok {
 		return g.ID(), lister.Index(ctx, a.Heads(), a.Listing(time.Now()))
@@ -207,14 +237,14 @@ type measured struct {
 }
 
 // measure performs a command in processes of their own. What is imported goes to a new store each time.
-func (b *capsuleBench) measure(operation, form, file string, command []string) error {
+func (b *capsuleBench) measure(ctx context.Context, operation, form, file string, command []string) error {
 	run := capsuleRun{Operation: operation, Form: form}
 	for range b.rounds {
 		words := command
 		var dir string
 		if operation == "import" {
 			var err error
-			if dir, err = os.MkdirTemp(b.p.dir, "import-"); err != nil {
+			if dir, err = os.MkdirTemp(b.p.Dir, "import-"); err != nil {
 				return err
 			}
 			words = append(slices.Clip(command), "--store", dir)
@@ -223,12 +253,12 @@ func (b *capsuleBench) measure(operation, form, file string, command []string) e
 		for _, word := range words {
 			args = append(args, "--measure="+word)
 		}
-		out, err := self(b.c.Context(), args...).Output()
+		out, err := self.Command(ctx, args...).Output()
 		if dir != "" {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 		if err != nil {
-			return childError(operation, errors.Join(err, b.c.Context().Err()))
+			return self.Error(operation, errors.Join(err, ctx.Err()))
 		}
 		var m measured
 		if err := json.Unmarshal(out, &m); err != nil {
@@ -248,18 +278,14 @@ func (b *capsuleBench) measure(operation, form, file string, command []string) e
 	return nil
 }
 
-// measureCommand performs a command in this process, which was started for it, and says what it took.
-func measureCommand(c *cobra.Command, words []string) error {
-	root := newRoot()
-	root.SetArgs(words)
-	root.SetOut(io.Discard)
-	root.SetErr(c.ErrOrStderr())
+// Measure performs work in this process, which was started for it, and says on w what it took.
+func Measure(w io.Writer, work func() error) error {
 	base := peakRSS()
 	began := time.Now()
-	if err := root.ExecuteContext(c.Context()); err != nil {
+	if err := work(); err != nil {
 		return err
 	}
-	return printJSON(c.OutOrStdout(), measured{time.Since(began).Seconds(), base, peakRSS()})
+	return json.NewEncoder(w).Encode(measured{time.Since(began).Seconds(), base, peakRSS()})
 }
 
 // peakRSS is the most memory this process has had, in MiB; zero where the system does not tell.

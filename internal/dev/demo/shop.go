@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bufio"
@@ -39,7 +39,7 @@ func (t *shopTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, er
 	if err != nil {
 		return perdure.Result{}, err
 	}
-	_, err = fmt.Fprintf(f, "%s %s %s\n", t.verb, c.Key, dataText(c.Args))
+	_, err = fmt.Fprintf(f, "%s %s %s\n", t.verb, c.Key, c.Args.JSON())
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return perdure.Result{}, err
 	}
@@ -71,13 +71,13 @@ func (t *shopTool) done() (perdure.Result, error) {
 	return perdure.Result{Data: d, Set: map[string]perdure.Data{t.verb: d}}, err
 }
 
-// demoTools are the tools of the shop in a folder.
-func demoTools(dir string) []perdure.Tool {
+// Tools are the tools of the shop in a folder.
+func Tools(dir string) []perdure.Tool {
 	return []perdure.Tool{&shopTool{dir: dir, name: "shop.reserve", verb: "reserved", slow: shopSlow}, &shopTool{dir: dir, name: "shop.pay", verb: "paid"}}
 }
 
-// demoScript is what the advisor of the demonstration proposes, turn by turn.
-const demoScript = `turns:
+// script is what the advisor of the demonstration proposes, turn by turn.
+const script = `turns:
   - execute: {tool: files.read, args: {path: prices.json}}
     text: first the price
   - execute: {tool: shop.reserve, args: {item: tea, kilos: 1}}
@@ -93,14 +93,14 @@ const demoScript = `turns:
     text: all done
 `
 
-// demoNode says what the nodes of the demonstration can do.
-const demoNode = `advisors: {buyer: "script:../buyer.yaml"}
+// nodeYAML says what the nodes of the demonstration can do.
+const nodeYAML = `advisors: {buyer: "script:../buyer.yaml"}
 files: ..
 demo: ..
 `
 
-// demoPolicy is the policy of the demonstration.
-const demoPolicy = `@id("shop.look")
+// policy is the policy of the demonstration.
+const policy = `@id("shop.look")
 @reason("reading changes nothing")
 permit (principal, action == Action::"execute", resource)
 when { context.effect == Effect::"read" };

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -103,8 +103,8 @@ func appendEntries(memory [][]byte, entries ...*perdure.Entry) ([][]byte, error)
 	return memory, nil
 }
 
-// each yields entries in hand.
-func each(entries []*perdure.Entry) iter.Seq2[*perdure.Entry, error] {
+// listed yields entries in hand.
+func listed(entries []*perdure.Entry) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
 		for _, e := range entries {
 			if !yield(e, nil) {

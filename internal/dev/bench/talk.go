@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -14,14 +14,13 @@ import (
 	"github.com/perdure/perdure/advisor/anthropic"
 	"github.com/perdure/perdure/advisor/gemini"
 	"github.com/perdure/perdure/advisor/openai"
-	"github.com/perdure/perdure/internal/dev/bench"
 	"github.com/perdure/perdure/internal/dev/wiretest"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )
 
-// talk are the settings of a conversation.
-type talk struct {
+// Talk are the settings of a conversation.
+type Talk struct {
 	Turns    int    `json:"turns"`
 	Message  int    `json:"message"`
 	Answer   int    `json:"answer"`
@@ -48,12 +47,12 @@ func (e expense) plus(o expense) expense {
 func expenses(began time.Time) expense {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/allocs:objects"}}
 	metrics.Read(s)
-	return expense{wall: time.Since(began), cpu: bench.CPUTime(), bytes: s[0].Value.Uint64(), objects: s[1].Value.Uint64()}
+	return expense{wall: time.Since(began), cpu: CPUTime(), bytes: s[0].Value.Uint64(), objects: s[1].Value.Uint64()}
 }
 
 // conversation is one under way.
 type conversation struct {
-	talk
+	Talk
 	server  *wiretest.Server
 	node    *perdure.Node
 	id      perdure.AgentID
@@ -105,8 +104,8 @@ func (m metered) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) 
 }
 
 // begin makes an agent that converses with a server of a provider.
-func (t talk) begin(ctx context.Context, s perdure.Store) (*conversation, error) {
-	v := &conversation{talk: t, rand: rand.New(rand.NewPCG(1, 2)), began: time.Now()}
+func (t Talk) begin(ctx context.Context, s perdure.Store) (*conversation, error) {
+	v := &conversation{Talk: t, rand: rand.New(rand.NewPCG(1, 2)), began: time.Now()}
 	key := func() (string, error) { return wiretest.Key, nil }
 	var m advisor.Model
 	var err error
@@ -165,22 +164,22 @@ func (v *conversation) turn(ctx context.Context) (lap, error) {
 	return lap{all: expenses(v.began).minus(before), asking: v.asking}, err
 }
 
-// run converses on the store of a benchmark. At the end another agent begins to talk, and the two take turns, so that whatever else the machine
+// Run converses on the store of a benchmark. At the end another agent begins to talk, and the two take turns, so that whatever else the machine
 // does hits both: the first turns of the one are compared with the last of the other.
-func (t talk) run(ctx context.Context, p *benchPlace, done func(int)) (*talked, error) {
-	s, err := p.open(ctx)
+func (t Talk) Run(ctx context.Context, p *Place, done func(int)) (*TalkResult, error) {
+	s, err := p.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &talked{talk: t}
-	size, err := bench.DiskUse(p.dir)
+	r := &TalkResult{Talk: t}
+	size, err := DiskUse(p.Dir)
 	if err == nil {
 		err = r.converse(ctx, s, done)
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
-	grown, err := bench.DiskUse(p.dir)
+	grown, err := DiskUse(p.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -190,13 +189,13 @@ func (t talk) run(ctx context.Context, p *benchPlace, done func(int)) (*talked, 
 }
 
 // converse has both conversations and counts what they came to.
-func (r *talked) converse(ctx context.Context, s perdure.Store, done func(int)) (err error) {
+func (r *TalkResult) converse(ctx context.Context, s perdure.Store, done func(int)) (err error) {
 	old, err := r.begin(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, old.server.Close()) }()
-	for i := range r.Turns - talkWindow {
+	for i := range r.Turns - TalkWindow {
 		if _, err := old.turn(ctx); err != nil {
 			return err
 		}
@@ -209,7 +208,7 @@ func (r *talked) converse(ctx context.Context, s perdure.Store, done func(int)) 
 	}
 	defer func() { err = errors.Join(err, young.server.Close()) }()
 	var early, late []lap
-	for i := range talkWindow {
+	for i := range TalkWindow {
 		first, err := young.turn(ctx)
 		if err != nil {
 			return err
@@ -219,14 +218,14 @@ func (r *talked) converse(ctx context.Context, s perdure.Store, done func(int)) 
 			return err
 		}
 		early, late = append(early, first), append(late, last)
-		done(r.Turns - talkWindow + i + 1)
+		done(r.Turns - TalkWindow + i + 1)
 	}
 	r.Content, r.Costs = old.content+young.content, costsOf(early, late)
 	return errors.Join(r.count(ctx, s, old.id), r.count(ctx, s, young.id))
 }
 
 // count adds up the entries of the agent.
-func (r *talked) count(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+func (r *TalkResult) count(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 	for e, err := range perdure.Memory(ctx, s, id) {
 		if err != nil {
 			return err

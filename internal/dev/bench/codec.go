@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 )
 
 const (
-	minEntries = 200   // less says nothing
+	// MinEntries is the shortest memory that says something.
+	MinEntries = 200
 	earlyEntry = 1_000 // the cost of adding an entry is compared here and at the end
 )
 
@@ -36,6 +38,37 @@ var (
 	wireBodyCodec   = canon.For[wireBody]("body")
 	wireEntryCodec  = canon.For[wireEntry]("entry")
 )
+
+// Codec are the settings of the codec workload, which runs on one core.
+type Codec struct {
+	Entries int           // of the memories verified and folded
+	Each    time.Duration // how long each figure of a single entry is measured
+}
+
+// CodecResult is what the codec costs.
+type CodecResult struct {
+	Machine
+	EntryBytes int      `json:"entry_bytes"`
+	Entries    int      `json:"entries"`
+	Figures    []Figure `json:"figures"`
+}
+
+// Tables is the result for people.
+func (r *CodecResult) Tables() []Table {
+	t := figureTable(r.Figures)
+	t.Title = fmt.Sprintf("one core, entries of %d bytes, %s", r.EntryBytes, r.Machine)
+	return []Table{t}
+}
+
+// Run measures.
+func (c Codec) Run(ctx context.Context) (*CodecResult, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	b, err := newCodecBench(c.Entries, c.Each)
+	if err != nil {
+		return nil, err
+	}
+	return b.run(ctx)
+}
 
 // codecBench measures the codec on a sample entry and on memories of them.
 type codecBench struct {
@@ -72,12 +105,12 @@ func newCodecBench(entries int, each time.Duration) (*codecBench, error) {
 	return b, nil
 }
 
-func (b *codecBench) run(ctx context.Context) (benchResult, error) {
-	r := benchResult{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, EntryBytes: len(b.entry), Entries: b.entries}
-	for _, part := range []func(context.Context) ([]figure, error){b.encode, b.decode, b.verify, b.shallow, b.flip, b.fold} {
+func (b *codecBench) run(ctx context.Context) (*CodecResult, error) {
+	r := &CodecResult{Machine: thisMachine(), EntryBytes: len(b.entry), Entries: b.entries}
+	for _, part := range []func(context.Context) ([]Figure, error){b.encode, b.decode, b.verify, b.shallow, b.flip, b.fold} {
 		figures, err := part(ctx)
 		if err = errors.Join(err, b.err); err != nil {
-			return r, err
+			return nil, err
 		}
 		r.Figures = append(r.Figures, figures...)
 	}
@@ -101,7 +134,7 @@ func (b *codecBench) floors() (names []string, fs []func()) {
 	}
 }
 
-func (b *codecBench) encode(ctx context.Context) ([]figure, error) {
+func (b *codecBench) encode(ctx context.Context) ([]Figure, error) {
 	names, floors := b.floors()
 	var body, header []byte
 	fs := append([]func(){func() {
@@ -130,11 +163,11 @@ func (b *codecBench) encode(ctx context.Context) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []figure{timing("encode + hash", "body and header to canonical bytes and SHA-256 of both, into reused memory; peers encode the same fields and hash the result",
+	return []Figure{timing("encode + hash", "body and header to canonical bytes and SHA-256 of both, into reused memory; peers encode the same fields and hash the result",
 		"<= 1.6 µs, <= 1 alloc", samples, names...)}, nil
 }
 
-func (b *codecBench) decode(ctx context.Context) ([]figure, error) {
+func (b *codecBench) decode(ctx context.Context) ([]Figure, error) {
 	names, floors := b.floors()
 	fs := append([]func(){func() {
 		e, err := perdure.DecodeEntry(b.entry, perdure.Limits{})
@@ -159,12 +192,12 @@ func (b *codecBench) decode(ctx context.Context) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []figure{timing("strict decode + link check", "canonical bytes to an Entry: form, fields, SHA-256 of body and header, and the link to its parent; peers hash and decode the same fields",
+	return []Figure{timing("strict decode + link check", "canonical bytes to an Entry: form, fields, SHA-256 of body and header, and the link to its parent; peers hash and decode the same fields",
 		"<= 1.7 µs, 0 allocs", samples, names...)}, nil
 }
 
-func (b *codecBench) verify(ctx context.Context) ([]figure, error) {
-	var figures []figure
+func (b *codecBench) verify(ctx context.Context) ([]Figure, error) {
+	var figures []Figure
 	for _, c := range []struct {
 		what   string
 		run    int
@@ -197,7 +230,7 @@ func (b *codecBench) verify(ctx context.Context) ([]figure, error) {
 }
 
 // shallow measures well-typedness alone.
-func (b *codecBench) shallow(ctx context.Context) ([]figure, error) {
+func (b *codecBench) shallow(ctx context.Context) ([]Figure, error) {
 	to := make([]byte, len(b.entry))
 	entry := wireEntryCodec.Type()
 	samples, err := measure(ctx, b.each,
@@ -209,12 +242,12 @@ func (b *codecBench) shallow(ctx context.Context) ([]figure, error) {
 	f := timing("shallow validation", "canonical form and types of an entry, without any hash", ">= 1.5 GB/s", samples, "memcpy")
 	rate := func(ns float64) float64 { return float64(len(b.entry)) / ns }
 	f.Unit, f.Value, f.Floors[0].Value = "GB/s", rate(f.Value), rate(f.Floors[0].Value)
-	return []figure{f}, nil
+	return []Figure{f}, nil
 }
 
 // flip measures how much is read after a changed bit before it is noticed.
-func (b *codecBench) flip(ctx context.Context) ([]figure, error) {
-	memory, err := adviceMemory(minEntries, 64)
+func (b *codecBench) flip(ctx context.Context) ([]Figure, error) {
+	memory, err := adviceMemory(MinEntries, 64)
 	if err != nil {
 		return nil, err
 	}
@@ -225,21 +258,33 @@ func (b *codecBench) flip(ctx context.Context) ([]figure, error) {
 			return nil, err
 		}
 		whole[at] ^= 1 << (at % 8)
-		r := &countingReader{r: bytes.NewReader(whole)}
+		r := &readCounter{Reader: bytes.NewReader(whole)}
 		if !noticed(r) {
 			return nil, fmt.Errorf("a flipped bit at byte %d went unnoticed", at)
 		}
 		worst = max(worst, r.n-int64(at))
 		whole[at] ^= 1 << (at % 8)
 	}
-	return []figure{{Operation: "flipped bit noticed within", Value: float64(worst), Unit: "bytes", Target: "one read buffer of it",
+	return []Figure{{Operation: "flipped bit noticed within", Value: float64(worst), Unit: "bytes", Target: "one read buffer of it",
 		Measures: fmt.Sprintf("the most that was read past a flipped bit before it was refused, over %d flips in a memory of %d bytes", (len(whole)/2+96)/97, len(whole))}}, nil
 }
 
+// readCounter counts what was read.
+type readCounter struct {
+	io.Reader
+	n int64
+}
+
+func (r *readCounter) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.n += int64(n)
+	return n, err
+}
+
 // noticed reads a memory whose entries follow each other and reports whether something was wrong with it.
-func noticed(r *countingReader) bool {
+func noticed(r *readCounter) bool {
 	var last perdure.Hash
-	for e, err := range readMemory(r, formBinary, perdure.Limits{Bytes: canon.DefaultBytes}) {
+	for e, err := range perdure.ReadMemory(r, perdure.Limits{}) {
 		if err != nil || e.CheckSignature() != nil || len(e.Parents) > 0 && e.Parents[0] != last {
 			return true
 		}
@@ -248,14 +293,14 @@ func noticed(r *countingReader) bool {
 	return false
 }
 
-func (b *codecBench) fold(ctx context.Context) ([]figure, error) {
+func (b *codecBench) fold(ctx context.Context) ([]Figure, error) {
 	early := min(earlyEntry, b.entries/2)
 	entries, at, err := cycleMemory(b.entries, early)
 	if err != nil {
 		return nil, err
 	}
 	samples, err := measure(ctx, b.each, func() {
-		_, err := perdure.FoldEntries(each(entries[:b.entries]))
+		_, err := perdure.FoldEntries(listed(entries[:b.entries]))
 		b.fail(err)
 	}, func() {
 		for _, e := range entries[:b.entries] {
@@ -275,7 +320,7 @@ func (b *codecBench) fold(ctx context.Context) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []figure{
+	return []Figure{
 		timing(fmt.Sprintf("fold %d", b.entries), "advice, decision and outcome in turn, already decoded and their signatures known, to the state they come to", "", samples, "SHA-256 alone"),
 		timing(fmt.Sprintf("add entry %d", b.entries+1), "one entry folded into an agent that holds all before it", "as entry 1,001", added, fmt.Sprintf("add entry %d", early+1)),
 	}, nil

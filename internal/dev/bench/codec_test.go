@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 )
 
 func TestBenchEncodesWhatEntriesAre(t *testing.T) {
-	b, err := newCodecBench(minEntries, time.Millisecond)
+	b, err := newCodecBench(MinEntries, time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestBenchEncodesWhatEntriesAre(t *testing.T) {
 }
 
 func TestPeersCarryTheSameFields(t *testing.T) {
-	b, err := newCodecBench(minEntries, time.Millisecond)
+	b, err := newCodecBench(MinEntries, time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestCycleMemoryIsAnAgentAtWork(t *testing.T) {
 	if len(entries) != 32 || at[10].Fold().Count != 10 || at[31].Fold().Count != 31 {
 		t.Errorf("got %d entries and agents of %d and %d, want 32, 10 and 31", len(entries), at[10].Fold().Count, at[31].Fold().Count)
 	}
-	a, err := perdure.FoldEntries(each(entries))
+	a, err := perdure.FoldEntries(listed(entries))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestCycleMemoryIsAnAgentAtWork(t *testing.T) {
 }
 
 func TestBenchStopsWhenInterrupted(t *testing.T) {
-	b, err := newCodecBench(minEntries, time.Millisecond)
+	b, err := newCodecBench(MinEntries, time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

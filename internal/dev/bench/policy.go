@@ -1,55 +1,40 @@
-package main
+package bench
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 	"time"
 
 	cedar "github.com/cedar-policy/cedar-go"
-	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/policy"
 )
 
-func benchPolicyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "policy [flags]",
-		Short: "Measure what a decision of policy costs",
-		Long: `Policy measures, on one core, what one decision costs: facts from the fold of an agent, their hash, their types, and every rule; with the
-built-in policy and with one of 20 rules.
+// PolicyResult is what decisions cost.
+type PolicyResult struct {
+	Machine
+	Figures []Figure `json:"figures"`
+}
 
-Beside it, in turns, cedar-go evaluates the same 20 rules without what makes them safe (no types, no hash, errors passed over), with its
-request made anew for each decision, and with one made before.`,
-		Example:     `  perdure bench policy --time 2s`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
+// Tables is the result for people.
+func (r *PolicyResult) Tables() []Table {
+	t := figureTable(r.Figures)
+	t.Title, t.Notes = "one core, "+r.Machine.String(), nil
+	return []Table{t}
+}
+
+// Policy measures, on one core, what one decision costs, each figure for so long.
+func Policy(ctx context.Context, each time.Duration) (*PolicyResult, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	figures, err := policyFigures(ctx, each)
+	if err != nil {
+		return nil, err
 	}
-	each := c.Flags().Duration("time", time.Second, "how long to measure each figure")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *each <= 0 {
-			return misuse(c, errors.New("--time: want more than zero"))
-		}
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-		figures, err := policyFigures(c.Context(), *each)
-		if err != nil {
-			return err
-		}
-		if jsonFlag(c) {
-			return printJSON(c.OutOrStdout(), struct {
-				Go      string   `json:"go"`
-				OS      string   `json:"os"`
-				Arch    string   `json:"arch"`
-				Figures []figure `json:"figures"`
-			}{runtime.Version(), runtime.GOOS, runtime.GOARCH, figures})
-		}
-		return writePolicyFigures(c.OutOrStdout(), figures)
-	}
-	return c
+	return &PolicyResult{thisMachine(), figures}, nil
 }
 
 // benchRules is twenty rules of the usual sort, three of them about arguments.
@@ -67,7 +52,7 @@ func benchRules() string {
 }
 
 // policyFigures measures decisions.
-func policyFigures(ctx context.Context, each time.Duration) ([]figure, error) {
+func policyFigures(ctx context.Context, each time.Duration) ([]Figure, error) {
 	now := time.Now()
 	_, _, a, err := begin(now)
 	if err != nil {
@@ -103,7 +88,7 @@ func policyFigures(ctx context.Context, each time.Duration) ([]figure, error) {
 	if err = errors.Join(err, wrong); err != nil {
 		return nil, err
 	}
-	return []figure{
+	return []Figure{
 		timing("decide, built-in policy", "facts, their hash, their types, every rule; a call that asks a person", "26 µs", samples[:1]),
 		timing("decide, 20 rules", "the same; a call that is allowed", "26 µs", samples[1:], "cedar-go and its request", "cedar-go alone"),
 	}, nil
@@ -131,18 +116,4 @@ func cedarRequest(args map[string]any) cedar.Request {
 			"args": cedar.NewRecord(cedar.RecordMap{"path": cedar.String(path), "size": cedar.Long(5), "text": cedar.String(text)}),
 		}),
 	}
-}
-
-func writePolicyFigures(w io.Writer, figures []figure) error {
-	if _, err := fmt.Fprintf(w, "one core, %s %s/%s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH); err != nil {
-		return err
-	}
-	t := table{head: []string{"operation", "measured", "allocs", "ratio", "target"}}
-	for _, f := range figures {
-		t.add(f.Operation, amount(f.Value, f.Unit), count(f.Allocs), "", f.Target)
-		for _, l := range f.Floors {
-			t.add("  "+l.Name, amount(l.Value, f.Unit), count(l.Allocs), fmt.Sprintf("%.2f", l.Ratio), "")
-		}
-	}
-	return t.write(w)
 }
