@@ -18,7 +18,10 @@ func Anthropic(say func(int, map[string]any) Turn) (*Server, error) {
 	}, say)
 }
 
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+// isName reports whether a provider takes s as the name of a tool.
+func isName(s string) bool { return len(s) <= 64 && nameForm.MatchString(s) }
+
+var nameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // anthropicCheck refuses what Anthropic refuses: calls without their results right after them, empty text, thoughts without signature.
 func anthropicCheck(body map[string]any) error {
@@ -26,7 +29,7 @@ func anthropicCheck(body map[string]any) error {
 		return errors.New("max_tokens is missing")
 	}
 	for _, t := range list(body["tools"]) {
-		if o := object(t); !toolName.MatchString(text(o["name"])) || object(o["input_schema"])["type"] != "object" {
+		if o := object(t); !isName(text(o["name"])) || object(o["input_schema"])["type"] != "object" {
 			return fmt.Errorf("tool %v is not well formed", t)
 		}
 	}
@@ -46,7 +49,7 @@ func anthropicCheck(body map[string]any) error {
 				}
 			case "tool_use":
 				calls = append(calls, text(o["id"]))
-				if object(o["input"]) == nil || !toolName.MatchString(text(o["name"])) || !toolName.MatchString(text(o["id"])) {
+				if object(o["input"]) == nil || !isName(text(o["name"])) || !isName(text(o["id"])) {
 					return fmt.Errorf("message %d: tool_use %v is not well formed", i, o)
 				}
 			case "tool_result":

@@ -26,7 +26,7 @@ func openaiCheck(body map[string]any) error {
 		return errors.New("no stream with usage is asked for")
 	}
 	for _, t := range list(body["tools"]) {
-		if f := object(object(t)["function"]); !toolName.MatchString(text(f["name"])) || object(f["parameters"])["type"] != "object" {
+		if f := object(object(t)["function"]); !isName(text(f["name"])) || object(f["parameters"])["type"] != "object" {
 			return fmt.Errorf("tool %v is not well formed", t)
 		}
 	}
@@ -46,7 +46,7 @@ func openaiCheck(body map[string]any) error {
 		}
 		for _, c := range list(msg["tool_calls"]) {
 			f := object(object(c)["function"])
-			if !json.Valid([]byte(text(f["arguments"]))) || !toolName.MatchString(text(f["name"])) || len(text(object(c)["id"])) > 40 {
+			if !json.Valid([]byte(text(f["arguments"]))) || !isName(text(f["name"])) || len(text(object(c)["id"])) > 40 {
 				return fmt.Errorf("message %d: call %v is not well formed", i, c)
 			}
 			open = append(open, text(object(c)["id"]))
