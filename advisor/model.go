@@ -26,7 +26,7 @@ type Model interface {
 // Endpoint is where a model is reached, and with which key. The zero Endpoint is that of the provider itself, with the key
 // in the environment variable that the provider's own tools read.
 type Endpoint struct {
-	Key    KeyFunc      // nil: the provider's environment variable
+	Key    KeyFunc      // nil: the provider's environment variable, or no key for a server at another URL
 	URL    string       // base URL of another server that speaks the provider's protocol
 	Client *http.Client // nil: the default one
 }

@@ -18,7 +18,7 @@ import (
 
 // New returns a model of Anthropic's Messages API, such as claude-opus-5-5. What it thought goes back to it unchanged, as it
 // demands, and tools, system and the settled part of the transcript are kept in its prompt cache. Its key is in the
-// environment variable ANTHROPIC_API_KEY, unless the endpoint finds another.
+// environment variable ANTHROPIC_API_KEY, unless the endpoint finds another; a server at another URL gets none but that.
 func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
 
 type model struct {
@@ -31,17 +31,16 @@ func (m model) Name() string { return m.name }
 func (m model) Family() string { return "anthropic" }
 
 func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
-	find := m.Key
-	if find == nil {
-		find = advisor.KeyFromEnv("ANTHROPIC_API_KEY")
-	}
-	key, err := wire.Key(find, "Anthropic")
+	key, err := wire.Key(m.Endpoint, "ANTHROPIC_API_KEY", "Anthropic")
 	if err != nil {
 		return advisor.Reply{}, err
 	}
 	opts := []option.RequestOption{
-		option.WithEnvironmentProduction(), option.WithAPIKey(key), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client(m.Client)),
+		option.WithEnvironmentProduction(), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client(m.Client)),
 		option.WithoutOpenTelemetry(),
+	}
+	if key != "" {
+		opts = append(opts, option.WithAPIKey(key))
 	}
 	if m.URL != "" {
 		opts = append(opts, option.WithBaseURL(m.URL))

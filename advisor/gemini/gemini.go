@@ -2,6 +2,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,13 +19,16 @@ import (
 
 // New returns a model of Google's Gemini API, such as gemini-3.1-pro. The signatures of its thoughts go back to it with its
 // calls, as it demands; prompts that begin alike are cached by themselves. Its key is in the environment variable
-// GEMINI_API_KEY, unless the endpoint finds another.
+// GEMINI_API_KEY, unless the endpoint finds another; a server at another URL gets none but that.
 func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
 
 type model struct {
 	name string
 	advisor.Endpoint
 }
+
+// noKey is sent to a server that wants none, so that the SDK does not look for one in the environment.
+const noKey = "none"
 
 // ownURL is named so that the SDK does not take another from the environment.
 const ownURL = "https://generativelanguage.googleapis.com/"
@@ -34,15 +38,11 @@ func (m model) Name() string { return m.name }
 func (m model) Family() string { return "gemini" }
 
 func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
-	find := m.Key
-	if find == nil {
-		find = advisor.KeyFromEnv("GEMINI_API_KEY")
-	}
-	key, err := wire.Key(find, "Gemini")
+	key, err := wire.Key(m.Endpoint, "GEMINI_API_KEY", "Gemini")
 	if err != nil {
 		return advisor.Reply{}, err
 	}
-	cfg := &genai.ClientConfig{APIKey: key, Backend: genai.BackendGeminiAPI, HTTPClient: wire.Client(m.Client), HTTPOptions: genai.HTTPOptions{BaseURL: ownURL}}
+	cfg := &genai.ClientConfig{APIKey: cmp.Or(key, noKey), Backend: genai.BackendGeminiAPI, HTTPClient: wire.Client(m.Client), HTTPOptions: genai.HTTPOptions{BaseURL: ownURL}}
 	if m.URL != "" {
 		cfg.HTTPOptions.BaseURL = m.URL
 	}

@@ -36,15 +36,11 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	if m.URL != "" {
 		opts = append(opts, option.WithBaseURL(m.URL))
 	}
-	find, key := m.Key, ""
-	if find == nil && m.URL == "" {
-		find = advisor.KeyFromEnv("OPENAI_API_KEY")
+	key, err := wire.Key(m.Endpoint, "OPENAI_API_KEY", "OpenAI")
+	if err != nil {
+		return advisor.Reply{}, err
 	}
-	if find != nil {
-		var err error
-		if key, err = wire.Key(find, "OpenAI"); err != nil {
-			return advisor.Reply{}, err
-		}
+	if key != "" {
 		opts = append(opts, option.WithAPIKey(key))
 	}
 	service := openai.NewChatCompletionService(opts...)

@@ -68,7 +68,7 @@ func (p *powers) thinker(source string, s perdure.Store) (perdure.Advisor, error
 	if m := p.model(scheme, rest); m != nil {
 		return &advisor.LLM{Model: m}, nil
 	}
-	return nil, errors.New("want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or openai:MODEL[@URL[#KEY]]")
+	return nil, errors.New("want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or openai:MODEL, a model with [@URL[#KEY]] for another server")
 }
 
 // providers are those whose models can be named, with the names of their keys.
@@ -88,7 +88,7 @@ func (p *powers) model(provider, model string) advisor.Model {
 	model, base, _ := strings.Cut(model, "@")
 	base, key, _ := strings.Cut(base, "#")
 	by, ok := providers[provider]
-	if !ok || model == "" || base != "" && provider != "openai" {
+	if u, err := url.Parse(base); !ok || model == "" || base != "" && (err != nil || u.Host == "") {
 		return nil
 	}
 	at := advisor.Endpoint{URL: base}

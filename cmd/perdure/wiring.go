@@ -49,7 +49,7 @@ func powerFlags(c *cobra.Command) *powers {
 	return &powers{
 		c:        c,
 		policies: policyFlag(c),
-		advisors: c.Flags().StringArray("advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL, openai:MODEL[@URL[#KEY]], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated"),
+		advisors: c.Flags().StringArray("advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated"),
 		files:    c.Flags().String("files", "", "give agents the tools files.* in this folder"),
 		programs: c.Flags().StringSlice("program", nil, "let the tool shell run this program, in the folder of --files; may be repeated"),
 		hosts:    c.Flags().StringSlice("host", nil, "let the tools http.* talk to this host; may be repeated"),

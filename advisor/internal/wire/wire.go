@@ -22,8 +22,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Key asks for the key of a provider.
-func Key(find advisor.KeyFunc, provider string) (string, error) {
+// Key is the key to send to an endpoint: the one it finds, else that in an environment variable, which goes to nobody but
+// the provider. Another server gets none unless the endpoint says so.
+func Key(at advisor.Endpoint, env, provider string) (string, error) {
+	find := at.Key
+	if find == nil {
+		if at.URL != "" {
+			return "", nil
+		}
+		find = advisor.KeyFromEnv(env)
+	}
 	v, err := find()
 	if err != nil {
 		return "", fmt.Errorf("key for %s: %w: %w", provider, err, perdure.ErrIncapable)
