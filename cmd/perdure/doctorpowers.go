@@ -97,8 +97,12 @@ func (d *doctor) powers() {
 	}
 	d.files()
 	d.secrets()
-	for _, text := range *d.p.servers {
-		d.server(text)
+	servers, err := d.p.mcpServers()
+	if err != nil {
+		d.say("mcp", unwell, "write NAME=COMMAND or NAME=URL", "%v", err)
+	}
+	for _, s := range servers {
+		d.server(s)
 	}
 	d.advisors()
 }
@@ -153,10 +157,10 @@ func (d *doctor) secrets() {
 const serverPatience = 30 * time.Second
 
 // server starts an MCP server and asks for its tools.
-func (d *doctor) server(text string) {
-	m, err := serverOf(text)
+func (d *doctor) server(s mcpServer) {
+	m, err := s.open(d.p)
 	if err != nil {
-		d.say("mcp", unwell, "write NAME=COMMAND or NAME=URL", "%v", err)
+		d.say("mcp", unwell, "correct it in node.yaml", "%v", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(d.c.Context(), serverPatience)

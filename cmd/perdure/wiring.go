@@ -42,6 +42,9 @@ type powers struct {
 	known   tool.SecretMap                // the secrets, read
 	say     func(perdure.AgentID, string) // hears what models say
 	started []*tool.MCP
+
+	ownServers map[string]tool.MCPConfig // MCP servers of the home's file
+
 	outside []string // what files tools and shell keep out of
 }
 
@@ -161,8 +164,12 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 		}
 		all = append(all, http...)
 	}
-	for _, text := range *p.servers {
-		m, err := serverOf(text)
+	servers, err := p.mcpServers()
+	if err != nil {
+		return nil, misuse(c, err)
+	}
+	for _, server := range servers {
+		m, err := server.open(p)
 		if err != nil {
 			return nil, misuse(c, err)
 		}
@@ -179,7 +186,7 @@ func (p *powers) tools(c *cobra.Command, s perdure.Store) ([]perdure.Tool, error
 		}
 		all = append(all, tools...)
 	}
-	all, err := tool.Trust(all, *p.trusted...)
+	all, err = tool.Trust(all, *p.trusted...)
 	if err != nil {
 		return nil, misuse(c, fmt.Errorf("--trusted: %w", err))
 	}
@@ -216,18 +223,6 @@ func (p *powers) effectsOf(server string) (classes map[string]perdure.Effect, hi
 		classes[own] = e
 	}
 	return classes, hints, nil
-}
-
-// serverOf reads NAME=COMMAND or NAME=URL. The words of a command are parted by spaces.
-func serverOf(text string) (*tool.MCP, error) {
-	name, at, ok := strings.Cut(text, "=")
-	if !ok || name == "" || strings.TrimSpace(at) == "" {
-		return nil, fmt.Errorf("--mcp %s: want NAME=COMMAND or NAME=URL", text)
-	}
-	if strings.HasPrefix(at, "http://") || strings.HasPrefix(at, "https://") {
-		return &tool.MCP{Name: name, URL: at}, nil
-	}
-	return &tool.MCP{Name: name, Command: strings.Fields(at)}, nil
 }
 
 // policy is what the flags name, else the policies beside the store, else the built-in one.
