@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // dataJSON is JSON as Data.
@@ -107,7 +108,7 @@ const orderSchema = `{"type":"object","properties":{"item":{"type":"string"},"co
 "$defs":{"place":{"type":"object","properties":{"city":{"type":"string"},"in":{"$ref":"#/$defs/place"}},"required":["city"],"additionalProperties":false}}}`
 
 func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
-	vault := perdure.DirVault(t.TempDir())
+	vault := keyfile.Vault(t.TempDir())
 	sealed, err := perdure.Seal(vault, "ana", dataJSON(t, `"Oslo"`))
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +215,7 @@ func TestTwoToolsWithOneNameAreRefused(t *testing.T) {
 }
 
 func TestAToolThatReconcilesSeesWhatWasSealed(t *testing.T) {
-	vault := perdure.DirVault(t.TempDir())
+	vault := keyfile.Vault(t.TempDir())
 	sealed, err := perdure.Seal(vault, "ana", dataJSON(t, `"ana@example.com"`))
 	if err != nil {
 		t.Fatal(err)

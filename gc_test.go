@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 func TestCollectingDropsBodiesAndEverythingStillVerifies(t *testing.T) {
@@ -63,7 +64,7 @@ func TestErasedArgumentsReachNoTool(t *testing.T) {
 		got = append(got, string(c.Args.JSON()))
 		return perdure.Result{}, nil
 	}
-	vault := perdure.DirVault(filepath.Join(t.TempDir(), "vault"))
+	vault := keyfile.Vault(filepath.Join(t.TempDir(), "vault"))
 	plain, err := perdure.DataOf("ana@example.org")
 	if err != nil {
 		t.Fatal(err)

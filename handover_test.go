@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 func TestHandedOverAgentBelongsToTheNewKey(t *testing.T) {
@@ -48,7 +49,7 @@ func TestHandedOverAgentBelongsToTheNewKey(t *testing.T) {
 
 func TestErasingNeedsSomethingSealed(t *testing.T) {
 	n := newNode(t, new(perdure.MemStore), nil)
-	n.Vault = perdure.DirVault(t.TempDir())
+	n.Vault = keyfile.Vault(t.TempDir())
 	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}})
 	if _, err := n.Erase(t.Context(), id, "ann", ""); !errors.Is(err, perdure.ErrNotFound) {
 		t.Fatalf("got %v, want that nothing was sealed for ann", err)

@@ -4,17 +4,13 @@ import (
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
-	"errors"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
+	"unicode"
 
 	"golang.org/x/mod/sumdb/note"
-
-	"github.com/perdure/perdure/internal/disk"
 )
 
 // Key is an Ed25519 public key: the author of entries.
@@ -64,6 +60,31 @@ func GenerateSigner(name string) (*Signer, error) {
 		return nil, fmt.Errorf("generate key %q: %w", name, err)
 	}
 	return NewSigner(name, priv)
+}
+
+// ParseSigner reads a private key as Signer.PrivateText writes it.
+func ParseSigner(text string) (*Signer, error) {
+	s, err := note.NewSigner(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: want one line PRIVATE+KEY+NAME+HASH+SEED", err)
+	}
+	seed, err := keyData(strings.TrimPrefix(text, "PRIVATE+KEY+"))
+	if err != nil {
+		return nil, err
+	}
+	return NewSigner(s.Name(), ed25519.NewKeyFromSeed(seed))
+}
+
+// PrivateText is the private key of a signer from GenerateSigner or ParseSigner as one line, PRIVATE+KEY+NAME+HASH+SEED, as
+// golang.org/x/mod/sumdb/note writes it. Other signers keep theirs to themselves.
+func (s *Signer) PrivateText() (string, error) {
+	priv, ok := s.signer.(ed25519.PrivateKey)
+	if !ok {
+		return "", fmt.Errorf("key %s: its private part is not in this process", s.Name)
+	}
+	pub := append([]byte{algEd25519}, priv.Public().(ed25519.PublicKey)...)
+	seed := append([]byte{algEd25519}, priv.Seed()...)
+	return fmt.Sprintf("PRIVATE+KEY+%s+%08x+%s", s.Name, keyHash(s.Name, pub), base64.StdEncoding.EncodeToString(seed)), nil
 }
 
 // Key is the public key.
@@ -119,46 +140,30 @@ func parseKey(text string) (Key, string, error) {
 	return k, v.Name(), nil
 }
 
-// WriteKey writes the private key of a generated signer to a new file that only its owner can read. It never overwrites one.
-func WriteKey(path string, s *Signer) error {
-	priv, ok := s.signer.(ed25519.PrivateKey)
-	if !ok {
-		return fmt.Errorf("write key %s: its private part is not in this process", s.Name)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("write key: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("write key: %w", err)
-	}
-	_, err = io.WriteString(f, privateText(s.Name, priv))
-	return errors.Join(err, f.Sync(), f.Close())
+// algEd25519 is how golang.org/x/mod/sumdb/note marks an Ed25519 key.
+const algEd25519 = 1
+
+// keyHash is note's short hash of a named public key.
+func keyHash(name string, key []byte) uint32 {
+	h := HashOf(append([]byte(name+"\n"), key...))
+	return binary.BigEndian.Uint32(h[:4])
 }
 
-// maxKeyFile bounds what is read of a key file, which is one line.
-const maxKeyFile = 64 << 10
+// keyData cuts the 32 bytes of key out of NAME+HASH+BASE64, which note has checked.
+func keyData(text string) ([]byte, error) {
+	_, rest, _ := strings.Cut(text, "+")
+	_, encoded, _ := strings.Cut(rest, "+")
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(data) != 1+ed25519.SeedSize || data[0] != algEd25519 {
+		return nil, fmt.Errorf("key %.40q: want an Ed25519 key of %d bytes", text, ed25519.SeedSize)
+	}
+	return data[1:], nil
+}
 
-// ReadKey reads a private key file. It refuses one that others can read.
-func ReadKey(path string) (*Signer, error) {
-	f, err := disk.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("key file %s: %w: make one with `perdure key new`", path, ErrNotFound)
+// checkKeyName refuses names that note cannot write.
+func checkKeyName(name string) error {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || r == '+' }) {
+		return fmt.Errorf("key name %q: use a word without spaces or plus signs", name)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read key: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	info, err := f.Stat()            // of what is read, whatever has the name by now
-	if err != nil {
-		return nil, fmt.Errorf("read key: %w", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("key file %s can be read by others (mode %04o): run `chmod 600 %s`", path, info.Mode().Perm(), path)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
-	if err != nil {
-		return nil, fmt.Errorf("read key: %w", err)
-	}
-	return parsePrivate(path, strings.TrimSpace(string(b)))
+	return nil
 }

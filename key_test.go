@@ -8,59 +8,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/mod/sumdb/note"
 )
-
-func TestKeyFileIsForItsOwnerOnly(t *testing.T) {
-	s, err := GenerateSigner("node-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "keys", "node.key")
-	if err := WriteKey(path, s); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("got mode %v, %v; want 0600", info.Mode(), err)
-	}
-	back, err := ReadKey(path)
-	if err != nil || back.Key() != s.Key() || back.Name != "node-1" {
-		t.Fatalf("got %+v, %v", back, err)
-	}
-	if err := WriteKey(path, s); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("got %v, want not to overwrite a key", err)
-	}
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("got %v, want to be told to chmod", err)
-	}
-	if _, err := ReadKey(path + "x"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("got %v, want not found", err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := note.NewSigner(strings.TrimSpace(string(text))); err != nil {
-		t.Errorf("signed notes cannot read the key: %v", err)
-	}
-	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, []byte("PRIVATE+KEY+x+00000000+AAAA"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadKey(bad); err == nil || !strings.Contains(err.Error(), bad) {
-		t.Errorf("got %v, want the file named", err)
-	}
-}
 
 func TestKeyTextComesBack(t *testing.T) {
 	ann := people["ann"]
@@ -121,8 +71,8 @@ func TestKeyMayBeSomewhereElse(t *testing.T) {
 	if err != nil || !e.Signed() {
 		t.Fatalf("got %v", err)
 	}
-	if err := WriteKey(filepath.Join(t.TempDir(), "k"), s); err == nil {
-		t.Error("a key that is not here was written to a file")
+	if text, err := s.PrivateText(); err == nil {
+		t.Errorf("got %s of a key that is not here", text)
 	}
 	v.cut = 1
 	if _, err := s.Genesis(g, epoch); err == nil || !strings.Contains(err.Error(), "63 bytes") {

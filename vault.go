@@ -7,12 +7,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/perdure/perdure/internal/canon"
-	"github.com/perdure/perdure/internal/disk"
 )
 
 // ErrErased says that the key of sealed data is gone: nobody can read it any more, in any copy.
@@ -139,95 +135,4 @@ func vaultCipher(v Vault, subject string) (cipher.AEAD, error) {
 		return nil, err
 	}
 	return cipher.NewGCM(block)
-}
-
-// DirVault is a Vault in a folder that only its owner can read: one file a subject, named by a hash of it.
-type DirVault string
-
-// erasedMark is what is left of an erased key.
-const erasedMark = "erased\n"
-
-// Key implements Vault.
-func (d DirVault) Key(subject string) ([32]byte, error) {
-	var key [32]byte
-	b, err := os.ReadFile(d.path(subject))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return d.create(subject)
-	case err != nil:
-		return key, fmt.Errorf("read vault: %w", err)
-	case string(b) == erasedMark:
-		return key, ErrErased
-	case len(b) != len(key):
-		return key, fmt.Errorf("vault file %s has %d bytes, want %d: restore it from a backup", d.path(subject), len(b), len(key))
-	}
-	return [32]byte(b), nil
-}
-
-// Knows implements Knower.
-func (d DirVault) Knows(subject string) (bool, error) {
-	_, err := os.Lstat(d.path(subject))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (d DirVault) path(subject string) string {
-	return filepath.Join(string(d), HashOf([]byte(subject)).String())
-}
-
-// create makes a key, unless another process is first.
-func (d DirVault) create(subject string) ([32]byte, error) {
-	var key [32]byte
-	if _, err := rand.Read(key[:]); err != nil {
-		return key, fmt.Errorf("make a vault key: %w", err)
-	}
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
-		return key, fmt.Errorf("make a vault: %w", err)
-	}
-	temp, err := d.write(key[:])
-	if err != nil {
-		return key, err
-	}
-	defer func() { _ = disk.Remove(temp) }()
-	if err := disk.Link(temp, d.path(subject)); errors.Is(err, fs.ErrExist) {
-		return d.Key(subject)
-	} else if err != nil {
-		return key, fmt.Errorf("make a vault key: %w", err)
-	}
-	return key, disk.Sync(string(d))
-}
-
-// Erase implements Vault. The file is overwritten before it is replaced; what a disk keeps beside files is beyond it.
-func (d DirVault) Erase(subject string) error {
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
-		return fmt.Errorf("erase %s: %w", subject, err)
-	}
-	if f, err := os.OpenFile(d.path(subject), os.O_WRONLY, 0); err == nil {
-		_, werr := f.Write(make([]byte, 32))
-		if err := errors.Join(werr, f.Sync(), f.Close()); err != nil {
-			return fmt.Errorf("erase %s: %w", subject, err)
-		}
-	}
-	temp, err := d.write([]byte(erasedMark))
-	if err != nil {
-		return err
-	}
-	if err := disk.Rename(temp, d.path(subject)); err != nil {
-		return fmt.Errorf("erase %s: %w", subject, errors.Join(err, disk.Remove(temp)))
-	}
-	return disk.Sync(string(d))
-}
-
-// write writes a durable file under a name nobody looks for.
-func (d DirVault) write(b []byte) (string, error) {
-	path := filepath.Join(string(d), ".new-"+rand.Text())
-	if err := disk.Write(path, b, 0o600); err != nil {
-		return "", fmt.Errorf("write vault: %w", err)
-	}
-	if err := disk.Sync(path); err != nil {
-		return "", fmt.Errorf("write vault: %w", errors.Join(err, disk.Remove(path)))
-	}
-	return path, nil
 }

@@ -3,12 +3,11 @@ package advisor_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
-	"github.com/perdure/perdure/internal/wiretest"
+	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
 // TestAModelNamesWhatToLookAtAgain: the reads are in the record with what they had come to, and the model sees that they were noted.
@@ -88,39 +87,6 @@ func TestARecheckAloneIsReportedBack(t *testing.T) {
 		advice, _ := memory[perdure.Advice](w)
 		if w.fold().Ended == nil || advice[0].Basis != nil || advice[1].Basis != nil {
 			t.Errorf("got %+v, want no basis and the goal reached", advice)
-		}
-	})
-}
-
-// TestAScriptNamesWhatToLookAtAgain: what is decided late is not done once it has changed.
-func TestAScriptNamesWhatToLookAtAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		script, err := advisor.LoadScript(strings.NewReader(`
-turns:
-  - execute: {tool: echo, args: {n: 1}}
-  - do:
-      - sleep: {after: 1h}
-      - execute: {tool: echo, args: {n: 2}}
-    recheck: [{tool: echo, args: {n: 1}}]
-    stale: 10m
-  - execute: {tool: echo, args: {n: 3}}
-    recheck: [{tool: echo, args: {n: 9}}]
-`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tool := new(echo)
-		n := newNode(t, new(perdure.MemStore), script, tool)
-		id := create(t, n, nil)
-		for range 3 {
-			if _, err := n.RunAgent(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(2 * time.Hour)
-		}
-		want := `{"n":1} {"n":1} {"n":2} {"n":3}` // the second is the look before the third
-		if got := strings.Join(tool.calls, " "); got != want {
-			t.Errorf("got calls %s, want %s", got, want)
 		}
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/advisor/internal/action"
+	"github.com/perdure/perdure/advisor/internal/bound"
+
 	"github.com/perdure/perdure"
 )
 
@@ -115,7 +118,7 @@ func builtinAction(name, id, args string) (perdure.Action, error) {
 			return nil, errors.New("question is empty")
 		}
 		t := perdure.Trigger(perdure.On{Event: perdure.AnswerEvent})
-		if wait := boundedWait(q.Seconds); wait > 0 {
+		if wait := bound.Seconds(q.Seconds); wait > 0 {
 			t = perdure.Any{Of: []perdure.Trigger{t, perdure.After{Millis: wait.Milliseconds()}}}
 		}
 		return perdure.Sleep{Trigger: t, Note: q.Question, Call: id}, nil
@@ -175,7 +178,7 @@ func (w *waitArgs) action(id string) (perdure.Action, error) {
 	}
 	var err error
 	if sleep.Recheck, err = reads(w.Recheck); err == nil && len(sleep.Recheck) > 0 {
-		sleep.Stale = max(boundedWait(w.Stale).Milliseconds(), 1)
+		sleep.Stale = max(bound.Seconds(w.Stale).Milliseconds(), 1)
 	}
 	return sleep, err
 }
@@ -190,16 +193,13 @@ func reads(args []readArgs) ([]perdure.Execute, error) {
 			return nil, fmt.Errorf("read %d names no tool", i+1)
 		case err != nil:
 			return nil, fmt.Errorf("read %d: %w", i+1, err)
-		case i >= maxReads:
-			return nil, fmt.Errorf("more than %d reads", maxReads)
+		case i >= action.MaxReads:
+			return nil, fmt.Errorf("more than %d reads", action.MaxReads)
 		}
 		out = append(out, perdure.Execute{Tool: r.Tool, Args: data})
 	}
 	return out, nil
 }
-
-// maxReads bounds the reads to make again, as the format does.
-const maxReads = 64
 
 // basis is what a call of recheck names.
 func (r *recheckArgs) basis(id string) (*perdure.Basis, error) {
@@ -210,7 +210,7 @@ func (r *recheckArgs) basis(id string) (*perdure.Basis, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &perdure.Basis{Stale: boundedWait(r.Seconds).Milliseconds(), Call: id}
+	b := &perdure.Basis{Stale: bound.Seconds(r.Seconds).Milliseconds(), Call: id}
 	for _, x := range calls {
 		b.Reads = append(b.Reads, perdure.Assumption{Read: x})
 	}
@@ -244,7 +244,7 @@ func readOf(x *perdure.Execute) readArgs {
 func untilTime(text string) (perdure.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.Unix() <= 0 || at.Year() > 9999 {
-		return 0, fmt.Errorf("until is %q, want a time such as 2027-01-31T09:00:00Z", shorten(text, 64))
+		return 0, fmt.Errorf("until is %q, want a time such as 2027-01-31T09:00:00Z", bound.Text(text, 64))
 	}
 	return perdure.TimeOf(at), nil
 }
@@ -252,15 +252,15 @@ func untilTime(text string) (perdure.Time, error) {
 // gather is the trigger of children that are waited for.
 func (w *waitArgs) gather() (perdure.Trigger, error) {
 	if w.Children == "" {
-		return nil, errors.New("of needs children: " + enough)
+		return nil, errors.New("of needs children: " + action.Enough)
 	}
 	ids := make([]perdure.AgentID, len(w.Of))
 	for i, s := range w.Of {
 		if err := ids[i].UnmarshalText([]byte(s)); err != nil || ids[i].IsZero() {
-			return nil, fmt.Errorf("of has %q, want the ids of children", shorten(s, 80))
+			return nil, fmt.Errorf("of has %q, want the ids of children", bound.Text(s, 80))
 		}
 	}
-	return gather(w.Children, ids...)
+	return action.Gather(w.Children, ids...)
 }
 
 // action is the delegation. What is wider than the agent itself is made narrower, or refused, when it is decided.

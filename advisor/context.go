@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/advisor/internal/bound"
+
 	"github.com/perdure/perdure"
 )
 
@@ -53,7 +55,7 @@ func systemText(f *perdure.Fold, instructions string, converse bool) string {
 	}
 	fmt.Fprintf(&b, "\nGoal: %s\n", f.Intent.Goal)
 	if len(f.Intent.Inputs) > 0 {
-		fmt.Fprintf(&b, "Inputs: %s\n", shorten(dataText(f.Intent.Inputs), shownResult))
+		fmt.Fprintf(&b, "Inputs: %s\n", bound.Text(dataText(f.Intent.Inputs), shownResult))
 	}
 	fmt.Fprintf(&b, "Scope: %s\n", f.Charter.Scope)
 	if d := f.Intent.Deadline; d != 0 {
@@ -82,7 +84,7 @@ func stateText(f *perdure.Fold, t *transcript, now time.Time) string {
 		b.WriteString("\n")
 	}
 	for _, k := range slices.Sorted(maps.Keys(f.Vars)) {
-		fmt.Fprintf(&b, "%s: %s\n", k, shorten(dataText(f.Vars[k]), shownHard))
+		fmt.Fprintf(&b, "%s: %s\n", k, bound.Text(dataText(f.Vars[k]), shownHard))
 		if b.Len() > shownState {
 			b.WriteString("… and more that does not fit here\n")
 			break
@@ -108,7 +110,7 @@ func stateText(f *perdure.Fold, t *transcript, now time.Time) string {
 	for i := range f.Inbox { // what came before the transcript and was not seen
 		if m := &f.Inbox[i]; !t.events[m.Event] && missed < 64 {
 			missed++
-			fmt.Fprintf(&b, "[event %q from %q] %s\n", m.Name, m.By, shorten(dataText(m.Data), shownHard))
+			fmt.Fprintf(&b, "[event %q from %q] %s\n", m.Name, m.By, bound.Text(dataText(m.Data), shownHard))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")

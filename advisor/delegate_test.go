@@ -8,7 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
-	"github.com/perdure/perdure/internal/wiretest"
+	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
 // worker ends at once, well or not as its inputs say.

@@ -1,6 +1,7 @@
 package advisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/perdure/perdure/advisor/internal/action"
+	"github.com/perdure/perdure/advisor/internal/bound"
 
 	"github.com/perdure/perdure"
 )
@@ -242,13 +246,13 @@ func (c *consultation) advice(r *Reply) perdure.Advice {
 	a := perdure.Advice{Text: strings.ToValidUTF8(r.Text, "\uFFFD"), Summary: c.sum, Shown: c.transcript.shown()}
 	c.remark.family, c.remark.raw = c.Model.Family(), r.Raw
 	if r.Stop == StopRefused {
-		return c.fruitless(a, "the model refused: "+orWords(shorten(strings.TrimSpace(r.Refusal), maxProviderNote), "it did not say why"), perdure.Failed)
+		return c.fruitless(a, "the model refused: "+cmp.Or(bound.Text(strings.TrimSpace(r.Refusal), maxNote), "it did not say why"), perdure.Failed)
 	}
 	a.Actions = c.actions(r)
 	if a.Basis = c.basis; a.Basis != nil && len(a.Actions) == 0 {
 		a.Basis = nil
 		call, _ := recheckCall(c.basis)
-		c.remark.bad = append(c.remark.bad, badCall{id: call.ID, name: call.Name, args: shorten(call.Args, shownHard), why: "not noted: call it together with what rests on it"})
+		c.remark.bad = append(c.remark.bad, badCall{id: call.ID, name: call.Name, args: bound.Text(call.Args, shownHard), why: "not noted: call it together with what rests on it"})
 	}
 	switch {
 	case len(a.Actions) > 0:
@@ -290,7 +294,7 @@ func (c *consultation) actions(r *Reply) []perdure.Action {
 			continue // it named what the others rest on
 		}
 		if err != nil {
-			bad := badCall{id: id, name: shorten(call.Name, longestName), args: shorten(call.Args, shownHard), why: "not called: " + err.Error()}
+			bad := badCall{id: id, name: bound.Text(call.Name, longestName), args: bound.Text(call.Args, shownHard), why: "not called: " + err.Error()}
 			c.remark.bad = append(c.remark.bad, bad)
 			continue
 		}
@@ -316,7 +320,7 @@ func (c *consultation) actions(r *Reply) []perdure.Action {
 // since counts the children that ended before out of what is waited for, and remembers calls that no longer read as they were made.
 func (c *consultation) since(acts []perdure.Action) {
 	called := slices.Clone(acts)
-	since(c.fold, acts)
+	action.Since(c.fold, acts)
 	for i := range acts {
 		if _, ok := acts[i].(perdure.Sleep); !ok {
 			continue
@@ -342,7 +346,7 @@ func (c *consultation) action(call *ToolCall, id string, n int) (perdure.Action,
 		for i := range c.tools {
 			list[i] = c.names.toWire(c.tools[i].Name)
 		}
-		return nil, fmt.Errorf("there is no tool %q; there are %s", shorten(call.Name, longestName), strings.Join(list, ", "))
+		return nil, fmt.Errorf("there is no tool %q; there are %s", bound.Text(call.Name, longestName), strings.Join(list, ", "))
 	case isBuiltin(c.Tools, name):
 		return c.builtin(name, id, call.Args)
 	}
@@ -390,7 +394,7 @@ func (c *consultation) ownName(x *perdure.Execute) error {
 		x.Tool = own
 	}
 	if !slices.ContainsFunc(c.tools, func(t perdure.Spec) bool { return t.Name == x.Tool }) || isBuiltin(c.Tools, x.Tool) {
-		return fmt.Errorf("there is no tool %q to look again with", shorten(x.Tool, longestName))
+		return fmt.Errorf("there is no tool %q to look again with", bound.Text(x.Tool, longestName))
 	}
 	return nil
 }

@@ -2,8 +2,11 @@ package advisor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +16,10 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
-	"github.com/perdure/perdure/internal/wiretest"
+	"github.com/perdure/perdure/advisor/anthropic"
+	"github.com/perdure/perdure/advisor/gemini"
+	"github.com/perdure/perdure/advisor/openai"
+	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
 // provider is a model and the server that speaks its protocol.
@@ -25,13 +31,13 @@ type provider struct {
 
 var providers = []provider{
 	{"anthropic", wiretest.Anthropic, func(url string, key advisor.KeyFunc) advisor.Model {
-		return advisor.Anthropic{Model: "claude-opus-5-5", BaseURL: url, Key: key}
+		return anthropic.New("claude-opus-5-5", advisor.Endpoint{URL: url, Key: key})
 	}},
 	{"openai", wiretest.OpenAI, func(url string, key advisor.KeyFunc) advisor.Model {
-		return advisor.OpenAI{Model: "gpt-6-sol", BaseURL: url + "/v1", Key: key}
+		return openai.New("gpt-6-sol", advisor.Endpoint{URL: url + "/v1", Key: key})
 	}},
 	{"gemini", wiretest.Gemini, func(url string, key advisor.KeyFunc) advisor.Model {
-		return advisor.Gemini{Model: "gemini-2.5-pro", BaseURL: url, Key: key}
+		return gemini.New("gemini-2.5-pro", advisor.Endpoint{URL: url, Key: key})
 	}},
 }
 
@@ -467,6 +473,56 @@ func TestAgentMovesFromProviderToProvider(t *testing.T) {
 					t.Errorf("the second provider is not shown what happened: %s", got)
 				}
 			})
+		}
+	}
+}
+
+func TestKeyIsNotCarriedElsewhere(t *testing.T) {
+	elsewhere := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
+	defer other.Close()
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
+	defer first.Close()
+	key := func() (string, error) { return wiretest.Key, nil }
+	for _, m := range []advisor.Model{
+		anthropic.New("m", advisor.Endpoint{URL: first.URL, Key: key}), openai.New("m", advisor.Endpoint{URL: first.URL, Key: key}), gemini.New("m", advisor.Endpoint{URL: first.URL, Key: key}),
+	} {
+		_, err := m.Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("hi")}}}}, nil)
+		var fail *advisor.Failure
+		if !errors.As(err, &fail) || fail.Signal != perdure.Failed {
+			t.Errorf("%s: %v, want a failure", m.Family(), err)
+		}
+	}
+	if elsewhere != 0 {
+		t.Errorf("%d requests followed the redirect", elsewhere)
+	}
+}
+
+// TestKeysOfTheEnvironmentStayAtHome: a server at another URL gets the key that was named for it, or none.
+func TestKeysOfTheEnvironmentStayAtHome(t *testing.T) {
+	const secret = "sk-not-for-others"
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"} {
+		t.Setenv(name, secret)
+	}
+	var header http.Header
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header.Clone()
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	defer s.Close()
+	for _, p := range providers {
+		for _, key := range []advisor.KeyFunc{nil, func() (string, error) { return "sk-of-this-one", nil }} {
+			header = nil
+			_, err := p.model(s.URL, key).Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("hi")}}}}, nil)
+			if err == nil || header == nil {
+				t.Fatalf("%s: got %v, want to be asked and to refuse", p.name, err)
+			}
+			sent := fmt.Sprint(header)
+			if strings.Contains(sent, secret) || strings.Contains(sent, "sk-of-this-one") != (key != nil) {
+				t.Errorf("%s: sent %s", p.name, sent)
+			}
 		}
 	}
 }

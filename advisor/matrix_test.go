@@ -13,7 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
-	"github.com/perdure/perdure/internal/wiretest"
+	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
 // row is something a provider does, and what must come of it with each of them.

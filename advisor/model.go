@@ -3,12 +3,14 @@ package advisor
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"os"
 	"time"
 
 	"github.com/perdure/perdure"
 )
 
-// Model is a language model behind a provider: Anthropic, OpenAI or Gemini. What is common to all of them (context, summaries, prices, what
+// Model is a language model behind a provider; each has a package of its own. What is common to all of them (context, summaries, prices, what
 // becomes of a failure) is in LLM; a Model only speaks its provider's protocol.
 type Model interface {
 	// Name is what the provider calls the model.
@@ -19,6 +21,36 @@ type Model interface {
 	// the reply that comes with it holds the tokens it counted all the same. An error that wraps perdure.ErrIncapable says that this
 	// node has no key. Ask tries once: when to try again is the runtime's matter. It does not change the prompt.
 	Ask(ctx context.Context, p *Prompt, live func(text string)) (Reply, error)
+}
+
+// Endpoint is where a model is reached, and with which key. The zero Endpoint is that of the provider itself, with the key
+// in the environment variable that the provider's own tools read.
+type Endpoint struct {
+	Key    KeyFunc      // nil: the provider's environment variable, or no key for a server at another URL
+	URL    string       // base URL of another server that speaks the provider's protocol
+	Client *http.Client // nil: the default one
+}
+
+// CheckKey says why the key cannot be had, if there is a Key to ask. The models of every provider have this method.
+func (e Endpoint) CheckKey() error {
+	if e.Key == nil {
+		return nil
+	}
+	_, err := e.Key()
+	return err
+}
+
+// KeyFunc finds the key of a provider when it is needed. It is never kept in memory entries.
+type KeyFunc func() (string, error)
+
+// KeyFromEnv is the key in an environment variable.
+func KeyFromEnv(name string) KeyFunc {
+	return func() (string, error) {
+		if v := os.Getenv(name); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("the environment variable %s is not set", name)
+	}
 }
 
 // Prompt is what a model is asked.
@@ -129,12 +161,8 @@ const (
 	shownHard = 2 << 10
 	// shownState is the bytes of the agent's state it is shown.
 	shownState = 16 << 10
-	// maxReplyBytes bounds the bytes of a reply on the wire.
-	maxReplyBytes = 64 << 20
-	// maxProviderNote bounds what is repeated of a provider's own error text.
-	maxProviderNote = 512
-	// maxWait bounds the retry-after a provider can ask for.
-	maxWait = 24 * time.Hour
+	// maxNote bounds what is repeated of a refusal.
+	maxNote = 512
 	// maxFruitless is how many replies in a row may come to nothing before the agent waits for an event instead of asking again.
 	maxFruitless = 3
 	// keptTokens is how much of agents' transcripts is kept between turns, some 64 MiB; the others are read again.

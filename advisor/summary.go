@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure/advisor/internal/bound"
+
 	"github.com/perdure/perdure"
 )
 
@@ -33,7 +35,7 @@ func (c *consultation) summarise(ctx context.Context, p *Prompt, hard bool) (*Fa
 	if text == "" || reply.Stop == StopRefused {
 		return &Failure{Signal: perdure.Failed, Note: "the model wrote no summary of a transcript that is too long"}, nil
 	}
-	c.sum = shorten(text, c.budget()) // a third of the budget in tokens
+	c.sum = bound.Text(text, c.budget()) // a third of the budget in tokens
 	c.shrink(hard)
 	return nil, nil
 }
@@ -53,8 +55,8 @@ func (c *consultation) digest(p *Prompt) Prompt {
 	}
 	slices.Reverse(lines)
 	opening, _ := p.Messages[0].Parts[0].(Text)
-	text := shorten(string(opening), c.budget()/2) + "\n\nThe last of the transcript, cut short:\n" + strings.Join(lines, "\n") + "\n\n" + summaryAsk
-	return Prompt{System: shorten(p.System, c.budget()/2), Messages: []Message{{Parts: []Part{Text(text)}}}, Output: p.Output, Talk: true, Agent: p.Agent}
+	text := bound.Text(string(opening), c.budget()/2) + "\n\nThe last of the transcript, cut short:\n" + strings.Join(lines, "\n") + "\n\n" + summaryAsk
+	return Prompt{System: bound.Text(p.System, c.budget()/2), Messages: []Message{{Parts: []Part{Text(text)}}}, Output: p.Output, Talk: true, Agent: p.Agent}
 }
 
 // partText is a part of a message as a line.
@@ -62,14 +64,14 @@ func partText(model bool, part Part) string {
 	const most = 512
 	switch x := part.(type) {
 	case ToolCall:
-		return "you called " + x.Name + " " + shorten(x.Args, most)
+		return "you called " + x.Name + " " + bound.Text(x.Args, most)
 	case ToolResult:
-		return x.Name + " answered " + shorten(x.Text, most)
+		return x.Name + " answered " + bound.Text(x.Text, most)
 	case Text:
 		if model {
-			return "you said " + shorten(string(x), most)
+			return "you said " + bound.Text(string(x), most)
 		}
-		return shorten(string(x), most)
+		return bound.Text(string(x), most)
 	}
 	return ""
 }
@@ -113,11 +115,11 @@ func (t *transcript) takeOpen(o *turnOpen, calls bool) {
 	if calls {
 		t.open.calls = o.calls
 		for id, r := range o.results {
-			r.Text = shorten(r.Text, shownHard)
+			r.Text = bound.Text(r.Text, shownHard)
 			t.open.results[id] = r
 		}
 	}
 	for _, s := range o.texts {
-		t.tell(shorten(s, shownHard))
+		t.tell(bound.Text(s, shownHard))
 	}
 }

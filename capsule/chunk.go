@@ -1,52 +1,14 @@
 package capsule
 
 import (
-	"bytes"
-	"fmt"
-	"io"
-	"sync"
-
-	chunkers "github.com/PlakarKorp/go-cdc-chunkers"
-	_ "github.com/PlakarKorp/go-cdc-chunkers/chunkers/fastcdc" // registers itself
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
-
-// chunkAlgorithm names FastCDC as its first release cut (frozen).
-const chunkAlgorithm = "fastcdc-v1.0.0"
-
-var chunkerPool = sync.Pool{New: func() any {
-	c, err := chunkers.NewChunker(chunkAlgorithm, bytes.NewReader(nil), &chunkers.ChunkerOpts{MinSize: chunkMin, NormalSize: chunkNormal, MaxSize: chunkMax})
-	if err != nil {
-		panic(fmt.Sprintf("capsule: %v", err)) // the options are constants
-	}
-	return c
-}}
-
-// cuts says how long the chunks of a body are: cut by content, so that bodies that share a part share its chunks.
-func cuts(body []byte) ([]int, error) {
-	c := chunkerPool.Get().(*chunkers.Chunker)
-	defer chunkerPool.Put(c)
-	c.Reset(bytes.NewReader(body))
-	var sizes []int
-	for {
-		b, err := c.Next()
-		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("cut a body into chunks: %w", err)
-		}
-		if len(b) > 0 {
-			sizes = append(sizes, len(b))
-		}
-		if err == io.EOF {
-			return sizes, nil
-		}
-	}
-}
 
 // cut names the chunks of a body.
 func cut(body []byte) ([]chunkRef, error) {
-	sizes, err := cuts(body)
+	sizes, err := chunk.Cuts(body)
 	refs := make([]chunkRef, len(sizes))
 	for i, n := range sizes {
 		refs[i] = chunkRef{perdure.HashOf(body[:n]), int64(n)}
@@ -57,7 +19,7 @@ func cut(body []byte) ([]chunkRef, error) {
 
 // packed is the record of a chunk.
 func (c chunkRef) packed(b []byte) ([]byte, error) {
-	return chunkCodec.Append(nil, &chunkRecord{Name: c.Name, Size: c.Size, Data: canon.PackChunk(b)})
+	return chunkCodec.Append(nil, &chunkRecord{Name: c.Name, Size: c.Size, Data: chunk.Pack(b)})
 }
 
 // unpacked returns the bytes of a chunk out of its record, which must be the one that c names.
@@ -69,7 +31,7 @@ func (c chunkRef) unpacked(rec []byte, at int64) ([]byte, error) {
 	if k.Name != c.Name || k.Size != c.Size {
 		return nil, reject(PredChunk, at, "$.name", k.Name.Short(), "chunk "+c.Name.Short())
 	}
-	b, err := canon.UnpackChunk(k.Data, c.Name, c.Size, canon.Limits{Bytes: chunkMax})
+	b, err := chunk.Unpack(k.Data, c.Name, c.Size, chunk.MaxSize)
 	return b, moved(err, at)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 // Options say how to export an agent. The zero Options export the whole memory, in binary form, signatures inline, not encrypted.
@@ -186,7 +187,7 @@ func (p *plan) head(o Options) Head {
 func newHead(id perdure.AgentID, window int64) Head {
 	return Head{
 		Magic: Magic, Version: Version, Agent: id, Unicode: canon.UnicodeVersion,
-		Limits: FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: window},
+		Limits: FrameLimits{Inline: inlineBody, Chunk: chunk.MaxSize, Window: window},
 	}
 }
 

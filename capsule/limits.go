@@ -14,9 +14,6 @@ const (
 	bufferSize = 64 << 10
 	// inlineBody is the largest body that is not cut into chunks (frozen): below it a body is a frame of its own.
 	inlineBody = perdure.InlineBody
-	// chunkMin, chunkNormal and chunkMax are the sizes of chunks (frozen). Small enough that a bad byte is noticed soon, large enough that
-	// zstd finds something to do.
-	chunkMin, chunkNormal, chunkMax = 16 << 10, 32 << 10, 64 << 10
 	// chunkWindow is how many bytes of chunks a reader keeps (frozen): a chunk that came by within it is not written again.
 	chunkWindow = 8 << 20
 	// indexEvery is how many entries lie between two that the index names (frozen).

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 // meter counts what has been read and what it unpacked to. Chunks pack well and a chunk may be named any number of times, so a small file can
@@ -49,7 +50,7 @@ func (o *ReadOptions) most(read int64) int64 {
 func (c *Reader) charge(f *frame) error {
 	size := int64(len(f.header) + len(f.body))
 	for _, ref := range f.payload.Chunks {
-		size += min(max(ref.Size, 0), chunkMax) // other sizes are refused by assemble
+		size += min(max(ref.Size, 0), chunk.MaxSize) // other sizes are refused by assemble
 	}
 	c.used.unpacked += size
 	now := c.cost()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 // The predicates of capsules. Their names are stable: programs may compare with them.
@@ -31,9 +32,9 @@ const (
 	PredRollback  = "capsule.rollback"
 )
 
-// Predicates lists every rule of this package by which bytes can be refused. Entries and records are refused by the rules of
+// Predicates lists every rule of capsules and chunks by which bytes can be refused. Entries and records are refused by the rules of
 // perdure.Predicates.
-var Predicates = []canon.Predicate{
+var Predicates = append([]canon.Predicate{
 	{Name: PredMagic, Phase: canon.PhaseStructure, Meaning: "the file begins like a capsule", Hint: "give a file that was exported as a capsule"},
 	{Name: PredVersion, Phase: canon.PhaseStructure, Meaning: "the capsule version is one this reader knows", Hint: "written by a newer version: upgrade to read it"},
 	{Name: PredUnicode, Phase: canon.PhaseStructure, Meaning: "the Unicode version is the one this reader judges text by", Hint: "written by a newer version: upgrade to read it"},
@@ -54,16 +55,12 @@ var Predicates = []canon.Predicate{
 	{Name: PredSchema, Phase: canon.PhaseStructure, Meaning: "an embedded schema is the one the head names and this reader knows", Hint: "use a reader that knows the newer schema"},
 	{Name: PredName, Phase: canon.PhaseStructure, Meaning: "names in a set are plain file names of regular files inside it", Hint: "remove the link or the folder from the set"},
 	{Name: PredRollback, Phase: canon.PhaseLineage, Meaning: "an arriving copy is not older than the one already here", Hint: "the copy already here has all of it and more; keep that one"},
-}
+}, chunk.Predicates...)
 
 // reject builds a refusal by a predicate of this package.
 func reject(pred string, offset int64, path, got, want string) *perdure.Rejection {
-	r := &perdure.Rejection{Phase: canon.PhaseStructure, Predicate: pred, Path: path, Offset: offset, Got: got, Want: want}
-	for i := range Predicates {
-		if p := &Predicates[i]; p.Name == pred {
-			r.Phase, r.Hint = p.Phase, p.Hint
-		}
-	}
+	r := canon.Reject(Predicates, pred, offset, got, want)
+	r.Path = path
 	return r
 }
 

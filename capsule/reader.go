@@ -16,6 +16,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 // ReadOptions say how to read a capsule. The zero ReadOptions validate deeply and trust nothing.
@@ -214,7 +215,7 @@ func (h *Head) Grows() bool { return h.grows() }
 
 // grows reports whether the capsule is the file of a store: the chunks of every body follow it, so that it can be read from anywhere.
 func (h *Head) grows() bool {
-	return h.Limits == FrameLimits{Inline: inlineBody, Chunk: chunkMax} && h.Binding == Inline && !h.Shared && h.Schema.IsZero()
+	return h.Limits == FrameLimits{Inline: inlineBody, Chunk: chunk.MaxSize} && h.Binding == Inline && !h.Shared && h.Schema.IsZero()
 }
 
 func (c *Reader) checkHead() error {
@@ -226,7 +227,7 @@ func (c *Reader) checkHead() error {
 		return reject(PredVersion, 0, "$.version", fmt.Sprint(h.Version), fmt.Sprint(Version))
 	case h.Unicode != canon.UnicodeVersion:
 		return reject(PredUnicode, 0, "$.unicode", fmt.Sprintf("%.20q", h.Unicode), canon.UnicodeVersion)
-	case h.Limits != FrameLimits{Inline: inlineBody, Chunk: chunkMax, Window: chunkWindow} && !h.grows():
+	case h.Limits != FrameLimits{Inline: inlineBody, Chunk: chunk.MaxSize, Window: chunkWindow} && !h.grows():
 		return reject(PredSize, 0, "$.limits", "other limits", "those of this version")
 	case h.Anchor != nil && h.Depth.Kind != perdure.DepthLast:
 		return reject(PredDepth, 0, "$.anchor", "an anchor", "none at depth "+h.Depth.String())
@@ -401,7 +402,7 @@ func (f *frame) located(err error) error {
 }
 
 // assemble makes the entry of a frame, getting the chunks of its body one by one.
-func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)) (*perdure.Entry, error) {
+func assemble(f *frame, lim perdure.Limits, fetch func(chunkRef) ([]byte, error)) (*perdure.Entry, error) {
 	if len(f.payload.Chunks) == 0 {
 		if len(f.body) > inlineBody {
 			return nil, reject(PredFrame, f.at, "$.body", num(len(f.body), "bytes in one piece"), "chunks above "+num(inlineBody, "bytes"))
@@ -421,8 +422,8 @@ func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)
 	}
 	var total int64
 	for _, ref := range f.payload.Chunks {
-		if ref.Size < 1 || ref.Size > chunkMax {
-			return nil, of(reject(PredChunk, f.at, "$.chunks", num(ref.Size, "bytes"), "1 to "+num(chunkMax, "bytes")), bare)
+		if ref.Size < 1 || ref.Size > chunk.MaxSize {
+			return nil, of(reject(PredChunk, f.at, "$.chunks", num(ref.Size, "bytes"), "1 to "+num(chunk.MaxSize, "bytes")), bare)
 		}
 		total += ref.Size
 	}
@@ -431,7 +432,7 @@ func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)
 	}
 	var body []byte
 	for _, ref := range f.payload.Chunks {
-		b, err := chunk(ref)
+		b, err := fetch(ref)
 		if err != nil {
 			return nil, err
 		}
@@ -444,7 +445,7 @@ func assemble(f *frame, lim perdure.Limits, chunk func(chunkRef) ([]byte, error)
 	if err != nil {
 		return nil, f.located(err)
 	}
-	sizes, err := cuts(body)
+	sizes, err := chunk.Cuts(body)
 	if err == nil && !slices.EqualFunc(sizes, f.payload.Chunks, func(n int, ref chunkRef) bool { return int64(n) == ref.Size }) {
 		err = of(reject(PredChunk, f.at, "$.chunks", "a body cut elsewhere", "the cuts FastCDC makes"), e)
 	}

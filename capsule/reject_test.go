@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/chunk"
 )
 
 // counting counts how many bytes have been read.
@@ -52,7 +53,7 @@ func TestEveryFlippedBitIsNoticedInTime(t *testing.T) {
 				most = max(most, in.n-i)
 			}
 			// The buffer that is being read, and what the frame that holds the byte takes up.
-			if limit := 2*bufferSize + 2*chunkMax; most > limit {
+			if limit := 2*bufferSize + 2*chunk.MaxSize; most > limit {
 				t.Errorf("a flipped bit was noticed %d bytes after it, want at most %d", most, limit)
 			}
 		})
@@ -257,7 +258,7 @@ func TestChunksAreHeldToTheirNames(t *testing.T) {
 	if err := chunkCodec.Decode(good[at+3+width:end], &k, canon.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	chunk := func(change func(*chunkRecord)) []byte {
+	changed := func(change func(*chunkRecord)) []byte {
 		c := k
 		change(&c)
 		return must(new(binaryEncoder).record(nil, frameChunk, must(chunkCodec.Append(nil, &c))))
@@ -266,11 +267,11 @@ func TestChunksAreHeldToTheirNames(t *testing.T) {
 		file []byte
 		pred string
 	}{
-		"another chunk":      {swap(chunk(func(c *chunkRecord) { c.Name[0] ^= 1 })), PredChunk},
-		"another size":       {swap(chunk(func(c *chunkRecord) { c.Size++ })), PredChunk},
-		"other bytes":        {swap(chunk(func(c *chunkRecord) { c.Data = canon.PackChunk(make([]byte, c.Size)) })), canon.PredChunkName},
+		"another chunk":      {swap(changed(func(c *chunkRecord) { c.Name[0] ^= 1 })), PredChunk},
+		"another size":       {swap(changed(func(c *chunkRecord) { c.Size++ })), PredChunk},
+		"other bytes":        {swap(changed(func(c *chunkRecord) { c.Data = chunk.Pack(make([]byte, c.Size)) })), chunk.PredName},
 		"no chunk":           {swap(nil), PredChunk},
-		"a chunk twice":      {swap(append(chunk(func(*chunkRecord) {}), good[at:end]...)), PredChunk},
+		"a chunk twice":      {swap(append(changed(func(*chunkRecord) {}), good[at:end]...)), PredChunk},
 		"the end of a chunk": {good[:end-10], PredComplete},
 	} {
 		refused(t, name, drain(bytes.NewReader(c.file)), c.pred)

@@ -13,7 +13,7 @@ import (
 
 // node is a node with a store in memory; sqlite.Open makes one that outlives the process.
 func node() *perdure.Node {
-	key, err := perdure.GenerateSigner("shop") // a program that is started again reads its key with perdure.ReadKey
+	key, err := perdure.GenerateSigner("shop") // a program that is started again reads its key with keyfile.Read
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/durable"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -77,7 +78,7 @@ func (w *world) open() (*sqlite.Store, *perdure.Node) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	key, err := perdure.ReadKey(filepath.Join(w.dir, "key"))
+	key, err := keyfile.Read(filepath.Join(w.dir, "key"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func killed(t *testing.T, level sqlite.Sync, point string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := perdure.WriteKey(filepath.Join(w.dir, "key"), key); err != nil {
+	if err := keyfile.Write(filepath.Join(w.dir, "key"), key); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProcess$")

@@ -9,6 +9,11 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/anthropic"
+	"github.com/perdure/perdure/advisor/gemini"
+	"github.com/perdure/perdure/advisor/openai"
+	"github.com/perdure/perdure/advisor/remote"
+	"github.com/perdure/perdure/advisor/script"
 	"github.com/perdure/perdure/internal/disk"
 )
 
@@ -48,44 +53,52 @@ func (p *Powers) Thinker(source string, s perdure.Store) (perdure.Advisor, error
 		if err != nil {
 			return nil, err
 		}
-		script, err := advisor.LoadScript(f)
+		said, err := script.Load(f)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, err
 		}
-		script.Store = s
-		return script, nil
+		said.Store = s
+		return said, nil
 	case "http", "https":
 		if u, err := url.Parse(source); err != nil || u.Host == "" {
 			return nil, errors.New("want the URL of an advisor")
 		}
-		return &advisor.HTTP{URL: source, Store: s}, nil
+		return &remote.Advisor{URL: source, Store: s}, nil
 	}
 	if m := p.model(scheme, rest); m != nil {
 		return &advisor.LLM{Model: m}, nil
 	}
-	return nil, errors.New("want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or openai:MODEL[@URL[#KEY]]")
+	return nil, errors.New("want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or openai:MODEL, a model with [@URL[#KEY]] for another server")
 }
 
-// model is the language model of a provider, or nil if there is none. Keys are looked for when they are needed, among the secrets of the node and
-// in the environment; one for another server than the provider's own is named after #, which is no part of what is sent.
+// providers are those whose models can be named, with the names of their keys.
+var providers = map[string]struct {
+	open func(model string, at advisor.Endpoint) advisor.Model
+	key  string
+}{
+	"anthropic": {anthropic.New, "ANTHROPIC_API_KEY"},
+	"gemini":    {gemini.New, "GEMINI_API_KEY"},
+	"openai":    {openai.New, "OPENAI_API_KEY"},
+}
+
+// model is the language model of a provider, or nil if there is none. Keys are looked for when they are needed, among the
+// secrets of the node and in the environment; one for another server than the provider's own is named after #, which is no
+// part of what is sent.
 func (p *Powers) model(provider, model string) advisor.Model {
 	model, base, _ := strings.Cut(model, "@")
 	base, key, _ := strings.Cut(base, "#")
-	switch {
-	case model == "" || base != "" && provider != "openai":
+	by, ok := providers[provider]
+	if u, err := url.Parse(base); !ok || model == "" || base != "" && (err != nil || u.Host == "") {
 		return nil
-	case provider == "anthropic":
-		return advisor.Anthropic{Model: model, Key: p.key("ANTHROPIC_API_KEY")}
-	case provider == "gemini":
-		return advisor.Gemini{Model: model, Key: p.key("GEMINI_API_KEY")}
-	case provider == "openai" && base == "":
-		return advisor.OpenAI{Model: model, Key: p.key("OPENAI_API_KEY")}
-	case provider == "openai" && key == "":
-		return advisor.OpenAI{Model: model, BaseURL: base}
-	case provider == "openai":
-		return advisor.OpenAI{Model: model, BaseURL: base, Key: p.key(key)}
 	}
-	return nil
+	at := advisor.Endpoint{URL: base}
+	switch {
+	case base == "":
+		at.Key = p.key(by.key)
+	case key != "":
+		at.Key = p.key(key)
+	}
+	return by.open(model, at)
 }
 
 // key finds the key of a provider by its name.

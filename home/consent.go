@@ -15,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // maxConfig bounds what is read of a file of a home: it is written by people.
@@ -102,7 +103,7 @@ func (h *Home) madeHere(k perdure.Key) {
 // Without a state folder nothing could be recorded, nor can consent be. Then a home counts as one's own if it is for
 // its owner alone, as is its key, and no version control system brought it: a clone makes no private files.
 func (h *Home) Own() bool {
-	key, err := perdure.ReadKey(filepath.Join(h.Dir, KeyFile))
+	key, err := keyfile.Read(filepath.Join(h.Dir, KeyFile))
 	if err != nil || tracked(h.Dir) {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -277,7 +278,7 @@ func (d *Doctor) folder() {
 // key looks whether the key can be read, by its owner alone, and is trusted.
 func (d *Doctor) key() {
 	path := filepath.Join(d.h.Dir, KeyFile)
-	s, err := perdure.ReadKey(path)
+	s, err := keyfile.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound):
 		d.say("key", Odd, "perdure key new", "there is none at %s yet", path)

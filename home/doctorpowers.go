@@ -87,8 +87,12 @@ func (d *Doctor) powers() {
 	}
 	d.files()
 	d.secrets()
-	for _, text := range d.p.Servers {
-		d.server(text)
+	servers, err := d.p.mcpServers()
+	if err != nil {
+		d.say("mcp", Unwell, "write NAME=COMMAND or NAME=URL", "%v", err)
+	}
+	for _, s := range servers {
+		d.server(s)
 	}
 	d.advisors()
 }
@@ -143,10 +147,10 @@ func (d *Doctor) secrets() {
 const serverPatience = 30 * time.Second
 
 // server starts an MCP server and asks for its tools.
-func (d *Doctor) server(text string) {
-	m, err := ServerOf(text)
+func (d *Doctor) server(s mcpServer) {
+	m, err := s.open(d.ctx, d.p)
 	if err != nil {
-		d.say("mcp", Unwell, "write NAME=COMMAND or NAME=URL", "%v", err)
+		d.say("mcp", Unwell, "correct it in node.yaml", "%v", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, serverPatience)
@@ -202,18 +206,8 @@ func keyOf(a perdure.Advisor) error {
 	if !ok {
 		return nil
 	}
-	var key advisor.KeyFunc
-	switch m := l.Model.(type) {
-	case advisor.Anthropic:
-		key = m.Key
-	case advisor.Gemini:
-		key = m.Key
-	case advisor.OpenAI:
-		key = m.Key
+	if m, ok := l.Model.(interface{ CheckKey() error }); ok {
+		return m.CheckKey()
 	}
-	if key == nil {
-		return nil
-	}
-	_, err := key()
-	return err
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
@@ -26,7 +27,7 @@ func (h *Home) Vault() perdure.Vault {
 	if h.Dir == "" {
 		return nil
 	}
-	return perdure.DirVault(filepath.Join(h.Dir, vaultDir))
+	return keyfile.Vault(filepath.Join(h.Dir, vaultDir))
 }
 
 // What lies in a home folder.
@@ -368,7 +369,7 @@ func (h *Home) Key() (*perdure.Signer, error) {
 	if h.Dir == "" {
 		return nil, nil
 	}
-	s, err := perdure.ReadKey(filepath.Join(h.Dir, KeyFile))
+	s, err := keyfile.Read(filepath.Join(h.Dir, KeyFile))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound) {
 		return nil, nil
 	}
@@ -386,7 +387,7 @@ func (h *Home) MakeKey(name string) (*perdure.Signer, error) {
 	}
 	return s, h.change(func() error {
 		h.madeHere(s.Key()) // before it is there: another process that finds it knows whose it is
-		if err := perdure.WriteKey(filepath.Join(h.Dir, KeyFile), s); err != nil {
+		if err := keyfile.Write(filepath.Join(h.Dir, KeyFile), s); err != nil {
 			return err
 		}
 		own := ownLine(s)

@@ -105,7 +105,7 @@ func signingKey(path string) (tool.SecretMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := strings.SplitN(strings.TrimSpace(string(b)), "+", 5) // PRIVATE+KEY+NAME+HASH+SEED, as perdure.WriteKey writes it
+	parts := strings.SplitN(strings.TrimSpace(string(b)), "+", 5) // PRIVATE+KEY+NAME+HASH+SEED, as keyfile.Write writes it
 	if len(parts) != 5 {
 		return values, nil // no key: reading it says so
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -37,7 +38,7 @@ type keyFailure struct {
 // Rotate hands the agents of a store over to a new key, or to the present one if resume is set, and takes the new key into use.
 func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume, force bool) (*KeysChanged, error) {
 	path, next := filepath.Join(h.Dir, KeyFile), filepath.Join(h.Dir, nextKeyFile)
-	present, err := perdure.ReadKey(path)
+	present, err := keyfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume,
 
 // nextKey is the key a rotation leads to: the one an interrupted rotation made, or a new one, which is trusted before any agent is its own.
 func (h *Home) nextKey(path, name, old string) (*perdure.Signer, error) {
-	s, err := perdure.ReadKey(path)
+	s, err := keyfile.Read(path)
 	if errors.Is(err, perdure.ErrNotFound) {
 		if name == "" {
 			name = old
@@ -87,7 +88,7 @@ func (h *Home) nextKey(path, name, old string) (*perdure.Signer, error) {
 		if s, err = perdure.GenerateSigner(name); err != nil {
 			return nil, perdure.Invalid(err)
 		}
-		if err = perdure.WriteKey(path, s); err == nil {
+		if err = keyfile.Write(path, s); err == nil {
 			err = disk.Sync(h.Dir)
 		}
 	}
@@ -110,7 +111,7 @@ func (h *Home) takeIntoUse(old *perdure.Signer, path, next string) error {
 	if err := errors.Join(disk.Rename(next, path), disk.Sync(h.Dir)); err != nil {
 		return err
 	}
-	if s, err := perdure.ReadKey(path); err == nil && own {
+	if s, err := keyfile.Read(path); err == nil && own {
 		_ = keepNote(madeDir, keyNote(s.Key()), h.Dir) // without it the home is asked about once
 	}
 	h.note("the old key is at %s; when no node runs with it any more: perdure key revoke %s", kept, old.VerifierKey())
@@ -122,7 +123,7 @@ func (h *Home) oldKeys() ([]*perdure.Signer, error) {
 	paths, err := h.begins(oldKeyFile)
 	var keys []*perdure.Signer
 	for _, path := range paths {
-		s, err := perdure.ReadKey(path)
+		s, err := keyfile.Read(path)
 		if err != nil {
 			return nil, err
 		}

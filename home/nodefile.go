@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/tool"
 )
 
 // NodeFileName is the file of a home that says what its nodes can do, so that it need not be said on every command line.
@@ -21,16 +22,16 @@ const NodeFileName = "node.yaml"
 
 // NodeFile is that file. Paths in it are relative to its folder.
 type NodeFile struct {
-	Advisors map[string]string `yaml:"advisors"` // sources by name
-	Files    string            `yaml:"files"`
-	Programs []string          `yaml:"programs"`
-	Hosts    []string          `yaml:"hosts"`
-	Trusted  []string          `yaml:"trusted"` // tools whose results are taken at their word
-	Secrets  string            `yaml:"secrets"`
-	Prices   string            `yaml:"prices"`
-	MCP      map[string]string `yaml:"mcp"`     // commands or URLs by name
-	Effects  map[string]string `yaml:"effects"` // classes by the names of tools of MCP servers
-	Demo     string            `yaml:"demo"`
+	Advisors map[string]string         `yaml:"advisors"` // sources by name
+	Files    string                    `yaml:"files"`
+	Programs []string                  `yaml:"programs"`
+	Hosts    []string                  `yaml:"hosts"`
+	Trusted  []string                  `yaml:"trusted"` // tools whose results are taken at their word
+	Secrets  string                    `yaml:"secrets"`
+	Prices   string                    `yaml:"prices"`
+	MCP      map[string]tool.MCPConfig `yaml:"mcp"`     // by name
+	Effects  map[string]string         `yaml:"effects"` // classes by the names of tools of MCP servers
+	Demo     string                    `yaml:"demo"`
 }
 
 // ReadNodeFile reads the file of a home; no file says nothing.
@@ -69,29 +70,27 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 			n.Advisors[name] = "script:" + file
 		}
 	}
-	for name, command := range n.MCP {
-		if n.MCP[name], err = programIn(h.Dir, command); err != nil {
-			return n, fmt.Errorf("%s: mcp %s: %w", path, name, err)
+	for name, server := range n.MCP {
+		if len(server.Command) > 0 {
+			server.Command[0] = programIn(h.Dir, server.Command[0])
 		}
+		at(&server.Dir)
+		n.MCP[name] = server
 	}
 	return n, nil
 }
 
-// programIn is a command whose program, if it is a path, is taken from the home: else a node would start what lies by
-// that name in whatever folder somebody happens to be in, which may be a stranger's.
-func programIn(dir, command string) (string, error) {
-	words := strings.Fields(command)
-	if len(words) == 0 || !strings.ContainsAny(words[0], `/\`) || strings.Contains(words[0], "://") || filepath.IsAbs(words[0]) {
-		return command, nil
+// programIn is a program that, if it is a path, is taken from the home: else a node would start what lies by that name in
+// whatever folder somebody happens to be in, which may be a stranger's.
+func programIn(dir, program string) string {
+	if !strings.ContainsAny(program, `/\`) || filepath.IsAbs(program) {
+		return program
 	}
-	if strings.ContainsAny(dir, " \t") {
-		return "", fmt.Errorf("the home %q has a space in its name: write the whole path of %s, without any", dir, words[0])
+	at := filepath.Join(dir, program)
+	if !filepath.IsAbs(at) { // a name alone would be looked for elsewhere
+		at = "." + string(filepath.Separator) + at
 	}
-	words[0] = filepath.Join(dir, words[0])
-	if !filepath.IsAbs(words[0]) { // a name alone would be looked for elsewhere
-		words[0] = "." + string(filepath.Separator) + words[0]
-	}
-	return strings.Join(words, " "), nil
+	return at
 }
 
 // Fill takes from the home's file what was not said.
@@ -120,7 +119,7 @@ func (p *Powers) Fill(h *Home) error {
 		}
 	}
 	addNamed(&p.Advisors, n.Advisors)
-	addNamed(&p.Servers, n.MCP)
+	p.ownServers = n.MCP
 	addNamed(&p.Effects, n.Effects)
 	return nil
 }

@@ -39,9 +39,9 @@ func (p *Powers) ownFiles() []string {
 			out = append(out, filepath.Join(p.Files, name)) // where it is run
 		}
 	}
-	for _, server := range p.Servers {
-		_, command, _ := strings.Cut(server, "=")
-		for _, word := range strings.Fields(command) {
+	servers, _ := p.mcpServers() // one that cannot be read is not started either
+	for _, server := range servers {
+		for _, word := range server.Command {
 			if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
 				out = append(out, word)
 			}

@@ -36,6 +36,8 @@ type Powers struct {
 	Prices   string   // a file of what models cost
 	Demo     string   // the folder of the shop that perdure demo has
 
+	ownServers map[string]tool.MCPConfig // MCP servers of the home's file
+
 	// Shop makes the tools of Demo.
 	Shop func(dir string) []perdure.Tool
 	// Say hears what models say, as they say it.
@@ -141,8 +143,12 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 		}
 		all = append(all, http...)
 	}
-	for _, text := range p.Servers {
-		m, err := ServerOf(text)
+	servers, err := p.mcpServers()
+	if err != nil {
+		return nil, perdure.Invalid(err)
+	}
+	for _, server := range servers {
+		m, err := server.open(ctx, p)
 		if err != nil {
 			return nil, perdure.Invalid(err)
 		}
@@ -159,7 +165,7 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 		}
 		all = append(all, tools...)
 	}
-	all, err := tool.Trust(all, p.Trusted...)
+	all, err = tool.Trust(all, p.Trusted...)
 	if err != nil {
 		return nil, perdure.Invalid(fmt.Errorf("--trusted: %w", err))
 	}
@@ -196,18 +202,6 @@ func (p *Powers) effectsOf(server string) (classes map[string]perdure.Effect, hi
 		classes[own] = e
 	}
 	return classes, hints, nil
-}
-
-// ServerOf reads NAME=COMMAND or NAME=URL. The words of a command are parted by spaces.
-func ServerOf(text string) (*tool.MCP, error) {
-	name, at, ok := strings.Cut(text, "=")
-	if !ok || name == "" || strings.TrimSpace(at) == "" {
-		return nil, fmt.Errorf("--mcp %s: want NAME=COMMAND or NAME=URL", text)
-	}
-	if strings.HasPrefix(at, "http://") || strings.HasPrefix(at, "https://") {
-		return &tool.MCP{Name: name, URL: at}, nil
-	}
-	return &tool.MCP{Name: name, Command: strings.Fields(at)}, nil
 }
 
 // Policy is what the flags name, else the policies beside the store, else the built-in one.

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/policy"
 )
 
 // TestRulesDoNotJudgeWhatIsSealed gives values in the form of ciphertext to rules that would forbid, or permit, the plain ones.
 func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
-	vault := perdure.DirVault(t.TempDir())
+	vault := keyfile.Vault(t.TempDir())
 	sealed := func(v any) any {
 		d, err := perdure.Seal(vault, "ana", data(t, v))
 		if err != nil {
@@ -54,7 +55,7 @@ func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
 }
 
 func TestPermitsDoNotJudgeWhatIsSealed(t *testing.T) {
-	vault := perdure.DirVault(t.TempDir())
+	vault := keyfile.Vault(t.TempDir())
 	box, err := perdure.Seal(vault, "ana", data(t, "plain"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func TestPermitsDoNotJudgeWhatIsSealed(t *testing.T) {
 }
 
 func TestDecisionsAboutSealedArgumentsAreDerivedWithoutTheVault(t *testing.T) {
-	vault := perdure.DirVault(t.TempDir())
+	vault := keyfile.Vault(t.TempDir())
 	box, err := perdure.Seal(vault, "ana", data(t, map[string]any{"name": "evil"}))
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestVectorsAreJudgedAsPublished reads the schemas and files that spec/vectors has for this package. How the others come about is for
-// internal/vectors.
+// internal/dev/vectors.
 func TestVectorsAreJudgedAsPublished(t *testing.T) {
 	done := 0
 	refused := map[string]bool{predLoop.Name: true} // it takes a collision of SHA-256
@@ -54,7 +54,7 @@ func TestVectorsAreJudgedAsPublished(t *testing.T) {
 	}
 	for _, p := range Predicates {
 		if !refused[p.Name] {
-			t.Errorf("%s refuses none of the vectors: add one to internal/vectors/schema.go", p.Name)
+			t.Errorf("%s refuses none of the vectors: add one to internal/dev/vectors/schema.go", p.Name)
 		}
 	}
 }

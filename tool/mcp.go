@@ -93,7 +93,7 @@ func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 			continue
 		}
 		switch {
-		case !toolName.MatchString(t.Name):
+		case len(t.Name) > 128 || !toolName.MatchString(t.Name):
 			return nil, fmt.Errorf("MCP server %s has a tool with the name %q, which is none; list the tools to use in Only", m.Name, clip(t.Name))
 		case seen[t.Name]:
 			return nil, fmt.Errorf("MCP server %s has two tools with the name %s; list the tools to use in Only, or repair the server", m.Name, t.Name)
@@ -133,8 +133,8 @@ func (m *MCP) Close() error {
 }
 
 var (
-	serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	toolName   = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
+	serverName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	toolName   = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
 )
 
 // builtin are the names that tools of this package, and of the runtime, begin with: under one of them a server would be
@@ -143,7 +143,7 @@ var builtin = []string{"files", "shell", "http", "remember", "recall", "now", "c
 
 // check says what is wrong with the fields.
 func (m *MCP) check() error {
-	if !serverName.MatchString(m.Name) {
+	if len(m.Name) > 64 || !serverName.MatchString(m.Name) {
 		return fmt.Errorf("MCP server %q: its Name is to be of letters, digits, _ and -, 64 at most", m.Name)
 	}
 	if slices.Contains(builtin, strings.ToLower(m.Name)) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -55,7 +56,7 @@ func writeAgents(ts *testscript.TestScript, t *testing.T, args []string) {
 	ts.Check(os.MkdirAll(dir, 0o700))
 	key, err := perdure.GenerateSigner("tester")
 	ts.Check(err)
-	ts.Check(perdure.WriteKey(filepath.Join(dir, home.KeyFile), key))
+	ts.Check(keyfile.Write(filepath.Join(dir, home.KeyFile), key))
 	ts.Check(os.WriteFile(filepath.Join(dir, home.TrustFile), []byte(key.VerifierKey()+" own *\n"), 0o600))
 	ctx := t.Context()
 	store, err := sqlite.Open(ctx, filepath.Join(dir, home.StoreFile), sqlite.Options{})

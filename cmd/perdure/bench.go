@@ -1,11 +1,16 @@
 package main
 
 import (
-	"context"
-	"runtime"
-	"time"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/dev/bench"
+	"github.com/perdure/perdure/store/sqlite"
 )
 
 func benchCommand() *cobra.Command {
@@ -18,57 +23,110 @@ func benchCommand() *cobra.Command {
 	return c
 }
 
-// rounds is how often each figure is taken; the best one counts, as the one least disturbed.
-const rounds = 5
+var benchExits = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted)
 
-// sample is what one operation costs.
-type sample struct {
-	ns     float64
-	allocs float64
-}
-
-// measure takes the cost of one call of each function. The functions take turns, so that a disturbance hits all of them; together one
-// round of each takes about the time given.
-func measure(ctx context.Context, each time.Duration, fs ...func()) ([]sample, error) {
-	counts := make([]int, len(fs))
-	for i, f := range fs {
-		counts[i] = calibrate(each/rounds, f)
+// benchReport prints what a benchmark came to: tables and notes, or JSON.
+func benchReport(c *cobra.Command, r interface{ Tables() []bench.Table }) error {
+	w := c.OutOrStdout()
+	if jsonFlag(c) {
+		return printJSON(w, r)
 	}
-	best := make([]sample, len(fs))
-	for round := range rounds {
-		for i, f := range fs {
-			if err := ctx.Err(); err != nil {
-				return nil, err
+	for i, t := range r.Tables() {
+		var before, after strings.Builder
+		if i > 0 {
+			before.WriteString("\n")
+		}
+		if t.Title != "" {
+			fmt.Fprintf(&before, "%s\n\n", t.Title)
+		}
+		for i, note := range t.Notes {
+			if i == 0 {
+				after.WriteString("\n")
 			}
-			if s := timed(counts[i], f); round == 0 || s.ns < best[i].ns {
-				best[i] = s
-			}
+			fmt.Fprintln(&after, note)
+		}
+		_, err := io.WriteString(w, before.String())
+		if err == nil {
+			err = (&table{head: t.Head, rows: t.Rows}).write(w)
+		}
+		if err == nil {
+			_, err = io.WriteString(w, after.String())
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return best, nil
+	return nil
 }
 
-// calibrate finds how many calls take about the time given, at least one.
-func calibrate(d time.Duration, f func()) int {
-	for n := 1; ; n *= 4 {
-		s := timed(n, f)
-		if took := s.ns * float64(n); took >= float64(d)/8 {
-			return max(1, int(float64(d)/s.ns))
+// benchPlace is where a benchmark keeps its store, as its flags say.
+type benchPlace struct {
+	bench.Place
+	sync *choice // nil: full
+}
+
+// benchFlags adds --store to a benchmark.
+func benchFlags(c *cobra.Command) *benchPlace {
+	p := new(benchPlace)
+	c.Flags().StringVar(&p.Folder, "store", "", "make the store in a new folder below this one, or mem: (default: the folder for temporary files)")
+	return p
+}
+
+// syncFlag adds --sync to a benchmark.
+func (p *benchPlace) syncFlag(c *cobra.Command) *benchPlace {
+	p.sync = &choice{sqlite.Full.String(), []string{sqlite.Full.String(), sqlite.Normal.String()}}
+	choiceFlag(c, p.sync, "sync", "what an acknowledged write survives: full also a power cut, normal only kill -9")
+	return p
+}
+
+// check reads the flags and refuses what cannot be measured; for a benchmark of its own reason, a store in memory too.
+func (p *benchPlace) check(c *cobra.Command, noMemory string) error {
+	if p.sync != nil {
+		p.Sync, _ = sqlite.ParseSync(p.sync.value) // the flag takes no other
+	}
+	if p.InMemory() && noMemory != "" {
+		return perdure.Invalid(errors.New(noMemory + "; name a folder with --store"))
+	}
+	if err := p.Check(); err != nil {
+		return perdure.Invalid(err)
+	}
+	return nil
+}
+
+// lines measures each line in a folder of its own, and prints them all.
+func (p *benchPlace) lines(c *cobra.Command, n int, line func(i int) (*bench.Figures, error)) error {
+	var run bench.Run
+	for i := range n {
+		err := p.With(func() error {
+			f, err := line(i)
+			if err == nil {
+				p.Label(f)
+				run = append(run, f)
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
+	return benchReport(c, run)
 }
 
-func timed(n int, f func()) sample {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	start := time.Now()
-	for range n {
-		f()
+// atLeastOne refuses flags below one, given as names and values.
+func atLeastOne(c *cobra.Command, pairs ...any) error {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if n, ok := pairs[i+1].(int); ok && n < 1 {
+			return perdure.Invalid(fmt.Errorf("--%v %d: want at least 1", pairs[i], n))
+		}
 	}
-	took := time.Since(start)
-	runtime.ReadMemStats(&after)
-	return sample{
-		ns:     max(1, float64(took)) / float64(n),
-		allocs: float64(after.Mallocs-before.Mallocs) / float64(n),
+	return nil
+}
+
+// payloadFits refuses a payload that no entry can hold.
+func payloadFits(c *cobra.Command, n int) error {
+	const room = 4 << 10 // for the rest of the body
+	if n < 0 || n > perdure.MaxBody-room {
+		return perdure.Invalid(fmt.Errorf("--payload %d: want 0 to %d bytes", n, perdure.MaxBody-room))
 	}
+	return nil
 }

@@ -45,7 +45,9 @@ func traveller(t *testing.T) (base, early, met string, author perdure.Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := key.Genesis(genesisOf("traveller"), time.Now())
+	g, err := key.Genesis(perdure.Genesis{
+		Intent: perdure.Intent{Name: "traveller", Goal: "be carried away"}, Charter: perdure.Charter{Scope: "bench"},
+	}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func traveller(t *testing.T) (base, early, met string, author perdure.Key) {
 		}
 		return next
 	}
-	a = write(a, benchAdvice(), perdure.Advice{Advisor: "large", Text: strings.Repeat(benchText, 200)})
+	a = write(a, sampleAdvice(), perdure.Advice{Advisor: "large", Text: strings.Repeat(prose, 200)})
 	perform(t, "export", "traveller", early, "--store", base)
 	a = write(a, perdure.Snapshot{Fold: *a.Fold()})
 	left := write(a, perdure.Event{Name: "left"}, perdure.Event{Name: "left again"})
@@ -82,7 +84,7 @@ func traveller(t *testing.T) (base, early, met string, author perdure.Key) {
 	a = write(a, perdure.Event{Name: "both"})
 	perform(t, "export", "traveller", met, "--store", base)
 	a = write(a, perdure.Snapshot{Fold: *a.Fold()})
-	a = write(a, perdure.Event{Name: "last"}, benchAdvice())
+	a = write(a, perdure.Event{Name: "last"}, sampleAdvice())
 	if err := s.Index(ctx, a.Heads(), a.Listing(time.Now())); err != nil {
 		t.Fatal(err)
 	}

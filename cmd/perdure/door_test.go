@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/glyph"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -129,7 +130,7 @@ func hostileHome(t *testing.T, args map[string]any) (dir string, asking, ended p
 	dir = t.TempDir()
 	key, err := perdure.GenerateSigner("tester")
 	check(err)
-	check(perdure.WriteKey(filepath.Join(dir, home.KeyFile), key))
+	check(keyfile.Write(filepath.Join(dir, home.KeyFile), key))
 	check(os.WriteFile(filepath.Join(dir, home.TrustFile), []byte(key.VerifierKey()+" own *\n"), 0o600))
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, home.StoreFile), sqlite.Options{})
 	check(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -191,7 +192,7 @@ func TestInterruptedFollowingEnds(t *testing.T) {
 func longAgent(t *testing.T, base string) {
 	t.Helper()
 	must(t, exitOK, "new", "remember", "--name", "long", "--store", base)
-	key, err := perdure.ReadKey(filepath.Join(base, home.KeyFile))
+	key, err := keyfile.Read(filepath.Join(base, home.KeyFile))
 	if err != nil {
 		t.Fatal(err)
 	}

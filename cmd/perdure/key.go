@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/keyfile"
 )
 
 func keyCommand() *cobra.Command {
@@ -53,7 +54,7 @@ func keyShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s, err := perdure.ReadKey(path)
+		s, err := keyfile.Read(path)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/keyfile"
 )
 
 func keyRotateCommand() *cobra.Command {
@@ -84,7 +85,7 @@ KEY is one word as perdure key show prints it, or 64 hex digits. The key this st
 		if err != nil {
 			return err
 		}
-		key, err := perdure.ReadKey(path)
+		key, err := keyfile.Read(path)
 		if err != nil {
 			return err
 		}

@@ -4,14 +4,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/dev/demo"
 )
 
 // powerFlags are the flags that say what a node can do.
 func powerFlags(c *cobra.Command) *home.Powers {
-	p := &home.Powers{Shop: demoTools}
+	p := &home.Powers{Shop: demo.Tools}
 	f := c.Flags()
 	policyFlag(c, &p.Policies)
-	f.StringArrayVar(&p.Advisors, "advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL, openai:MODEL[@URL[#KEY]], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated")
+	f.StringArrayVar(&p.Advisors, "advisor", nil, "an advisor, [NAME=]SOURCE: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], script:FILE or the URL of one elsewhere; without a NAME for agents that name none; may be repeated")
 	f.StringVar(&p.Files, "files", "", "give agents the tools files.* in this folder")
 	f.StringSliceVar(&p.Programs, "program", nil, "let the tool shell run this program, in the folder of --files; may be repeated")
 	f.StringSliceVar(&p.Hosts, "host", nil, "let the tools http.* talk to this host; may be repeated")

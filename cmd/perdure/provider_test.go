@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/perdure/perdure/internal/wiretest"
+	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
 // startProvider starts a server that speaks the protocol of a provider, and puts its address into the variable URL: provider openai answers.txt.
@@ -48,7 +48,8 @@ func startProvider(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("KEY", wiretest.Key)
 }
 
-// serveWords is an MCP server on standard input and output: count counts words, pay writes to the file ledger and dies before it answers.
+// serveWords is an MCP server on standard input and output: count counts words, pay writes to the file ledger and dies before it answers,
+// seen tells how the server was started.
 func serveWords() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "words", Version: "1"}, nil)
 	type text struct {
@@ -64,6 +65,9 @@ func serveWords() {
 		}
 		os.Exit(1)
 		return nil, nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "seen"}, func(context.Context, *mcp.CallToolRequest, text) (*mcp.CallToolResult, map[string]any, error) {
+		return nil, map[string]any{"seen": []any{os.Args[1:], os.Getenv("TOKEN"), os.Getenv("OUTSIDE")}}, nil
 	})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		os.Exit(1)

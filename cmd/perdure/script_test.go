@@ -131,16 +131,7 @@ func mountSmall(dir, size string) error {
 
 // writeSamples writes a genesis entry, the memory of two that begins with it, and that memory without its last entry's signature.
 func writeSamples(dir string) error {
-	now := time.UnixMilli(1_700_000_000_000)
-	s, g, a, err := begin(now)
-	if err != nil {
-		return err
-	}
-	more, _, err := s.Commit(a, now, perdure.Draft{Body: benchAdvice()}, perdure.Draft{Body: benchAdvice()})
-	if err != nil {
-		return err
-	}
-	memory, err := appendEntries(nil, append([]*perdure.Entry{g}, more...)...)
+	memory, err := sampleMemory(time.UnixMilli(1_700_000_000_000))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/script"
 )
 
 // TestHelpNamesEveryVariableOfConditions that the code declares, and no other.
@@ -19,7 +19,7 @@ func TestHelpNamesEveryVariableOfConditions(t *testing.T) {
 	for _, c := range []struct {
 		of, text string
 		want     []string
-	}{{"triggers", triggers, perdure.ConditionVariables()}, {"scripts", scripts, advisor.ConditionVariables()}} {
+	}{{"triggers", triggers, perdure.ConditionVariables()}, {"scripts", scripts, script.ConditionVariables()}} {
 		var got []string
 		for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(c.text, -1) {
 			got = append(got, m[1])

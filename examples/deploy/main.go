@@ -11,14 +11,14 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/script"
 	"github.com/perdure/perdure/examples/internal/demo"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )
 
 //go:embed deploy.yaml
-var script string
+var turns string
 
 func main() {
 	approve := flag.Bool("approve", true, "what the person says")
@@ -88,7 +88,7 @@ func answer(ctx context.Context, store perdure.Store, person *perdure.Signer, id
 }
 
 func newNode(store perdure.Store, key *perdure.Signer, out io.Writer) (*perdure.Node, error) {
-	said, err := advisor.LoadScript(strings.NewReader(script))
+	said, err := script.Load(strings.NewReader(turns))
 	if err != nil {
 		return nil, err
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/script"
 	"github.com/perdure/perdure/examples/internal/demo"
 	"github.com/perdure/perdure/tool"
 )
 
 //go:embed mcp.yaml
-var script string
+var turns string
 
 func main() { demo.Main(run) }
 
@@ -42,7 +42,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	said, err := advisor.LoadScript(strings.NewReader(script))
+	said, err := script.Load(strings.NewReader(turns))
 	if err != nil {
 		return err
 	}

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/script"
 	"github.com/perdure/perdure/examples/internal/demo"
 	"github.com/perdure/perdure/tool"
 )
 
 //go:embed poll.yaml
-var script string
+var turns string
 
 func main() {
 	interval := flag.Duration("interval", time.Second, "the time between two polls")
@@ -33,7 +33,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, interval time.
 	if err != nil {
 		return err
 	}
-	said, err := advisor.LoadScript(strings.NewReader(strings.ReplaceAll(script, "10s", interval.String())))
+	said, err := script.Load(strings.NewReader(strings.ReplaceAll(turns, "10s", interval.String())))
 	if err != nil {
 		return err
 	}

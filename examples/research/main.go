@@ -18,14 +18,14 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/script"
 	"github.com/perdure/perdure/examples/internal/demo"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )
 
 //go:embed research.yaml
-var script string
+var turns string
 
 //go:embed research.cedar
 var rules []byte
@@ -103,7 +103,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, url string, ho
 
 // newNode is all there is in a process.
 func newNode(store perdure.Store, key *perdure.Signer, url string, hour time.Duration) (*perdure.Node, error) {
-	said, err := advisor.LoadScript(strings.NewReader(strings.ReplaceAll(script, "1h", hour.String())))
+	said, err := script.Load(strings.NewReader(strings.ReplaceAll(turns, "1h", hour.String())))
 	if err != nil {
 		return nil, err
 	}

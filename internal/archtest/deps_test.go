@@ -11,19 +11,26 @@ import (
 
 // adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
 // package below store is an adapter of its own.
-var adapters = []string{"advisor", "capsule", "policy", "server", "tool", "workspace"}
+var adapters = []string{"advisor", "capsule", "keyfile", "policy", "server", "tool", "workspace"}
 
 // shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them out.
 var shared = map[string][]string{"capsule": {"store/dir", "server"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
-var narrow = map[string][]string{"capsule": {"internal/canon", "internal/disk"}}
+var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
-// wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what writes the test vectors of all.
-var wiring = []string{"cmd", "examples", "internal/simulate", "internal/torture", "internal/vectors"}
+// wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what is for development.
+var wiring = []string{"cmd", "examples", "internal/dev", "internal/simulate", "internal/torture"}
 
-// impure are the packages the core must not import, and none of ours that it imports either.
-var impure = []string{"database/sql", "net", "os/exec", "plugin"}
+// impure are the packages the core must not import, and none of ours that it imports either. It may name the errors of
+// io/fs, which opens nothing.
+var impure = []string{"database/sql", "net", "os", "path/filepath", "plugin", "syscall"}
+
+// testOnly are packages that tests need, and nothing that is shipped.
+var testOnly = []string{
+	"testing", "net/http/httptest", "github.com/google/go-cmp", "pgregory.net/rapid",
+	"storetest", "internal/simulate", "internal/torture",
+}
 
 // pureNet are the packages below net that only compute.
 var pureNet = []string{"net/netip", "net/url"}
@@ -34,7 +41,7 @@ func violations(pkgs []pkg) []string {
 	report := func(p pkg, imp, why string) {
 		found = append(found, fmt.Sprintf("%s imports %s: %s", p.ImportPath, imp, why))
 	}
-	core := reach(pkgs, module)
+	core, shipped := reach(pkgs, module), reach(pkgs, module+"/cmd/perdure")
 	for _, p := range pkgs {
 		mine := adapter(p.path())
 		for _, imp := range p.Imports {
@@ -44,6 +51,10 @@ func violations(pkgs []pkg) []string {
 			switch {
 			case core[p.ImportPath] && isImpure(imp):
 				report(p, imp, "the core does no I/O; put it in an adapter")
+			case shipped[p.ImportPath] && (under(imp, testOnly...) || under(rel, testOnly...)):
+				report(p, imp, "the program that people run carries no tests")
+			case under(imp, "github.com/spf13/cobra") && !under(p.path(), "cmd"):
+				report(p, imp, "only cmd knows flags")
 			case !ours || under(p.path(), wiring...):
 			case p.path() == "internal/canon":
 				report(p, imp, "canonical bytes depend on nothing of ours")
@@ -124,32 +135,36 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		return pkg{ImportPath: module + path, Imports: imports}
 	}
 	got := violations([]pkg{
-		p("", "fmt", "net", "net/url", "os/exec", "~/internal/canon", "~/internal/x", "~/store/sqlite"),
+		p("", "fmt", "io/fs", "net", "net/url", "os", "os/exec", "path/filepath", "~/internal/canon", "~/internal/x", "~/store/sqlite"),
 		p("/internal/canon", "io", "~/internal/x"),
 		p("/internal/x", "net/http", "database/sql"), // reached from the root
 		p("/internal/y", "net/http", "~/tool"),       // not reached, but below the adapters
 		p("/internal/torture", "~/store/sqlite", "~/tool", "os/exec"),
 		p("/storetest", "~", "testing"),
 		p("/store/sqlite", "~", "database/sql", "~/store/dir", "~/store/sqlite/internal/wal"),
-		p("/tool", "~", "os/exec", "~/tool/mcp"),
+		p("/tool", "~", "os/exec", "~/tool/mcp", "github.com/spf13/cobra"),
 		p("/tool/mcp", "~/tool", "~/server"),
 		p("/toolbox", "net"),
 		p("/server", "~", "net/http", "~/capsule", "~/cmd/perdure"),
 		p("/capsule", "~", "~/internal/canon", "~/internal/z", "~/store/dir"),
 		p("/store/dir", "~", "~/capsule", "~/store/sqlite"),
 		p("/policy", "~/capsule"),
-		p("/cmd/perdure", "~", "~/server", "~/tool", "~/store/sqlite", "~/store/dir"),
-		p("/examples/one", "~", "~/store/dir"),
+		p("/cmd/perdure", "github.com/spf13/cobra", "net/http/httptest", "~/storetest", "~", "~/server", "~/tool", "~/store/sqlite", "~/store/dir"),
+		p("/examples/one", "~", "~/store/dir", "testing"),
 	})
 	for i := range got {
 		got[i] = strings.ReplaceAll(got[i][:strings.Index(got[i], ": ")], module, "~")
 	}
 	want := []string{
 		"~ imports net",
+		"~ imports os",
 		"~ imports os/exec",
+		"~ imports path/filepath",
 		"~ imports ~/store/sqlite",
 		"~/capsule imports ~/internal/z",
 		"~/capsule imports ~/store/dir",
+		"~/cmd/perdure imports net/http/httptest",
+		"~/cmd/perdure imports ~/storetest",
 		"~/internal/canon imports ~/internal/x",
 		"~/internal/x imports database/sql",
 		"~/internal/x imports net/http",
@@ -159,6 +174,8 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		"~/store/dir imports ~/store/sqlite",
 		"~/store/sqlite imports database/sql", // reached from the root in this made-up tree
 		"~/store/sqlite imports ~/store/dir",
+		"~/storetest imports testing", // the program imports it in this made-up tree
+		"~/tool imports github.com/spf13/cobra",
 		"~/tool/mcp imports ~/server",
 	}
 	slices.Sort(got)

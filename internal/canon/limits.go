@@ -5,14 +5,12 @@ type Limits struct {
 	Bytes int64 // length of one value
 	Depth int   // lists, maps and records inside each other
 	Items int64 // list elements and map pairs, in total
-	Ratio int64 // unpacked size of a chunk over its packed size
 }
 
 const (
 	DefaultBytes = 64 << 20 // one value is read into memory whole
 	DefaultDepth = 64       // the walker recurses; people do not nest deeper
 	DefaultItems = 1 << 20  // each may cost a Go value many times its size on the wire
-	DefaultRatio = 128      // real text packs 5 to 20 times; bombs pack thousands of times
 
 	MaxDepth = 10_000 // no limit asked for goes past this: stacks end
 )
@@ -32,9 +30,6 @@ func (l Limits) withDefaults() Limits {
 	l.Depth = min(l.Depth, MaxDepth)
 	if l.Items <= 0 {
 		l.Items = DefaultItems
-	}
-	if l.Ratio <= 0 {
-		l.Ratio = DefaultRatio
 	}
 	return l
 }

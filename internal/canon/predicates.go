@@ -50,11 +50,6 @@ const (
 	PredTextSurrogate = "text.surrogate"
 
 	PredDescribedSchema = "described.schema"
-
-	PredChunkSize  = "chunk.size"
-	PredChunkRatio = "chunk.ratio"
-	PredChunkName  = "chunk.name"
-	PredChunkZstd  = "chunk.zstd"
 )
 
 const reencode = "write the value with a canonical encoder and send it again"
@@ -101,9 +96,4 @@ var Predicates = []Predicate{
 	{PredTextSurrogate, PhaseStructure, "surrogates come in pairs", "send the code point as UTF-8"},
 
 	{PredDescribedSchema, PhaseStructure, "the embedded schema is well-formed and the one expected", "read the value with the schema it was written with"},
-
-	{PredChunkSize, PhaseStructure, "a chunk unpacks to the size announced, within the limit", "fetch the chunk again from another source"},
-	{PredChunkRatio, PhaseStructure, "a chunk expands no more than the limit", "pack the chunk in smaller pieces or raise the limit"},
-	{PredChunkName, PhaseStructure, "a chunk is named by the SHA-256 of its unpacked bytes", "fetch the chunk again from another source"},
-	{PredChunkZstd, PhaseStructure, "a chunk is exactly one zstd frame", "fetch the chunk again from another source"},
 }

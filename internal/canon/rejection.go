@@ -64,10 +64,15 @@ func (r *Rejection) Is(target error) bool { return target == ErrRejected }
 
 // reject makes a rejection whose path is filled in by the callers it passes through.
 func reject(pred string, offset int64, got, want string) *Rejection {
+	return Reject(Predicates, pred, offset, got, want)
+}
+
+// Reject makes a rejection by one of the rules, from which it has its phase and hint.
+func Reject(rules []Predicate, pred string, offset int64, got, want string) *Rejection {
 	r := &Rejection{Phase: PhaseStructure, Predicate: pred, Offset: offset, Got: got, Want: want}
-	for i := range Predicates {
-		if Predicates[i].Name == pred {
-			r.Phase, r.Hint = Predicates[i].Phase, Predicates[i].Hint
+	for i := range rules {
+		if rules[i].Name == pred {
+			r.Phase, r.Hint = rules[i].Phase, rules[i].Hint
 			break
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // quoted is text as YAML reads it, exactly.
@@ -120,7 +121,7 @@ func TestSealedArgumentPassesNoRule(t *testing.T) {
 	must(t, os.Mkdir(p.path("work", "private"), 0o700))
 	must(t, os.Mkdir(p.path("work", "public"), 0o700))
 	p.write("rule.cedar", privatePolicy)
-	vault := perdure.DirVault(p.path(".perdure", "vault"))
+	vault := keyfile.Vault(p.path(".perdure", "vault"))
 	seal := func(v any) perdure.Data { return have(perdure.Seal(vault, "carol", have(perdure.DataOf(v))(t)))(t) }
 	for name, args := range map[string]any{
 		"good":  map[string]any{"path": "public/ledger", "text": seal("paid")},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // intrusion is something to write into an agent that is here.
@@ -253,11 +254,11 @@ var ballots = []ballot{
 func approver(p *place) *perdure.Signer {
 	p.t.Helper()
 	path := p.path("approver")
-	if s, err := perdure.ReadKey(path); err == nil {
+	if s, err := keyfile.Read(path); err == nil {
 		return s
 	}
 	s := have(perdure.GenerateSigner("erin"))(p.t)
-	must(p.t, perdure.WriteKey(path, s))
+	must(p.t, keyfile.Write(path, s))
 	return s
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // binary is the program under attack, built once.
@@ -111,7 +112,7 @@ func newPlace(t *testing.T) *place {
 		p.write(name, text)
 	}
 	p.ok("key", "new", "--name", "victim")
-	p.owner = have(perdure.ReadKey(p.path(".perdure", "key")))(t)
+	p.owner = have(keyfile.Read(p.path(".perdure", "key")))(t)
 	return p
 }
 

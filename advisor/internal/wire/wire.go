@@ -1,0 +1,297 @@
+// Package wire is what the providers of models have in common on the wire: how their SDKs reach them, what their errors
+// mean, and the JSON they take.
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/internal/bound"
+
+	"github.com/perdure/perdure"
+)
+
+// Key is the key to send to an endpoint: the one it finds, else that in an environment variable, which goes to nobody but
+// the provider. Another server gets none unless the endpoint says so.
+func Key(at advisor.Endpoint, env, provider string) (string, error) {
+	find := at.Key
+	if find == nil {
+		if at.URL != "" {
+			return "", nil
+		}
+		find = advisor.KeyFromEnv(env)
+	}
+	v, err := find()
+	if err != nil {
+		return "", fmt.Errorf("key for %s: %w: %w", provider, err, perdure.ErrIncapable)
+	}
+	if v == "" {
+		return "", fmt.Errorf("key for %s: it is empty: %w", provider, perdure.ErrIncapable)
+	}
+	return v, nil
+}
+
+const (
+	// maxReplyBytes bounds the bytes of a reply on the wire.
+	maxReplyBytes = 64 << 20
+	// maxNote bounds what is repeated of a provider's own error text.
+	maxNote = 512
+)
+
+// Exchange is what the HTTP exchange of one Ask shows beyond what an SDK hands on.
+type Exchange struct {
+	Status int
+	Retry  time.Duration
+}
+
+type exchangeKey struct{}
+
+// Watched is ctx under which the transport of Client fills in the exchange.
+func Watched(ctx context.Context) (context.Context, *Exchange) {
+	x := new(Exchange)
+	return context.WithValue(ctx, exchangeKey{}, x), x
+}
+
+// observer is the transport of the providers' SDKs: it notes status and retry-after, and bounds the reply.
+type observer struct{ next http.RoundTripper }
+
+func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := o.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if x, ok := r.Context().Value(exchangeKey{}).(*Exchange); ok {
+		x.Status, x.Retry = resp.StatusCode, waitOf(resp.Header, time.Now())
+	}
+	resp.Body = &boundedBody{ReadCloser: resp.Body, left: maxReplyBytes}
+	return resp, nil
+}
+
+// boundedBody is a body that fails when it is longer than anybody's reply.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("the reply is longer than %d bytes", maxReplyBytes)
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+// Client is the client an SDK uses. It follows no redirects: they would carry the key elsewhere.
+func Client(c *http.Client) *http.Client {
+	if c == nil {
+		c = http.DefaultClient
+	}
+	next := c.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &http.Client{Transport: observer{next}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// waitOf reads retry-after, in seconds, as a date, or in the milliseconds some providers add.
+func waitOf(h http.Header, now time.Time) time.Duration {
+	var d time.Duration
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		d = bound.Seconds(ms / 1000)
+	} else if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
+		d = bound.Seconds(s)
+	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		d = at.Sub(now)
+	}
+	return min(max(d, 0), bound.MaxWait)
+}
+
+// Complaint is what a provider said was wrong.
+type Complaint struct {
+	Status  int    // as in HTTP; zero: none was given
+	Kind    string // the provider's word for it
+	Message string
+	Retry   time.Duration
+}
+
+// ComplaintOf reads the JSON all providers wrap errors in, {"error": {"type", "code", "status", "message"}}, or what is inside of it.
+func ComplaintOf(raw []byte) Complaint {
+	type inner struct {
+		Type, Status, Message string
+		Code                  any
+	}
+	var outer struct {
+		Error *inner
+		inner
+	}
+	if json.Unmarshal(raw, &outer) != nil {
+		return Complaint{Message: string(raw)}
+	}
+	in := &outer.inner
+	if outer.Error != nil {
+		in = outer.Error
+	}
+	c := Complaint{Kind: strings.TrimSpace(in.Type + " " + in.Status), Message: in.Message}
+	switch code := in.Code.(type) {
+	case string:
+		c.Kind = strings.TrimSpace(c.Kind + " " + code)
+	case float64:
+		c.Status = int(code)
+	}
+	return c
+}
+
+// Failure is the complaint as what became of asking.
+func (c Complaint) Failure(provider string) *advisor.Failure {
+	f := &advisor.Failure{Signal: perdure.Failed, RetryAfter: c.Retry, Note: fmt.Sprintf("%s answered %s", provider, c.text())}
+	switch c.statusOrKind() {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, overloaded:
+		f.Signal = perdure.Throttled
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		f.Signal = perdure.TimedOut
+	case http.StatusUnauthorized, http.StatusForbidden: // providers repeat parts of the key here
+		f.Note = fmt.Sprintf("%s answered %d: it does not accept the key of this node; give the node another", provider, c.Status)
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		f.Overflow = c.overflow()
+	}
+	return f
+}
+
+// overloaded is a status of one provider's own.
+const overloaded = 529
+
+// statusOrKind is the status, or the one that says the same as the kind when the error came inside a stream that had begun well.
+func (c Complaint) statusOrKind() int {
+	if c.Status >= 400 {
+		return c.Status
+	}
+	for _, k := range []struct {
+		word   string
+		status int
+	}{
+		{"overloaded", overloaded}, {"rate_limit", http.StatusTooManyRequests}, {"RESOURCE_EXHAUSTED", http.StatusTooManyRequests},
+		{"UNAVAILABLE", http.StatusServiceUnavailable}, {"timeout", http.StatusGatewayTimeout}, {"DEADLINE_EXCEEDED", http.StatusGatewayTimeout},
+		{"authentication", http.StatusUnauthorized}, {"permission", http.StatusForbidden}, {"context_length", http.StatusBadRequest},
+		{"invalid_request", http.StatusBadRequest}, {"INVALID_ARGUMENT", http.StatusBadRequest},
+	} {
+		if strings.Contains(c.Kind, k.word) {
+			return k.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// overflow reports whether the prompt was too long for the model. Providers say so in words.
+func (c Complaint) overflow() bool {
+	if c.Status == http.StatusRequestEntityTooLarge || strings.Contains(c.Kind, "context_length_exceeded") || strings.Contains(c.Kind, "request_too_large") {
+		return true
+	}
+	m := strings.ToLower(c.Message)
+	for _, s := range []string{
+		"prompt is too long", "maximum context length", "context length exceeded", "context window", "context size", "exceed context limit",
+		"input token count", "too many input tokens",
+	} {
+		if strings.Contains(m, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c Complaint) text() string {
+	var parts []string
+	if c.Status != 0 {
+		parts = append(parts, strconv.Itoa(c.Status))
+	}
+	if c.Kind != "" {
+		parts = append(parts, c.Kind)
+	}
+	if c.Message != "" {
+		parts = append(parts, bound.Text(c.Message, maxNote))
+	}
+	if len(parts) == 0 {
+		return "with an error it did not explain"
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unanswered reports whether nobody was there to answer, or whoever was hung up.
+func Unanswered(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// Broken is what became of asking when there is no complaint: no connection, a cut stream, a reply that cannot be read.
+func Broken(ctx context.Context, provider string, err error) *advisor.Failure {
+	var timeout net.Error
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		return &advisor.Failure{Signal: perdure.TimedOut, Note: provider + " gave no complete answer in time"}
+	}
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	var at *url.Error
+	switch {
+	case errors.As(err, &syntax) || errors.As(err, &typ):
+		return &advisor.Failure{Signal: perdure.Failed, Note: provider + " sent something that is not its protocol: " + bound.Text(err.Error(), maxNote)}
+	case errors.As(err, &at) && Unanswered(err): // without the address, which may hold secrets
+		return &advisor.Failure{Signal: perdure.Silent, Note: provider + " does not answer: " + bound.Text(at.Err.Error(), maxNote)}
+	case errors.As(err, &at):
+		return &advisor.Failure{Signal: perdure.Failed, Note: provider + " cannot be reached: " + bound.Text(at.Err.Error(), maxNote)}
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return CutOff(provider)
+	}
+	return &advisor.Failure{Signal: perdure.Failed, Note: provider + ": " + bound.Text(err.Error(), maxNote)}
+}
+
+// CutOff is what became of a stream that ended before the reply did.
+func CutOff(provider string) *advisor.Failure {
+	return &advisor.Failure{Signal: perdure.Failed, Note: provider + " cut its answer off in the middle"}
+}
+
+// Hide takes a key out of what is told about a failure.
+func Hide(key string, f *advisor.Failure) *advisor.Failure {
+	if key != "" {
+		f.Note = strings.ReplaceAll(f.Note, key, "[key]")
+	}
+	return f
+}
+
+// ArgsJSON is the arguments of a call as the providers take them back: an object. What the model wrote amiss is in the result of the call.
+func ArgsJSON(args string) string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal([]byte(args), &m) != nil || m == nil {
+		return "{}"
+	}
+	return args
+}
+
+// SchemaJSON is the JSON Schema of a tool's arguments as every provider takes it: of an object, with its properties named.
+func SchemaJSON(schema perdure.Data) string {
+	m, _ := schema.Value().(map[string]any)
+	if _, ok := m["properties"].(map[string]any); ok && m["type"] == "object" {
+		return string(schema.JSON())
+	}
+	whole := map[string]any{"properties": map[string]any{}}
+	maps.Copy(whole, m)
+	whole["type"] = "object"
+	d, err := perdure.DataOf(whole)
+	if err != nil { // it was data
+		return `{"type":"object","properties":{}}`
+	}
+	return string(d.JSON())
+}

@@ -1,0 +1,212 @@
+// Package openai is the language models of OpenAI, and of every server that speaks its protocol.
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/advisor/internal/wire"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/shared"
+)
+
+// New returns a model of OpenAI's Chat Completions API, such as gpt-6.1-sol, or of any server that speaks it: Ollama, vLLM,
+// llama.cpp, a gateway, at a URL such as http://localhost:11434/v1. Its key is in the environment variable OPENAI_API_KEY,
+// unless the endpoint finds another; a server of another URL gets none but that.
+func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
+
+type model struct {
+	name string
+	advisor.Endpoint
+}
+
+func (m model) Name() string { return m.name }
+
+func (m model) Family() string { return "openai" }
+
+func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
+	opts := []option.RequestOption{option.WithEnvironmentProduction(), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client(m.Client))}
+	if m.URL != "" {
+		opts = append(opts, option.WithBaseURL(m.URL))
+	}
+	key, err := wire.Key(m.Endpoint, "OPENAI_API_KEY", "OpenAI")
+	if err != nil {
+		return advisor.Reply{}, err
+	}
+	if key != "" {
+		opts = append(opts, option.WithAPIKey(key))
+	}
+	service := openai.NewChatCompletionService(opts...)
+	ctx, x := wire.Watched(ctx)
+	stream := service.NewStreaming(ctx, m.params(p))
+	defer stream.Close() //nolint:errcheck // what was read counts
+	var s pieces
+	for stream.Next() {
+		s.add(stream.Current(), live)
+	}
+	if err := stream.Err(); err != nil {
+		return s.reply(), wire.Hide(key, failure(ctx, err, x))
+	}
+	if s.finish == "" {
+		return s.reply(), wire.CutOff("OpenAI")
+	}
+	return s.reply(), nil
+}
+
+// params is the prompt as OpenAI wants it. Prompts that begin alike are cached by themselves; the key sends them to the same cache.
+func (m model) params(p *advisor.Prompt) openai.ChatCompletionNewParams {
+	out := openai.ChatCompletionNewParams{
+		Model: m.name, StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(p.System)},
+	}
+	switch {
+	case m.URL != "" && p.Output > 0:
+		out.MaxTokens = param.NewOpt(int64(p.Output)) // the name other servers know
+	case p.Output > 0:
+		out.MaxCompletionTokens = param.NewOpt(int64(p.Output))
+	}
+	if m.URL == "" && p.Agent != "" {
+		out.PromptCacheKey = param.NewOpt(p.Agent)
+	}
+	for i := range p.Messages {
+		out.Messages = append(out.Messages, messages(&p.Messages[i])...)
+	}
+	for _, t := range p.Tools {
+		var schema map[string]any
+		if json.Unmarshal([]byte(wire.SchemaJSON(t.Args)), &schema) != nil {
+			schema = map[string]any{"type": "object"}
+		}
+		out.Tools = append(out.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
+			Name: t.Name, Description: param.NewOpt(t.Description), Parameters: schema,
+		}))
+	}
+	if p.Talk && len(p.Tools) > 0 {
+		out.ToolChoice = openai.ChatCompletionToolChoiceOptionUnionParam{OfAuto: param.NewOpt("none")}
+	}
+	return out
+}
+
+// messages is a message; each result in it is a message of its own.
+func messages(in *advisor.Message) []openai.ChatCompletionMessageParamUnion {
+	var out []openai.ChatCompletionMessageParamUnion
+	var text string
+	var calls []openai.ChatCompletionMessageToolCallUnionParam
+	for _, part := range in.Parts {
+		switch x := part.(type) {
+		case advisor.Text:
+			if text != "" {
+				text += "\n\n"
+			}
+			text += string(x)
+		case advisor.ToolCall:
+			calls = append(calls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
+				ID: x.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: x.Name, Arguments: wire.ArgsJSON(x.Args)},
+			}})
+		case advisor.ToolResult:
+			content := x.Text
+			if x.Failed {
+				content = "Error: " + content
+			}
+			out = append(out, openai.ToolMessage(content, x.ID))
+		}
+	}
+	if in.Model {
+		msg := openai.ChatCompletionAssistantMessageParam{ToolCalls: calls}
+		if text != "" {
+			msg.Content.OfString = param.NewOpt(text)
+		}
+		return append(out, openai.ChatCompletionMessageParamUnion{OfAssistant: &msg})
+	}
+	if text != "" {
+		out = append(out, openai.UserMessage(text))
+	}
+	return out
+}
+
+// pieces are the parts of a reply as they come.
+type pieces struct {
+	text, refusal, finish string
+	calls                 []advisor.ToolCall
+	index                 []int64 // of calls
+	tokens                advisor.Tokens
+}
+
+func (s *pieces) add(c openai.ChatCompletionChunk, live func(string)) {
+	if u := &c.Usage; u.PromptTokens > 0 || u.CompletionTokens > 0 { // some servers count again with every piece
+		s.tokens = advisor.Tokens{In: u.PromptTokens, Out: u.CompletionTokens, Cached: u.PromptTokensDetails.CachedTokens}
+	}
+	for i := range c.Choices {
+		choice := &c.Choices[i]
+		if choice.Index != 0 {
+			continue
+		}
+		if d := choice.Delta.Content; d != "" {
+			s.text += d
+			if live != nil {
+				live(d)
+			}
+		}
+		s.refusal += choice.Delta.Refusal
+		for j := range choice.Delta.ToolCalls {
+			s.call(&choice.Delta.ToolCalls[j])
+		}
+		if choice.FinishReason != "" {
+			s.finish = choice.FinishReason
+		}
+	}
+}
+
+// call adds a piece of a call. Some servers send each call whole, under the same index and with another id.
+func (s *pieces) call(d *openai.ChatCompletionChunkChoiceDeltaToolCall) {
+	n := -1
+	for i := len(s.index) - 1; i >= 0 && n < 0; i-- {
+		if s.index[i] == d.Index {
+			n = i
+		}
+	}
+	if n < 0 || d.ID != "" && s.calls[n].ID != "" && d.ID != s.calls[n].ID {
+		s.calls, s.index = append(s.calls, advisor.ToolCall{}), append(s.index, d.Index)
+		n = len(s.calls) - 1
+	}
+	c := &s.calls[n]
+	if d.ID != "" {
+		c.ID = d.ID
+	}
+	c.Name += d.Function.Name
+	c.Args += d.Function.Arguments
+}
+
+func (s *pieces) reply() advisor.Reply {
+	r := advisor.Reply{Text: s.text, Calls: slices.Clone(s.calls), Tokens: s.tokens}
+	switch {
+	case s.refusal != "" || s.finish == "content_filter":
+		r.Stop, r.Refusal = advisor.StopRefused, s.refusal
+	case s.finish == "length":
+		r.Stop = advisor.StopLength
+	}
+	return r
+}
+
+func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure {
+	var c wire.Complaint
+	var api *openai.Error
+	var in *ssestream.StreamError
+	switch {
+	case errors.As(err, &api):
+		c = wire.ComplaintOf([]byte(api.RawJSON()))
+		c.Status = api.StatusCode
+	case errors.As(err, &in):
+		c = wire.ComplaintOf(in.Event.Data)
+	default:
+		return wire.Broken(ctx, "OpenAI", err)
+	}
+	c.Retry = x.Retry
+	return c.Failure("OpenAI")
+}

@@ -1,0 +1,47 @@
+package script_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// TestAScriptHearsWhatPeopleSay since its last turn, and nothing twice.
+func TestAScriptHearsWhatPeopleSay(t *testing.T) {
+	s := read(t, `
+turns:
+  - {execute: {tool: echo, args: {n: 1}}, as: pay}
+  - when: said.exists(s, s.what == "deny" && s.of == "pay")
+    execute: {tool: echo, args: {heard: "${said.0.note}", by: "${said.0.by}", note: "${results.pay.note}", more: "${said.1.note}"}}
+    as: other
+  - {when: size(said) > 0, end: {signal: failed, note: "heard twice"}}
+  - {end: {result: "${results.other.result}"}}
+`)
+	n := newNode(t, new(perdure.MemStore), s, new(echo))
+	asked := false
+	n.Policy = perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
+		if _, ok := r.Action.(perdure.Execute); ok && !asked {
+			asked = true
+			return perdure.Verdict{Answer: perdure.Ask}
+		}
+		return perdure.Verdict{Answer: perdure.Allow}
+	})
+	id := create(t, n, nil)
+	if _, err := n.RunAgent(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	q := load(t, n, id).Fold().Asks[0]
+	for _, ev := range []perdure.Event{
+		{Name: "approval", By: "ann", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Note: "too dear"}},
+		{Name: "grant", By: "ann", Notice: perdure.Grant{Amount: perdure.Spend{Calls: 1}, Note: "but go on"}},
+	} {
+		if _, err := n.Tell(t.Context(), id, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := n.RunAgent(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, load(t, n, id), perdure.OK, `{"by":"ann","heard":"too dear","more":"but go on","note":"refused by a person: too dear"}`)
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/dev/bench"
+)
+
+func benchCodecCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "codec [flags]",
+		Short: "Measure encoding, decoding, verifying and folding entries of 1 KiB",
+		Long: `Codec measures, on one core and with entries of 1 KiB, what it costs to write, read, verify and fold a memory.
+
+Each figure stands beside the floors it is judged by, measured in turns with it: SHA-256 alone over the same bytes, a copy of
+them in memory, and the same fields through fxamacker/cbor, encoding/json and the protobuf wire format. A ratio of 1.5 means
+that the operation takes one and a half times as long as that floor.`,
+		Example: `  perdure bench codec
+  perdure bench codec --json --entries 10000`,
+		Args:        cobra.NoArgs,
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
+	}
+	entries := c.Flags().Int("entries", 100_000, "the length of the memories verified and folded")
+	each := c.Flags().Duration("time", time.Second/2, "how long to measure each figure of a single entry")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *entries < bench.MinEntries {
+			return perdure.Invalid(fmt.Errorf("--entries %d: want at least %d", *entries, bench.MinEntries))
+		}
+		if *each <= 0 {
+			return perdure.Invalid(errors.New("--time: want more than zero"))
+		}
+		r, err := bench.Codec{Entries: *entries, Each: *each}.Run(c.Context())
+		if err != nil {
+			return err
+		}
+		return benchReport(c, r)
+	}
+	return c
+}
+
+func benchPolicyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "policy [flags]",
+		Short: "Measure what a decision of policy costs",
+		Long: `Policy measures, on one core, what one decision costs: facts from the fold of an agent, their hash, their types, and every rule; with the
+built-in policy and with one of 20 rules.
+
+Beside it, in turns, cedar-go evaluates the same 20 rules without what makes them safe (no types, no hash, errors passed over), with its
+request made anew for each decision, and with one made before.`,
+		Example:     `  perdure bench policy --time 2s`,
+		Args:        cobra.NoArgs,
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
+	}
+	each := c.Flags().Duration("time", time.Second, "how long to measure each figure")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *each <= 0 {
+			return perdure.Invalid(errors.New("--time: want more than zero"))
+		}
+		r, err := bench.Policy(c.Context(), *each)
+		if err != nil {
+			return err
+		}
+		return benchReport(c, r)
+	}
+	return c
+}
+
+func benchTalkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "talk [flags]",
+		Short: "Measure a long conversation with a language model",
+		Long: `Talk has an agent converse: in each turn somebody says something, the model calls a tool, and answers with what it learned. The model is
+a server in this process that speaks the protocol of a provider, so what is measured is everything but the thinking. When the transcript
+no longer fits into --context, the model is asked for a summary of it, as always.
+
+It compares what is stored with what was said (messages, answers, arguments, results and summaries, each counted once), and what a turn
+costs around turn 10 with what it costs at the end: another agent begins to talk when this one is about to end, and the two take turns.
+What is spent while the model is asked, which grows with the prompt until that is full, is told apart from the rest, which must not grow
+with the past.`,
+		Example: `  perdure bench talk
+  perdure bench talk --turns 200 --provider openai --json`,
+		Args:        cobra.NoArgs,
+		Annotations: benchExits,
+	}
+	p := benchFlags(c)
+	var t bench.Talk
+	c.Flags().IntVar(&t.Turns, "turns", 1000, "turns of the conversation")
+	c.Flags().IntVar(&t.Message, "message", 500, "bytes of what is said to the model in a turn")
+	c.Flags().IntVar(&t.Answer, "answer", 2000, "bytes of what it answers")
+	c.Flags().IntVar(&t.Result, "result", 16_000, "bytes of what its tool returns")
+	c.Flags().IntVar(&t.Context, "context", 64_000, "tokens of a prompt, beyond which the transcript is summarised")
+	provider := &choice{"anthropic", []string{"anthropic", "openai", "gemini"}}
+	choiceFlag(c, provider, "provider", "whose protocol is spoken")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := atLeastOne(c, "turns", t.Turns, "message", t.Message, "answer", t.Answer, "result", t.Result, "context", t.Context); err != nil {
+			return err
+		}
+		if err := payloadFits(c, max(t.Message, t.Answer, t.Result)); err != nil {
+			return err
+		}
+		if t.Turns < 2*bench.TalkWindow {
+			return perdure.Invalid(fmt.Errorf("--turns %d: want at least %d, to compare the beginning with the end", t.Turns, 2*bench.TalkWindow))
+		}
+		if err := p.check(c, "what a store in memory takes says nothing"); err != nil {
+			return err
+		}
+		t.Provider = provider.value
+		return p.With(func() error {
+			bar := newProgress(c, "turns", int64(t.Turns))
+			r, err := t.Run(c.Context(), &p.Place, func(n int) { bar.to(int64(n)) })
+			bar.end()
+			if err != nil {
+				return err
+			}
+			return benchReport(c, r)
+		})
+	}
+	return c
+}
+
+func benchCapsuleCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "capsule [flags]",
+		Short: "Measure exporting, importing and verifying agents as files",
+		Long: `Capsule makes an agent of many entries and one of large bodies, and then exports, imports and verifies each, in binary and in text form.
+Each figure is a whole command in a process of its own, reading and writing real files and stores.
+
+Rates are those of the agent's own bytes, its headers and bodies, whatever the length of the file. SHA-256 and zstd of those very bytes are
+measured in the same run. Memory is the most a process held above what it held when it began.`,
+		Example: `  perdure bench capsule
+  perdure bench capsule --entries 0 --blobs 256MiB --store /srv
+  perdure bench capsule --rounds 3 --json`,
+		Args:        cobra.NoArgs,
+		Annotations: benchExits,
+	}
+	p := benchFlags(c)
+	entries := c.Flags().Int("entries", 100_000, "entries of 1 KiB of the first agent; 0 leaves it out")
+	blobs := c.Flags().String("blobs", "1GiB", "bytes in bodies of 1 MiB of the second agent; 0 leaves it out")
+	times := c.Flags().Int("rounds", 2, "how often each figure is taken; the fastest counts, and the most memory")
+	child := c.Flags().StringArray("measure", nil, "measure this command, a word each")
+	if err := c.Flags().MarkHidden("measure"); err != nil {
+		panic(err) // the flag was added above
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if len(*child) > 0 {
+			return bench.Measure(c.OutOrStdout(), func() error {
+				root := newRoot()
+				root.SetArgs(*child)
+				root.SetOut(io.Discard)
+				root.SetErr(c.ErrOrStderr())
+				return root.ExecuteContext(c.Context())
+			})
+		}
+		size, err := parseBytes(*blobs)
+		switch {
+		case err != nil:
+			return perdure.Invalid(fmt.Errorf("--blobs: %w", err))
+		case *entries < 0:
+			return perdure.Invalid(fmt.Errorf("--entries %d: want at least 0", *entries))
+		case *entries == 0 && size == 0:
+			return perdure.Invalid(errors.New("nothing is left to measure; name --entries or --blobs"))
+		}
+		if err := p.check(c, "commands are measured in processes of their own"); err != nil {
+			return err
+		}
+		if err := atLeastOne(c, "rounds", *times); err != nil {
+			return err
+		}
+		var bar *progress
+		set := bench.Capsules{Entries: *entries, Blobs: size, Rounds: *times, Done: func(what string, n, of int) {
+			if bar == nil {
+				bar = newProgress(c, what, int64(of))
+			}
+			if bar.to(int64(n)); n >= of {
+				bar.end()
+				bar = nil
+			}
+		}}
+		r, err := set.Run(c.Context(), &p.Place)
+		if err != nil {
+			return err
+		}
+		return benchReport(c, r)
+	}
+	return c
+}

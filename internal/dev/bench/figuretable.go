@@ -1,0 +1,78 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Run is the figures of one run, a line each.
+type Run []*Figures
+
+// Tables is the run for people. What was not measured is left out.
+func (r Run) Tables() []Table {
+	columns := []struct {
+		head string
+		cell func(f *Figures) string
+	}{
+		{"WORKLOAD", func(f *Figures) string { return f.Workload + " " + settings(f.Settings) }},
+		{"PER SECOND", func(f *Figures) string { return number(f.PerSecond, 0) }},
+		{"P50 ms", func(f *Figures) string { return number(f.P50, 3) }},
+		{"P99 ms", func(f *Figures) string { return number(f.P99, 3) }},
+		{"BYTES", func(f *Figures) string { return number(f.Bytes, 0) }},
+		{"FSYNCS", func(f *Figures) string { return number(f.Syncs, 3) }},
+		{"CPU µs", func(f *Figures) string { return number(f.CPU, 1) }},
+		{"RSS MiB", func(f *Figures) string { return number(f.RSS, 1) }},
+		{"FLOOR/s", func(f *Figures) string { return number(f.FloorRate, 0) }},
+		{"RATIO", func(f *Figures) string { return number(f.Ratio, 2) }},
+	}
+	t := Table{Rows: make([][]string, len(r))}
+	for _, col := range columns {
+		cells, some := make([]string, len(r)), false
+		for i, f := range r {
+			cells[i] = col.cell(f)
+			some = some || cells[i] != "-"
+		}
+		if !some {
+			continue
+		}
+		t.Head = append(t.Head, col.head)
+		for i := range cells {
+			t.Rows[i] = append(t.Rows[i], cells[i])
+		}
+	}
+	r.notes(&t)
+	return []Table{t}
+}
+
+// notes says what is durable, what the floor is, and what else was found.
+func (r Run) notes(t *Table) {
+	first := r[0]
+	t.note("per %s; durable: %s", first.Unit, first.Durable)
+	said := []string{first.Durable}
+	for _, f := range r {
+		if !slices.Contains(said, f.Durable) {
+			said = append(said, f.Durable)
+			t.note("%s %s: %s", f.Workload, settings(f.Settings), f.Durable)
+		}
+	}
+	if first.Floor != "" {
+		t.note("floor: %s, measured in the same run; a ratio of 1.3 is 1.3 times as slow", first.Floor)
+	}
+	for _, f := range r {
+		if f.Note != "" {
+			t.note("%s %s: %s", f.Workload, settings(f.Settings), f.Note)
+		}
+	}
+}
+
+// settings are the settings of a run as one word each, in a fixed order.
+func settings(m map[string]any) string {
+	var words []string
+	for _, k := range []string{"agents", "steps", "history", "writers", "each", "payload", "effect", "sync"} {
+		if v, ok := m[k]; ok {
+			words = append(words, fmt.Sprintf("%s=%v", k, v))
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,153 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MCPConfig is an MCP server as a command line or a configuration file names it.
+//
+//	notes: npx -y @modelcontextprotocol/server-filesystem "/srv/my notes"
+//	forge: {url: https://forge.example/mcp, headers: {Authorization: "secret:FORGE_AUTH"}}
+//	issues: {command: [issue-server, --read-only], dir: /srv, env: {LEVEL: debug, TOKEN: "secret:ISSUE_TOKEN"}}
+type MCPConfig struct {
+	Command []string          `yaml:"command"` // in a file also as one line
+	URL     string            `yaml:"url"`
+	Dir     string            `yaml:"dir"`
+	Env     map[string]string `yaml:"env"`     // beside PATH and HOME; secret:NAME stands for a secret
+	Headers map[string]string `yaml:"headers"` // likewise
+}
+
+// ParseMCP reads a server in one line: a URL, or a command with its arguments, parted by spaces and quoted as in a shell.
+func ParseMCP(line string) (MCPConfig, error) {
+	if strings.HasPrefix(line, "http://") || strings.HasPrefix(line, "https://") {
+		return MCPConfig{URL: line}, nil
+	}
+	command, err := words(line)
+	if err == nil && len(command) == 0 {
+		err = errors.New("want a command or a URL")
+	}
+	return MCPConfig{Command: command}, err
+}
+
+// UnmarshalYAML reads a server as a line, or by its parts.
+func (c *MCPConfig) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		var err error
+		if *c, err = ParseMCP(n.Value); err != nil {
+			return fmt.Errorf("line %d: %w", n.Line, err)
+		}
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if name := n.Content[i].Value; !slices.Contains([]string{"command", "url", "dir", "env", "headers"}, name) {
+			return fmt.Errorf("line %d: there is no field %s of an MCP server", n.Content[i].Line, name)
+		}
+		if at := n.Content[i+1]; n.Content[i].Value == "command" && at.Kind == yaml.ScalarNode {
+			command, err := words(at.Value)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", at.Line, err)
+			}
+			if err := at.Encode(command); err != nil {
+				return err
+			}
+		}
+	}
+	type parts MCPConfig // without this method
+	return n.Decode((*parts)(c))
+}
+
+// Server is the server under a name. Secrets may be nil if the configuration names none.
+func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, error) {
+	switch {
+	case len(c.Command) == 0 && c.URL == "" || len(c.Command) > 0 && c.URL != "":
+		return nil, fmt.Errorf("MCP server %s: name its command or its url", name)
+	case c.URL != "" && (len(c.Env) > 0 || c.Dir != ""):
+		return nil, fmt.Errorf("MCP server %s: env and dir are for a command; a url takes headers", name)
+	case c.URL == "" && len(c.Headers) > 0:
+		return nil, fmt.Errorf("MCP server %s: headers are for a url; a command takes env", name)
+	}
+	m := &MCP{Name: name, Command: c.Command, URL: c.URL, Dir: c.Dir}
+	if len(c.Env) > 0 {
+		m.Env = []string{"PATH", "HOME"}
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Env)) {
+		v, err := plainValue(ctx, c.Env[k], s)
+		if err != nil {
+			return nil, fmt.Errorf("MCP server %s: env %s: %w", name, k, err)
+		}
+		m.Env = append(m.Env, k+"="+v)
+	}
+	for k, v := range c.Headers {
+		v, err := plainValue(ctx, v, s)
+		if err != nil {
+			return nil, fmt.Errorf("MCP server %s: header %s: %w", name, k, err)
+		}
+		if m.Header == nil {
+			m.Header = http.Header{}
+		}
+		m.Header.Set(k, v)
+	}
+	return m, nil
+}
+
+// plainValue is a value of a configuration, or the secret it stands for.
+func plainValue(ctx context.Context, text string, s Secrets) (string, error) {
+	name, ok := strings.CutPrefix(text, "secret:")
+	if !ok {
+		return text, nil
+	}
+	if s == nil {
+		return "", fmt.Errorf("%s: %w: this node has no secrets", name, ErrUnknownSecret)
+	}
+	return s.Secret(ctx, name)
+}
+
+// words parts a command as a shell does: by spaces, except where they are quoted. It knows no variables and no patterns.
+func words(line string) ([]string, error) {
+	var out []string
+	var word strings.Builder
+	var quote rune
+	begun, escaped := false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			if quote == '"' && r != '"' && r != '\\' && r != '$' && r != '`' {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			begun, escaped = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			begun, quote = true, r
+		case r == ' ' || r == '\t' || r == '\n':
+			if begun {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			begun = true
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, fmt.Errorf("%q ends inside of a quotation; close it", line)
+	}
+	if begun {
+		out = append(out, word.String())
+	}
+	return out, nil
+}
