@@ -146,7 +146,7 @@ func noted(reason string) string {
 }
 
 // approved reports whether enough people approved a decision of somebody else, of those this node's policy asks: each vote for exactly this
-// action and not lapsed by the clock here, none used by another decision, and no refusal left unheard.
+// action, neither it nor its question lapsed by the clock here, none used by another decision, and no refusal left unheard.
 func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) bool {
 	if decision == nil {
 		return false
@@ -162,7 +162,7 @@ func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) 
 		n, _ := ev.Notice.(Approval)
 		digest, err := effectDigest(w.a.ID(), n.Decision, act)
 		switch {
-		case err != nil || n.Digest != digest:
+		case err != nil || n.Digest != digest || w.lapsed(n.Decision, now):
 			return false
 		case n.Approve && n.Expires != 0 && TimeOf(now) >= n.Expires:
 			return false // whoever decided may have said that it was earlier
@@ -179,6 +179,16 @@ func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) 
 		}
 	}
 	return w.enough(v, 0, by)
+}
+
+// lapsed reports whether a question has lapsed by the clock here, or cannot be looked at any more.
+func (w *work) lapsed(question Hash, now time.Time) bool {
+	e := w.a.recent(question)
+	if e == nil {
+		return true
+	}
+	d, _ := e.content.(Decision)
+	return (&Asking{Verdict: d.Verdict}).lapsed(TimeOf(now))
 }
 
 // answered is a verdict that asks, after people have answered: allow if enough of those approved whom this node's policy asks. Who was asked, and how

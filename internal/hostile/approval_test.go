@@ -88,6 +88,31 @@ func TestApprovalThatHasLapsedLetsNothingHappen(t *testing.T) {
 	}
 }
 
+// An approver dates a vote back to before the question lapsed; nobody has recorded that it did.
+func TestVoteIsLateByTheClockHere(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		lapses time.Duration // after the question was asked, an hour ago
+		want   int
+	}{"in time": {2 * time.Hour, 1}, "dated back": {time.Minute, 0}} {
+		for _, d := range arrive {
+			for _, decided := range []bool{false, true} { // by an author who says that this was in time, too
+				t.Run(fmt.Sprint(name, "/", d.name, "/decided elsewhere: ", decided), func(t *testing.T) {
+					t.Parallel()
+					p := d.at(t)
+					a := weather(t, p.owner)
+					a.ask(note(t), perdure.Verdict{Expires: perdure.TimeOf(a.at.Add(of.lapses))}).vote()
+					if decided {
+						a.as(trusted(p, "nora", "author", "home")).uses(note(t), a.at.Add(time.Second))
+					}
+					d.enter(p, a)
+					p.done(of.want, "a payment whose approval is "+name)
+				})
+			}
+		}
+	}
+}
+
 // An author says that a question has gone on to more people, long before its time.
 func TestQuestionGoesOnToOthersInItsTimeOnly(t *testing.T) {
 	t.Parallel()
