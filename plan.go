@@ -303,9 +303,8 @@ func askedOf(people []string) string {
 	return " of " + strings.Join(people, ", ")
 }
 
-// count is the approvals that hold now, one per person, and whether somebody refused, of the votes that count.
+// count is the approvals that hold now, and whether somebody refused, of the votes that count. Of one person there is one of each at most.
 func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
-	var by []Key
 	for i := range q.Votes {
 		v := &q.Votes[i]
 		if !counts(v) {
@@ -314,8 +313,8 @@ func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
 		if !v.Approve {
 			return nil, true
 		}
-		if (v.Expires == 0 || t < v.Expires) && !slices.Contains(by, v.Origin) {
-			yes, by = append(yes, v.Event), append(by, v.Origin)
+		if v.Expires == 0 || t < v.Expires {
+			yes = append(yes, v.Event)
 		}
 	}
 	return yes, false
