@@ -219,7 +219,8 @@ func (l *listed) standing() string {
 	return l.State.String()
 }
 
-// forget forgets the agents that were seen in this store and are not in it any more.
+// forget misses the agents no longer that were seen in this store and are not in it any more. How far they had come is not forgotten: an old copy
+// that turns up is not to do again what was done since.
 func (h *home) forget(ctx context.Context, s perdure.Store) (gone []perdure.AgentID, err error) {
 	w, err := h.witness()
 	seen, ok := w.(*sqlite.Witness)
@@ -231,7 +232,7 @@ func (h *home) forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 			continue
 		}
 		if _, err := s.Heads(ctx, id); errors.Is(err, perdure.ErrNotFound) {
-			if err := seen.Forget(id); err != nil {
+			if err := seen.Unplace(id); err != nil {
 				return gone, err
 			}
 			gone = append(gone, id)
