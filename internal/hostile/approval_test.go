@@ -256,3 +256,28 @@ func TestApprovalIsUsedOnce(t *testing.T) {
 	p.run("bill", "ask", "end")
 	p.done(1, "the same approval, used again on another branch")
 }
+
+// A payment that was approved once is made in two copies. When they meet, somebody is asked to look, and nothing is made again.
+func TestPaymentMadeInTwoCopiesIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	p := approved(t, false)
+	p.ok("export", "bill", "then.agent")
+	p.run("bill", "ask", "pay")
+	p.done(1, "an approved payment")
+	a := reading(t, p.path("then.agent"), trusted(p, "nora", "author", "home"))
+	x, _ := a.asked().Action.(perdure.Execute)
+	vote := a.asked().Votes[0].Event
+	a.write(perdure.Decision{Action: x, Verdict: allowed, Effect: perdure.Once, Approvals: []perdure.Hash{vote}, Deadline: perdure.TimeOf(time.Now())})
+	a.write(perdure.Outcome{Decision: a.last(), Signal: perdure.OK})
+	if n := p.ok("inbox", "--json", "--jq", "length"); n != "0" {
+		t.Fatalf("%s things wait for somebody before the copies meet", n)
+	}
+	p.ok("import", a.capsule(p, "gift.agent"))
+	for range 2 { // before and after a node has recorded it
+		if kinds := p.ok("inbox", "-o", "jsonl", "--jq", ".kind"); kinds != "doubled" {
+			t.Errorf("somebody is asked about %q, want what was doubled", kinds)
+		}
+		p.run("bill", "ask", "pay")
+		p.done(1, "a payment that was made in another copy as well")
+	}
+}
