@@ -104,6 +104,46 @@ func TestAnAuthorsDecisionIsHeldAgainstTheAnswers(t *testing.T) {
 	}
 }
 
+// An author dates its question back, so that it would have gone on to more people by now. When a question was asked is believed of an owner.
+func TestAQuestionDatedBackGoesToNobodyElse(t *testing.T) {
+	for right, want := range map[perdure.Right]int{perdure.MayAuthor: 0, perdure.MayOwn: 1} {
+		store := new(perdure.MemStore)
+		pay, seen := counter("pay", perdure.Once)
+		n := newNode(t, store, scripted(nothing), pay)
+		n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+			v := askWrites(a, r, now)
+			if v.Answer == perdure.Ask {
+				v.Asked, v.Escalate = []string{"carol"}, []perdure.Escalation{{At: perdure.TimeOf(now.Add(time.Hour)), Asked: []string{"dave"}}}
+			}
+			return v
+		})
+		author, dave := on(t, nil), on(t, nil)
+		n.Trust = n.Trust.With(perdure.Trustee{Key: author.key.Key(), Rights: right, Scope: perdure.AnyScope},
+			perdure.Trustee{Key: dave.key.Key(), Name: "dave", Rights: perdure.MayApprove, Scope: perdure.AnyScope})
+		a, err := perdure.Load(t.Context(), store, create(t, n, perdure.Genesis{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, next, err := author.key.Commit(a, time.Now().Add(-2*time.Hour), perdure.Draft{Body: perdure.Decision{
+			Action: perdure.Execute{Tool: "pay"}, Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"dave"}}, Effect: perdure.Once,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dave.a = next
+		q := next.Fold().Asks[0]
+		dave.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
+		put(t, store, a.ID(), append(asked, dave.all...)...)
+		if _, err := n.Snapshot(t.Context(), a.ID()); err != nil { // whoever loads it from there asks the store who asked
+			t.Fatal(err)
+		}
+		run(t, n, a.ID())
+		if _, total := calls(seen); total != want {
+			t.Errorf("a question by somebody with the right %s: %d payments, want %d", right, total, want)
+		}
+	}
+}
+
 // A policy that answers what no answer is denies.
 func TestAnAnswerThatDoesNotExistDenies(t *testing.T) {
 	store := new(perdure.MemStore)
