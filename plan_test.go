@@ -127,6 +127,11 @@ func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
 			t.Errorf("%s: got %+v, want a person to settle it", e, s)
 		}
 	}
+	for _, e := range []Effect{Once, 0} { // whatever the record says of the tool here
+		if s := planned[Idle](t, open(Read), here(e, false), past); !strings.Contains(s.Why, "in doubt") {
+			t.Errorf("a tool of class %s, on record as read: got %+v, want a person to settle it", e, s)
+		}
+	}
 	doubt := lineage(t, "G -> A -> D -> X", says("A", proposes(Execute{Tool: "x"})), saysOf("D", decided("A", Allow)), saysOf("X", func(d *dag) Body {
 		return event(Doubt{Decision: d.name("D")})
 	}))
