@@ -196,7 +196,9 @@ func TestAuthorsWordDoesNotRepeatAPayment(t *testing.T) {
 		}
 	}
 	settle := func(s perdure.Signal) func(*attack) {
-		return func(a *attack) { a.tell("settle", perdure.Settle{Decision: a.agent.Fold().Open[0].Decision, Signal: s}) }
+		return func(a *attack) {
+			a.tell("settle", perdure.Settle{Decision: a.agent.Fold().Open[0].Decision, Signal: s})
+		}
 	}
 	for name, of := range map[string]struct {
 		own  bool
