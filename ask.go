@@ -6,3 +6,6 @@ func (q *Asking) Bound(id AgentID) bool {
 	digest, err := effectDigest(id, q.Decision, q.Action)
 	return err == nil && digest == q.Digest
 }
+
+// lapsed reports whether nobody's answer is waited for any more at a time.
+func (q *Asking) lapsed(t Time) bool { return q.Verdict.Expires != 0 && t >= q.Verdict.Expires }

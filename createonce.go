@@ -51,7 +51,7 @@ func (n *Node) only(ctx context.Context, g Genesis, inputs Data, at Hash) ([]*En
 	given := Event{Name: "given-inputs", By: n.Key.Name, Notice: Edit{Mutate: Mutate{Inputs: inputs}}}
 	// The seat is not in the genesis: in a store that was put back or copied the same agent must have the same name.
 	sits := Event{Name: "seat-taken", By: n.Key.Name, Notice: SeatTaken{At: at}}
-	entries, a, err := n.Key.Commit(a, time.Now(), Draft{Body: given, Policy: n.PolicyHash, Trace: traceIn(ctx)}, Draft{Body: sits, Policy: n.PolicyHash, Trace: traceIn(ctx)})
+	entries, a, err := n.Key.Commit(a, time.Now(), Draft{Body: given, Policy: n.PolicyHash, Trace: n.traceIn(ctx)}, Draft{Body: sits, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
 	if err == nil {
 		err = n.guard(entries[0])
 	}

@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -81,7 +82,13 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 	if err != nil {
 		return nil, err
 	}
+	hearsay, err := w.hearsay(ctx, d.Key)
+	if err != nil {
+		return nil, err
+	}
 	switch why := r.refuse(d.Action, &spec); {
+	case hearsay != "":
+		dec.Verdict = Verdict{Rules: []string{"runtime.hearsay"}, Reason: hearsay}
 	case d.Outdated != "":
 		dec.Verdict = Verdict{Rules: []string{RuleOutdated}, Reason: d.Outdated}
 	case why != "":
@@ -90,7 +97,9 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 		dec.Verdict = Verdict{Answer: Allow, Rules: []string{RuleRecord}, Reason: "it is answered from the record of " + r.parent.Short()}
 		dec.Effect, dec.Reserve, dec.Key = Read, nil, Hash{}
 	default:
-		dec.Verdict = w.answered(w.n.verdict(w.a, req, &dec, now), d.Approvals, now)
+		if dec.Verdict, err = w.answered(ctx, w.n.verdict(w.a, req, &dec, now), d.Approvals, now); err != nil {
+			return nil, err
+		}
 	}
 	if dec.Verdict.Answer == Allow {
 		if err := w.attachChild(d, &dec, now); err != nil {
@@ -111,6 +120,38 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 		return &effect{open: w.a.fold.Open[o]}, nil
 	}
 	return nil, nil
+}
+
+// hearsay says why an effect that must happen once is not tried again although it is owed: whoever says that a node was incapable of it is not who
+// began it, so that it may have happened. The fold takes anybody's word for that (frozen, as spec/vectors/accept/fold-incapable.json has it).
+func (w *work) hearsay(ctx context.Context, key Hash) (string, error) {
+	i := w.a.fold.findOwed(key)
+	if i < 0 || w.a.fold.Owed[i].Signal != Incapable || w.a.fold.Owed[i].Effect.Repeatable() {
+		return "", nil
+	}
+	begun := map[Hash]Key{} // the decisions to do it, and whose they are
+	for e, err := range Memory(ctx, w.n.Store, w.a.ID()) {
+		if err != nil {
+			return "", err
+		}
+		var of Hash
+		switch b := e.content.(type) {
+		case Decision:
+			if e.Name == key || b.Key == key {
+				begun[e.Name] = e.Origin
+			}
+		case Outcome:
+			of = b.Decision
+		case Event:
+			if n, ok := b.Notice.(Settle); ok {
+				of = n.Decision
+			}
+		}
+		if who, ok := begun[of]; ok && who != e.Origin {
+			return fmt.Sprintf("%s says that it did not happen, and %s began it: it may have", e.Origin.Short(), who.Short()), nil
+		}
+	}
+	return "", nil
 }
 
 // longestLimit is the most time an effect is given. What an advisor asks for beyond it must not overflow into the past.

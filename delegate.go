@@ -127,7 +127,7 @@ func (f *Fold) checkCameOf(d *Delegate, child []byte) error {
 	if err != nil {
 		return err
 	}
-	if is, err := want.digest(); err != nil || is != was {
+	if is, err := want.digest(); err != nil || is != was || got.Lineage == nil || got.Lineage.Relation != Child {
 		return fmt.Errorf("the child is not the one that was delegated to")
 	}
 	if want.Taint && !got.Taint {

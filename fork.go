@@ -79,7 +79,7 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 	if g.Seat, err = n.here(ctx); err != nil {
 		return nil, nil, err
 	}
-	begun, err := n.Key.genesis(g, now, traceIn(ctx))
+	begun, err := n.Key.genesis(g, now, n.traceIn(ctx))
 	if err == nil {
 		err = n.Key.seal(begun)
 	}

@@ -291,7 +291,7 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if g.Seat, err = n.here(ctx); err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
-	e, err := n.Key.genesis(g, time.Now(), traceIn(ctx))
+	e, err := n.Key.genesis(g, time.Now(), n.traceIn(ctx))
 	if err == nil {
 		err = n.Key.seal(e)
 	}
@@ -344,7 +344,7 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	if g.Seat, err = n.here(ctx); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
-	e, err := n.Key.genesis(g, time.Now(), traceIn(ctx))
+	e, err := n.Key.genesis(g, time.Now(), n.traceIn(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}

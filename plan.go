@@ -247,16 +247,25 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 	return nil
 }
 
-// planAsks deals with questions a person has answered, or will not.
+// planAsks deals with questions a person has answered, or will not. A question lapses by the clock here before its approvals are looked at: when
+// they were given is their authors' word.
 func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Asks {
 		q := f.Asks[i].by(t)
 		asked := func(v *Vote) bool { return c.Trust == nil || c.Trust.MayAnswer(f, q, v.Origin) }
 		yes, no := q.count(t, asked)
+		enough := int64(len(yes)) >= max(q.Verdict.Quorum, 1)
+		rest.Until = earliest(rest.Until, q.Verdict.Expires)
 		switch {
 		case no:
 			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, q.refusal(asked)}
-		case int64(len(yes)) >= max(q.Verdict.Quorum, 1) && len(f.Open) < maxOpen:
+		case q.lapsed(t):
+			note := "nobody answered before "
+			if enough {
+				note = "approved, but no node acted on it before "
+			}
+			return Lapse{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: note + q.Verdict.Expires.String()}}
+		case enough && len(f.Open) < maxOpen:
 			if s, ok := f.mayDecide(c, q.Action, t, rest); s != nil {
 				return s
 			} else if !ok {
@@ -268,8 +277,6 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 				continue
 			}
 			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: yes, Ignored: q.refusals()}
-		case q.Verdict.Expires != 0 && t >= q.Verdict.Expires:
-			return Lapse{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: "nobody answered before " + q.Verdict.Expires.String()}}
 		}
 		more, stage := q.Verdict.Escalate, f.Asks[i].Stage // on record; some of it may be ahead of its time
 		if stage < int64(len(more)) {
@@ -283,7 +290,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			rest.Until = earliest(rest.Until, more[q.Stage].At) // an answer that was given too early counts then
 		}
 		rest.Person = true
-		c.say(rest, q.Verdict.Expires, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
+		c.say(rest, 0, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
 	}
 	return nil
 }
@@ -296,9 +303,8 @@ func askedOf(people []string) string {
 	return " of " + strings.Join(people, ", ")
 }
 
-// count is the approvals that hold now, one per person, and whether somebody refused, of the votes that count.
+// count is the approvals that hold now, and whether somebody refused, of the votes that count. Of one person there is one of each at most.
 func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
-	var by []Key
 	for i := range q.Votes {
 		v := &q.Votes[i]
 		if !counts(v) {
@@ -307,8 +313,8 @@ func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
 		if !v.Approve {
 			return nil, true
 		}
-		if (v.Expires == 0 || t < v.Expires) && !slices.Contains(by, v.Origin) {
-			yes, by = append(yes, v.Event), append(by, v.Origin)
+		if v.Expires == 0 || t < v.Expires {
+			yes = append(yes, v.Event)
 		}
 	}
 	return yes, false

@@ -127,6 +127,11 @@ func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
 			t.Errorf("%s: got %+v, want a person to settle it", e, s)
 		}
 	}
+	for _, e := range []Effect{Once, 0} { // whatever the record says of the tool here
+		if s := planned[Idle](t, open(Read), here(e, false), past); !strings.Contains(s.Why, "in doubt") {
+			t.Errorf("a tool of class %s, on record as read: got %+v, want a person to settle it", e, s)
+		}
+	}
 	doubt := lineage(t, "G -> A -> D -> X", says("A", proposes(Execute{Tool: "x"})), saysOf("D", decided("A", Allow)), saysOf("X", func(d *dag) Body {
 		return event(Doubt{Decision: d.name("D")})
 	}))
@@ -488,5 +493,24 @@ func TestChildSettlesItsBudgetWhenItEnds(t *testing.T) {
 	}
 	if got := lineage(t, "G -> E", saysOf("E", end)).agent().fold.Spent.Cost; got != 4 {
 		t.Errorf("got %d, want the spend of a child nobody knows to count", got)
+	}
+}
+
+// Whoever approves may say that it was earlier; when a question has lapsed is for the clock of the node to say.
+func TestAQuestionLapsesByTheClockOfTheNode(t *testing.T) {
+	digest := func(d *dag) Body {
+		q := d.agent().fold.Asks[0]
+		return event(Approval{Decision: q.Decision, Digest: q.Digest, Approve: true})
+	}
+	d := lineage(t, "G -> Q -> Y", saysOf("Y", digest), says("Q", Decision{
+		Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Ask, Expires: TimeOf(later(time.Hour))}, Effect: Once,
+	}))
+	planned[Decide](t, d, here(Once, false), later(59*time.Minute))
+	if s := planned[Lapse](t, d, here(Once, false), later(time.Hour)); s.Outcome.Signal != Denied || !strings.Contains(s.Outcome.Note, "approved, but") {
+		t.Errorf("got %+v, want it denied, and to say that it was approved", s)
+	}
+	elsewhere := Capabilities{Node: people["ann"].key} // it lacks the tool, and is to record the lapse all the same
+	if s := planned[Idle](t, d, elsewhere, later(time.Minute)); s.Until != TimeOf(later(time.Hour)) {
+		t.Errorf("the next look is at %s, want it when the question lapses", s.Until)
 	}
 }

@@ -50,6 +50,9 @@ func (w *work) hush() bool {
 	if w.base == nil || w.base.fold.Sleep == nil {
 		return false
 	}
+	if c, ok := w.n.Policy.(Counter); ok && c.Counts(w.base) {
+		return false
+	}
 	decided := map[Hash]Decision{}
 	var same []Poll
 	for _, e := range w.pending {

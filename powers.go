@@ -29,6 +29,13 @@ type Policy interface {
 	Decide(a *Agent, r Request, now time.Time) Verdict
 }
 
+// Counter is a policy whose answers may rest on how often an agent called tools. What it counts is recorded, also polls that told nothing new, which
+// of an agent under another policy are recorded every ten minutes.
+type Counter interface {
+	// Counts reports whether answers about the agent rest on that.
+	Counts(a *Agent) bool
+}
+
 // Request is what policy is asked about.
 type Request struct {
 	Action    Action

@@ -155,7 +155,7 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 	case f.Asks[i].Digest != a.Digest:
 		f.conflict(e, "approval of something else than was asked: it does not count")
 		return
-	case f.Asks[i].Verdict.Expires != 0 && e.Time >= f.Asks[i].Verdict.Expires:
+	case f.Asks[i].lapsed(e.Time):
 		f.conflict(e, "answer after the question lapsed: it does not count")
 		return
 	case f.Asks[i].byCharter() && len(f.Charter.Approvers) > 0 && !slices.Contains(f.Charter.Approvers, e.Origin):

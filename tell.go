@@ -32,7 +32,7 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 		}
 	}
-	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: traceIn(ctx)})
+	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
 	if err == nil {
 		err = n.guard(entries[len(entries)-1])
 	}

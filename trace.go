@@ -90,12 +90,21 @@ func traced(ctx context.Context, t TraceID, cause Hash) context.Context {
 	return context.WithValue(ctx, traceKey{}, c)
 }
 
-// traceIn is the trace that ctx is part of, or a new one.
-func traceIn(ctx context.Context) TraceID {
-	if c, ok := ctx.Value(traceKey{}).(spanContext); ok {
+// traceIn is the trace that ctx is part of, or a new one. Whoever calls chooses the id, which is recorded and sent on: one that the guard keeps out
+// of memory, as it holds a secret, is not taken over.
+func (n *Node) traceIn(ctx context.Context) TraceID {
+	c, ok := ctx.Value(traceKey{}).(spanContext)
+	if !ok {
+		return newTrace()
+	}
+	if n.Guard == nil {
 		return c.trace
 	}
-	return newTrace()
+	if err := n.Guard.Check([]byte(c.trace.String())); err != nil {
+		n.Log.Warn("the trace id is not used: " + err.Error())
+		return newTrace()
+	}
+	return c.trace
 }
 
 // newTrace begins a trace. Where nothing random is to be had it is none: what is to be told matters more.

@@ -121,3 +121,29 @@ func TestTraceparentsThatAreNone(t *testing.T) {
 		t.Errorf("a later version: %v", err)
 	}
 }
+
+// Whoever calls chooses the trace id. A secret is none.
+func TestASecretIsNoTraceID(t *testing.T) {
+	for secret, kept := range map[string]bool{"hunter2hunter2": true, someTrace: false, someTrace[3:20]: false} {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, scripted(nothing))
+		n.Guard = noSecret(secret)
+		ctx, err := perdure.WithTraceparent(t.Context(), someParent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "test"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Tell(ctx, a.ID(), perdure.Event{Name: "go"}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, n, a.ID())
+		for _, id := range traces(t, store, a.ID()) {
+			if (id.String() == someTrace) != kept {
+				t.Errorf("secret %s: an entry has trace %s", secret, id)
+			}
+		}
+	}
+}

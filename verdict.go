@@ -146,7 +146,7 @@ func noted(reason string) string {
 }
 
 // approved reports whether enough people approved a decision of somebody else, of those this node's policy asks: each vote for exactly this
-// action and not lapsed by the clock here, none used by another decision, and no refusal left unheard.
+// action, neither it nor its question lapsed by the clock here, none used by another decision, and no refusal left unheard.
 func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) bool {
 	if decision == nil {
 		return false
@@ -162,7 +162,7 @@ func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) 
 		n, _ := ev.Notice.(Approval)
 		digest, err := effectDigest(w.a.ID(), n.Decision, act)
 		switch {
-		case err != nil || n.Digest != digest:
+		case err != nil || n.Digest != digest || w.lapsed(n.Decision, now):
 			return false
 		case n.Approve && n.Expires != 0 && TimeOf(now) >= n.Expires:
 			return false // whoever decided may have said that it was earlier
@@ -181,30 +181,61 @@ func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) 
 	return w.enough(v, 0, by)
 }
 
+// lapsed reports whether a question has lapsed by the clock here, or cannot be looked at any more.
+func (w *work) lapsed(question Hash, now time.Time) bool {
+	e := w.a.recent(question)
+	if e == nil {
+		return true
+	}
+	d, _ := e.content.(Decision)
+	return (&Asking{Verdict: d.Verdict}).lapsed(TimeOf(now))
+}
+
 // answered is a verdict that asks, after people have answered: allow if enough of those approved whom this node's policy asks. Who was asked, and how
 // many, is on record only as the author of the question has it. Where that is this node, under the policy it still has, Plan has counted.
-func (w *work) answered(v Verdict, approvals []Hash, now time.Time) Verdict {
+func (w *work) answered(ctx context.Context, v Verdict, approvals []Hash, now time.Time) (Verdict, error) {
 	i := slices.IndexFunc(w.a.fold.Asks, func(q Asking) bool {
 		return slices.ContainsFunc(q.Votes, func(v Vote) bool { return slices.Contains(approvals, v.Event) })
 	})
 	if v.Answer != Ask || i < 0 {
-		return v
+		return v, nil
 	}
 	q := &w.a.fold.Asks[i]
-	if !w.own(w.a.recent(q.Decision)) {
+	asked, err := w.entry(ctx, q.Decision)
+	if err != nil {
+		return v, err
+	}
+	if !w.own(asked) {
+		after := TimeOf(now) - q.Since
+		if asked == nil || !w.n.trust().Allows(asked.Origin, MayOwn, w.a.fold.Charter.Scope) {
+			after = 0 // when it was asked is its author's word: whoever is asked later was not asked yet
+		}
 		var by []Key
 		for _, vote := range q.Votes {
 			if vote.Approve && slices.Contains(approvals, vote.Event) {
 				by = append(by, vote.Origin)
 			}
 		}
-		if !w.enough(&v, TimeOf(now)-q.Since, by) {
-			return v
+		if !w.enough(&v, after, by) {
+			return v, nil
 		}
 	}
 	v.Answer = Allow
 	v.Rules = append(slices.Clone(v.Rules), "runtime.approved")
-	return v
+	return v, nil
+}
+
+// entry is an entry of the memory; nil: it is not there. One that came before the last snapshot is looked for in the store.
+func (w *work) entry(ctx context.Context, name Hash) (*Entry, error) {
+	if e := w.a.recent(name); e != nil {
+		return e, nil
+	}
+	for e, err := range Memory(ctx, w.n.Store, w.a.ID()) {
+		if err != nil || e.Name == name {
+			return e, err
+		}
+	}
+	return nil, nil
 }
 
 // enough reports whether the people who approved are as many as a verdict asks for, of those it asks, a time after it asked.

@@ -345,10 +345,7 @@ func (im *importing) note(e *perdure.Entry) {
 	if e.Content() == nil {
 		im.absent++
 	}
-	event, _ := e.Content().(perdure.Event)
-	if p, ok := event.Notice.(perdure.Pruned); ok {
-		im.dropped += p.Entries
-	}
+	im.dropped += droppedBy(e)
 }
 
 // entries reads the capsule from its beginning.

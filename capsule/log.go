@@ -23,19 +23,22 @@ import (
 type Log struct {
 	path string
 
-	mu     sync.Mutex
-	f      *os.File
-	form   Form
-	head   Head
-	whole  int64 // where what is whole ends
-	rows   []row
-	at     map[short]int32 // where in rows
-	heads  []perdure.Hash  // ascending
-	snaps  []perdure.Cursor
-	torn   bool // the file ends in the middle of an entry
-	messy  bool // a merge left more in the file than its entries
-	locked bool
-	fault  error // after a write that may have left anything
+	mu      sync.Mutex
+	f       *os.File
+	form    Form
+	head    Head
+	whole   int64 // where what is whole ends
+	rows    []row
+	at      map[short]int32 // where in rows
+	heads   []perdure.Hash  // ascending
+	snaps   []perdure.Cursor
+	bare    int64 // how many rows are
+	counted int   // of rows, for what dropped says
+	dropped int64 // how many bodies the memory says were dropped
+	torn    bool  // the file ends in the middle of an entry
+	messy   bool  // a merge left more in the file than its entries
+	locked  bool
+	fault   error // after a write that may have left anything
 
 	looks  bool        // nothing is ever written to the file
 	source fs.FileInfo // of the file that f is a copy of, in the form of a store; nil: f is the file
@@ -51,6 +54,7 @@ type row struct {
 	due     perdure.Time
 	chunks  int32
 	bare    bool // its body was dropped
+	event   bool
 }
 
 // CreateLog makes the file of a new agent, durably and all at once. It returns an error wrapping fs.ErrExist if there is one.
@@ -242,11 +246,47 @@ func openLog(l *Log) (*Log, error) {
 // Agent is whose file it is.
 func (l *Log) Agent() perdure.AgentID { return l.head.Agent }
 
-// Depth is how much of the agent's memory the file holds.
-func (l *Log) Depth() Depth {
+// Depth is how much of the agent's memory the file holds. Whoever brought the file may have left bodies out and said otherwise: one that
+// lacks more of them than its memory says were dropped is not whole.
+func (l *Log) Depth() (Depth, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.head.Holds()
+	d := l.head.Holds()
+	if d != perdure.Full {
+		return d, nil
+	}
+	if l.bare > l.dropped {
+		if err := l.countDropped(); err != nil {
+			return d, fmt.Errorf("read %s: %w", l.path, err)
+		}
+	}
+	if l.bare > l.dropped {
+		return perdure.Headers, nil
+	}
+	return d, nil
+}
+
+// countDropped reads what events that were not looked at yet say of bodies that were dropped.
+func (l *Log) countDropped() error {
+	for ; l.counted < len(l.rows); l.counted++ {
+		r := l.rows[l.counted]
+		if r.bare || !r.event {
+			continue
+		}
+		e, err := l.read(l.decoderAt(r.at), r)
+		if err != nil {
+			return err
+		}
+		l.dropped += droppedBy(e)
+	}
+	return nil
+}
+
+// droppedBy is how many bodies an entry says were dropped.
+func droppedBy(e *perdure.Entry) int64 {
+	event, _ := e.Content().(perdure.Event)
+	p, _ := event.Notice.(perdure.Pruned)
+	return p.Entries
 }
 
 // Path is where the file is.
@@ -303,6 +343,7 @@ func (l *Log) openFile() (*os.File, error) {
 // begun forgets everything but the file, of which nothing has been read yet.
 func (l *Log) begun(f *os.File) {
 	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, false, nil
+	l.bare, l.counted, l.dropped = 0, 0, 0
 }
 
 // Lock takes the file for this Log alone, waiting for others to finish, cuts what a crash left at its end, and brings the Log up to date. The

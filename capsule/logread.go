@@ -244,7 +244,7 @@ func (s *scanner) entry(f *frame) error {
 	if e.ID() != s.l.head.Agent {
 		return moved(perdure.Foreign(e, s.l.head.Agent), f.at)
 	}
-	s.batch = append(s.batch, found{row{e.Name, f.at, s.dec.offset(), e.Due, int32(len(f.payload.Chunks)), bare}, e})
+	s.batch = append(s.batch, found{row{e.Name, f.at, s.dec.offset(), e.Due, int32(len(f.payload.Chunks)), bare, e.Kind == perdure.KindEvent}, e})
 	if f.payload.More {
 		return nil
 	}
@@ -264,6 +264,7 @@ func (s *scanner) arrive(x found) {
 		if i, dup := l.at[short(x.name[:16])]; dup {
 			if l.messy = true; x.bare && !l.rows[i].bare { // it was pruned in one of the copies: that is meant for all
 				l.rows[i] = x.row
+				l.bare++
 			}
 			continue
 		}
@@ -285,6 +286,9 @@ func (s *scanner) arrive(x found) {
 func (l *Log) add(r row, e *perdure.Entry) {
 	l.at[short(r.name[:16])] = int32(len(l.rows))
 	l.rows = append(l.rows, r)
+	if r.bare {
+		l.bare++
+	}
 	if e.Kind == perdure.KindSnapshot && (len(l.heads) == 0 || slices.Equal(l.heads, e.Parents)) {
 		l.snaps = append(l.snaps, perdure.Cursor(len(l.rows)))
 	}

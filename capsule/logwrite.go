@@ -31,7 +31,7 @@ func (l *Log) Add(entries ...*perdure.Entry) (int, error) {
 		if err := w.entry(e, i+1 < len(fresh)); err != nil {
 			return 0, err
 		}
-		rows = append(rows, row{e.Name, at, l.whole + w.index.Length + int64(len(w.buf)), e.Due, int32(w.index.Chunks - chunks), e.BodyBytes() == nil})
+		rows = append(rows, row{e.Name, at, l.whole + w.index.Length + int64(len(w.buf)), e.Due, int32(w.index.Chunks - chunks), e.BodyBytes() == nil, e.Kind == perdure.KindEvent})
 	}
 	if err := w.flush(true); err != nil {
 		return 0, err

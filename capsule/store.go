@@ -211,9 +211,9 @@ func (s *Store) Torn() bool {
 
 // Depth implements perdure.Parter.
 func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d Depth, err error) {
-	err = s.use(ctx, "depth of", id, false, func() error {
-		d = s.log.Depth()
-		return nil
+	err = s.use(ctx, "depth of", id, false, func() (err error) {
+		d, err = s.log.Depth()
+		return err
 	})
 	return d, err
 }

@@ -184,7 +184,8 @@ func (l *Listed) Standing() string {
 	return l.State.String()
 }
 
-// Forget forgets the agents that were seen in this store and are not in it any more.
+// Forget no longer misses the agents that were seen in this store and are not in it any more. How far they had come is kept: an old copy that
+// turns up is not to do again what was done since.
 func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.AgentID, err error) {
 	w, err := h.witness()
 	seen, ok := w.(*sqlite.Witness)
@@ -196,7 +197,7 @@ func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 			continue
 		}
 		if _, err := s.Heads(ctx, id); errors.Is(err, perdure.ErrNotFound) {
-			if err := seen.Forget(id); err != nil {
+			if err := seen.Unplace(id); err != nil {
 				return gone, err
 			}
 			gone = append(gone, id)

@@ -43,6 +43,15 @@ func (r *reading) mark(s *shape, path []string) {
 	r.fields[i].mark(s.fields[i].shape, path[1:])
 }
 
+// has reports whether anything of an attribute below a record of a shape is read.
+func (r *reading) has(s *shape, path []string) bool {
+	if r == nil || r.whole || len(path) == 0 {
+		return r != nil
+	}
+	i := slices.IndexFunc(s.fields, func(f field) bool { return string(f.name) == path[0] })
+	return i >= 0 && r.of(i).has(s.fields[i].shape, path[1:])
+}
+
 // both is what either reads.
 func both(a, b *reading) *reading {
 	switch {

@@ -7,6 +7,8 @@ import (
 
 	cedar "github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
+
+	"github.com/perdure/perdure"
 )
 
 // rule is one Cedar policy.
@@ -68,6 +70,20 @@ func (s *Set) index() {
 			a.add(r, contextShapes()[string(uid.ID)])
 		}
 	}
+	for action, a := range s.actions {
+		shape := contextShapes()[action]
+		for _, path := range [][]string{{"calls"}, {"toolCalls"}, {"spent", "calls"}} {
+			s.counts = s.counts || a.reads.has(shape, path)
+		}
+	}
+}
+
+// Counts implements perdure.Counter.
+func (s *Set) Counts(a *perdure.Agent) bool {
+	return s.counts || slices.ContainsFunc(a.Fold().Charter.Policies, func(h perdure.Hash) bool {
+		own := s.known[h]
+		return own != nil && own.counts
+	})
 }
 
 // about reports whether a rule can apply to an action. A permit for every action is not about admitting agents from elsewhere.

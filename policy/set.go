@@ -19,11 +19,13 @@ type Set struct {
 	hash    perdure.Hash
 	texts   []string // of its files, in the order of the hash
 	known   map[perdure.Hash]*Set
+	counts  bool // a rule reads how often tools were called
 }
 
 var (
-	_ perdure.Policy = (*Set)(nil)
-	_ perdure.Teller = (*Set)(nil)
+	_ perdure.Policy  = (*Set)(nil)
+	_ perdure.Teller  = (*Set)(nil)
+	_ perdure.Counter = (*Set)(nil)
 )
 
 // The rules of this package itself.

@@ -24,8 +24,8 @@ how to fix what is wrong, and exits with 1 if anything is.
 It changes nothing, but with --reindex it rebuilds every index of the store from its entries; others may use the store meanwhile, unless
 the file is damaged. With --repair it verifies every agent, salvages what can be read of a damaged store or agent, says what is lost, and keeps
 the damaged files; and agents you own that cannot be folded, because entries came late to a past that gc had dropped, are made usable again.
-What it cannot bring back a good copy does: perdure import takes what is good of both. With --forget it forgets agents that were seen here and
-are not here any more.`,
+What it cannot bring back a good copy does: perdure import takes what is good of both. With --forget it no longer misses agents that
+were seen here and are not here any more; an old copy of one is still noticed.`,
 		Example: `  perdure doctor
   perdure doctor --mcp fs="npx @modelcontextprotocol/server-filesystem ."
   perdure doctor --reindex

@@ -88,6 +88,31 @@ func TestApprovalThatHasLapsedLetsNothingHappen(t *testing.T) {
 	}
 }
 
+// An approver dates a vote back to before the question lapsed; nobody has recorded that it did.
+func TestVoteIsLateByTheClockHere(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		lapses time.Duration // after the question was asked, an hour ago
+		want   int
+	}{"in time": {2 * time.Hour, 1}, "dated back": {time.Minute, 0}} {
+		for _, d := range arrive {
+			for _, decided := range []bool{false, true} { // by an author who says that this was in time, too
+				t.Run(fmt.Sprint(name, "/", d.name, "/decided elsewhere: ", decided), func(t *testing.T) {
+					t.Parallel()
+					p := d.at(t)
+					a := weather(t, p.owner)
+					a.ask(note(t), perdure.Verdict{Expires: perdure.TimeOf(a.at.Add(of.lapses))}).vote()
+					if decided {
+						a.as(trusted(p, "nora", "author", "home")).uses(note(t), a.at.Add(time.Second))
+					}
+					d.enter(p, a)
+					p.done(of.want, "a payment whose approval is "+name)
+				})
+			}
+		}
+	}
+}
+
 // An author says that a question has gone on to more people, long before its time.
 func TestQuestionGoesOnToOthersInItsTimeOnly(t *testing.T) {
 	t.Parallel()
@@ -230,4 +255,29 @@ func TestApprovalIsUsedOnce(t *testing.T) {
 	p.perdure("import", a.uses(x, time.Now().Add(-time.Minute)).capsule(p, "gift.agent"))
 	p.run("bill", "ask", "end")
 	p.done(1, "the same approval, used again on another branch")
+}
+
+// A payment that was approved once is made in two copies. When they meet, somebody is asked to look, and nothing is made again.
+func TestPaymentMadeInTwoCopiesIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	p := approved(t, false)
+	p.ok("export", "bill", "then.agent")
+	p.run("bill", "ask", "pay")
+	p.done(1, "an approved payment")
+	a := reading(t, p.path("then.agent"), trusted(p, "nora", "author", "home"))
+	x, _ := a.asked().Action.(perdure.Execute)
+	vote := a.asked().Votes[0].Event
+	a.write(perdure.Decision{Action: x, Verdict: allowed, Effect: perdure.Once, Approvals: []perdure.Hash{vote}, Deadline: perdure.TimeOf(time.Now())})
+	a.write(perdure.Outcome{Decision: a.last(), Signal: perdure.OK})
+	if n := p.ok("inbox", "--json", "--jq", "length"); n != "0" {
+		t.Fatalf("%s things wait for somebody before the copies meet", n)
+	}
+	p.ok("import", a.capsule(p, "gift.agent"))
+	for range 2 { // before and after a node has recorded it
+		if kinds := p.ok("inbox", "-o", "jsonl", "--jq", ".kind"); kinds != "doubled" {
+			t.Errorf("somebody is asked about %q, want what was doubled", kinds)
+		}
+		p.run("bill", "ask", "pay")
+		p.done(1, "a payment that was made in another copy as well")
+	}
 }

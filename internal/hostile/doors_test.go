@@ -413,3 +413,22 @@ func TestForkGoesThroughTheGuard(t *testing.T) {
 		t.Errorf("agents: %v", names)
 	}
 }
+
+// A caller chooses the trace id of what it says, which is recorded and sent on to servers.
+func TestSecretIsNoTraceID(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	const token = "4bf92f3577b34da6a3ce929d0e0e4736"
+	p.write("secrets", "TOKEN="+token+"\n")
+	p.ok("new", "wait", "--name", "waiter")
+	p.ok("send", "waiter", "before", "--trace", "00-"+token+"-00f067aa0ba902b7-01")
+	if log := p.ok("log", "waiter", "--json"); !strings.Contains(log, token) {
+		t.Fatalf("the trace is not recorded: the attack would prove nothing\n%s", log)
+	}
+	p.ok("new", "wait", "--name", "careful")
+	p.write(".perdure/node.yaml", "secrets: ../secrets\n")
+	p.ok("send", "careful", "after", "--trace", "00-"+token+"-00f067aa0ba902b7-01")
+	if log := p.ok("log", "careful", "--json"); strings.Contains(log, token) {
+		t.Errorf("a secret is in memory, as a trace id:\n%s", log)
+	}
+}

@@ -99,6 +99,27 @@ func TestNextStepOfAnOlderCopyIsTheOwnersToAllow(t *testing.T) {
 	}
 }
 
+// An agent is gone and its home told to forget it. Then an old copy of it turns up.
+func TestForgottenAgentDoesNotPayTwice(t *testing.T) {
+	t.Parallel()
+	p := approved(t, true)
+	files := have(filepath.Glob(p.path("agents", "*.agent")))(t)
+	old := have(os.ReadFile(files[0]))(t)
+	p.run("bill", "ask", "pay")
+	p.done(1, "an approved effect")
+	must(t, os.Remove(files[0]))
+	if out := p.ok("doctor", "--forget"); !strings.Contains(out, "1 agent forgotten") {
+		t.Errorf("nothing was forgotten: %s", out)
+	}
+	if out := p.ok("ls", "--json"); out != "[]" {
+		t.Errorf("it is still listed: %s", out)
+	}
+	must(t, os.WriteFile(files[0], old, 0o600))
+	p.again("bill")
+	p.copy(filepath.Join("agents", filepath.Base(files[0])), "other.agent")
+	p.again("./other.agent")
+}
+
 // A policy that an agent brings along is learned when somebody admits the agent, not when it comes.
 func TestEnclosedPolicyIsLearnedOnAdmissionOnly(t *testing.T) {
 	t.Parallel()

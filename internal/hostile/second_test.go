@@ -186,3 +186,45 @@ func TestYAMLThatUnfoldsIsRefused(t *testing.T) {
 		t.Errorf("an agent was made of it: %v", names)
 	}
 }
+
+// An author says of a payment that the owner's node began that it surely did not happen.
+func TestAuthorsWordDoesNotRepeatAPayment(t *testing.T) {
+	t.Parallel()
+	outcome := func(s perdure.Signal) func(*attack) {
+		return func(a *attack) {
+			a.write(perdure.Outcome{Decision: a.agent.Fold().Open[0].Decision, Signal: s, RetryAfter: 1})
+		}
+	}
+	settle := func(s perdure.Signal) func(*attack) {
+		return func(a *attack) {
+			a.tell("settle", perdure.Settle{Decision: a.agent.Fold().Open[0].Decision, Signal: s})
+		}
+	}
+	for name, of := range map[string]struct {
+		own  bool
+		says func(*attack)
+		want int
+	}{
+		"the node itself: throttled": {true, outcome(perdure.Throttled), 1},
+		"the node itself: incapable": {true, outcome(perdure.Incapable), 1},
+		"throttled":                  {false, outcome(perdure.Throttled), 0},
+		"incapable":                  {false, outcome(perdure.Incapable), 0},
+		"silent":                     {false, outcome(perdure.Silent), 0},
+		"timed out":                  {false, outcome(perdure.TimedOut), 0},
+		"settled as throttled":       {false, settle(perdure.Throttled), 0},
+		"settled as incapable":       {false, settle(perdure.Incapable), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := weather(t, p.owner).open(pay(t), perdure.Once)
+			if !of.own {
+				a.as(trusted(p, "nora", "author", "home"))
+			}
+			of.says(a)
+			p.perdure("import", "--ready", a.capsule(p, "weather.agent"))
+			p.run("weather", "open", "end")
+			p.done(of.want, "a payment that may have been made, and its author says: "+name)
+		})
+	}
+}

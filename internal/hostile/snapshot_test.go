@@ -300,3 +300,34 @@ forbid (principal, action == Action::"delegate", resource);
 		})
 	}
 }
+
+// A courier leaves bodies out of a file and says that it is whole. What was done before nobody can tell then, and nothing is done that must
+// happen once.
+func TestCouriersLightFileIsNotWhole(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{"whole": 1, "light": 0} {
+		for _, d := range []door{
+			{"import, run", false, func(p *place, a *attack) {
+				p.perdure("import", "--ready", a.capsule(p, "weather.agent"))
+				p.run("weather", "open", "end")
+			}},
+			{"run FILE", false, func(p *place, a *attack) { p.run(a.capsule(p, "weather.agent"), "open", "end") }},
+			{"a file in a folder, run", true, func(p *place, a *attack) {
+				a.dropIn(p, "weather.agent")
+				p.run("weather", "open", "end")
+			}},
+		} {
+			t.Run(name+"/"+d.name, func(t *testing.T) {
+				t.Parallel()
+				p := d.at(t)
+				a := weather(t, p.owner).write(perdure.Event{Name: "hello"}, perdure.Event{Name: "again"}).snapshot(func(*perdure.Fold) {})
+				a.write(perdure.Advice{Actions: []perdure.Action{pay(t)}})
+				if name == "light" {
+					a.dropped(2, false)
+				}
+				d.enter(p, a)
+				p.done(want, "a payment, by a file that is "+name)
+			})
+		}
+	}
+}

@@ -110,10 +110,15 @@ func TestChildIsTheOneThatWasDelegatedTo(t *testing.T) {
 		lie   func(*perdure.Genesis)
 		want  int
 	}{
-		"as delegated":       {false, wide, func(*perdure.Genesis) {}, 1},
-		"with more tools":    {false, narrow, func(g *perdure.Genesis) { g.Intent.Tools = nil }, 0},
-		"without the taint":  {true, wide, func(g *perdure.Genesis) { g.Taint = false }, 0},
-		"with another goal":  {false, wide, func(g *perdure.Genesis) { g.Intent.Goal = "pay mallory" }, 0},
+		"as delegated":      {false, wide, func(*perdure.Genesis) {}, 1},
+		"with more tools":   {false, narrow, func(g *perdure.Genesis) { g.Intent.Tools = nil }, 0},
+		"without the taint": {true, wide, func(g *perdure.Genesis) { g.Taint = false }, 0},
+		"with another goal": {false, wide, func(g *perdure.Genesis) { g.Intent.Goal = "pay mallory" }, 0},
+		"that is a fork": {false, wide, func(g *perdure.Genesis) {
+			l := *g.Lineage
+			l.Relation = perdure.Fork
+			g.Lineage = &l
+		}, 0},
 		"in its whole scope": {false, perdure.Delegate{Intent: wide.Intent, Scope: "home/sandbox"}, func(g *perdure.Genesis) { g.Charter.Scope = "home" }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -165,7 +165,11 @@ func (s *Store) depth(name string) perdure.Depth {
 		return perdure.Last(0)
 	}
 	defer func() { _ = l.Close() }() // it was only read
-	return l.Depth()
+	d, err := l.Depth()
+	if err != nil {
+		return perdure.Last(0)
+	}
+	return d
 }
 
 // counts reports whether the agent in a file counts.
@@ -224,9 +228,13 @@ func (s *Store) merge(name string, f *file) error {
 		return err
 	}
 	defer func() { _ = other.Close() }()
+	depth, err := other.Depth()
+	if err != nil {
+		return err
+	}
 	memory := memoryOf(other)
 	verify := perdure.Verify
-	if other.Depth().Kind == perdure.DepthLast {
+	if depth.Kind == perdure.DepthLast {
 		verify = perdure.VerifyPart
 	}
 	if _, err := verify(memory, perdure.VerifyOptions{}); err != nil {
@@ -247,7 +255,7 @@ func (s *Store) merge(name string, f *file) error {
 		if err != nil {
 			return err
 		}
-		if !h.Has(e.Name) && e.BodyBytes() == nil && other.Depth() == perdure.Headers {
+		if !h.Has(e.Name) && e.BodyBytes() == nil && depth == perdure.Headers {
 			return errors.New("it has entries without their bodies that the other copy lacks: import a copy of depth full")
 		}
 		if !h.Has(e.Name) {

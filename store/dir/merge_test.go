@@ -336,6 +336,13 @@ func TestPrunedInOneCopyIsPruned(t *testing.T) {
 	one, two := open(t, here), open(t, there)
 	put(t, one, b.id, b.trunk...)
 	put(t, two, b.id, append(b.trunk, b.right...)...)
+	said, _, err := must(perdure.GenerateSigner("gc")).Commit(must(perdure.Load(t.Context(), one, b.id)), time.Now(), perdure.Draft{Body: perdure.Event{
+		Name: "pruned", Notice: perdure.Pruned{Rule: "ttl", Through: b.trunk[2].Name, Entries: 1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, one, b.id, said...)
 	if _, err := one.Prune(t.Context(), b.id, b.trunk[1].Name); err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +363,7 @@ func TestPrunedInOneCopyIsPruned(t *testing.T) {
 		}
 		i++
 	}
-	if i != len(b.trunk)+len(b.right) {
-		t.Fatalf("%d entries, want %d", i, len(b.trunk)+len(b.right))
+	if want := len(b.trunk) + len(b.right) + len(said); i != want {
+		t.Fatalf("%d entries, want %d", i, want)
 	}
 }

@@ -44,9 +44,9 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 
 // Depth implements perdure.Parter.
 func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d perdure.Depth, err error) {
-	err = s.with(ctx, "depth of", id, false, func(l *capsule.Log) error {
-		d = l.Depth()
-		return nil
+	err = s.with(ctx, "depth of", id, false, func(l *capsule.Log) (err error) {
+		d, err = l.Depth()
+		return err
 	})
 	return d, err
 }

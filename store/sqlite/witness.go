@@ -209,6 +209,20 @@ func (w *Witness) Forget(id perdure.AgentID) error {
 	return w.c.exec("DELETE FROM seen WHERE agent = ?", id[:])
 }
 
+// Unplace forgets where an agent was seen, so that nobody misses it there. How far it had come stays: an older copy of it is noticed still.
+func (w *Witness) Unplace(id perdure.AgentID) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s, ok := w.fresh[id]; ok {
+		s.Store = ""
+		w.fresh[id] = s
+	}
+	if w.c == nil || w.looks {
+		return nil
+	}
+	return w.c.exec("UPDATE seen SET store = NULL WHERE agent = ?", id[:])
+}
+
 // Close writes what is fresh and closes the file.
 func (w *Witness) Close() error {
 	w.mu.Lock()

@@ -41,6 +41,10 @@ func TestWitnessKeepsTheNewest(t *testing.T) {
 	}
 	w = open()
 	wants("after an older sighting was written", w, newer)
+	if err := w.Unplace(id); err != nil {
+		t.Fatal(err)
+	}
+	wants("when it is no longer missed", w, newer)
 	if err := w.Forget(id); err != nil {
 		t.Fatal(err)
 	}
