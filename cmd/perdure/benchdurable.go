@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bench"
 	"github.com/perdure/perdure/store/sqlite"
 )
@@ -86,7 +87,7 @@ type contender struct {
 
 // all measures every line at both levels.
 func (d *durableBench) all(ctx context.Context) error {
-	contenders := []contender{{"durable", d.self("durable")}, {"steps", d.self("steps")}}
+	contenders := []contender{{"durable", d.self("durable")}, {"steps", d.self("steps", "--effect", perdure.Idempotent.String())}}
 	if d.peer != "" {
 		contenders = append(contenders, contender{"peer", d.program})
 	}
@@ -117,9 +118,14 @@ func (d *durableBench) all(ctx context.Context) error {
 	return writeFigures(d.p.c.OutOrStdout(), figures)
 }
 
-// medians is the median of each contender's runs, at each level as many contenders as given: the first is held against the second.
+// medians is the median of each contender's runs, at each level as many contenders as given: the first is held against the second. What
+// they take of the processor is compared run by run: on a machine that others use it says more than the time does.
 func medians(runs [][]*bench.Figures, contenders int) []*bench.Figures {
 	var out []*bench.Figures
+	ratios := make([]float64, len(runs))
+	for i := 0; i < len(runs); i += contenders {
+		ratios[i] = cpuRatio(runs[i], runs[i+1])
+	}
 	for i, of := range runs {
 		slices.SortFunc(of, func(a, b *bench.Figures) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
 		f := of[len(of)/2]
@@ -128,15 +134,28 @@ func medians(runs [][]*bench.Figures, contenders int) []*bench.Figures {
 	}
 	for i := 0; i < len(out); i += contenders {
 		out[i].Floor, out[i].FloorRate = "steps with the same settings", out[i+1].PerSecond
-		out[i].Ratio = out[i].FloorRate / out[i].PerSecond
+		out[i].Ratio, out[i].CPURatio = out[i].FloorRate/out[i].PerSecond, ratios[i]
 	}
 	return out
 }
 
+// cpuRatio is the median of how many times the processor time the runs of one took that of another, in pairs that ran one after the other.
+func cpuRatio(of, floor []*bench.Figures) float64 {
+	ratios := make([]float64, len(of))
+	for i := range of {
+		if floor[i].CPU > 0 {
+			ratios[i] = of[i].CPU / floor[i].CPU
+		}
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}
+
 // self runs a benchmark of this program in a process of its own.
-func (d *durableBench) self(workload string) func(context.Context, bench.Durable, sqlite.Sync) (*bench.Figures, error) {
+func (d *durableBench) self(workload string, flags ...string) func(context.Context, bench.Durable, sqlite.Sync) (*bench.Figures, error) {
 	return func(ctx context.Context, line bench.Durable, level sqlite.Sync) (*bench.Figures, error) {
-		return figuresOf(self(ctx, append([]string{"bench", workload}, d.args(line, level)...)...))
+		args := slices.Concat([]string{"bench", workload}, flags, d.args(line, level))
+		return figuresOf(self(ctx, args...))
 	}
 }
 

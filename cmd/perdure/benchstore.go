@@ -127,6 +127,7 @@ func writeFigures(w io.Writer, figures []*bench.Figures) error {
 		{"RSS MiB", func(f *bench.Figures) string { return number(f.RSS, 1) }},
 		{"FLOOR/s", func(f *bench.Figures) string { return number(f.FloorRate, 0) }},
 		{"RATIO", func(f *bench.Figures) string { return number(f.Ratio, 2) }},
+		{"CPU RATIO", func(f *bench.Figures) string { return number(f.CPURatio, 2) }},
 	}
 	var t table
 	rows := make([][]string, len(figures))
