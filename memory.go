@@ -84,7 +84,11 @@ func (m *memoryReader) next() (*Entry, error) {
 		}
 	}
 	from := m.off + m.large.Offset()
-	b, err := m.large.Next(entryCodec.Type())
+	t := entryCodec.Type()
+	if readsLater() { // whose body may be anything
+		t = canon.DataType
+	}
+	b, err := m.large.Next(t)
 	if err != nil {
 		at(err, m.off)
 		return nil, err
