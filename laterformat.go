@@ -14,7 +14,8 @@ var laterFormats sync.Map // int64 to func([]byte) ([]byte, error)
 // and signatures are checked as they are, and so are the hash and size of the body. What the body says is what transform makes of its canonical
 // bytes: those of a body of this version, which are then checked as any. Transform must depend on nothing but the bytes, or nodes come to different
 // folds. An entry is stored and handed on as it was written: in text and described, its body is a value without a schema. It panics for a version
-// that is not later, or is registered already: both are mistakes of the program.
+// that is not later, or is registered already: both are mistakes of the program. One of more than 128 KiB travels in capsules, not in a bare stream
+// of entries.
 func RegisterFormat(version int64, transform func(body []byte) ([]byte, error)) {
 	if version <= FormatVersion || transform == nil {
 		panic(fmt.Sprintf("perdure: register format %d: want a version after %d and its transform", version, FormatVersion))
@@ -50,13 +51,6 @@ type laterRecord struct {
 	Header    Header              `canon:"1,header"`
 	Body      Data                `canon:"2,body,omitzero"`
 	Signature [signatureSize]byte `canon:"3,signature,omitzero"`
-}
-
-// readsLater reports whether a later format is registered.
-func readsLater() bool {
-	some := false
-	laterFormats.Range(func(any, any) bool { some = true; return false })
-	return some
 }
 
 // decodeLater reads an entry of a later format version; false: it is none. One of a version that is not registered is refused as that, whatever

@@ -84,11 +84,7 @@ func (m *memoryReader) next() (*Entry, error) {
 		}
 	}
 	from := m.off + m.large.Offset()
-	t := entryCodec.Type()
-	if readsLater() { // whose body may be anything
-		t = canon.DataType
-	}
-	b, err := m.large.Next(t)
+	b, err := m.large.Next(entryCodec.Type())
 	if err != nil {
 		at(err, m.off)
 		return nil, err

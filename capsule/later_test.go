@@ -42,7 +42,7 @@ func laterMemory(t *testing.T, note string) []*perdure.Entry {
 	return []*perdure.Entry{g, later}
 }
 
-// A large body is in chunks, and in a stream read in one piece.
+// A large body is in chunks.
 func TestEntriesOfALaterFormatTravelInEveryForm(t *testing.T) {
 	for _, note := range []string{"short", strings.Repeat("long ", 60_000)} {
 		all := laterMemory(t, note)
