@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -92,4 +93,45 @@ func TestAnEffectBegunWhileTheClockWasAheadIsLookedIntoNow(t *testing.T) {
 	if due := a.Fold().Due(now); due.Go().After(now.Add(perdure.MaxLease)) {
 		t.Errorf("it is due %s", due)
 	}
+}
+
+// A machine whose clock is a year ahead tells an agent something. When a node should look is by its clock: a node that runs looks all the same.
+func TestAWordFromAClockThatIsAheadIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+			if a.Fold().Turns == 0 {
+				return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "go"}}}}, nil
+			}
+			return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
+		}))
+		id := create(t, n, perdure.Genesis{})
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- n.Run(ctx) }()
+		time.Sleep(time.Minute)
+		a := loaded(t, store, id)
+		if a.Fold().Sleep == nil {
+			t.Fatal("it does not sleep")
+		}
+		ahead := time.Now().AddDate(1, 0, 0)
+		told, a, err := n.Key.Commit(a, ahead, perdure.Draft{Body: perdure.Event{Name: "go"}})
+		if err == nil {
+			err = store.Append(ctx, id, told[0].Parents, told...)
+		}
+		if err == nil {
+			err = store.Index(ctx, a.Heads(), a.Listing(ahead))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		if a := loaded(t, store, id); a.Fold().Ended == nil {
+			t.Errorf("nobody has looked: %+v", perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()))
+		}
+		stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
 }

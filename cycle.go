@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -33,7 +34,12 @@ type work struct {
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
-func (n *Node) Cycle(ctx context.Context, id AgentID) (Step, error) {
+func (n *Node) Cycle(ctx context.Context, id AgentID) (step Step, err error) {
+	n.unlocked(func() { step, err = n.cycle(ctx, id) })
+	return step, err
+}
+
+func (n *Node) cycle(ctx context.Context, id AgentID) (Step, error) {
 	w, err := n.begin(ctx, id)
 	if err != nil {
 		return nil, err
@@ -55,8 +61,33 @@ func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 		return Idle{}, err
 	}
 	defer n.release(id)
-	idle, _, err := n.runClaimed(ctx, ctx.Done(), id, c, nil)
+	var idle Idle
+	n.unlocked(func() { idle, _, err = n.runClaimed(ctx, ctx.Done(), id, c, nil) })
 	return idle, err
+}
+
+// unlocked works on an agent in a goroutine that is locked to no thread, which the caller's may be: a program's main one, or one that C called.
+// An advisor that keeps functions under way (package durable) switches to them, and the Go runtime gives up where one side is locked.
+func (n *Node) unlocked(do func()) {
+	keeps := false
+	for _, adv := range n.Advisors {
+		_, releaser := adv.(Releaser)
+		keeps = keeps || releaser
+	}
+	if !keeps {
+		do()
+		return
+	}
+	done := make(chan bool, 1)
+	go func() {
+		whole := false
+		defer func() { done <- whole }()
+		do()
+		whole = true
+	}()
+	if !<-done {
+		runtime.Goexit() // as it did
+	}
 }
 
 // release tells the advisors that work on these agents, or on all, has stopped.

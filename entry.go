@@ -133,7 +133,7 @@ func NewEntry(header, body, signature []byte, lim Limits) (*Entry, error) {
 		return nil, under(err, "$.header")
 	}
 	var rec *saltedBody
-	if body != nil {
+	if body != nil && reads(e.Version) { // else its header says why it cannot be read
 		var err error
 		if rec, err = decodeBody(e.Version, body, lim); err != nil {
 			return nil, err

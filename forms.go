@@ -23,7 +23,7 @@ func AppendEntryText(dst []byte, e *Entry) ([]byte, error) {
 	if cap(bin) <= InlineBody {
 		*room = bin
 	}
-	return canon.ToText(dst, entryCodec.Type(), bin)
+	return canon.ToText(dst, e.typeOf(), bin)
 }
 
 // binaries are what AppendEntryText spells out: no part of them is kept.
@@ -31,11 +31,7 @@ var binaries = sync.Pool{New: func() any { return new([]byte) }}
 
 // EntryFromText reads the text form of one entry and checks what DecodeEntry checks. Offsets in a *Rejection are those of the text.
 func EntryFromText(text []byte, lim Limits) (*Entry, error) {
-	bin, err := canon.FromText(nil, entryCodec.Type(), text, lim)
-	if err != nil {
-		return nil, err
-	}
-	return DecodeEntry(bin, lim)
+	return fromForm(func(t *canon.Type) ([]byte, error) { return canon.FromText(nil, t, text, lim) }, lim)
 }
 
 // EntryToDescribed returns the described form of an entry: CBOR with names in place of numbers, and the schema beside it, so that any
@@ -45,17 +41,22 @@ func EntryToDescribed(e *Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return canon.ToDescribed(nil, entryCodec.Type(), bin)
+	b, err := canon.ToDescribed(nil, e.typeOf(), bin)
+	if err != nil || e.Version == FormatVersion {
+		return b, err
+	}
+	return describedBy(b, laterCodec.Type(), entryCodec.Type()), nil
 }
 
 // EntryFromDescribed reads the described form of one entry, whose embedded schema must be that of entries, and checks what DecodeEntry
 // checks. Offsets in a *Rejection are those of the described form.
 func EntryFromDescribed(b []byte, lim Limits) (*Entry, error) {
-	bin, err := canon.FromDescribed(nil, entryCodec.Type(), b, lim)
-	if err != nil {
-		return nil, err
-	}
-	return DecodeEntry(bin, lim)
+	return fromForm(func(t *canon.Type) ([]byte, error) {
+		if t == entryCodec.Type() {
+			return canon.FromDescribed(nil, t, b, lim)
+		}
+		return canon.FromDescribed(nil, t, describedBy(b, entryCodec.Type(), t), lim)
+	}, lim)
 }
 
 // CheckSignature refuses a signature that is not by the entry's origin over its name. An entry without one, inside a commit, passes: only

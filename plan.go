@@ -476,7 +476,7 @@ func (f *Fold) planCall(c *Capabilities, d Decide, t Time, rest Idle) Step {
 
 // planConsult asks the advisor, unless it said it has nothing to do and nothing has happened since.
 func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
-	advisor := f.Intent.Advisor
+	advisor, tool := f.Intent.Advisor, advisorTool(f.Intent.Advisor)
 	if n := len(f.Proposals); n > 0 && len(f.Proposals[n-1].Actions) == 0 && len(f.Inbox) == 0 {
 		rest.Why = "the advisor proposed nothing: waiting for an event"
 		return rest
@@ -485,7 +485,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.Person, rest.Why = true, fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it", f.Denials)
 		return rest
 	}
-	if d := f.Backoff(advisorTool(advisor)); t < d.Until && !ahead(f.Tool(advisorTool(advisor)).lastTime(), t) {
+	if d := f.Backoff(tool); t < d.Until && !ahead(f.Tool(tool).lastTime(), t) {
 		rest.join(d.Until, fmt.Sprintf("asleep until %s because %s", d.Until, d.Why))
 		return rest
 	}
@@ -493,10 +493,10 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		return Decide{Action: f.unpaid(what)}
 	}
 	if !c.All && !slices.Contains(c.Advisors, advisor) {
-		rest.lack(advisorTool(advisor))
+		rest.lack(tool)
 		return rest
 	}
-	if f.incapable(c, advisorTool(advisor), t, &rest) {
+	if f.incapable(c, tool, t, &rest) {
 		return rest
 	}
 	return Consult{Advisor: advisor}

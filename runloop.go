@@ -23,6 +23,9 @@ const (
 	restCost = 2 * time.Microsecond
 	// watchSettles is how long a store may take until it tells of everything that arrives, if it has told of nothing by then.
 	watchSettles = 2 * time.Second
+	// futureEvery is how often agents are looked for to which a clock that is ahead has written; futureShare how many times longer than a look
+	// it is at least until the next.
+	futureEvery, futureShare = time.Minute, 200
 	// clockBack is by how much a clock must have been set back to be noticed.
 	clockBack = time.Minute
 	// storePoll is how often a store that cannot be watched is looked at for work of other processes.
@@ -44,6 +47,7 @@ func (n *Node) Run(ctx context.Context) error {
 	l.watch()
 	l.collect()
 	l.revisit()
+	l.watchFuture()
 	err := l.run()
 	timer := time.AfterFunc(or(n.Grace, 10*time.Second), func() { giveUp(errStopping) })
 	l.workers.Wait()
@@ -127,22 +131,41 @@ func (l *loop) revisit() {
 			}
 			l.nudge()
 		}
-		lister, ok := l.n.Store.(Lister)
-		if !ok {
-			return
-		}
-		for line, err := range lister.List(l.ctx, Filter{Since: TimeOf(time.Now().Add(horizon))}) {
-			if err != nil {
-				if l.ctx.Err() == nil {
-					l.n.Log.Error("look for agents from the future", "err", err)
-				}
-				return
-			}
-			if !l.offer(line.Agent, time.Now()) {
-				return
-			}
+		l.lookAhead()
+	})
+}
+
+// watchFuture looks at agents now and then to which another machine has written whose clock is ahead: when they are due is by that clock.
+func (l *loop) watchFuture() {
+	if _, ok := l.n.Store.(Lister); !ok {
+		return
+	}
+	l.watchers.Go(func() {
+		for wait := futureEvery; l.pause(wait); {
+			begun := time.Now()
+			l.lookAhead()
+			wait = max(futureEvery, futureShare*time.Since(begun))
 		}
 	})
+}
+
+// lookAhead offers the agents whose last entry is from the future.
+func (l *loop) lookAhead() {
+	lister, ok := l.n.Store.(Lister)
+	if !ok {
+		return
+	}
+	for line, err := range lister.List(l.ctx, Filter{Since: TimeOf(time.Now().Add(horizon))}) {
+		if err != nil {
+			if l.ctx.Err() == nil {
+				l.n.Log.Error("look for agents from the future", "err", err)
+			}
+			return
+		}
+		if !l.offer(line.Agent, time.Now()) {
+			return
+		}
+	}
 }
 
 // run starts work until stopped.

@@ -26,6 +26,7 @@ var (
 	headerCodec *canon.Codec[Header]
 	bodyCodec   *canon.Codec[saltedBody]
 	entryCodec  *canon.Codec[entryRecord]
+	laterCodec  *canon.Codec[laterRecord]
 	foldCodec   *canon.Codec[Fold]
 	effectCodec *canon.Codec[effectRecord]
 	sealedCodec *canon.Codec[sealedRecord]
@@ -86,6 +87,7 @@ func init() {
 	headerCodec = canon.For[Header]("header")
 	bodyCodec = canon.For[saltedBody]("body")
 	entryCodec = canon.For[entryRecord]("entry")
+	laterCodec = canon.For[laterRecord]("entry")
 	foldCodec = canon.For[Fold]("fold")
 	effectCodec = canon.For[effectRecord]("effect")
 	sealedCodec = canon.For[sealedRecord]("sealed")

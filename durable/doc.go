@@ -24,5 +24,6 @@
 // Steps are matched by name and occurrence, not by their place in the code, so code may change while agents are under way: a step that is
 // new is done, one that is gone is left alone. A record that no longer fits the type a step asks for is an error of that step.
 //
-// The function must reach the same steps when it runs again: what it decides on comes from its input, from steps, or from events.
+// The function must reach the same steps when it runs again: what it decides on comes from its input, from steps, or from events. It
+// must not keep its goroutine locked to a thread (runtime.LockOSThread) from one step to the next; a step itself may.
 package durable

@@ -132,14 +132,14 @@ func (f *flow) put(id perdure.AgentID, r *Run) {
 }
 
 // step finds the body of a step: in the function under way, or in one begun again from the records.
-func (f *flow) step(ctx context.Context, caller *perdure.Fold, key string) (*op, error) {
+func (f *flow) step(ctx context.Context, caller *perdure.Fold, args perdure.Data) (*op, error) {
 	f.finding.Lock()
 	defer f.finding.Unlock()
 	f.mu.Lock()
 	r := f.runs[caller.Agent]
 	f.mu.Unlock()
 	if r != nil {
-		if o := r.find(key); o != nil {
+		if o := r.find(args); o != nil {
 			return o, nil
 		}
 		f.Release(caller.Agent)
@@ -149,10 +149,10 @@ func (f *flow) step(ctx context.Context, caller *perdure.Fold, key string) (*op,
 		return nil, err
 	}
 	f.put(caller.Agent, r)
-	if o := r.find(key); o != nil {
+	if o := r.find(args); o != nil {
 		return o, nil
 	}
-	return nil, fmt.Errorf("the function no longer comes to step %s: it waits for %q; has the code changed?", key, r.waiting[0].key)
+	return nil, fmt.Errorf("the function no longer comes to step %s: it waits for %q; has the code changed?", args.JSON(), r.waiting[0].key)
 }
 
 // stepTool does the steps of all functions of a node.
@@ -176,28 +176,27 @@ func (t *stepTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, er
 	if f == nil {
 		return perdure.Result{}, fmt.Errorf("no function is handled under %q: %w", c.Caller.Intent.Advisor, perdure.ErrIncapable)
 	}
-	key, err := stepOf(c.Args)
-	if err != nil {
-		return perdure.Result{}, err
-	}
-	o, err := f.step(ctx, c.Caller, key)
+	o, err := f.step(ctx, c.Caller, c.Args)
 	if err != nil {
 		return perdure.Result{}, err
 	}
 	return o.body(ctx)
 }
 
-// stepArgs are the arguments of a step, which policies read, and stepOf is the step they name.
-func stepArgs(key string) (perdure.Data, error) { return perdure.DataOf(map[string]any{"step": key}) }
-
-func stepOf(args perdure.Data) (string, error) {
-	m, _ := args.Value().(map[string]any)
-	key, ok := m["step"].(string)
-	if !ok || len(m) != 1 {
-		return "", fmt.Errorf("want the arguments {step}, got %s", args.JSON())
-	}
-	return key, nil
+// stepArgs are the arguments of a step, which policies read: {"step": key}.
+func stepArgs(key string) (perdure.Data, error) {
+	name, err := perdure.DataOf(key)
+	return append(beforeName[:len(beforeName):len(beforeName)], name...), err
 }
+
+// beforeName is how the arguments of every step begin: with all but their last value.
+var beforeName = func() perdure.Data {
+	d, err := perdure.DataOf(map[string]any{"step": ""})
+	if err != nil {
+		panic(err)
+	}
+	return d[:len(d)-1]
+}()
 
 var _ perdure.Releaser = (*flow)(nil)
 
@@ -210,10 +209,10 @@ func calls(actions []perdure.Action) []string {
 	return out
 }
 
-// within reports whether all ops are among these ids.
-func within(ops []op, ids []string) bool {
+// within reports whether all ops are among actions.
+func within(ops []op, actions []perdure.Action) bool {
 	for i := range ops {
-		if !slices.Contains(ids, ops[i].key) {
+		if !slices.ContainsFunc(actions, func(a perdure.Action) bool { return perdure.CallOf(a) == ops[i].key }) {
 			return false
 		}
 	}

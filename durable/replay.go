@@ -69,7 +69,7 @@ func recent(a *perdure.Agent, ops []op, recs *records) ([]record, found) {
 		if !ok {
 			continue
 		}
-		if !within(ops, calls(adv.Actions)) {
+		if !within(ops, adv.Actions) {
 			return nil, unproposed // the last advice was about something else
 		}
 		b := builder{records: recs}

@@ -1,8 +1,10 @@
 package durable
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"runtime"
 	"strconv"
 
@@ -10,17 +12,22 @@ import (
 )
 
 // Run is one agent's function under way. It belongs to the goroutine of the function.
+//
+// The function is a coroutine of whoever works on its agent: it goes on when that asks for advice, and waits when it wants something done. A
+// switch costs next to nothing; two goroutines that wake each other cost more than all else durable adds to a step.
 type Run struct {
 	Agent perdure.AgentID
 
 	node    *perdure.Node
 	seen    map[string]int // occurrences of each name so far
 	records *records
-	begun   []*task       // steps begun by Go that have not been waited for
-	ops     chan []op     // what the function wants done next
-	answers chan []record // what came of it
-	stop    chan struct{} // closed to end the goroutine
-	waiting []op          // what the function waits for; one without a key when it has ended
+	begun   []*task // steps begun by Go that have not been waited for
+
+	next     func() ([]op, bool) // lets the function go on to what it wants next
+	stop     func()              // lets it end where it waits
+	yield    func([]op) bool     // is how it waits
+	answered []record            // what came of what it waited for
+	waiting  []op                // what it waits for; one without a key when it has ended
 }
 
 // op is something the function wants done.
@@ -53,40 +60,40 @@ func (r *Run) do(o op) record {
 	return r.doAll([]op{o})[0]
 }
 
-// doAll returns the records of ops, having those done that have none, side by side.
+// doAll returns the records of ops, having those done that have none, side by side. A record is taken once: no other op has its key.
 func (r *Run) doAll(ops []op) []record {
-	var todo []op
-	for _, o := range ops {
-		if _, ok := r.records.done[o.key]; !ok {
-			todo = append(todo, o)
-		}
-	}
-	if len(todo) > 0 {
-		for i, rec := range r.ask(todo) {
-			r.records.done[todo[i].key] = rec
-		}
-	}
 	out := make([]record, len(ops))
-	for i, o := range ops {
-		out[i] = r.records.done[o.key]
+	var todo []op
+	for i := range ops {
+		rec, ok := r.records.done[ops[i].key]
+		if !ok {
+			todo = append(todo, ops[i])
+			continue
+		}
+		delete(r.records.done, ops[i].key)
+		out[i] = rec
+	}
+	switch len(todo) {
+	case 0:
+		return out
+	case len(ops):
+		return r.ask(ops)
+	}
+	came := r.ask(todo)
+	for i, n := 0, 0; n < len(todo); i++ {
+		if ops[i].key == todo[n].key {
+			out[i], n = came[n], n+1
+		}
 	}
 	return out
 }
 
-// ask has ops done. The goroutine ends here when nobody works on the agent any more.
+// ask has ops done. The function ends here when nobody works on the agent any more.
 func (r *Run) ask(ops []op) []record {
-	select {
-	case r.ops <- ops:
-	case <-r.stop:
+	if !r.yield(ops) {
 		runtime.Goexit()
 	}
-	select {
-	case recs := <-r.answers:
-		return recs
-	case <-r.stop:
-		runtime.Goexit()
-	}
-	panic("unreachable")
+	return r.answered
 }
 
 // child is how a child ended.
@@ -99,20 +106,15 @@ func (r *Run) child(id perdure.AgentID) record {
 
 // begin starts the function from its beginning and lets it run up to the first op without a record.
 func (f *flow) begin(id perdure.AgentID, inputs perdure.Data, recs *records) *Run {
-	r := &Run{
-		Agent: id, node: f.node, seen: map[string]int{}, records: recs,
-		ops: make(chan []op), answers: make(chan []record), stop: make(chan struct{}),
-	}
-	go func() {
+	r := &Run{Agent: id, node: f.node, seen: map[string]int{}, records: recs}
+	r.next, r.stop = iter.Pull(func(yield func([]op) bool) {
+		r.yield = yield
 		end := perdure.End{Signal: perdure.Failed, Note: "the function ended its goroutine"}
 		defer func() {
 			if p := recover(); p != nil {
 				end = perdure.End{Signal: perdure.Failed, Note: fmt.Sprintf("panic: %v", p)}
 			}
-			select {
-			case r.ops <- []op{{action: end}}:
-			case <-r.stop:
-			}
+			yield([]op{{action: end}})
 		}()
 		out, err := f.body(r, inputs)
 		r.settle() // what was begun is done, whether anybody waits for it or not
@@ -120,29 +122,30 @@ func (f *flow) begin(id perdure.AgentID, inputs perdure.Data, recs *records) *Ru
 		if err != nil {
 			end = perdure.End{Signal: perdure.Failed, Note: err.Error()}
 		}
-	}()
-	r.waiting = <-r.ops
+	})
+	r.waiting, _ = r.next()
 	return r
 }
 
 // answer lets the function go on to what it wants next.
 func (r *Run) answer(recs []record) {
-	r.answers <- recs
-	r.waiting = <-r.ops
+	r.answered = recs
+	r.waiting, _ = r.next()
 }
 
 // ended reports whether the function has returned.
 func (r *Run) ended() bool { return r.waiting[0].key == "" }
 
-// find is the op of this key that the function waits for.
-func (r *Run) find(key string) *op {
+// find is the step with these arguments that the function waits for.
+func (r *Run) find(args perdure.Data) *op {
 	for i := range r.waiting {
-		if r.waiting[i].key == key && r.waiting[i].body != nil {
-			return &r.waiting[i]
+		o := &r.waiting[i]
+		if x, ok := o.action.(perdure.Execute); ok && o.body != nil && bytes.Equal(x.Args, args) {
+			return o
 		}
 	}
 	return nil
 }
 
-// end ends the goroutine of the function.
-func (r *Run) end() { close(r.stop) }
+// end ends the function. What it defers may take its time, and ends the goroutine that waits for it.
+func (r *Run) end() { go r.stop() }

@@ -68,7 +68,7 @@ func begin[T any](r *Run, tool, name string, fn func(ctx context.Context) (T, er
 		t.try = try[len(try)-1]
 	}
 	t.do = func(ctx context.Context) (perdure.Data, error) {
-		v, err := fn(context.WithValue(ctx, keyOf{}, keyText(r.Agent, t.key)))
+		v, err := fn(context.WithValue(ctx, keyOf{}, stepKey{r.Agent, t.key}))
 		if err != nil {
 			return nil, err
 		}
@@ -197,13 +197,18 @@ func (t *task) wait() time.Duration {
 
 type keyOf struct{}
 
+// stepKey is what the key of a step is made of.
+type stepKey struct {
+	agent perdure.AgentID
+	step  string
+}
+
 // Key is the idempotency key of the step that ctx belongs to: the same for every attempt at it, in every process, and no
 // other step has it. Pass it on to what the step calls.
 func Key(ctx context.Context) string {
-	k, _ := ctx.Value(keyOf{}).(string)
-	return k
-}
-
-func keyText(id perdure.AgentID, step string) string {
-	return perdure.HashOf(append(id[:], step...)).String()
+	k, ok := ctx.Value(keyOf{}).(stepKey)
+	if !ok {
+		return ""
+	}
+	return perdure.HashOf(append(k.agent[:], k.step...)).String()
 }

@@ -205,8 +205,14 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	if err != nil && handed {
 		err = perdure.WithHint(err, "its seat was handed over before that: export it again with --move, or take the seat back with perdure seat take "+view.Callable(a)+" --why TEXT")
 	}
-	if err != nil || e.file == "-" {
+	if err != nil {
 		return err
+	}
+	if d := e.o.Depth; d.Kind == perdure.DepthLast && d.N > 0 && end.Entries == a.Fold().Count && a.Depth() == perdure.Full {
+		note(e.c, "no snapshot has %d or more entries after it: the capsule has all %d", d.N, end.Entries)
+	}
+	if e.file == "-" {
+		return nil
 	}
 	r := exported{id, a.Fold().Intent.Name, e.file, e.o.Form.String(), e.o.Depth.String(), end.Entries, end.Bodies, size, end.Heads, e.move}
 	return e.out.print(r, func(w io.Writer) error {

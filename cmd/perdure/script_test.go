@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"perdure": main, "wordserver": serveWords})
+	testscript.Main(m, map[string]func(){"perdure": main, "perdure-later": laterMain, "wordserver": serveWords})
 }
 
 func TestScripts(t *testing.T) {
@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 			"shorten":   shorten,
 			"provider":  startProvider,
 			"looking":   looking,
+			"later":     writeLater,
 			"agents":    func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
 		},
 	})

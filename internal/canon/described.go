@@ -25,7 +25,7 @@ func appendDescribed(dst []byte, t *Type, bin []byte) []byte {
 	w.dst = AppendText(w.dst, describedValue)
 	w.value(t)
 	w.dst = AppendText(w.dst, describedSchema)
-	return appendSchema(w.dst, t)
+	return AppendSchema(w.dst, t)
 }
 
 // FromDescribed appends the binary form of b, the described form of a value. If t is nil the value is read with the schema
@@ -46,7 +46,7 @@ func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 		return dst, rooted(reject(PredDescribedSchema, 0, "no map of value and schema", "the described form"))
 	}
 	embedded, r := typeOf(b[schemaAt:])
-	if r == nil && t != nil && !bytes.Equal(appendSchema(nil, t), b[schemaAt:]) {
+	if r == nil && t != nil && !bytes.Equal(AppendSchema(nil, t), b[schemaAt:]) {
 		r = reject(PredDescribedSchema, 0, "another schema", t.title())
 	}
 	if r != nil {

@@ -35,8 +35,8 @@ func defs(t *Type, index map[*Type]int, list []*Type) []*Type {
 	return list
 }
 
-// appendSchema appends the description of t.
-func appendSchema(dst []byte, t *Type) []byte {
+// AppendSchema appends the description of t.
+func AppendSchema(dst []byte, t *Type) []byte {
 	index := map[*Type]int{}
 	list := defs(t, index, nil)
 	dst = AppendText(AppendMap(dst, 2), "defs")

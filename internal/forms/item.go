@@ -102,7 +102,7 @@ func looksLikeEntry(b []byte, form string) bool {
 		}
 		return bytes.HasPrefix(rest[1:], []byte("\x64body")) || bytes.HasPrefix(rest[1:], []byte("\x66header"))
 	}
-	// A map whose first key 1, the header, holds a map whose first key 1, the version, is 1.
+	// A map whose first key 1, the header, holds a map whose first key 1, the version, is a number.
 	entry, ok := cutMapHead(b)
 	if !ok {
 		return false
@@ -112,7 +112,7 @@ func looksLikeEntry(b []byte, form string) bool {
 		return false
 	}
 	header, ok := cutMapHead(entry)
-	return ok && bytes.HasPrefix(header, []byte{1, perdure.FormatVersion})
+	return ok && len(header) > 1 && header[0] == 1 && header[1] < 0x20
 }
 
 // cutMapHead cuts the head of a map of less than 256 pairs.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/dev/self"
 	"github.com/perdure/perdure/store/sqlite"
 )
@@ -34,7 +35,7 @@ type contender struct {
 
 // Run measures every line at both levels.
 func (d *Contest) Run(ctx context.Context) (Run, error) {
-	contenders := []contender{{"durable", d.self("durable")}, {"steps", d.self("steps")}}
+	contenders := []contender{{"durable", d.self("durable")}, {"steps", d.self("steps", "--effect", perdure.Idempotent.String())}}
 	if d.Peer != "" {
 		contenders = append(contenders, contender{"peer", d.program})
 	}
@@ -60,9 +61,14 @@ func (d *Contest) Run(ctx context.Context) (Run, error) {
 	return figures, nil
 }
 
-// medians is the median of each contender's runs, at each level as many contenders as given: the first is held against the second.
+// medians is the median of each contender's runs, at each level as many contenders as given: the first is held against the second. What
+// they take of the processor is compared run by run: on a machine that others use it says more than the time does.
 func medians(runs [][]*Figures, contenders int) []*Figures {
 	var out []*Figures
+	ratios := make([]float64, len(runs))
+	for i := 0; i < len(runs); i += contenders {
+		ratios[i] = cpuRatio(runs[i], runs[i+1])
+	}
 	for i, of := range runs {
 		slices.SortFunc(of, func(a, b *Figures) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
 		f := of[len(of)/2]
@@ -71,15 +77,27 @@ func medians(runs [][]*Figures, contenders int) []*Figures {
 	}
 	for i := 0; i < len(out); i += contenders {
 		out[i].Floor, out[i].FloorRate = "steps with the same settings", out[i+1].PerSecond
-		out[i].Ratio = out[i].FloorRate / out[i].PerSecond
+		out[i].Ratio, out[i].CPURatio = out[i].FloorRate/out[i].PerSecond, ratios[i]
 	}
 	return out
 }
 
+// cpuRatio is the median of how many times the processor time the runs of one took that of another, in pairs that ran one after the other.
+func cpuRatio(of, floor []*Figures) float64 {
+	ratios := make([]float64, len(of))
+	for i := range of {
+		if floor[i].CPU > 0 {
+			ratios[i] = of[i].CPU / floor[i].CPU
+		}
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}
+
 // self runs a benchmark of this program in a process of its own.
-func (d *Contest) self(workload string) func(context.Context, Durable, sqlite.Sync) (*Figures, error) {
+func (d *Contest) self(workload string, flags ...string) func(context.Context, Durable, sqlite.Sync) (*Figures, error) {
 	return func(ctx context.Context, line Durable, level sqlite.Sync) (*Figures, error) {
-		return figuresOf(self.Command(ctx, append([]string{"bench", workload}, d.args(line, level)...)...))
+		return figuresOf(self.Command(ctx, slices.Concat([]string{"bench", workload}, flags, d.args(line, level))...))
 	}
 }
 

@@ -30,6 +30,7 @@ type Figures struct {
 	Floor     string         `json:"floor,omitempty"`            // what Ratio is to
 	FloorRate float64        `json:"floor_per_second,omitempty"` // measured in the same run
 	Ratio     float64        `json:"floor_ratio,omitempty"`      // how many times slower than the floor
+	CPURatio  float64        `json:"floor_cpu_ratio,omitempty"`  // and how many times the processor time
 	Note      string         `json:"note,omitempty"`
 }
 

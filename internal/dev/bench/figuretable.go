@@ -25,6 +25,7 @@ func (r Run) Tables() []Table {
 		{"RSS MiB", func(f *Figures) string { return number(f.RSS, 1) }},
 		{"FLOOR/s", func(f *Figures) string { return number(f.FloorRate, 0) }},
 		{"RATIO", func(f *Figures) string { return number(f.Ratio, 2) }},
+		{"CPU RATIO", func(f *Figures) string { return number(f.CPURatio, 2) }},
 	}
 	t := Table{Rows: make([][]string, len(r))}
 	for _, col := range columns {

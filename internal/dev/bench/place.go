@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -69,7 +70,7 @@ func (p *Place) Label(f *Figures) {
 		return
 	}
 	f.Store, f.Durable = "sqlite", durability(p.Sync)
-	if inMemory(p.Dir) {
+	if disk.InMemory(p.Dir) {
 		f.Durable = "nothing: " + filepath.Dir(p.Dir) +
 			" is a file system in memory (tmpfs), where a sync costs nothing; name a folder on a disk with --store"
 	}

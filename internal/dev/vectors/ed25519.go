@@ -119,7 +119,30 @@ func mixed(g entry, wanted bool) raw {
 
 func acceptedKeys() []*vector {
 	return []*vector{binaryVector("entry-mixed-key", "entry", mixed(first(), true),
-		"a key with a part of small order is a key: what its holder signs verifies without a factor of 8")}
+		"a key with a part of small order is a key: what its holder signs verifies without a factor of 8"),
+		binaryVector("entry-mixed-r", "entry", mixedTwice(first()),
+			"an R with a part of small order that cancels out with the key's: the encodings are equal, and that is all that counts"),
+	}
+}
+
+// mixedTwice is an entry by key 1 with a point of order 8 added whose signature has a part of small order in R, too.
+func mixedTwice(g entry) raw {
+	p, err := new(edwards25519.Point).SetBytes(public(1))
+	if err != nil {
+		panic(err)
+	}
+	a := p.Add(p, torsion()).Bytes()
+	r := secret(2)
+	begins := new(edwards25519.Point).ScalarBaseMult(r)
+	begins.Add(begins, torsion())
+	for i := range 1000 {
+		e := next(g, 1, "told", fields{5: began + i, 7: a}, g)
+		s := edwards25519.NewScalar().MultiplyAdd(challenge(begins.Bytes(), a, e.name()), secret(1), r)
+		if sig := slices.Concat(begins.Bytes(), s.Bytes()); ed25519.Verify(a, e.name(), sig) {
+			return e.with(sig)
+		}
+	}
+	panic("vectors: no such signature")
 }
 
 func rejectedKeys() []*vector {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -46,6 +48,8 @@ func acceptedFolds() ([]*vector, error) {
 		{"basis-held", "the read an advice rests on comes to the same: it is known to hold from then on", basisHeld},
 		{"basis-changed", "the read comes to something else: it has changed", basisChanged},
 		{"basis-refused", "the read is denied: it has changed", basisRefused},
+		{"created-second", "a genesis of time 0 and two branches: created is the time of the entry folded second, not of the earlier one", createdSecond},
+		{"created-zero", "a genesis and a second entry of time 0: created stays 0, whatever comes after", createdZero},
 	} {
 		l, err := m.life()
 		if err != nil {
@@ -489,3 +493,44 @@ func basisChanged() (*life, error) {
 }
 
 func basisRefused() (*life, error) { return rested("", perdure.Verdict{Answer: perdure.Deny}) }
+
+// timeless begins an agent that is to exist once: nothing in its first entry is of the moment.
+func timeless() *life {
+	l := &life{}
+	e, err := signer(1).Genesis(bare(), time.UnixMilli(0))
+	if err == nil {
+		l.entries = []*perdure.Entry{e}
+		l.a, err = perdure.Begin(e)
+	}
+	l.err = err
+	return l
+}
+
+func createdSecond() (*life, error) {
+	l := timeless()
+	late, early := l.fork(), l.fork()
+	late.seconds = 100
+	first := late.write(1, perdure.Event{Name: "late"})
+	second := early.write(1, perdure.Event{Name: "early"})
+	for n := 0; l.err == nil && late.err == nil && early.err == nil && bytes.Compare(first[:], second[:]) > 0; n++ { // ties go by name
+		late = l.fork()
+		late.seconds = 100 + n
+		first = late.write(1, perdure.Event{Name: "late"})
+	}
+	late.join(early)
+	return late, late.err
+}
+
+func createdZero() (*life, error) {
+	l := timeless()
+	if l.err != nil {
+		return nil, l.err
+	}
+	entries, a, err := signer(1).Commit(l.a, time.UnixMilli(0), perdure.Draft{Body: perdure.Event{Name: "told"}})
+	if err != nil {
+		return nil, err
+	}
+	l.a, l.entries = a, append(l.entries, entries...)
+	l.write(1, perdure.Event{Name: "told again"})
+	return l, l.err
+}

@@ -140,6 +140,8 @@ func rejectedEntries() []*vector {
 	kept[64] = 1
 	add("field.reserved-unkept", "field-beside-header", "nothing signs what stands beside the header", record(kept))
 	add("entry.version", "version-2", "this reader knows version 1", header(fields{1: 2}))
+	add("entry.version", "version-2-body", "a later version may have other bodies: what is said of it is that it is later",
+		newEntry(genesis, canon.AppendUint(canon.AppendArray(nil, 1), 7), fields{1: 2}).bytes())
 	add("entry.genesis", "genesis-seq-1", "a genesis is the first entry", header(fields{4: 1}))
 	add("entry.genesis", "genesis-with-parent", "a genesis is the first entry", header(fields{3: []raw{canon.AppendBytes(nil, g.name())}}))
 	add("entry.agent", "no-agent", "only a genesis has no agent", child(fields{2: absent{}}))
