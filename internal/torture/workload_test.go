@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -183,9 +184,9 @@ func (w *workload) course() []func(context.Context) error {
 		func(ctx context.Context) error {
 			return w.s.Release(ctx, claim, w.agents[0].Heads(), perdure.TimeOf(time.Now()))
 		},
-		func(context.Context) error { return w.d.Mkdir(w.blobs(w.d.Root()), 0o700) }, // as a process does that is killed right then
-		add(0, 1, perdure.InlineBody+10),                                             // a blob
-		add(1, 2, perdure.InlineBody+20),                                             // two blobs, the same but for their salt
+		func(context.Context) error { return disk.Mkdir(w.blobs(w.d.Root()), 0o700) }, // as a process does that is killed right then
+		add(0, 1, perdure.InlineBody+10),                                              // a blob
+		add(1, 2, perdure.InlineBody+20),                                              // two blobs, the same but for their salt
 		checkpoint("TRUNCATE"),
 		func(ctx context.Context) error { return w.snapshot(ctx, 0) },
 		func(ctx context.Context) error { return w.snapshot(ctx, 1) },
