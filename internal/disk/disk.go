@@ -47,7 +47,7 @@ func Mkdir(path string, perm fs.FileMode) error {
 	return of(path).Mkdir(path, func() error { return os.Mkdir(path, perm) })
 }
 
-// MkdirAll makes a folder and those above it that are missing.
+// MkdirAll makes a folder and those above it that are missing, durably.
 func MkdirAll(path string, perm fs.FileMode) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil
@@ -58,8 +58,8 @@ func MkdirAll(path string, perm fs.FileMode) error {
 		}
 	}
 	err := Mkdir(path, perm)
-	if info, serr := os.Stat(path); err != nil && serr == nil && info.IsDir() {
-		return nil // another process was first
+	if info, serr := os.Stat(path); serr == nil && info.IsDir() {
+		err = Sync(filepath.Dir(path)) // also if another process was first: it may not have come so far
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func (r Root) Remove(name string) error {
 	return of(path).Remove(path, func() error { return r.Root.Remove(name) })
 }
 
-// MkdirAll is os.Root.MkdirAll.
+// MkdirAll is os.Root.MkdirAll, durably.
 func (r Root) MkdirAll(name string, perm fs.FileMode) error {
 	if info, err := r.Stat(name); err == nil && info.IsDir() {
 		return nil
@@ -47,8 +47,8 @@ func (r Root) MkdirAll(name string, perm fs.FileMode) error {
 	}
 	path := r.path(name)
 	err := of(path).Mkdir(path, func() error { return r.Mkdir(name, perm) })
-	if info, serr := r.Stat(name); err != nil && serr == nil && info.IsDir() {
-		return nil // another process was first
+	if info, serr := r.Stat(name); serr == nil && info.IsDir() {
+		err = r.Sync(filepath.Dir(name)) // also if another process was first: it may not have come so far
 	}
 	return err
 }

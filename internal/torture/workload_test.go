@@ -323,7 +323,37 @@ func (w *workload) check(dir string, marks int) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.checkStore(ctx, s, marks), s.Close(), w.checkBlobs(dir, marks))
+	err = w.repair(ctx, s)
+	if err == nil {
+		err = w.checkStore(ctx, s, marks)
+	}
+	return errors.Join(err, s.Close(), w.checkBlobs(dir, marks))
+}
+
+// repair does what `perdure doctor --repair` does for files of a folder that end in garbage: an append that was torn, or rot, which nobody can
+// tell apart. SQLite files need none.
+func (w *workload) repair(ctx context.Context, s store) error {
+	if w.kind.sqlite {
+		return nil
+	}
+	ailing, err := s.(perdure.Healer).Ailing(ctx)
+	if err != nil {
+		return err
+	}
+	for l, err := range s.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return err
+		}
+		if _, err := checkAgent(ctx, s, l.Agent, nil); err != nil {
+			ailing[l.Agent] = perdure.Ailment{}
+		}
+	}
+	for id := range ailing {
+		if _, err := s.(perdure.Healer).Heal(ctx, id, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkBlobs finds no file of a body that was durably pruned.

@@ -120,7 +120,13 @@ func furnish(dir string) error {
 	if err := disk.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := disk.MkdirAll(filepath.Join(dir, indexDir), folderMode(dir)); err != nil {
+	index := filepath.Join(dir, indexDir)
+	if _, err := os.Lstat(index); errors.Is(err, fs.ErrNotExist) { // whoever made the folder may have been killed before its name was durable
+		if err := disk.Sync(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	if err := disk.MkdirAll(index, folderMode(dir)); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{
