@@ -188,10 +188,10 @@ func gcKilled(r *round) {
 	h.ok("new", "-f", h.file("intent.yaml"))
 	before := h.file("before")
 	if r.sabotaged {
-		r.must(os.CopyFS(before, os.DirFS(h.folder)))
+		r.must(copyTree(h.folder, before))
 	}
 	var acknowledged []string
-	for range collectKills {
+	for range 2 * collectKills {
 		acknowledged = append(acknowledged, h.beside("brief", func() {
 			h.killedAfter(300*time.Millisecond, "gc")
 			h.killedAfter(100*time.Millisecond, "gc")

@@ -166,6 +166,15 @@ func (h *home) ledger() map[string]int {
 	return lines
 }
 
+// copyTree copies a folder with everything it is.
+func copyTree(from, to string) error {
+	out, err := exec.Command("cp", "-a", from, to).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("copy %s: %w: %s", from, err, out)
+	}
+	return nil
+}
+
 // until waits until something is so.
 func (h *home) until(what string, is func() bool) bool {
 	for end := time.Now().Add(commandLimit); !is(); <-time.After(50 * time.Millisecond) {
@@ -181,7 +190,7 @@ func (h *home) until(what string, is func() bool) bool {
 func (h *home) settle(blind bool) {
 	h.r.t.Helper()
 	for _, name := range h.names {
-		out, err := h.try("show", name, "--jq", `.open[]? | "\(.decision) \(.action.execute.args.script)"`)
+		out, err := h.try("show", name, "--jq", `.waits[]? | select(.kind == "in-doubt") | "\(.decision) \(.action.execute.args.script)"`)
 		if err != nil {
 			h.r.Wrong("%v", err)
 			continue

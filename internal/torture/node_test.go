@@ -57,7 +57,7 @@ func nodeKilled(r *round) {
 		p.kill()
 		r.faults++
 		if r.sabotaged && i == 1 {
-			r.must(os.CopyFS(before, os.DirFS(h.folder)))
+			r.must(copyTree(h.folder, before))
 		}
 		if kind == "sqlite" && i == 0 {
 			h.locked(func() { h.looks(r) })

@@ -27,7 +27,7 @@ type part struct {
 
 // parts are all of them.
 func parts() []part {
-	return slices.Concat(storeParts(), killParts(), clockParts(), nodeParts(), diskParts(), collectParts())
+	return slices.Concat(storeParts(), killParts(), clockParts(), nodeParts(), diskParts(), collectParts(), copyParts(), rotParts())
 }
 
 // round is one round of a part.
