@@ -156,6 +156,9 @@ func table(all []part, results []result) string {
 	fmt.Fprintln(w, "part\trounds\tfaults\tchecked\tlost\tdoubled\twrong\tsabotage\tnoticed")
 	for i, p := range all {
 		y := results[i]
+		if y.rounds == 0 && y.skipped == "" {
+			continue // not asked for
+		}
 		if y.skipped != "" {
 			fmt.Fprintf(w, "%s\tskipped: %s\n", p.name, y.skipped)
 			continue

@@ -53,7 +53,7 @@ func rot(r *round, kind string) {
 		h.flip(r.rng, one(r, h.files()...), 1)
 		r.faults++
 	}
-	ended, log := h.cure()
+	ended, log := h.cure(r.rng.IntN(2) == 0)
 	if r.sabotaged {
 		for _, f := range h.files() {
 			h.flip(r.rng, f, 400)
@@ -93,8 +93,8 @@ func (h *home) flip(rng *rand.Rand, path string, n int) {
 // advised finds commands in advice.
 var advised = regexp.MustCompile("perdure [a-z]+(?: (?:--?[a-z-]+|[a-z]+[0-9][a-z0-9./-]*|[0-9a-f]{8,}))*")
 
-// cure asks the doctor, does what it says, and asks again, until it finds nothing wrong.
-func (h *home) cure() (well bool, log []string) {
+// cure asks the doctor, does what it says, and asks again, until it finds nothing wrong. Of two ways it takes the first, or the last.
+func (h *home) cure(last bool) (well bool, log []string) {
 	tried := map[string]int{}
 	for range cures {
 		out, err := h.try("doctor", "--json")
@@ -109,7 +109,7 @@ func (h *home) cure() (well bool, log []string) {
 			}
 			log = append(log, fmt.Sprintf("doctor: %s %s: %s; fix: %s", s.Health, s.What, s.Found, s.Fix))
 			wrong++
-			did += h.follow(s.Fix, tried, &log)
+			did += h.follow(s.Fix, last, tried, &log)
 		}
 		if wrong == 0 {
 			return true, log
@@ -121,25 +121,31 @@ func (h *home) cure() (well bool, log []string) {
 	return false, log
 }
 
-// follow does what an advice says: what it says first, and if that was tried, what it says then.
-func (h *home) follow(advice string, tried map[string]int, log *[]string) (did int) {
-	if strings.Contains(advice, "import") && tried["import"] < 2 {
-		tried["import"]++
-		for _, name := range h.names {
-			_, err := h.try("import", h.file(name+".good"), "--older")
-			*log = append(*log, fmt.Sprintf("import %s.good: %v", name, err))
-		}
-		return 1
+// follow does one of the things an advice names, the first or the last that was not tried often already.
+func (h *home) follow(advice string, last bool, tried map[string]int, log *[]string) (did int) {
+	ways := strings.Split(advice, ", or ")
+	if last {
+		slices.Reverse(ways)
 	}
-	for _, command := range advised.FindAllString(advice, -1) {
-		if tried[command]++; tried[command] > 2 {
+	for _, way := range ways {
+		var commands []string
+		if strings.HasPrefix(way, "import") {
+			for _, name := range h.names {
+				commands = append(commands, "perdure import "+h.file(name+".good")+" --older")
+			}
+		} else {
+			commands = advised.FindAllString(way, -1)
+		}
+		if tried[way]++; tried[way] > 2 || len(commands) == 0 {
 			continue
 		}
-		_, err := h.try(strings.Fields(command)[1:]...)
-		*log = append(*log, fmt.Sprintf("%s: %v", command, err))
-		did++
+		for _, command := range commands {
+			_, err := h.try(strings.Fields(command)[1:]...)
+			*log = append(*log, fmt.Sprintf("%.200s: %.400v", command, err))
+		}
+		return len(commands)
 	}
-	return did
+	return 0
 }
 
 // afterwards checks that every agent can be read, that no more are the poorer than were hit, and that good copies brought everything back.
