@@ -24,19 +24,26 @@ func collectParts() []part {
 	}
 }
 
-const (
-	// bigEntries and bigBody make an agent that is longer than what is read or written in one go.
-	bigEntries, bigBody = 360, 100_000
-	// collectKills is how often a command is killed before it may end.
-	collectKills = 2
-)
+// bigBody is how long the entries of an agent are that takes a while to import.
+const bigBody = 100_000
+
+// bigEntries is how many it has: more than is read or written in one go, if there is time for that.
+func bigEntries() int {
+	if os.Getenv(torturedFor) != "" {
+		return 360
+	}
+	return 60
+}
+
+// collectKills is how often a command is killed before it may end.
+const collectKills = 2
 
 // big is an agent that takes a while to import, as entries.
 var big = sync.OnceValue(func() []*perdure.Entry {
 	key := signerOf("big")
 	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "big", Goal: "be long"}, Charter: perdure.Charter{Scope: "home"}}, time.Now()))
 	a, all := must(perdure.Begin(g)), []*perdure.Entry{g}
-	for i := range bigEntries {
+	for i := range bigEntries() {
 		data := must(perdure.DataOf(fmt.Sprint(i, strings.Repeat("x", bigBody))))
 		entries, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "told", Data: data}})
 		if err != nil {

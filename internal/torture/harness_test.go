@@ -25,7 +25,7 @@ func newDisk(t *testing.T) *Disk {
 }
 
 // statesPerCut is about how many states there are for each operation.
-const statesPerCut = 10
+const statesPerCut = 30
 
 // explore writes states the trace can leave behind to a folder, checks them, and returns how many there were and what was found wrong. It
 // looks at about so many of them.

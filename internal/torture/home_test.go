@@ -111,6 +111,9 @@ func (h *home) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // try runs a command and returns what it printed.
 func (h *home) try(args ...string) (string, error) {
+	if _, err := program(); err != nil { // before the time runs
+		return "", err
+	}
 	ctx, stop := context.WithTimeout(context.Background(), commandLimit)
 	defer stop()
 	cmd := h.command(ctx, args...)

@@ -27,7 +27,7 @@ type part struct {
 
 // parts are all of them.
 func parts() []part {
-	return slices.Concat(storeParts(), killParts(), clockParts(), nodeParts(), diskParts(), collectParts(), copyParts(), rotParts())
+	return slices.Concat(storeParts(), killParts(), clockParts(), nodeParts(), diskParts(), collectParts(), arriveParts(), copyParts(), rotParts())
 }
 
 // round is one round of a part.
@@ -86,7 +86,7 @@ type result struct {
 	noticed string // what was found under sabotage
 }
 
-// TestTorture does a round of every part, and goes on for as long as PERDURE_TORTURE_FOR says. The seed of a round is that of the run plus the
+// TestTorture does a round of every part, and goes on for as long as the environment says. The seed of a round is that of the run plus the
 // number of the round, and in the name of the test.
 func TestTorture(t *testing.T) {
 	end := time.Now().Add(duration(t))
@@ -134,7 +134,7 @@ func (p part) rehearse(t *testing.T, seed uint64, prove bool) (got result) {
 	if prove && got.noticed == "" {
 		t.Errorf("the harness would not notice %s (seed %d)", p.sabotage, seed)
 	}
-	t.Logf("%v and %v; %d faults, %d checked; with %s: %s", took.Round(time.Millisecond), (time.Since(begun) - took).Round(time.Millisecond), got.faults, got.checked, p.sabotage, got.noticed)
+	t.Logf("%v and %v; %d faults, %d checked; with %s: %.300s", took.Round(time.Millisecond), (time.Since(begun) - took).Round(time.Millisecond), got.faults, got.checked, p.sabotage, got.noticed)
 	return got
 }
 
@@ -170,16 +170,19 @@ func table(all []part, results []result) string {
 	return b.String()
 }
 
+// torturedFor is the variable that says for how long to go on, such as 10m; not set: one round of each part.
+const torturedFor = "PERDURE_TORTURE_FOR"
+
 // duration is for how long to go on.
 func duration(t *testing.T) time.Duration {
 	t.Helper()
-	s := os.Getenv("PERDURE_TORTURE_FOR")
+	s := os.Getenv(torturedFor)
 	if s == "" {
 		return 0
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		t.Fatalf("PERDURE_TORTURE_FOR: %v", err)
+		t.Fatalf("%s: %v", torturedFor, err)
 	}
 	return d
 }

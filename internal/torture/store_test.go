@@ -14,7 +14,7 @@ import (
 )
 
 // cutStates is at how many states of the disk after a power cut a round looks, and faultRuns how many times it does the workload with a fault.
-const cutStates, faultRuns = 120, 16
+const cutStates, faultRuns = 100, 8
 
 // storeParts cut the power of the disk under a store after any operation, and make any operation fail.
 func storeParts() (all []part) {
