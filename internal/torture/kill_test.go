@@ -21,7 +21,7 @@ import (
 
 const (
 	// kills is after how many kills the agents of a store are let to their end, and everything is held against the ledgers.
-	kills = 24
+	kills = 16
 	// startLimit is how long a child may take to open the store, and finishLimit how long the agents may take to end without kills.
 	startLimit, finishLimit = time.Minute, 3 * time.Minute
 	// maxPoint is how many points a child passes at most: a hundred or so take as long as it is let live otherwise.

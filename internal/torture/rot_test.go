@@ -54,6 +54,7 @@ func rot(r *round, kind string) {
 		r.faults++
 	}
 	ended, log := h.cure(r.rng.IntN(2) == 0)
+	imported := slices.ContainsFunc(log, func(line string) bool { return strings.HasPrefix(line, "perdure import") })
 	if r.sabotaged {
 		for _, f := range h.files() {
 			h.flip(r.rng, f, 400)
@@ -62,7 +63,7 @@ func rot(r *round, kind string) {
 	if !ended {
 		r.Wrong("the doctor's advice does not end:\n%s", strings.Join(log, "\n"))
 	}
-	h.afterwards(words, flips, log)
+	h.afterwards(words, imported, flips, log)
 }
 
 // files are those that hold entries.
@@ -128,13 +129,12 @@ func (h *home) follow(advice string, last bool, tried map[string]int, log *[]str
 		slices.Reverse(ways)
 	}
 	for _, way := range ways {
-		var commands []string
-		if strings.HasPrefix(way, "import") {
+		commands := advised.FindAllString(strings.TrimPrefix(way, "import "), -1)
+		if strings.Contains(way, "import") { // whatever it says of where good copies are
+			commands = slices.DeleteFunc(commands, func(c string) bool { return c == "perdure import" })
 			for _, name := range h.names {
 				commands = append(commands, "perdure import "+h.file(name+".good")+" --older")
 			}
-		} else {
-			commands = advised.FindAllString(way, -1)
 		}
 		if tried[way]++; tried[way] > 2 || len(commands) == 0 {
 			continue
@@ -149,7 +149,7 @@ func (h *home) follow(advice string, last bool, tried map[string]int, log *[]str
 }
 
 // afterwards checks that every agent can be read, that no more are the poorer than were hit, and that good copies brought everything back.
-func (h *home) afterwards(words map[string]bool, flips int, log []string) {
+func (h *home) afterwards(words map[string]bool, imported bool, flips int, log []string) {
 	told := fmt.Sprintf("\n%s", strings.Join(log, "\n"))
 	for _, name := range h.names {
 		if _, err := h.try("verify", name); err != nil {
@@ -177,7 +177,7 @@ func (h *home) afterwards(words map[string]bool, flips int, log []string) {
 			continue
 		}
 		name, _, _ := strings.Cut(word, " ")
-		if poorer[name] = true; copied {
+		if poorer[name] = true; copied && imported {
 			h.r.Lost("%q is in a good copy and not here%s", word, told)
 		}
 	}
