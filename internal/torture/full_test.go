@@ -73,7 +73,7 @@ func fullDisk(r *round) {
 			p = h.start(h.node("node")...)
 		default:
 		}
-		h.settle(false)
+		h.settle(inDoubt)
 		return strings.Count(h.ok("ls", "--jq", ".[].state"), "terminated") == len(h.names)
 	})
 	p.kill()

@@ -149,7 +149,7 @@ func killParts() []part {
 		{name: "kills at random", round: killed, sabotage: "a careless node", tries: 20},
 		{name: "kills, two processes", round: rivals, sabotage: "once effects repeated", tries: 20},
 		{name: "kills at system calls", round: killedAtCalls, needs: needsStrace, sabotage: "a hasty acknowledgement", tries: 20},
-		{name: "stopped past deadlines", round: stopped, sabotage: "a tool that begins late", tries: 5},
+		{name: "stopped past deadlines", round: stopped, needs: needsLinux, sabotage: "a tool that begins late", tries: 5},
 	}
 }
 

@@ -41,11 +41,14 @@ func nodeKilled(r *round) {
 	for i := range 3 {
 		h.agent(fmt.Sprint("agent", i), line, line, line, line)
 	}
+	h.ok("new", "listen", "--name", "listener", "--advisor", "nobody")
 	var acknowledged []string
 	send := func(word string) {
-		name := one(r, h.names...)
+		name := one(r, append(h.names, "listener", "listener")...)
 		if _, err := h.try("send", name, word); err == nil {
 			acknowledged = append(acknowledged, name+" "+word)
+		} else if !strings.Contains(err.Error(), "agent has ended") {
+			r.Wrong("%v", err)
 		}
 	}
 	before := h.file("before")
@@ -62,7 +65,7 @@ func nodeKilled(r *round) {
 		if kind == "sqlite" && i == 0 {
 			h.locked(func() { h.looks(r) })
 		}
-		h.settle(false)
+		h.settle(open)
 	}
 	if r.sabotaged {
 		r.must(errors.Join(os.RemoveAll(h.folder), os.Rename(before, h.folder)))
@@ -74,7 +77,7 @@ func nodeKilled(r *round) {
 
 // finish lets the agents come to their end.
 func (h *home) finish() {
-	h.settle(false)
+	h.settle(open)
 	p := h.start(h.node("node")...)
 	h.until("all agents have ended", func() bool { return strings.Count(h.ok("ls", "--jq", ".[].state"), "terminated") == len(h.names) })
 	p.kill()
@@ -189,11 +192,14 @@ func scriptsOf(s perdure.Store, id perdure.AgentID) (lines []string) {
 	return lines
 }
 
-func needsOrphans() string {
+func needsOrphans() string { return needsLinux() + needsProgram() }
+
+// needsLinux says why a part that looks into /proc, or relies on what only Linux does, cannot be done.
+func needsLinux() string {
 	if runtime.GOOS != "linux" {
-		return "what a killed process leaves behind is found out on Linux only"
+		return "it is for Linux only"
 	}
-	return needsProgram()
+	return ""
 }
 
 // orphans kills a node while a command of it runs in the background: it must be gone, and do nothing more.
@@ -227,7 +233,6 @@ func orphans(r *round) {
 	if r.checked++; h.ledger()["away-late"] > 0 {
 		r.Doubled("a command went on after its node was killed")
 	}
-	h.settle(false)
 	h.finish()
 	h.audit(nil)
 }
