@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAnEffectThatIsAskedAboutAgainKeepsItsKey holds against approved effects that were tried again, after another approval, as new ones: under
-// a key of their own, so that what is behind an idempotent tool did them twice.
+// TestAnEffectThatIsAskedAboutAgainKeepsItsKey holds against approved effects that were tried again, after another
+// approval, as new ones: under a key of their own, so that what is behind an idempotent tool did them twice.
 func TestAnEffectThatIsAskedAboutAgainKeepsItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string
@@ -51,8 +51,9 @@ func TestAnEffectThatIsAskedAboutAgainKeepsItsKey(t *testing.T) {
 	})
 }
 
-// TestAnApprovalRepeatedInACopyDoesNotUndoItsUse holds against a payment made twice: a person approved it, it was made, and in a copy that did
-// not know the same person had approved it again. Merged, the repetition took the place of the approval that was used.
+// TestAnApprovalRepeatedInACopyDoesNotUndoItsUse holds against a payment made twice: a person approved it, it was made,
+// and in a copy that did not know the same person had approved it again. Merged, the repetition took the place of the
+// approval that was used.
 func TestAnApprovalRepeatedInACopyDoesNotUndoItsUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pay, seen := counter("pay", perdure.Once)

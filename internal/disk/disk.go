@@ -1,7 +1,8 @@
-// Package disk changes files in the steps that decide what a power cut leaves: what is written is durable once its file is synced, and a
-// name is durable once its folder is.
+// Package disk changes files in the steps that decide what a power cut leaves: what is written is durable once its file
+// is synced, and a name is durable once its folder is.
 //
-// A test can put something else in the place of the disk, to see that every step is there and what happens when one fails.
+// A test can put something else in the place of the disk, to see that every step is there and what happens when one
+// fails.
 package disk
 
 import (
@@ -64,7 +65,8 @@ func MkdirAll(path string, perm fs.FileMode) error {
 	return err
 }
 
-// OpenFile is os.OpenFile for a file that may be written to. What is written is durable once the file is synced, its name once its folder is.
+// OpenFile is os.OpenFile for a file that may be written to. What is written is durable once the file is synced, its
+// name once its folder is.
 func OpenFile(path string, flag int, perm fs.FileMode) (File, error) {
 	return of(path).Open(path, flag, func() (*os.File, error) { return os.OpenFile(path, flag, perm) })
 }

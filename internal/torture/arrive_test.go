@@ -129,8 +129,8 @@ func remembered(ctx context.Context, s store, id perdure.AgentID, least int) err
 	return nil
 }
 
-// sets exports an agent into a set of capsules again and again, and cuts the power: the capsule that was acknowledged last can be imported, or
-// a later one.
+// sets exports an agent into a set of capsules again and again, and cuts the power: the capsule that was acknowledged
+// last can be imported, or a later one.
 func sets(r *round) {
 	ctx := r.t.Context()
 	d := newDisk(r.t)

@@ -26,7 +26,8 @@ func clockParts() []part {
 	return []part{{name: "clocks that jump", round: jumps, sabotage: "once effects repeated", tries: 5}}
 }
 
-// stopping is a tool of class once whose node stops in the middle of a call now and then: before the effect, or with it done.
+// stopping is a tool of class once whose node stops in the middle of a call now and then: before the effect, or with it
+// done.
 type stopping struct {
 	perdure.Tool
 	rng  *rand.Rand
@@ -52,8 +53,8 @@ func (t *stopping) Reconcile(ctx context.Context, c perdure.Call) (perdure.Resul
 	return t.Tool.(perdure.Reconciler).Reconcile(ctx, c)
 }
 
-// era lets a node work on the agents of a store until nothing is left to do, or it is stopped. That an agent is held, or waits for
-// another time, is nothing wrong.
+// era lets a node work on the agents of a store until nothing is left to do, or it is stopped. That an agent is held,
+// or waits for another time, is nothing wrong.
 func (c child) era(t *testing.T, rng *rand.Rand, ids []perdure.AgentID) {
 	t.Helper()
 	s, err := sqlite.Open(context.Background(), c.store(), sqlite.Options{})
@@ -97,8 +98,8 @@ func (c child) era(t *testing.T, rng *rand.Rand, ids []perdure.AgentID) {
 	}
 }
 
-// jumps runs agents while the clock jumps back and forth by years: outside a bubble it is now, within one it is the year 2000 and as many years
-// later as it sleeps.
+// jumps runs agents while the clock jumps back and forth by years: outside a bubble it is now, within one it is the
+// year 2000 and as many years later as it sleeps.
 func jumps(r *round) {
 	c := newChild(r.t, "clock")
 	if r.sabotaged {
@@ -206,7 +207,8 @@ func TestOrderIsNotTheClocks(t *testing.T) {
 	}
 }
 
-// arrive puts the entries of two branches into a new store, each in its order, the branches mixed, and returns the hash of the fold.
+// arrive puts the entries of two branches into a new store, each in its order, the branches mixed, and returns the hash
+// of the fold.
 func arrive(t *testing.T, rng *rand.Rand, genesis *perdure.Entry, branches ...[]*perdure.Entry) perdure.Hash {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), storeFile), sqlite.Options{})

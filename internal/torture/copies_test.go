@@ -125,7 +125,8 @@ func (x *site) take(r *round, from *site, id perdure.AgentID) {
 // mostEntries is how many entries a payment with its questions may come to in two copies.
 const mostEntries = 60
 
-// diverged lets two copies of an agent ask about the same payments, be answered and be merged in any order: every payment is made once.
+// diverged lets two copies of an agent ask about the same payments, be answered and be merged in any order: every
+// payment is made once.
 func diverged(r *round) {
 	for i := 0; i < courses && len(r.found) == 0; i++ {
 		r.rng = rand.New(rand.NewPCG(r.rng.Uint64(), uint64(i)))

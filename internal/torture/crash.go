@@ -14,8 +14,8 @@ import (
 const (
 	// sector is the smallest write a disk tears at.
 	sector = 512
-	// singly is up to how many loose writes each of them is dropped alone and kept alone at every cut. With more, as in a checkpoint, a
-	// random few are: the cuts around them cover the rest.
+	// singly is up to how many loose writes each of them is dropped alone and kept alone at every cut. With more, as in
+	// a checkpoint, a random few are: the cuts around them cover the rest.
 	singly = 24
 	// random is how many random choices of loose writes are tried at every cut besides.
 	random = 2
@@ -46,7 +46,8 @@ func (c Crash) WriteTo(dir string) error {
 	return nil
 }
 
-// Crashes yields states the disk can be in had the power gone after each operation of the trace: a random share of them, all with a share of 1.
+// Crashes yields states the disk can be in had the power gone after each operation of the trace: a random share of
+// them, all with a share of 1.
 func (t Trace) Crashes(rng *rand.Rand, share float64) iter.Seq[Crash] {
 	return func(yield func(Crash) bool) {
 		v, mark := newVolume(), 0

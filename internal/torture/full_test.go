@@ -43,8 +43,9 @@ func errText(err error) string {
 	return ""
 }
 
-// fullDisk fills the disk under a node at work, looks at the agents, makes room again, and waits for the node to bring them to their end: by
-// itself, or with a supervisor that starts it again when it exits. Then the disk becomes one that can only be read.
+// fullDisk fills the disk under a node at work, looks at the agents, makes room again, and waits for the node to bring
+// them to their end: by itself, or with a supervisor that starts it again when it exits. Then the disk becomes one that
+// can only be read.
 func fullDisk(r *round) {
 	mnt := r.t.TempDir()
 	r.must(mountSmall(mnt))

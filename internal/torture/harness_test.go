@@ -27,8 +27,8 @@ func newDisk(t *testing.T) *Disk {
 // statesPerCut is about how many states there are for each operation.
 const statesPerCut = 30
 
-// explore writes states the trace can leave behind to a folder, checks them, and returns how many there were and what was found wrong. It
-// looks at about so many of them.
+// explore writes states the trace can leave behind to a folder, checks them, and returns how many there were and what
+// was found wrong. It looks at about so many of them.
 func explore(t *testing.T, rng *rand.Rand, trace Trace, most int, check func(dir string, c Crash) error) (states int, found []string) {
 	t.Helper()
 	share := float64(most) / float64(statesPerCut*len(trace))

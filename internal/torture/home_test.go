@@ -44,7 +44,8 @@ func needsProgram() string {
 // commandLimit is how long a command may take, on a busy machine.
 const commandLimit = time.Minute
 
-// home is a home of the real program, with agents whose turns run scripts. Each turn writes a line to the ledger, which lies elsewhere.
+// home is a home of the real program, with agents whose turns run scripts. Each turn writes a line to the ledger, which
+// lies elsewhere.
 type home struct {
 	r      *round
 	dir    string
@@ -77,7 +78,8 @@ func newHome(r *round, at, kind string) *home {
 
 func (h *home) file(name string) string { return filepath.Join(h.dir, name) }
 
-// agent makes an agent that runs scripts, one a turn; in them NAME and TURN stand for its name and the number of the turn.
+// agent makes an agent that runs scripts, one a turn; in them NAME and TURN stand for its name and the number of the
+// turn.
 func (h *home) agent(name string, turns ...string) {
 	h.r.t.Helper()
 	text := "turns:\n"

@@ -34,7 +34,8 @@ func nodeParts() []part {
 // line writes a line to the ledger, which is an effect of class once.
 const line = "echo NAME-TURN >> ledger; sleep 0.05"
 
-// nodeKilled kills a node again and again while people write to its agents, settles what is in doubt, and lets the agents end.
+// nodeKilled kills a node again and again while people write to its agents, settles what is in doubt, and lets the
+// agents end.
 func nodeKilled(r *round) {
 	kind := one(r, "sqlite", "dir")
 	h := newHome(r, "", kind)

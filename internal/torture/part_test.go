@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// part is one way of hurting the product. A round does it once, from a seed. When a round is sabotaged, the harness itself does what a broken
-// product would do, and the round must find it: a part that notices nothing then would notice nothing ever.
+// part is one way of hurting the product. A round does it once, from a seed. When a round is sabotaged, the harness
+// itself does what a broken product would do, and the round must find it: a part that notices nothing then would notice
+// nothing ever.
 type part struct {
 	name     string
 	needs    func() string // says why it cannot be done here; nil or empty: it can
@@ -86,8 +87,8 @@ type result struct {
 	noticed string // what was found under sabotage
 }
 
-// TestTorture does a round of every part, and goes on for as long as the environment says. The seed of a round is that of the run plus the
-// number of the round, and in the name of the test.
+// TestTorture does a round of every part, and goes on for as long as the environment says. The seed of a round is that
+// of the run plus the number of the round, and in the name of the test.
 func TestTorture(t *testing.T) {
 	end := time.Now().Add(duration(t))
 	all := parts()

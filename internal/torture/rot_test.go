@@ -94,7 +94,8 @@ func (h *home) flip(rng *rand.Rand, path string, n int) {
 // advised finds commands in advice.
 var advised = regexp.MustCompile("perdure [a-z]+(?: (?:--?[a-z-]+|[a-z]+[0-9][a-z0-9./-]*|[0-9a-f]{8,}))*")
 
-// cure asks the doctor, does what it says, and asks again, until it finds nothing wrong. Of two ways it takes the first, or the last.
+// cure asks the doctor, does what it says, and asks again, until it finds nothing wrong. Of two ways it takes the
+// first, or the last.
 func (h *home) cure(last bool) (well bool, log []string) {
 	tried := map[string]int{}
 	for range cures {
@@ -148,7 +149,8 @@ func (h *home) follow(advice string, last bool, tried map[string]int, log *[]str
 	return 0
 }
 
-// afterwards checks that every agent can be read, that no more are the poorer than were hit, and that good copies brought everything back.
+// afterwards checks that every agent can be read, that no more are the poorer than were hit, and that good copies
+// brought everything back.
 func (h *home) afterwards(words map[string]bool, imported bool, flips int, log []string) {
 	told := fmt.Sprintf("\n%s", strings.Join(log, "\n"))
 	for _, name := range h.names {

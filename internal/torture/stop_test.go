@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/store/sqlite"
 )
 
-// lateBy is how much later than its deadline a beginning is not the node's fault: on a busy machine a moment passes between any two lines.
+// lateBy is how much later than its deadline a beginning is not the node's fault: on a busy machine a moment passes
+// between any two lines.
 const lateBy = 10 * time.Millisecond
 
 // stops is how often a process is stopped in a round.
@@ -52,8 +53,8 @@ func (b *beginnings) note(spec perdure.Spec, c perdure.Call) (err error) {
 	return errors.Join(err, f.Close())
 }
 
-// stopped lets a process stop itself between any two of its steps until every deadline has passed, and then go on: nothing may begin late.
-// Meanwhile another process, that only looks, must not be kept waiting.
+// stopped lets a process stop itself between any two of its steps until every deadline has passed, and then go on:
+// nothing may begin late. Meanwhile another process, that only looks, must not be kept waiting.
 func stopped(r *round) {
 	c := newChild(r.t, "stopped")
 	c.Stops, c.Point = true, 3+r.rng.Int64N(9)

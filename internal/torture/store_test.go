@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/capsule"
 )
 
-// cutStates is at how many states of the disk after a power cut a round looks, and faultRuns how many times it does the workload with a fault.
+// cutStates is at how many states of the disk after a power cut a round looks, and faultRuns how many times it does the
+// workload with a fault.
 const cutStates, faultRuns = 100, 8
 
 // storeParts cut the power of the disk under a store after any operation, and make any operation fail.
@@ -85,8 +86,9 @@ func faults(r *round, k kind) {
 	}
 }
 
-// faulty does the workload on a disk with a fault and checks that everything acknowledged is there: on the disk as it is afterwards, and as
-// it is if then the power goes. It returns how many operations failed; negative when the fault lay beyond the end.
+// faulty does the workload on a disk with a fault and checks that everything acknowledged is there: on the disk as it
+// is afterwards, and as it is if then the power goes. It returns how many operations failed; negative when the fault
+// lay beyond the end.
 func faulty(dir string, k kind, f Fault, hasty bool) (fired, checked int, err error) {
 	d, err := NewDisk(dir)
 	if err != nil {
