@@ -5,6 +5,7 @@ GO           ?= go
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME     ?= 5m
 RAPID_CHECKS ?= 10000
+FOR          ?= 5m
 GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.14.0
 
 # A CI run tests what is there, not what a cache remembers.
@@ -45,5 +46,6 @@ bench: ## run the benchmarks
 build: ## build bin/perdure
 	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/perdure ./cmd/perdure
 
-torture: ## kill and recover, and simulate, for a long time
-	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v ./internal/torture ./internal/simulate
+torture: ## hurt everything in every way for FOR, print one table, then simulate for a long time
+	cd internal/torture && PERDURE_TORTURE_FOR=$(FOR) $(GO) test -count=1 -timeout 0
+	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v ./internal/simulate

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAnEffectThatIsAskedAboutAgainKeepsItsKey holds against approved effects that were tried again, after another approval, as new ones: under
-// a key of their own, so that what is behind an idempotent tool did them twice.
+// TestAnEffectThatIsAskedAboutAgainKeepsItsKey holds against approved effects that were tried again, after another
+// approval, as new ones: under a key of their own, so that what is behind an idempotent tool did them twice.
 func TestAnEffectThatIsAskedAboutAgainKeepsItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string
@@ -47,6 +47,49 @@ func TestAnEffectThatIsAskedAboutAgainKeepsItsKey(t *testing.T) {
 		}
 		if len(keys) != 2 || len(slices.Compact(keys)) != 1 {
 			t.Errorf("it was called under the keys %v, want one key twice", keys)
+		}
+	})
+}
+
+// TestAnApprovalRepeatedInACopyDoesNotUndoItsUse holds against a payment made twice: a person approved it, it was made,
+// and in a copy that did not know the same person had approved it again. Merged, the repetition took the place of the
+// approval that was used.
+func TestAnApprovalRepeatedInACopyDoesNotUndoItsUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pay, seen := counter("pay", perdure.Once)
+		n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 2)), pay)
+		n.Policy = perdure.PolicyFunc(askWrites)
+		id := create(t, n, perdure.Genesis{})
+		run(t, n, id)
+		there := newNode(t, new(perdure.MemStore), scripted(steps("pay", 2)), pay)
+		there.Key, there.Policy = n.Key, n.Policy
+		move := func(from, to perdure.Store) {
+			var all []*perdure.Entry
+			for e, err := range perdure.Memory(t.Context(), from, id) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, e)
+			}
+			if err := to.Put(t.Context(), id, all...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask := load(t, n.Store, id).Asks[0]
+		approve(t, n, id, &ask)
+		move(n.Store, there.Store)
+		approve(t, there, id, &ask) // at the seq of the decision below, or before it
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "meanwhile"}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, n, id)
+		move(there.Store, n.Store)
+		run(t, n, id)
+		if _, total := calls(seen); total != 1 {
+			t.Errorf("%d payments, want one", total)
+		}
+		if f := load(t, n.Store, id); len(f.Asks) != 1 || f.Asks[0].Decision == ask.Decision {
+			t.Errorf("%d questions are open, want one about the second payment", len(f.Asks))
 		}
 	})
 }

@@ -303,8 +303,9 @@ func askedOf(people []string) string {
 	return " of " + strings.Join(people, ", ")
 }
 
-// count is the approvals that hold now, and whether somebody refused, of the votes that count. Of one person there is one of each at most.
+// count is the approvals that hold now, one per person however often they gave it, and whether somebody refused, of the votes that count.
 func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
+	var by []Key
 	for i := range q.Votes {
 		v := &q.Votes[i]
 		if !counts(v) {
@@ -313,8 +314,8 @@ func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
 		if !v.Approve {
 			return nil, true
 		}
-		if v.Expires == 0 || t < v.Expires {
-			yes = append(yes, v.Event)
+		if (v.Expires == 0 || t < v.Expires) && !slices.Contains(by, v.Origin) {
+			yes, by = append(yes, v.Event), append(by, v.Origin)
 		}
 	}
 	return yes, false

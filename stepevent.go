@@ -162,7 +162,10 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 		f.conflict(e, "approval by somebody the charter does not name: it does not count")
 		return
 	}
-	votes := slices.DeleteFunc(slices.Clone(f.Asks[i].Votes), func(v Vote) bool { return v.Origin == e.Origin && v.Approve == a.Approve })
+	votes := slices.Clone(f.Asks[i].Votes)
+	if len(votes) >= maxVotes { // a repetition does not replace what was said first: a decision on another branch may have used that
+		votes = slices.DeleteFunc(votes, func(v Vote) bool { return v.Origin == e.Origin && v.Approve == a.Approve })
+	}
 	f.work += int64(len(votes))
 	if len(votes) >= maxVotes {
 		if a.Approve || slices.ContainsFunc(votes, func(v Vote) bool { return !v.Approve }) {

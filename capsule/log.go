@@ -24,7 +24,7 @@ type Log struct {
 	path string
 
 	mu      sync.Mutex
-	f       *os.File
+	f       disk.File
 	form    Form
 	head    Head
 	whole   int64 // where what is whole ends
@@ -74,7 +74,7 @@ func CreateLog(path string, form Form, entries ...*perdure.Entry) error {
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
-	f, err := replaceFile(path, func(f *os.File) error { _, err := f.Write(b); return err })
+	f, err := replaceFile(path, func(f disk.File) error { _, err := f.Write(b); return err })
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
@@ -83,7 +83,7 @@ func CreateLog(path string, form Form, entries ...*perdure.Entry) error {
 
 // Staged is the file of an agent that is durable and has no name yet: nobody sees it.
 type Staged struct {
-	f    *os.File
+	f    disk.File
 	path string
 }
 
@@ -99,7 +99,7 @@ func StageLog(path string, form Form, id perdure.AgentID, d Depth, entries iter.
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	l := &Log{head: head, form: form}
-	f, err := stageFile(path, func(f *os.File) error {
+	f, err := stageFile(path, func(f disk.File) error {
 		return l.writeStore(f, func(w *writer) error { return l.fill(w, entries) })
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Staged) Place() error {
 // Discard takes the file away.
 func (s *Staged) Discard() {
 	_ = s.f.Close()
-	_ = os.Remove(s.f.Name()) // a temporary file that stays does no harm
+	_ = disk.Remove(s.f.Name()) // a temporary file that stays does no harm
 }
 
 // logBytes is the head of a store's file and its first entries.
@@ -163,7 +163,7 @@ func newLogWriter(w io.Writer, form Form) (*writer, error) {
 }
 
 // replaceFile makes a file durably and all at once: written beside, synced, renamed. It returns the file, open.
-func replaceFile(path string, fill func(*os.File) error) (*os.File, error) {
+func replaceFile(path string, fill func(disk.File) error) (disk.File, error) {
 	f, err := stageFile(path, fill)
 	if err == nil {
 		err = placeFile(f, path)
@@ -175,8 +175,8 @@ func replaceFile(path string, fill func(*os.File) error) (*os.File, error) {
 }
 
 // stageFile makes a durable file beside the one it is to replace.
-func stageFile(path string, fill func(*os.File) error) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+func stageFile(path string, fill func(disk.File) error) (disk.File, error) {
+	f, err := disk.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return nil, err
 	}
@@ -192,34 +192,21 @@ func stageFile(path string, fill func(*os.File) error) (*os.File, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		_ = os.Remove(f.Name()) // the error that led here is the one to tell
+		_ = disk.Remove(f.Name()) // the error that led here is the one to tell
 		return nil, err
 	}
 	return f, nil
 }
 
 // placeFile durably gives a staged file its name; if it cannot, the file is gone.
-func placeFile(f *os.File, path string) error {
-	err := os.Rename(f.Name(), path)
+func placeFile(f disk.File, path string) error {
+	err := disk.Rename(f.Name(), path)
 	if err == nil {
-		err = syncFolder(filepath.Dir(path))
+		err = disk.Sync(filepath.Dir(path))
 	}
 	if err != nil {
 		_ = f.Close()
-		_ = os.Remove(f.Name()) // the error that led here is the one to tell
-	}
-	return err
-}
-
-// syncFolder makes what was renamed in a folder durable.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
+		_ = disk.Remove(f.Name()) // the error that led here is the one to tell
 	}
 	return err
 }
@@ -307,7 +294,7 @@ func (l *Log) close() error {
 	l.f, l.locked, l.source = nil, false, nil
 	err := f.Close()
 	if isCopy {
-		_ = os.Remove(f.Name()) // where an open file could not be removed
+		_ = disk.Remove(f.Name()) // where an open file could not be removed
 	}
 	return err
 }
@@ -324,7 +311,7 @@ func (l *Log) reopen() error {
 	}
 	f, err := l.openFile()
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.Open(l.path)
+		f, err = disk.OpenFile(l.path, os.O_RDONLY, 0)
 	}
 	if err != nil {
 		return err
@@ -333,15 +320,15 @@ func (l *Log) reopen() error {
 	return l.scan()
 }
 
-func (l *Log) openFile() (*os.File, error) {
+func (l *Log) openFile() (disk.File, error) {
 	if l.looks {
-		return os.Open(l.path)
+		return disk.OpenFile(l.path, os.O_RDONLY, 0)
 	}
-	return os.OpenFile(l.path, os.O_RDWR, 0)
+	return disk.OpenFile(l.path, os.O_RDWR, 0)
 }
 
 // begun forgets everything but the file, of which nothing has been read yet.
-func (l *Log) begun(f *os.File) {
+func (l *Log) begun(f disk.File) {
 	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, false, nil
 	l.bare, l.counted, l.dropped = 0, 0, 0
 }
@@ -512,7 +499,7 @@ func (l *Log) Snapshots() []perdure.Cursor {
 
 // LockFile opens a file, making it if there is none, and takes its lock, waiting for others to finish. Closing it gives the lock back.
 func LockFile(path string) (io.Closer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(filepath.Dir(path)))
+	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(filepath.Dir(path)))
 	if err != nil {
 		return nil, err
 	}

@@ -197,7 +197,7 @@ func (l *Log) copyTo(w *writer, change func(i int, e *perdure.Entry) *perdure.En
 }
 
 // writeStore writes the file of a store.
-func (l *Log) writeStore(out *os.File, entries func(*writer) error) error {
+func (l *Log) writeStore(out disk.File, entries func(*writer) error) error {
 	w, err := newLogWriter(out, l.form)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (l *Log) replace(fill func(*writer) error) error { return l.replaceBy(l, fi
 
 // replaceBy is replace, with the head that another Log would write.
 func (l *Log) replaceBy(by *Log, fill func(*writer) error) error {
-	f, err := replaceFile(l.path, func(out *os.File) error {
+	f, err := replaceFile(l.path, func(out disk.File) error {
 		if err := disk.Lock(out, true); err != nil {
 			return err
 		}
@@ -303,7 +303,7 @@ func (l *Log) convert() error {
 	detached := l.head.Binding == Detached
 	err = l.replace(func(w *writer) error { return l.copyFirst(w, left) })
 	if err == nil && detached { // the signatures are in the file now
-		err = os.Remove(l.path + SigExt)
+		err = disk.Remove(l.path + SigExt)
 	}
 	if err == nil && !mine {
 		l.locked = false
@@ -338,14 +338,14 @@ func (l *Log) convertCopy() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp("", ".perdure-look-*.tmp")
+	f, err := disk.CreateTemp(os.TempDir(), ".perdure-look-*.tmp")
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(f.Name()) // where an open file can have no name; else Close removes it
+	_ = disk.Remove(f.Name()) // where an open file can have no name; else Close removes it
 	if err := l.writeStore(f, func(w *writer) error { return l.copyFirst(w, left) }); err != nil {
 		_ = f.Close()
-		_ = os.Remove(f.Name())
+		_ = disk.Remove(f.Name())
 		return err
 	}
 	_ = l.f.Close() // it was only read

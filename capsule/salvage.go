@@ -18,7 +18,7 @@ func Salvage(path string) (entries []*perdure.Entry, lost int, err error) {
 		return nil, 0, err
 	}
 	l := &Log{path: path, form: formOf(b)}
-	if l.f, err = os.Open(path); err != nil {
+	if l.f, err = disk.OpenFile(path, os.O_RDONLY, 0); err != nil {
 		return nil, 0, err
 	}
 	defer func() { _ = l.f.Close() }() // it was only read
@@ -67,7 +67,7 @@ func Exchange(path, aside string, entries []*perdure.Entry) error {
 	if err != nil {
 		return err
 	}
-	old, err := os.OpenFile(path, os.O_RDWR, 0)
+	old, err := disk.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
@@ -75,12 +75,12 @@ func Exchange(path, aside string, entries []*perdure.Entry) error {
 	if err := disk.Lock(old, true); err != nil {
 		return err
 	}
-	if err := os.Link(path, aside); err != nil {
-		if err := os.WriteFile(aside, b, 0o600); err != nil { // a file system without links
+	if err := disk.Link(path, aside); err != nil {
+		if err := disk.Write(aside, b, 0o600); err != nil { // a file system without links
 			return err
 		}
 	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := disk.Sync(filepath.Dir(path)); err != nil {
 		return err
 	}
 	list, err := (&Log{head: newHead(entries[0].ID(), 0)}).missing(entries)
@@ -91,7 +91,7 @@ func Exchange(path, aside string, entries []*perdure.Entry) error {
 	if b, err = logBytes(form, entries[0].ID(), list); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	f, err := replaceFile(path, func(f *os.File) error { _, err := f.Write(b); return err })
+	f, err := replaceFile(path, func(f disk.File) error { _, err := f.Write(b); return err })
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Set is a folder of capsules that share the chunks of their large bodies: what many agents hold is there once.
@@ -23,7 +24,7 @@ import (
 //	NAME-ID.agent.sig  its signatures, when they are detached
 //	chunks/ab/cdef…    a chunk, under its name
 type Set struct {
-	root *os.Root
+	root disk.Root
 	dir  string
 
 	importing sync.Mutex
@@ -44,10 +45,10 @@ const SigExt = ".sig"
 // OpenSet opens the set in a folder, which it makes if there is none. Nothing outside the folder is read or written, whatever names and
 // links are in it.
 func OpenSet(dir string) (*Set, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := disk.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("open set: %w", err)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := disk.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open set: %w", err)
 	}
@@ -197,20 +198,7 @@ func (s *Set) write(name string, fill func(io.Writer) error) error {
 		_ = s.root.Remove(tmp) // the error that led here is the one to tell
 		return err
 	}
-	return s.syncDir(path.Dir(name))
-}
-
-// syncDir makes a rename durable.
-func (s *Set) syncDir(dir string) error {
-	d, err := s.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return s.root.Sync(path.Dir(name))
 }
 
 // chunkPath is where a chunk is kept.

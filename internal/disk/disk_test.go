@@ -14,9 +14,9 @@ type seen struct {
 	paths []string
 }
 
-func (s *seen) Sync(path string) error {
+func (s *seen) Sync(path string, do func() error) error {
 	s.paths = append(s.paths, path)
-	return s.System.Sync(path)
+	return s.System.Sync(path, do)
 }
 
 func TestFilesGoThroughTheirSteps(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 // Lock takes the lock of a file for this handle alone; without wait it returns ErrLocked when another handle has it. The system gives it
 // back when the handle is closed, by whatever end of the process.
-func Lock(f *os.File, wait bool) error {
+func Lock(f Locker, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {
 		how |= syscall.LOCK_NB
@@ -30,4 +30,4 @@ func Lock(f *os.File, wait bool) error {
 }
 
 // Unlock gives the lock back.
-func Unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+func Unlock(f Locker) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -12,7 +12,7 @@ var lockedByte = windows.Overlapped{OffsetHigh: 0x7fffffff}
 
 // Lock takes the lock of a file for this handle alone; without wait it returns ErrLocked when another handle has it. The system gives it
 // back when the handle is closed, by whatever end of the process.
-func Lock(f *os.File, wait bool) error {
+func Lock(f Locker, wait bool) error {
 	how := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK)
 	if !wait {
 		how |= windows.LOCKFILE_FAIL_IMMEDIATELY
@@ -29,7 +29,7 @@ func Lock(f *os.File, wait bool) error {
 }
 
 // Unlock gives the lock back.
-func Unlock(f *os.File) error {
+func Unlock(f Locker) error {
 	at := lockedByte
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
 }

@@ -9,96 +9,52 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
-// tally is what an audit saw.
-type tally struct {
-	kills, agents, entries, acknowledged, effects, called, stale int
-}
-
-func (t *tally) add(o tally) {
-	t.kills += o.kills
-	t.agents += o.agents
-	t.entries += o.entries
-	t.acknowledged += o.acknowledged
-	t.effects += o.effects
-	t.called += o.called
-	t.stale += o.stale
-}
-
-func (t tally) String() string {
-	return fmt.Sprintf("%d kills, %d agents, %d entries, %d of them acknowledged, %d effects, %d called off, %d listings behind", t.kills, t.agents, t.entries, t.acknowledged, t.effects, t.called, t.stale)
-}
-
 // audit holds the store against the ledgers: everything acknowledged is there, every agent verifies and has ended, and the world and the
 // memories agree about what happened, which is nothing twice.
-func (c child) audit(t *testing.T) (sum tally, found []string) {
-	t.Helper()
+func (c child) audit(r *round) {
+	r.t.Helper()
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, c.store(), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closed(t, s)
-	wrong := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	r.must(err)
+	defer closed(r.t, s)
 	due := map[perdure.AgentID]perdure.Time{}
 	for look, err := range s.Due(ctx, time.Now().Add(24*time.Hour)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		r.must(err)
 		due[look.Agent] = look.Due
 	}
 	present := map[perdure.Hash]bool{}
 	claimed := map[perdure.AgentID][]act{} // what the memories say happened
 	for l, err := range s.List(ctx, perdure.Filter{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum.agents++
+		r.must(err)
 		a, err := checkAgent(ctx, s, l.Agent, func(e *perdure.Entry) { present[e.Name] = true })
 		if err != nil {
-			wrong("agent %s: %v", l.Agent.Short(), err)
+			r.Wrong("agent %s: %v", l.Agent.Short(), err)
 			continue
 		}
 		f := a.Fold()
 		if f.Ended == nil || len(f.Open) > 0 || len(f.Owed) > 0 {
-			wrong("agent %s has not come to its end; it is due at %v, and next is %+v", l.Agent.Short(), due[l.Agent], perdure.Plan(a, perdure.Capabilities{All: true, Claimed: true}, time.Now()))
-		}
-		if l.State != f.State() {
-			sum.stale++
+			r.Wrong("agent %s has not come to its end; it is due at %v, and next is %+v", l.Agent.Short(), due[l.Agent], perdure.Plan(a, perdure.Capabilities{All: true, Claimed: true}, time.Now()))
 		}
 		claimed[l.Agent] = actsIn(ctx, s, l.Agent)
 	}
-	sum.entries = len(present)
 	names, err := c.acknowledged()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.must(err)
 	for _, n := range names {
-		if sum.acknowledged++; !present[n] {
-			wrong("entry %s was acknowledged and is not there", n.Short())
+		if r.checked++; !present[n] {
+			r.Lost("entry %s was acknowledged and is not there", n.Short())
 		}
 	}
 	acts, err := c.world().acts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.must(err)
 	for id, past := range acts {
-		for _, a := range past {
-			if a.off {
-				sum.called++
-			} else {
-				sum.effects++
-			}
-		}
-		found = append(found, checkActs(id, past, claimed[id])...)
+		checkActs(r, id, past, claimed[id])
 	}
-	return sum, found
 }
 
 // acknowledged is what children wrote down.
@@ -206,9 +162,9 @@ func actsIn(ctx context.Context, s perdure.Store, id perdure.AgentID) []act {
 }
 
 // checkActs holds what happened against what the agent's memory says happened.
-func checkActs(id perdure.AgentID, past, claimed []act) (found []string) {
-	wrong := func(a act, what string) {
-		found = append(found, fmt.Sprintf("agent %s: %s of step %d under key %.12s %s", id.Short(), a.tool, a.step, a.key, what))
+func checkActs(r *round, id perdure.AgentID, past, claimed []act) {
+	wrong := func(say func(string, ...any), a act, what string) {
+		say("agent %s: %s of step %d under key %.12s %s", id.Short(), a.tool, a.step, a.key, what)
 	}
 	type what struct {
 		tool string
@@ -219,24 +175,23 @@ func checkActs(id perdure.AgentID, past, claimed []act) (found []string) {
 	for _, a := range past {
 		is := what{a.tool, a.step}
 		if was, ok := keys[a.key]; ok && was != is {
-			wrong(a, fmt.Sprintf("shares its key with %s of step %d", was.tool, was.step))
+			wrong(r.Wrong, a, fmt.Sprintf("shares its key with %s of step %d", was.tool, was.step))
 		}
 		keys[a.key] = is
 		if a.off || a.tool == "put" || a.tool == "look" {
 			continue
 		}
 		if first := once[is]; first != "" {
-			wrong(a, fmt.Sprintf("happened before, under key %.12s", first))
+			wrong(r.Doubled, a, fmt.Sprintf("happened before, under key %.12s", first))
 		}
 		once[is] = a.key
 		if !slices.Contains(claimed, a) {
-			wrong(a, "happened and the memory does not say so")
+			wrong(r.Lost, a, "happened and the memory does not say so")
 		}
 	}
 	for _, a := range claimed {
 		if !slices.Contains(past, a) {
-			wrong(a, "did not happen and the memory says it did")
+			wrong(r.Wrong, a, "did not happen and the memory says it did")
 		}
 	}
-	return found
 }

@@ -37,7 +37,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, f := range atExit {
+		f()
+	}
+	os.Exit(code)
 }
 
 // child is a process that runs a node until it is killed.
@@ -49,6 +53,7 @@ type child struct {
 	Flaw   flaw   // what it does wrong, for the harness to find
 	Rivals bool   // there are other processes: leases end under a node that is slow, and then advice can be asked for twice
 	Point  int64  // at which of its points it kills itself; zero: it waits to be killed
+	Stops  bool   // there, and at every so-manieth after it, it stops instead, until it is told to go on
 }
 
 // flaw is something a child does wrong on purpose.
@@ -58,6 +63,7 @@ const (
 	hasty  flaw = "hasty"  // says that entries are acknowledged before they are
 	bold   flaw = "bold"   // repeats effects of class once
 	sloppy flaw = "sloppy" // finds that an effect did not happen without looking
+	tardy  flaw = "tardy"  // begins effects after their deadlines
 )
 
 func (c *child) store() string  { return filepath.Join(c.Dir, "store.db") }
@@ -84,12 +90,12 @@ func (c *child) run(ctx context.Context) (err error) {
 	if _, err := io.WriteString(ledger, "\n"); err != nil { // the life before may have been killed in the middle of a line
 		return err
 	}
-	p := &points{at: c.Point}
+	p := &points{at: c.Point, stops: c.Stops}
 	n := newNode(&witnessed{Store: s, ledger: ledger, points: p, hasty: c.Flaw == hasty}, signerOf(c.Name), c.world())
 	if c.Flaw == bold || c.Flaw == sloppy {
 		n.Tools[0] = &careless{n.Tools[0].(*checked), c.Flaw}
 	}
-	n.Tools = withPoints(n.Tools, p)
+	n.Tools = withPoints(n.Tools, p, &beginnings{file: filepath.Join(c.Dir, "late"), tardy: c.Flaw == tardy})
 	n.Advisors = map[string]perdure.Advisor{"": &adviser{store: s, points: p}, paidAdvisor: &adviser{s, p, true, c.Rivals}}
 
 	n.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))

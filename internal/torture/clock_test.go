@@ -18,12 +18,18 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// clockJumps is how often the clock jumps.
-var clockJumps = amount{short: 10, usual: 30, long: 500}
+// clockJumps is how often the clock jumps in a round.
+const clockJumps = 12
 
-// stopping is a tool of class once whose node stops in the middle of a call now and then: before the effect, or with it done.
+// clockParts turn the clock.
+func clockParts() []part {
+	return []part{{name: "clocks that jump", round: jumps, sabotage: "once effects repeated", tries: 5}}
+}
+
+// stopping is a tool of class once whose node stops in the middle of a call now and then: before the effect, or with it
+// done.
 type stopping struct {
-	*checked
+	perdure.Tool
 	rng  *rand.Rand
 	stop func()
 }
@@ -34,7 +40,7 @@ func (t *stopping) Call(ctx context.Context, c perdure.Call) (perdure.Result, er
 		t.stop()
 		return perdure.Result{}, ctx.Err()
 	}
-	res, err := t.checked.Call(ctx, c)
+	res, err := t.Tool.Call(ctx, c)
 	if when == 1 {
 		t.stop()
 		return perdure.Result{}, ctx.Err()
@@ -42,8 +48,13 @@ func (t *stopping) Call(ctx context.Context, c perdure.Call) (perdure.Result, er
 	return res, err
 }
 
-// era lets a node work on the agents of a store until nothing is left to do, or it is stopped. That an agent is held, or waits for
-// another time, is nothing wrong.
+// Reconcile implements perdure.Reconciler.
+func (t *stopping) Reconcile(ctx context.Context, c perdure.Call) (perdure.Result, error) {
+	return t.Tool.(perdure.Reconciler).Reconcile(ctx, c)
+}
+
+// era lets a node work on the agents of a store until nothing is left to do, or it is stopped. That an agent is held,
+// or waits for another time, is nothing wrong.
 func (c child) era(t *testing.T, rng *rand.Rand, ids []perdure.AgentID) {
 	t.Helper()
 	s, err := sqlite.Open(context.Background(), c.store(), sqlite.Options{})
@@ -52,7 +63,10 @@ func (c child) era(t *testing.T, rng *rand.Rand, ids []perdure.AgentID) {
 	}
 	defer closed(t, s)
 	n := newNode(s, signerOf(c.Name), c.world())
-	pay := &stopping{checked: n.Tools[0].(*checked), rng: rng}
+	pay := &stopping{Tool: n.Tools[0], rng: rng}
+	if c.Flaw != "" {
+		pay.Tool = &careless{n.Tools[0].(*checked), c.Flaw}
+	}
 	n.Tools[0] = pay
 	for _, id := range ids {
 		ctx, stop := context.WithCancel(context.Background())
@@ -84,53 +98,62 @@ func (c child) era(t *testing.T, rng *rand.Rand, ids []perdure.AgentID) {
 	}
 }
 
-// TestClockJumpsDoubleNothing runs agents while the clock jumps back and forth by years: outside a bubble it is now, within one it is the
-// year 2000 and as many years later as the test sleeps.
-func TestClockJumpsDoubleNothing(t *testing.T) {
-	c := newChild(t, "clock")
-	rng := rand.New(rand.NewPCG(seed(), 1<<34))
-	s, err := sqlite.Open(t.Context(), c.store(), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
+// jumps runs agents while the clock jumps back and forth by years: outside a bubble it is now, within one it is the
+// year 2000 and as many years later as it sleeps.
+func jumps(r *round) {
+	c := newChild(r.t, "clock")
+	if r.sabotaged {
+		c.Flaw = bold
 	}
+	s, err := sqlite.Open(r.t.Context(), c.store(), sqlite.Options{})
+	r.must(err)
 	var ids []perdure.AgentID
-	for range 3 {
-		a, err := newNode(s, signerOf(c.Name), c.world()).Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "all steps"}, Charter: perdure.Charter{Scope: "torture"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for range 2 {
+		a, err := newNode(s, signerOf(c.Name), c.world()).Create(r.t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "all steps"}, Charter: perdure.Charter{Scope: "torture"}})
+		r.must(err)
 		ids = append(ids, a.ID())
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r.must(s.Close())
 	at := func(years int) {
 		if years < 0 {
-			c.era(t, rng, ids)
+			c.era(r.t, r.rng, ids)
 			return
 		}
-		synctest.Test(t, func(t *testing.T) {
+		synctest.Test(r.t, func(t *testing.T) {
 			time.Sleep(time.Duration(years) * year)
-			c.era(t, rng, ids)
+			c.era(t, r.rng, ids)
 		})
 	}
-	jumps := clockJumps.of(t)
-	for range jumps {
-		at(rng.IntN(51) - 1)
+	for i := range clockJumps {
+		years := r.rng.IntN(51) - 1
+		if i == clockJumps/2 {
+			years = -1 // now is between the bubbles, whatever the seed
+		}
+		at(years)
+		r.faults++
 	}
-	for years := 60; years < 200; years++ { // from here on time passes as it should
+	for years := 60; years < 200 && !c.over(r, ids); years++ { // from here on time passes as it should
 		at(years)
 	}
-	sum, found := c.audit(t)
-	for _, f := range found {
-		t.Errorf("seed %d: %s", seed(), f)
-	}
-	t.Logf("%d jumps: %v, %d times an entry is a year or more older than the one before it", jumps, sum, c.backwards(t, ids))
+	c.audit(r)
+	c.backwards(r, ids)
+}
+
+// over reports whether the agents have ended.
+func (c child) over(r *round, ids []perdure.AgentID) bool {
+	s, err := sqlite.Open(r.t.Context(), c.store(), sqlite.Options{})
+	r.must(err)
+	defer closed(r.t, s)
+	return !slices.ContainsFunc(ids, func(id perdure.AgentID) bool {
+		a, err := perdure.Load(r.t.Context(), s, id)
+		r.must(err)
+		return a.Fold().Ended == nil
+	})
 }
 
 // backwards counts the entries that are much older, by their author's clock, than what they follow.
-func (c child) backwards(t *testing.T, ids []perdure.AgentID) (n int) {
-	t.Helper()
+func (c child) backwards(r *round, ids []perdure.AgentID) {
+	t, n := r.t, 0
 	s, err := sqlite.Open(t.Context(), c.store(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -149,9 +172,8 @@ func (c child) backwards(t *testing.T, ids []perdure.AgentID) (n int) {
 		}
 	}
 	if n == 0 {
-		t.Error("the clock never jumped back: nothing was tested")
+		r.Wrong("the clock never jumped back: nothing was tested")
 	}
-	return n
 }
 
 // TestOrderIsNotTheClocks folds memories whose entries have times all over, in any order of arrival, to the same.
@@ -185,7 +207,8 @@ func TestOrderIsNotTheClocks(t *testing.T) {
 	}
 }
 
-// arrive puts the entries of two branches into a new store, each in its order, the branches mixed, and returns the hash of the fold.
+// arrive puts the entries of two branches into a new store, each in its order, the branches mixed, and returns the hash
+// of the fold.
 func arrive(t *testing.T, rng *rand.Rand, genesis *perdure.Entry, branches ...[]*perdure.Entry) perdure.Hash {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), storeFile), sqlite.Options{})

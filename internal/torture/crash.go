@@ -3,7 +3,6 @@ package torture
 import (
 	"bytes"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -15,8 +14,8 @@ import (
 const (
 	// sector is the smallest write a disk tears at.
 	sector = 512
-	// singly is up to how many loose writes each of them is dropped alone and kept alone at every cut. With more, as in a checkpoint, a
-	// random few are: the cuts around them cover the rest.
+	// singly is up to how many loose writes each of them is dropped alone and kept alone at every cut. With more, as in
+	// a checkpoint, a random few are: the cuts around them cover the rest.
 	singly = 24
 	// random is how many random choices of loose writes are tried at every cut besides.
 	random = 2
@@ -47,49 +46,15 @@ func (c Crash) WriteTo(dir string) error {
 	return nil
 }
 
-// Crashes yields the states the disk can be in had the power gone after each operation of the trace, or after each mark alone. It yields
-// a state that several cuts lead to once, for the last of them: that is where most had been acknowledged.
-func (t Trace) Crashes(seed uint64, marks bool) iter.Seq[Crash] {
-	return func(yield func(Crash) bool) {
-		hash := maphash.MakeSeed()
-		last := map[uint64]int{} // the cut and variant that yields a state
-		n := 0
-		for c := range t.crashes(seed, marks) {
-			last[c.sum(hash)] = n
-			n++
-		}
-		n = 0
-		for c := range t.crashes(seed, marks) {
-			if last[c.sum(hash)] == n && !yield(c) {
-				return
-			}
-			n++
-		}
-	}
-}
-
-// sum is a digest of the state.
-func (c Crash) sum(seed maphash.Seed) uint64 {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
-		h.WriteString(fmt.Sprintf("%q %d %t", name, len(c.Files[name]), c.Files[name] == nil))
-		h.Write(c.Files[name])
-	}
-	return h.Sum64()
-}
-
-// crashes yields every state of every cut.
-func (t Trace) crashes(seed uint64, marks bool) iter.Seq[Crash] {
+// Crashes yields states the disk can be in had the power gone after each operation of the trace: a random share of
+// them, all with a share of 1.
+func (t Trace) Crashes(rng *rand.Rand, share float64) iter.Seq[Crash] {
 	return func(yield func(Crash) bool) {
 		v, mark := newVolume(), 0
-		rng := rand.New(rand.NewPCG(seed, 0))
 		for cut := 0; cut <= len(t); cut++ {
-			if !marks || cut > 0 && t[cut-1].Kind == Mark {
-				for why, files := range v.states(rng) {
-					if !yield(Crash{Cut: cut, Marks: mark, Why: why, Files: files}) {
-						return
-					}
+			for why, files := range v.states(rng, share) {
+				if !yield(Crash{Cut: cut, Marks: mark, Why: why, Files: files}) {
+					return
 				}
 			}
 			if cut == len(t) {
@@ -103,11 +68,13 @@ func (t Trace) crashes(seed uint64, marks bool) iter.Seq[Crash] {
 	}
 }
 
-// states yields what the disk can hold if the power goes now.
-func (v *volume) states(rng *rand.Rand) iter.Seq2[string, map[string][]byte] {
+// states yields a share of what the disk can hold if the power goes now.
+func (v *volume) states(rng *rand.Rand, share float64) iter.Seq2[string, map[string][]byte] {
 	return func(yield func(string, map[string][]byte) bool) {
 		all := v.loose
-		try := func(why string, writes, moves []Op) bool { return yield(why, v.crash(writes, moves)) }
+		try := func(why string, writes, moves []Op) bool {
+			return rng.Float64() >= share || yield(why, v.crash(writes, moves))
+		}
 		if !try("nothing unsynced", nil, nil) || !try("everything", all, v.moves) {
 			return
 		}

@@ -3,7 +3,7 @@ package torture
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,50 +138,68 @@ func (d *Disk) rel(path string) string {
 }
 
 // Mkdir implements disk.Disk.
-func (d *Disk) Mkdir(path string, perm fs.FileMode) error {
-	return d.do(Op{Kind: Mkdir, Path: d.rel(path)}, func([]byte) error { return os.Mkdir(path, perm) })
+func (d *Disk) Mkdir(path string, do func() error) error {
+	return d.do(Op{Kind: Mkdir, Path: d.rel(path)}, do)
 }
 
-// Write implements disk.Disk.
-func (d *Disk) Write(path string, b []byte, perm fs.FileMode) error {
-	err := d.do(Op{Kind: Create, Path: d.rel(path)}, func([]byte) error { return disk.System{}.Write(path, nil, perm) })
-	if err != nil {
-		return err
+// Open implements disk.Disk.
+func (d *Disk) Open(path string, flag int, open func() (*os.File, error)) (disk.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rel := d.rel(path)
+	_, err := os.Lstat(path)
+	fresh := err != nil && flag&os.O_CREATE != 0
+	if fresh {
+		if flaw := d.meet(Create); flaw != None {
+			return nil, &os.PathError{Op: "open", Path: path, Err: flaw.Err()}
+		}
 	}
-	return d.do(Op{Kind: Write, Path: d.rel(path), Data: b}, func(b []byte) error { return os.WriteFile(path, b, perm) })
+	f, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		d.create(rel)
+	}
+	return &file{File: f, d: d, id: d.files[rel], path: rel, appends: flag&os.O_APPEND != 0}, nil
 }
 
 // Sync implements disk.Disk.
-func (d *Disk) Sync(path string) error {
+func (d *Disk) Sync(path string, do func() error) error {
 	o := Op{Kind: Sync, Path: d.rel(path)}
 	if info, err := os.Stat(path); err != nil {
 		return err
 	} else if info.IsDir() {
 		o.Kind = SyncDir
 	}
-	return d.do(o, func([]byte) error { return disk.System{}.Sync(path) })
+	return d.do(o, do)
 }
 
 // Link implements disk.Disk.
-func (d *Disk) Link(path, to string) error {
-	return d.do(Op{Kind: Link, Path: d.rel(path), To: d.rel(to)}, func([]byte) error { return os.Link(path, to) })
+func (d *Disk) Link(path, to string, do func() error) error {
+	return d.do(Op{Kind: Link, Path: d.rel(path), To: d.rel(to)}, do)
 }
 
 // Rename implements disk.Disk.
-func (d *Disk) Rename(path, to string) error {
-	return d.do(Op{Kind: Rename, Path: d.rel(path), To: d.rel(to)}, func([]byte) error { return os.Rename(path, to) })
+func (d *Disk) Rename(path, to string, do func() error) error {
+	return d.do(Op{Kind: Rename, Path: d.rel(path), To: d.rel(to)}, do)
 }
 
 // Remove implements disk.Disk.
-func (d *Disk) Remove(path string) error {
-	return d.do(Op{Kind: Remove, Path: d.rel(path)}, func([]byte) error { return os.Remove(path) })
+func (d *Disk) Remove(path string, do func() error) error {
+	return d.do(Op{Kind: Remove, Path: d.rel(path)}, do)
 }
 
-// do does an operation: real changes the real disk. A fault comes before it, and a short write writes half.
-func (d *Disk) do(o Op, real func(data []byte) error) error {
+// do does an operation on a name, or a sync: real changes the real disk. A fault comes before it.
+func (d *Disk) do(o Op, real func() error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o.File = d.files[o.Path]
+	return d.change(o, func([]byte) error { return real() })
+}
+
+// change does an operation. A fault comes before it, and a short write writes half. The lock is held.
+func (d *Disk) change(o Op, real func(data []byte) error) error {
 	flaw := d.meet(o.Kind)
 	switch {
 	case flaw == Short:
@@ -198,13 +216,62 @@ func (d *Disk) do(o Op, real func(data []byte) error) error {
 	if err := real(o.Data); err != nil {
 		return err
 	}
-	if o.Data = bytes.Clone(o.Data); o.Kind == Create {
-		d.create(o.Path)
-	} else {
-		d.record(o)
-	}
+	o.Data = bytes.Clone(o.Data)
+	d.record(o)
 	if flaw == Short {
 		return flaw.Err()
 	}
 	return nil
+}
+
+// file is a file on a disk, whatever its name has become since it was opened.
+type file struct {
+	*os.File
+	d       *Disk
+	id      int
+	path    string
+	appends bool
+}
+
+func (f *file) change(o Op, real func(data []byte) error) error {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	o.File, o.Path = f.id, f.path
+	return f.d.change(o, real)
+}
+
+// Write implements disk.File.
+func (f *file) Write(b []byte) (n int, err error) {
+	from := io.SeekCurrent
+	if f.appends {
+		from = io.SeekEnd
+	}
+	off, err := f.File.Seek(0, from)
+	if err != nil {
+		return 0, err
+	}
+	return f.write(b, off, f.File.Write)
+}
+
+// WriteAt implements disk.File.
+func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
+	return f.write(b, off, func(b []byte) (int, error) { return f.File.WriteAt(b, off) })
+}
+
+func (f *file) write(b []byte, off int64, real func([]byte) (int, error)) (n int, err error) {
+	err = f.change(Op{Kind: Write, Off: off, Data: b}, func(b []byte) (err error) { n, err = real(b); return err })
+	return n, err
+}
+
+// ReadFrom hides that of *os.File, which writes on its own.
+func (f *file) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{f}, r) }
+
+// Truncate implements disk.File.
+func (f *file) Truncate(size int64) error {
+	return f.change(Op{Kind: Truncate, Off: size}, func([]byte) error { return f.File.Truncate(size) })
+}
+
+// Sync implements disk.File.
+func (f *file) Sync() error {
+	return f.change(Op{Kind: Sync}, func([]byte) error { return f.File.Sync() })
 }

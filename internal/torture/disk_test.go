@@ -1,9 +1,12 @@
+//go:build unix
+
 package torture
 
 import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,18 +66,18 @@ func checkLog(t *testing.T, dir string, acknowledged int) error {
 	return nil
 }
 
-func exploreLog(t *testing.T, sabotage bool, forget func(Op) bool) (states int, found []string) {
+func exploreLog(t *testing.T, forget func(Op) bool) (states int, found []string) {
 	t.Helper()
 	d := newDisk(t)
 	d.Forget = forget
 	writeLog(t, d, 6)
-	states, found = explore(t, d.Trace(), sabotage, func(dir string, c Crash) error { return checkLog(t, dir, c.Marks) })
+	states, found = explore(t, rand.New(rand.NewPCG(seed(), 0)), d.Trace(), 300, func(dir string, c Crash) error { return checkLog(t, dir, c.Marks) })
 	return states, found
 }
 
 func TestSQLiteAloneSurvivesEveryCut(t *testing.T) {
 	t.Parallel()
-	states, found := exploreLog(t, false, nil)
+	states, found := exploreLog(t, nil)
 	t.Logf("%d states", states)
 	if len(found) > 0 {
 		t.Fatalf("states that lost something:\n%s", strings.Join(found, "\n"))
@@ -90,7 +93,7 @@ func TestForgottenSyncIsNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, found := exploreLog(t, true, forget); len(found) == 0 {
+			if _, found := exploreLog(t, forget); len(found) == 0 {
 				t.Error("no state lost anything: the harness would not notice a missing sync")
 			} else {
 				t.Log(found[0])

@@ -1,12 +1,18 @@
 // Package torture is the harness that tries to make Perdure lose, double or garble something.
 //
-// A Disk records every write, sync, rename and removal that a store makes, through SQLite or by itself, and can make the n-th of them
-// fail. Trace.Crashes turns such a record into every state the disk could be in had the power gone after any operation: what was synced
-// is there, what was not is dropped, kept or torn. The tests reopen the real store on each state and hold it against the ledger of what
-// was acknowledged. Other tests kill real processes at random instants, let two of them fight over one store, and turn the clock.
+// It has parts, each a way of hurting the product: cutting the power under a store or a set of capsules, failing the
+// disk, killing and stopping processes, filling disks, turning clocks, letting copies go different ways, flipping bits.
+// A round of a part does it once, from a seed, and holds what is left against a ledger of what was acknowledged and of
+// what happened in the world.
 //
-// The harness is held to its own claim: with a sync left out, or a node that is careless, its tests must find something.
+// The harness is held to its own claim: every part has a sabotage, something the harness then does as a broken product
+// would, such as leaving out a sync or an entry, and a part that does not notice it fails.
 //
-// The tests take a minute or two; PERDURE_TORTURE=long, as `make torture` sets it, makes them exhaustive and kill ten thousand processes, or
-// as many as PERDURE_TORTURE_KILLS says. Everything random comes from a seed that a failing test prints and PERDURE_TORTURE_SEED sets.
+// A Disk records every write, sync, rename and removal that is made on it, through SQLite or package disk, and can make
+// the n-th of them fail. Trace.Crashes turns such a record into the states the disk could be in had the power gone
+// after any operation: what was synced is there, what was not is dropped, kept or torn.
+//
+// The tests do one round of each part. `make torture FOR=10m` goes on for that long and prints one table. Everything
+// random comes from a seed, which a failure names and PERDURE_TORTURE_SEED sets; instants at which processes are killed
+// do not repeat exactly.
 package torture

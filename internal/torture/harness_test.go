@@ -1,3 +1,5 @@
+//go:build unix
+
 package torture
 
 import (
@@ -7,9 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
-	"sync"
 	"testing"
 )
 
@@ -25,56 +24,29 @@ func newDisk(t *testing.T) *Disk {
 	return d
 }
 
-// explore writes every state the trace can leave behind to a folder, checks it, and returns how many there were and what was found wrong.
-// With sabotage something is to be found, so it looks where that is likely, and one thing is enough.
-func explore(t *testing.T, trace Trace, sabotage bool, check func(dir string, c Crash) error) (states int, found []string) {
+// statesPerCut is about how many states there are for each operation.
+const statesPerCut = 30
+
+// explore writes states the trace can leave behind to a folder, checks them, and returns how many there were and what
+// was found wrong. It looks at about so many of them.
+func explore(t *testing.T, rng *rand.Rand, trace Trace, most int, check func(dir string, c Crash) error) (states int, found []string) {
 	t.Helper()
-	enough, marks := 10, testing.Short()
-	if sabotage {
-		enough, marks = 1, true
-	}
-	type job struct {
-		dir string
-		c   Crash
-	}
-	jobs := make(chan job)
-	var mu sync.Mutex
-	full := func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(found) >= enough
-	}
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for j := range jobs {
-				err := quickly(j.dir, func() error { return check(j.dir, j.c) })
-				if err = errors.Join(err, os.RemoveAll(j.dir)); err != nil {
-					mu.Lock()
-					found = append(found, fmt.Sprintf("cut %d (after %v), %s, %d marks: %v", j.c.Cut, trace[max(j.c.Cut-1, 0)], j.c.Why, j.c.Marks, err))
-					mu.Unlock()
-				}
-			}
-		})
-	}
+	share := float64(most) / float64(statesPerCut*len(trace))
 	root := memoryDir(t)
-	for c := range trace.Crashes(seed(), marks) {
+	for c := range trace.Crashes(rng, share) {
 		dir := filepath.Join(root, fmt.Sprint(states))
-		if full() {
+		if err := errors.Join(os.Mkdir(dir, 0o755), c.WriteTo(dir)); err != nil {
+			t.Fatal(err)
+		}
+		states++
+		err := quickly(dir, func() error { return check(dir, c) })
+		if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
+			found = append(found, fmt.Sprintf("cut %d (after %v), %s, %d marks: %v", c.Cut, trace[max(c.Cut-1, 0)], c.Why, c.Marks, err))
+		}
+		if len(found) > 2 {
 			break
 		}
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.WriteTo(dir); err != nil {
-			t.Fatal(err)
-		}
-		c.Files = nil
-		jobs <- job{dir, c}
-		states++
 	}
-	close(jobs)
-	wg.Wait()
 	return states, found
 }
 
@@ -110,37 +82,4 @@ func quickly(dir string, f func() error) error {
 	defer d.Close()
 	d.Quick = true
 	return f()
-}
-
-// seed is where everything random comes from.
-var seed = sync.OnceValue(func() uint64 {
-	if s, err := strconv.ParseUint(os.Getenv("PERDURE_TORTURE_SEED"), 10, 64); err == nil {
-		return s
-	}
-	return rand.Uint64()
-})
-
-// amount is an amount of work.
-type amount struct {
-	short int // under -short
-	usual int
-	long  int    // when PERDURE_TORTURE is long
-	env   string // says otherwise, if set
-}
-
-func (a amount) of(t *testing.T) int {
-	t.Helper()
-	switch v := os.Getenv(a.env); {
-	case a.env != "" && v != "":
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			t.Fatalf("%s: %v", a.env, err)
-		}
-		return n
-	case os.Getenv("PERDURE_TORTURE") == "long":
-		return a.long
-	case testing.Short():
-		return a.short
-	}
-	return a.usual
 }

@@ -14,18 +14,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// kills is how many kills a run makes.
-var kills = amount{short: 40, usual: 300, long: 10_000, env: "PERDURE_TORTURE_KILLS"}
-
 const (
-	// killsPerStore is after how many kills the agents of a store are let to their end, and everything is held against the ledgers.
-	killsPerStore = 100
+	// kills is after how many kills the agents of a store are let to their end, and everything is held against the ledgers.
+	kills = 16
 	// startLimit is how long a child may take to open the store, and finishLimit how long the agents may take to end without kills.
 	startLimit, finishLimit = time.Minute, 3 * time.Minute
 	// maxPoint is how many points a child passes at most: a hundred or so take as long as it is let live otherwise.
@@ -147,96 +143,106 @@ func (c child) life(rng *rand.Rand) error {
 	return errors.Join(err, p.kill())
 }
 
-func TestKillsLoseAndDoubleNothing(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	var total tally
-	t.Cleanup(func() { t.Logf("all rounds: %v", total) })
-	left := kills.of(t)
-	for round := 0; left > 0; round++ {
-		n := min(left, killsPerStore)
-		left -= n
-		t.Run(fmt.Sprint("round", round), func(t *testing.T) {
-			t.Parallel()
-			c := newChild(t, "killed")
-			rng := rand.New(rand.NewPCG(seed(), uint64(round)))
-			for i := range n {
-				if err := c.life(rng); err != nil {
-					t.Fatalf("kill %d, seed %d: %v", i, seed(), err)
-				}
-			}
-			sum := c.conclude(t)
-			mu.Lock()
-			defer mu.Unlock()
-			total.add(sum)
-			total.kills += n
-		})
+// killParts kill processes that run nodes.
+func killParts() []part {
+	return []part{
+		{name: "kills at random", round: killed, sabotage: "a careless node", tries: 20},
+		{name: "kills, two processes", round: rivals, sabotage: "once effects repeated", tries: 20},
+		{name: "kills at system calls", round: killedAtCalls, needs: needsStrace, sabotage: "a hasty acknowledgement", tries: 20},
+		{name: "stopped past deadlines", round: stopped, needs: needsLinux, sabotage: "a tool that begins late", tries: 5},
 	}
 }
 
-// callKills is how many children are killed at a system call.
-var callKills = amount{short: 5, usual: 30, long: 1000}
-
-// TestKillsAtSystemCallsLoseNothing kills children when they are about to write, sync, cut or rename a file, with the help of strace.
-func TestKillsAtSystemCallsLoseNothing(t *testing.T) {
-	t.Parallel()
-	if out, err := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace=fsync", "true").CombinedOutput(); err != nil {
-		t.Skipf("strace cannot be used here: %v %s", err, out)
+// killed kills a process again and again.
+func killed(r *round) {
+	c := newChild(r.t, "killed")
+	if r.sabotaged {
+		c.Flaw = one(r, hasty, bold, sloppy)
 	}
-	c := newChild(t, "traced")
-	rng := rand.New(rand.NewPCG(seed(), 1<<36))
-	struck := 0
-	for i := range callKills.of(t) {
-		call := []string{"fsync", "fdatasync", "pwrite64", "pwrite64", "write", "ftruncate", "renameat", "unlinkat"}[rng.IntN(8)]
-		inject := fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, 1+rng.IntN(8)) // counted by thread
-		p, err := c.start("strace", "-f", "-qq", "-o", os.DevNull, "-e", "trace="+call, "-e", inject)
-		if err != nil {
-			t.Fatal(err)
+	for range kills {
+		r.must(c.life(r.rng))
+		r.faults++
+	}
+	c.conclude(r)
+}
+
+// rivals kills two processes that use one store.
+func rivals(r *round) {
+	c := newChild(r.t, "red")
+	c.Rivals = true
+	if r.sabotaged {
+		c.Flaw = bold
+	}
+	both := []child{c, c}
+	both[1].Name = "blue"
+	done := make(chan error, len(both))
+	for i := range both {
+		rng := rand.New(rand.NewPCG(r.rng.Uint64(), uint64(i)))
+		go func() {
+			for range kills / len(both) {
+				if err := both[i].life(rng); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range both {
+		if err := <-done; err != nil {
+			r.Wrong("%v", err)
 		}
+		r.faults += kills / len(both)
+	}
+	c.conclude(r)
+}
+
+// conclude lets the agents end and checks everything. Careless nodes may not come to an end.
+func (c child) conclude(r *round) {
+	r.t.Helper()
+	if c.Flaw == "" {
+		if err := c.finish(); err != nil {
+			r.Wrong("%v", err)
+		}
+		c.audit(r)
+		return
+	}
+	c.audit(r)
+	r.found = slices.DeleteFunc(r.found, func(f string) bool {
+		return !strings.Contains(f, "happened before") && !strings.Contains(f, "is not there") && !strings.Contains(f, "began")
+	})
+}
+
+// needsStrace says why strace cannot be used.
+func needsStrace() string {
+	if out, err := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace=fsync", "true").CombinedOutput(); err != nil {
+		return fmt.Sprintf("strace cannot be used here: %v %s", err, out)
+	}
+	return ""
+}
+
+// killedAtCalls kills children when they are about to write, sync, cut or rename a file, with the help of strace.
+func killedAtCalls(r *round) {
+	c := newChild(r.t, "traced")
+	if r.sabotaged {
+		c.Flaw = hasty
+	}
+	for range kills / 3 {
+		call := one(r, "fsync", "fdatasync", "pwrite64", "pwrite64", "write", "ftruncate", "renameat", "unlinkat")
+		inject := fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, 1+r.rng.IntN(8)) // counted by thread
+		p, err := c.start("strace", "-f", "-qq", "-o", os.DevNull, "-e", "trace="+call, "-e", inject)
+		r.must(err)
 		ended := make(chan error, 1)
 		go func() { ended <- p.wait() }()
 		select {
 		case err = <-ended:
-			struck++
+			r.faults++
 		case <-time.After(500 * time.Millisecond): // it does not come to so many
 			err = errors.Join(syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL), <-ended)
 		}
 		if err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Fatalf("kill %d at %s, seed %d: %v", i, inject, seed(), err)
+			r.Wrong("killed at %s: %v", inject, err)
 		}
 	}
-	t.Logf("%d children were killed at a system call", struck)
-	c.conclude(t)
-}
-
-// killsProof is how many kills are enough to find what a careless child does. Most take a few.
-const killsProof = 400
-
-func TestCarelessNodesAreNoticed(t *testing.T) {
-	t.Parallel()
-	for _, flaw := range []flaw{hasty, bold, sloppy} {
-		t.Run(string(flaw), func(t *testing.T) {
-			t.Parallel()
-			c := newChild(t, "careless")
-			c.Flaw = flaw
-			rng := rand.New(rand.NewPCG(seed(), 1<<33))
-			for i := range killsProof {
-				if err := c.life(rng); err != nil {
-					t.Fatal(err)
-				}
-				if i%10 != 9 {
-					continue
-				}
-				_, found := c.audit(t)
-				found = slices.DeleteFunc(found, func(f string) bool {
-					return !strings.Contains(f, "happened before") && !strings.Contains(f, "is not there")
-				})
-				if len(found) > 0 {
-					t.Logf("after %d kills: %s", i+1, found[0])
-					return
-				}
-			}
-			t.Errorf("%d kills, and nobody noticed", killsProof)
-		})
-	}
+	c.conclude(r)
 }

@@ -16,12 +16,21 @@ import (
 // effect. Zero is nowhere.
 type points struct {
 	at     int64
+	stops  bool // it stops there, again and again
 	passed atomic.Int64
 }
 
 // pass is a point.
 func (p *points) pass() {
-	if p != nil && p.at > 0 && p.passed.Add(1) == p.at {
+	if p == nil || p.at == 0 {
+		return
+	}
+	n := p.passed.Add(1)
+	if p.stops && n%p.at == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		return
+	}
+	if n == p.at && !p.stops {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // until it arrives
 	}
@@ -64,9 +73,13 @@ func (v *adviser) Instant() bool { return !v.paid }
 type pointed struct {
 	perdure.Tool
 	points *points
+	begun  *beginnings
 }
 
 func (t *pointed) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
+	if err := t.begun.note(t.Spec(), c); err != nil {
+		return perdure.Result{}, err
+	}
 	t.points.pass()
 	defer t.points.pass()
 	return t.Tool.Call(ctx, c)
@@ -79,12 +92,12 @@ type reconciling struct {
 }
 
 // withPoints puts points around the effects of tools.
-func withPoints(tools []perdure.Tool, p *points) []perdure.Tool {
+func withPoints(tools []perdure.Tool, p *points, b *beginnings) []perdure.Tool {
 	out := make([]perdure.Tool, len(tools))
 	for i, t := range tools {
-		out[i] = &pointed{t, p}
+		out[i] = &pointed{t, p, b}
 		if r, ok := t.(perdure.Reconciler); ok {
-			out[i] = &reconciling{pointed{t, p}, r}
+			out[i] = &reconciling{pointed{t, p, b}, r}
 		}
 	}
 	return out

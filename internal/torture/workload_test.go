@@ -17,14 +17,18 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
 // workload uses a store in every way that changes its files, and keeps the ledger of it.
 type workload struct {
 	d      *Disk
+	kind   kind
 	key    *perdure.Signer
-	s      *sqlite.Store
+	s      store
 	agents []*perdure.Agent // as they are once everything handed over is there
 
 	mu      sync.Mutex
@@ -32,6 +36,45 @@ type workload struct {
 	pruned  map[perdure.Hash]int // the mark after which the body was durably gone; never: zero
 	broken  bool                 // something could not be written since the store was opened
 	wrong   []string             // what the store did wrong
+	hasty   bool                 // what the store refuses counts as acknowledged: a sabotage
+}
+
+// store is what the workload uses of a store.
+type store interface {
+	perdure.Store
+	perdure.Claimer
+	perdure.Lister
+	perdure.Pruner
+	perdure.Streamer
+}
+
+// kind is a kind of store.
+type kind struct {
+	open   func(ctx context.Context, dir string) (store, error)
+	log    func(path string) bool // what must be synced before something is acknowledged
+	sqlite bool
+}
+
+var kinds = map[string]kind{
+	"sqlite": {
+		open: func(ctx context.Context, dir string) (store, error) {
+			return sqlite.Open(ctx, filepath.Join(dir, storeFile), sqlite.Options{})
+		},
+		log:    func(path string) bool { return path == storeFile+"-wal" },
+		sqlite: true,
+	},
+	"dir": {
+		open: func(_ context.Context, at string) (store, error) {
+			return dir.Open(filepath.Join(at, folderName), dir.Options{})
+		},
+		log: func(path string) bool { return strings.HasSuffix(path, capsule.Ext) },
+	},
+	"dir binary": {
+		open: func(_ context.Context, at string) (store, error) {
+			return dir.Open(filepath.Join(at, folderName), dir.Options{Binary: true})
+		},
+		log: func(path string) bool { return strings.HasSuffix(path, capsule.Ext) },
+	},
 }
 
 // commit is what one call handed to the store.
@@ -42,20 +85,25 @@ type commit struct {
 	err     error // what the store said
 }
 
-const storeFile = "store.db"
+const storeFile, folderName = "store.db", "agents"
 
-func newWorkload(d *Disk) *workload {
-	return &workload{d: d, key: signerOf("workload"), pruned: map[perdure.Hash]int{}}
+func newWorkload(d *Disk, k kind) *workload {
+	return &workload{d: d, kind: k, key: signerOf("workload"), pruned: map[perdure.Hash]int{}}
 }
 
 // blobs is where the store has bodies that are too long for its file.
 func (w *workload) blobs(dir string) string { return filepath.Join(dir, storeFile+"-blobs") }
 
 // open opens the store on the disk.
-func (w *workload) open(ctx context.Context) (err error) {
+func (w *workload) open(ctx context.Context) error {
 	w.broken = false
-	w.s, err = sqlite.Open(ctx, filepath.Join(w.d.Root(), storeFile), sqlite.Options{})
-	return err
+	s, err := w.kind.open(ctx, w.d.Root())
+	if err != nil {
+		w.s = nil // not a nil *Store in an interface
+		return err
+	}
+	w.s = s
+	return nil
 }
 
 // create makes an agent.
@@ -99,14 +147,19 @@ func (w *workload) hand(ctx context.Context, id perdure.AgentID, heads []perdure
 	lost := w.lost()
 	err := w.s.Append(ctx, id, heads, entries...)
 	c := commit{id: id, entries: entries, err: err}
+	return w.noted(c, w.lost()-lost)
+}
+
+// noted writes down what came of a commit.
+func (w *workload) noted(c commit, lost int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	err := c.err
 	w.broken = w.broken || err != nil
-	lost = w.lost() - lost
 	if err == nil && lost > 0 && !w.broken { // a store that broke before syncs everything anew when it opens its file again
 		w.wrong = append(w.wrong, "a commit was acknowledged although a sync of the log failed while it was made")
 	}
-	if err == nil {
+	if err == nil || w.hasty {
 		c.mark = w.d.Mark()
 	}
 	w.commits = append(w.commits, c)
@@ -116,7 +169,7 @@ func (w *workload) hand(ctx context.Context, id perdure.AgentID, heads []perdure
 // lost is how many syncs of the log have failed.
 func (w *workload) lost() (n int) {
 	for _, o := range w.d.Trace() {
-		if o.Kind == Lost && o.Path == storeFile+"-wal" {
+		if o.Kind == Lost && w.kind.log(o.Path) {
 			n++
 		}
 	}
@@ -149,6 +202,9 @@ func (w *workload) prune(ctx context.Context, i int, pick func(*perdure.Entry) b
 
 // checkpoint moves the log into the main file, as a store does by itself when the log is long.
 func (w *workload) checkpoint(mode string) error {
+	if !w.kind.sqlite {
+		return nil
+	}
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.d.Root(), storeFile)+"?mode=rw&_pragma=busy_timeout(10000)")
 	if err != nil {
 		return err
@@ -183,9 +239,9 @@ func (w *workload) course() []func(context.Context) error {
 		func(ctx context.Context) error {
 			return w.s.Release(ctx, claim, w.agents[0].Heads(), perdure.TimeOf(time.Now()))
 		},
-		func(context.Context) error { return w.d.Mkdir(w.blobs(w.d.Root()), 0o700) }, // as a process does that is killed right then
-		add(0, 1, perdure.InlineBody+10),                                             // a blob
-		add(1, 2, perdure.InlineBody+20),                                             // two blobs, the same but for their salt
+		w.strayFolder,
+		add(0, 1, perdure.InlineBody+10), // a blob
+		add(1, 2, perdure.InlineBody+20), // two blobs, the same but for their salt
 		checkpoint("TRUNCATE"),
 		func(ctx context.Context) error { return w.snapshot(ctx, 0) },
 		func(ctx context.Context) error { return w.snapshot(ctx, 1) },
@@ -197,11 +253,51 @@ func (w *workload) course() []func(context.Context) error {
 			return w.prune(ctx, 1, func(e *perdure.Entry) bool { return e.Kind == perdure.KindEvent && e.Size < 100 })
 		},
 		add(1, 1, 30),
-		w.both,
+		w.both, w.stream, w.stream,
 		func(context.Context) error { return w.s.Close() },
 		w.open, add(0, 1, 40), add(1, 1, 50),
 		func(context.Context) error { return w.s.Close() },
 	}
+}
+
+// strayFolder makes the folder of blobs, as a process does that is killed right then.
+func (w *workload) strayFolder(context.Context) error {
+	if !w.kind.sqlite {
+		return nil
+	}
+	return disk.Mkdir(w.blobs(w.d.Root()), 0o700)
+}
+
+// stream hands a new agent to the store, or more of the last one, in one go.
+func (w *workload) stream(ctx context.Context) error {
+	var all []*perdure.Entry
+	if len(w.agents) == 2 {
+		g, err := w.key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "arrive"}, Charter: perdure.Charter{Scope: "torture"}}, time.Now())
+		if err != nil {
+			return err
+		}
+		w.agents, all = append(w.agents, must(perdure.Begin(g))), append(all, g)
+	}
+	a := w.agents[2]
+	for range 3 {
+		entries, next, err := w.key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "arrived", Data: must(perdure.DataOf(strings.Repeat("s", 40_000)))}})
+		if err != nil {
+			return err
+		}
+		a, all = next, append(all, entries...)
+	}
+	lost := w.lost()
+	err := w.s.PutAll(ctx, a.ID(), func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range all {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+	if err == nil {
+		w.agents[2] = a
+	}
+	return w.noted(commit{id: a.ID(), entries: all, err: err}, w.lost()-lost)
 }
 
 // snapshot appends the fold of an agent: only what comes before one can be pruned.
@@ -223,11 +319,41 @@ func (w *workload) both(ctx context.Context) error {
 // check opens what is left of the store in a folder and holds it against the ledger as it was at a mark. It goes on with it, too.
 func (w *workload) check(dir string, marks int) error {
 	ctx := context.Background()
-	s, err := sqlite.Open(ctx, filepath.Join(dir, storeFile), sqlite.Options{})
+	s, err := w.kind.open(ctx, dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.checkStore(ctx, s, marks), s.Close(), w.checkBlobs(dir, marks))
+	err = w.repair(ctx, s)
+	if err == nil {
+		err = w.checkStore(ctx, s, marks)
+	}
+	return errors.Join(err, s.Close(), w.checkBlobs(dir, marks))
+}
+
+// repair does what `perdure doctor --repair` does for files of a folder that end in garbage: an append that was torn, or rot, which nobody can
+// tell apart. SQLite files need none.
+func (w *workload) repair(ctx context.Context, s store) error {
+	if w.kind.sqlite {
+		return nil
+	}
+	ailing, err := s.(perdure.Healer).Ailing(ctx)
+	if err != nil {
+		return err
+	}
+	for l, err := range s.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return err
+		}
+		if _, err := checkAgent(ctx, s, l.Agent, nil); err != nil {
+			ailing[l.Agent] = perdure.Ailment{}
+		}
+	}
+	for id := range ailing {
+		if _, err := s.(perdure.Healer).Heal(ctx, id, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkBlobs finds no file of a body that was durably pruned.
@@ -245,7 +371,7 @@ func (w *workload) checkBlobs(dir string, marks int) error {
 	return nil
 }
 
-func (w *workload) checkStore(ctx context.Context, s *sqlite.Store, marks int) error {
+func (w *workload) checkStore(ctx context.Context, s store, marks int) error {
 	found := map[perdure.AgentID]map[perdure.Hash]*perdure.Entry{}
 	for l, err := range s.List(ctx, perdure.Filter{}) {
 		if err != nil {

@@ -21,7 +21,7 @@ type bell struct {
 	path string
 
 	mu sync.Mutex
-	f  *os.File
+	f  disk.File
 }
 
 // ring tells those who watch. If it cannot, they notice later.
@@ -30,7 +30,7 @@ func (b *bell) ring() {
 	defer b.mu.Unlock()
 	if b.f == nil {
 		var err error
-		if b.f, err = os.OpenFile(b.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, disk.ModeIn(filepath.Dir(b.path))); err != nil {
+		if b.f, err = disk.OpenFile(b.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, disk.ModeIn(filepath.Dir(b.path))); err != nil {
 			return
 		}
 	}

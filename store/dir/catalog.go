@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // file is a capsule file in the folder, as last looked at.
@@ -271,7 +272,7 @@ func (s *Store) merge(name string, f *file) error {
 	if _, err := h.Add(batch...); err != nil {
 		return err
 	}
-	if err := os.Remove(s.path(name)); err != nil {
+	if err := disk.Remove(s.path(name)); err != nil {
 		return err
 	}
 	delete(s.files, name)

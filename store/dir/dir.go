@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -116,10 +117,16 @@ func Place(dir string, look bool) (perdure.Hash, error) {
 
 // furnish makes the folder, and tells git and Syncthing what to make of it. Files that are there are left as they are.
 func furnish(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := disk.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, indexDir), folderMode(dir)); err != nil {
+	index := filepath.Join(dir, indexDir)
+	if _, err := os.Lstat(index); errors.Is(err, fs.ErrNotExist) { // whoever made the folder may have been killed before its name was durable
+		if err := disk.Sync(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	if err := disk.MkdirAll(index, folderMode(dir)); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{
@@ -127,14 +134,14 @@ func furnish(dir string) error {
 		".stignore":                           indexDir + "\n",
 		filepath.Join(indexDir, ".gitignore"): "*\n",
 	} {
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.ModeIn(dir))
+		f, err := disk.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.ModeIn(dir))
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		_, err = f.WriteString(text)
+		_, err = io.WriteString(f, text)
 		if cerr := f.Close(); err == nil {
 			err = cerr
 		}

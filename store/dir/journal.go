@@ -40,7 +40,7 @@ type journal struct {
 	looks bool // nothing is written: what is new is remembered
 
 	mu   sync.Mutex
-	f    *os.File
+	f    disk.File
 	off  int64
 	rows map[perdure.AgentID]row
 }
@@ -104,11 +104,11 @@ func (j *journal) catchUp() error {
 		j.f = nil
 	}
 	if j.looks {
-		if j.f, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+		if j.f, err = disk.OpenFile(path, os.O_RDONLY, 0); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-	} else if err = os.MkdirAll(j.dir, folderMode(filepath.Dir(j.dir))); err == nil {
-		j.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(j.dir))
+	} else if err = disk.MkdirAll(j.dir, folderMode(filepath.Dir(j.dir))); err == nil {
+		j.f, err = disk.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(j.dir))
 	}
 	if err != nil {
 		return err
@@ -232,12 +232,12 @@ func (j *journal) write(rows []row) error {
 
 // compact puts a journal of the rows that count in the place of the old one.
 func (j *journal) compact() error {
-	f, err := os.CreateTemp(j.dir, journalName+".*.tmp")
+	f, err := disk.CreateTemp(j.dir, journalName+".*.tmp")
 	if err != nil {
 		return err
 	}
 	if err := f.Chmod(disk.ModeIn(j.dir)); err != nil {
-		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+		return errors.Join(err, f.Close(), disk.Remove(f.Name()))
 	}
 	enc := json.NewEncoder(f)
 	for _, r := range j.rows {
@@ -246,11 +246,11 @@ func (j *journal) compact() error {
 		}
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(j.dir, journalName))
+		err = disk.Rename(f.Name(), filepath.Join(j.dir, journalName))
 	}
 	if err != nil {
 		_ = f.Close()
-		_ = os.Remove(f.Name())
+		_ = disk.Remove(f.Name())
 		return err
 	}
 	_ = j.f.Close()
