@@ -68,6 +68,9 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 		return out, perdure.ErrNotFound
 	}
 	s.decipher(w.conn, id, m, good)
+	if err := s.reread(w, id, m, good); err != nil {
+		return out, err
+	}
 	if len(good) > 0 { // a whole copy
 		if err := w.do("DELETE FROM depths WHERE agent=?", m.key); err != nil {
 			return out, err
@@ -87,6 +90,44 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 	return out, w.exchange(id, m, whole, rest)
 }
 
+// reread restores words that rows could not be read without, and reads them again.
+func (s *Store) reread(w *writer, id perdure.AgentID, m *remains, good []*perdure.Entry) error {
+	if len(m.bad) == 0 || s.worded.Load() {
+		return nil
+	}
+	known := slices.Clone(s.known)
+	for _, e := range good {
+		if policy := e.Policy; !slices.Contains(known, policy) {
+			known = append(known, policy)
+		}
+		if origin := perdure.Hash(e.Origin); !slices.Contains(known, origin) {
+			known = append(known, origin)
+		}
+	}
+	restored, sound, err := reword(w.conn, nil, known)
+	if err != nil {
+		return brokenOr(err)
+	}
+	if s.worded.Store(sound); restored == 0 {
+		return nil
+	}
+	s.words.forget()
+	clear(w.agents)
+	m.read, m.bare, m.bad, m.held, m.faults = nil, nil, nil, 0, 0
+	if m.key != 0 { // rows may have been written anew
+		aside := slices.DeleteFunc(m.rows, func(r rawRow) bool { return !r.left })
+		if m.rows, err = rawRows(w.conn, rowsInPlace, m.key); err != nil {
+			return brokenOr(err)
+		}
+		m.rows = append(m.rows, aside...)
+	}
+	s.decipher(w.conn, id, m, good)
+	return nil
+}
+
+// rowsInPlace are the rows of an agent.
+const rowsInPlace = "SELECT rid, data, 0, 0 FROM log WHERE agent=? ORDER BY rid"
+
 // remains finds all the rows of an agent, wherever they are.
 func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
 	m := &remains{}
@@ -95,7 +136,7 @@ func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
 		return nil, err
 	}
 	if m.key = key; key != 0 {
-		if m.rows, err = rawRows(c, "SELECT rid, data, 0, 0 FROM log WHERE agent=? ORDER BY rid", key); err != nil {
+		if m.rows, err = rawRows(c, rowsInPlace, key); err != nil {
 			return nil, err
 		}
 	}

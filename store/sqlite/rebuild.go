@@ -25,6 +25,7 @@ type Rebuilt struct {
 	Rows     int64  // taken over
 	Stranded int64  // rows of which it is not known whose they are
 	Unnamed  bool   // the file could not say any more which store it is: it is a new one
+	Words    int    // keys and policies that were damaged and could be restored
 
 	proven bool // an agent in it is one
 }
@@ -195,7 +196,7 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 		err = c.exec(orphans)
 	}
 	if err == nil {
-		err = (&filling{conn: c, r: r, ids: map[int64]bool{}}).run(ctx, m)
+		err = (&filling{conn: c, r: r, ids: map[int64]bool{}, copies: map[int64][]perdure.Hash{}}).run(ctx, m)
 	}
 	if err == nil {
 		err = r.identity(old, c)
@@ -212,9 +213,10 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 // filling is a fresh file that rows are written to.
 type filling struct {
 	*conn
-	r   *Rebuilt
-	ids map[int64]bool // the keys of agents that are known
-	err error
+	r      *Rebuilt
+	ids    map[int64]bool           // the keys of agents that are known
+	copies map[int64][]perdure.Hash // every word that was found under a number
+	err    error
 }
 
 func (f *filling) run(ctx context.Context, m *image) error {
@@ -230,6 +232,10 @@ func (f *filling) run(ctx context.Context, m *image) error {
 	})
 	if f.err != nil {
 		return f.err
+	}
+	var err error
+	if f.r.Words, _, err = reword(f.conn, f.copies, nil); err != nil {
+		return err
 	}
 	if err := f.adopt(); err != nil {
 		return err
@@ -250,10 +256,10 @@ const hashSize = len(perdure.Hash{})
 // name takes a word, an agent, or what is listed of one.
 func (f *filling) name(rowid int64, v []value) error {
 	switch {
-	case len(v) == 2 && rowid > 0 && v[0].null() && len(v[1].bytes) == hashSize:
-		return f.exec("INSERT OR IGNORE INTO words VALUES(?,?)", rowid, v[1].bytes)
+	case len(v) == 2 && rowid > 0 && v[0].null() && len(v[1].bytes) == hashSize && !v[1].text:
+		return f.word(rowid, v[1].bytes)
 	case len(v) == 2 && rowid == 0 && len(v[0].bytes) == hashSize && v[1].number != nil: // the index has them, too
-		return f.exec("INSERT OR IGNORE INTO words VALUES(?,?)", *v[1].number, v[0].bytes)
+		return f.word(*v[1].number, v[0].bytes)
 	case len(v) == 5 && rowid > 0 && v[0].null() && len(v[1].bytes) == hashSize && (v[4].null() || v[4].number != nil):
 		f.ids[rowid] = true
 		return f.exec("INSERT OR IGNORE INTO agents(key,id,due,fence) VALUES(?,?,1,?)", rowid, v[1].bytes, v[4].sql())
@@ -265,6 +271,12 @@ func (f *filling) name(rowid int64, v []value) error {
 		return f.exec("INSERT OR IGNORE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?,?)", args...)
 	}
 	return nil
+}
+
+// word takes a word. Of several under one number the first is taken until rows tell which is right.
+func (f *filling) word(number int64, value []byte) error {
+	f.copies[number] = append(f.copies[number], perdure.Hash(value))
+	return f.exec("INSERT OR IGNORE INTO words VALUES(?,?)", number, value)
 }
 
 // sql is a value as a statement takes it.
