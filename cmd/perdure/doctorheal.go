@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -32,12 +34,41 @@ func (d *doctor) integrity(mends bool) {
 		return
 	}
 	d.say("file", well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, several(r.Rows, "row"), r.Aside)
+	if r.Words > 0 {
+		d.say("file", well, "", "%s that entries name could be restored", several(int64(r.Words), "damaged key or policy"))
+	}
 	if r.Unnamed {
 		d.say("file", odd, "", "it does not say any more which store it was: it counts as a new one")
 	}
 	if r.Stranded > 0 {
 		d.say("file", odd, "import good copies of what is missing: they find their own", "%s of which nobody can tell whose they are lie aside in it", several(r.Stranded, "row"))
 	}
+}
+
+// hashes are the keys and policies that entries here may name, as far as the home can say: what is damaged is restored from them.
+func (h *home) hashes() (out []perdure.Hash) {
+	if h.dir == "" {
+		return nil
+	}
+	if s, err := perdure.ReadKey(filepath.Join(h.dir, keyFile)); err == nil {
+		out = append(out, perdure.Hash(s.Key()))
+	}
+	if t, err := h.trust(); err == nil {
+		for _, one := range t.Trustees() {
+			out = append(out, perdure.Hash(one.Key))
+		}
+	}
+	sets := []*policy.Set{policy.Default()}
+	if set, err := loadPolicy(h, nil); err == nil {
+		sets = append(sets, set)
+	}
+	if known, err := knownPolicies(h); err == nil {
+		sets = append(sets, known...)
+	}
+	for _, set := range sets {
+		out = append(out, set.Hash())
+	}
+	return out
 }
 
 // heal verifies every agent and salvages what is left of those that are damaged.

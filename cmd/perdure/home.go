@@ -200,7 +200,9 @@ func (h *home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return h.openFolder(look)
 	}
 	o := h.options
-	o.Existing, o.Look = !create, look
+	if o.Existing, o.Look = !create, look; h.mends {
+		o.Known = h.hashes()
+	}
 	return sqlite.Open(ctx, h.file, o)
 }
 

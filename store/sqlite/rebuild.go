@@ -332,13 +332,11 @@ func (f *filling) adopt() error {
 		if err != nil {
 			break
 		}
-		id, signed := s.idOf(f.conn, key)
-		f.r.proven = f.r.proven || signed
+		id := s.idOf(f.conn, key)
+		f.r.proven = f.r.proven || !id.IsZero()
 		switch {
-		case !id.IsZero() && !f.ids[key]:
-			err = f.exec("INSERT INTO agents(key,id,due) VALUES(?,?,1)", key, id[:])
-		case signed:
-			err = f.exec("UPDATE agents SET id=? WHERE key=?", id[:], key)
+		case !id.IsZero():
+			err = f.exec("INSERT INTO agents(key,id,due) VALUES(?,?,1) ON CONFLICT(key) DO UPDATE SET id=excluded.id", key, id[:])
 		case !f.ids[key]:
 			err = f.strand(key)
 		}
@@ -359,22 +357,27 @@ func (f *filling) strand(key int64) error {
 	return err
 }
 
-// idOf derives the id of an agent from its first row, if that is its genesis, and says whether a signature vouches for it.
-func (s *Store) idOf(c *conn, key int64) (id perdure.AgentID, signed bool) {
+// idOf derives the id of an agent from its first row: zero, if that is not its genesis, or if neither a signature nor a later entry vouches for it.
+func (s *Store) idOf(c *conn, key int64) perdure.AgentID {
 	rows, err := rowsOf(c, 1, "SELECT rid, data FROM log WHERE agent=? ORDER BY rid LIMIT 1", key)
 	if err != nil || len(rows) == 0 || rows[0].parts[0].kind != perdure.KindGenesis {
-		return id, false
+		return perdure.AgentID{}
 	}
 	p := &rows[0].parts[0]
-	head, err := s.header(c, nil, id, perdure.Hash{}, p)
+	head, err := s.header(c, nil, perdure.AgentID{}, perdure.Hash{}, p)
 	if err != nil {
-		return id, false
+		return perdure.AgentID{}
 	}
 	e, err := perdure.NewEntry(head, nil, p.signature, s.limits)
 	if err != nil {
-		return id, false
+		return perdure.AgentID{}
 	}
-	return e.ID(), p.signature != nil && e.CheckSignature() == nil
+	t := testimony{id: e.ID(), row: rows[0].row}
+	l := lookup{c, &s.words}
+	if e.CheckSignature() == nil || len(t.parts) > 1 && t.holds(func(n int64) (perdure.Hash, bool) { h, err := l.word(n); return h, err == nil }) {
+		return e.ID()
+	}
+	return perdure.AgentID{}
 }
 
 // ours reports whether a file says that it is a store.

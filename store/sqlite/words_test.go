@@ -134,20 +134,18 @@ func repairable(t *testing.T, w *written, path string, untouched perdure.AgentID
 	if healed > 1 && !lost {
 		t.Errorf("%d agents were healed one by one: restoring the word heals all", healed)
 	}
-	good := func(id perdure.AgentID) []*perdure.Entry { // of one that names the word: it is enough for all
-		if healed--; healed > 0 {
-			return nil
+	good := true // a copy of one that names the word is enough for all
+	for id, want := range w.entries {
+		if !lost || id == untouched {
+			continue
 		}
-		return w.entries[id]
-	}
-	for range 2 {
-		for id := range w.entries {
-			if lost && id != untouched {
-				if _, err := s.Heal(t.Context(), id, good(id)); err != nil {
-					t.Fatal(err)
-				}
-			}
+		if !good {
+			want = nil
 		}
+		if _, err := s.Heal(t.Context(), id, want); err != nil {
+			t.Fatal(err)
+		}
+		good = false
 	}
 	for id, want := range w.entries {
 		if !holdsAll(t.Context(), s, id, want) {
