@@ -37,6 +37,10 @@ func (d *doctor) integrity(mends bool) {
 	if r.Words > 0 {
 		d.say("file", well, "", "%s that entries name could be restored", several(int64(r.Words), "damaged key or policy"))
 	}
+	if r.Lowered > 0 {
+		d.say("file", odd, "import whole copies of them", "nothing says any more whether all of %s is here: only what may be done with a part is done with them",
+			several(int64(r.Lowered), "agent"))
+	}
 	if r.Unnamed {
 		d.say("file", odd, "", "it does not say any more which store it was: it counts as a new one")
 	}

@@ -67,7 +67,9 @@ func (w *writer) replace(st *streaming, id perdure.AgentID, heads []perdure.Hash
 		err = errors.Join(w.do("UPDATE agents SET node=? WHERE key=?", old.node[:], a.key), w.look(a, old.due))
 	}
 	if err == nil && d != perdure.Full {
-		err = w.do("INSERT INTO depths VALUES(?,?)", a.key, d.String())
+		if err = w.do(depthsCopy); err == nil {
+			err = w.do("INSERT INTO depths VALUES(?,?)", a.key, d.String())
+		}
 	}
 	return blobs, err
 }

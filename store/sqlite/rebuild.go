@@ -26,6 +26,7 @@ type Rebuilt struct {
 	Stranded int64  // rows of which it is not known whose they are
 	Unnamed  bool   // the file could not say any more which store it is: it is a new one
 	Words    int    // keys and policies that were damaged and could be restored
+	Lowered  int    // agents of which nothing says any more whether all of them was there: they count as parts
 
 	proven bool // an agent in it is one
 }
@@ -183,7 +184,7 @@ func (m *image) copyTo(path string) error {
 const orphans = "CREATE TABLE IF NOT EXISTS orphans(id BLOB NOT NULL, agent INTEGER, rid INTEGER, data BLOB, entry BLOB, name TEXT)"
 
 // known are the tables whose rows are found or derived. What else there is says which store it is, and is taken over as it stands.
-var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings"}
+var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths"}
 
 // fill writes all there is in an image into a fresh file.
 func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) error {
@@ -196,7 +197,7 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 		err = c.exec(orphans)
 	}
 	if err == nil {
-		err = (&filling{conn: c, r: r, ids: map[int64]bool{}, copies: map[int64][]perdure.Hash{}}).run(ctx, m)
+		err = (&filling{conn: c, r: r, ids: map[int64]bool{}, copies: map[int64][]perdure.Hash{}, depths: map[int64]perdure.Depth{}}).run(ctx, m, intact(old, "depths"))
 	}
 	if err == nil {
 		err = r.identity(old, c)
@@ -216,10 +217,22 @@ type filling struct {
 	r      *Rebuilt
 	ids    map[int64]bool           // the keys of agents that are known
 	copies map[int64][]perdure.Hash // every word that was found under a number
+	depths map[int64]perdure.Depth
+	unsure bool // a depth could not be read
 	err    error
 }
 
-func (f *filling) run(ctx context.Context, m *image) error {
+// intact reports whether a table is as SQLite wrote it, as far as that can tell.
+func intact(old *conn, table string) bool {
+	whole := false
+	return old != nil && old.once("PRAGMA integrity_check("+table+")", func(v []driver.Value) error {
+		whole = v[0] == "ok"
+		return nil
+	}) == nil && whole
+}
+
+// run takes over all that is found. Parts says whether the old file can say which agents it holds only a part of.
+func (f *filling) run(ctx context.Context, m *image, parts bool) error {
 	m.scan(func(rowid int64, v []value) { // words and agents first: rows are of them
 		if f.err == nil {
 			f.err = errors.Join(ctx.Err(), f.name(rowid, v))
@@ -238,6 +251,9 @@ func (f *filling) run(ctx context.Context, m *image) error {
 		return err
 	}
 	if err := f.adopt(); err != nil {
+		return err
+	}
+	if err := f.deepen(parts); err != nil {
 		return err
 	}
 	for _, text := range []string{
@@ -260,6 +276,10 @@ func (f *filling) name(rowid int64, v []value) error {
 		return f.word(rowid, v[1].bytes)
 	case len(v) == 2 && rowid == 0 && len(v[0].bytes) == hashSize && v[1].number != nil: // the index has them, too
 		return f.word(*v[1].number, v[0].bytes)
+	case len(v) == 2 && rowid > 0 && v[0].null() && v[1].text:
+		f.depth(rowid, string(v[1].bytes))
+	case len(v) == 3 && rowid == 0 && v[0].number != nil && v[1].text && v[2].number != nil: // the index
+		f.depth(*v[0].number, string(v[1].bytes))
 	case len(v) == 5 && rowid > 0 && v[0].null() && len(v[1].bytes) == hashSize && (v[4].null() || v[4].number != nil):
 		f.ids[rowid] = true
 		return f.exec("INSERT OR IGNORE INTO agents(key,id,due,fence) VALUES(?,?,1,?)", rowid, v[1].bytes, v[4].sql())
@@ -277,6 +297,57 @@ func (f *filling) name(rowid int64, v []value) error {
 func (f *filling) word(number int64, value []byte) error {
 	f.copies[number] = append(f.copies[number], perdure.Hash(value))
 	return f.exec("INSERT OR IGNORE INTO words VALUES(?,?)", number, value)
+}
+
+// depth takes how much there is of an agent. Of several the least counts: with more of a memory more may be done.
+func (f *filling) depth(key int64, text string) {
+	d, err := perdure.ParseDepth(text)
+	f.unsure = f.unsure || err != nil
+	if was, ok := f.depths[key]; err == nil && (!ok || d.Kind > was.Kind || d.Kind == was.Kind && d.N < was.N) {
+		f.depths[key] = d
+	}
+}
+
+// deepen writes how much there is of each agent. Where nothing says so any more, a memory that does not begin with its first entry, or that
+// lacks bodies, counts as a part.
+func (f *filling) deepen(known bool) error {
+	var keys []int64
+	err := f.query("SELECT key FROM agents", func(v []driver.Value) error {
+		keys = append(keys, integer(v[0]))
+		return nil
+	})
+	for _, key := range keys {
+		d, ok := f.depths[key]
+		if !ok && (!known || f.unsure) && err == nil {
+			if d, err = depthLeft(f.conn, key); err == nil && d != perdure.Full {
+				f.r.Lowered++
+			}
+		}
+		if err == nil && d != perdure.Full {
+			err = f.exec("INSERT INTO depths VALUES(?,?)", key, d.String())
+		}
+	}
+	return err
+}
+
+// depthLeft is the least that rows of an agent may have been.
+func depthLeft(c *conn, key int64) (perdure.Depth, error) {
+	rows, err := rawRows(c, rowsInPlace, key)
+	first := true
+	for _, raw := range rows {
+		r, err := parseRow(raw.data[min(1, len(raw.data)):])
+		if err != nil {
+			continue
+		}
+		if first && r.parts[0].kind == perdure.KindSnapshot {
+			return perdure.Last(0), nil
+		}
+		if slices.ContainsFunc(r.parts, func(p part) bool { return p.place == bodyDropped }) {
+			return perdure.Headers, nil
+		}
+		first = false
+	}
+	return perdure.Full, err
 }
 
 // sql is a value as a statement takes it.
