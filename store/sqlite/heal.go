@@ -21,7 +21,8 @@ type rawRow struct {
 	whos bool   // nobody knows whose it is
 	torn bool   // it has not the pieces that it says
 
-	hides bool // it is to lie among those
+	// A good copy has come that reaches further: nobody can do better. It lies among what is nobody's, and is tried with the next copy.
+	hides bool
 }
 
 // remains is what is left of an agent.
@@ -135,15 +136,24 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 	if !slices.ContainsFunc(m.rows, func(r rawRow) bool { return r.left && !r.whos }) && m.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}
-	// With a good copy nobody can do better: what cannot be read at all waits among what is nobody's, and is tried again with the next one.
-	hidden := len(good) > 0 && len(whole) > 0 && len(rest) == 0
 	for i := range m.bad {
-		if m.bad[i].hides = hidden; !m.bad[i].whos && !hidden {
+		r := &m.bad[i]
+		if r.hides = len(good) > 0 && len(whole) > 0 && r.seq() <= whole[len(whole)-1].Seq; !r.whos && !r.hides {
 			out.Aside++
 		}
 	}
 	out.Aside += int64(len(rest))
 	return out, w.exchange(id, m, whole, rest)
+}
+
+// seq is that of the last entry of a row, as far as it can be read.
+func (r *rawRow) seq() int64 {
+	if len(r.data) > 0 {
+		if row, err := parseRow(r.data[1:]); err == nil {
+			return row.parts[len(row.parts)-1].seq
+		}
+	}
+	return 0
 }
 
 // superfluous takes out of rows that cannot be read those all of whose entries are in a memory.
