@@ -76,7 +76,7 @@ func (s *Store) rename(w *writer, id perdure.AgentID) (perdure.AgentID, error) {
 	if right.IsZero() || right == id {
 		return id, nil
 	}
-	clear(w.agents)
+	w.unlearn()
 	if _, err := keyOf(w.conn, right); errors.Is(err, perdure.ErrNotFound) {
 		return right, w.do("UPDATE agents SET id=? WHERE key=?", right[:], key)
 	} else if err != nil {
@@ -201,7 +201,7 @@ func (s *Store) reread(w *writer, id perdure.AgentID, m *remains, good []*perdur
 		return nil
 	}
 	s.words.forget()
-	clear(w.agents)
+	w.unlearn()
 	m.read, m.bare, m.bad, m.held, m.faults = nil, nil, nil, 0, 0
 	if m.key != 0 { // rows may have been written anew
 		aside := slices.DeleteFunc(m.rows, func(r rawRow) bool { return !r.left })
@@ -391,7 +391,7 @@ func (w *writer) exchange(id perdure.AgentID, m *remains, whole, rest []*perdure
 	if err := w.clear(m); err != nil {
 		return err
 	}
-	delete(w.agents, id)
+	w.unlearn()
 	if len(whole) == 0 {
 		return w.forget(m.key)
 	}
@@ -457,6 +457,9 @@ func (w *writer) clear(m *remains) error {
 		if err := w.do(text, m.key); err != nil {
 			return err
 		}
+	}
+	if err := w.dropHeads(m.key); err != nil {
+		return err
 	}
 	return brokenOr(w.recall())
 }

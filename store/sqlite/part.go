@@ -114,10 +114,10 @@ func (w *writer) remove(a *agent) (blobs []perdure.Hash, err error) {
 			return nil, err
 		}
 	}
-	if err := w.do("DELETE FROM agents WHERE key=?", a.key); err != nil {
+	if err := errors.Join(w.dropHeads(a.key), w.do("DELETE FROM agents WHERE key=?", a.key)); err != nil {
 		return nil, err
 	}
-	delete(w.agents, a.id)
+	w.unlearn()
 	return blobs, brokenOr(w.recall())
 }
 

@@ -184,7 +184,7 @@ func (m *image) copyTo(path string) error {
 const orphans = "CREATE TABLE IF NOT EXISTS orphans(id BLOB NOT NULL, agent INTEGER, rid INTEGER, data BLOB, entry BLOB, name TEXT)"
 
 // known are the tables whose rows are found or derived. What else there is says which store it is, and is taken over as it stands.
-var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths"}
+var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths", "heads"}
 
 // fill writes all there is in an image into a fresh file.
 func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) error {
@@ -264,7 +264,32 @@ func (f *filling) run(ctx context.Context, m *image, parts bool) error {
 			return err
 		}
 	}
-	return nil
+	return f.widen()
+}
+
+// widen derives the heads of agents that have them in their table.
+func (f *filling) widen() error {
+	ids := map[int64]perdure.AgentID{}
+	err := f.query("SELECT key, id FROM agents", func(v []driver.Value) error {
+		b, _ := v[1].([]byte)
+		ids[integer(v[0])] = perdure.AgentID(b)
+		return nil
+	})
+	for key, id := range ids {
+		if err != nil {
+			return err
+		}
+		r, damage := newestRow(f.conn, key)
+		if damage != nil || !r.wide {
+			continue
+		}
+		var heads []head
+		if heads, damage = deriveHeads(f.conn, id, key); damage != nil {
+			continue // it is healed, and written anew
+		}
+		err = writeHeads(f.conn, key, heads)
+	}
+	return err
 }
 
 const hashSize = len(perdure.Hash{})

@@ -213,8 +213,8 @@ func (c *conn) inspect() error {
 	if err != nil {
 		return err
 	}
-	if v < 1 || v > schemaVersion {
-		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, schemaVersion)
+	if v < 1 || v > wideVersion {
+		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, wideVersion)
 	}
 	_, _, err = c.number("SELECT count(*) FROM sqlite_schema")
 	return err

@@ -52,6 +52,8 @@ type Store struct {
 	known  []perdure.Hash
 	worded atomic.Bool // every word has been found to be right
 
+	lookBacks atomic.Int64 // pages read to find entries before the heads
+
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool
 	queue  chan *request
