@@ -27,9 +27,9 @@ type Log struct {
 	f      *os.File
 	form   Form
 	head   Head
-	whole  int64 // where what is whole ends
-	rows   []row
-	at     map[short]int32 // where in rows
+	whole  int64           // where what is whole ends
+	rows   []row           // those that are not kept elsewhere
+	at     map[short]int32 // which entry of the file it is, of those in rows
 	heads  []perdure.Hash  // ascending
 	snaps  []perdure.Cursor
 	torn   bool // the file ends in the middle of an entry
@@ -39,6 +39,11 @@ type Log struct {
 
 	looks  bool        // nothing is ever written to the file
 	source fs.FileInfo // of the file that f is a copy of, in the form of a store; nil: f is the file
+
+	kept
+	scanned  int64 // entries read to know what is in the file
+	scanning bool
+	wrong    bool // the kept rows were found to be damaged meanwhile
 }
 
 // errLooks says that a file was opened to look at.
@@ -260,6 +265,7 @@ func (l *Log) Close() error {
 }
 
 func (l *Log) close() error {
+	l.kept.close()
 	if l.f == nil {
 		return nil
 	}
@@ -302,6 +308,7 @@ func (l *Log) openFile() (*os.File, error) {
 
 // begun forgets everything but the file, of which nothing has been read yet.
 func (l *Log) begun(f *os.File) {
+	l.kept.close()
 	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, false, nil
 }
 
@@ -440,7 +447,7 @@ func (l *Log) Heads() []perdure.Hash {
 func (l *Log) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.rows)
+	return l.len()
 }
 
 // Due is the earliest due of the heads; zero: none.
@@ -449,8 +456,9 @@ func (l *Log) Due() perdure.Time {
 	defer l.mu.Unlock()
 	var due perdure.Time
 	for _, h := range l.heads {
-		if d := l.rows[l.at[short(h[:16])]].due; d != 0 && (due == 0 || d < due) {
-			due = d
+		i, _ := l.near(h)
+		if r, err := l.row(i); err == nil && r.due != 0 && (due == 0 || r.due < due) {
+			due = r.due
 		}
 	}
 	return due
@@ -462,7 +470,7 @@ func (l *Log) Snapshots() []perdure.Cursor {
 	defer l.mu.Unlock()
 	var out []perdure.Cursor
 	for _, c := range slices.Backward(l.snaps) {
-		if !l.rows[c-1].bare {
+		if r, err := l.row(int(c) - 1); err == nil && !r.bare {
 			out = append(out, c)
 		}
 	}

@@ -3,8 +3,8 @@
 // are lines of text, which git merges by itself.
 //
 //	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
-//	.index/        what can be thrown away: claims, listings, and when to look at which agent; and place, which tells this folder from
-//	               its copies: without it the agents here have lost their seat, until their owner takes it again
+//	.index/        what can be thrown away: claims, listings, when to look at which agent, and in rows/ where the entries of long files
+//	               lie; and place, which tells this folder from its copies: without it the agents here have lost their seat, until their owner takes it again
 //
 // Any number of processes may use a folder at once. Others may put files into it. A copy beside the file of an agent
 // joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that came as a file of its
@@ -300,13 +300,13 @@ func (s *Store) done(id perdure.AgentID, h *handle) {
 	}
 }
 
-// openLog opens a file of the folder.
+// openLog opens a file of the folder, a long one by what is kept of it.
 func (s *Store) openLog(name string) (*capsule.Log, error) {
-	if s.looks {
-		return capsule.LookLog(s.path(name))
-	}
-	return capsule.OpenLog(s.path(name))
+	return capsule.IndexedLog(s.path(name), s.rowsOf(name), s.looks)
 }
+
+// rowsOf is under which name the rows of a file are kept.
+func (s *Store) rowsOf(name string) string { return filepath.Join(s.dir, indexDir, "rows", name) }
 
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
