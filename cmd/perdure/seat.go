@@ -317,7 +317,7 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 			break
 		}
 		add(waiting{Kind: waitsSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take,
-			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there: " + actionText(d.Action)})
+			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there, or nowhere if import refuses to merge the two: " + actionText(d.Action)})
 	}
 	return found
 }
