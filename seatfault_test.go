@@ -78,7 +78,8 @@ func eachFault(t *testing.T, f func(t *testing.T, at int, after, kill bool) (wri
 	}
 }
 
-// TestAFaultWhileTheSeatIsTakenIsMadeGoodByTakingItAgain: whatever write fails, trying again ends with one seat, here, and one payment.
+// TestAFaultWhileTheSeatIsTakenIsMadeGoodByTakingItAgain: whatever write fails, trying again ends with one seat, here,
+// and one payment.
 func TestAFaultWhileTheSeatIsTakenIsMadeGoodByTakingItAgain(t *testing.T) {
 	t.Parallel()
 	eachFault(t, func(t *testing.T, at int, after, kill bool) int {
@@ -106,13 +107,16 @@ func TestAFaultWhileTheSeatIsTakenIsMadeGoodByTakingItAgain(t *testing.T) {
 	})
 }
 
-// TestACollectionBesideAHandOverLosesNothing: an agent with a past to collect is handed over and goes on there, with a collection before,
-// between and after, each of which may be cut off at any write. It can be taken in there, pays once, and comes back.
+// TestACollectionBesideAHandOverLosesNothing: an agent with a past to collect is handed over and goes on there, with a
+// collection before, between and after, each of which may be cut off at any write. It can be taken in there, pays once,
+// and comes back.
 func TestACollectionBesideAHandOverLosesNothing(t *testing.T) {
 	t.Parallel()
 	for _, order := range []string{"collect give", "give wait collect", "give take wait collect"} {
 		t.Run(order, func(t *testing.T) {
-			eachFault(t, func(t *testing.T, at int, after, kill bool) int { return handOverBesideCollection(t, order, at, after, kill) })
+			eachFault(t, func(t *testing.T, at int, after, kill bool) int {
+				return handOverBesideCollection(t, order, at, after, kill)
+			})
 		})
 	}
 }

@@ -19,14 +19,16 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// A long file takes seconds to read. What a Log knows of it can be kept in two files beside: NAME.tip says how far they reach and what the file
-// was like then, NAME.GEN.rows has a row for each entry, all of one length. They are hints, never synced, and can be thrown away. They are
-// believed only for a file of the same size and time, or a longer one that has the same bytes at its beginning and where they end: whoever opens
-// it reads what came since. Every row is checked when it is used, and every entry when it is read.
+// A long file takes seconds to read. What a Log knows of it can be kept in two files beside: NAME.tip says how far they
+// reach and what the file was like then, NAME.GEN.rows has a row for each entry, all of one length. They are hints,
+// never synced, and can be thrown away. They are believed only for a file of the same size and time, or a longer one
+// that has the same bytes at its beginning and where they end: whoever opens it reads what came since. Every row is
+// checked when it is used, and every entry when it is read.
 
 const (
 	rowSize = 64
-	// keepAbove and keepEvery are from which size of a file on rows are kept, and how many bytes may follow before they are kept again.
+	// keepAbove and keepEvery are from which size of a file on rows are kept, and how many bytes may follow before they
+	// are kept again.
 	keepAbove = 256 << 10
 	keepEvery = 64 << 10
 	// probe is how many bytes are compared at the beginning of a file, and where the rows end.
@@ -66,7 +68,8 @@ type kept struct {
 	whole  int64           // how far they reach
 }
 
-// IndexedLog is OpenLog, or LookLog, that keeps what it learns of a long file under a name in another folder, and opens the file by that.
+// IndexedLog is OpenLog, or LookLog, that keeps what it learns of a long file under a name in another folder, and opens
+// the file by that.
 func IndexedLog(path, base string, looks bool) (*Log, error) {
 	return openLog(&Log{path: path, looks: looks, kept: kept{base: base}})
 }
@@ -192,7 +195,8 @@ func (l *Log) onTop(e *perdure.Entry) bool {
 	})
 }
 
-// absorb takes all kept rows into memory. Rows that are damaged are not used: the file is read instead, by scan itself where that asks.
+// absorb takes all kept rows into memory. Rows that are damaged are not used: the file is read instead, by scan itself
+// where that asks.
 func (l *Log) absorb() error {
 	if l.kept.count == 0 {
 		return nil
@@ -289,7 +293,8 @@ func (l *Log) keepAnew(t tip) error {
 	return nil
 }
 
-// keepRows writes rows from one on. Whoever else does so at the same time writes the same: what rows of one name are of is only appended to.
+// keepRows writes rows from one on. Whoever else does so at the same time writes the same: what rows of one name are of
+// is only appended to.
 func (l *Log) keepRows(gen string, from int) error {
 	f, err := os.OpenFile(l.rowsName(gen), os.O_WRONLY|os.O_CREATE, disk.ModeIn(filepath.Dir(l.base)))
 	if err != nil {

@@ -49,8 +49,8 @@ func fillUp(t *testing.T, dir string) (empty func()) {
 	}
 }
 
-// TestANodeOutlivesAFullDisk fills the disk while an effect that must happen once is under way. What came of it is known to the node alone
-// until there is room: it keeps it, reopens the store by itself, records it and goes on.
+// TestANodeOutlivesAFullDisk fills the disk while an effect that must happen once is under way. What came of it is
+// known to the node alone until there is room: it keeps it, reopens the store by itself, records it and goes on.
 func TestANodeOutlivesAFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"", "dir:"} {
@@ -109,8 +109,8 @@ func (h *shellHome) node(args ...string) (*exec.Cmd, func() string) {
 // looks are the commands that only look, at an agent called a.
 var looks = []string{"ls", "inbox", "show a", "log a", "verify a", "export a -"}
 
-// killed is a home on a disk of its own as a node leaves it that is killed: what it wrote last is in the log, whose index is gone, as after
-// a power cut or in a copy.
+// killed is a home on a disk of its own as a node leaves it that is killed: what it wrote last is in the log, whose
+// index is gone, as after a power cut or in a copy.
 func killed(t *testing.T, disk string) *shellHome {
 	t.Helper()
 	h := newShellHomeIn(t, filepath.Join(disk, "home"), hold)
@@ -156,7 +156,8 @@ func TestWhatWasKilledCanBeLookedAtWhereNothingCanBeWritten(t *testing.T) {
 	}
 }
 
-// TestAWriterThatStandsStillBlocksNoReader holds the lock to write, in the middle of a change, as a process does that is stopped.
+// TestAWriterThatStandsStillBlocksNoReader holds the lock to write, in the middle of a change, as a process does that
+// is stopped.
 func TestAWriterThatStandsStillBlocksNoReader(t *testing.T) {
 	t.Parallel()
 	h := newShellHome(t, hold)

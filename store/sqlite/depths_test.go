@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestARebuiltFileNeverHoldsMoreOfAnAgentThanWasThere loses what says how much of two agents is there: in the table, in its index, in both.
+// TestARebuiltFileNeverHoldsMoreOfAnAgentThanWasThere loses what says how much of two agents is there: in the table, in
+// its index, in both.
 func TestARebuiltFileNeverHoldsMoreOfAnAgentThanWasThere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")

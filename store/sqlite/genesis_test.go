@@ -13,8 +13,8 @@ import (
 // testStride is how many bytes are left alone between two that are damaged.
 const testStride = 10
 
-// TestADamagedGenesisLeavesNobodyBehind damages bytes of the first row of an agent, and of its row among the agents, follows what a doctor
-// does, and then takes in a good copy: there is the agent, whole, and nothing else.
+// TestADamagedGenesisLeavesNobodyBehind damages bytes of the first row of an agent, and of its row among the agents,
+// follows what a doctor does, and then takes in a good copy: there is the agent, whole, and nothing else.
 func TestADamagedGenesisLeavesNobodyBehind(t *testing.T) {
 	t.Parallel()
 	w := &written{filepath.Join(t.TempDir(), "store.db"), map[perdure.AgentID][]*perdure.Entry{}}

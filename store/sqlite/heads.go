@@ -8,18 +8,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The heads of an agent are in its newest row, which tells them all in one read. An agent with many has them in a table instead, or each row
-// would be as long as they are many; the row then says how many they are and what they come to, so that a table that is not of the same
-// moment is noticed and the heads are derived from the entries.
+// The heads of an agent are in its newest row, which tells them all in one read. An agent with many has them in a table
+// instead, or each row would be as long as they are many; the row then says how many they are and what they come to, so
+// that a table that is not of the same moment is noticed and the heads are derived from the entries.
 
 const (
 	// fewHeads is how many heads a row holds itself.
 	fewHeads = 16
-	// wideVersion is the version of files in which an agent has had more. Programs that do not know of the table leave such a file alone.
+	// wideVersion is the version of files in which an agent has had more. Programs that do not know of the table leave
+	// such a file alone.
 	wideVersion = 4
 )
 
-const headsTable = "CREATE TABLE IF NOT EXISTS heads(agent INTEGER NOT NULL, name BLOB NOT NULL, due INTEGER, PRIMARY KEY(agent, name)) WITHOUT ROWID"
+const headsTable = "CREATE TABLE IF NOT EXISTS " +
+	"heads(agent INTEGER NOT NULL, name BLOB NOT NULL, due INTEGER, PRIMARY KEY(agent, name)) WITHOUT ROWID"
 
 // sumOf is what names of heads come to, in any order.
 func sumOf(heads []head) (sum perdure.Hash) {

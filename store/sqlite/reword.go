@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A word that is damaged or gone makes every row unreadable that names it. Nothing of it is lost: the name of an entry is a hash over its
-// author and policy, so a row tells the right word from all others. The words that are tried are those that the index of the table still
-// has, those the caller knows, every hash and key in the bodies of entries (an agent's first entry names its owner, a decision its policy),
-// and what one damaged byte can have been.
+// A word that is damaged or gone makes every row unreadable that names it. Nothing of it is lost: the name of an entry
+// is a hash over its author and policy, so a row tells the right word from all others. The words that are tried are
+// those that the index of the table still has, those the caller knows, every hash and key in the bodies of entries (an
+// agent's first entry names its owner, a decision its policy), and what one damaged byte can have been.
 
 const (
 	maxTestimonies = 256     // rows that are kept to try words on
@@ -40,8 +40,8 @@ type rewording struct {
 	candidates []perdure.Hash
 }
 
-// reword restores words that rows prove wrong or missing. It returns how many, and whether every word that a row names is right now, as far
-// as a row tells. Copies and known are words to try.
+// reword restores words that rows prove wrong or missing. It returns how many, and whether every word that a row names
+// is right now, as far as a row tells. Copies and known are words to try.
 func reword(c *conn, copies map[int64][]perdure.Hash, known []perdure.Hash) (restored int, sound bool, err error) {
 	w := &rewording{conn: c, copies: copies, proven: map[int64]bool{}, candidates: known}
 	if err := w.load(); err != nil {
@@ -89,8 +89,8 @@ func (w *rewording) load() error {
 	return err
 }
 
-// scan calls f with every row of the log and the name of the entry of its agent before it, and then with the rows that lie aside, if these
-// are asked for.
+// scan calls f with every row of the log and the name of the entry of its agent before it, and then with the rows that
+// lie aside, if these are asked for.
 func (w *rewording) scan(aside bool, f func(t testimony, rid int64, pieces int64) error) error {
 	ids := map[int64]perdure.AgentID{}
 	err := w.query("SELECT key, id FROM agents", func(v []driver.Value) error {
@@ -247,7 +247,8 @@ func (w *rewording) missing() []int64 {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// gather collects what may be a word: the hashes and keys in bodies and headers, which canonical bytes mark as 32 bytes long.
+// gather collects what may be a word: the hashes and keys in bodies and headers, which canonical bytes mark as 32 bytes
+// long.
 func (w *rewording) gather() error {
 	seen := map[perdure.Hash]bool{}
 	for _, h := range w.candidates {
@@ -356,8 +357,8 @@ func (w *rewording) try(t testimony, unknown []int64, found map[int64]perdure.Ha
 	return false
 }
 
-// write puts words in their place. Where one got a second number meanwhile, because it was not found under its own, rows that
-// name the second name the first again: a word has one number.
+// write puts words in their place. Where one got a second number meanwhile, because it was not found under its own,
+// rows that name the second name the first again: a word has one number.
 func (w *rewording) write(found map[int64]perdure.Hash) error {
 	if err := w.exec("REINDEX words"); err != nil { // it may say otherwise than the table
 		return err

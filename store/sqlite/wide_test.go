@@ -24,7 +24,8 @@ func siblings(t *testing.T, key *perdure.Signer, a *perdure.Agent, n int) []*per
 	return out
 }
 
-// TestAPutBesideManyHeadsCostsAsMuchAsBesideFew counts what is read and written for the last of many siblings of genesis, each put by itself.
+// TestAPutBesideManyHeadsCostsAsMuchAsBesideFew counts what is read and written for the last of many siblings of
+// genesis, each put by itself.
 func TestAPutBesideManyHeadsCostsAsMuchAsBesideFew(t *testing.T) {
 	t.Parallel()
 	s := openBench(t, filepath.Join(t.TempDir(), "store.db"))
