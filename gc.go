@@ -349,7 +349,8 @@ func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entr
 	}
 	if _, err := resume(sorted(append(here, more...)), nil); err != nil {
 		return reject(predBodyPresent, first, "$.body", "entries on top of what came before bodies that are gone here", "entries written after them",
-			"this copy was made before others collected its past (perdure gc): go on with one of the two, and fork the other")
+			"the copies parted before one of them collected its past (perdure gc), so they cannot be merged any more: go on with one of them. "+
+				"That is the one that has the seat; to go on with the other, take the seat there (perdure seat take) and end the first (perdure end)")
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func Healable(ctx context.Context, s Store, id AgentID) error {
 }
 
 // Whole parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest: whatever does not lead back
-// to genesis, whose signature is wrong or missing, or that cannot be folded. Of several with one name and a good signature the first is taken.
+// to genesis, whose signature is wrong or missing, or that cannot be folded. Of several with one name and a good signature the first is taken,
+// and the others are in neither.
 func Whole(entries []*Entry) (whole, rest []*Entry) {
 	for _, e := range entries {
 		if e.Signature != nil && e.verifySignature() != nil {
@@ -67,6 +68,8 @@ func Whole(entries []*Entry) (whole, rest []*Entry) {
 		kept, out := withoutHeirs(whole, bad)
 		rest = append(rest, out...)
 		if whole = kept; len(out) == 0 || len(whole) == 0 {
+			placed := byName(whole)
+			rest = slices.DeleteFunc(rest, func(e *Entry) bool { return placed[e.Name] != nil })
 			slices.SortFunc(rest, func(a, b *Entry) int { return a.Position().Compare(b.Position()) })
 			return whole, rest
 		}

@@ -152,7 +152,8 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	case f.seatedAt(c.Seat):
 		return nil, true
 	default:
-		rest.join(0, "this is a copy: what must happen only once is decided where its seat is; hand the seat over from there, or take it if that is lost")
+		rest.join(0, "this is a copy: what must happen only once is decided where its seat is; hand the seat over from there, or take it if that is lost, "+
+			"or if the copies cannot be merged any more because one of them has collected its past (gc): then take it for the one that goes on, and end the other")
 	}
 	rest.Person, rest.Seat = true, f.Seats[0].At
 	return nil, false

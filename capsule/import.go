@@ -141,10 +141,10 @@ func (im *importing) run() (*Arrival, error) {
 	if a.Relation == Created {
 		more, err = im.admit(a)
 	} else if err = im.checkBare(&a.Head); err == nil {
-		err = im.checkEntering(a.Head.Agent)
-	}
-	if err == nil && a.Relation != Created {
-		err = perdure.Mergeable(im.ctx, im.s, a.Head.Agent, im.entries())
+		// First of all: what cannot be merged cannot be judged, either, and would be refused for another reason.
+		if err = perdure.Mergeable(im.ctx, im.s, a.Head.Agent, im.entries()); err == nil {
+			err = im.checkEntering(a.Head.Agent)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -27,13 +27,13 @@ type Log struct {
 	f       disk.File
 	form    Form
 	head    Head
-	whole   int64 // where what is whole ends
-	rows    []row
-	at      map[short]int32 // where in rows
+	whole   int64           // where what is whole ends
+	rows    []row           // those that are not kept elsewhere
+	at      map[short]int32 // which entry of the file it is, of those in rows
 	heads   []perdure.Hash  // ascending
 	snaps   []perdure.Cursor
-	bare    int64 // how many rows are
-	counted int   // of rows, for what dropped says
+	bare    int64 // how many entries are
+	counted int   // of the entries, for what dropped says
 	dropped int64 // how many bodies the memory says were dropped
 	torn    bool  // the file ends in the middle of an entry
 	messy   bool  // a merge left more in the file than its entries
@@ -42,6 +42,11 @@ type Log struct {
 
 	looks  bool        // nothing is ever written to the file
 	source fs.FileInfo // of the file that f is a copy of, in the form of a store; nil: f is the file
+
+	kept
+	scanned  int64 // entries read to know what is in the file
+	scanning bool
+	wrong    bool // the kept rows were found to be damaged meanwhile
 }
 
 // errLooks says that a file was opened to look at.
@@ -242,6 +247,11 @@ func (l *Log) Depth() (Depth, error) {
 	if d != perdure.Full {
 		return d, nil
 	}
+	if l.kept.count > 0 && len(l.kept.secret) == 0 { // what lies beside the file may be whoever's who brought it
+		if err := l.distrust(); err != nil {
+			return d, fmt.Errorf("read %s: %w", l.path, err)
+		}
+	}
 	if l.bare > l.dropped {
 		if err := l.countDropped(); err != nil {
 			return d, fmt.Errorf("read %s: %w", l.path, err)
@@ -255,8 +265,11 @@ func (l *Log) Depth() (Depth, error) {
 
 // countDropped reads what events that were not looked at yet say of bodies that were dropped.
 func (l *Log) countDropped() error {
-	for ; l.counted < len(l.rows); l.counted++ {
-		r := l.rows[l.counted]
+	for ; l.counted < l.len(); l.counted++ {
+		r, err := l.row(l.counted)
+		if err != nil {
+			return err
+		}
 		if r.bare || !r.event {
 			continue
 		}
@@ -287,6 +300,7 @@ func (l *Log) Close() error {
 }
 
 func (l *Log) close() error {
+	l.kept.close()
 	if l.f == nil {
 		return nil
 	}
@@ -329,6 +343,7 @@ func (l *Log) openFile() (disk.File, error) {
 
 // begun forgets everything but the file, of which nothing has been read yet.
 func (l *Log) begun(f disk.File) {
+	l.kept.close()
 	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, false, nil
 	l.bare, l.counted, l.dropped = 0, 0, 0
 }
@@ -468,7 +483,7 @@ func (l *Log) Heads() []perdure.Hash {
 func (l *Log) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.rows)
+	return l.len()
 }
 
 // Due is the earliest due of the heads; zero: none.
@@ -477,8 +492,9 @@ func (l *Log) Due() perdure.Time {
 	defer l.mu.Unlock()
 	var due perdure.Time
 	for _, h := range l.heads {
-		if d := l.rows[l.at[short(h[:16])]].due; d != 0 && (due == 0 || d < due) {
-			due = d
+		i, _ := l.near(h)
+		if r, err := l.row(i); err == nil && r.due != 0 && (due == 0 || r.due < due) {
+			due = r.due
 		}
 	}
 	return due
@@ -490,7 +506,7 @@ func (l *Log) Snapshots() []perdure.Cursor {
 	defer l.mu.Unlock()
 	var out []perdure.Cursor
 	for _, c := range slices.Backward(l.snaps) {
-		if !l.rows[c-1].bare {
+		if r, err := l.row(int(c) - 1); err == nil && !r.bare {
 			out = append(out, c)
 		}
 	}

@@ -82,9 +82,16 @@ func (l *Log) scan() error {
 			return l.convert()
 		}
 		l.whole = dec.offset()
+		if l.resume(); l.kept.count > 0 {
+			dec = l.decoderAt(l.whole)
+		}
 	}
 	s := scanner{l: l, dec: dec}
+	l.scanning, l.wrong = true, false
 	err := s.run()
+	if l.scanning = false; l.wrong {
+		return l.distrust()
+	}
 	if t, ok := dec.(*textDecoder); ok {
 		l.messy = l.messy || t.messy
 	}
@@ -168,12 +175,18 @@ func (s *scanner) unlinked() error {
 }
 
 // begins reports whether an entry is the first, or may be.
-func (l *Log) begins(e *perdure.Entry) bool { return len(l.rows) == 0 || l.rows[0].name == e.Name }
+func (l *Log) begins(e *perdure.Entry) bool {
+	if l.len() == 0 {
+		return true
+	}
+	r, err := l.row(0)
+	return err == nil && r.name == e.Name
+}
 
 // lacks is a parent of an entry that is not there.
 func (l *Log) lacks(e *perdure.Entry) (parent perdure.Hash, lacking bool) {
 	for _, p := range e.Parents {
-		if _, ok := l.at[short(p[:16])]; !ok && !(l.head.before(p) && l.begins(e)) {
+		if _, ok, err := l.find(p); (err != nil || !ok) && !(l.head.before(p) && l.begins(e)) {
 			return p, true
 		}
 	}
@@ -244,6 +257,7 @@ func (s *scanner) entry(f *frame) error {
 	if e.ID() != s.l.head.Agent {
 		return moved(perdure.Foreign(e, s.l.head.Agent), f.at)
 	}
+	s.l.scanned++
 	s.batch = append(s.batch, found{row{e.Name, f.at, s.dec.offset(), e.Due, int32(len(f.payload.Chunks)), bare, e.Kind == perdure.KindEvent}, e})
 	if f.payload.More {
 		return nil
@@ -261,8 +275,8 @@ func (s *scanner) arrive(x found) {
 	l := s.l
 	for todo := []found{x}; len(todo) > 0; {
 		x, todo = todo[len(todo)-1], todo[:len(todo)-1]
-		if i, dup := l.at[short(x.name[:16])]; dup {
-			if l.messy = true; x.bare && !l.rows[i].bare { // it was pruned in one of the copies: that is meant for all
+		if i, dup := l.there(x.Entry); dup {
+			if l.messy = true; x.bare && l.absorb() == nil && !l.rows[i].bare { // it was pruned in one of the copies: that is meant for all
 				l.rows[i] = x.row
 				l.bare++
 			}
@@ -282,15 +296,24 @@ func (s *scanner) arrive(x found) {
 	}
 }
 
+// there is where an entry is, if it is there.
+func (l *Log) there(e *perdure.Entry) (int, bool) {
+	if i, ok := l.near(e.Name); ok || l.onTop(e) {
+		return i, ok
+	}
+	i, ok, err := l.find(e.Name)
+	return i, ok && err == nil
+}
+
 // add puts an entry at the end of the index.
 func (l *Log) add(r row, e *perdure.Entry) {
-	l.at[short(r.name[:16])] = int32(len(l.rows))
+	l.at[short(r.name[:16])] = int32(l.len())
 	l.rows = append(l.rows, r)
 	if r.bare {
 		l.bare++
 	}
 	if e.Kind == perdure.KindSnapshot && (len(l.heads) == 0 || slices.Equal(l.heads, e.Parents)) {
-		l.snaps = append(l.snaps, perdure.Cursor(len(l.rows)))
+		l.snaps = append(l.snaps, perdure.Cursor(l.len()))
 	}
 	l.heads = slices.DeleteFunc(l.heads, func(h perdure.Hash) bool { return slices.Contains(e.Parents, h) })
 	i, _ := slices.BinarySearchFunc(l.heads, r.name, perdure.Hash.Compare)
@@ -305,8 +328,16 @@ func (l *Log) Read(after perdure.Cursor, n int) ([]perdure.Item, error) {
 	var size int64
 	var dec decoder
 	var at int64
-	for i := int(max(after, 0)); i < len(l.rows) && len(out) < n && size < batchBytes; i++ {
-		r := l.rows[i]
+	for i := int(max(after, 0)); i < l.len() && len(out) < n && size < batchBytes; i++ {
+		r, err := l.row(i)
+		if err != nil {
+			if err = l.distrust(); err == nil {
+				r, err = l.row(i)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", l.path, err)
+		}
 		if dec == nil || at != r.at {
 			dec = l.decoderAt(r.at)
 		}

@@ -85,7 +85,7 @@ func (l *Log) fill(w *writer, entries iter.Seq2[*perdure.Entry, error]) error {
 			continue
 		}
 		for _, p := range e.Parents {
-			if !has(p) && !(l.head.before(p) && len(added) == 0 && len(l.rows) == 0) {
+			if !has(p) && !(l.head.before(p) && len(added) == 0 && l.len() == 0) {
 				return perdure.Unlinked(e, p)
 			}
 		}
@@ -105,11 +105,23 @@ func (l *Log) missing(entries []*perdure.Entry) ([]*perdure.Entry, error) {
 		if e.ID() != l.head.Agent {
 			return nil, perdure.Foreign(e, l.head.Agent)
 		}
-		if _, held := l.at[short(e.Name[:16])]; held || added[short(e.Name[:16])] {
+		if added[short(e.Name[:16])] {
 			continue
 		}
+		if !l.onTop(e) && !slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool { return added[short(p[:16])] }) {
+			if _, held, err := l.find(e.Name); err != nil {
+				return nil, err
+			} else if held {
+				continue
+			}
+		}
 		for _, p := range e.Parents {
-			if _, held := l.at[short(p[:16])]; !held && !added[short(p[:16])] {
+			if added[short(p[:16])] {
+				continue
+			}
+			if _, held, err := l.find(p); err != nil {
+				return nil, err
+			} else if !held {
 				return nil, perdure.Unlinked(e, p)
 			}
 		}
@@ -135,8 +147,8 @@ func (l *Log) write(b []byte) error {
 
 // Has reports whether an entry is there. The Log is locked.
 func (l *Log) Has(name perdure.Hash) bool {
-	_, ok := l.at[short(name[:16])]
-	return ok
+	_, ok, err := l.find(name)
+	return err == nil && ok
 }
 
 // LockedHeads is Heads for a Log that is locked.
@@ -145,14 +157,24 @@ func (l *Log) LockedHeads() []perdure.Hash { return slices.Clone(l.heads) }
 // Drop durably drops the bodies of entries and returns how many bytes of bodies went. It returns an error wrapping perdure.ErrNotFound if
 // one of them is not there. The Log is locked.
 func (l *Log) Drop(names ...perdure.Hash) (gone int64, err error) {
+	if err := l.absorb(); err != nil {
+		return 0, err
+	}
 	drop := map[int]bool{}
 	for _, name := range names {
-		i, ok := l.at[short(name[:16])]
+		i, ok, err := l.find(name)
+		if err != nil {
+			return 0, err
+		}
 		if !ok {
 			return 0, fmt.Errorf("entry %s: %w", name.Short(), perdure.ErrNotFound)
 		}
-		if !l.rows[i].bare {
-			drop[int(i)] = true
+		r, err := l.row(i)
+		if err != nil {
+			return 0, err
+		}
+		if !r.bare {
+			drop[i] = true
 		}
 	}
 	if len(drop) == 0 {
@@ -178,6 +200,9 @@ func (l *Log) rewrite(change func(i int, e *perdure.Entry) *perdure.Entry) error
 func (l *Log) copyTo(w *writer, change func(i int, e *perdure.Entry) *perdure.Entry) error {
 	var dec decoder
 	var at int64
+	if err := l.absorb(); err != nil {
+		return err
+	}
 	for i, r := range l.rows {
 		if dec == nil || at != r.at {
 			dec = l.decoderAt(r.at)

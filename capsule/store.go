@@ -402,6 +402,9 @@ func (l *Log) finish() error {
 	if _, err := io.Copy(h, io.NewSectionReader(l.f, 0, l.whole)); err != nil {
 		return err
 	}
+	if err := l.absorb(); err != nil {
+		return err
+	}
 	x := Index{Entries: int64(len(l.rows)), Heads: l.heads, Length: l.whole, Digest: perdure.Hash(h.Sum(nil))}
 	for i, r := range l.rows {
 		if !r.bare {

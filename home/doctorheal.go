@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -33,12 +36,45 @@ func (d *Doctor) integrity(mends bool) {
 		return
 	}
 	d.say("file", Well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, view.Several(r.Rows, "row"), r.Aside)
+	if r.Words > 0 {
+		d.say("file", Well, "", "%s that entries name could be restored", view.Several(int64(r.Words), "damaged key or policy"))
+	}
+	if r.Lowered > 0 {
+		d.say("file", Odd, "import whole copies of them", "nothing says any more whether all of %s is here: only what may be done with a part is done with them",
+			view.Several(int64(r.Lowered), "agent"))
+	}
 	if r.Unnamed {
 		d.say("file", Odd, "", "it does not say any more which store it was: it counts as a new one")
 	}
 	if r.Stranded > 0 {
 		d.say("file", Odd, "import good copies of what is missing: they find their own", "%s of which nobody can tell whose they are lie aside in it", view.Several(r.Stranded, "row"))
 	}
+}
+
+// hashes are the keys and policies that entries here may name, as far as the home can say: what is damaged is restored from them.
+func (h *Home) hashes() (out []perdure.Hash) {
+	if h.Dir == "" {
+		return nil
+	}
+	if s, err := keyfile.Read(filepath.Join(h.Dir, KeyFile)); err == nil {
+		out = append(out, perdure.Hash(s.Key()))
+	}
+	if t, err := h.Trust(); err == nil {
+		for _, one := range t.Trustees() {
+			out = append(out, perdure.Hash(one.Key))
+		}
+	}
+	sets := []*policy.Set{policy.Default()}
+	if set, err := LoadPolicy(h, nil); err == nil {
+		sets = append(sets, set)
+	}
+	if known, err := knownPolicies(h); err == nil {
+		sets = append(sets, known...)
+	}
+	for _, set := range sets {
+		out = append(out, set.Hash())
+	}
+	return out
 }
 
 // heal verifies every agent and salvages what is left of those that are damaged.

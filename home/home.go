@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -217,7 +218,9 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return h.openFolder(look)
 	}
 	o := h.options
-	o.Existing, o.Look = !create, look
+	if o.Existing, o.Look = !create, look; h.Mends {
+		o.Known = h.hashes()
+	}
 	return sqlite.Open(ctx, h.File, o)
 }
 
@@ -235,7 +238,21 @@ func (h *Home) openFolder(look bool) (perdure.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dir.Open(h.File, dir.Options{Look: look, Trust: trust})
+	return dir.Open(h.File, dir.Options{Look: look, Trust: trust, Secret: h.secret()})
+}
+
+// secret is known to this home alone; nil if it has no key.
+func (h *Home) secret() []byte {
+	s, err := h.Key()
+	if s == nil || err != nil {
+		return nil
+	}
+	text, err := s.PrivateText()
+	if err != nil {
+		return nil
+	}
+	sum := sha256.Sum256([]byte("perdure dir index\n" + text))
+	return sum[:]
 }
 
 // Use opens the store, calls f and closes it.

@@ -75,7 +75,7 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 			break
 		}
 		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take,
-			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there: " + ActionText(d.Action)})
+			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there, or nowhere if import refuses to merge the two: " + ActionText(d.Action)})
 	}
 	return found
 }

@@ -73,18 +73,18 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 		return nil, nil, err
 	}
 	var ids []perdure.AgentID
-	listed := map[perdure.AgentID]bool{}
+	listed := map[perdure.AgentID]perdure.Listing{}
 	for one, err := range l.List(ctx, perdure.Filter{Waiting: true}) {
 		if err != nil {
 			return nil, nil, err
 		}
-		ids, listed[one.Agent] = append(ids, one.Agent), true
+		ids, listed[one.Agent] = append(ids, one.Agent), one
 	}
 	for look, err := range s.Due(ctx, now) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if !listed[look.Agent] {
+		if _, known := listed[look.Agent]; !known {
 			ids = append(ids, look.Agent)
 		}
 	}
@@ -97,6 +97,17 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 		return nil, nil, err
 	}
 	for _, id := range append(ids, stray...) {
+		if why, pause := trust.Strange(ctx, s, id); why != nil { // what strangers wrote is not folded to be listed
+			one, known := listed[id]
+			if !known {
+				for one = range l.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
+					break
+				}
+			}
+			one.Agent = id
+			found = append(found, heldOf(one, why, pause))
+			continue
+		}
 		a, err := LookAt(ctx, s, trust, id)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
@@ -115,6 +126,18 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 		found = append(found, waits...)
 	}
 	return found, faults, nil
+}
+
+// heldOf is an agent that does not count here, as its listing has it.
+func heldOf(one perdure.Listing, why error, pause *perdure.Pause) Wait {
+	w := Wait{Agent: one.Agent, Name: one.Name, Kind: WaitHeld, What: "held: " + HeldText(why), Since: one.Updated,
+		Answer: "perdure resume " + CommandName(one.Name, one.Agent)}
+	if pause != nil {
+		if w.Kind, w.What = WaitPause, "paused; "+w.What; pause.Note != "" {
+			w.What = "paused: " + pause.Note + "; held: " + HeldText(why)
+		}
+	}
+	return w
 }
 
 // pauseNote is what was said when the agent was paused, if that is not long ago.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"unhex":     unhex,
 			"flip":      flip,
 			"spoil":     spoil,
+			"sql":       runSQL,
 			"smalldisk": smallDisk,
 			"shorten":   shorten,
 			"provider":  startProvider,
@@ -101,6 +103,14 @@ func spoil(ts *testscript.TestScript, _ bool, args []string) {
 	worse := []byte(args[1])
 	worse[len(worse)/2] ^= 1
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), bytes.ReplaceAll(b, []byte(args[1]), worse), 0o600))
+}
+
+// runSQL changes a database behind the store's back: sql home/store.db 'DELETE FROM words'.
+func runSQL(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec(strings.Join(args[1:], " "))
+	ts.Check(errors.Join(err, db.Close()))
 }
 
 // shorten takes the last lines, or bytes, off a file: shorten x.agent 1 lines.

@@ -24,8 +24,14 @@ type shellHome struct {
 
 func newShellHome(t *testing.T, turns ...string) *shellHome {
 	t.Helper()
+	return newShellHomeIn(t, filepath.Join(t.TempDir(), "home"), turns...)
+}
+
+// newShellHomeIn is newShellHome with a store of one's choice.
+func newShellHomeIn(t *testing.T, store string, turns ...string) *shellHome {
+	t.Helper()
 	dir := t.TempDir()
-	h := &shellHome{t: t, dir: filepath.Join(dir, "work"), store: filepath.Join(dir, "home")}
+	h := &shellHome{t: t, dir: filepath.Join(dir, "work"), store: store}
 	text := "turns:\n"
 	for _, turn := range turns {
 		text += fmt.Sprintf("  - execute: {tool: shell, args: {script: %q}}\n", turn)

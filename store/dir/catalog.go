@@ -69,6 +69,9 @@ func (s *Store) look() error {
 	for name, f := range s.files {
 		if now[name] == nil {
 			delete(s.files, name)
+			if !s.looks {
+				_ = capsule.DropIndex(s.rowsOf(name)) // it is only an index
+			}
 			if a := s.agents[f.agent]; a != nil && a.main == name {
 				delete(s.agents, f.agent)
 			}
@@ -129,6 +132,7 @@ func (s *Store) meet(name string) *file {
 	if l.Len() == 0 {
 		f.fault = errors.New("it has no entries")
 	}
+	_ = l.Keep() // it is only an index
 	if err := l.Close(); err != nil {
 		f.fault = err
 	}
@@ -338,6 +342,7 @@ func (s *Store) read(id perdure.AgentID, a *agent) error {
 	if err := h.Refresh(); err != nil {
 		return err
 	}
+	_ = h.Keep() // it is only an index
 	a.heads, a.due = h.Heads(), h.Due()
 	if a.first != nil {
 		return nil

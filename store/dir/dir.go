@@ -3,8 +3,8 @@
 // are lines of text, which git merges by itself.
 //
 //	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
-//	.index/        what can be thrown away: claims, listings, and when to look at which agent; and place, which tells this folder from
-//	               its copies: without it the agents here have lost their seat, until their owner takes it again
+//	.index/        what can be thrown away: claims, listings, when to look at which agent, and in rows/ where the entries of long files
+//	               lie; and place, which tells this folder from its copies: without it the agents here have lost their seat, until their owner takes it again
 //
 // Any number of processes may use a folder at once. Others may put files into it. A copy beside the file of an agent
 // joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that came as a file of its
@@ -44,6 +44,7 @@ type Store struct {
 	written map[perdure.AgentID]bool // since the index was last brought up to date
 	bell    bell
 	trust   *perdure.Trust
+	secret  []byte
 }
 
 var (
@@ -65,7 +66,10 @@ type Options struct {
 	// Trust is whose entries count. A copy beside an agent that counts is left alone if it would bring entries that do not: whoever can
 	// drop a file into the folder could otherwise hold the agent up. Nil: every copy that verifies is merged.
 	Trust *perdure.Trust
-	Look  bool // only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
+	// Secret is known to whoever keeps the folder, and to nobody who may put files into it. With it, what is kept of long files is believed as
+	// far as it goes; without, how much of a memory a file holds is counted in the file itself.
+	Secret []byte
+	Look   bool // only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
 }
 
 // errLooks says that the folder was opened to look at.
@@ -79,7 +83,7 @@ const maxOpen = 128
 
 // Open opens a folder, which it makes if there is none.
 func Open(dir string, o Options) (*Store, error) {
-	s := &Store{dir: dir, trust: o.Trust, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
+	s := &Store{dir: dir, trust: o.Trust, secret: o.Secret, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
 		written: map[perdure.AgentID]bool{}, bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
 	if o.Binary {
 		s.form = capsule.Binary
@@ -307,13 +311,13 @@ func (s *Store) done(id perdure.AgentID, h *handle) {
 	}
 }
 
-// openLog opens a file of the folder.
+// openLog opens a file of the folder, a long one by what is kept of it.
 func (s *Store) openLog(name string) (*capsule.Log, error) {
-	if s.looks {
-		return capsule.LookLog(s.path(name))
-	}
-	return capsule.OpenLog(s.path(name))
+	return capsule.IndexedLog(s.path(name), s.rowsOf(name), s.secret, s.looks)
 }
+
+// rowsOf is under which name the rows of a file are kept.
+func (s *Store) rowsOf(name string) string { return filepath.Join(s.dir, indexDir, "rows", name) }
 
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 

@@ -145,6 +145,9 @@ func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) 
 // Reindex implements perdure.Reindexer.
 func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
 	err := s.journal.forget()
+	if err == nil {
+		err = os.RemoveAll(filepath.Dir(s.rowsOf("")))
+	}
 	var ids []perdure.AgentID
 	if err == nil {
 		s.mu.Lock()

@@ -14,6 +14,8 @@ type agent struct {
 	id    perdure.AgentID
 	key   int64        // zero: the store does not hold it
 	heads []head       // ascending
+	wide  bool         // they are in their table
+	sum   perdure.Hash // of their names
 	last  perdure.Hash // the entry that arrived last
 	rid   int64        // of the row it is in
 	due   perdure.Time
@@ -69,7 +71,10 @@ func readAgent(c *conn, id perdure.AgentID) (*agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %s in %s: %w", id.Short(), c.path, err)
 	}
-	a.rid, a.heads, a.last = stored.rid, stored.after(id), stored.last(id)
+	if a.heads, a.wide, err = headsAfter(c, id, a.key, stored); err != nil {
+		return nil, fmt.Errorf("heads of agent %s in %s: %w", id.Short(), c.path, err)
+	}
+	a.rid, a.last, a.sum = stored.rid, stored.last(id), sumOf(a.heads)
 	return a, nil
 }
 
@@ -98,7 +103,12 @@ func (a *agent) names() []perdure.Hash {
 
 // isHead reports whether name is a head.
 func isHead(heads []head, name perdure.Hash) bool {
-	return slices.ContainsFunc(heads, func(h head) bool { return h.name == name })
+	_, found := findHead(heads, name)
+	return found
+}
+
+func findHead(heads []head, name perdure.Hash) (int, bool) {
+	return slices.BinarySearchFunc(heads, name, func(h head, name perdure.Hash) int { return h.name.Compare(name) })
 }
 
 // on reports whether these, in any order, are the heads.
@@ -121,8 +131,12 @@ func advance(heads []head, e *perdure.Entry) []head {
 		heads[0] = h
 		return heads
 	}
-	heads = slices.DeleteFunc(heads, func(h head) bool { return slices.Contains(e.Parents, h.name) })
-	i, _ := slices.BinarySearchFunc(heads, h, func(a, b head) int { return a.name.Compare(b.name) })
+	for _, parent := range e.Parents {
+		if i, found := findHead(heads, parent); found {
+			heads = slices.Delete(heads, i, i+1)
+		}
+	}
+	i, _ := findHead(heads, e.Name)
 	return slices.Insert(heads, i, h)
 }
 

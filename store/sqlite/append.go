@@ -141,11 +141,16 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 			if err != nil {
 				return err
 			}
-			fresh, err := w.fresh(a, entries, past)
-			if err != nil {
-				return err
+			p := w.recalled(id, past)
+			fresh, err := w.fresh(a, entries, p)
+			before := a.rid
+			if err == nil {
+				err = w.add(a, fresh)
 			}
-			return w.add(a, fresh)
+			if err == nil && p != nil {
+				w.learned(a, p, before, fresh)
+			}
+			return err
 		}})
 		if err != errScan {
 			break
@@ -202,6 +207,11 @@ func (w *writer) older(a *agent, e *perdure.Entry, top bool, fresh *names, p *pa
 	}
 	if err := p.catchUp(w, a); err != nil {
 		return false, err
+	}
+	if p.cached && !p.whole && slices.ContainsFunc(e.Parents, func(parent perdure.Hash) bool {
+		return !isHead(a.heads, parent) && !fresh.has(parent) && !p.has(parent)
+	}) {
+		return false, errScan // it does not reach back so far
 	}
 	if !top && p.has(e.Name) {
 		return true, nil
@@ -303,10 +313,11 @@ func (w *writer) addRow(a *agent, entries []*perdure.Entry) (int, error) {
 			r.parts[i-1].named = false
 		}
 		r.parts = append(r.parts, p)
-		a.heads, a.last, size = advance(a.heads, e), e.Name, size+len(p.body)
+		a.step(e)
+		size += len(p.body)
 	}
-	if r.forked = len(a.heads) > 1; r.forked {
-		r.heads = a.heads
+	if err := w.noteHeads(a, r, entries[:len(r.parts)]); err != nil {
+		return 0, err
 	}
 	a.rid = rid
 	w.buffer = r.append(append(w.buffer[:0], 0))

@@ -90,10 +90,11 @@ type writer struct {
 	hub     *hub
 	syncs   *atomic.Int64
 	agents  map[perdure.AgentID]*agent
-	version int64          // of the file, as other connections change it
-	next    int64          // rid
-	recent  int64          // rows in recent
-	tail    []driver.Value // agent and rid of the rows after mark
+	pasts   map[perdure.AgentID]*past // what is known of entries before the heads
+	version int64                     // of the file, as other connections change it
+	next    int64                     // rid
+	recent  int64                     // rows in recent
+	tail    []driver.Value            // agent and rid of the rows after mark
 	buffer  []byte
 	relaxed bool  // commits are not synced at present
 	synced  int   // how many commits were
@@ -107,7 +108,7 @@ type writer struct {
 
 // openWriter opens the connection that writes, and tries whether it can.
 func openWriter(path string, level Sync) (*writer, error) {
-	w := &writer{file: path, level: level, relaxed: level == Normal, agents: map[perdure.AgentID]*agent{}}
+	w := &writer{file: path, level: level, relaxed: level == Normal, agents: map[perdure.AgentID]*agent{}, pasts: map[perdure.AgentID]*past{}}
 	err := retry(func() (err error) {
 		if w.conn == nil {
 			if w.conn, err = dial(path, "rw", append(slices.Clone(writerPragmas), level.pragma())...); err != nil {
@@ -266,9 +267,15 @@ func (w *writer) transact(batch []*request) error {
 // undo takes back a transaction that went well so far, and what the committer remembers of it.
 func (w *writer) undo() error {
 	w.words.forget()
-	clear(w.agents)
+	w.unlearn()
 	w.next = 0 // begin looks at the file again
 	return w.exec("ROLLBACK")
+}
+
+// unlearn forgets what the committer knows of agents: others may have changed them.
+func (w *writer) unlearn() {
+	clear(w.agents)
+	clear(w.pasts)
 }
 
 // sync switches whether commits are synced. A synced commit also syncs those before it.
@@ -297,7 +304,7 @@ func (w *writer) begin() error {
 	}
 	version, _, err := w.number("PRAGMA data_version")
 	if err == nil && version != w.version || w.next == 0 {
-		clear(w.agents)
+		w.unlearn()
 		w.version = version
 		var last int64
 		last, _, err = w.number("SELECT max(rid) FROM log")

@@ -18,6 +18,7 @@ type conn struct {
 	c     driver.Conn
 	stmts map[string]driver.Stmt
 	still fs.FileInfo // of the file when it was opened as one that nobody changes; nil: it was not
+	log   fs.FileInfo // the same of its log, if it has one
 }
 
 // dial opens a connection. It makes the file only when mode is rwc.

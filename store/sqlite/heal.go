@@ -19,6 +19,10 @@ type rawRow struct {
 	data []byte // of all its pieces
 	left bool   // it lies aside
 	whos bool   // nobody knows whose it is
+	torn bool   // it has not the pieces that it says
+
+	// A good copy has come that reaches further: nobody can do better. It lies among what is nobody's, and is tried with the next copy.
+	hides bool
 }
 
 // remains is what is left of an agent.
@@ -41,7 +45,9 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 		}
 	}
 	err = s.submit(ctx, &request{alone: true, apply: func(w *writer) (err error) {
-		out, err = s.heal(w, id, good)
+		if id, err = s.rename(w, id); err == nil {
+			out, err = s.heal(w, id, good)
+		}
 		return err
 	}})
 	if err == nil && out.Entries > 0 {
@@ -56,6 +62,54 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	return out, nil
 }
 
+// rename gives an agent its own id whose id is damaged: that of its first entry. If there is another that has it, this one's rows lie aside
+// for it. It returns the id to heal.
+func (s *Store) rename(w *writer, id perdure.AgentID) (perdure.AgentID, error) {
+	key, err := keyOf(w.conn, id)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return id, nil
+	}
+	if err != nil {
+		return id, brokenOr(err)
+	}
+	right := s.idOf(w.conn, key)
+	if right.IsZero() || right == id {
+		return id, nil
+	}
+	w.unlearn()
+	if _, err := keyOf(w.conn, right); errors.Is(err, perdure.ErrNotFound) {
+		return right, w.do("UPDATE agents SET id=? WHERE key=?", right[:], key)
+	} else if err != nil {
+		return id, brokenOr(err)
+	}
+	m := &remains{key: key}
+	if m.rows, err = rawRows(w.conn, rowsInPlace, key); err != nil {
+		return id, brokenOr(err)
+	}
+	if err := w.do(orphans); err != nil {
+		return id, err
+	}
+	for _, r := range m.rows {
+		if err := w.do("INSERT INTO orphans(id,agent,rid,data) VALUES(?,?,?,?)", right[:], key, r.rid, r.single()); err != nil {
+			return id, err
+		}
+	}
+	if err := w.clear(m); err != nil {
+		return id, err
+	}
+	return right, w.forget(key)
+}
+
+// forget removes what is known of an agent besides its rows.
+func (w *writer) forget(key int64) error {
+	for _, text := range []string{"DELETE FROM listings WHERE agent=?", "DELETE FROM depths WHERE agent=?", "DELETE FROM agents WHERE key=?"} {
+		if err := w.do(text, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
 	if err := w.do(orphans); err != nil {
 		return out, err
@@ -68,6 +122,9 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 		return out, perdure.ErrNotFound
 	}
 	s.decipher(w.conn, id, m, good)
+	if err := s.reread(w, id, m, good); err != nil {
+		return out, err
+	}
 	if len(good) > 0 { // a whole copy
 		if err := w.do("DELETE FROM depths WHERE agent=?", m.key); err != nil {
 			return out, err
@@ -75,17 +132,90 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 	}
 	whole, rest := perdure.Whole(slices.Concat(m.read, m.aside, good, m.bare)) // a body that is lost here is taken from the copy
 	out.Entries, out.Gained, out.Gaps = int64(len(whole)), int64(len(whole))-m.held, perdure.Gaps(whole, rest)
-	for _, r := range m.bad {
-		if !r.whos {
+	m.bad = superfluous(id, m.bad, whole)
+	if !slices.ContainsFunc(m.rows, func(r rawRow) bool { return r.left && !r.whos }) && m.faults == 0 && out.Gained == 0 {
+		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
+	}
+	for i := range m.bad {
+		r := &m.bad[i]
+		if r.hides = len(good) > 0 && len(whole) > 0 && r.seq() <= whole[len(whole)-1].Seq; !r.whos && !r.hides {
 			out.Aside++
 		}
 	}
 	out.Aside += int64(len(rest))
-	if m.faults == 0 && out.Gained == 0 {
-		return out, nil // nothing is wrong with what is in its place, and nothing joins it
-	}
 	return out, w.exchange(id, m, whole, rest)
 }
+
+// seq is that of the last entry of a row, as far as it can be read.
+func (r *rawRow) seq() int64 {
+	if len(r.data) > 0 {
+		if row, err := parseRow(r.data[1:]); err == nil {
+			return row.parts[len(row.parts)-1].seq
+		}
+	}
+	return 0
+}
+
+// superfluous takes out of rows that cannot be read those all of whose entries are in a memory.
+func superfluous(id perdure.AgentID, bad []rawRow, whole []*perdure.Entry) []rawRow {
+	names, seqs := map[perdure.Hash]bool{}, map[int64]int{}
+	for _, e := range whole {
+		names[e.Name] = true
+		seqs[e.Seq]++
+	}
+	return slices.DeleteFunc(bad, func(raw rawRow) bool {
+		if raw.whos || len(raw.data) == 0 {
+			return false
+		}
+		r, err := parseRow(raw.data[1:])
+		if err != nil {
+			return false
+		}
+		if last := r.last(id); names[last] { // it leads back to those before it
+			return !slices.ContainsFunc(r.parts, func(p part) bool { return p.named && !names[p.name] })
+		}
+		// The name may be what is damaged: where the memory is one line, what is of the same seq is the same.
+		return !r.forked && seqs[r.parts[len(r.parts)-1].seq] == 1
+	})
+}
+
+// reread restores words that rows could not be read without, and reads them again.
+func (s *Store) reread(w *writer, id perdure.AgentID, m *remains, good []*perdure.Entry) error {
+	if len(m.bad) == 0 || s.worded.Load() {
+		return nil
+	}
+	known := slices.Clone(s.known)
+	for _, e := range good {
+		if policy := e.Policy; !slices.Contains(known, policy) {
+			known = append(known, policy)
+		}
+		if origin := perdure.Hash(e.Origin); !slices.Contains(known, origin) {
+			known = append(known, origin)
+		}
+	}
+	restored, sound, err := reword(w.conn, nil, known)
+	if err != nil {
+		return brokenOr(err)
+	}
+	if s.worded.Store(sound); restored == 0 {
+		return nil
+	}
+	s.words.forget()
+	w.unlearn()
+	m.read, m.bare, m.bad, m.held, m.faults = nil, nil, nil, 0, 0
+	if m.key != 0 { // rows may have been written anew
+		aside := slices.DeleteFunc(m.rows, func(r rawRow) bool { return !r.left })
+		if m.rows, err = rawRows(w.conn, rowsInPlace, m.key); err != nil {
+			return brokenOr(err)
+		}
+		m.rows = append(m.rows, aside...)
+	}
+	s.decipher(w.conn, id, m, good)
+	return nil
+}
+
+// rowsInPlace are the rows of an agent.
+const rowsInPlace = "SELECT rid, data, 0, 0 FROM log WHERE agent=? ORDER BY rid"
 
 // remains finds all the rows of an agent, wherever they are.
 func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
@@ -95,7 +225,7 @@ func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
 		return nil, err
 	}
 	if m.key = key; key != 0 {
-		if m.rows, err = rawRows(c, "SELECT rid, data, 0, 0 FROM log WHERE agent=? ORDER BY rid", key); err != nil {
+		if m.rows, err = rawRows(c, rowsInPlace, key); err != nil {
 			return nil, err
 		}
 	}
@@ -127,11 +257,13 @@ func rawRows(c *conn, text string, args ...driver.Value) (rows []rawRow, err err
 			continue
 		}
 		r.data = r.data[:len(r.data):len(r.data)]
+		pieces := 0
 		err = c.query("SELECT data FROM log WHERE rid>?1 AND rid<"+nextRow+" AND rid<=?1+?2 ORDER BY rid", func(v []driver.Value) error {
 			piece, _ := v[0].([]byte)
-			r.data = append(r.data, piece...)
+			r.data, pieces = append(r.data, piece...), pieces+1
 			return nil
 		}, r.rid, int64(r.data[0]))
+		r.torn = pieces != int(r.data[0]) && !r.left
 	}
 	return rows, err
 }
@@ -166,7 +298,7 @@ func (s *Store) decipher(c *conn, id perdure.AgentID, m *remains, good []*perdur
 		if fault != parts {
 			m.held += int64(len(entries))
 		}
-		if fault != none {
+		if fault != none || r.torn {
 			m.faults++
 		}
 	}
@@ -259,15 +391,9 @@ func (w *writer) exchange(id perdure.AgentID, m *remains, whole, rest []*perdure
 	if err := w.clear(m); err != nil {
 		return err
 	}
-	delete(w.agents, id)
+	w.unlearn()
 	if len(whole) == 0 {
-		if err := w.do("DELETE FROM listings WHERE agent=?", m.key); err != nil {
-			return err
-		}
-		if err := w.do("DELETE FROM depths WHERE agent=?", m.key); err != nil {
-			return err
-		}
-		return w.do("DELETE FROM agents WHERE key=?", m.key)
+		return w.forget(m.key)
 	}
 	if m.key != 0 {
 		w.agents[id] = a
@@ -284,7 +410,11 @@ func (w *writer) setAside(id perdure.AgentID, m *remains, rest []*perdure.Entry,
 		if r.whos {
 			continue // it stays where it is
 		}
-		if err := w.do("INSERT INTO orphans VALUES(?,?,?,?,NULL,?)", id[:], null(m.key), r.rid, r.single(), name); err != nil {
+		of := id[:]
+		if r.hides {
+			of = []byte{}
+		}
+		if err := w.do("INSERT INTO orphans VALUES(?,?,?,?,NULL,?)", of, null(m.key), r.rid, r.single(), name); err != nil {
 			return err
 		}
 	}
@@ -327,6 +457,9 @@ func (w *writer) clear(m *remains) error {
 		if err := w.do(text, m.key); err != nil {
 			return err
 		}
+	}
+	if err := w.dropHeads(m.key); err != nil {
+		return err
 	}
 	return brokenOr(w.recall())
 }

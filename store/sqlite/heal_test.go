@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -69,7 +71,7 @@ func copied(t *testing.T, path, to string) string {
 			write(t, to+suffix, b)
 		}
 	}
-	if err := os.CopyFS(folderOf(to), os.DirFS(folderOf(path))); err != nil {
+	if err := os.CopyFS(folderOf(to), os.DirFS(folderOf(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	return to

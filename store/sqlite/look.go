@@ -7,8 +7,13 @@ import (
 	"io/fs"
 	"os"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/perdure/perdure"
 )
+
+// logIndex is the size of the smallest index of a log.
+const logIndex = 32 << 10
 
 // errLooks says that a store was opened to look at.
 var errLooks = errors.New("the store was opened to look at, not to be written to")
@@ -70,7 +75,17 @@ func (s *Store) dialReader() (*conn, error) {
 		return nil, err
 	}
 	if logged(s.path) {
-		return dial(s.path, "ro", readerPragmas...)
+		c, err := dial(s.path, "ro", readerPragmas...)
+		if err == nil {
+			if _, _, err = c.number("SELECT count(*) FROM sqlite_schema"); err == nil {
+				return c, nil
+			}
+			err = errors.Join(err, c.close())
+		}
+		if code(err) == sqlite3.SQLITE_CANTOPEN || code(err) == sqlite3.SQLITE_IOERR {
+			return s.dialLog(info, err)
+		}
+		return nil, err
 	}
 	c, err := dial(s.path, "ro&immutable=1", readerPragmas...)
 	if err == nil {
@@ -79,11 +94,33 @@ func (s *Store) dialReader() (*conn, error) {
 	return c, err
 }
 
+// dialLog opens a file with a log where SQLite can make no index of the log, as in a copy on a medium that cannot be written or has no room:
+// the index is in memory then. Nobody writes there, since they would need the same. Why is what the usual way says.
+func (s *Store) dialLog(info fs.FileInfo, why error) (*conn, error) {
+	log, err := os.Stat(s.path + "-wal")
+	if shared, e := os.Stat(s.path + "-shm"); err != nil || e == nil && shared.Size() >= logIndex || e != nil && !errors.Is(e, fs.ErrNotExist) {
+		return nil, why
+	}
+	c, err := dial(s.path, "ro&vfs=unix-none", append([]string{"locking_mode=EXCLUSIVE"}, readerPragmas...)...)
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	c.still, c.log = info, log
+	return c, nil
+}
+
 // stale reports whether a file that was taken not to change has changed.
 func (c *conn) stale() bool {
 	if c.still == nil {
 		return false
 	}
-	now, err := os.Stat(c.path)
-	return err != nil || logged(c.path) || !os.SameFile(now, c.still) || now.Size() != c.still.Size() || !now.ModTime().Equal(c.still.ModTime())
+	if c.log != nil {
+		return changed(c.path, c.still) || changed(c.path+"-wal", c.log)
+	}
+	return logged(c.path) || changed(c.path, c.still)
+}
+
+func changed(path string, was fs.FileInfo) bool {
+	now, err := os.Stat(path)
+	return err != nil || !os.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime())
 }

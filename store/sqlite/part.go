@@ -67,7 +67,9 @@ func (w *writer) replace(st *streaming, id perdure.AgentID, heads []perdure.Hash
 		err = errors.Join(w.do("UPDATE agents SET node=? WHERE key=?", old.node[:], a.key), w.look(a, old.due))
 	}
 	if err == nil && d != perdure.Full {
-		err = w.do("INSERT INTO depths VALUES(?,?)", a.key, d.String())
+		if err = w.do(depthsCopy); err == nil {
+			err = w.do("INSERT INTO depths VALUES(?,?)", a.key, d.String())
+		}
 	}
 	return blobs, err
 }
@@ -112,10 +114,10 @@ func (w *writer) remove(a *agent) (blobs []perdure.Hash, err error) {
 			return nil, err
 		}
 	}
-	if err := w.do("DELETE FROM agents WHERE key=?", a.key); err != nil {
+	if err := errors.Join(w.dropHeads(a.key), w.do("DELETE FROM agents WHERE key=?", a.key)); err != nil {
 		return nil, err
 	}
-	delete(w.agents, a.id)
+	w.unlearn()
 	return blobs, brokenOr(w.recall())
 }
 

@@ -18,7 +18,46 @@ type past struct {
 	to    int64 // the latest
 	whole bool  // there is nothing before
 
+	cached bool // the committer has it from an earlier request
+
 	each func(rid int64, i int, name perdure.Hash) // called with each entry learned, if set
+}
+
+// maxPasts bounds the names that the committer remembers, at about 50 bytes each.
+const maxPasts = 1 << 20
+
+// recalled is what the committer remembers of the entries of an agent, or what a request has found out.
+func (w *writer) recalled(id perdure.AgentID, found *past) *past {
+	if found != nil {
+		return found
+	}
+	return w.pasts[id]
+}
+
+// learned remembers the entries of an agent for the next request, which need not look for them again. Before is the row that was the last
+// before the fresh entries.
+func (w *writer) learned(a *agent, p *past, before int64, fresh []*perdure.Entry) {
+	if p.to != before {
+		delete(w.pasts, a.id) // it was not needed, and lacks what came since
+		return
+	}
+	for _, e := range fresh {
+		p.names[e.Name] = true
+	}
+	p.to = a.rid
+	if w.pasts[a.id] == p {
+		return
+	}
+	total := len(p.names)
+	for _, other := range w.pasts {
+		total += len(other.names)
+	}
+	if total > maxPasts {
+		clear(w.pasts)
+	}
+	if p.cached = len(p.names) <= maxPasts; p.cached {
+		w.pasts[a.id] = p
+	}
 }
 
 func (p *past) has(name perdure.Hash) bool { return p.names[name] }
@@ -49,6 +88,7 @@ func (s *Store) scan(ctx context.Context, id perdure.AgentID, entries []*perdure
 
 // back reads the rows before those it knows.
 func (p *past) back(c *conn) (err error) {
+	p.s.lookBacks.Add(1)
 	if p.key == 0 {
 		if p.key, err = keyOf(c, p.id); err != nil {
 			return err

@@ -25,6 +25,8 @@ type Rebuilt struct {
 	Rows     int64  // taken over
 	Stranded int64  // rows of which it is not known whose they are
 	Unnamed  bool   // the file could not say any more which store it is: it is a new one
+	Words    int    // keys and policies that were damaged and could be restored
+	Lowered  int    // agents of which nothing says any more whether all of them was there: they count as parts
 
 	proven bool // an agent in it is one
 }
@@ -182,7 +184,7 @@ func (m *image) copyTo(path string) error {
 const orphans = "CREATE TABLE IF NOT EXISTS orphans(id BLOB NOT NULL, agent INTEGER, rid INTEGER, data BLOB, entry BLOB, name TEXT)"
 
 // known are the tables whose rows are found or derived. What else there is says which store it is, and is taken over as it stands.
-var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings"}
+var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths", "heads"}
 
 // fill writes all there is in an image into a fresh file.
 func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) error {
@@ -195,7 +197,7 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 		err = c.exec(orphans)
 	}
 	if err == nil {
-		err = (&filling{conn: c, r: r, ids: map[int64]bool{}}).run(ctx, m)
+		err = (&filling{conn: c, r: r, ids: map[int64]bool{}, copies: map[int64][]perdure.Hash{}, depths: map[int64]perdure.Depth{}}).run(ctx, m, intact(old, "depths"))
 	}
 	if err == nil {
 		err = r.identity(old, c)
@@ -207,162 +209,6 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 		err = c.fold()
 	}
 	return errors.Join(err, c.close(), disk.Sync(temp))
-}
-
-// filling is a fresh file that rows are written to.
-type filling struct {
-	*conn
-	r   *Rebuilt
-	ids map[int64]bool // the keys of agents that are known
-	err error
-}
-
-func (f *filling) run(ctx context.Context, m *image) error {
-	m.scan(func(rowid int64, v []value) { // words and agents first: rows are of them
-		if f.err == nil {
-			f.err = errors.Join(ctx.Err(), f.name(rowid, v))
-		}
-	})
-	m.scan(func(rowid int64, v []value) {
-		if f.err == nil && isLog(rowid, v) {
-			f.err = errors.Join(ctx.Err(), f.row(rowid, v))
-		}
-	})
-	if f.err != nil {
-		return f.err
-	}
-	if err := f.adopt(); err != nil {
-		return err
-	}
-	for _, text := range []string{
-		"INSERT INTO places SELECT agent, rid FROM log WHERE agent IS NOT NULL",
-		"UPDATE mark SET rid=(SELECT coalesce(max(rid),0) FROM log)",
-	} {
-		if err := f.exec(text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const hashSize = len(perdure.Hash{})
-
-// name takes a word, an agent, or what is listed of one.
-func (f *filling) name(rowid int64, v []value) error {
-	switch {
-	case len(v) == 2 && rowid > 0 && v[0].null() && len(v[1].bytes) == hashSize:
-		return f.exec("INSERT OR IGNORE INTO words VALUES(?,?)", rowid, v[1].bytes)
-	case len(v) == 2 && rowid == 0 && len(v[0].bytes) == hashSize && v[1].number != nil: // the index has them, too
-		return f.exec("INSERT OR IGNORE INTO words VALUES(?,?)", *v[1].number, v[0].bytes)
-	case len(v) == 5 && rowid > 0 && v[0].null() && len(v[1].bytes) == hashSize && (v[4].null() || v[4].number != nil):
-		f.ids[rowid] = true
-		return f.exec("INSERT OR IGNORE INTO agents(key,id,due,fence) VALUES(?,?,1,?)", rowid, v[1].bytes, v[4].sql())
-	case len(v) == 11 && rowid > 0 && v[0].null() && v[1].text && v[3].text && v[4].number != nil && v[9].number != nil:
-		args := []driver.Value{rowid}
-		for _, x := range v[1:] {
-			args = append(args, x.sql())
-		}
-		return f.exec("INSERT OR IGNORE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?,?)", args...)
-	}
-	return nil
-}
-
-// sql is a value as a statement takes it.
-func (v value) sql() driver.Value {
-	switch {
-	case v.number != nil:
-		return *v.number
-	case v.text:
-		return string(v.bytes)
-	case v.bytes != nil:
-		return v.bytes
-	}
-	return nil
-}
-
-func isLog(rowid int64, v []value) bool {
-	return rowid > 0 && len(v) == 3 && v[0].null() && (v[1].null() || v[1].number != nil) && v[2].bytes != nil && !v[2].text
-}
-
-// row takes a row of the log. A second one of a number is kept aside: one of the two may be damaged.
-func (f *filling) row(rid int64, v []value) error {
-	var same bool
-	var there []byte
-	err := f.query("SELECT data FROM log WHERE rid=?", func(w []driver.Value) error {
-		there, _ = w[0].([]byte)
-		same = string(there) == string(v[2].bytes)
-		return nil
-	}, rid)
-	if err != nil || same {
-		return err
-	}
-	if there == nil {
-		f.r.Rows++
-		return f.exec("INSERT INTO log VALUES(?,?,?)", rid, v[1].sql(), v[2].bytes)
-	}
-	if v[1].null() {
-		return nil
-	}
-	return f.exec("INSERT INTO orphans(id,agent,rid,data) SELECT coalesce((SELECT id FROM agents WHERE key=?1),x''),?1,?2,?3",
-		*v[1].number, rid, v[2].bytes)
-}
-
-// adopt finds out which agents rows are of whose names are lost or damaged: the id of an agent is the hash of its first entry. Rows whose
-// agent nobody can tell are set aside.
-func (f *filling) adopt() error {
-	var keys []int64
-	err := f.query("SELECT DISTINCT agent FROM log WHERE agent IS NOT NULL", func(v []driver.Value) error {
-		keys = append(keys, integer(v[0]))
-		return nil
-	})
-	s := &Store{path: f.path}
-	for _, key := range keys {
-		if err != nil {
-			break
-		}
-		id, signed := s.idOf(f.conn, key)
-		f.r.proven = f.r.proven || signed
-		switch {
-		case !id.IsZero() && !f.ids[key]:
-			err = f.exec("INSERT INTO agents(key,id,due) VALUES(?,?,1)", key, id[:])
-		case signed:
-			err = f.exec("UPDATE agents SET id=? WHERE key=?", id[:], key)
-		case !f.ids[key]:
-			err = f.strand(key)
-		}
-	}
-	return err
-}
-
-// strand sets the rows of an agent aside whose id nobody can tell.
-func (f *filling) strand(key int64) error {
-	n, _, err := f.number("SELECT count(*) FROM log WHERE agent=?", key)
-	if err == nil {
-		err = f.exec("INSERT INTO orphans(id,agent,rid,data) SELECT x'',agent,rid,data FROM log WHERE agent=?", key)
-	}
-	if err == nil {
-		err = f.exec("DELETE FROM log WHERE agent=?", key)
-	}
-	f.r.Stranded += n
-	return err
-}
-
-// idOf derives the id of an agent from its first row, if that is its genesis, and says whether a signature vouches for it.
-func (s *Store) idOf(c *conn, key int64) (id perdure.AgentID, signed bool) {
-	rows, err := rowsOf(c, 1, "SELECT rid, data FROM log WHERE agent=? ORDER BY rid LIMIT 1", key)
-	if err != nil || len(rows) == 0 || rows[0].parts[0].kind != perdure.KindGenesis {
-		return id, false
-	}
-	p := &rows[0].parts[0]
-	head, err := s.header(c, nil, id, perdure.Hash{}, p)
-	if err != nil {
-		return id, false
-	}
-	e, err := perdure.NewEntry(head, nil, p.signature, s.limits)
-	if err != nil {
-		return id, false
-	}
-	return e.ID(), p.signature != nil && e.CheckSignature() == nil
 }
 
 // ours reports whether a file says that it is a store.

@@ -77,7 +77,7 @@ func (s *Store) replace(ctx context.Context) error {
 			if err := w.do(text, from, from+some); err != nil {
 				return err
 			}
-			clear(w.agents)
+			w.unlearn()
 			return nil
 		}})
 		if err != nil {
@@ -167,16 +167,20 @@ func (w *writer) reindex(id perdure.AgentID, x *index) error {
 	if a.rid != x.rid {
 		return errMoved
 	}
-	if !slices.Equal(a.heads, x.heads) {
-		r, err := newestRow(w.conn, a.key)
-		if err != nil {
-			return brokenOr(err)
+	if r, err := newestRow(w.conn, a.key); err != nil {
+		return brokenOr(err)
+	} else if !slices.Equal(a.heads, x.heads) || r.wide != a.wide {
+		if err := w.dropHeads(a.key); err != nil {
+			return err
 		}
-		r.forked, r.heads = len(x.heads) > 1, x.heads
+		a.wide = false // all of them are written anew
+		a.heads, a.sum = x.heads, sumOf(x.heads)
+		if err := w.noteHeads(a, r.row, nil); err != nil {
+			return err
+		}
 		if err := w.rewrite(r); err != nil {
 			return err
 		}
-		a.heads = x.heads
 	}
 	if err := w.do("DELETE FROM snapshots WHERE agent=?", a.key); err != nil {
 		return err

@@ -14,12 +14,16 @@ import (
 // hashes over all of it, are compared with the ones kept. Layout, numbers as varints:
 //
 //	count<<1 | forked
-//	forked: number of heads after this row, each name and due; else the last entry is the only head
+//	forked: number of heads after this row, each name and due; none: their number and the sum of their names, see heads.go.
+//	Else the last entry is the only head
 //	count times: what is left of the header, signature, size of the body, its hash if it is elsewhere, name unless the next entry commits to it
 //	the bodies that are here, one after the other
 type row struct {
 	forked bool
 	heads  []head // when forked
+	wide   bool   // when forked: the heads are in their table
+	count  int64  // when wide
+	sum    perdure.Hash
 	parts  []part
 }
 
@@ -76,7 +80,7 @@ const (
 // errRow says that the bytes of a row are not what this package wrote.
 var errRow = errors.New("a row is damaged")
 
-// after are the heads of the memory once this row has arrived, ascending by name.
+// after are the heads of the memory once this row has arrived, ascending by name, unless it is wide.
 func (r *row) after(id perdure.AgentID) []head {
 	if r.forked {
 		return r.heads
@@ -100,7 +104,10 @@ func (r *row) append(b []byte) []byte {
 		n |= 1
 	}
 	b = binary.AppendUvarint(b, n)
-	if r.forked {
+	if r.wide {
+		b = binary.AppendUvarint(append(b, 0), uint64(r.count))
+		b = append(b, r.sum[:]...)
+	} else if r.forked {
 		b = binary.AppendUvarint(b, uint64(len(r.heads)))
 		for _, h := range r.heads {
 			b = append(b, h.name[:]...)
@@ -236,8 +243,12 @@ func parseRow(b []byte) (*row, error) {
 	n := r.uvarint()
 	out := &row{forked: n&1 != 0}
 	if out.forked {
-		for range min(r.uvarint(), uint64(len(b)/32)) {
+		inside := r.uvarint()
+		for range min(inside, uint64(len(b)/32)) {
 			out.heads = append(out.heads, head{r.hash(), perdure.Time(r.uvarint())})
+		}
+		if out.wide = inside == 0; out.wide {
+			out.count, out.sum = int64(r.uvarint()), r.hash()
 		}
 	}
 	if n >>= 1; n == 0 || n > maxRowEntries || r.bad {

@@ -29,7 +29,7 @@ const (
 //   - places and recent say which rows are an agent's: places the earlier ones, recent the latest thousands of all agents. The very last,
 //     after mark, are in neither: whoever looks for rows reads those few. See maxTail and maxRecent.
 //   - agents has when to look at each; while a node holds the agent, that is the end of its lease.
-//   - depths has how much of a memory is there, of agents of which that is not all.
+//   - depths has how much of a memory is there, of agents of which that is not all; its index is a second copy, for Rebuild.
 //   - words are the keys and policies that rows name by number.
 const schema = `
 CREATE TABLE log(rid INTEGER PRIMARY KEY, agent INTEGER, data BLOB NOT NULL);
@@ -48,7 +48,10 @@ CREATE TABLE listings(agent INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT, 
 CREATE INDEX listings_name ON listings(name);
 CREATE INDEX listings_waiting ON listings(name) WHERE waiting;
 CREATE TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL);
-`
+` + depthsCopy
+
+// depthsCopy is made in files that were made without it as soon as they hold a part of a memory.
+const depthsCopy = "CREATE INDEX IF NOT EXISTS depths_copy ON depths(agent, depth)"
 
 // upgrades take a file from the version of their index, counted from 1, to the next.
 var upgrades = []string{
@@ -82,7 +85,7 @@ func create(path string) error {
 	if err != nil {
 		return fmt.Errorf("make a store: %w", err)
 	}
-	script := fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", schema, applicationID, schemaVersion)
+	script := fmt.Sprintf("BEGIN; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", schema, applicationID, schemaVersion)
 	if err := errors.Join(c.exec(script), c.fold(), c.close()); err != nil {
 		return fmt.Errorf("make a store: %w", err)
 	}
@@ -210,8 +213,8 @@ func (c *conn) inspect() error {
 	if err != nil {
 		return err
 	}
-	if v < 1 || v > schemaVersion {
-		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, schemaVersion)
+	if v < 1 || v > wideVersion {
+		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, wideVersion)
 	}
 	_, _, err = c.number("SELECT count(*) FROM sqlite_schema")
 	return err

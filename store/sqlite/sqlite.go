@@ -32,6 +32,7 @@ type Options struct {
 	Existing bool           // refuse to make a store where there is none
 	Look     bool           // only look: nothing is written, and writing is refused; the files may be read-only
 	Sync     Sync           // what an acknowledged write survives; it holds for what this process writes
+	Known    []perdure.Hash // keys and policies that entries here may name: Heal restores damaged ones from them
 }
 
 // readers is how many calls read at the same time; more wait for their turn.
@@ -48,6 +49,10 @@ type Store struct {
 	syncs  atomic.Int64
 	rooted atomic.Bool // the folder of blobs has a durable name
 	nodes  alive.Folder
+	known  []perdure.Hash
+	worded atomic.Bool // every word has been found to be right
+
+	lookBacks atomic.Int64 // pages read to find entries before the heads
 
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool
@@ -129,7 +134,7 @@ func loosen(path string) {
 
 func newStore(path string, o Options) *Store {
 	s := &Store{
-		path: path, limits: o.Limits, level: o.Sync, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
+		path: path, limits: o.Limits, level: o.Sync, known: o.Known, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
 		done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	for range readers {
