@@ -93,3 +93,29 @@ func TestAnApprovalRepeatedInACopyDoesNotUndoItsUse(t *testing.T) {
 		}
 	})
 }
+
+// TestOnePersonIsOneVoterHoweverOften holds against a quorum of two that one person made by approving in two copies.
+func TestOnePersonIsOneVoterHoweverOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pay, seen := counter("pay", perdure.Once)
+		n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
+		n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+			v := askWrites(a, r, now)
+			v.Quorum = 2
+			return v
+		})
+		id := create(t, n, perdure.Genesis{})
+		run(t, n, id)
+		q := load(t, n.Store, id).Asks[0]
+		for range 3 {
+			approve(t, n, id, &q)
+		}
+		run(t, n, id)
+		if _, total := calls(seen); total != 0 {
+			t.Errorf("%d payments by the approval of one person, want none", total)
+		}
+		if f := load(t, n.Store, id); len(f.Asks) != 1 {
+			t.Errorf("%d questions are open, want the one that lacks an approval", len(f.Asks))
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package perdure_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+func TestAnAnswerThatChangesNothingIsNotWritten(t *testing.T) {
+	pay, _ := counter("pay", perdure.Once)
+	n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 2)), pay)
+	n.Policy = perdure.PolicyFunc(askWrites)
+	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "shop"}})
+	run(t, n, id)
+	q := load(t, n.Store, id).Asks[0]
+	if _, err := n.Approve(t.Context(), id, q.Digest, 0, "looked"); err != nil {
+		t.Fatal(err)
+	}
+	count := load(t, n.Store, id).Count
+	_, err := n.Approve(t.Context(), id, q.Digest, 0, "looked")
+	if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), "already approved, by "+n.Key.Key().Short()) {
+		t.Errorf("an approval that was given before: got %v", err)
+	}
+	run(t, n, id)
+	_, err = n.Deny(t.Context(), id, q.Digest, "too late")
+	if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), "already approved") {
+		t.Errorf("a refusal of what was used: got %v", err)
+	}
+	if _, err := n.Approve(t.Context(), id, perdure.HashOf(nil), 0, ""); !errors.Is(err, perdure.ErrNotFound) && !errors.Is(err, perdure.ErrTerminated) {
+		t.Errorf("an approval of nothing: got %v", err)
+	}
+	if now := load(t, n.Store, id).Count; now <= count {
+		t.Errorf("%d entries after %d: the approval was not used", now, count)
+	}
+}
+
+func TestVerbsRefuseWhatWouldCountForNothing(t *testing.T) {
+	n := newNode(t, new(perdure.MemStore), scripted(steps("look", 1)))
+	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "shop"}})
+	before := load(t, n.Store, id).Count
+	stranger := newNode(t, n.Store, scripted(steps("look", 1)))
+	wider := int64(5)
+	for name, c := range map[string]struct {
+		do   func() error
+		want error
+	}{
+		"an answer nobody asked for":   {func() error { _, err := n.Answer(t.Context(), id, "blue"); return err }, perdure.ErrNotFound},
+		"an empty answer":              {func() error { _, err := n.Answer(t.Context(), id, " "); return err }, perdure.ErrInvalid},
+		"an outcome of nothing":        {func() error { _, err := n.Settle(t.Context(), id, perdure.Settle{}); return err }, perdure.ErrNotFound},
+		"a grant of nothing":           {func() error { _, err := n.Grant(t.Context(), id, perdure.Spend{}, ""); return err }, perdure.ErrInvalid},
+		"a grant by a stranger":        {func() error { _, err := stranger.Grant(t.Context(), id, perdure.Spend{Calls: 1}, ""); return err }, perdure.ErrDenied},
+		"more generations than it had": {func() error { _, err := n.Edit(t.Context(), id, perdure.Mutate{Depth: &wider}, nil); return err }, nil},
+	} {
+		err := c.do()
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+	if now := load(t, n.Store, id).Count; now != before {
+		t.Errorf("%d entries were written", now-before)
+	}
+	if _, err := n.Cancel(t.Context(), id, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Pause(t.Context(), id, ""); !errors.Is(err, perdure.ErrTerminated) {
+		t.Errorf("a pause of an agent that has ended: got %v", err)
+	}
+}
