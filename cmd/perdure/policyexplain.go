@@ -6,24 +6,22 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
 
-// explaining is what policy explain is asked.
-type explaining struct {
+// explainFlag is the flags of policy explain.
+type explainFlag struct {
 	tool, args      *string
 	effect          *choice
 	approvals       *int
 	admit, trusted  *bool
 	set             *[]string
-	powers          *home.Powers
+	policies        []string
 	decision, agent string
 }
 
@@ -48,7 +46,7 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	flags := c.Flags()
-	x := &explaining{
+	x := &explainFlag{
 		tool:      flags.String("tool", "", "the tool to be called"),
 		args:      flags.String("args", "", "its arguments: JSON, - for standard input, or @FILE"),
 		effect:    &choice{perdure.Once.String(), perdure.Effect(0).CanonNames()[1:]},
@@ -56,9 +54,8 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 		admit:     flags.Bool("admit", false, "ask whether the agent may run here when it arrives from elsewhere"),
 		trusted:   flags.Bool("trusted", false, "with --admit: its owner is trusted here"),
 		set:       flags.StringArray("set", nil, "FACT=VALUE: what if this fact were so, as in spent.cost=500; may be repeated"),
-		powers:    new(home.Powers),
 	}
-	policyFlag(c, &x.powers.Policies)
+	policyFlag(c, &x.policies)
 	choiceFlag(c, x.effect, "effect", "class of the tool's effect")
 	c.RunE = func(c *cobra.Command, words []string) error {
 		if _, err := out.check(); err != nil {
@@ -71,18 +68,22 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 			return perdure.Invalid(err)
 		}
 		return h.useFor(x.agent, func(ctx context.Context, s perdure.Store, arg string) error {
-			e, err := x.explain(ctx, c, h, s, arg)
+			q, err := x.question(c)
 			if err != nil {
 				return err
 			}
-			return out.print(e, e.write)
+			e, err := h.Explain(ctx, s, arg, q)
+			if err != nil {
+				return err
+			}
+			return out.print(e, func(w io.Writer) error { return writeExplained(w, e) })
 		})
 	}
 	return c
 }
 
 // check refuses flags that do not go together.
-func (x *explaining) check(c *cobra.Command) error {
+func (x *explainFlag) check(c *cobra.Command) error {
 	given := c.Flags().Changed
 	switch {
 	case x.decision != "" && (given("tool") || given("admit") || given("approvals")):
@@ -97,166 +98,18 @@ func (x *explaining) check(c *cobra.Command) error {
 	return nil
 }
 
-// explain finds the facts, changes those that are to be changed, and asks.
-func (x *explaining) explain(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string) (*explained, error) {
-	set, err := x.powers.Policy(h.Home)
-	if err != nil {
-		return nil, err
+// question is what the flags ask policy.
+func (x *explainFlag) question(c *cobra.Command) (q home.WhyQuestion, err error) {
+	q = home.WhyQuestion{Decision: x.decision, Tool: *x.tool, Approvals: *x.approvals, Admit: *x.admit, Trusted: *x.trusted, Set: *x.set, Policies: x.policies}
+	if q.Args, err = dataArg(c, *x.args); err != nil {
+		return q, err
 	}
-	e := &explained{}
-	var facts policy.Facts
-	if x.decision != "" {
-		set, facts, err = x.decided(ctx, c, h, s, arg, e)
-	} else {
-		facts, err = x.proposed(ctx, c, h, s, arg, e)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, text := range *x.set {
-		fact, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, perdure.Invalid(fmt.Errorf("--set %s: want FACT=VALUE, as in tainted=true", text))
-		}
-		if err := facts.Set(fact, value); err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("--set %w", err))
-		}
-	}
-	if set != nil {
-		answer := set.ExplainFacts(facts)
-		e.Verdict, e.Rules = &answer.Verdict, answer.Rules
-	}
-	e.Facts = facts
-	return e, nil
+	q.Effect, err = view.ParseName[perdure.Effect]("--effect", x.effect.value)
+	return q, perdure.Invalid(err)
 }
 
-// proposed is the facts of something that has not been decided.
-func (x *explaining) proposed(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string, e *explained) (policy.Facts, error) {
-	at, err := home.FindPoint(ctx, h.Home, s, arg)
-	if err != nil {
-		return nil, err
-	}
-	node := nodeKey(h.Home)
-	if *x.admit {
-		e.Action = "admit " + view.Called(at.Agent)
-		return policy.AdmitFacts(at.Agent, node, *x.trusted, time.Now()), nil
-	}
-	data, err := dataArg(c, *x.args)
-	if err != nil {
-		return nil, err
-	}
-	class, err := view.ParseName[perdure.Effect]("--effect", x.effect.value)
-	if err != nil {
-		return nil, perdure.Invalid(err)
-	}
-	r := perdure.Request{Action: perdure.Execute{Tool: *x.tool, Args: data}, Effect: class}
-	if *x.tool == "" {
-		if r, err = requestOf(at.Agent); err != nil {
-			return nil, perdure.Invalid(err)
-		}
-	}
-	r.Node, r.Approvals = node, *x.approvals
-	e.Action = view.ActionText(r.Action)
-	return policy.FactsOf(at.Agent, r, time.Now())
-}
-
-// nodeKey is the key of this home, if it has one already.
-func nodeKey(h *home.Home) perdure.Key {
-	if s, err := h.Key(); err == nil && s != nil {
-		return s.Key()
-	}
-	return perdure.Key{}
-}
-
-// requestOf is what an agent asks about, or would do next.
-func requestOf(a *perdure.Agent) (perdure.Request, error) {
-	f := a.Fold()
-	if len(f.Asks) > 0 {
-		return perdure.Request{Action: f.Asks[0].Action, Effect: perdure.Once}, nil
-	}
-	if d, ok := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).(perdure.Decide); ok {
-		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
-	}
-	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions", view.Called(a))
-}
-
-// decided is the facts of a decision, and the policy it was made under; nil if the runtime made it without policy.
-func (x *explaining) decided(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, arg string, e *explained) (*policy.Set, policy.Facts, error) {
-	name, ref := home.SplitRef(arg)
-	if ref != "" {
-		return nil, nil, perdure.Invalid(errors.New("a decision is a point in memory itself; leave the @ out"))
-	}
-	id, err := home.Find(ctx, s, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	entry, err := home.FindEntry(perdure.Memory(ctx, s, id), x.decision, time.Now())
-	if err != nil {
-		return nil, nil, err
-	}
-	if entry.Kind != perdure.KindDecision {
-		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
-	}
-	audit, err := home.AuditPolicies(h.Home, x.powers.Policies)
-	if err != nil {
-		return nil, nil, err
-	}
-	for m, err := range perdure.Replay(perdure.Memory(ctx, s, id)) {
-		if err != nil {
-			return nil, nil, err
-		}
-		audit = audit.Learn(m.Entry)
-		if m.Entry.Name != entry.Name {
-			continue
-		}
-		facts, err := policy.FactsOfDecision(m)
-		if err != nil {
-			return nil, nil, err
-		}
-		d, _ := m.Entry.Content().(perdure.Decision)
-		e.Recorded = &recorded{Entry: entry.Name, Seq: entry.Seq, Time: entry.Time, Verdict: d.Verdict}
-		if r, ok := policy.RequestOf(m); ok {
-			e.Action = view.ActionText(r.Action)
-		}
-		if byRuntime(&d.Verdict) {
-			return nil, facts, nil
-		}
-		set := audit.Under(d.Verdict.Policy)
-		switch {
-		case d.Verdict.Policy.IsZero():
-			return nil, nil, perdure.Missing(fmt.Sprintf("decision %s names no policy: a program made it by rules of its own (%s)", entry.Name.Short(), strings.Join(d.Verdict.Rules, ", ")))
-		case set == nil:
-			lacks := perdure.Missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand", entry.Name.Short(), d.Verdict.Policy))
-			return nil, nil, perdure.WithHint(lacks, "name its files with --policy")
-		}
-		return set, facts, nil
-	}
-	return nil, nil, perdure.Missing("there is no decision " + x.decision)
-}
-
-// byRuntime reports whether the runtime decided without asking policy.
-func byRuntime(v *perdure.Verdict) bool {
-	return len(v.Rules) > 0 && strings.HasPrefix(v.Rules[0], "runtime.")
-}
-
-// explained is why a verdict is what it is, for people and programs.
-type explained struct {
-	Action   string              `json:"action"`
-	Recorded *recorded           `json:"recorded,omitempty"`
-	Verdict  *perdure.Verdict    `json:"verdict,omitempty"` // none: policy was not asked
-	Rules    []policy.RuleReport `json:"rules,omitempty"`
-	Facts    map[string]any      `json:"facts"`
-}
-
-// recorded is a decision as it stands in memory.
-type recorded struct {
-	Entry   perdure.Hash    `json:"entry"`
-	Seq     int64           `json:"seq"`
-	Time    perdure.Time    `json:"time"`
-	Verdict perdure.Verdict `json:"verdict"`
-}
-
-func (e *explained) write(w io.Writer) error {
+// writeExplained prints why a verdict is what it is.
+func writeExplained(w io.Writer, e *home.Explained) error {
 	s := styleOf(w)
 	t := table{}
 	if r := e.Recorded; r != nil {

@@ -1,0 +1,178 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/view"
+)
+
+// WhyQuestion is what policy is asked: about a decision that was made, a call of a tool, the arrival of the agent, or whatever it would do next.
+type WhyQuestion struct {
+	Decision  string // a seq, or the beginning of the hash of one that was made
+	Tool      string // to be called, with Args, of class Effect
+	Args      perdure.Data
+	Effect    perdure.Effect
+	Approvals int      // how many people have approved it
+	Admit     bool     // whether the agent may run here when it arrives from elsewhere
+	Trusted   bool     // and its owner is trusted
+	Set       []string // FACT=VALUE: what if this fact were so
+	Policies  []string // instead of those of the home
+}
+
+// Explain says why policy decided so, or what it would answer, of AGENT or AGENT@REF: it finds the facts, changes those that are to be
+// changed, and asks.
+func (h *Home) Explain(ctx context.Context, s perdure.Store, arg string, x WhyQuestion) (*Explained, error) {
+	set, err := LoadPolicy(h, x.Policies)
+	if err != nil {
+		return nil, err
+	}
+	e := &Explained{}
+	var facts policy.Facts
+	if x.Decision != "" {
+		set, facts, err = h.decided(ctx, s, arg, x, e)
+	} else {
+		facts, err = h.proposed(ctx, s, arg, x, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range x.Set {
+		fact, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, perdure.Invalid(fmt.Errorf("--set %s: want FACT=VALUE, as in tainted=true", text))
+		}
+		if err := facts.Set(fact, value); err != nil {
+			return nil, perdure.Invalid(fmt.Errorf("--set %w", err))
+		}
+	}
+	if set != nil {
+		answer := set.ExplainFacts(facts)
+		e.Verdict, e.Rules = &answer.Verdict, answer.Rules
+	}
+	e.Facts = facts
+	return e, nil
+}
+
+// proposed is the facts of something that has not been decided.
+func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQuestion, e *Explained) (policy.Facts, error) {
+	at, err := FindPoint(ctx, h, s, arg)
+	if err != nil {
+		return nil, err
+	}
+	node := h.nodeKey()
+	if x.Admit {
+		e.Action = "admit " + view.Called(at.Agent)
+		return policy.AdmitFacts(at.Agent, node, x.Trusted, time.Now()), nil
+	}
+	r := perdure.Request{Action: perdure.Execute{Tool: x.Tool, Args: x.Args}, Effect: x.Effect}
+	if x.Tool == "" {
+		if r, err = requestOf(at.Agent); err != nil {
+			return nil, perdure.Invalid(err)
+		}
+	}
+	r.Node, r.Approvals = node, x.Approvals
+	e.Action = view.ActionText(r.Action)
+	return policy.FactsOf(at.Agent, r, time.Now())
+}
+
+// nodeKey is the key of this home, if it has one already.
+func (h *Home) nodeKey() perdure.Key {
+	if s, err := h.Key(); err == nil && s != nil {
+		return s.Key()
+	}
+	return perdure.Key{}
+}
+
+// requestOf is what an agent asks about, or would do next.
+func requestOf(a *perdure.Agent) (perdure.Request, error) {
+	f := a.Fold()
+	if len(f.Asks) > 0 {
+		return perdure.Request{Action: f.Asks[0].Action, Effect: perdure.Once}, nil
+	}
+	if d, ok := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).(perdure.Decide); ok {
+		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
+	}
+	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions", view.Called(a))
+}
+
+// decided is the facts of a decision, and the policy it was made under; nil if the runtime made it without policy.
+func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQuestion, e *Explained) (*policy.Set, policy.Facts, error) {
+	name, ref := SplitRef(arg)
+	if ref != "" {
+		return nil, nil, perdure.Invalid(errors.New("a decision is a point in memory itself; leave the @ out"))
+	}
+	id, err := Find(ctx, s, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	entry, err := FindEntry(perdure.Memory(ctx, s, id), x.Decision, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	if entry.Kind != perdure.KindDecision {
+		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
+	}
+	audit, err := AuditPolicies(h, x.Policies)
+	if err != nil {
+		return nil, nil, err
+	}
+	for m, err := range perdure.Replay(perdure.Memory(ctx, s, id)) {
+		if err != nil {
+			return nil, nil, err
+		}
+		audit = audit.Learn(m.Entry)
+		if m.Entry.Name != entry.Name {
+			continue
+		}
+		facts, err := policy.FactsOfDecision(m)
+		if err != nil {
+			return nil, nil, err
+		}
+		d, _ := m.Entry.Content().(perdure.Decision)
+		e.Recorded = &Recorded{Entry: entry.Name, Seq: entry.Seq, Time: entry.Time, Verdict: d.Verdict}
+		if r, ok := policy.RequestOf(m); ok {
+			e.Action = view.ActionText(r.Action)
+		}
+		if byRuntime(&d.Verdict) {
+			return nil, facts, nil
+		}
+		set := audit.Under(d.Verdict.Policy)
+		switch {
+		case d.Verdict.Policy.IsZero():
+			return nil, nil, perdure.Missing(fmt.Sprintf("decision %s names no policy: a program made it by rules of its own (%s)", entry.Name.Short(), strings.Join(d.Verdict.Rules, ", ")))
+		case set == nil:
+			lacks := perdure.Missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand", entry.Name.Short(), d.Verdict.Policy))
+			return nil, nil, perdure.WithHint(lacks, "name its files with --policy")
+		}
+		return set, facts, nil
+	}
+	return nil, nil, perdure.Missing("there is no decision " + x.Decision)
+}
+
+// byRuntime reports whether the runtime decided without asking policy.
+func byRuntime(v *perdure.Verdict) bool {
+	return len(v.Rules) > 0 && strings.HasPrefix(v.Rules[0], "runtime.")
+}
+
+// Explained is why a verdict is what it is, for people and programs.
+type Explained struct {
+	Action   string              `json:"action"`
+	Recorded *Recorded           `json:"recorded,omitempty"`
+	Verdict  *perdure.Verdict    `json:"verdict,omitempty"` // none: policy was not asked
+	Rules    []policy.RuleReport `json:"rules,omitempty"`
+	Facts    map[string]any      `json:"facts"`
+}
+
+// Recorded is a decision as it stands in memory.
+type Recorded struct {
+	Entry   perdure.Hash    `json:"entry"`
+	Seq     int64           `json:"seq"`
+	Time    perdure.Time    `json:"time"`
+	Verdict perdure.Verdict `json:"verdict"`
+}
