@@ -19,6 +19,9 @@ var shared = map[string][]string{"capsule": {"store/dir", "server"}}
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
+// middle stands between adapters and faces: it puts adapters together, and only faces use it. View does not know home.
+var middle = []string{"home", "view"}
+
 // wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what is for development.
 var wiring = []string{"cmd", "examples", "internal/dev", "internal/simulate", "internal/torture"}
 
@@ -62,9 +65,13 @@ func violations(pkgs []pkg) []string {
 				report(p, imp, "wiring is imported by nobody")
 			case narrow[mine] != nil && rel != "" && theirs != mine && !slices.Contains(narrow[mine], rel):
 				report(p, imp, "it depends on the root and "+strings.Join(narrow[mine], ", ")+" alone")
-			case theirs != "" && mine == "":
+			case under(p.path(), "view") && under(rel, "home"):
+				report(p, imp, "what is seen of agents does not depend on where they are")
+			case under(rel, middle...) && !under(p.path(), middle...):
+				report(p, imp, "adapters and the core know nothing of homes and views")
+			case theirs != "" && mine == "" && !under(p.path(), middle...):
 				report(p, imp, "adapters depend on the core, never the other way; wire them in cmd")
-			case theirs != "" && theirs != mine && !slices.Contains(shared[theirs], mine):
+			case theirs != "" && theirs != mine && !under(p.path(), middle...) && !slices.Contains(shared[theirs], mine):
 				report(p, imp, "adapters never import each other; declare an interface and wire them in cmd")
 			}
 		}
@@ -148,7 +155,9 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		p("/server", "~", "net/http", "~/capsule", "~/cmd/perdure"),
 		p("/capsule", "~", "~/internal/canon", "~/internal/z", "~/store/dir"),
 		p("/store/dir", "~", "~/capsule", "~/store/sqlite"),
-		p("/policy", "~/capsule"),
+		p("/policy", "~/capsule", "~/view"),
+		p("/home", "~", "~/view", "~/capsule", "~/store/dir"),
+		p("/view", "~", "~/capsule", "~/home"),
 		p("/cmd/perdure", "github.com/spf13/cobra", "net/http/httptest", "~/storetest", "~", "~/server", "~/tool", "~/store/sqlite", "~/store/dir"),
 		p("/examples/one", "~", "~/store/dir", "testing"),
 	})
@@ -170,6 +179,7 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		"~/internal/x imports net/http",
 		"~/internal/y imports ~/tool",
 		"~/policy imports ~/capsule",
+		"~/policy imports ~/view",
 		"~/server imports ~/cmd/perdure",
 		"~/store/dir imports ~/store/sqlite",
 		"~/store/sqlite imports database/sql", // reached from the root in this made-up tree
@@ -177,6 +187,7 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		"~/storetest imports testing", // the program imports it in this made-up tree
 		"~/tool imports github.com/spf13/cobra",
 		"~/tool/mcp imports ~/server",
+		"~/view imports ~/home",
 	}
 	slices.Sort(got)
 	slices.Sort(want)

@@ -58,10 +58,10 @@ func serve(tools string) error {
 // server is the flag for a server of a name with these tools.
 func server(t *testing.T, name, tools string) string {
 	t.Helper()
-	return name + "=" + have(os.Executable())(t) + " " + serveArg + " " + tools
+	return name + "=" + have(os.Executable())(t) + " " + serveArg + " '" + tools + "'"
 }
 
-// offered is a tool as a server offers it. There are no spaces in it: the words of a command are parted by them.
+// offered is a tool as a server offers it. There are no single quotes in it: a command has it between two.
 func offered(name, hints string) string {
 	return fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"},"annotations":{%s}}`, name, hints)
 }
