@@ -132,7 +132,16 @@ func TestATerminatedNodeLetsEffectsEndAndBeginsNone(t *testing.T) {
 
 func TestAKilledNodeLeavesNothingRunningAndSaysWhatMayBeInDoubt(t *testing.T) {
 	t.Parallel()
-	h := newShellHome(t, "(exec 3>alive; echo begun >>ledger; read x <gate; echo late >>ledger) & wait")
+	for _, scheme := range []string{"", "dir:"} {
+		t.Run("store "+scheme, func(t *testing.T) {
+			t.Parallel()
+			killedNode(t, scheme)
+		})
+	}
+}
+
+func killedNode(t *testing.T, scheme string) {
+	h := newShellHomeIn(t, scheme+filepath.Join(t.TempDir(), "home"), "(exec 3>alive; echo begun >>ledger; read x <gate; echo late >>ledger) & wait")
 	alive, err := os.OpenFile(h.file("alive"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)

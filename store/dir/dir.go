@@ -25,6 +25,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/alive"
 	"github.com/perdure/perdure/internal/disk"
 )
 
@@ -45,6 +46,7 @@ type Store struct {
 	bell    bell
 	trust   *perdure.Trust
 	secret  []byte
+	nodes   alive.Folder
 }
 
 var (
@@ -85,6 +87,7 @@ const maxOpen = 128
 func Open(dir string, o Options) (*Store, error) {
 	s := &Store{dir: dir, trust: o.Trust, secret: o.Secret, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
 		written: map[perdure.AgentID]bool{}, bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
+	s.nodes.Path = filepath.Join(dir, indexDir, nodesDir)
 	if o.Binary {
 		s.form = capsule.Binary
 	}
@@ -489,7 +492,7 @@ func (s *Store) Close() error {
 	}
 	s.settle()
 	s.closed = true
-	err := errors.Join(s.journal.close(), s.bell.close())
+	err := errors.Join(s.journal.close(), s.bell.close(), s.nodes.Close())
 	for id, h := range s.open {
 		delete(s.open, id)
 		if h.users > 0 {

@@ -65,15 +65,6 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 	}
 }
 
-// Claim implements perdure.Claimer.
-func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
-	err = s.leased(ctx, "claim", id, func(l *capsule.Lease) (err error) {
-		c, err = l.Claim(id, node, lease)
-		return err
-	})
-	return c, err
-}
-
 // leased changes the lease of an agent that is there.
 func (s *Store) leased(ctx context.Context, verb string, id perdure.AgentID, change func(*capsule.Lease) error) error {
 	return s.with(ctx, verb, id, false, func(*capsule.Log) error {
