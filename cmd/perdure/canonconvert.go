@@ -119,19 +119,45 @@ func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) err
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	part := name + ".part"
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%w: another run is writing it, or one was cut short; then remove it", err)
-	}
+	f, err := openPart(name + partExt)
 	if err != nil {
 		return err
 	}
 	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(part))
+	if err == nil { // under its lock: nobody else takes it for what a killed process left
+		err = os.Rename(f.Name(), name)
+	} else {
+		err = errors.Join(err, os.Remove(f.Name()))
 	}
-	return errors.Join(os.Rename(part, name), disk.Sync(filepath.Dir(name)))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return disk.Sync(filepath.Dir(name))
+}
+
+// partExt is how the file ends in which a file is written before it has its name.
+const partExt = ".perdure-part"
+
+// openPart opens an empty file for this process alone. What a process left that was killed is used again.
+func openPart(name string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		if err := disk.Lock(f, false); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: another run is writing it; wait for it, or name another file", name), f.Close())
+		}
+		mine, err := f.Stat()
+		if err == nil {
+			if there, gone := os.Stat(name); gone == nil && os.SameFile(mine, there) {
+				return f, f.Truncate(0)
+			}
+		}
+		if err = errors.Join(err, f.Close()); err != nil { // it has its name by now: begin another
+			return nil, err
+		}
+	}
 }

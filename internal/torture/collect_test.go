@@ -171,9 +171,7 @@ func exportKilled(r *round) {
 		r.checked += len(big())
 	}
 	for range collectKills {
-		if !h.killedAfter(400*time.Millisecond, "export", "big", path, "--force") {
-			_ = os.Remove(path + ".part") // as the next export says to do: it cannot tell a killed one from one at work
-		}
+		h.killedAfter(400*time.Millisecond, "export", "big", path, "--force")
 		sound()
 	}
 	if r.sabotaged {
