@@ -62,6 +62,8 @@ func nodeKilled(r *round) {
 		r.faults++
 		if r.sabotaged && i == 1 {
 			r.must(copyTree(h.folder, before))
+			h.ok("send", "listener", "kept")
+			acknowledged = append(acknowledged, "listener kept")
 		}
 		if kind == "sqlite" && i == 0 {
 			h.locked(func() { h.looks(r) })
