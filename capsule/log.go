@@ -38,6 +38,8 @@ type Log struct {
 	torn    bool  // the file ends in the middle of an entry
 	messy   bool  // a merge left more in the file than its entries
 	locked  bool
+	named   bool  // that the file is at its path is known to be durable
+	doubted bool  // that it is was not made durable: it is written anew before anything else is
 	fault   error // after a write that may have left anything
 
 	looks  bool        // nothing is ever written to the file
@@ -203,11 +205,19 @@ func stageFile(path string, fill func(disk.File) error) (disk.File, error) {
 	return f, nil
 }
 
+// unnamed says that a file has its name, and that nobody knows whether it keeps that when the power goes. To sync the folder again does not
+// help: what a failed sync should have written may be given up.
+type unnamed struct{ error }
+
+func (u unnamed) Unwrap() error { return u.error }
+
 // placeFile durably gives a staged file its name; if it cannot, the file is gone.
 func placeFile(f disk.File, path string) error {
 	err := disk.Rename(f.Name(), path)
 	if err == nil {
-		err = disk.Sync(filepath.Dir(path))
+		if err = disk.Sync(filepath.Dir(path)); err != nil {
+			err = unnamed{err}
+		}
 	}
 	if err != nil {
 		_ = f.Close()
@@ -345,7 +355,7 @@ func (l *Log) openFile() (disk.File, error) {
 func (l *Log) begun(f disk.File) {
 	l.kept.close()
 	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, false, nil
-	l.bare, l.counted, l.dropped = 0, 0, 0
+	l.bare, l.counted, l.dropped, l.named = 0, 0, 0, false
 }
 
 // Lock takes the file for this Log alone, waiting for others to finish, cuts what a crash left at its end, and brings the Log up to date. The
@@ -387,6 +397,9 @@ func (l *Log) lock(wait bool) error {
 		if err == nil {
 			l.locked = true
 			err = l.tidy()
+		}
+		if err == nil && l.doubted {
+			err = l.rewrite(nil)
 		}
 		if err != nil {
 			l.unlock()

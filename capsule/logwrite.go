@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -137,6 +138,10 @@ func (l *Log) write(b []byte) error {
 	if err == nil {
 		err = l.f.Sync()
 	}
+	if err == nil && !l.named { // whoever put the file there may not have been able to, and a power cut brings back the one before it
+		err = disk.Sync(filepath.Dir(l.path))
+		l.named = err == nil
+	}
 	if err != nil {
 		l.fault = err
 		_ = l.f.Truncate(l.whole) // what of it is there was never acknowledged
@@ -250,11 +255,14 @@ func (l *Log) replaceBy(by *Log, fill func(*writer) error) error {
 		return by.writeStore(out, fill)
 	})
 	if err != nil {
+		var not unnamed
+		l.doubted = l.doubted || errors.As(err, &not)
 		return fmt.Errorf("rewrite %s: %w", l.path, err)
 	}
+	l.doubted = false
 	_ = l.close() // the old file has no name any more
 	l.begun(f)
-	l.locked = true
+	l.locked, l.named = true, true
 	return l.scan()
 }
 

@@ -149,7 +149,7 @@ func (r *run) dueOf(s *stock, id perdure.AgentID) (perdure.Time, bool) {
 
 // checkSpend looks whether an agent that was in one place has kept to its budget.
 func (r *run) checkSpend(sub *subject, a *perdure.Agent) {
-	if sub.budget == nil || sub.copied || !sub.skewed.IsZero() { // who takes over by a wrong clock calls a second time, and both calls count
+	if sub.budget == nil || sub.copied || sub.overdue || !sub.skewed.IsZero() { // who takes over calls a second time, and both calls count
 		return
 	}
 	r.checks["spend is within budget"]++

@@ -269,6 +269,9 @@ func (p *port) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, 
 	err = p.call("claim", id, func(bool) (err error) {
 		if c, err = p.s.inner.(perdure.Claimer).Claim(ctx, id, node, lease); err == nil {
 			b := p.r.book(p.s, id)
+			if sub := p.r.subject(id); sub != nil && !b.claimed.IsZero() && b.claim.Node != node {
+				sub.overdue = true
+			}
 			b.claim, b.claimed = c, time.Now().Add(min(lease, perdure.MaxLease))
 		}
 		return err
