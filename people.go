@@ -54,11 +54,14 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 	})
 }
 
-// Edit changes an agent from outside: what it is for, narrower bounds, and its state by name. Its advisor is told before it decides
-// anything else.
+// editEvent is the event by which somebody changes an agent.
+const editEvent = "edit"
+
+// Edit changes an agent from outside: what it is for, narrower bounds, and its state by name. Its advisor is told before it
+// proposes anything else.
 func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Data) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		ev := Event{Name: "edit", Notice: Edit{Mutate: m}, Set: set}
+		ev := Event{Name: editEvent, Notice: Edit{Mutate: m}, Set: set}
 		if err := a.living(); err != nil {
 			return ev, err
 		}
@@ -181,14 +184,14 @@ func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", digest.Short(), a.called()),
 			"its memory is not what was signed: see perdure verify "+a.ID().Short())
 	case !n.MayAnswer(f, q):
-		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied, a.called(), f.asked(q), n.Key.Key().Short()),
+		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied, a.called(), f.Whom(q), n.Key.Key().Short()),
 			"let one of them answer, or see perdure key trust for who may approve")
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 	}
 	for _, v := range q.Votes {
 		if v.Origin == n.Key.Key() && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
-			return nil, already(v.Approve, v.Origin)
+			return nil, already(v.Approve, "with this key")
 		}
 	}
 	return q, nil
@@ -199,18 +202,18 @@ func (a *Agent) decided(digest Hash) error {
 	for e := range a.Recent() {
 		told, _ := e.Content().(Event)
 		if v, ok := told.Notice.(Approval); ok && v.Digest == digest {
-			return already(v.Approve, e.Origin)
+			return already(v.Approve, "by "+e.Origin.Short())
 		}
 	}
 	return Missing(fmt.Sprintf("%s has no question for a person %s", a.called(), digest.Short()))
 }
 
-func already(approve bool, by Key) error {
+func already(approve bool, who string) error {
 	word := "denied"
 	if approve {
 		word = "approved"
 	}
-	return alreadyErr(fmt.Sprintf("already %s, by %s; nothing was changed", word, by.Short()))
+	return WithHint(alreadyErr(fmt.Sprintf("already %s, %s; nothing was changed", word, who)), "see perdure show for what the agent waits for now")
 }
 
 // alreadyErr says in its own words that somebody was first.
@@ -219,8 +222,8 @@ type alreadyErr string
 func (e alreadyErr) Error() string        { return string(e) }
 func (e alreadyErr) Is(target error) bool { return target == ErrConflict }
 
-// asked says whom a question goes to.
-func (f *Fold) asked(q *Asking) string {
+// Whom says in words whom a question goes to.
+func (f *Fold) Whom(q *Asking) string {
 	switch asked := q.Asked(); {
 	case len(asked) > 0:
 		return strings.Join(asked, ", ")

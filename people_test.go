@@ -20,7 +20,7 @@ func TestAnAnswerThatChangesNothingIsNotWritten(t *testing.T) {
 	}
 	count := load(t, n.Store, id).Count
 	_, err := n.Approve(t.Context(), id, q.Digest, 0, "looked")
-	if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), "already approved, by "+n.Key.Key().Short()) {
+	if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), "already approved, with this key") {
 		t.Errorf("an approval that was given before: got %v", err)
 	}
 	run(t, n, id)
@@ -66,5 +66,34 @@ func TestVerbsRefuseWhatWouldCountForNothing(t *testing.T) {
 	}
 	if _, err := n.Pause(t.Context(), id, ""); !errors.Is(err, perdure.ErrTerminated) {
 		t.Errorf("a pause of an agent that has ended: got %v", err)
+	}
+}
+
+// TestAProposalNobodyCanServeIsDropped holds against an agent that waited for ever for a tool nobody has, whatever people changed.
+func TestAProposalNobodyCanServeIsDropped(t *testing.T) {
+	advise := func(a *perdure.Agent, turn int64) []perdure.Action {
+		if turn > 0 {
+			return []perdure.Action{perdure.End{Signal: perdure.OK}}
+		}
+		return []perdure.Action{perdure.Execute{Tool: "frob"}}
+	}
+	n := newNode(t, new(perdure.MemStore), scripted(advise))
+	id := create(t, n, perdure.Genesis{})
+	run(t, n, id)
+	if f := load(t, n.Store, id); f.Ended != nil {
+		t.Fatal("it did not wait for a node with the tool")
+	}
+	goal := "without it"
+	if _, err := n.Edit(t.Context(), id, perdure.Mutate{Goal: &goal, Note: "there is no frob"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	run(t, n, id)
+	if f := load(t, n.Store, id); f.Ended == nil {
+		t.Error("it still waits for the tool after a person changed it")
+	}
+	narrow := create(t, n, perdure.Genesis{Intent: perdure.Intent{Tools: []string{"look"}}})
+	run(t, n, narrow)
+	if f := load(t, n.Store, narrow); f.Ended == nil {
+		t.Error("it waits for a tool that its intent does not leave it")
 	}
 }

@@ -452,9 +452,29 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		if s, wait := f.outdated(c, p.Actions[i], t, rest); wait {
 			return orIdle(s, *rest)
 		}
-		return f.planCall(c, Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}, t, *rest)
+		d := Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}
+		if x, calls := d.Action.(Execute); calls {
+			if f.denies(x.Tool) {
+				return d // whoever has the tool may not call it either
+			}
+			if _, has := c.tool(x.Tool); !has && f.edited() {
+				d.Outdated = "there is no " + x.Tool + " here, and a person has changed the agent since it was proposed"
+				return d
+			}
+		}
+		return f.planCall(c, d, t, *rest)
 	}
 	return nil
+}
+
+// denies reports whether the intent does not leave a tool to the agent.
+func (f *Fold) denies(tool string) bool {
+	return f.Intent.Tools != nil && !slices.Contains(f.Intent.Tools, tool)
+}
+
+// edited reports whether somebody has changed the agent, and its advisor has not been told yet.
+func (f *Fold) edited() bool {
+	return slices.ContainsFunc(f.Inbox, func(m Message) bool { return m.Name == editEvent })
 }
 
 // parallel reports whether an action may be decided while others are under way.

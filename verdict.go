@@ -277,7 +277,7 @@ func (n *Node) decidePolicy(a *Agent, r Request, now time.Time) (v Verdict) {
 func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 	switch x := act.(type) {
 	case Execute:
-		if f.Intent.Tools != nil && !slices.Contains(f.Intent.Tools, x.Tool) {
+		if f.denies(x.Tool) {
 			return "tools", fmt.Sprintf("tool %s is not among those of the intent", x.Tool)
 		}
 		if f.Charter.Scope == NoScope {

@@ -65,7 +65,7 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 	if err != nil {
 		return nil, err
 	}
-	node := h.nodeKey()
+	node := h.NodeKey()
 	if x.Admit {
 		e.Action = "admit " + view.Called(at.Agent)
 		return policy.AdmitFacts(at.Agent, node, x.Trusted, time.Now()), nil
@@ -81,8 +81,8 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 	return policy.FactsOf(at.Agent, r, time.Now())
 }
 
-// nodeKey is the key of this home, if it has one already.
-func (h *Home) nodeKey() perdure.Key {
+// NodeKey is the key of this home, if it has one already.
+func (h *Home) NodeKey() perdure.Key {
 	if s, err := h.Key(); err == nil && s != nil {
 		return s.Key()
 	}

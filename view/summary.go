@@ -155,12 +155,12 @@ type child struct {
 }
 
 // Summarize derives a summary, as a node that can do everything would see the agent.
-func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string, now time.Time) Summary {
+func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string, me perdure.Key, now time.Time) Summary {
 	f := a.Fold()
 	v := Summary{
 		Agent: f.Agent, Name: f.Intent.Name, Standing: f.Standing(), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
 		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
-		Left: f.Left(), Waits: waitsOf(a, t, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
+		Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
 	}
 	for _, c := range f.Children {
@@ -236,7 +236,7 @@ func StandingOf(f *perdure.Fold, next perdure.Step, waits bool) string {
 
 // Standing is where an agent stands, as any node would see it.
 func Standing(a *perdure.Agent, t *perdure.Trust, now time.Time) string {
-	return StandingOf(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now), len(waitsOf(a, t, now)) > 0)
+	return StandingOf(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now), len(waitsOf(a, t, perdure.Key{}, now)) > 0)
 }
 
 // Capability is a thing a node can have, in words.

@@ -55,7 +55,8 @@ type Wait struct {
 	Next     *escalation     `json:"next,omitempty"`  // to whom it goes if nobody answers
 	Since    perdure.Time    `json:"since,omitempty"`
 	Expires  perdure.Time    `json:"expires,omitempty"`
-	Answer   string          `json:"answer"` // the command to type
+	Answer   string          `json:"answer"`           // the command to type; empty: nothing that this key says would count
+	Others   string          `json:"others,omitempty"` // why not, and who is to answer
 }
 
 // escalation is whom a question goes to, and when.
@@ -67,7 +68,7 @@ type escalation struct {
 // Inbox looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
 // node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in
 // faults.
-func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, now time.Time) (found []Wait, faults error, err error) {
+func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key, now time.Time) (found []Wait, faults error, err error) {
 	l, err := Lister(s)
 	if err != nil {
 		return nil, nil, err
@@ -116,7 +117,7 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 			faults = errors.Join(faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
 			continue
 		}
-		waits := waitsOf(a, trust, now)
+		waits := waitsOf(a, trust, me, now)
 		if trust.Counts(a) == nil {
 			waits = slices.Concat(at.Strays(a, now), seatWaits(a, trust, place, now), waits)
 		}
@@ -152,7 +153,7 @@ func pauseNote(a *perdure.Agent) string {
 }
 
 // waitsOf is what of one agent waits for a person. Of one that does not count here nothing does, but to be admitted.
-func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []Wait {
+func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) []Wait {
 	f, name := a.Fold(), Callable(a)
 	var found []Wait
 	add := func(w Wait) {
@@ -182,7 +183,9 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []Wait {
 	}
 	for i := range f.Asks {
 		if q := &f.Asks[i]; !settled(f, q, t, now) {
-			add(ApprovalOf(f, q, t, name, now))
+			w := ApprovalOf(f, q, t, name, now)
+			w.forOthers(f, q, t, me, now)
+			add(w)
 		}
 	}
 	if q, asks := f.Question(now); asks {
@@ -268,4 +271,20 @@ func (w *Wait) Circumstances(now time.Time) string {
 		parts = append(parts, word+Moment(w.Expires, now))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// forOthers says of a question whose answer this key need not give, or may not, who is to give it. Without a key it is not known.
+func (w *Wait) forOthers(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, me perdure.Key, now time.Time) {
+	if me.IsZero() {
+		return
+	}
+	voted := slices.ContainsFunc(q.Votes, func(v perdure.Vote) bool {
+		return v.Origin == me && v.Approve && (v.Expires == 0 || now.Before(v.Expires.Go()))
+	})
+	switch {
+	case !t.MayAnswer(f, q, me):
+		w.Answer, w.Others = "", "for "+f.Whom(q)+" to answer: what this key says would not count"
+	case voted:
+		w.Answer, w.Others = "", "approved with this key; others have to, too"
+	}
 }

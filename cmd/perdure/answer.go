@@ -71,7 +71,8 @@ the agent asks for one thing only. If what the agent asks for has another digest
 The action is printed whole. On a terminal it is shown first, and approve asks whether you mean it, unless --yes is given.`,
 		Example: `  perdure inbox
   perdure approve shop 41d0 --note "checked the invoice" --expires 1h`,
-		Args: cobra.RangeArgs(1, 2),
+		Args:        cobra.RangeArgs(1, 2),
+		Annotations: voteExits(),
 	}
 	t := newTeller(c).withNote("why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
@@ -89,6 +90,11 @@ The action is printed whole. On a terminal it is shown first, and approve asks w
 	return c
 }
 
+// voteExits are how a command that answers what policy asks about can end.
+func voteExits() map[string]string {
+	return exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitConflict, exitInterrupted)
+}
+
 func denyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "deny [flags] AGENT [DIGEST]",
@@ -97,8 +103,9 @@ func denyCommand() *cobra.Command {
 
 It refuses that one effect and does not stop the agent: the call ends as denied, the advisor is shown your note and decides what comes
 next, another way or the same question again. To say what it should do instead, use --note; to stop it, perdure pause or perdure end.`,
-		Example: `  perdure deny shop 41d0 --note "too expensive"`,
-		Args:    cobra.RangeArgs(1, 2),
+		Example:     `  perdure deny shop 41d0 --note "too expensive"`,
+		Args:        cobra.RangeArgs(1, 2),
+		Annotations: voteExits(),
 	}
 	t := newTeller(c).withNote("why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)

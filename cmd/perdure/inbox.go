@@ -37,7 +37,7 @@ nobody can tell of, pauses, seats of copies, and budgets that are used up; each 
 			if err != nil {
 				return err
 			}
-			found, faults, err := view.Inbox(ctx, s, trust, place, time.Now())
+			found, faults, err := view.Inbox(ctx, s, trust, place, h.NodeKey(), time.Now())
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,11 @@ func writeInbox(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 		if brief {
 			row(one.Circumstances(now))
 		}
-		b.WriteString("    " + s.dim(one.Answer) + "\n") // never broken: it is there to be copied
+		if one.Answer == "" {
+			row(one.Others)
+		} else {
+			b.WriteString("    " + s.dim(one.Answer) + "\n") // never broken: it is there to be copied
+		}
 		if _, err := io.WriteString(w, b.String()); err != nil {
 			return err
 		}

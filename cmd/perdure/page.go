@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -186,7 +187,7 @@ func (p *page) persons() {
 			p.sheet(w)
 		}
 		if w.Kind != view.WaitOther {
-			p.row("answer", "%s", w.Answer)
+			p.row("answer", "%s", cmp.Or(w.Answer, w.Others))
 		}
 	}
 }

@@ -95,6 +95,13 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why = true, "asks: "+q.Text
 	}
+	at, err := view.AttendanceOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	if strays := at.Strays(a, now); len(strays) > 0 && !r.Person {
+		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+view.ActionText(strays[0].Action)
+	}
 	r.Standing = view.StandingOf(f, idle, r.Person)
 	err = out.print(r, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, r.text(view.Called(a), now))

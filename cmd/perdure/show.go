@@ -42,7 +42,7 @@ derived from the agent's own memory.`,
 			if err != nil {
 				return err
 			}
-			v := view.Summarize(p.Agent, trust, h.KeyNames(), now)
+			v := view.Summarize(p.Agent, trust, h.KeyNames(), h.NodeKey(), now)
 			v.Survives = home.SurvivedBy(s)
 			if set, err := new(home.Powers).Policy(h.Home); err == nil { // whoever runs it is told why it does not load
 				v.Judge(set, p.Agent, now)

@@ -92,7 +92,7 @@ func (s *situation) shows(wants ...string) {
 		s.t.Fatal(err)
 	}
 	now := time.Now().UTC()
-	v := view.Summarize(a, s.trust(), map[perdure.Key]string{s.node.Key.Key(): "tester"}, now)
+	v := view.Summarize(a, s.trust(), map[perdure.Key]string{s.node.Key.Key(): "tester"}, perdure.Key{}, now)
 	if err := v.FindChildren(s.t.Context(), s.node.Store); err != nil {
 		s.t.Fatal(err)
 	}

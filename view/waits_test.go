@@ -1,0 +1,126 @@
+package view_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// payer is a tool that does nothing, once.
+type payer struct{}
+
+func (payer) Spec() perdure.Spec { return perdure.Spec{Name: "pay", Effect: perdure.Once} }
+
+func (payer) Call(context.Context, perdure.Call) (perdure.Result, error) {
+	return perdure.Result{}, nil
+}
+
+// pays proposes one payment and ends.
+type pays struct{}
+
+func (pays) Advise(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+	if a.Fold().Turns > 0 {
+		return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
+	}
+	return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "pay"}}}, nil
+}
+
+// asking is a node whose agent asks two people about a payment.
+func asking(t *testing.T) (*perdure.Node, perdure.AgentID) {
+	t.Helper()
+	key, err := perdure.GenerateSigner("owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{payer{}}, Advisors: map[string]perdure.Advisor{"": pays{}},
+		Policy: perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
+			if _, calls := r.Action.(perdure.Execute); calls {
+				return perdure.Verdict{Answer: perdure.Ask, Quorum: 2}
+			}
+			return perdure.Verdict{Answer: perdure.Allow}
+		})}
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "pay"}, Charter: perdure.Charter{Scope: "home"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.RunAgent(t.Context(), a.ID()); err != nil {
+		t.Fatal(err)
+	}
+	return n, a.ID()
+}
+
+func TestTheInboxNamesACommandOnlyToThoseWhoseAnswerCounts(t *testing.T) {
+	n, id := asking(t)
+	trust := perdure.NewTrust().With(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	one := func(me perdure.Key) view.Wait {
+		t.Helper()
+		found, faults, err := view.Inbox(t.Context(), n.Store, trust, perdure.Hash{}, me, time.Now())
+		if err != nil || faults != nil || len(found) != 1 || found[0].Kind != view.WaitApproval {
+			t.Fatalf("got %+v, %v, %v, want one question", found, faults, err)
+		}
+		return found[0]
+	}
+	w := one(n.Key.Key())
+	if w.Answer != "perdure approve shop "+w.Digest.String() || w.Others != "" {
+		t.Errorf("who is asked is told %q, %q", w.Answer, w.Others)
+	}
+	if w := one(perdure.Key{1}); w.Answer != "" || !strings.Contains(w.Others, "would not count") {
+		t.Errorf("who is not asked is told %q, %q", w.Answer, w.Others)
+	}
+	if w := one(perdure.Key{}); w.Answer == "" {
+		t.Error("where no key is known no command is named")
+	}
+	if _, err := n.Approve(t.Context(), id, w.Digest, 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	if w := one(n.Key.Key()); w.Answer != "" || w.Approved != 1 || !strings.Contains(w.Others, "others have to") {
+		t.Errorf("who has approved is told %q, %q after %d approvals", w.Answer, w.Others, w.Approved)
+	}
+}
+
+func TestEveryViewAgreesWhereAnAgentStands(t *testing.T) {
+	n, id := asking(t)
+	trust := perdure.NewTrust().With(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	check := func(want string) {
+		t.Helper()
+		a, err := perdure.Load(t.Context(), n.Store, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now()
+		if got := view.Standing(a, trust, now); got != want {
+			t.Errorf("it stands %s, want %s", got, want)
+		}
+		if got := view.Summarize(a, trust, nil, n.Key.Key(), now).Standing; got != want {
+			t.Errorf("the summary says %s, want %s", got, want)
+		}
+	}
+	check("waiting")
+	if _, err := n.Pause(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	check("waiting")
+	if _, err := n.Cancel(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	check("terminated")
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	for _, c := range []struct {
+		err           error
+		message, hint string
+	}{
+		{perdure.WithHint(perdure.Missing("there is no agent x"), "see perdure ls"), "there is no agent x", "see perdure ls"},
+		{perdure.Invalid(perdure.Missing("nothing")), "nothing", "see perdure do --help"},
+		{context.Canceled, "interrupted", ""},
+	} {
+		if message, hint := view.Explain(c.err, "perdure do"); message != c.message || hint != c.hint {
+			t.Errorf("%v: got %q, %q, want %q, %q", c.err, message, hint, c.message, c.hint)
+		}
+	}
+}
