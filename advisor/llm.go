@@ -29,15 +29,15 @@ import (
 //
 // What keeps the provider from answering becomes the signal of an advice, and the runtime asks again when it is time.
 type LLM struct {
-	Model    Model
-	Store    perdure.Store  // where to read what an agent does not hold any more; nil: it is shown what it holds
-	Tools    []perdure.Spec // what the model is offered, as far as an intent names them; see Specs
-	System   string         // instructions for every agent
-	Context  int            // tokens of a prompt; zero: what the model's window allows, within reason
-	Output   int            // tokens of an answer; zero: as the provider likes, or DefaultOutput
-	Timeout  time.Duration  // of one answer; zero: DefaultAnswer
-	Prices   Prices         // come before DefaultPrices; a model in neither does not think for agents with a budget in money
-	Log      *slog.Logger   // nil: nothing is logged
+	Model   Model
+	Store   perdure.Store  // where to read what an agent does not hold any more; nil: it is shown what it holds
+	Tools   []perdure.Spec // what the model is offered, as far as an intent names them; see Specs
+	System  string         // instructions for every agent
+	Context int            // tokens of a prompt; zero: what the model's window allows, within reason
+	Output  int            // tokens of an answer; zero: as the provider likes, or DefaultOutput
+	Timeout time.Duration  // of one answer; zero: DefaultAnswer
+	Prices  Prices         // come before DefaultPrices; a model in neither does not think for agents with a budget in money
+	Log     *slog.Logger   // nil: nothing is logged
 
 	// Live is told text as it comes, if not nil, and an empty text when the answer has ended. What it was told may come to nothing: the
 	// advice is what counts.

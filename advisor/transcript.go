@@ -66,7 +66,7 @@ func newTranscript(family string, names *wireNames, clip int) *transcript {
 		family: family, names: names, clip: clip, digest: sha256.New(),
 		decisions: map[perdure.Hash]string{}, calls: map[string]string{}, advice: map[perdure.Hash][]perdure.Action{},
 		runtime: map[perdure.Hash]perdure.Execute{}, children: map[perdure.Hash]perdure.AgentID{}, sleepOf: map[perdure.Hash]string{},
-		said: map[perdure.Hash]bool{},
+		said:   map[perdure.Hash]bool{},
 		events: map[perdure.Hash]bool{}, approvals: map[perdure.Hash]told.Word{},
 	}
 }
