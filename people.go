@@ -113,14 +113,18 @@ func (f *Fold) Question(now time.Time) (Question, bool) {
 		case Done, When, Every, Any, All:
 		}
 	}
-	if q.Text == "" {
+	switch {
+	case q.Text != "":
+	case f.Intent.Kind == ChatKind:
+		q.Text = "(it waits for the first word)"
+	default:
 		q.Text = "(it does not say what)"
 	}
 	return q, asks
 }
 
 // ChatKind is the kind of an agent that people talk to: when its advisor answers with text alone, that ends a turn and not the agent. It then
-// sleeps until it is told something, with the text as the question it asks.
+// sleeps until it is told something, with the text as the question it asks. It does not begin before somebody has said something.
 const ChatKind = "chat"
 
 // Said is what a person says to an agent with an event, if it is one that answers or talks to it.

@@ -24,7 +24,8 @@ import (
 //
 // Calls become actions: those of tools Execute, the built-in wait and ask Sleep, delegate Delegate, finish End. A call of a tool that is not
 // there, or with arguments that are none, is reported back to the model as failed. An answer without a call ends the agent with that answer as
-// its result; if the agent is a chat (perdure.ChatKind), or has children at work, it waits for the next event instead. An answer that comes to nothing
+// its result; if the agent is a chat (perdure.ChatKind), or has children at work, it waits for the next event instead. A chat
+// is not thought about before somebody has said something. An answer that comes to nothing
 // (refused, cut by the limit of its length, only bad calls) is asked for again; after three in a row the agent waits for an event.
 //
 // What keeps the provider from answering becomes the signal of an advice, and the runtime asks again when it is time.
@@ -70,6 +71,9 @@ func (l *LLM) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, err
 		return perdure.Advice{}, errors.New("advise: the LLM has no Model; set one")
 	}
 	f := a.Fold()
+	if action.Unspoken(f) {
+		return perdure.Advice{Actions: []perdure.Action{action.Heeding(action.Say(""))}}, nil
+	}
 	if err := l.priced(f); err != nil {
 		return perdure.Advice{}, err
 	}

@@ -350,6 +350,9 @@ func TestAChatGoesOnTurnByTurn(t *testing.T) {
 			}
 			w.run()
 		}
+		if w.run(); len(s.Requests()) != 0 {
+			t.Error("the model is asked before anybody has said anything")
+		}
 		say("good morning")
 		if q, asks := w.fold().Question(time.Now()); !asks || q.Text != "hello ada" {
 			t.Errorf("after a plain answer it asks %v %+v, want it to wait for the next word", asks, q)
@@ -359,7 +362,7 @@ func TestAChatGoesOnTurnByTurn(t *testing.T) {
 			t.Fatal("it does not wait")
 		}
 		say("never mind")
-		if f := w.fold(); f.Ended != nil || f.Turns != 3 || f.Sleep.Sleep.Note != "as you like" {
+		if f := w.fold(); f.Ended != nil || f.Turns != 4 || f.Sleep.Sleep.Note != "as you like" {
 			t.Errorf("ended %+v, %d turns, sleep %+v; want it to have heard", f.Ended, f.Turns, f.Sleep)
 		}
 		last := fmt.Sprint(s.Requests()[2])

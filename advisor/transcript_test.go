@@ -282,6 +282,9 @@ func TestAdviceOvertakenByAnEventStands(t *testing.T) {
 		}
 		return Reply{Text: "done", Tokens: Tokens{In: 100, Out: 10}}, nil
 	}}}, "", perdure.ChatKind)
+	if _, err := s.node.Say(t.Context(), s.id, "hello"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.node.RunAgent(t.Context(), s.id); err != nil {
 		t.Fatal(err)
 	}

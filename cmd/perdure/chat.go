@@ -122,12 +122,15 @@ type chat struct {
 	face      chatFace
 	interrupt chan os.Signal
 
+	told perdure.Hash // the entry of what was said here last
+
 	mu     sync.Mutex
 	memory *view.Follower
 	live   strings.Builder // what the model is saying
 	heard  []string        // what it has said that was not seen in memory yet
 	failed perdure.Signal  // what kept the advisor from answering last
 	away   bool            // another process is at work on the agent
+	cannot string          // what this node lacked in the last turn, if anything
 }
 
 // chatFace is who talks: people at a terminal, or a program.
@@ -153,6 +156,7 @@ type chatRest struct {
 	agent *perdure.Agent
 	asks  bool // the agent waits for what it is told
 	idle  bool // nothing goes on by itself
+	lacks bool // this node cannot go on, though another might
 }
 
 // chatInput is what whoever talks wants.
@@ -253,14 +257,18 @@ func (t *chat) problem(err error) {
 
 // do tells the agent what was said to it.
 func (t *chat) do(ctx context.Context, in chatInput) error {
+	var e *perdure.Entry
 	var err error
 	switch {
 	case !in.digest.IsZero() && in.yes:
-		_, err = t.node.Approve(ctx, t.id, in.digest, 0, in.note)
+		e, err = t.node.Approve(ctx, t.id, in.digest, 0, in.note)
 	case !in.digest.IsZero():
-		_, err = t.node.Deny(ctx, t.id, in.digest, in.note)
+		e, err = t.node.Deny(ctx, t.id, in.digest, in.note)
 	case in.say != "":
-		_, err = t.node.Say(ctx, t.id, in.say)
+		e, err = t.node.Say(ctx, t.id, in.say)
+	}
+	if e != nil {
+		t.told = e.Name
 	}
 	return err
 }
@@ -290,6 +298,9 @@ func (t *chat) look(ctx context.Context) (*chatRest, bool, error) {
 	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t.trust}, now)
 	idle, rests := step.(perdure.Idle)
 	r.idle, r.Why, r.Until = rests, idle.Why, idle.Until
+	if r.lacks = !rests && t.cannot != ""; r.lacks {
+		r.Why = view.LackOf(f, t.node.Key.Key(), t.cannot)
+	}
 	r.Standing = view.StandingOf(f, step, len(r.Waits) > 0)
 	r.asks = r.asks || f.Turns == 0 && len(f.Inbox) == 0 && f.Intent.Kind == perdure.ChatKind // nobody has said anything yet
 	return r, false, nil

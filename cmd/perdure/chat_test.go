@@ -193,17 +193,24 @@ func TestChatTriesAgainWhatTheProviderRefused(t *testing.T) {
 
 // held is a provider that holds its first answer back after the first piece.
 func held(t *testing.T) (release func(), args []string) {
+	release, _, args = heldAsked(t)
+	return release, args
+}
+
+// heldAsked is held; asked is closed when the first answer is held back.
+func heldAsked(t *testing.T) (release func(), asked chan struct{}, args []string) {
 	hold := make(chan struct{})
-	release = func() { close(hold) }
+	release, asked = func() { close(hold) }, make(chan struct{})
 	first := said("this takes long")
 	first.Hold = hold
 	_, args = served(t, "anthropic", func(n int, _ map[string]any) wiretest.Turn {
 		if n == 0 {
+			close(asked)
 			return first
 		}
 		return said("back again")
 	})
-	return release, args
+	return release, asked, args
 }
 
 func TestChatIsInterruptedInItsTurnAndGoesOn(t *testing.T) {
@@ -266,13 +273,12 @@ func TestChatComesBackAfterAKill(t *testing.T) {
 // While another process runs the agent, chat tells it what is said and follows what it does.
 func TestChatBesideANode(t *testing.T) {
 	t.Parallel()
-	release, args := held(t)
+	release, asked, args := heldAsked(t)
 	c := converse(t, append(args, "--follow")...)
 	c.until("rest")
 	node, _, _, _ := startPerdure(t, append([]string{"node"}, args...)...)
-	// The node asks about the new agent by itself, and is held; what is said meanwhile is heard after it.
 	c.send(`{"say":"hello"}`)
-	c.until("person")
+	<-asked
 	beside := converse(t, args...)
 	beside.until("rest")
 	beside.send(`{"say":"me too"}`)

@@ -47,7 +47,7 @@ func (f *peopleFace) past(of []view.Spoken) {
 }
 
 func (f *peopleFace) show(s view.Spoken) {
-	if s.Type == view.SpokenPerson && f.typed && s.By == f.t.node.Key.Name {
+	if f.typed && s.Entry == f.t.told {
 		return // they have just typed it
 	}
 	f.print(s)
@@ -77,6 +77,9 @@ func (f *peopleFace) print(s view.Spoken) {
 	case view.SpokenAsked:
 		aside("policy asks about " + s.Text)
 	case view.SpokenError:
+		if s.Signal == perdure.Incapable {
+			return // where it rests it is said what to put right
+		}
 		f.tell("no answer, %s: %s", s.Signal, s.Text)
 	case view.SpokenEvent:
 		aside("told: " + s.Text)
@@ -97,6 +100,8 @@ func (f *peopleFace) rest(r *chatRest) error {
 	}
 	switch {
 	case r.asks || len(r.Waits) > 0:
+	case r.lacks:
+		f.tell("it cannot go on here: %s; put that right and come back, nothing is lost", r.Why)
 	case !r.idle:
 		f.tell("it is in the middle of a turn; press Enter to go on, or say something")
 	default:

@@ -73,7 +73,7 @@ func (t *chat) again() bool {
 func (t *chat) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.failed, t.away = 0, t.follows
+	t.failed, t.away, t.cannot = 0, t.follows, ""
 }
 
 // watch shows what is added to memory until ctx ends; then what it returns is closed.
@@ -120,6 +120,7 @@ func (t *chat) work(ctx context.Context, in chatInput) error {
 		}
 		wait := time.Until(idle.Until.Go())
 		if idle.Until == 0 || idle.Person || idle.Cannot != "" {
+			t.cannot = idle.Cannot
 			return nil
 		}
 		if !goes && (!t.again() || time.Now().Add(wait).After(patience)) {

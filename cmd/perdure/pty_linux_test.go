@@ -135,7 +135,7 @@ func TestChatAtATerminal(t *testing.T) {
 	d.types("please\n")
 	d.sees("approve this? y, n, or n and why: ")
 	d.types("why?\n")
-	d.sees("(why?)")
+	d.sees("refused by a person: why?")
 	d.sees("| Then not\r\n> ")
 	d.types("think\n")
 	d.sees("| thinking abou")

@@ -13,6 +13,11 @@ func EndTurn(f *perdure.Fold, a *perdure.Advice) {
 	}
 }
 
+// Unspoken reports whether an agent is one that people talk to, and nobody has said anything yet: there is nothing to think about.
+func Unspoken(f *perdure.Fold) bool {
+	return f.Intent.Kind == perdure.ChatKind && f.Turns == 0 && len(f.Inbox) == 0
+}
+
 // Say is a text said to people: a sleep that ends when somebody answers.
 func Say(text string) perdure.Sleep {
 	return perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: text}
