@@ -65,15 +65,29 @@ func (t *typist) line(ctx context.Context) (string, error) {
 	}
 }
 
-// message is a text of one or more lines: one that ends in \ goes on in the next.
+// blockMark stands in a line of its own before and after a text of several lines.
+const blockMark = `"""`
+
+// message is a text of one or more lines: one that ends in \ goes on in the next, and a block between marks is taken as it is.
 func (t *typist) message(ctx context.Context, more func()) (string, error) {
 	var text strings.Builder
+	block := false
 	for {
 		line, err := t.line(ctx)
 		if err != nil {
 			return "", err
 		}
 		rest, goesOn := strings.CutSuffix(line, `\`)
+		switch mark := strings.TrimSpace(line) == blockMark; {
+		case mark && block:
+			return text.String(), nil
+		case mark && text.Len() == 0:
+			block = true
+			more()
+			continue
+		case block:
+			rest, goesOn = line, true
+		}
 		text.WriteString(rest)
 		if !goesOn {
 			return text.String(), nil

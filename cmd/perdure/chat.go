@@ -29,7 +29,8 @@ as the note that the agent reads. Without AGENT it is the home's own agent "chat
 
 The history is the agent's memory. Leave with Ctrl-D or /quit and come back at any time, from any process, also after a crash: the last
 turns are shown, and the agent is where it was. Ctrl-C interrupts the turn and not the agent; a second one leaves. An empty line goes on
-with a turn that was interrupted, or tries again what failed. A line that ends in \ goes on in the next one.
+with a turn that was interrupted, or tries again what failed. A line that ends in \ goes on in the next one, and what stands between
+two lines of """ is one text.
 
 For an agent of kind chat (perdure new --kind chat) an answer ends a turn. Any other agent can be talked to as well, and ends with its
 answer. If another process runs the agent, chat tells it what you say and follows what it does.
@@ -76,16 +77,18 @@ said before rest is heard after it.`,
 				if err != nil {
 					return err
 				}
-				return errors.Join(t.open(ctx, s, id), h.CloseWitness(), done())
+				named := func(context.Context) (perdure.AgentID, error) { return id, nil }
+				return errors.Join(t.open(ctx, s, named), h.CloseWitness(), done())
 			})
 		}
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			id, made, err := h.Chat(ctx, s, *another)
-			if err != nil {
-				return err
-			}
-			t.made = made
-			return t.open(ctx, s, id)
+			return t.open(ctx, s, func(ctx context.Context) (id perdure.AgentID, err error) {
+				if err := t.advised(""); err != nil { // nothing is made for nothing
+					return id, err
+				}
+				id, t.made, err = h.Chat(ctx, s, *another)
+				return id, err
+			})
 		})
 	}
 	return c
@@ -171,9 +174,9 @@ type chatInput struct {
 // historyTurns is how many turns are shown to who comes back.
 const historyTurns = 3
 
-// open begins the conversation and has it.
-func (t *chat) open(ctx context.Context, s perdure.Store, id perdure.AgentID) (err error) {
-	t.store, t.id = s, id
+// open begins the conversation with an agent, once it is known what this node can do, and has it.
+func (t *chat) open(ctx context.Context, s perdure.Store, find func(context.Context) (perdure.AgentID, error)) (err error) {
+	t.store = s
 	var face chatFace
 	if jsonFlag(t.c) {
 		face = newProgramFace(t)
@@ -187,15 +190,20 @@ func (t *chat) open(ctx context.Context, s perdure.Store, id perdure.AgentID) (e
 	}
 	defer func() { err = errors.Join(err, t.powers.Close()) }()
 	t.trust = t.node.Trust
-	a, err := t.h.Load(ctx, s, id)
+	if t.id, err = find(ctx); err != nil {
+		return err
+	}
+	a, err := t.h.Load(ctx, s, t.id)
 	if err != nil {
 		return err
 	}
-	if err := t.advised(a.Fold()); err != nil {
-		return err
+	if f := a.Fold(); f.Ended == nil {
+		if err := t.advised(f.Intent.Advisor); err != nil {
+			return err
+		}
 	}
 	var said []view.Spoken
-	if t.memory, said, err = view.FollowTalk(ctx, s, id, historyTurns); err != nil {
+	if t.memory, said, err = view.FollowTalk(ctx, s, t.id, historyTurns); err != nil {
 		return err
 	}
 	face.past(said)
@@ -206,9 +214,8 @@ func (t *chat) open(ctx context.Context, s perdure.Store, id perdure.AgentID) (e
 }
 
 // advised refuses an agent that nobody here can think for.
-func (t *chat) advised(f *perdure.Fold) error {
-	name := f.Intent.Advisor
-	if t.follows || t.node.Advisors[name] != nil || f.Ended != nil {
+func (t *chat) advised(name string) error {
+	if t.follows || t.node.Advisors[name] != nil {
 		return nil
 	}
 	if name == "" {

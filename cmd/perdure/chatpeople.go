@@ -47,8 +47,8 @@ func (f *peopleFace) past(of []view.Spoken) {
 }
 
 func (f *peopleFace) show(s view.Spoken) {
-	if f.typed && s.Entry == f.t.told {
-		return // they have just typed it
+	if f.typed && s.Entry == f.t.told || s.Type == view.SpokenAsked {
+		return // they have just typed it, or are asked next, with the action whole
 	}
 	f.print(s)
 }

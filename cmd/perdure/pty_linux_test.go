@@ -121,7 +121,6 @@ func TestChatAtATerminal(t *testing.T) {
 	d.sees("> ")
 	d.types("write it down\n")
 	d.sees("| I write it down")
-	d.sees("- policy asks about files.write")
 	d.sees("approval  may it? files.write")
 	d.sees("approve this? y, n, or n and why: ")
 	if _, err := os.Stat(filepath.Join(files, "a.txt")); err == nil {
