@@ -116,14 +116,42 @@ func (f *Fold) Question(now time.Time) (Question, bool) {
 		case Done, When, Every, Any, All:
 		}
 	}
-	if q.Text == "" {
+	switch {
+	case q.Text != "":
+	case f.Intent.Kind == ChatKind:
+		q.Text = "(it waits for the first word)"
+	default:
 		q.Text = "(it does not say what)"
 	}
 	return q, asks
 }
 
+// ChatKind is the kind of an agent that people talk to: when its advisor answers with text alone, that ends a turn and not the agent. It then
+// sleeps until it is told something, with the text as the question it asks. It does not begin before somebody has said something.
+const ChatKind = "chat"
+
+// Said is what a person says to an agent with an event, if it is one that answers or talks to it.
+func (ev *Event) Said() (string, bool) {
+	if ev.Name != AnswerEvent || ev.Notice != nil {
+		return "", false
+	}
+	m, _ := ev.Data.Value().(map[string]any)
+	text, ok := m["say"].(string)
+	return text, ok
+}
+
+// Say tells an agent what a person says to it, whatever it is doing: an answer if it asks, else it is heard when its advisor is asked next.
+func (n *Node) Say(ctx context.Context, id AgentID, text string) (*Entry, error) {
+	return n.answer(ctx, id, text, false)
+}
+
 // Answer answers what an agent asks people. It wakes with the answer.
 func (n *Node) Answer(ctx context.Context, id AgentID, text string) (*Entry, error) {
+	return n.answer(ctx, id, text, true)
+}
+
+// answer tells an agent what a person says; asked: only if it asks.
+func (n *Node) answer(ctx context.Context, id AgentID, text string, asked bool) (*Entry, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, Invalid(errors.New("the answer is empty; say something"))
 	}
@@ -133,11 +161,11 @@ func (n *Node) Answer(ctx context.Context, id AgentID, text string) (*Entry, err
 			return ev, err
 		}
 		q, asks := a.fold.Question(time.Now())
-		if !asks {
+		if asked && !asks {
 			return ev, Missing(a.called() + " asks no question")
 		}
 		answer := map[string]any{"say": text}
-		if q.To != "" {
+		if asks && q.To != "" {
 			answer["to"] = q.To
 		}
 		var err error

@@ -87,11 +87,13 @@ func (f *Fold) Waiting(now time.Time) bool {
 
 // asks reports whether the agent sleeps until a person answers.
 func (f *Fold) asks() bool {
-	if f.Sleep == nil {
-		return false
-	}
-	of := []Trigger{f.Sleep.Sleep.Trigger}
-	if list, ok := of[0].(Any); ok {
+	return f.Sleep != nil && f.Sleep.Sleep.Asks()
+}
+
+// Asks reports whether a person's answer ends the sleep.
+func (s *Sleep) Asks() bool {
+	of := []Trigger{s.Trigger}
+	if list, ok := s.Trigger.(Any); ok {
 		of = list.Of
 	}
 	return slices.ContainsFunc(of, func(t Trigger) bool {

@@ -24,21 +24,21 @@ import (
 //
 // Calls become actions: those of tools Execute, the built-in wait and ask Sleep, delegate Delegate, finish End. A call of a tool that is not
 // there, or with arguments that are none, is reported back to the model as failed. An answer without a call ends the agent with that answer as
-// its result; if the LLM converses, or the agent has children at work, it waits for the next event instead. An answer that comes to nothing
+// its result; if the agent is a chat (perdure.ChatKind), or has children at work, it waits for the next event instead. A chat
+// is not thought about before somebody has said something. An answer that comes to nothing
 // (refused, cut by the limit of its length, only bad calls) is asked for again; after three in a row the agent waits for an event.
 //
 // What keeps the provider from answering becomes the signal of an advice, and the runtime asks again when it is time.
 type LLM struct {
-	Model    Model
-	Store    perdure.Store  // where to read what an agent does not hold any more; nil: it is shown what it holds
-	Tools    []perdure.Spec // what the model is offered, as far as an intent names them; see Specs
-	System   string         // instructions for every agent
-	Converse bool           // an answer without a call is one to somebody who will answer
-	Context  int            // tokens of a prompt; zero: what the model's window allows, within reason
-	Output   int            // tokens of an answer; zero: as the provider likes, or DefaultOutput
-	Timeout  time.Duration  // of one answer; zero: DefaultAnswer
-	Prices   Prices         // come before DefaultPrices; a model in neither does not think for agents with a budget in money
-	Log      *slog.Logger   // nil: nothing is logged
+	Model   Model
+	Store   perdure.Store  // where to read what an agent does not hold any more; nil: it is shown what it holds
+	Tools   []perdure.Spec // what the model is offered, as far as an intent names them; see Specs
+	System  string         // instructions for every agent
+	Context int            // tokens of a prompt; zero: what the model's window allows, within reason
+	Output  int            // tokens of an answer; zero: as the provider likes, or DefaultOutput
+	Timeout time.Duration  // of one answer; zero: DefaultAnswer
+	Prices  Prices         // come before DefaultPrices; a model in neither does not think for agents with a budget in money
+	Log     *slog.Logger   // nil: nothing is logged
 
 	// Live is told text as it comes, if not nil, and an empty text when the answer has ended. What it was told may come to nothing: the
 	// advice is what counts.
@@ -71,6 +71,9 @@ func (l *LLM) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, err
 		return perdure.Advice{}, errors.New("advise: the LLM has no Model; set one")
 	}
 	f := a.Fold()
+	if action.Unspoken(f) {
+		return perdure.Advice{Actions: []perdure.Action{action.Heeding(action.Say(""))}}, nil
+	}
 	if err := l.priced(f); err != nil {
 		return perdure.Advice{}, err
 	}
@@ -138,7 +141,7 @@ func (c *consultation) run(ctx context.Context) (perdure.Advice, error) {
 }
 
 func (c *consultation) prompt() (*Prompt, int) {
-	p, tokens := assemble(c.fold, c.transcript, c.tools, c.System, c.Converse, time.Now())
+	p, tokens := assemble(c.fold, c.transcript, c.tools, c.System, time.Now())
 	p.Output = c.output(tokens)
 	return p, tokens
 }
@@ -262,7 +265,9 @@ func (c *consultation) advice(r *Reply) perdure.Advice {
 		return c.fruitless(a, "your answer was cut at the limit of its length: go on in smaller steps", perdure.Partial)
 	case strings.TrimSpace(a.Text) == "":
 		return c.fruitless(a, "your answer was empty: call a tool, or finish", perdure.Partial)
-	case !c.Converse && !c.waitsForChildren():
+	case c.fold.Intent.Kind == perdure.ChatKind:
+		action.EndTurn(c.fold, &a)
+	case !c.waitsForChildren():
 		if result, err := perdure.DataOf(a.Text); err == nil {
 			a.Actions, a.Text = []perdure.Action{perdure.End{Signal: perdure.OK, Result: result}}, ""
 		}
@@ -382,6 +387,10 @@ func (c *consultation) builtin(name, id, args string) (perdure.Action, error) {
 	}
 	act, err := builtinAction(name, id, args)
 	sleep, ok := act.(perdure.Sleep)
+	if ok && err == nil && c.fold.Intent.Kind == perdure.ChatKind {
+		sleep = action.Heeding(sleep) // whoever talks to it need not wait until it wakes
+		act = sleep
+	}
 	for i := 0; ok && err == nil && i < len(sleep.Recheck); i++ {
 		err = c.ownName(&sleep.Recheck[i])
 	}

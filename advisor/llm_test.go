@@ -93,6 +93,12 @@ type world struct {
 
 func newWorld(t testing.TB, llm *advisor.LLM) *world {
 	t.Helper()
+	return newWorldOf(t, llm, "")
+}
+
+// newWorldOf is a world with an agent of a kind.
+func newWorldOf(t testing.TB, llm *advisor.LLM, kind string) *world {
+	t.Helper()
 	key, err := perdure.GenerateSigner("test")
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +112,7 @@ func newWorld(t testing.TB, llm *advisor.LLM) *world {
 			return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"test"}}
 		}),
 	}
-	a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look around"}, Charter: perdure.Charter{Owner: key.Key(), Scope: "acme", Depth: 1}})
+	a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look around", Kind: kind}, Charter: perdure.Charter{Owner: key.Key(), Scope: "acme", Depth: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,12 +324,55 @@ func TestAnswerWithoutCallEndsOrWaits(t *testing.T) {
 		if f := w.fold(); f.Ended == nil || f.Ended.Result.Text() != "it is done" {
 			t.Errorf("ended %+v, want the answer as the result", f.Ended)
 		}
-		w = newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey), Converse: true})
+		w = newWorldOf(t, &advisor.LLM{Model: p.model(s.URL, testKey)}, perdure.ChatKind)
 		w.run()
 		w.tell("and now?")
 		idle := w.run()
 		if f := w.fold(); f.Ended != nil || f.Turns != 2 || idle.Until != 0 {
 			t.Errorf("ended %+v after %d turns, idle until %s; want it to wait for the next message", f.Ended, f.Turns, idle.Until)
+		}
+	})
+}
+
+// TestAChatGoesOnTurnByTurn: a plain answer ends a turn and not the agent, the model is shown both sides, and who talks to it need not wait until
+// it wakes.
+func TestAChatGoesOnTurnByTurn(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		s := p.serve(t, wiretest.Turns(
+			wiretest.Turn{Text: []string{"hello ", "ada"}, In: 5, Out: 2},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "w1", Name: "wait", Args: []string{`{"seconds":3600}`}}}, In: 5, Out: 2},
+			wiretest.Turn{Text: []string{"as you like"}, In: 5, Out: 2}))
+		w := newWorldOf(t, &advisor.LLM{Model: p.model(s.URL, testKey)}, perdure.ChatKind)
+		say := func(text string) {
+			t.Helper()
+			if _, err := w.node.Say(t.Context(), w.id, text); err != nil {
+				t.Fatal(err)
+			}
+			w.run()
+		}
+		if w.run(); len(s.Requests()) != 0 {
+			t.Error("the model is asked before anybody has said anything")
+		}
+		say("good morning")
+		if q, asks := w.fold().Question(time.Now()); !asks || q.Text != "hello ada" {
+			t.Errorf("after a plain answer it asks %v %+v, want it to wait for the next word", asks, q)
+		}
+		say("wait an hour")
+		if f := w.fold(); f.Sleep == nil {
+			t.Fatal("it does not wait")
+		}
+		say("never mind")
+		if f := w.fold(); f.Ended != nil || f.Turns != 4 || f.Sleep.Sleep.Note != "as you like" {
+			t.Errorf("ended %+v, %d turns, sleep %+v; want it to have heard", f.Ended, f.Turns, f.Sleep)
+		}
+		last := fmt.Sprint(s.Requests()[2])
+		for _, want := range []string{`[a person, "test", says] good morning`, "hello ada", `"test", says] never mind`, "3600"} {
+			if !strings.Contains(last, want) {
+				t.Errorf("the model is not shown %s: %s", want, last)
+			}
+		}
+		if strings.Contains(last, "woke: event") && strings.Count(last, "woke") > 1 {
+			t.Errorf("the model is told that it woke where somebody answered: %s", last)
 		}
 	})
 }

@@ -38,6 +38,7 @@ type transcript struct {
 	children  map[perdure.Hash]perdure.AgentID  // by the decision that made them
 	polled    string                            // the latest answer to a poll
 	sleepOf   map[perdure.Hash]string           // decisions to sleep, to the id of the call
+	said      map[perdure.Hash]bool             // of these, the ends of a turn: an answer to somebody, and no call
 	fruitless int                               // replies in a row that came to nothing
 	digest    hash.Hash                         // of the names of the entries
 	count     int64
@@ -65,6 +66,7 @@ func newTranscript(family string, names *wireNames, clip int) *transcript {
 		family: family, names: names, clip: clip, digest: sha256.New(),
 		decisions: map[perdure.Hash]string{}, calls: map[string]string{}, advice: map[perdure.Hash][]perdure.Action{},
 		runtime: map[perdure.Hash]perdure.Execute{}, children: map[perdure.Hash]perdure.AgentID{}, sleepOf: map[perdure.Hash]string{},
+		said:   map[perdure.Hash]bool{},
 		events: map[perdure.Hash]bool{}, approvals: map[perdure.Hash]told.Word{},
 	}
 }
@@ -129,8 +131,8 @@ func (t *transcript) addAdvice(e *perdure.Entry, a *perdure.Advice) {
 				c.Args = args
 			}
 			t.open.calls = append(t.open.calls, c)
-		} else if end, ok := act.(perdure.End); ok && strings.TrimSpace(end.Result.Text()) != "" { // its answer was the result
-			m.Parts = append(m.Parts, Text(end.Result.Text()))
+		} else if text := answerText(act); strings.TrimSpace(text) != "" {
+			m.Parts = append(m.Parts, Text(text))
 		}
 	}
 	if c, ok := recheckCall(a.Basis); ok {
@@ -169,6 +171,20 @@ func (t *transcript) callOf(act perdure.Action) (ToolCall, bool) {
 	return ToolCall{ID: id, Name: name, Args: args}, true
 }
 
+// answerText is what the model answered without a call: the result of an end, or what ended a turn.
+func answerText(act perdure.Action) string {
+	switch x := act.(type) {
+	case perdure.End:
+		return x.Result.Text()
+	case perdure.Sleep:
+		if x.Asks() {
+			return x.Note
+		}
+	case perdure.Execute, perdure.Mutate, perdure.Delegate, perdure.Wake:
+	}
+	return ""
+}
+
 // addDecision notes what a decision is about, and what came of it if that is all that will.
 func (t *transcript) addDecision(e *perdure.Entry, d *perdure.Decision) {
 	act := d.Action
@@ -202,9 +218,10 @@ func (t *transcript) addDecision(e *perdure.Entry, d *perdure.Decision) {
 		return // what a person says comes as an outcome, or as another decision
 	case perdure.Allow:
 	}
-	switch act.(type) {
+	switch x := act.(type) {
 	case perdure.Sleep:
 		t.sleepOf[e.Name], t.polled = id, ""
+		t.said[e.Name] = x.Call == "" && x.Asks()
 	case perdure.Delegate:
 		if child, err := perdure.DecodeEntry(d.Child, perdure.Limits{}); err == nil {
 			t.children[e.Name] = child.ID()
@@ -223,6 +240,9 @@ const (
 // woke says how a sleep ended.
 func (t *transcript) woke(w *perdure.Wake) {
 	id, known := t.sleepOf[w.Sleep]
+	if t.said[w.Sleep] {
+		return // what woke it is what it was answered
+	}
 	text := "woke: " + cmp.Or(w.Note, "the wait is over")
 	if t.polled != "" {
 		text += "\n" + t.polled
@@ -354,6 +374,12 @@ func (t *transcript) hear(w *told.Word) {
 
 // addTold tells an event that is for the agent itself.
 func (t *transcript) addTold(e *perdure.Entry, ev *perdure.Event) {
+	if text, ok := ev.Said(); ok && !ev.Taint {
+		by := cmp.Or(ev.By, e.Origin.Short())
+		t.tell("[a person, " + strconv.Quote(by) + ", says] " + bound.Text(text, t.clip))
+		t.events[e.Name], t.fruitless = true, 0
+		return
+	}
 	from := ""
 	if ev.By != "" {
 		from = " from " + strconv.Quote(ev.By)

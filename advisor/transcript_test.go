@@ -53,6 +53,12 @@ type stage struct {
 
 func newStage(tb testing.TB, llm *LLM, result string) *stage {
 	tb.Helper()
+	return newStageOf(tb, llm, result, "")
+}
+
+// newStageOf is a stage with an agent of a kind.
+func newStageOf(tb testing.TB, llm *LLM, result, kind string) *stage {
+	tb.Helper()
 	key, err := perdure.GenerateSigner("test")
 	if err != nil {
 		tb.Fatal(err)
@@ -66,7 +72,7 @@ func newStage(tb testing.TB, llm *LLM, result string) *stage {
 			return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"test"}}
 		}),
 	}
-	a, err := s.node.Create(context.Background(), perdure.Genesis{Intent: perdure.Intent{Goal: "talk"}, Charter: perdure.Charter{Owner: key.Key(), Scope: "acme"}})
+	a, err := s.node.Create(context.Background(), perdure.Genesis{Intent: perdure.Intent{Goal: "talk", Kind: kind}, Charter: perdure.Charter{Owner: key.Key(), Scope: "acme"}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -145,9 +151,9 @@ func TestTranscriptIsAFunctionOfMemory(t *testing.T) {
 		}
 		stored := s.llm.render(s.load().Fold(), read, from, names, nil)
 		now := time.Now()
-		want, _ := assemble(full.Fold(), held.transcript, nil, "", false, now)
+		want, _ := assemble(full.Fold(), held.transcript, nil, "", now)
 		for name, r := range map[string]*recollection{"kept": kept, "read from the store": stored} {
-			got, _ := assemble(full.Fold(), r.transcript, nil, "", false, now)
+			got, _ := assemble(full.Fold(), r.transcript, nil, "", now)
 			if diff := cmp.Diff(shape(want), shape(got)); diff != "" {
 				rt.Fatalf("%s differs (-from the agent +%s):\n%s", name, name, diff)
 			}
@@ -252,8 +258,8 @@ func TestLateEventIsShownWhereItBelongs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := assemble(a.Fold(), kept.transcript, nil, "", false, time.Now())
-	want, _ := assemble(a.Fold(), fresh.transcript, nil, "", false, time.Now())
+	got, _ := assemble(a.Fold(), kept.transcript, nil, "", time.Now())
+	want, _ := assemble(a.Fold(), fresh.transcript, nil, "", time.Now())
 	if diff := cmp.Diff(shape(want), shape(got)); diff != "" || !strings.Contains(shape(got), "from far away") {
 		t.Errorf("the transcript kept lacks the event (-want +got):\n%s", diff)
 	}
@@ -266,7 +272,7 @@ func TestAdviceOvertakenByAnEventStands(t *testing.T) {
 	n := 0
 	var s *stage
 	var second string
-	s = newStage(t, &LLM{Converse: true, Model: &thinker{say: func(p *Prompt) (Reply, error) {
+	s = newStageOf(t, &LLM{Model: &thinker{say: func(p *Prompt) (Reply, error) {
 		if n++; n == 1 {
 			if _, err := s.node.Tell(t.Context(), s.id, perdure.Event{Name: "message", By: "by the way"}); err != nil {
 				t.Error(err)
@@ -275,7 +281,10 @@ func TestAdviceOvertakenByAnEventStands(t *testing.T) {
 			second = shape(p)
 		}
 		return Reply{Text: "done", Tokens: Tokens{In: 100, Out: 10}}, nil
-	}}}, "")
+	}}}, "", perdure.ChatKind)
+	if _, err := s.node.Say(t.Context(), s.id, "hello"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.node.RunAgent(t.Context(), s.id); err != nil {
 		t.Fatal(err)
 	}

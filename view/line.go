@@ -59,8 +59,9 @@ type Line struct {
 	Body   perdure.Body    `json:"body,omitempty"`
 	Trace  perdure.TraceID `json:"trace,omitzero"`
 
-	Much   int    `json:"-"` // how much of What is said
-	Folded string `json:"-"` // what stands for several entries, in the place of the kind
+	Act    perdure.Action `json:"-"` // what a decision or an outcome is about
+	Much   int            `json:"-"` // how much of What is said
+	Folded string         `json:"-"` // what stands for several entries, in the place of the kind
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only its decision, and a
@@ -119,11 +120,11 @@ func (n *narrator) line(e *perdure.Entry) Line {
 			act = from[b.Index]
 		}
 		n.decided[e.Name] = act
-		l.What, l.Tool = decisionText(&b, act), toolName(act)
+		l.What, l.Tool, l.Act = decisionText(&b, act), toolName(act), act
 	case perdure.Outcome:
 		act := n.decided[b.Decision]
 		delete(n.decided, b.Decision)
-		l.What, l.Tool, l.Signal = outcomeText(&b, act), toolName(act), b.Signal
+		l.What, l.Tool, l.Signal, l.Act = outcomeText(&b, act), toolName(act), b.Signal, act
 	case perdure.Event:
 		l.What = EventText(&b)
 		if s, ok := b.Notice.(perdure.Settle); ok {

@@ -253,6 +253,17 @@ func Capability(what string) string {
 	return "advisor " + name
 }
 
+// LackOf says why a node cannot do something that an agent needs, as the agent's memory has it.
+func LackOf(f *perdure.Fold, node perdure.Key, what string) string {
+	for i := range f.Incapable {
+		if n := &f.Incapable[i]; n.Node == node && n.What == what && n.Note != "" {
+			return n.Note
+		}
+	}
+	return "it needs " + Capability(what)
+}
+
+// NameOf is what a key is called here.
 func NameOf(names map[perdure.Key]string, k perdure.Key) string {
 	if name := names[k]; name != "" {
 		return name

@@ -129,6 +129,12 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 	return found, faults, nil
 }
 
+// Waits are what of one agent waits for a person, described whole.
+func Waits(ctx context.Context, s perdure.Store, a *perdure.Agent, trust *perdure.Trust, now time.Time) ([]Wait, error) {
+	waits := waitsOf(a, trust, now)
+	return waits, DescribeAll(ctx, s, a, waits)
+}
+
 // heldOf is an agent that does not count here, as its listing has it.
 func heldOf(one perdure.Listing, why error, pause *perdure.Pause) Wait {
 	w := Wait{Agent: one.Agent, Name: one.Name, Kind: WaitHeld, What: "held: " + HeldText(why), Since: one.Updated,

@@ -54,6 +54,7 @@ func (h *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 		var advice perdure.Advice
 		if advice, err = h.advice(resp); err == nil {
 			action.Since(a.Fold(), advice.Actions)
+			action.EndTurn(a.Fold(), &advice)
 			return advice, nil
 		}
 	}

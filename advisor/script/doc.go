@@ -15,6 +15,8 @@
 //	    text: keeping what was found                   # the reasoning, for people
 //	    recheck: [{tool: files.read, args: {path: a}}] # what it rests on, read again if it is decided late;
 //	    stale: 10m                                     # later than this; absent: 1h. Not as it was: nothing is done
+//	  - text: "which page next?"                       # without an action: said to people, and their answer waited for
+//	    as: heard                                      # results.heard.result.say
 //	  - sleep: {on: check}
 //	    repeat: 3                                      # this many rounds; with when, each round only if it holds
 //	  - end: {result: "${results.page.result.status}"}

@@ -36,6 +36,13 @@ type turn struct {
 	text    action.Item
 	actions []action.Item
 	names   []string // of the actions, "" where an action has none
+	says    bool     // it has no action: its text is said to people, and their answer waited for
+}
+
+// saysOnly reports whether a turn has nothing but a text, and perhaps a name for the answer.
+func saysOnly(i action.Item) bool {
+	rest, _ := i.Without("repeat", "when", "text", "as").V.(map[string]action.Item)
+	return len(rest) == 0
 }
 
 // whenVars are the variables of a condition of a script.
@@ -160,6 +167,7 @@ func readTurn(i action.Item, failed *error) turn {
 		o.Done()
 	} else {
 		t.actions = []action.Item{i.Without("repeat", "when", "text", "recheck", "stale")}
+		t.says = t.text.V != nil && saysOnly(i)
 	}
 	for _, a := range t.actions {
 		in := a.Object(nil, failed)
@@ -177,6 +185,9 @@ func (t *turn) propose(text func(string, action.Item) (any, error), number int, 
 	var failed error
 	advice := perdure.Advice{Seen: []perdure.Hash{}}
 	for n, i := range t.actions {
+		if t.says {
+			break
+		}
 		o := i.Object(text, &failed)
 		o.Get("as")
 		act := o.Action()
@@ -202,6 +213,10 @@ func (t *turn) propose(text func(string, action.Item) (any, error), number int, 
 			return advice, err
 		}
 		advice.Text = action.TextOf(v)
+	}
+	if t.says {
+		said := placed(action.Say(advice.Text), place{name: t.names[0], turn: number, round: round})
+		advice.Actions, advice.Text = []perdure.Action{said}, ""
 	}
 	return advice, nil
 }

@@ -65,7 +65,7 @@ hash-linked, signed entries.`,
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
 	root.AddCommand(
 		newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
-		runCommand(), nodeCommand(), // what runs them
+		runCommand(), chatCommand(), nodeCommand(), // what runs them
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(), // people
 		exportCommand(), importCommand(), seatCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
 	)

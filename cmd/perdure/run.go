@@ -26,7 +26,7 @@ error, one line an entry; the result says where the agent stands and why.
 FILE is a capsule (perdure export): the agent runs in the file itself, which is its store. One process at a time has it.
 
 Interrupt it, or kill it: whatever was done is recorded, and the next run goes on from there. It exits with 7 when a person must
-act first, with 6 when another node holds the agent.`,
+act first, with 6 when another node holds the agent. On a terminal it asks you in place what policy asks a person about, and goes on.`,
 		Example: `  perdure run news
   perdure run news-0f3c.agent
   perdure run news --quiet --json`,
@@ -73,14 +73,8 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	if err != nil {
 		return err
 	}
-	show := func() error { return nil }
-	if !quiet {
-		if show, err = streamEntries(ctx, c, s, id); err != nil {
-			return errors.Join(err, p.Close())
-		}
-	}
-	idle, err := n.RunAgent(ctx, id)
-	if err = errors.Join(err, show(), p.Close()); errors.Is(err, perdure.ErrConflict) {
+	idle, err := runAsking(ctx, c, h, out, n, id, quiet)
+	if err = errors.Join(err, p.Close()); errors.Is(err, perdure.ErrConflict) {
 		return perdure.WithHint(home.Busy(id.Short()+" is being worked on by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
 	} else if err != nil {
 		return err
@@ -128,6 +122,37 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Cannot)), "run it where that is set up; see perdure run --help")
 	}
 	return nil
+}
+
+// runAsking runs an agent until it rests. On a terminal, what policy asks about is asked in place, and the agent goes on after it.
+func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, n *perdure.Node, id perdure.AgentID, quiet bool) (perdure.Idle, error) {
+	format, err := out.check()
+	if err != nil {
+		return perdure.Idle{}, err
+	}
+	var person *typist
+	if format == formatTable && isTerminal(c.InOrStdin()) && isTerminal(c.ErrOrStderr()) {
+		person = newTypist(c.InOrStdin(), nil)
+	}
+	for {
+		show := func() error { return nil }
+		if !quiet {
+			if show, err = streamEntries(ctx, c, n.Store, id); err != nil {
+				return perdure.Idle{}, err
+			}
+		}
+		idle, err := n.RunAgent(ctx, id)
+		if err = errors.Join(err, show()); err != nil || person == nil || !idle.Person || ctx.Err() != nil {
+			return idle, err
+		}
+		a, err := h.Load(ctx, n.Store, id)
+		if err != nil {
+			return idle, err
+		}
+		if answered, err := person.askAll(ctx, c.ErrOrStderr(), n, a); !answered || err != nil {
+			return idle, err
+		}
+	}
 }
 
 // lack says what a node lacks in words, when it is the advisor of an intent that names none.

@@ -136,9 +136,9 @@ func (t Talk) begin(ctx context.Context, s perdure.Store) (*conversation, error)
 		return nil, errors.Join(err, v.server.Close())
 	}
 	set := policy.Default()
-	llm := &advisor.LLM{Model: metered{m, v}, Store: s, Tools: advisor.Specs(look), Converse: true, Context: t.Context}
+	llm := &advisor.LLM{Model: metered{m, v}, Store: s, Tools: advisor.Specs(look), Context: t.Context}
 	v.node = &perdure.Node{Store: s, Key: signer, Policy: set, PolicyHash: set.Hash(), Tools: []perdure.Tool{look}, Advisors: map[string]perdure.Advisor{"": llm}}
-	a, err := v.node.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: "talk", Goal: "answer what is asked"}, Charter: perdure.Charter{Scope: "bench"}})
+	a, err := v.node.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: "talk", Goal: "answer what is asked", Kind: perdure.ChatKind}, Charter: perdure.Charter{Scope: "bench"}})
 	if err != nil {
 		return nil, errors.Join(err, v.server.Close())
 	}

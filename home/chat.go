@@ -1,0 +1,72 @@
+package home
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// chatGoal is what the home's own chat agent is for.
+const chatGoal = "talk with the people here, and do what they ask with the tools there are"
+
+// Chat is the home's own chat agent: of those that its key made so, the one that was last at work. If there is none, or another is wanted, it
+// is made.
+func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perdure.AgentID, made bool, err error) {
+	n, err := h.Node(ctx, s)
+	if err != nil {
+		return id, false, err
+	}
+	if !another {
+		if id, err = h.lastChat(ctx, s, n.Key.Key()); err != nil || !id.IsZero() {
+			return id, false, err
+		}
+	}
+	f := IntentFile{Goal: chatGoal, Kind: perdure.ChatKind}
+	if f.Name, err = FreeName(ctx, s, perdure.ChatKind); err != nil {
+		return id, false, err
+	}
+	g, err := f.Genesis(time.Now())
+	if err != nil {
+		return id, false, err
+	}
+	a, err := n.Create(ctx, g)
+	if err != nil {
+		return id, false, err
+	}
+	return a.ID(), true, Index(ctx, s, a)
+}
+
+// lastChat is the chat of this owner that was last at work and has not ended; zero: there is none. What the index says is held against the
+// agent's own memory.
+func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key) (last perdure.AgentID, err error) {
+	l, err := view.Lister(s)
+	if err != nil {
+		return last, err
+	}
+	var when perdure.Time
+	for one, err := range l.List(ctx, perdure.Filter{Kind: perdure.ChatKind}) {
+		if err != nil {
+			return last, err
+		}
+		if one.Updated < when || one.State == perdure.Terminated || !ownChat(one.Name) {
+			continue
+		}
+		a, err := h.Load(ctx, s, one.Agent)
+		if err != nil {
+			continue // whoever names it is told what is wrong with it
+		}
+		f := a.Fold()
+		if f.Intent.Kind == perdure.ChatKind && f.Intent.Name == one.Name && f.Charter.Owner == owner && f.Ended == nil {
+			last, when = one.Agent, one.Updated
+		}
+	}
+	return last, nil
+}
+
+// ownChat reports whether a name is one that Chat gives.
+func ownChat(name string) bool {
+	return name == perdure.ChatKind || strings.HasPrefix(name, perdure.ChatKind+"-")
+}
