@@ -117,6 +117,8 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), hint+"perdure seat take "+view.Callable(a)+" --why TEXT")
 	case r.Person:
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "see perdure inbox")
+	case idle.Cannot == "advisor:":
+		return perdure.WithHint(fmt.Errorf("%s: no advisor configured", view.Called(a)), view.AddAdvisor)
 	case idle.Cannot != "":
 		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Cannot)), "run it where that is set up; see perdure run --help")
 	}
@@ -126,7 +128,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 // lack says what a node lacks in words, when it is the advisor of an intent that names none.
 func lack(text string) string {
 	if strings.HasSuffix(text, "advisor:") {
-		return strings.TrimSuffix(text, "advisor:") + "an advisor for agents that name none"
+		return "no advisor configured"
 	}
 	return text
 }
