@@ -61,6 +61,8 @@ type Line struct {
 
 	Much   int    `json:"-"` // how much of What is said
 	Folded string `json:"-"` // what stands for several entries, in the place of the kind
+
+	act perdure.Action // what is decided, or approved
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only its decision, and a
@@ -119,15 +121,18 @@ func (n *narrator) line(e *perdure.Entry) Line {
 			act = from[b.Index]
 		}
 		n.decided[e.Name] = act
-		l.What, l.Tool = decisionText(&b, act), toolName(act)
+		l.What, l.Tool, l.act = decisionText(&b, act), toolName(act), act
 	case perdure.Outcome:
 		act := n.decided[b.Decision]
 		delete(n.decided, b.Decision)
 		l.What, l.Tool, l.Signal = outcomeText(&b, act), toolName(act), b.Signal
 	case perdure.Event:
 		l.What = EventText(&b)
-		if s, ok := b.Notice.(perdure.Settle); ok {
+		switch s := b.Notice.(type) {
+		case perdure.Settle:
 			l.Signal, l.Tool = s.Signal, toolName(n.decided[s.Decision])
+		case perdure.Approval:
+			l.act = n.decided[s.Decision]
 		}
 	case perdure.Snapshot:
 		l.What = fmt.Sprintf("the fold of %d entries", b.Fold.Count)

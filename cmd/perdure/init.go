@@ -78,7 +78,9 @@ func homeAt(h *homeFlag, args []string) error {
 // writeBegun says what was made and what to do next.
 func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
 	var t strings.Builder
-	row := func(label, text string) { t.WriteString(wrapped(fmt.Sprintf("%-9s", label), text, widthOf(w), styleOf(w).head)) }
+	row := func(label, text string) {
+		t.WriteString(wrapped(fmt.Sprintf("%-9s", label), text, widthOf(w), styleOf(w).head))
+	}
 	row("home", b.Home)
 	if len(b.Made) > 0 {
 		row("made", strings.Join(b.Made, ", "))

@@ -97,7 +97,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	r.Standing = view.StandingOf(f, idle, r.Person)
 	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.text(view.Called(a), now))
+		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, widthOf(w)))
 		return err
 	})
 	switch {
@@ -134,11 +134,11 @@ func lack(text string) string {
 }
 
 // text is where the agent stands, for people.
-func (r *ran) text(name string, now time.Time) string {
+func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Ended != nil {
 		text := name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
 		if r.Ended.Result != nil {
-			text += "\n" + view.DataText(r.Ended.Result)
+			text += "\n" + paragraphs("  ", view.AnswerText(r.Ended.Result), width)
 		}
 		return text
 	}
