@@ -248,7 +248,9 @@ func EventText(b *perdure.Event) string {
 	if b.By != "" {
 		what += " by " + b.By
 	}
-	if b.Data != nil {
+	if text, plain := plainText(b.Data); plain {
+		what += " " + Quoted(text)
+	} else if b.Data != nil {
 		what += " " + DataText(b.Data)
 	}
 	return what

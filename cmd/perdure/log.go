@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -235,6 +236,18 @@ func lineAfter(l view.Line, s style, head string, width int) string {
 		kind = l.Kind.String()
 	}
 	seq := fmt.Sprintf("%5d", l.Seq)
-	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.dim(l.Time.Go().Local().Format("2006-01-02 15:04:05.000")), kind, pad)
-	return strings.TrimSuffix(folded(head, width+len(seq)+len("  2006-01-02 15:04:05.000  ")+8+2+9+2, l.Said(), s.width), "\n")
+	at := stamp(l.Time.Go().Local(), s.width)
+	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.dim(at), kind, pad)
+	return strings.TrimSuffix(folded(head, width+len(seq)+2+len(at)+2+8+2+9+2, l.Said(), s.width), "\n")
+}
+
+// wideLog is how many columns a terminal has that has room for a whole time beside what an entry says.
+const wideLog = 120
+
+// stamp is when an entry was written, as far as there is room.
+func stamp(t time.Time, width int) string {
+	if width > 0 && width < wideLog {
+		return t.Format("01-02 15:04:05")
+	}
+	return t.Format("2006-01-02 15:04:05.000")
 }

@@ -62,13 +62,15 @@ hash-linked, signed entries.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   exits(exitCodes()...),
+		Version:       versionText(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
 	root.AddCommand(
 		initCommand(), newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
-		runCommand(), nodeCommand(), // what runs them
+		runCommand(), nodeCommand(), toolsCommand(), // what runs them
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(), // people
-		exportCommand(), importCommand(), seatCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
+		exportCommand(), importCommand(), seatCommand(), backupCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
 	)
 	root.AddCommand(policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
@@ -79,6 +81,8 @@ hash-linked, signed entries.`,
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	prepare(root)
+	root.InitDefaultVersionFlag()
+	root.Flags().Lookup("version").Usage = "say which version this is"
 	return root
 }
 

@@ -69,7 +69,7 @@ type ran struct {
 
 // runAgent works on an agent and says where it stands.
 func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
-	n, err := p.Node(ctx, h.Home, s, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	n, err := p.Node(ctx, h.Home, s, slog.New(newPeopleLog(c.ErrOrStderr(), slog.LevelWarn)))
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Until != 0 && !r.Person && r.Cannot == "" && !view.Written.MatchString(r.Why) {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
-	return strings.TrimSuffix(text, ": ")
+	return hang(strings.TrimSuffix(text, ": "), 2, width)
 }
 
 // streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
@@ -228,11 +228,7 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 		if *verbose {
 			level = slog.LevelDebug
 		}
-		var handler slog.Handler = slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level})
-		if jsonFlag(c) {
-			handler = slog.NewJSONHandler(jsonDoor{c.ErrOrStderr()}, &slog.HandlerOptions{Level: level})
-		}
-		log := slog.New(handler)
+		log := nodeLog(c, level)
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
 			n, err := p.Node(ctx, h.Home, s, log)
 			if err != nil {
