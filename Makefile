@@ -11,7 +11,7 @@ GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.14.0
 # A CI run tests what is there, not what a cache remembers.
 TESTFLAGS := $(if $(CI),-count=1)
 
-.PHONY: help demo test race fuzz lint bench build torture
+.PHONY: help demo test race fuzz lint bench build man torture
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -45,6 +45,9 @@ bench: ## run the benchmarks
 
 build: ## build bin/perdure
 	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/perdure ./cmd/perdure
+
+man: build ## write manual pages to bin/man
+	bin/perdure help --man bin/man
 
 torture: ## hurt everything in every way for FOR, print one table, then simulate for a long time
 	cd internal/torture && PERDURE_TORTURE_FOR=$(FOR) $(GO) test -count=1 -timeout 0

@@ -65,6 +65,7 @@ func (w *work) flush(ctx context.Context) error {
 	id := w.a.ID()
 	err := w.insist(ctx, w.outcome > 0, func() error { return w.n.Store.Append(lasting, id, w.heads, w.pending...) })
 	if err == nil {
+		w.logDeeds(ctx)
 		w.heads, w.pending, w.outcome, w.looked = []Hash{last.Name}, w.pending[:0], 0, time.Now()
 		w.n.see(w.a)
 		return nil

@@ -273,6 +273,12 @@ func (n *Node) decidePolicy(a *Agent, r Request, now time.Time) (v Verdict) {
 	return n.Policy.Decide(a, r, now)
 }
 
+// OutOfBounds says why the agent's own bounds forbid an action, whatever policy says of it; empty: they do not.
+func (f *Fold) OutOfBounds(act Action) string {
+	_, why := bounds(f, act, new(Decision))
+	return why
+}
+
 // bounds names the bound of the agent an action breaks, if it breaks one.
 func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 	switch x := act.(type) {

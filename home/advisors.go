@@ -25,10 +25,7 @@ func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 	}
 	all := map[string]perdure.Advisor{}
 	for _, text := range p.Advisors {
-		name, source, named := strings.Cut(text, "=")
-		if !named || strings.Contains(name, ":") { // the = is in the source
-			name, source = "", text
-		}
+		name, source := splitAdvisor(text)
 		if all[name] != nil {
 			return nil, perdure.Invalid(fmt.Errorf("--advisor: %q is there twice", name))
 		}
@@ -42,6 +39,15 @@ func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 		all[name] = a
 	}
 	return all, nil
+}
+
+// splitAdvisor parts [NAME=]SOURCE. The name is empty for agents that name none.
+func splitAdvisor(text string) (name, source string) {
+	name, source, named := strings.Cut(text, "=")
+	if !named || strings.Contains(name, ":") { // the = is in the source
+		return "", text
+	}
+	return name, source
 }
 
 // Thinker is the advisor of a source.

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -174,7 +175,8 @@ func (d *Doctor) advisors() {
 		d.say("prices", Unwell, hint, "%v", err)
 	}
 	for _, text := range d.p.Advisors {
-		name, source := advisorName(text)
+		name, source := splitAdvisor(text)
+		name = cmp.Or(name, "the one for agents that name none")
 		a, err := d.p.Thinker(source, new(perdure.MemStore))
 		if err != nil {
 			d.say("advisor", Unwell, "correct its source, in node.yaml or after --advisor", "%s: %v", name, err)
@@ -189,15 +191,6 @@ func (d *Doctor) advisors() {
 	if len(d.p.Advisors) == 0 {
 		d.say("advisor", Odd, "name one in node.yaml, or with --advisor when you run a node", "there is none: nodes here can only go on with what is already decided")
 	}
-}
-
-// advisorName parts [NAME=]SOURCE, for people.
-func advisorName(text string) (name, source string) {
-	name, source, named := strings.Cut(text, "=")
-	if !named || strings.Contains(name, ":") {
-		return "the one for agents that name none", text
-	}
-	return name, source
 }
 
 // keyOf says why the key of a model cannot be had, if it has one.

@@ -22,6 +22,7 @@ const NodeFileName = "node.yaml"
 
 // NodeFile is that file. Paths in it are relative to its folder.
 type NodeFile struct {
+	Advisor  string                    `yaml:"advisor"`  // the source of agents that name none
 	Advisors map[string]string         `yaml:"advisors"` // sources by name
 	Files    string                    `yaml:"files"`
 	Programs []string                  `yaml:"programs"`
@@ -64,6 +65,15 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 	for _, name := range []*string{&n.Files, &n.Secrets, &n.Prices, &n.Demo} {
 		at(name)
 	}
+	if n.Advisor != "" {
+		if n.Advisors[""] != "" {
+			return n, fmt.Errorf(`%s: advisor and advisors[""] are the same one; keep advisor`, path)
+		}
+		if n.Advisors == nil {
+			n.Advisors = map[string]string{}
+		}
+		n.Advisors[""] = n.Advisor
+	}
 	for name, source := range n.Advisors {
 		if file, ok := strings.CutPrefix(source, "script:"); ok {
 			at(&file)
@@ -77,6 +87,7 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 		at(&server.Dir)
 		n.MCP[name] = server
 	}
+	n.Advisor = n.Advisors[""]
 	return n, nil
 }
 
@@ -118,7 +129,16 @@ func (p *Powers) Fill(h *Home) error {
 			*x.to = x.from
 		}
 	}
-	addNamed(&p.Advisors, n.Advisors)
+	given := map[string]bool{}
+	for _, text := range p.Advisors {
+		name, _ := splitAdvisor(text)
+		given[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Advisors)) {
+		if !given[name] {
+			p.Advisors = append(p.Advisors, name+"="+n.Advisors[name])
+		}
+	}
 	p.ownServers = n.MCP
 	addNamed(&p.Effects, n.Effects)
 	return nil

@@ -47,7 +47,7 @@ func (h *Home) parts() []part {
 			all = append(all, part{p, r})
 		}
 	}
-	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir} {
+	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir, ScriptDir} {
 		add(decides, filepath.Join(h.Dir, name))
 	}
 	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, TrustFile+".lock"))

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,8 @@ type Powers struct {
 
 	Known   tool.SecretMap // the secrets, read
 	started []*tool.MCP
-	outside []string // what files tools and shell keep out of
+	outside []string          // what files tools and shell keep out of
+	sources map[string]string // where tools come from, by their names; none: they are built in
 }
 
 // Node is a node over a store with these powers.
@@ -88,23 +90,28 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 		Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.Vault(),
 		Place: place, Log: log, CollectEvery: 10 * time.Minute,
 	}
-	if p.Files != "" {
-		if err := h.apart(p.Files); err != nil {
-			return nil, fmt.Errorf("--files: %w", err)
-		}
-	}
-	p.outside = p.keepOut(h)
-	if n.Tools, err = p.tools(ctx, s); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
-	if err := perdure.CheckTools(n.Tools); err != nil {
+	if err := p.equip(ctx, h, n); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	if n.Advisors, err = p.thinkers(s, n.Tools, log); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return n, nil
+}
+
+// equip gives a node its tools.
+func (p *Powers) equip(ctx context.Context, h *Home, n *perdure.Node) (err error) {
+	if p.Files != "" {
+		if err := h.apart(p.Files); err != nil {
+			return fmt.Errorf("--files: %w", err)
+		}
+	}
+	p.outside, p.sources = p.keepOut(h), map[string]string{}
+	if n.Tools, err = p.tools(ctx, n.Store); err != nil {
+		return err
+	}
+	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
+	return perdure.CheckTools(n.Tools)
 }
 
 // Close ends what was started for the node.
@@ -120,28 +127,34 @@ func (p *Powers) Close() error {
 // tools are what the flags let agents do, and what concerns the agent alone. Nothing is reachable outside that was not named.
 func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, error) {
 	all := tool.Builtins(s)
+	add := func(source string, more ...perdure.Tool) {
+		for _, t := range more {
+			p.sources[t.Spec().Name] = source
+		}
+		all = append(all, more...)
+	}
 	if p.Demo != "" && p.Shop != nil {
-		all = append(all, p.Shop(p.Demo)...)
+		add("demo "+p.Demo, p.Shop(p.Demo)...)
 	}
 	if p.Files != "" {
 		root, err := os.OpenRoot(p.Files)
 		if err != nil {
 			return nil, fmt.Errorf("--files: %w", err)
 		}
-		all = append(all, tool.Files(root, p.outside...)...)
+		add("files "+p.Files, tool.Files(root, p.outside...)...)
 	}
 	if len(p.Programs) > 0 {
 		if p.Files == "" {
 			return nil, perdure.Invalid(errors.New("--program needs a folder to run programs in; name it with --files"))
 		}
-		all = append(all, tool.Shell{Dir: p.Files, Allow: p.Programs, Exclude: p.outside})
+		add("programs "+strings.Join(p.Programs, " "), tool.Shell{Dir: p.Files, Allow: p.Programs, Exclude: p.outside})
 	}
 	if len(p.Hosts) > 0 {
 		http, err := tool.HTTP{Allow: p.Hosts}.Tools()
 		if err != nil {
 			return nil, perdure.Invalid(fmt.Errorf("--host: %w", err))
 		}
-		all = append(all, http...)
+		add("hosts "+strings.Join(p.Hosts, " "), http...)
 	}
 	servers, err := p.mcpServers()
 	if err != nil {
@@ -163,7 +176,7 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 		if err != nil {
 			return nil, fmt.Errorf("--mcp %s: %w", m.Name, err)
 		}
-		all = append(all, tools...)
+		add("mcp "+m.Name, tools...)
 	}
 	all, err = tool.Trust(all, p.Trusted...)
 	if err != nil {
@@ -232,7 +245,7 @@ func (p *Powers) Policy(h *Home) (*policy.Set, error) {
 func Describe(n *perdure.Node) (advisors, tools string) {
 	var a, t []string
 	for name := range n.Advisors {
-		a = append(a, name)
+		a = append(a, cmp.Or(name, "default"))
 	}
 	for _, tool := range n.Tools {
 		t = append(t, tool.Spec().Name)

@@ -35,6 +35,9 @@ var defaults embed.FS
 // runs here.
 func Default() *Set { return builtIn() }
 
+// DefaultText is the built-in policy as it is written.
+func DefaultText() string { return string(must(fs.ReadFile(defaults, "default.cedar"))) }
+
 var builtIn = sync.OnceValue(func() *Set { return must(Load(defaults, "default.cedar")) })
 
 // builtIns are the built-in policies by their hash.

@@ -127,8 +127,11 @@ func (n *narrator) line(e *perdure.Entry) Line {
 		l.What, l.Tool, l.Signal, l.Act = outcomeText(&b, act), toolName(act), b.Signal, act
 	case perdure.Event:
 		l.What = EventText(&b)
-		if s, ok := b.Notice.(perdure.Settle); ok {
+		switch s := b.Notice.(type) {
+		case perdure.Settle:
 			l.Signal, l.Tool = s.Signal, toolName(n.decided[s.Decision])
+		case perdure.Approval:
+			l.Act = n.decided[s.Decision]
 		}
 	case perdure.Snapshot:
 		l.What = fmt.Sprintf("the fold of %d entries", b.Fold.Count)
@@ -244,7 +247,9 @@ func EventText(b *perdure.Event) string {
 	if b.By != "" {
 		what += " by " + b.By
 	}
-	if b.Data != nil {
+	if text, plain := plainText(b.Data); plain {
+		what += " " + Quoted(text)
+	} else if b.Data != nil {
 		what += " " + DataText(b.Data)
 	}
 	return what

@@ -239,6 +239,9 @@ func Standing(a *perdure.Agent, t *perdure.Trust, now time.Time) string {
 	return StandingOf(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now), len(waitsOf(a, t, perdure.Key{}, now)) > 0)
 }
 
+// AddAdvisor is what to do where there is no advisor.
+const AddAdvisor = "add --advisor anthropic:MODEL, or run perdure init"
+
 // Capability is a thing a node can have, in words.
 func Capability(what string) string {
 	name, is := strings.CutPrefix(what, "advisor:")

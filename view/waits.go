@@ -130,8 +130,8 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 }
 
 // Waits are what of one agent waits for a person, described whole.
-func Waits(ctx context.Context, s perdure.Store, a *perdure.Agent, trust *perdure.Trust, now time.Time) ([]Wait, error) {
-	waits := waitsOf(a, trust, now)
+func Waits(ctx context.Context, s perdure.Store, a *perdure.Agent, trust *perdure.Trust, me perdure.Key, now time.Time) ([]Wait, error) {
+	waits := waitsOf(a, trust, me, now)
 	return waits, DescribeAll(ctx, s, a, waits)
 }
 

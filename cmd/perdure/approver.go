@@ -171,7 +171,7 @@ func approvable(n *perdure.Node, a *perdure.Agent, waits []view.Wait) (found []*
 
 // askAll asks a person about everything of an agent that policy asks about, and tells the agent. It reports whether anything was answered.
 func (t *typist) askAll(ctx context.Context, out io.Writer, n *perdure.Node, a *perdure.Agent) (answered bool, err error) {
-	waits, err := view.Waits(ctx, n.Store, a, n.Trust, time.Now())
+	waits, err := view.Waits(ctx, n.Store, a, n.Trust, n.Key.Key(), time.Now())
 	if err != nil {
 		return false, err
 	}

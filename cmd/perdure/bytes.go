@@ -23,3 +23,13 @@ func parseBytes(s string) (int64, error) {
 
 // maxBytes is more than anybody waits for.
 const maxBytes = 1 << 40
+
+// bytesText is a number of bytes for people.
+func bytesText(n int64) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if size := int64(1) << (10 * (3 - i)); n >= size {
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(size), unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -295,7 +295,7 @@ func (t *chat) look(ctx context.Context) (*chatRest, bool, error) {
 		return nil, true, nil
 	}
 	r := &chatRest{Type: "rest", Agent: t.id, Name: f.Intent.Name, agent: a}
-	if r.Waits, err = view.Waits(ctx, t.store, a, t.trust, now); err != nil {
+	if r.Waits, err = view.Waits(ctx, t.store, a, t.trust, t.node.Key.Key(), now); err != nil {
 		return nil, false, err
 	}
 	for i := range r.Waits {

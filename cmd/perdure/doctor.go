@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,9 @@ were seen here and are not here any more; an old copy of one is still noticed.`,
 func writeExamined(w io.Writer, found []home.Examined) error {
 	s := styleOf(w)
 	for _, f := range found {
-		health := fmt.Sprintf("%-5s", f.Health)
+		plain := fmt.Sprintf("%-5s", f.Health)
+		line := hang(fmt.Sprintf("%s  %-8s  %s", plain, f.What, view.OneLine(f.Found, 0)), len("unwell           "), s.width)
+		health := plain
 		switch f.Health {
 		case home.Well:
 			health = s.good(health)
@@ -85,7 +88,7 @@ func writeExamined(w io.Writer, found []home.Examined) error {
 		default:
 			health = s.bad(health)
 		}
-		text := fmt.Sprintf("%s  %-8s  %s\n", health, f.What, view.OneLine(f.Found, 0))
+		text := health + strings.TrimPrefix(line, plain) + "\n"
 		if f.Fix != "" {
 			text += "                 " + s.dim("fix: "+view.InLine(f.Fix)) + "\n"
 		}

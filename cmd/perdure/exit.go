@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/view"
@@ -90,9 +91,10 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 	message, hint := view.Explain(err, command)
 	message, hint = here(message), here(hint)
 	if !asJSON {
-		text := styleOf(w).bad("perdure:") + " " + message + "\n"
+		s := styleOf(w)
+		text := s.bad("perdure:") + strings.TrimPrefix(hang("perdure: "+message, 4, s.width), "perdure:") + "\n"
 		if hint != "" {
-			text += "  hint: " + view.OneLine(hint, 0) + "\n"
+			text += hang("  hint: "+view.OneLine(hint, 0), 8, s.width) + "\n"
 		}
 		_, _ = io.WriteString(w, text) // there is nowhere left to say that this did not work
 		return

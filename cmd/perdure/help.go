@@ -33,7 +33,7 @@ func helpText(c *cobra.Command, s style) string {
 	if about == "" {
 		about = c.Short + "."
 	}
-	fmt.Fprintln(w, about)
+	fmt.Fprintln(w, reflow(about, s.width))
 	section("Usage")
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "  %s COMMAND\n", c.CommandPath())
@@ -48,15 +48,16 @@ func helpText(c *cobra.Command, s style) string {
 		section("Commands")
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(w, "  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+				line := fmt.Sprintf("  %-*s  %s", sub.NamePadding(), sub.Name(), sub.Short)
+				fmt.Fprintln(w, hang(line, lastColumn(line), s.width))
 			}
 		}
 	}
-	if flags := c.LocalNonPersistentFlags().FlagUsages(); flags != "" {
+	if flags := c.LocalNonPersistentFlags().FlagUsagesWrapped(s.width); flags != "" {
 		section("Flags")
 		w.WriteString(flags)
 	}
-	if flags := globalFlags(c); flags != "" {
+	if flags := c.Root().PersistentFlags().FlagUsagesWrapped(s.width); flags != "" {
 		section("Flags of every command")
 		w.WriteString(flags)
 	}
@@ -71,14 +72,67 @@ func helpText(c *cobra.Command, s style) string {
 	return w.String()
 }
 
-// globalFlags describes the flags all commands share.
-func globalFlags(c *cobra.Command) string { return c.Root().PersistentFlags().FlagUsages() }
+// reflow is text whose lines fit a terminal: paragraphs are filled, and lines that begin with a space go on under their last column. A width of
+// zero leaves it as it is.
+func reflow(text string, width int) string {
+	if width < minRoom {
+		return text
+	}
+	var out, paragraph []string
+	fill := func() {
+		if len(paragraph) > 0 {
+			out = append(out, hang(strings.Join(paragraph, " "), 0, width))
+			paragraph = nil
+		}
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line != "" && line[0] != ' ' {
+			paragraph = append(paragraph, line)
+			continue
+		}
+		fill()
+		out = append(out, hang(line, lastColumn(line), width))
+	}
+	fill()
+	return strings.Join(out, "\n")
+}
+
+// lastColumn is where the text of a line begins: behind its indent and, in a list, behind the first word and the spaces after it.
+func lastColumn(line string) int {
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	if word := strings.Index(line[indent:], "  "); word > 0 {
+		rest := line[indent+word:]
+		return indent + word + len(rest) - len(strings.TrimLeft(rest, " "))
+	}
+	return indent
+}
+
+// hang breaks a line to a width, between words; what goes on begins in a column.
+func hang(line string, column, width int) string {
+	if columns(line) <= width || width-column < minRoom {
+		return line
+	}
+	head, rest := breakAtWord(line, width)
+	for rest != "" {
+		var part string
+		part, rest = breakAtWord(rest, width-column)
+		head += "\n" + strings.Repeat(" ", column) + part
+	}
+	return head
+}
 
 // helpCommand is help as a command: perdure help canon check.
 func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Show the help of a command, or of a topic: conditions",
+	c := &cobra.Command{
+		Use:   "help [COMMAND|TOPIC]",
+		Short: "Show the help of a command, or of a topic: " + strings.Join(topicNames(), ", "),
+		Long: `Help shows what a command does, how to call it, examples and exit codes. Topics are the formats that people write: ` +
+			strings.Join(topicNames(), ", ") + `.
+
+With --man it writes all of it as manual pages.`,
+		Example: `  perdure help run
+  perdure help script
+  perdure help --man /usr/local/share/man/man1`,
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			at, _, err := c.Root().Find(args)
 			if err != nil {
@@ -90,18 +144,30 @@ func helpCommand() *cobra.Command {
 					names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
 				}
 			}
+			if len(args) == 0 {
+				names = append(names, topicNames()...)
+			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && topics[args[0]] != "" {
-				_, err := io.WriteString(c.OutOrStdout(), topics[args[0]])
-				return err
-			}
-			at, rest, err := c.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return perdure.Invalid(fmt.Errorf("there is no command %q", strings.Join(args, " ")))
-			}
-			return at.Help()
-		},
 	}
+	man := c.Flags().String("man", "", "write manual pages of all commands and topics to this folder")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *man != "" {
+			return writeManuals(c.Root(), *man)
+		}
+		if len(args) == 1 && topicText(args[0]) != "" {
+			_, err := io.WriteString(c.OutOrStdout(), reflow(topicText(args[0]), widthOf(c.OutOrStdout())))
+			return err
+		}
+		at, rest, err := c.Root().Find(args)
+		if err != nil || len(rest) > 0 {
+			err := fmt.Errorf("there is no command %q", strings.Join(args, " "))
+			if len(args) == 1 {
+				return perdure.WithHint(perdure.Invalid(err), "topics are "+strings.Join(topicNames(), ", "))
+			}
+			return perdure.Invalid(err)
+		}
+		return at.Help()
+	}
+	return c
 }

@@ -93,7 +93,8 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
 
 // note tells people something beside the result.
 func note(c *cobra.Command, format string, args ...any) {
-	_, _ = fmt.Fprintf(c.ErrOrStderr(), "perdure: %s\n", view.OneLine(here(fmt.Sprintf(format, args...)), 0)) // the result does not depend on it
+	text := "perdure: " + view.OneLine(here(fmt.Sprintf(format, args...)), 0)
+	_, _ = fmt.Fprintln(c.ErrOrStderr(), hang(text, 4, widthOf(c.ErrOrStderr()))) // the result does not depend on it
 }
 
 // accept records that what a home says is accepted, and shows it.

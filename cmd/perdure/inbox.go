@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -80,7 +79,8 @@ func writeInbox(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 			what = view.OneLine(one.What, view.LineWidth)
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s  %s  %s, %s\n", s.head(view.ShownName(name)), s.warn(one.Kind), what, view.Ago(one.Since, now))
+		shown := view.ShownName(name)
+		b.WriteString(folded(s.head(shown)+"  "+s.warn(one.Kind)+"  ", columns(shown)+2+len(one.Kind)+2, what+", "+view.Ago(one.Since, now), width))
 		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
 		if one.Action != nil && !brief {
 			row("agent " + one.Agent.String()) // two names can look alike

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,10 +25,14 @@ have every entry.
 What is proposed and decided is printed whole, up to 4,096 characters; of anything else the beginning. A line that is cut says by how much,
 and --whole cuts nothing.
 
+With --transcript it prints the conversation as people read it: what people and models said, calls and results in short, what policy decided
+and what people answered, without what only the runtime needs.
+
 With --follow it goes on as entries arrive, from this process or another, until the agent has ended; --json is one value a line then.
 perdure tail follows several agents at once.`,
 		Example: `  perdure log news
   perdure log news -n 20 --kind outcome --signal failed
+  perdure log news --transcript
   perdure log news --follow -o jsonl`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
@@ -40,6 +45,7 @@ perdure tail follows several agents at once.`,
 	c.Flags().BoolVar(&l.reads, "reads", false, "show every read, not runs of them as one line")
 	c.Flags().BoolVar(&l.brief, "brief", false, "cut actions too, to fit a line")
 	c.Flags().BoolVar(&l.whole, "whole", false, "cut nothing")
+	c.Flags().BoolVar(&l.talk, "transcript", false, "show the conversation: who said what, calls and results, decisions and answers")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := l.prepare(c); err != nil {
 			return err
@@ -49,6 +55,7 @@ perdure tail follows several agents at once.`,
 			if err != nil {
 				return err
 			}
+			l.heard.Names = h.KeyNames()
 			return l.run(ctx, s, id)
 		})
 	}
@@ -64,6 +71,8 @@ type logged struct {
 	reads  bool
 	brief  bool
 	whole  bool
+	talk   bool
+	heard  view.Transcriber
 	format string
 	much   int // of each entry
 }
@@ -119,6 +128,9 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	if l.format == formatJSON || l.format == formatYAML {
 		show = func(one view.Line) error { values = append(values, one); return nil }
 	}
+	if l.talk {
+		show = l.transcript(&values)
+	}
 	w, err := l.past(ctx, s, id, show)
 	switch {
 	case err != nil:
@@ -136,10 +148,52 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	})
 }
 
+// transcript shows lines as a conversation, or keeps them for a list.
+func (l *logged) transcript(values *[]any) func(view.Line) error {
+	return func(one view.Line) error {
+		said, ok := l.heard.Said(one)
+		if !ok {
+			return nil
+		}
+		if l.format == formatJSON || l.format == formatYAML {
+			*values = append(*values, said)
+			return nil
+		}
+		return l.out.line(l.format, said, func(s style) string { return saidText(&said, s, l.whole) })
+	}
+}
+
+// saidText is one thing of a conversation for people: who and what on a line with a short text, else the text below.
+func saidText(said *view.Said, s style, whole bool) string {
+	head := said.Who + " " + said.What
+	if said.Signal != 0 && said.Signal != perdure.OK {
+		head += " " + said.Signal.String()
+	}
+	head = view.InLine(head)
+	text := strings.TrimSpace(said.Text)
+	switch said.What {
+	case view.SaidText, view.SaidEnd, view.SaidGoal:
+		if strings.Contains(text, "\n") || s.width > 0 && columns(head+": "+text) > s.width {
+			return s.head(head) + ":\n" + paragraphs("  ", text, s.width)
+		}
+	case view.SaidCall, view.SaidResult:
+		if text = view.OneLine(text, 0); !whole {
+			text = view.OneLine(text, view.LineWidth)
+		}
+		return strings.TrimRight(folded("  "+s.dim(head)+" ", columns(head)+3, text, s.width), "\n")
+	default:
+		text = view.OneLine(text, 0)
+	}
+	if text == "" {
+		return s.head(head)
+	}
+	return strings.TrimRight(folded(s.head(head)+": ", columns(head)+2, view.InLine(text), s.width), "\n")
+}
+
 // past shows what there is and returns a follower that stands behind it.
 func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(view.Line) error) (*view.Follower, error) {
 	pick := view.Fitting(l.fits)
-	if l.format == formatTable && !l.reads && l.tool == "" {
+	if l.format == formatTable && !l.reads && !l.talk && l.tool == "" {
 		pick = view.FoldingReads(l.fits)
 	}
 	if l.last > 0 {
@@ -182,6 +236,18 @@ func lineAfter(l view.Line, s style, head string, width int) string {
 		kind = l.Kind.String()
 	}
 	seq := fmt.Sprintf("%5d", l.Seq)
-	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.dim(l.Time.Go().Local().Format("2006-01-02 15:04:05.000")), kind, pad)
-	return strings.TrimSuffix(folded(head, width+len(seq)+len("  2006-01-02 15:04:05.000  ")+8+2+9+2, l.Said(), s.width), "\n")
+	at := stamp(l.Time.Go().Local(), s.width)
+	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.dim(at), kind, pad)
+	return strings.TrimSuffix(folded(head, width+len(seq)+2+len(at)+2+8+2+9+2, l.Said(), s.width), "\n")
+}
+
+// wideLog is how many columns a terminal has that has room for a whole time beside what an entry says.
+const wideLog = 120
+
+// stamp is when an entry was written, as far as there is room.
+func stamp(t time.Time, width int) string {
+	if width > 0 && width < wideLog {
+		return t.Format("01-02 15:04:05")
+	}
+	return t.Format("2006-01-02 15:04:05.000")
 }

@@ -168,6 +168,7 @@ func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g pe
 	if err := home.Index(ctx, s, a); err != nil {
 		return err
 	}
+	noAdvisor(ctx, h, &g)
 	return out.print(made{a.ID(), g.Intent.Name}, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s %s\n", view.InLine(g.Intent.Name), a.ID())
 		return err

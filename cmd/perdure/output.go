@@ -235,6 +235,9 @@ func (t *table) write(w io.Writer) error {
 		}
 	}
 	s, columns := styleOf(w), widthOf(w)
+	if !t.fold {
+		fit(width, columns)
+	}
 	var b strings.Builder
 	for r, row := range all {
 		var line strings.Builder
@@ -245,6 +248,7 @@ func (t *table) write(w io.Writer) error {
 				line.Reset()
 				break
 			}
+			cell = shortened(cell, width[i], t.fold)
 			pad := ""
 			if i < len(row)-1 {
 				pad = strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
@@ -264,4 +268,38 @@ func (t *table) write(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// leastColumn is how narrow a column of a table may become.
+const leastColumn = 8
+
+// fit takes from the widest columns of a table what a terminal has no room for. Zero columns have room for everything.
+func fit(width []int, columns int) {
+	if columns < minRoom {
+		return
+	}
+	over := 2*(len(width)-1) - columns
+	for _, w := range width {
+		over += w
+	}
+	for ; over > 0; over-- {
+		widest := 0
+		for i, w := range width {
+			if w > width[widest] {
+				widest = i
+			}
+		}
+		if width[widest] <= leastColumn {
+			return
+		}
+		width[widest]--
+	}
+}
+
+// shortened is a cell that fits its column; one that is folded fits below.
+func shortened(cell string, width int, fold bool) string {
+	if fold || strings.Contains(cell, ownMark) || utf8.RuneCountInString(cell) <= width {
+		return cell
+	}
+	return string([]rune(cell)[:width-1]) + "…"
 }

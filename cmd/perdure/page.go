@@ -74,6 +74,18 @@ func (p *page) row(name, format string, args ...any) {
 	p.t.add(name, view.OneLine(fmt.Sprintf(format, args...), width))
 }
 
+// text adds rows for a text of several lines.
+func (p *page) text(name, text string) {
+	if p.brief {
+		p.row(name, "%s", text)
+		return
+	}
+	for line := range strings.Lines(text) {
+		p.exact(name, strings.TrimRight(line, " \r\n"))
+		name = ""
+	}
+}
+
 // action is what an action would do, in a row.
 func (p *page) action(a perdure.Action) string {
 	if p.brief {
@@ -128,7 +140,7 @@ func (p *page) standing() {
 	if e := p.Ended; e != nil {
 		p.row("ended", "%s %s%s", e.Signal, view.Ago(e.Time, p.now), view.Noted(e.Note))
 		if e.Result != nil {
-			p.row("result", "%s", view.DataText(e.Result))
+			p.text("result", view.AnswerText(e.Result))
 		}
 		return
 	}

@@ -21,7 +21,7 @@ func policyCommand() *cobra.Command {
 		Long: `Policies are rules in the Cedar language that permit an action, deny it, or ask a person. Those of a store are the .cedar files in its
 folder ` + home.PolicyDir + `/; without any the built-in policy holds: reading is permitted, and what changes something outside asks a person.`,
 	}
-	c.AddCommand(policyCheckCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand())
+	c.AddCommand(policyCheckCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand(), policyDefaultCommand())
 	return c
 }
 

@@ -44,7 +44,8 @@ func newRoot() *cobra.Command {
 		Short: "Run agents whose state lives inside the agent",
 		Long: `Perdure runs AI agents whose execution state lives inside the agent itself: an intent, a charter, and a memory of
 hash-linked, signed entries.`,
-		Example: `  # make an agent, work on it, look at it
+		Example: `  # make a home, make an agent, work on it, look at it
+  perdure init
   perdure new "watch the door"
   perdure run watch-the-door
   perdure show watch-the-door
@@ -61,13 +62,15 @@ hash-linked, signed entries.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   exits(exitCodes()...),
+		Version:       versionText(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
 	root.AddCommand(
-		newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
-		runCommand(), chatCommand(), nodeCommand(), // what runs them
+		initCommand(), newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
+		runCommand(), chatCommand(), nodeCommand(), toolsCommand(), // what runs them
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(), // people
-		exportCommand(), importCommand(), seatCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
+		exportCommand(), importCommand(), seatCommand(), backupCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
 	)
 	root.AddCommand(policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
@@ -78,6 +81,8 @@ hash-linked, signed entries.`,
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	prepare(root)
+	root.InitDefaultVersionFlag()
+	root.Flags().Lookup("version").Usage = "say which version this is"
 	return root
 }
 

@@ -69,7 +69,7 @@ type ran struct {
 
 // runAgent works on an agent and says where it stands.
 func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
-	n, err := p.Node(ctx, h.Home, s, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	n, err := p.Node(ctx, h.Home, s, slog.New(newPeopleLog(c.ErrOrStderr(), slog.LevelWarn)))
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	r.Standing = view.StandingOf(f, idle, r.Person)
 	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.text(view.Called(a), now))
+		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, widthOf(w)))
 		return err
 	})
 	switch {
@@ -118,6 +118,8 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), hint+"perdure seat take "+view.Callable(a)+" --why TEXT")
 	case r.Person:
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "see perdure inbox")
+	case idle.Cannot == "advisor:":
+		return perdure.WithHint(fmt.Errorf("%s: no advisor configured", view.Called(a)), view.AddAdvisor)
 	case idle.Cannot != "":
 		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Cannot)), "run it where that is set up; see perdure run --help")
 	}
@@ -158,17 +160,17 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 // lack says what a node lacks in words, when it is the advisor of an intent that names none.
 func lack(text string) string {
 	if strings.HasSuffix(text, "advisor:") {
-		return strings.TrimSuffix(text, "advisor:") + "an advisor for agents that name none"
+		return "no advisor configured"
 	}
 	return text
 }
 
 // text is where the agent stands, for people.
-func (r *ran) text(name string, now time.Time) string {
+func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Ended != nil {
 		text := name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
 		if r.Ended.Result != nil {
-			text += "\n" + view.DataText(r.Ended.Result)
+			text += "\n" + paragraphs("  ", view.AnswerText(r.Ended.Result), width)
 		}
 		return text
 	}
@@ -176,7 +178,7 @@ func (r *ran) text(name string, now time.Time) string {
 	if r.Until != 0 && !r.Person && r.Cannot == "" && !view.Written.MatchString(r.Why) {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
-	return strings.TrimSuffix(text, ": ")
+	return hang(strings.TrimSuffix(text, ": "), 2, width)
 }
 
 // streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
@@ -258,11 +260,7 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 		if *verbose {
 			level = slog.LevelDebug
 		}
-		var handler slog.Handler = slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level})
-		if jsonFlag(c) {
-			handler = slog.NewJSONHandler(jsonDoor{c.ErrOrStderr()}, &slog.HandlerOptions{Level: level})
-		}
-		log := slog.New(handler)
+		log := nodeLog(c, level)
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
 			n, err := p.Node(ctx, h.Home, s, log)
 			if err != nil {

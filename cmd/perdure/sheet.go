@@ -64,6 +64,36 @@ func folded(head string, indent int, text string, width int) string {
 	return b.String()
 }
 
+// paragraphs is a text of several lines behind an indent, which tells it from lines of the program's own. On a terminal lines end between
+// words.
+func paragraphs(indent, text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \r\n")
+		for {
+			part, rest := breakAtWord(line, width-columns(indent))
+			b.WriteString(strings.TrimRight(indent+view.InLine(part), " ") + "\n")
+			if line = rest; line == "" {
+				break
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// breakAtWord parts text before the word that does not fit a width; a word that is longer is parted itself. A width of less than minRoom
+// breaks nothing.
+func breakAtWord(text string, width int) (head, rest string) {
+	if width < minRoom || columns(text) <= width {
+		return text, ""
+	}
+	head, rest = breakAt(text, width)
+	if i := strings.LastIndexByte(head, ' '); i > 0 && !strings.HasPrefix(rest, " ") {
+		head, rest = text[:i], text[i:]
+	}
+	return strings.TrimRight(head, " "), strings.TrimLeft(rest, " ")
+}
+
 // minRoom is the least room that text is broken into. A terminal that is narrower breaks it itself.
 const minRoom = 16
 

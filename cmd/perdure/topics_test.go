@@ -12,7 +12,7 @@ import (
 
 // TestHelpNamesEveryVariableOfConditions that the code declares, and no other.
 func TestHelpNamesEveryVariableOfConditions(t *testing.T) {
-	triggers, scripts, ok := strings.Cut(topics["conditions"], "Conditions in scripts")
+	triggers, scripts, ok := strings.Cut(topicText("conditions"), "Conditions in scripts")
 	if !ok {
 		t.Fatal("perdure help conditions says nothing of scripts")
 	}

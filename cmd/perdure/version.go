@@ -32,9 +32,14 @@ func versionCommand() *cobra.Command {
 					Arch    string `json:"arch"`
 				}{version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH})
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "perdure %s, format %d, Unicode %s, %s %s/%s\n",
-				version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(c.OutOrStdout(), versionText())
 			return err
 		},
 	}
+}
+
+// versionText is the version in one line.
+func versionText() string {
+	return fmt.Sprintf("perdure %s, format %d, Unicode %s, %s %s/%s",
+		version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

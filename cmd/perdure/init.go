@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
+)
+
+func initCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "init [flags] [DIR]",
+		Short: "Make a home for agents here",
+		Long: `Init makes what agents need: a folder (DIR, else $` + home.StoreEnv + `, else ` + home.HomeName + ` here) with a key that signs, a store, a ` + home.NodeFileName + `
+that says which model advises them and which tools they have, and a first policy. All of it can be read and changed. What is there already
+stays as it is, so init can be called again.
+
+The model is the one whose key is in the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), else what a server on this
+machine offers that speaks OpenAI's protocol (OLLAMA_HOST, else Ollama's own port), else a script, so that the first agent runs at once.`,
+		Example: `  perdure init
+  perdure init --advisor anthropic:claude-opus-5-5 --files work
+  perdure init --advisor openai:llama3.2@http://127.0.0.1:11434/v1`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
+	}
+	h, out := storeFlag(c).acting(), outputFlags(c)
+	var set home.Setup
+	c.Flags().StringVar(&set.Advisor, "advisor", "", "who proposes what agents do: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], script:FILE or a URL")
+	c.Flags().StringVar(&set.Files, "files", "", "give agents the tools files.* in this folder, which is made if it is not there")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := homeAt(h, args); err != nil {
+			return err
+		}
+		if err := h.Locate(); err != nil {
+			return err
+		}
+		b, err := h.Init(c.Context(), set)
+		if err != nil {
+			return err
+		}
+		err = out.print(b, func(w io.Writer) error { return writeBegun(w, h, b) })
+		for flag, is := range map[string]bool{"advisor": set.Advisor != "", "files": set.Files != ""} {
+			if is && b.Because == "" {
+				note(c, "%s was there and stays as it is: write what you gave with --%s into it", filepath.Join(b.Home, home.NodeFileName), flag)
+			}
+		}
+		return err
+	}
+	return c
+}
+
+// homeAt says where the home is to be: in the folder named, else where the environment says, else here, not above.
+func homeAt(h *homeFlag, args []string) error {
+	switch {
+	case len(args) > 0 && h.URL != "":
+		return perdure.Invalid(errors.New("DIR and --store both say where the home is; use one of them"))
+	case len(args) > 0:
+		h.URL = args[0]
+		if filepath.Clean(args[0]) == home.HomeName { // as if it had not been named
+			h.URL = ""
+		}
+	}
+	if h.URL == "" && os.Getenv(home.StoreEnv) == "" {
+		return os.MkdirAll(home.HomeName, 0o700)
+	}
+	return nil
+}
+
+// writeBegun says what was made and what to do next.
+func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
+	var t strings.Builder
+	row := func(label, text string) {
+		t.WriteString(wrapped(fmt.Sprintf("%-9s", label), text, widthOf(w), styleOf(w).head))
+	}
+	row("home", b.Home)
+	if len(b.Made) > 0 {
+		row("made", strings.Join(b.Made, ", "))
+	}
+	if len(b.Kept) > 0 {
+		row("kept", strings.Join(b.Kept, ", "))
+	}
+	advisor := b.Advisor
+	switch {
+	case advisor == "":
+		advisor = "none: name one in " + filepath.Join(b.Home, home.NodeFileName)
+	case b.Because != "":
+		advisor += ", because " + b.Because
+	}
+	row("advisor", advisor)
+	if h.URL != "" {
+		inForce.store = h.URL
+	}
+	t.WriteString(here("\nNow:\n  perdure new \"say hello\"\n  perdure run say-hello\n"))
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// noAdvisor tells whoever made an agent that nothing here would advise it.
+func noAdvisor(ctx context.Context, h *homeFlag, g *perdure.Genesis) {
+	if !isTerminal(h.c.ErrOrStderr()) || g.Intent.Advisor != "" || ctx.Err() != nil {
+		return
+	}
+	if n, err := home.ReadNodeFile(h.Home); err == nil && n.Advisor == "" {
+		note(h.c, "no advisor is configured here: %s", view.AddAdvisor)
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
+)
+
+func toolsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tools [flags] [AGENT]",
+		Short: "List the tools here, and who may call them",
+		Long: `Tools lists what nodes here can do for agents: each tool with its arguments (those in brackets may be left out), the class of its effect,
+where it comes from, and what policy says to AGENT when it calls it: allow, ask (a person) or deny. Without an AGENT policy is asked about a
+new one of yours.
+
+Policy is asked about a call without arguments. A rule that looks at arguments may answer a call with others otherwise; perdure policy
+explain asks about one call. MCP servers are started to be asked for their tools.`,
+		Example: `  perdure tools
+  perdure tools news
+  perdure tools news -o jsonl --jq 'select(.answer=="ask") | .name'`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
+	}
+	h, out := lookFlag(c).acting(), outputFlags(c)
+	c.ValidArgsFunction = agentArg(h)
+	p := powerFlags(c)
+	brief := c.Flags().Bool("brief", false, "one line per tool")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var found []home.ToolUse
+		list := func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
+			found, err = p.ListTools(ctx, h.Home, s, a)
+			return err
+		}
+		if err := forAgentOrNew(c.Context(), h, args, list); err != nil {
+			return err
+		}
+		values := make([]any, len(found))
+		for i := range found {
+			values[i] = found[i]
+		}
+		return out.list(values, func(w io.Writer) error { return writeTools(w, found, *brief) })
+	}
+	return c
+}
+
+// forAgentOrNew calls f with the agent that is named, or with one such as new would make.
+func forAgentOrNew(ctx context.Context, h *homeFlag, args []string, f func(context.Context, perdure.Store, *perdure.Agent) error) error {
+	if len(args) > 0 {
+		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
+			id, err := home.Find(ctx, s, arg)
+			if err != nil {
+				return err
+			}
+			a, err := h.Load(ctx, s, id)
+			if err != nil {
+				return err
+			}
+			return f(ctx, s, a)
+		})
+	}
+	if err := h.Locate(); err != nil {
+		return err
+	}
+	a, err := h.Newcomer(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(h.File); h.File != "" && err == nil {
+		return h.use(false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, a) })
+	}
+	return f(ctx, new(perdure.MemStore), a)
+}
+
+// writeTools prints tools for people.
+func writeTools(w io.Writer, found []home.ToolUse, brief bool) error {
+	s := styleOf(w)
+	if brief {
+		t := table{head: []string{"TOOL", "CLASS", "POLICY", "SOURCE"}, fold: true}
+		for _, u := range found {
+			t.add(u.Name, u.Effect.String(), u.Answer.String(), u.Source)
+		}
+		return t.write(w)
+	}
+	for _, u := range found {
+		var b strings.Builder
+		answer := u.Answer.String()
+		switch u.Answer {
+		case perdure.Allow:
+			answer = s.good(answer)
+		case perdure.Ask:
+			answer = s.warn(answer)
+		case perdure.Deny:
+			answer = s.bad(answer)
+		}
+		fmt.Fprintf(&b, "%s  %s  %s\n", s.head(view.InLine(u.Name)), u.Effect, answer)
+		row := func(label, text string) {
+			b.WriteString(wrapped(fmt.Sprintf("    %-8s", label), view.OneLine(text, 0), s.width, s.dim))
+		}
+		if u.About != "" {
+			b.WriteString(paragraphs("    ", view.OneLine(u.About, 0), s.width) + "\n")
+		}
+		if args := argsText(u.Args); args != "" {
+			row("args", args)
+		}
+		row("from", u.Source)
+		if u.Why != "" {
+			row(u.Answer.String(), strings.TrimSpace(u.Why+view.Noted(strings.Join(u.Rules, ", "))))
+		}
+		if _, err := io.WriteString(w, b.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// argsText is the arguments of a tool in one line; those that may be left out are in brackets.
+func argsText(args []home.ToolArg) string {
+	var words []string
+	for _, a := range args {
+		word := strings.TrimSpace(a.Name + " " + a.Type)
+		if !a.Required {
+			word = "[" + word + "]"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a pseudo-terminal of so many columns: what is written to tty is read from the other end.
+func terminal(t *testing.T, columns uint16) (other, tty *os.File) {
+	t.Helper()
+	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo-terminals here: %v", err)
+	}
+	if err := unix.IoctlSetPointerInt(int(other.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(other.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	return other, tty
+}
+
+// onTerminal runs perdure with a terminal of 80 columns as its output and returns what a person sees, without colours.
+func onTerminal(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	other, tty := terminal(t, 80)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	perdure := filepath.Join(bin, "perdure")
+	if err := os.Symlink(self, perdure); err != nil && !os.IsExist(err) {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), perdure, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, tty, tty
+	cmd.Env = append(os.Environ(), "HOME="+dir, "PERDURE_STORE="+filepath.Join(dir, "home"), "TERM=xterm", "OLLAMA_HOST=127.0.0.1:1",
+		"ANTHROPIC_API_KEY=", "OPENAI_API_KEY=", "GEMINI_API_KEY=", "OPENAI_BASE_URL=")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close()
+	seen, _ := io.ReadAll(other) // it ends with an error when the program has
+	_ = cmd.Wait()               // its exit code is of no interest here
+	return regexp.MustCompile("\x1b\\[[0-9;]*[mK]").ReplaceAllString(strings.ReplaceAll(string(seen), "\r\n", "\n"), "")
+}
+
+// copied are lines that are never broken: a command to type, or a whole hash.
+var copied = regexp.MustCompile(`^ +perdure |[0-9a-f]{64}`)
+
+func TestOutputFitsATerminal(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "files"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	script := "turns:\n" +
+		"  - text: " + strings.Repeat("thinking about this for a while ", 8) + "\n" +
+		"    execute: {tool: files.list, args: {path: .}}\n" +
+		"  - execute: {tool: files.write, args: {path: a.txt, text: " + strings.Repeat("x", 300) + "}}\n" +
+		"  - end: {result: " + strings.Repeat("some words of an answer ", 12) + "}\n"
+	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fits := func(args ...string) {
+		t.Helper()
+		seen := onTerminal(t, dir, args...)
+		if strings.TrimSpace(seen) == "" {
+			t.Errorf("perdure %s says nothing", strings.Join(args, " "))
+		}
+		for line := range strings.SplitSeq(seen, "\n") {
+			if n := columns(line); n > 80 && !copied.MatchString(line) {
+				t.Errorf("perdure %s: a line has %d columns: %s", strings.Join(args, " "), n, line)
+			}
+		}
+	}
+	long := strings.Repeat("a-long-name-", 5)
+	fits("init")
+	fits("new", strings.Repeat("a goal of many words ", 10), "--name", long, "--scope", "acme/operations/far/below")
+	fits("new", "other", "--name", "other")
+	fits("run", long, "--advisor", "script:s.yaml", "--files", "files")
+	for _, args := range [][]string{
+		{"ls"}, {"show", long}, {"log", long}, {"log", long, "--transcript"}, {"inbox"}, {"tools", "--files", "files"}, {"tools", "--brief"},
+		{"run", "other"}, {"show", "other"}, {"doctor"}, {"verify", long}, {"key"},
+	} {
+		fits(args...)
+	}
+	for _, c := range newRoot().Commands() {
+		fits("help", c.Name())
+	}
+	for _, topic := range topicNames() {
+		fits("help", topic)
+	}
+}

@@ -1,0 +1,189 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/policy"
+)
+
+// ScriptDir is the folder of a home with the scripts that node.yaml names.
+const ScriptDir = "scripts"
+
+// firstScript and firstPolicy are what a home begins with, with slashes.
+const (
+	firstScript = ScriptDir + "/first.yaml"
+	firstPolicy = PolicyDir + "/first.cedar"
+)
+
+// Setup is how a home begins.
+type Setup struct {
+	Advisor string // the SOURCE of agents that name none; empty: the one that can be had here
+	Files   string // the folder of the tools files.*, which is made if it is not there; empty: none
+}
+
+// Begun is a home that Init has seen to.
+type Begun struct {
+	Home    string      `json:"home"`
+	Key     perdure.Key `json:"key"`
+	Advisor string      `json:"advisor"`           // who proposes what agents do that name no advisor
+	Because string      `json:"because,omitempty"` // why this one; empty if node.yaml was there
+	Made    []string    `json:"made"`              // files of the home, with slashes
+	Kept    []string    `json:"kept"`              // that were there and stay as they are
+}
+
+// Init makes what a home lacks: the folder, its key, the store, a node.yaml and a first policy, all of them with comments. What is there
+// stays as it is, so that a second call changes nothing.
+func (h *Home) Init(ctx context.Context, set Setup) (*Begun, error) {
+	if h.Loose || h.Scheme == "mem" {
+		return nil, perdure.Invalid(errors.New("a home is a folder; name one that is there, or is to be made"))
+	}
+	keyed, err := h.Key()
+	if err != nil {
+		return nil, err
+	}
+	b := &Begun{Home: h.Dir}
+	b.note(KeyFile, keyed == nil)
+	err = h.Use(ctx, true, func(ctx context.Context, _ perdure.Store) error {
+		s, err := h.Signer(ctx)
+		if err != nil {
+			return err
+		}
+		b.Key = s.Key()
+		return h.change(func() error { return h.furnish(ctx, set, b) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	n, err := ReadNodeFile(h)
+	b.Advisor = n.Advisor
+	return b, err
+}
+
+// note remembers whether a file was made.
+func (b *Begun) note(name string, made bool) {
+	if made {
+		b.Made = append(b.Made, name)
+	} else {
+		b.Kept = append(b.Kept, name)
+	}
+}
+
+// furnish writes the files that are not there.
+func (h *Home) furnish(ctx context.Context, set Setup, b *Begun) error {
+	if err := h.begin(".gitignore", gitignoreText, b); err != nil {
+		return err
+	}
+	if err := h.beginPolicy(b); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(h.Dir, NodeFileName)); err == nil {
+		b.note(NodeFileName, false)
+		return nil
+	}
+	source, because, err := h.firstAdvisor(ctx, set.Advisor)
+	if err != nil {
+		return err
+	}
+	if source == "script:"+firstScript {
+		if err := h.begin(firstScript, firstScriptText, b); err != nil {
+			return err
+		}
+	}
+	files := "# files: ../work"
+	if set.Files != "" {
+		at, err := h.firstFolder(set.Files)
+		if err != nil {
+			return err
+		}
+		files = "files: " + yamlWord(at)
+	}
+	b.Because = because
+	text := strings.NewReplacer("ADVISOR", yamlWord(source), "BECAUSE", because, "FILES", files).Replace(nodeFileText)
+	return h.begin(NodeFileName, text, b)
+}
+
+// begin writes a file of the home, unless it is there.
+func (h *Home) begin(name, text string, b *Begun) error {
+	path := filepath.Join(h.Dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	err := disk.Write(path, []byte(text), 0o600)
+	b.note(name, err == nil)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// beginPolicy writes the first policy, unless the home has one: rules that permit would be added to those of somebody who has thought
+// about them.
+func (h *Home) beginPolicy(b *Begun) error {
+	found, err := disk.Files(filepath.Join(h.Dir, PolicyDir), ".cedar")
+	if err != nil {
+		return fmt.Errorf("look for policies: %w", err)
+	}
+	for _, path := range found {
+		b.note(PolicyDir+"/"+filepath.Base(path), false)
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	return h.begin(firstPolicy, policyHeadText+policy.DefaultText()+policyMoreText, b)
+}
+
+// firstAdvisor is the source of the advisor to begin with, as node.yaml has it, and why it is this one.
+func (h *Home) firstAdvisor(ctx context.Context, asked string) (source, because string, err error) {
+	if asked == "" {
+		source, because = advisorHere(ctx)
+		return source, because, nil
+	}
+	if _, err := new(Powers).Thinker(asked, new(perdure.MemStore)); err != nil {
+		return "", "", perdure.Invalid(fmt.Errorf("--advisor %s: %w", asked, err))
+	}
+	if file, is := strings.CutPrefix(asked, "script:"); is {
+		if file, err = h.fromHome(file); err != nil {
+			return "", "", err
+		}
+		asked = "script:" + file
+	}
+	return asked, "you asked for it", nil
+}
+
+// firstFolder makes the folder of files, and returns it as node.yaml has it.
+func (h *Home) firstFolder(folder string) (string, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("--files: %w", err)
+	}
+	if err := h.apart(folder); err != nil {
+		return "", fmt.Errorf("--files: %w", err)
+	}
+	return h.fromHome(folder)
+}
+
+// fromHome is a path as a file of the home names it.
+func (h *Home) fromHome(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	dir, err := filepath.Abs(h.Dir)
+	if err != nil {
+		return "", err
+	}
+	if near, err := filepath.Rel(dir, path); err == nil {
+		return filepath.ToSlash(near), nil
+	}
+	return path, nil // another drive
+}
+
+// yamlWord is a text as a value in YAML, in quotes.
+func yamlWord(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -1,0 +1,132 @@
+package home
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
+)
+
+// ToolUse is a tool that nodes here have, and what policy says to an agent that calls it.
+type ToolUse struct {
+	Name   string         `json:"name"`
+	About  string         `json:"about,omitempty"`
+	Args   []ToolArg      `json:"args,omitempty"`
+	Effect perdure.Effect `json:"effect"`
+	Source string         `json:"source"` // built in, or what of node.yaml or the flags it comes from
+	Answer perdure.Answer `json:"answer"` // of policy, or of the agent's own bounds
+	Rules  []string       `json:"rules,omitempty"`
+	Why    string         `json:"why,omitempty"`
+}
+
+// ToolArg is an argument of a tool.
+type ToolArg struct {
+	Name     string `json:"name"`
+	Type     string `json:"type,omitempty"`
+	About    string `json:"about,omitempty"`
+	Required bool   `json:"required,omitempty"`
+}
+
+// ListTools lists the tools of this home by their names, and whether the agent may call them. MCP servers are started for it and ended. Policy
+// is asked about a call without arguments: rules about arguments may answer another call otherwise.
+func (p *Powers) ListTools(ctx context.Context, h *Home, s perdure.Store, a *perdure.Agent) (found []ToolUse, err error) {
+	if err := p.Fill(h); err != nil {
+		return nil, err
+	}
+	set, err := p.Policy(h)
+	if err != nil {
+		return nil, err
+	}
+	if p.Known, err = ReadSecrets(p.Secrets); err != nil {
+		return nil, err
+	}
+	var node perdure.Key
+	if key, err := h.Key(); err == nil && key != nil {
+		node = key.Key()
+	}
+	n := &perdure.Node{Store: s}
+	err = p.equip(ctx, h, n)
+	for _, t := range n.Tools {
+		found = append(found, p.use(t.Spec(), set, a, node))
+	}
+	slices.SortFunc(found, func(a, b ToolUse) int { return strings.Compare(a.Name, b.Name) })
+	return found, errors.Join(err, p.Close())
+}
+
+// Newcomer is an agent such as perdure new makes, to ask policy about. It is in no store.
+func (h *Home) Newcomer(ctx context.Context) (*perdure.Agent, error) {
+	key, err := h.Key()
+	if key == nil && err == nil {
+		key, err = perdure.GenerateSigner(KeyName())
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: key}
+	g, err := (&IntentFile{Goal: "be asked about"}).Genesis(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return n.Create(ctx, g)
+}
+
+// use is what can be said of a tool.
+func (p *Powers) use(spec perdure.Spec, set *policy.Set, a *perdure.Agent, node perdure.Key) ToolUse {
+	u := ToolUse{Name: spec.Name, About: spec.Description, Args: toolArgs(spec.Args), Source: cmp.Or(p.sources[spec.Name], "built in")}
+	u.Effect = cmp.Or(spec.Effect, perdure.Once)
+	call := perdure.Execute{Tool: spec.Name}
+	if why := a.Fold().OutOfBounds(call); why != "" {
+		u.Answer, u.Why = perdure.Deny, why
+		return u
+	}
+	v := set.Decide(a, perdure.Request{Action: call, Effect: u.Effect, Node: node}, time.Now())
+	u.Answer, u.Rules, u.Why = v.Answer, v.Rules, v.Reason
+	return u
+}
+
+// toolArgs are the arguments that a JSON Schema names, those that are required first.
+func toolArgs(schema perdure.Data) []ToolArg {
+	if schema == nil {
+		return nil
+	}
+	top, _ := schema.Value().(map[string]any)
+	of, _ := top["properties"].(map[string]any)
+	required, _ := top["required"].([]any)
+	var args []ToolArg
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		one, _ := of[name].(map[string]any)
+		about, _ := one["description"].(string)
+		args = append(args, ToolArg{name, schemaType(one["type"]), about, slices.Contains(required, any(name))})
+	}
+	slices.SortStableFunc(args, func(a, b ToolArg) int {
+		switch {
+		case a.Required == b.Required:
+			return 0
+		case a.Required:
+			return -1
+		}
+		return 1
+	})
+	return args
+}
+
+// schemaType is a type of JSON Schema, in words: one, or several.
+func schemaType(v any) string {
+	if list, ok := v.([]any); ok {
+		var words []string
+		for _, one := range list {
+			if word, ok := one.(string); ok && word != "null" {
+				words = append(words, word)
+			}
+		}
+		return strings.Join(words, " or ")
+	}
+	word, _ := v.(string)
+	return word
+}
