@@ -12,8 +12,8 @@ import (
 // chatGoal is what the home's own chat agent is for.
 const chatGoal = "talk with the people here, and do what they ask with the tools there are"
 
-// Chat is the home's own chat agent: of those that its key made so, the one that was last at work. If there is none, or another is wanted, it
-// is made.
+// Chat is the home's own chat agent: of those that its key made so, the one that was last at work. If there is
+// none, or another is wanted, it is made.
 func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perdure.AgentID, made bool, err error) {
 	n, err := h.Node(ctx, s)
 	if err != nil {
@@ -39,8 +39,8 @@ func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perd
 	return a.ID(), true, Index(ctx, s, a)
 }
 
-// lastChat is the chat of this owner that was last at work and has not ended; zero: there is none. What the index says is held against the
-// agent's own memory.
+// lastChat is the chat of this owner that was last at work and has not ended; zero: there is none. What the index
+// says is held against the agent's own memory.
 func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key) (last perdure.AgentID, err error) {
 	l, err := view.Lister(s)
 	if err != nil {
@@ -59,7 +59,8 @@ func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key)
 			continue // whoever names it is told what is wrong with it
 		}
 		f := a.Fold()
-		if f.Intent.Kind == perdure.ChatKind && f.Intent.Name == one.Name && f.Charter.Owner == owner && f.Ended == nil {
+		own := f.Intent.Kind == perdure.ChatKind && f.Intent.Name == one.Name && f.Charter.Owner == owner
+		if own && f.Ended == nil {
 			last, when = one.Agent, one.Updated
 		}
 	}

@@ -74,7 +74,8 @@ func (l *Line) told(ev *perdure.Event) (Spoken, bool) {
 		return Spoken{Type: SpokenPerson, By: by, Text: text}, true
 	}
 	switch ev.Notice.(type) {
-	case nil, perdure.ChildEnded, perdure.Approval, perdure.Pause, perdure.Resume, perdure.Grant, perdure.Edit, perdure.Settle:
+	case nil, perdure.ChildEnded, perdure.Approval, perdure.Pause, perdure.Resume, perdure.Grant, perdure.Edit,
+		perdure.Settle:
 		return Spoken{Type: SpokenEvent, By: by, Text: EventText(ev)}, true
 	case perdure.Cancel:
 		return Spoken{Type: SpokenEnded, By: by, Text: EventText(ev)}, true
@@ -133,13 +134,15 @@ func (l *Line) decided(d *perdure.Decision) (Spoken, bool) {
 
 // ofRuntime reports whether the runtime makes a call by itself: to poll, or to look again at what something rests on.
 func ofRuntime(x *perdure.Execute) bool {
-	return strings.HasPrefix(x.Call, "poll/") || strings.HasPrefix(x.Call, "recheck/") || strings.HasPrefix(x.Call, "basis/")
+	by, _, _ := strings.Cut(x.Call, "/")
+	return by != x.Call && (by == "poll" || by == "recheck" || by == "basis")
 }
 
 // spokenLines is how many entries are looked through for the last turns of a conversation.
 const spokenLines = 200
 
-// FollowTalk is a follower that stands at the end of a memory, and what was said in the last turns before it: from so many words of people on.
+// FollowTalk is a follower that stands at the end of a memory, and what was said in the last turns before it: from
+// so many words of people on.
 func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID, turns int) (*Follower, []Spoken, error) {
 	w, lines, err := FollowRecent(ctx, s, id, spokenLines, Fitting(func(l Line) bool { return len(l.Spoken()) > 0 }))
 	if err != nil {

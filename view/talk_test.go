@@ -18,7 +18,8 @@ func (tools) Call(context.Context, perdure.Call) (perdure.Result, error) {
 	return perdure.Result{Note: "seen"}, nil
 }
 
-// A memory reads as a conversation: what people and the agent said, what it called and what came of it; nothing of the runtime's own.
+// A memory reads as a conversation: what people and the agent said, what it called and what came of it; nothing of
+// the runtime's own.
 func TestAMemoryReadsAsAConversation(t *testing.T) {
 	t.Parallel()
 	key, err := perdure.GenerateSigner("ada")

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// typist reads what a person types, line by line and only when asked: what is typed while nobody asks is not taken for an answer.
+// typist reads what a person types, line by line and only when asked: what is typed while nobody asks is not taken
+// for an answer.
 type typist struct {
 	in        io.Reader
 	interrupt <-chan os.Signal // may be nil
@@ -68,7 +69,8 @@ func (t *typist) line(ctx context.Context) (string, error) {
 // blockMark stands in a line of its own before and after a text of several lines.
 const blockMark = `"""`
 
-// message is a text of one or more lines: one that ends in \ goes on in the next, and a block between marks is taken as it is.
+// message is a text of one or more lines: one that ends in \ goes on in the next, and a block between marks is
+// taken as it is.
 func (t *typist) message(ctx context.Context, more func()) (string, error) {
 	var text strings.Builder
 	block := false
@@ -131,7 +133,8 @@ func (t *typist) ask(ctx context.Context, out io.Writer, w *view.Wait) (vote, er
 		if v, ok := parseVote(line); ok {
 			return v, nil
 		}
-		if _, err := fmt.Fprintln(out, "y approves this one action; n denies it; what comes after, or a question, is told to the agent"); err != nil {
+		const help = "y approves this one action; n denies it; what comes after, or a question, is told to the agent"
+		if _, err := fmt.Fprintln(out, help); err != nil {
 			return vote{}, err
 		}
 	}
@@ -169,8 +172,11 @@ func approvable(n *perdure.Node, a *perdure.Agent, waits []view.Wait) (found []*
 	return found
 }
 
-// askAll asks a person about everything of an agent that policy asks about, and tells the agent. It reports whether anything was answered.
-func (t *typist) askAll(ctx context.Context, out io.Writer, n *perdure.Node, a *perdure.Agent) (answered bool, err error) {
+// askAll asks a person about everything of an agent that policy asks about, and tells the agent. It reports
+// whether anything was answered.
+func (t *typist) askAll(ctx context.Context, out io.Writer, n *perdure.Node, a *perdure.Agent) (
+	answered bool, err error,
+) {
 	waits, err := view.Waits(ctx, n.Store, a, n.Trust, n.Key.Key(), time.Now())
 	if err != nil {
 		return false, err

@@ -23,17 +23,19 @@ func chatCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "chat [flags] [AGENT|FILE]",
 		Short: "Talk to an agent",
-		Long: `Chat talks to an agent: what you type is told to it, what it says is shown as it says it, with the tools it calls in between. What
-policy asks about is asked in place: the whole action is shown; y approves, n denies, and text after either, or a question, goes with it
-as the note that the agent reads. Without AGENT it is the home's own agent "chat", which is made if there is none.
+		Long: `Chat talks to an agent: what you type is told to it, what it says is shown as it says it, with the tools it
+calls in between. What policy asks about is asked in place: the whole action is shown; y approves, n denies, and
+text after either, or a question, goes with it as the note that the agent reads. Without AGENT it is the home's
+own agent "chat", which is made if there is none.
 
-The history is the agent's memory. Leave with Ctrl-D or /quit and come back at any time, from any process, also after a crash: the last
-turns are shown, and the agent is where it was. Ctrl-C interrupts the turn and not the agent; a second one leaves. An empty line goes on
-with a turn that was interrupted, or tries again what failed. A line that ends in \ goes on in the next one, and what stands between
-two lines of """ is one text.
+The history is the agent's memory. Leave with Ctrl-D or /quit and come back at any time, from any process, also
+after a crash: the last turns are shown, and the agent is where it was. Ctrl-C interrupts the turn and not the
+agent; a second one leaves. An empty line goes on with a turn that was interrupted, or tries again what failed.
+A line that ends in \ goes on in the next one, and what stands between two lines of """ is one text.
 
-For an agent of kind chat (perdure new --kind chat) an answer ends a turn. Any other agent can be talked to as well, and ends with its
-answer. If another process runs the agent, chat tells it what you say and follows what it does.
+For an agent of kind chat (perdure new --kind chat) an answer ends a turn. Any other agent can be talked to as
+well, and ends with its answer. If another process runs the agent, chat tells it what you say and follows what
+it does.
 
 With --json, standard input and output hold one JSON value per line. In:
 
@@ -43,22 +45,24 @@ With --json, standard input and output hold one JSON value per line. In:
   {"interrupt": true}                           interrupt the turn
   {"quit": true}                                leave; so does the end of the input
 
-Out, each with a type: delta (text as the model says it; what counts comes after it as answer or text), person, answer, text, call,
-result, denied, asked, event, error, ended (the entries of the agent's memory, with seq; the last turns come first), note (about the
-conversation itself), and rest: the turn is over, with standing, why, until and waits, which has the digests to approve or deny. What is
-said before rest is heard after it.`,
+Out, each with a type: delta (text as the model says it; what counts comes after it as answer or text), person,
+answer, text, call, result, denied, asked, event, error, ended (the entries of the agent's memory, with seq; the
+last turns come first), note (about the conversation itself), and rest: the turn is over, with standing, why,
+until and waits, which has the digests to approve or deny. What is said before rest is heard after it.`,
 		Example: `  perdure chat --advisor anthropic:MODEL
   perdure chat news
   perdure chat --new --files . --advisor openai:MODEL@http://localhost:11434/v1
   echo '{"say":"hello"}' | perdure chat --json`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitConflict, exitInterrupted),
+		Args: cobra.MaximumNArgs(1),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected,
+			exitConflict, exitInterrupted),
 	}
 	h := storeFlag(c).acting()
 	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	another := c.Flags().Bool("new", false, "make another agent to talk to")
-	follow := c.Flags().Bool("follow", false, "do not run the agent here: only tell it what you say, and follow what it does elsewhere")
+	follow := c.Flags().Bool("follow", false,
+		"do not run the agent here: only tell it what you say, and follow what it does elsewhere")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *another && len(args) > 0 {
 			return perdure.Invalid(errors.New("--new makes another agent; leave AGENT out"))
@@ -175,7 +179,9 @@ type chatInput struct {
 const historyTurns = 3
 
 // open begins the conversation with an agent, once it is known what this node can do, and has it.
-func (t *chat) open(ctx context.Context, s perdure.Store, find func(context.Context) (perdure.AgentID, error)) (err error) {
+func (t *chat) open(ctx context.Context, s perdure.Store,
+	find func(context.Context) (perdure.AgentID, error),
+) (err error) {
 	t.store = s
 	var face chatFace
 	if jsonFlag(t.c) {
@@ -185,7 +191,8 @@ func (t *chat) open(ctx context.Context, s perdure.Store, find func(context.Cont
 	}
 	t.face, t.powers.Say = face, t.hear
 	level := &slog.HandlerOptions{Level: slog.LevelError} // what fails is said where it happens
-	if t.node, err = t.powers.Node(ctx, t.h.Home, s, slog.New(slog.NewTextHandler(t.c.ErrOrStderr(), level))); err != nil {
+	log := slog.New(slog.NewTextHandler(t.c.ErrOrStderr(), level))
+	if t.node, err = t.powers.Node(ctx, t.h.Home, s, log); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.powers.Close()) }()
@@ -309,7 +316,8 @@ func (t *chat) look(ctx context.Context) (*chatRest, bool, error) {
 		r.Why = view.LackOf(f, t.node.Key.Key(), t.cannot)
 	}
 	r.Standing = view.StandingOf(f, step, len(r.Waits) > 0)
-	r.asks = r.asks || f.Turns == 0 && len(f.Inbox) == 0 && f.Intent.Kind == perdure.ChatKind // nobody has said anything yet
+	unspoken := f.Turns == 0 && len(f.Inbox) == 0 && f.Intent.Kind == perdure.ChatKind
+	r.asks = r.asks || unspoken // nobody has said anything yet
 	return r, false, nil
 }
 

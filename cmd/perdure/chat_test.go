@@ -162,7 +162,8 @@ func TestChatWithEveryProvider(t *testing.T) {
 	}
 }
 
-// What keeps the provider from answering is shown, and the turn can be tried again: by itself where that is a matter of time.
+// What keeps the provider from answering is shown, and the turn can be tried again: by itself where that is a
+// matter of time.
 func TestChatTriesAgainWhatTheProviderRefused(t *testing.T) {
 	for provider := range providersHere {
 		t.Run(provider, func(t *testing.T) {

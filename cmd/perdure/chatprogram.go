@@ -148,7 +148,8 @@ func (in *programInput) wants(r *chatRest) (chatInput, error) {
 	}
 	prefix := strings.ToLower(in.Approve + in.Deny)
 	for i := range r.Waits {
-		if w := &r.Waits[i]; len(prefix) >= view.MinPrefix && w.Kind == view.WaitApproval && strings.HasPrefix(w.Digest.String(), prefix) {
+		w := &r.Waits[i]
+		if len(prefix) >= view.MinPrefix && w.Kind == view.WaitApproval && strings.HasPrefix(w.Digest.String(), prefix) {
 			return chatInput{digest: w.Digest, yes: in.Approve != "", note: in.Note}, nil
 		}
 	}

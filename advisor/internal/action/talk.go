@@ -6,14 +6,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// EndTurn makes what an advisor said without proposing anything the end of a turn, if the agent is one that people talk to.
+// EndTurn makes what an advisor said without proposing anything the end of a turn, if the agent is one that people
+// talk to.
 func EndTurn(f *perdure.Fold, a *perdure.Advice) {
 	if f.Intent.Kind == perdure.ChatKind && a.Signal == 0 && len(a.Actions) == 0 && strings.TrimSpace(a.Text) != "" {
 		a.Actions, a.Text = []perdure.Action{Heeding(Say(a.Text))}, ""
 	}
 }
 
-// Unspoken reports whether an agent is one that people talk to, and nobody has said anything yet: there is nothing to think about.
+// Unspoken reports whether an agent is one that people talk to, and nobody has said anything yet: there is nothing
+// to think about.
 func Unspoken(f *perdure.Fold) bool {
 	return f.Intent.Kind == perdure.ChatKind && f.Turns == 0 && len(f.Inbox) == 0
 }
