@@ -83,8 +83,13 @@ func OpenCapsule(name string, ids []age.Identity) (r *capsule.Reader, done func(
 	return OpenWith(name, capsule.ReadOptions{Identities: ids})
 }
 
-// OpenWith is openCapsule with options.
+// OpenWith is OpenCapsule with options.
 func OpenWith(name string, o capsule.ReadOptions) (r *capsule.Reader, done func() error, err error) {
+	return openMetered(name, o, new(Meter))
+}
+
+// openMetered is OpenWith for those who want to know how far it has been read.
+func openMetered(name string, o capsule.ReadOptions, m *Meter) (r *capsule.Reader, done func() error, err error) {
 	f, err := disk.Open(name)
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +99,7 @@ func OpenWith(name string, o capsule.ReadOptions) (r *capsule.Reader, done func(
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	done = func() error { return errors.Join(f.Close(), besides()) }
-	if r, err = capsule.NewReader(f, o); err != nil {
+	if r, err = capsule.NewReader(m.Of(f), o); err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
 	return r, done, nil

@@ -52,7 +52,7 @@ type Home struct {
 	// nobody can be asked.
 	Ask func(parts []Saying) (asked, yes bool)
 
-	// Progress is told how far long work has come; nil: nobody is.
+	// Progress is told how far long work has come; without a word for what, that it is over. Nil: nobody is.
 	Progress func(what string, done, total int64)
 
 	Looks     bool // asks nobody, and changes nothing: not the home, not the store, not the file of an agent

@@ -29,10 +29,19 @@ type Arrived struct {
 	Now  *perdure.Agent   `json:"-"` // as it is here now
 }
 
-// TakeIn takes a capsule in, by from, and tells whoever should know of it.
-func (h *Home) TakeIn(ctx context.Context, s perdure.Store, o capsule.ImportOptions,
+// TakeIn takes a capsule in, by from, and tells whoever should know of it. Read is the meter of the file it is in.
+func (h *Home) TakeIn(ctx context.Context, s perdure.Store, read *Meter, o capsule.ImportOptions,
 	from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*Arrived, error) {
-	o.Progress = func(done, total int64) { h.Progressed("import", done, total) }
+	o.Progress = func(done, total int64) {
+		if total > 0 {
+			h.Progressed("import entries", done, total)
+		} else if done, total := read.Read(); total > 0 { // it is validated first
+			h.Progressed("check bytes", min(done, total-1), total)
+		} else {
+			h.Progressed("check entries", done, 0)
+		}
+	}
+	defer h.Progressed("", 0, 0)
 	got, err := from(o)
 	if errors.Is(err, capsule.ErrDenied) {
 		return nil, perdure.WithHint(fmt.Errorf("%w: %w", perdure.ErrDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy")

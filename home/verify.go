@@ -71,6 +71,7 @@ var errOlder = errors.New("entries are missing")
 type memory struct {
 	entries  iter.Seq2[*perdure.Entry, error] // may be ranged over again
 	total    int64                            // about how many; zero: not known
+	read     Meter                            // of the file it is in
 	depth    perdure.Depth
 	older    *view.Older
 	cut      bool
@@ -126,7 +127,9 @@ func (h *Home) withFile(ctx context.Context, name string, ids []age.Identity, wh
 		return err
 	}
 	if !is {
-		return f(&memory{entries: fileMemory(ctx, name)})
+		m := new(memory)
+		m.entries = fileMemory(ctx, name, &m.read)
+		return f(m)
 	}
 	r, done, err := OpenCapsule(name, ids)
 	if err != nil {
@@ -145,7 +148,7 @@ func (h *Home) withFile(ctx context.Context, name string, ids []age.Identity, wh
 		return h.withCut(ctx, name, f)
 	}
 	m := &memory{depth: head.Holds(), manifest: new(*capsule.Manifest)}
-	m.entries = capsuleEntries(ctx, name, ids, func(r *capsule.Reader) { *m.manifest = r.Manifest() })
+	m.entries = capsuleEntries(ctx, name, ids, &m.read, func(r *capsule.Reader) { *m.manifest = r.Manifest() })
 	return f(m)
 }
 
@@ -177,7 +180,7 @@ func cutShort(ctx context.Context, name string, ids []age.Identity, head *capsul
 	if !head.Grows() {
 		return false, nil
 	}
-	for _, err := range capsuleEntries(ctx, name, ids, nil) {
+	for _, err := range capsuleEntries(ctx, name, ids, new(Meter), nil) {
 		var r *perdure.Rejection
 		if errors.As(err, &r) {
 			return r.Predicate == capsule.PredComplete, nil
@@ -191,9 +194,15 @@ func cutShort(ctx context.Context, name string, ids []age.Identity, head *capsul
 
 // verify verifies a memory, and what this home knows of its authors.
 func (h *Home) verify(m, parent *memory, o Verification) (*Checked, error) {
-	o.Progress = func(n int64) { h.Progressed("verify", n, m.total) }
+	o.Progress = func(n int64) {
+		if done, total := m.read.Read(); total > 0 {
+			h.Progressed("verify bytes", min(done, total-1), total)
+			return
+		}
+		h.Progressed("verify entries", n, m.total)
+	}
 	v, err := o.check(m)
-	h.Progressed("verify", m.total, m.total)
+	h.Progressed("", 0, 0)
 	r := &Checked{OK: m.older == nil, Older: m.older, Verified: v, Depth: m.depth.String(), Cut: m.cut, Holds: m.depth}
 	var derived *policy.Verification
 	if err == nil && o.Policy != nil {
@@ -324,9 +333,10 @@ func entryCount(ctx context.Context, s perdure.Store, id perdure.AgentID) int64 
 }
 
 // capsuleEntries yields the entries of a capsule, and shows the reader once all have been read. It can be ranged over again.
-func capsuleEntries(ctx context.Context, name string, ids []age.Identity, read func(*capsule.Reader)) iter.Seq2[*perdure.Entry, error] {
+func capsuleEntries(ctx context.Context, name string, ids []age.Identity, m *Meter,
+	read func(*capsule.Reader)) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
-		r, done, err := OpenCapsule(name, ids)
+		r, done, err := openMetered(name, capsule.ReadOptions{Identities: ids}, m)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -351,14 +361,14 @@ func capsuleEntries(ctx context.Context, name string, ids []age.Identity, read f
 }
 
 // fileMemory yields the entries of a memory in a file, one after the other. It can be ranged over again.
-func fileMemory(ctx context.Context, name string) iter.Seq2[*perdure.Entry, error] {
+func fileMemory(ctx context.Context, name string, m *Meter) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
 		f, err := disk.Open(name)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		buffered := bufio.NewReader(f)
+		buffered := bufio.NewReader(m.Of(f))
 		form := forms.Binary
 		if first, err := buffered.Peek(1); err == nil && first[0] == '{' {
 			form = forms.Text
@@ -386,7 +396,7 @@ func (h *Home) Attest(ctx context.Context, name string, ids []age.Identity) (*ca
 	if err != nil {
 		return nil, 0, err
 	}
-	memory := capsuleEntries(ctx, name, ids, nil)
+	memory := capsuleEntries(ctx, name, ids, new(Meter), nil)
 	if r.Head().Depth == perdure.Full {
 		_, err = perdure.Verify(memory, perdure.VerifyOptions{})
 	} else {

@@ -83,8 +83,9 @@ func takeInSet(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	var values []any
 	var text strings.Builder
 	var errs []error
-	for _, name := range names {
-		r, err := h.TakeIn(ctx, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) })
+	for i, name := range names {
+		h.Progressed("import agents", int64(i), int64(len(names)))
+		r, err := h.TakeIn(ctx, s, new(home.Meter), o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue

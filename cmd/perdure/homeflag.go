@@ -68,6 +68,9 @@ func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Stor
 // bar shows how far long work has come.
 func (h *homeFlag) bar(what string, done, total int64) {
 	if h.shown == nil || h.shown.what != what {
+		if h.shown != nil {
+			h.shown.end()
+		}
 		h.shown = newProgress(h.c, what, total)
 	}
 	h.shown.total = total

@@ -72,7 +72,8 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 				return perdure.Invalid(fmt.Errorf("--max %q: want a number of bytes such as 4096, 64MiB or 1GiB", *most))
 			}
 		}
-		src, done, err := importable(c, args[0], &o)
+		read := new(home.Meter)
+		src, done, err := importable(c, args[0], read, &o)
 		if err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 			if src == nil {
 				return takeInSet(ctx, c, h, out, s, args[0], o)
 			}
-			r, err := h.TakeIn(ctx, s, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
+			r, err := h.TakeIn(ctx, s, read, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
 			if err != nil {
 				return err
 			}
@@ -147,14 +148,14 @@ func arrivedText(r *home.Arrived) string {
 }
 
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.
-func importable(c *cobra.Command, name string, o *capsule.ImportOptions) (io.ReadSeeker, func(), error) {
+func importable(c *cobra.Command, name string, m *home.Meter, o *capsule.ImportOptions) (io.ReadSeeker, func(), error) {
 	if name == "-" {
-		return seekable(c, name, o.MaxBytes)
+		return seekable(c, name, m, o.MaxBytes)
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil, func() {}, nil
 	}
-	src, done, err := seekable(c, name, o.MaxBytes)
+	src, done, err := seekable(c, name, m, o.MaxBytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -167,13 +168,13 @@ func importable(c *cobra.Command, name string, o *capsule.ImportOptions) (io.Rea
 }
 
 // seekable opens a file, or copies standard input to one that is gone afterwards: a capsule is read twice.
-func seekable(c *cobra.Command, name string, most int64) (io.ReadSeeker, func(), error) {
+func seekable(c *cobra.Command, name string, m *home.Meter, most int64) (io.ReadSeeker, func(), error) {
 	if name != "-" {
 		f, err := disk.Open(name)
 		if err != nil {
 			return nil, nil, err
 		}
-		return f, func() { _ = f.Close() }, nil // it was only read
+		return m.Of(f), func() { _ = f.Close() }, nil // it was only read
 	}
 	f, err := os.CreateTemp("", "perdure-import-*")
 	if err != nil {
@@ -191,5 +192,5 @@ func seekable(c *cobra.Command, name string, most int64) (io.ReadSeeker, func(),
 		done()
 		return nil, nil, err
 	}
-	return f, done, nil
+	return m.Of(f), done, nil
 }

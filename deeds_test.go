@@ -1,0 +1,46 @@
+package perdure_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// TestANodeLogsWhatAgentsDo: by their names, and without what they say to tools and hear from them.
+func TestANodeLogsWhatAgentsDo(t *testing.T) {
+	t.Parallel()
+	secret := func(context.Context, perdure.Call) (perdure.Result, error) {
+		d, err := perdure.DataOf("a secret result")
+		return perdure.Result{Data: d}, err
+	}
+	look := &tool{spec: perdure.Spec{Name: "look", Effect: perdure.Read}, call: secret}
+	args, err := perdure.DataOf(map[string]any{"key": "a secret argument"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		if turn == 0 {
+			return []perdure.Action{perdure.Execute{Tool: "look", Args: args}}
+		}
+		return []perdure.Action{perdure.End{Signal: perdure.OK, Note: "seen"}}
+	}), look)
+	var log strings.Builder
+	n.Log = slog.New(slog.NewTextHandler(&log, nil))
+	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "scout", Goal: "look"}})
+	if _, err := n.RunAgent(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"msg=decided agent=scout id=" + id.Short() + " action=look", "msg=performed agent=scout id=" + id.Short() + " action=look signal=ok", "msg=ended agent=scout",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, &log)
+		}
+	}
+	if strings.Contains(log.String(), "secret") {
+		t.Errorf("the log has what is the agent's:\n%s", &log)
+	}
+}
