@@ -290,7 +290,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			rest.Until = earliest(rest.Until, more[q.Stage].At) // an answer that was given too early counts then
 		}
 		rest.Person = true
-		c.say(rest, 0, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
+		c.say(rest, 0, func() string { return fmt.Sprintf("approval %s is needed%s", q.Digest.Short(), askedOf(q.Asked())) })
 	}
 	return nil
 }
@@ -300,7 +300,7 @@ func askedOf(people []string) string {
 	if len(people) == 0 {
 		return ""
 	}
-	return " of " + strings.Join(people, ", ")
+	return " from " + strings.Join(people, ", ")
 }
 
 // count is the approvals that hold now, one per person however often they gave it, and whether somebody refused, of the votes that count.
