@@ -78,7 +78,7 @@ func globalFlags(c *cobra.Command) string { return c.Root().PersistentFlags().Fl
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Show the help of a command, or of a topic: conditions",
+		Short: "Show help for a command or a topic: conditions",
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			at, _, err := c.Root().Find(args)
 			if err != nil {
