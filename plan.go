@@ -110,7 +110,7 @@ func (a *Agent) spins(node Key) string {
 		if what := e.subject(); i < 0 || e.Origin != node || what == "" || n > 0 && what != first {
 			return ""
 		} else if first = what; n+1 == maxSpins {
-			return fmt.Sprintf("stopped after writing the same %s %d times: %s; tell it something to have it try again, or end it", e.Kind, maxSpins, a.fold.Conflicts[i].What)
+			return fmt.Sprintf("stopped after writing the same %s %d times: %s; send it something to make it try again, or end it", e.Kind, maxSpins, a.fold.Conflicts[i].What)
 		}
 		n++
 	}

@@ -17,9 +17,9 @@ import (
 )
 
 // What is shown in the README and in docs/ is run. In a fenced block
-//   - console is a session: what follows "$ " is run in one folder, what follows "NAME$ " on another machine of that name, in a
-//     folder and with a home folder of its own; a command ends where its output begins. In output … stands for any text, and
-//     a line that is … alone for any lines;
+//   - console is a session: what follows "$ " is run in one folder, what follows "NAME$ " on another machine of that
+//     name, in a folder and with a home folder of its own; a command ends where its output begins. In output … stands
+//     for any text, and a line that is … alone for any lines;
 //   - LANGUAGE FILE is a file, written before what comes after it is run;
 //   - go is compiled; a program that a block of text follows is run, and must print it.
 //

@@ -1,5 +1,5 @@
-// Command notes is an MCP server with two tools: list reads the notes in a file, add appends one. The tutorial gives them to
-// an agent. It speaks MCP on standard input and output, so any MCP client can start it: notes FILE.
+// Command notes is an MCP server with two tools: list reads the notes in a file, add appends one. The tutorial gives
+// them to an agent. It speaks MCP on standard input and output, so any MCP client can start it: notes FILE.
 package main
 
 import (
