@@ -42,7 +42,7 @@ func TestBadTrustLineIsNamed(t *testing.T) {
 		"\n\n" + ann + " own":                        "line 3: got 2 words, want KEY RIGHTS SCOPE",
 		ann + " own a//b":                            "line 1: scope",
 		"-" + ann + " own":                           "taken back",
-		strings.Repeat("0", 64) + " own acme":        "is not a key",
+		strings.Repeat("0", 64) + " own acme":        "is no key",
 		ann + "+1 own acme":                          "line 1: key",
 		ann + " own acme " + strings.Repeat("x", 70): "got 4 words",
 	} {

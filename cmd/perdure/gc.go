@@ -19,8 +19,9 @@ func gcCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gc [flags] [AGENT]",
 		Short: "Drop entry bodies that have expired",
-		Long: `Gc drops the bodies of entries whose ttl has passed, of one agent or of all, and keeps their headers, so that every link and signature
-still verifies. What is dropped, and by which rule, is recorded in the agent first. With --dry-run nothing is changed.`,
+		Long: `Gc drops the bodies of entries whose ttl has passed, of one agent or of all, and keeps their headers, so that
+every link and signature still verifies. What is dropped, and by which rule, is recorded in the agent first.
+With --dry-run nothing is changed.`,
 		Example: `  perdure gc --dry-run
   perdure gc news
   perdure gc --set /media/stick/agents`,
@@ -114,9 +115,10 @@ func eraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "erase --subject NAME [flags] AGENT",
 		Short: "Erase one person's sealed data in every copy",
-		Long: `Erase destroys the key of a subject in this home's vault. Everything ever sealed for it (perdure send --subject) becomes
-unreadable in every copy of every agent, while every hash and signature still verifies. The agent records that it was done, without
-naming the subject. It cannot be undone: on a terminal you are asked to confirm, unless --yes is given.`,
+		Long: `Erase destroys the key of a subject in this home's vault. Everything ever sealed for it (perdure send --subject)
+becomes unreadable in every copy of every agent, while every hash and signature still verifies. The agent
+records that it was done, without naming the subject. It cannot be undone: on a terminal you are asked to
+confirm, unless --yes is given.`,
 		Example: `  perdure send shop order --data @order.json --subject customer-17
   perdure erase shop --subject customer-17 --note "asked for it"`,
 		Args:        cobra.ExactArgs(1),

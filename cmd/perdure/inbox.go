@@ -18,8 +18,8 @@ func inboxCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inbox [flags]",
 		Short: "List what waits for a person",
-		Long: `Inbox lists what only a person can answer, for all agents of the store: questions, actions that policy asks about, effects in doubt,
-pauses, missing seats and used-up budgets, each with the command that answers it.`,
+		Long: `Inbox lists what only a person can answer, for all agents of the store: questions, actions that policy asks
+about, effects in doubt, pauses, missing seats and used-up budgets, each with the command that answers it.`,
 		Example: `  perdure inbox
   perdure inbox -o jsonl --jq 'select(.kind=="approval") | .digest'`,
 		Args:        cobra.NoArgs,

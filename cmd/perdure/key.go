@@ -17,8 +17,8 @@ func keyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "key",
 		Short: "Show, create, trust and change keys",
-		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that lists whose entries count, and
-for what.`,
+		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that lists whose
+entries count, and for what.`,
 	}
 	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyAcceptCommand(), keyRotateCommand(), keyRevokeCommand())
 	return c
@@ -67,8 +67,9 @@ func keyNewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new [flags]",
 		Short: "Create the key of this store",
-		Long: `New creates the key that signs what is written to this store, readable only by its owner, and trusts it. It never replaces a key,
-because agents obey the key they were made with. The first perdure new creates one if there is none.`,
+		Long: `New creates the key that signs what is written to this store, readable only by its owner, and trusts it. It
+never replaces a key, because agents obey the key they were made with. The first perdure new creates one if
+there is none.`,
 		Example: `  perdure key new --name alice
   perdure key new --store /srv/agents`,
 		Args:        cobra.NoArgs,
@@ -108,11 +109,11 @@ func keyTrustCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust [flags] [KEY]",
 		Short: "Trust a key, or list whom this store trusts",
-		Long: `Trust adds a key to the trust file of this store: what it may do, and in which scope. Without a key it prints the file. --revoke removes
-all rights of the key.
+		Long: `Trust adds a key to the trust file of this store: what it may do, and in which scope. Without a key it prints
+the file. --revoke removes all rights of the key.
 
-KEY is one word as perdure key show prints it, or 64 hex digits. Rights are author (write entries), approve (answer what a person
-is asked) and own (everything).`,
+KEY is one word as perdure key show prints it, or 64 hex digits. Rights are author (write entries), approve
+(answer what a person is asked) and own (everything).`,
 		Example: `  perdure key trust
   perdure key trust alice+c0ffee12+AX… --rights author,approve --scope acme/ops
   perdure key trust bob+00d15ea5+AY… --revoke`,
@@ -168,9 +169,9 @@ func keyAcceptCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "accept [flags]",
 		Short: "Accept a home that somebody else made",
-		Long: `Accept shows what controls agents in a .perdure that was found here or above and that you did not make: its trust file, policies,
-schemas and node.yaml. Once accepted, they apply until any of them changes. A new home, one named with --store, and one you
-made yourself need no acceptance, unless it is under version control.`,
+		Long: `Accept shows what controls agents in a .perdure that was found here or above and that you did not make: its
+trust file, policies, schemas and node.yaml. Once accepted, they apply until any of them changes. A new home,
+one named with --store, and one you made yourself need no acceptance, unless it is under version control.`,
 		Example:     `  perdure key accept`,
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage),

@@ -119,11 +119,13 @@ func lodeChainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify-chain [flags] FILE…",
 		Short: "Check that .vein files are one chain",
-		Long: `Verify-chain checks that each file can be read, that one of them has no parent, that every other names the fingerprint of another as its
-parent (parentHash), and that nothing is missing or forks. The order of the files does not matter.
+		Long: `Verify-chain checks that each file can be read, that one of them has no parent, that every other names the
+fingerprint of another as its parent (parentHash), and that nothing is missing or forks. The order of the files
+does not matter.
 
-Only --head tells that files are missing at the end. With --after the chain begins after a value that is kept elsewhere. Files that perdure lode
-gc collected keep their place: their parents are then known only from whoever collected them.`,
+Only --head tells that files are missing at the end. With --after the chain begins after a value that is kept
+elsewhere. Files that perdure lode gc collected keep their place: their parents are then known only from whoever
+collected them.`,
 		Example: `  perdure lode verify-chain -s memory-snapshot-v1.lode *.vein
   perdure lode verify-chain --after 5d1f… --head 90ab… new/*.vein`,
 		Args:        cobra.MinimumNArgs(1),
@@ -195,8 +197,8 @@ func lodeLatestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "latest [flags] FILE…",
 		Short: "Print the latest .vein file of an agent",
-		Long: `Latest verifies the chain of those files whose value has a field agentName with this name, and prints the last one: its file and fingerprint.
-Without --agent all files must form one chain.`,
+		Long: `Latest verifies the chain of those files whose value has a field agentName with this name, and prints the last
+one: its file and fingerprint. Without --agent all files must form one chain.`,
 		Example: `  perdure lode latest --agent librarian sessions/*.vein
   perdure lode decode $(perdure lode latest --agent librarian --name sessions/*.vein)`,
 		Args:        cobra.MinimumNArgs(1),
@@ -252,9 +254,10 @@ func lodeGCCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gc [flags] FILE…",
 		Short: "Drop the values of .vein files that have expired",
-		Long: `Gc replaces each file whose ttl has passed with one that only keeps its place in the chain: its fingerprint and its parent's. Chains still
-verify. Two fields say when a value expires: timestamp (milliseconds since 1970, or text such as 2026-11-02T08:15:00Z) and
-ttl (seconds, or text such as 90s, 15m, 12h, 30d). Values without both stay. With --dry-run nothing is changed.`,
+		Long: `Gc replaces each file whose ttl has passed with one that only keeps its place in the chain: its fingerprint and
+its parent's. Chains still verify. Two fields say when a value expires: timestamp (milliseconds since 1970, or
+text such as 2026-11-02T08:15:00Z) and ttl (seconds, or text such as 90s, 15m, 12h, 30d). Values without both
+stay. With --dry-run nothing is changed.`,
 		Example: `  perdure lode gc --dry-run sessions/*.vein
   perdure lode gc sessions/*.vein`,
 		Args:        cobra.MinimumNArgs(1),

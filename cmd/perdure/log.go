@@ -17,15 +17,15 @@ func logCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "log [flags] AGENT",
 		Short: "Show an agent's memory, one line per entry",
-		Long: `Log prints the memory of an agent, oldest entry first: seq, time, kind, how it ended, and what it says. Seq and hash can be used
-in AGENT@REF. Several successful reads in a row are one line; --reads shows each of them, and so does --tool. JSON and YAML
-have every entry.
+		Long: `Log prints the memory of an agent, oldest entry first: seq, time, kind, how it ended, and what it says. Seq and
+hash can be used in AGENT@REF. Several successful reads in a row are one line; --reads shows each of them, and
+so does --tool. JSON and YAML have every entry.
 
-Proposals and decisions are printed in full, up to 4,096 characters; other entries are cut. A cut line says by how much, and
---whole cuts nothing.
+Proposals and decisions are printed in full, up to 4,096 characters; other entries are cut. A cut line says by
+how much, and --whole cuts nothing.
 
-With --follow it continues as entries arrive, from any process, until the agent has ended; --json then prints one value per line.
-perdure tail follows several agents at once.`,
+With --follow it continues as entries arrive, from any process, until the agent has ended; --json then prints
+one value per line. perdure tail follows several agents at once.`,
 		Example: `  perdure log news
   perdure log news -n 20 --kind outcome --signal failed
   perdure log news --follow -o jsonl`,

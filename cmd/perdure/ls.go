@@ -19,8 +19,9 @@ func lsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls [flags]",
 		Short: "List agents",
-		Long: `Ls lists the agents of a store by name. All filters must match. It reads an index; perdure show derives the same from the agent's own
-memory. An agent that cannot be read, or that is an older copy than one seen here, is marked, and a note says what to do.`,
+		Long: `Ls lists the agents of a store by name. All filters must match. It reads an index; perdure show derives the same
+from the agent's own memory. An agent that cannot be read, or that is an older copy than one seen here, is
+marked, and a note says what to do.`,
 		Example: `  perdure ls
   perdure ls --state dormant --scope acme/ops --since 24h
   perdure ls --name 'news*' --label team=ops -o jsonl --jq .agent`,

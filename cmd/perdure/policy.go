@@ -29,8 +29,8 @@ func policyCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [flags] [PATH…]",
 		Short: "Check policy files",
-		Long: `Check loads policy files, or the .cedar files of folders, and type-checks every rule against the schema of facts. Every error is
-listed with file, line and column. Without PATH it checks the policy of the store.`,
+		Long: `Check loads policy files, or the .cedar files of folders, and type-checks every rule against the schema of
+facts. Every error is listed with file, line and column. Without PATH it checks the policy of the store.`,
 		Example: `  perdure policy check
   perdure policy check policies/ extra.cedar`,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
@@ -110,8 +110,8 @@ func policyTestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [flags] TABLE|-",
 		Short: "Run a table of cases against policies",
-		Long: `Test runs a table of cases, in YAML or JSON: facts, and the answer to expect. Facts that a case leaves out have ordinary default values.
-It exits with 1 if a case fails.
+		Long: `Test runs a table of cases, in YAML or JSON: facts, and the answer to expect. Facts that a case leaves out have
+ordinary default values. It exits with 1 if a case fails.
 
   - name: a payment asks two people
     resource: bank.pay

@@ -20,13 +20,14 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [flags] AGENT|FILE",
 		Short: "Run one agent until it rests",
-		Long: `Run runs one agent until it sleeps, waits, ends, or needs something this node lacks. Entries are shown on standard error, one line
-each; the result says how the agent stands and why.
+		Long: `Run runs one agent until it sleeps, waits, ends, or needs something this node lacks. Entries are shown on
+standard error, one line each; the result says how the agent stands and why.
 
-FILE is a capsule (perdure export): the agent runs in the file, which is its store. One process at a time can use it.
+FILE is a capsule (perdure export): the agent runs in the file, which is its store. One process at a time can
+use it.
 
-Interrupt it or kill it: what was done is recorded, and the next run continues from there. It exits with 7 if a person must act first,
-and with 6 if another node is running the agent.`,
+Interrupt it or kill it: what was done is recorded, and the next run continues from there. It exits with 7 if a
+person must act first, and with 6 if another node is running the agent.`,
 		Example: `  perdure run news
   perdure run news-0f3c.agent
   perdure run news --quiet --json`,
@@ -187,14 +188,16 @@ func nodeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "node [flags]",
 		Short: "Run every agent that is due, until stopped",
-		Long: `Node runs the agents of a store: it takes those that are due, wakes dormant ones on time and on events, and skips agents that it cannot
-run or that another node is running. It keeps no state: stop it, kill it, or start another on the same store. Several may run at once.
+		Long: `Node runs the agents of a store: it takes those that are due, wakes dormant ones on time and on events, and
+skips agents that it cannot run or that another node is running. It keeps no state: stop it, kill it, or start
+another on the same store. Several may run at once.
 
-On Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to finish, and records their outcomes.
-Logs go to standard error.
+On Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to finish, and records their
+outcomes. Logs go to standard error.
 
-A .perdure that was found here or above and that somebody else made has no effect until you accept it: on a terminal you are asked,
-elsewhere use perdure key accept or perdure node --accept. A change to its trust, policies or node.yaml asks again.`,
+A .perdure that was found here or above and that somebody else made has no effect until you accept it: on a
+terminal you are asked, elsewhere use perdure key accept or perdure node --accept. A change to its trust,
+policies or node.yaml asks again.`,
 		Example: `  perdure node
   perdure node --concurrency 8 --store /srv/agents --json`,
 		Args:        cobra.NoArgs,

@@ -121,10 +121,11 @@ func sendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "send [flags] AGENT NAME [JSON|-]",
 		Short: "Send an event to an agent",
-		Long: `Send gives an agent an event: a name and optional data as JSON. The agent may be dormant or running. An event counts even if it arrives
-before the agent waits for it. A second event with the same --id changes nothing.
+		Long: `Send gives an agent an event: a name and optional data as JSON. The agent may be dormant or running. An event
+counts even if it arrives before the agent waits for it. A second event with the same --id changes nothing.
 
-Data is the third argument, standard input (-), or a file (--data @FILE). Text that is not JSON is refused: put it in JSON quotes.`,
+Data is the third argument, standard input (-), or a file (--data @FILE). Text that is not JSON is refused: put
+it in JSON quotes.`,
 		Example: `  perdure send news refresh
   perdure send shop order '{"item":"book","count":2}' --id order-17
   perdure send shop order --data @order.json`,
@@ -219,10 +220,12 @@ func resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume [flags] AGENT",
 		Short: "Resume a paused agent, or admit a held one",
-		Long: `Resume ends the pauses of an agent that are known here. A pause written elsewhere that has not arrived yet stays in force.
+		Long: `Resume ends the pauses of an agent that are known here. A pause written elsewhere that has not arrived yet stays
+in force.
 
-A held agent has entries by keys that are not trusted here. Resume admits it: your key vouches, by a snapshot, for everything in it so far.
-Look at it first with perdure show and perdure log. Your policy still decides about everything it does here.
+A held agent has entries by keys that are not trusted here. Resume admits it: your key vouches, by a snapshot,
+for everything in it so far. Look at it first with perdure show and perdure log. Your policy still decides about
+everything it does here.
 
 An agent whose process was killed needs no resume: any node continues it.`,
 		Example: `  perdure resume news
@@ -280,8 +283,8 @@ func endCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "end [flags] AGENT",
 		Short: "End an agent for good",
-		Long: `End ends an agent. Its memory stays and can be read, verified and forked; its living children are ended by the node that runs them.
-An effect under way is not undone.`,
+		Long: `End ends an agent. Its memory stays and can be read, verified and forked; its living children are ended by the
+node that runs them. An effect under way is not undone.`,
 		Example: `  perdure end news --note "no longer needed"`,
 		Args:    cobra.ExactArgs(1),
 	}
@@ -329,9 +332,9 @@ func settleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "settle [flags] AGENT DECISION",
 		Short: "Record whether an in-doubt effect happened",
-		Long: `Settle records whether an effect in doubt happened, after somebody has checked. Perdure never repeats an effect of class once to find
-out. If the same effect was decided in two copies, it records that somebody has checked. DECISION is at least 4 digits of the
-decision's hash, as perdure inbox prints it.`,
+		Long: `Settle records whether an effect in doubt happened, after somebody has checked. Perdure never repeats an effect
+of class once to find out. If the same effect was decided in two copies, it records that somebody has checked.
+DECISION is at least 4 digits of the decision's hash, as perdure inbox prints it.`,
 		Example: `  perdure inbox
   perdure settle shop 9f3c --signal ok --note "the bank shows the payment"`,
 		Args: cobra.ExactArgs(2),

@@ -16,14 +16,15 @@ func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [flags] AGENT|FILE [POLICY…]",
 		Short: "Check a whole memory and show who wrote it",
-		Long: `Verify checks every link, every hash and every signature of a memory, that each entry is covered by a signature of its author, and
-that every snapshot is the fold of its past. It prints what was checked, who signed the entries, and the head to publish:
-whoever has that hash can tell whether a copy is this memory, complete.
+		Long: `Verify checks every link, every hash and every signature of a memory, that each entry is covered by a signature
+of its author, and that every snapshot is the fold of its past. It prints what was checked, who signed the
+entries, and the head to publish: whoever has that hash can tell whether a copy is this memory, complete.
 
-FILE is a capsule, or a memory in binary or text form; - is standard input. --trusted refuses entries by keys that are not in the store's
-trust file; --head refuses a memory that does not end there.
+FILE is a capsule, or a memory in binary or text form; - is standard input. --trusted refuses entries by keys
+that are not in the store's trust file; --head refuses a memory that does not end there.
 
-With --policy every policy decision is derived again from the agent as its author saw it: facts, policy and verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + home.PolicyDir + `/` + home.KnownDir + `/, and the files or
+With --policy every policy decision is derived again from the agent as its author saw it: facts, policy and
+verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + home.PolicyDir + `/` + home.KnownDir + `/, and the files or
 folders named after the agent, each a set of its own and all of them together. Decisions that cannot be derived because bodies are gone are listed.
 
 With --parent the lineage is verified across two memories: a decision of the parent must have created exactly this child, no wider than the parent
