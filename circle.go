@@ -41,7 +41,7 @@ func (a *Agent) circles() string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("stopped: its last %d entries say the same over and over, and nothing came of it; tell it something to have it try again, or end it", maxCircle)
+	return fmt.Sprintf("stopped: its last %d entries repeat themselves without any result; send it something to make it try again, or end it", maxCircle)
 }
 
 // fact reports whether an entry tells something by itself: an effect that succeeded, or somebody's word.

@@ -110,7 +110,7 @@ func TestWhoWasStoppedInACircleGoesOnWhenToldSomething(t *testing.T) {
 	}))
 	id := create(t, n, perdure.Genesis{})
 	idle := run(t, n, id)
-	if !idle.Person || !strings.Contains(idle.Why, "over and over") {
+	if !idle.Person || !strings.Contains(idle.Why, "repeat themselves") {
 		t.Errorf("it rests so: %+v", idle)
 	}
 	count := load(t, store, id).Count

@@ -298,7 +298,7 @@ func (s *survey) rehearse(n *Node, entries []*Entry, want *Agent) error {
 		return err
 	}
 	if hash, err := want.fold.Hash(); err != nil || hash != got {
-		return errors.Join(errors.New("nothing was dropped: without these bodies it would come to something else"), err)
+		return errors.Join(errors.New("nothing was dropped: without these bodies its state would be different"), err)
 	}
 	return nil
 }
@@ -371,7 +371,7 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	if v, ok := n.Vault.(Knower); ok {
 		known, err := v.Knows(subject)
 		if err == nil && !known {
-			err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: look at the name again, or erase where it was sealed", subject, ErrNotFound)
+			err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: check the name, or erase it where it was sealed", subject, ErrNotFound)
 		}
 		if err != nil {
 			return nil, err

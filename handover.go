@@ -24,7 +24,7 @@ func (n *Node) HandOver(ctx context.Context, id AgentID, to Key) (*Entry, error)
 	case slices.Contains(f.Former, to):
 		return nil, fmt.Errorf("hand over agent %s: %s owned it before; that takes a new key", id.Short(), to.Short())
 	case f.Contested:
-		return nil, fmt.Errorf("hand over agent %s: it was handed on on two branches and stays still: fork it to go on", id.Short())
+		return nil, fmt.Errorf("hand over agent %s: it was handed over on two branches and can no longer run: fork it to continue", id.Short())
 	}
 	return n.changeKeys(ctx, f, "owner", KeyChange{Owner: to})
 }

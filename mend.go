@@ -77,5 +77,5 @@ func (n *Node) mended(all []*Entry) (*Agent, error) {
 		}
 		return fromFold(f, all[len(all)-1].Position(), s), nil
 	}
-	return nil, errors.New("no snapshot that counts here has seen all whose bodies are gone: get the agent from a copy that has them")
+	return nil, errors.New("no snapshot that counts here covers all dropped bodies: import a copy that has them")
 }

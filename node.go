@@ -71,7 +71,7 @@ type resting struct {
 }
 
 // errNoKey says that a node has nothing to sign with: everything it does is signed.
-var errNoKey = errors.New("this node has no key to sign with: set Node.Key, for one with GenerateSigner or keyfile.Read")
+var errNoKey = errors.New("this node has no key to sign with: set Node.Key, for example with GenerateSigner or keyfile.Read")
 
 // init makes the node ready. It returns an error when no entry can be written with it.
 func (n *Node) init() error {

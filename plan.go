@@ -110,7 +110,7 @@ func (a *Agent) spins(node Key) string {
 		if what := e.subject(); i < 0 || e.Origin != node || what == "" || n > 0 && what != first {
 			return ""
 		} else if first = what; n+1 == maxSpins {
-			return fmt.Sprintf("stopped after writing the same %s %d times: %s; tell it something to have it try again, or end it", e.Kind, maxSpins, a.fold.Conflicts[i].What)
+			return fmt.Sprintf("stopped after writing the same %s %d times: %s; send it something to make it try again, or end it", e.Kind, maxSpins, a.fold.Conflicts[i].What)
 		}
 		n++
 	}
@@ -290,7 +290,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			rest.Until = earliest(rest.Until, more[q.Stage].At) // an answer that was given too early counts then
 		}
 		rest.Person = true
-		c.say(rest, 0, func() string { return fmt.Sprintf("approval %s is asked for%s", q.Digest.Short(), askedOf(q.Asked())) })
+		c.say(rest, 0, func() string { return fmt.Sprintf("approval %s is needed%s", q.Digest.Short(), askedOf(q.Asked())) })
 	}
 	return nil
 }
@@ -300,7 +300,7 @@ func askedOf(people []string) string {
 	if len(people) == 0 {
 		return ""
 	}
-	return " of " + strings.Join(people, ", ")
+	return " from " + strings.Join(people, ", ")
 }
 
 // count is the approvals that hold now, one per person however often they gave it, and whether somebody refused, of the votes that count.

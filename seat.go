@@ -260,7 +260,7 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 // trusted here, this node: what the other decides meanwhile may be done twice. A seat that is free or was handed over needs no taking.
 func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
 	if why == "" {
-		return fmt.Errorf("take the seat of agent %s: say why: whoever reads its memory wants to know what became of the other store", id.Short())
+		return fmt.Errorf("take the seat of agent %s: say why: its memory records what happened to the other store", id.Short())
 	}
 	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Hash) (Notice, error) {
 		f := a.fold

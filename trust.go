@@ -138,7 +138,7 @@ func parseTrustee(words []string) (t Trustee, err error) {
 		return t, err
 	}
 	if t.Key.IsZero() {
-		return t, fmt.Errorf("key %s is no key", key)
+		return t, fmt.Errorf("%s is not a key", key)
 	}
 	t.Revoked = revoked
 	switch {

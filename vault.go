@@ -106,21 +106,21 @@ func openBox(v Vault, box []byte) (any, error) {
 		return nil, fmt.Errorf("unseal: %w", err)
 	}
 	if v == nil {
-		return nil, fmt.Errorf("unseal what is about %s: this node has no vault", rec.Subject)
+		return nil, fmt.Errorf("unseal data about %s: this node has no vault", rec.Subject)
 	}
 	aead, err := vaultCipher(v, rec.Subject)
 	if err != nil {
-		return nil, fmt.Errorf("unseal what is about %s: %w", rec.Subject, err)
+		return nil, fmt.Errorf("unseal data about %s: %w", rec.Subject, err)
 	}
 	if len(rec.Box) < aead.NonceSize() {
-		return nil, fmt.Errorf("unseal what is about %s: it was cut short", rec.Subject)
+		return nil, fmt.Errorf("unseal data about %s: it was cut short", rec.Subject)
 	}
 	plain, err := aead.Open(nil, rec.Box[:aead.NonceSize()], rec.Box[aead.NonceSize():], []byte(rec.Subject))
 	if err != nil {
-		return nil, fmt.Errorf("unseal what is about %s: it was sealed with another key, or changed", rec.Subject)
+		return nil, fmt.Errorf("unseal data about %s: it was sealed with another key, or changed", rec.Subject)
 	}
 	if err := canon.Check(canon.DataType, plain, Limits{}); err != nil {
-		return nil, fmt.Errorf("unseal what is about %s: %w", rec.Subject, err)
+		return nil, fmt.Errorf("unseal data about %s: %w", rec.Subject, err)
 	}
 	return Data(plain).Value(), nil
 }

@@ -27,7 +27,7 @@ func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 	for _, text := range p.Advisors {
 		name, source := splitAdvisor(text)
 		if all[name] != nil {
-			return nil, perdure.Invalid(fmt.Errorf("--advisor: %q is there twice", name))
+			return nil, perdure.Invalid(fmt.Errorf("--advisor: %q is given twice", name))
 		}
 		a, err := p.Thinker(source, s)
 		if err != nil {
@@ -128,7 +128,7 @@ func ReadPrices(path string) (advisor.Prices, error) {
 	}
 	prices, err := advisor.LoadPrices(b)
 	if err != nil {
-		return nil, perdure.WithHint(fmt.Errorf("--prices %s: %w", path, err), `write {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, in US dollars a million tokens`)
+		return nil, perdure.WithHint(fmt.Errorf("--prices %s: %w", path, err), `write {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, in US dollars per million tokens`)
 	}
 	return prices, nil
 }

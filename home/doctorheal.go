@@ -47,7 +47,7 @@ func (d *Doctor) integrity(mends bool) {
 		d.say("file", Odd, "", "it does not say any more which store it was: it counts as a new one")
 	}
 	if r.Stranded > 0 {
-		d.say("file", Odd, "import good copies of what is missing: they find their own", "%s of which nobody can tell whose they are lie aside in it", view.Several(r.Stranded, "row"))
+		d.say("file", Odd, "import good copies of the missing agents: the rows are then matched to them", "%s set aside in it belong to no known agent", view.Several(r.Stranded, "row"))
 	}
 }
 

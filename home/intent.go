@@ -56,7 +56,7 @@ func ReadIntent(r io.Reader) (IntentFile, error) {
 		return f, err
 	}
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return f, errors.New("it holds more than one document; write one intent a file")
+		return f, errors.New("it holds more than one document; write one intent per file")
 	}
 	return f, nil
 }

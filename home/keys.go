@@ -27,7 +27,7 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 		line = "-" + key
 	}
 	if strings.ContainsAny(comment+key+rights+scope, "\r\n") {
-		return perdure.Trustee{}, errors.New("a line of a trust file has no line ends in it")
+		return perdure.Trustee{}, errors.New("a line of a trust file must not contain line breaks")
 	}
 	if comment != "" {
 		line += " # " + comment

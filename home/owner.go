@@ -306,7 +306,7 @@ func (h *Home) apart(folder string) error {
 		}
 		for _, path := range own {
 			if info, err := os.Stat(path); err == nil && os.SameFile(info, here) {
-				return perdure.WithHint(fmt.Errorf("%s is in the home %s, where agents have no business", folder, h.Dir), "name a folder outside of it")
+				return perdure.WithHint(fmt.Errorf("%s is in the home %s, which agents must not touch", folder, h.Dir), "name a folder outside of it")
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

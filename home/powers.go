@@ -169,7 +169,7 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 			return nil, perdure.Invalid(err)
 		}
 		if slices.ContainsFunc(p.started, func(o *tool.MCP) bool { return strings.EqualFold(o.Name, m.Name) }) {
-			return nil, perdure.Invalid(fmt.Errorf("--mcp %s: another server has that name already: its tools could not be told apart", m.Name))
+			return nil, perdure.Invalid(fmt.Errorf("--mcp %s: another server has that name already, and their tools could not be told apart", m.Name))
 		}
 		p.started = append(p.started, m)
 		tools, err := m.Tools(ctx)

@@ -188,7 +188,7 @@ func (h *Home) Keep(name string, content []byte) error {
 	case err == nil && bytes.Equal(old, content):
 		return nil
 	case err == nil:
-		return fmt.Errorf("%s is there already and says something else", path)
+		return fmt.Errorf("%s already exists with other content", path)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

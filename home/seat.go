@@ -34,7 +34,7 @@ func (h *Home) Alone(ctx context.Context, id perdure.AgentID) (func() error, err
 	if h.agent == "" || h.Dir == "" {
 		return none, nil
 	}
-	busy := perdure.WithHint(Busy(id.Short()+" is being worked on by another node in this home"), "run it when that has ended")
+	busy := perdure.WithHint(Busy(id.Short()+" is being run by another node in this home"), "run it when that has ended")
 	lock, err := os.OpenFile(filepath.Join(h.Dir, filepath.Base(h.File)+"-file-"+id.String()[:16]), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return none, err

@@ -24,7 +24,7 @@ import (
 func Recipients(to []string, passphraseFile string) ([]age.Recipient, error) {
 	if passphraseFile != "" {
 		if len(to) > 0 {
-			return nil, errors.New("a passphrase goes with no other recipient; use --to or --passphrase-file")
+			return nil, errors.New("a passphrase cannot be combined with other recipients; use --to or --passphrase-file")
 		}
 		r, _, err := passphrase(passphraseFile)
 		return []age.Recipient{r}, err

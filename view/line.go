@@ -108,7 +108,7 @@ func (n *narrator) line(e *perdure.Entry) Line {
 	l := Line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Trace: e.Trace, Parent: e.Parents, Body: e.Content()}
 	switch b := e.Content().(type) {
 	case nil:
-		l.What = fmt.Sprintf("(its body of %d bytes is gone)", e.Size)
+		l.What = fmt.Sprintf("(its body of %d bytes was dropped)", e.Size)
 	case perdure.Genesis:
 		l.What = b.Intent.Goal
 	case perdure.Advice:

@@ -22,7 +22,7 @@ func (o *Older) What() string {
 		on = " on " + o.Seen.Go().Local().Format("2006-01-02 15:04")
 	}
 	if o.Gone {
-		return fmt.Sprintf("%s was seen here%s and is not here any more", o.Name, on)
+		return fmt.Sprintf("%s was seen here%s and is gone", o.Name, on)
 	}
 	is := "entry is"
 	if o.Missing != 1 {

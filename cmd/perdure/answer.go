@@ -19,11 +19,11 @@ import (
 func answerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "answer [flags] AGENT TEXT|-",
-		Short: "Answer what an agent asks",
-		Long: `Answer tells an agent that asks a question what a person says to it. The agent wakes with the answer; it is an event called answer with
-the text as say. TEXT is one argument, or standard input (-).
+		Short: "Answer a question an agent asked",
+		Long: `Answer gives a person's answer to an agent that asked a question. The agent wakes with it: an event called
+answer, with the text as say. TEXT is one argument, or standard input (-).
 
-What policy asks about, an effect that needs permission, is answered with perdure approve or perdure deny.`,
+To answer policy, which asks for permission, use perdure approve or perdure deny.`,
 		Example: `  perdure inbox
   perdure answer news "the blue one"
   perdure answer news - < reply.txt`,
@@ -63,12 +63,14 @@ What policy asks about, an effect that needs permission, is answered with perdur
 func approveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve [flags] AGENT [DIGEST]",
-		Short: "Permit what an agent asks for",
-		Long: `Approve permits exactly one effect that policy asks a person about: the digest binds the tool, its arguments and the decision that
-asked, and an approval is used once. DIGEST is 4 or more of its digits, as perdure inbox prints them; it may be left out when
-the agent asks for one thing only. If what the agent asks for has another digest by now, nothing is approved.
+		Short: "Approve an action an agent asked about",
+		Long: `Approve permits exactly one effect that policy asks a person about: the digest binds the tool, its arguments and
+the decision that asked, and an approval can be used once. DIGEST is at least 4 of its digits, as perdure inbox
+prints them; leave it out if the agent asks for only one thing. If the digest has changed in the meantime,
+nothing is approved.
 
-The action is printed whole. On a terminal it is shown first, and approve asks whether you mean it, unless --yes is given.`,
+The action is printed in full. On a terminal it is shown first and you are asked to confirm, unless --yes is
+given.`,
 		Example: `  perdure inbox
   perdure approve shop 41d0 --note "checked the invoice" --expires 1h`,
 		Args:        cobra.RangeArgs(1, 2),
@@ -76,8 +78,8 @@ The action is printed whole. On a terminal it is shown first, and approve asks w
 	}
 	t := newTeller(c).withNote("why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
-	t.yes = c.Flags().Bool("yes", false, "do not ask first, on a terminal")
-	expires := c.Flags().String("expires", "", "when the approval lapses if it was not used: a time, or a duration from now")
+	t.yes = c.Flags().Bool("yes", false, "do not ask for confirmation on a terminal")
+	expires := c.Flags().String("expires", "", "when an unused approval expires: a time, or a duration from now")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		until, err := home.ParseDeadline(*expires, time.Now())
 		if err != nil {
@@ -98,11 +100,11 @@ func voteExits() map[string]string {
 func denyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "deny [flags] AGENT [DIGEST]",
-		Short: "Refuse what an agent asks for",
-		Long: `Deny refuses one effect that policy asks a person about. A refusal stands whatever others say.
+		Short: "Deny an action an agent asked about",
+		Long: `Deny refuses one effect that policy asks a person about. A refusal stands even if others approve.
 
-It refuses that one effect and does not stop the agent: the call ends as denied, the advisor is shown your note and decides what comes
-next, another way or the same question again. To say what it should do instead, use --note; to stop it, perdure pause or perdure end.`,
+It does not stop the agent: the call ends as denied, and the advisor sees your note and decides what to do next,
+which may be to ask again. Use --note to say what it should do instead, perdure pause or perdure end to stop it.`,
 		Example:     `  perdure deny shop 41d0 --note "too expensive"`,
 		Args:        cobra.RangeArgs(1, 2),
 		Annotations: voteExits(),

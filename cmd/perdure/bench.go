@@ -17,7 +17,7 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what things cost on this machine",
-		Long:  `Bench measures parts of Perdure on this machine, each beside the floor it stands on, in the same run.`,
+		Long:  `Bench measures parts of Perdure on this machine, each against its own lower bound, in the same run.`,
 	}
 	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchDurableCommand(), benchResumeCommand(), benchDormantCommand(), benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand())
 	return c
@@ -68,14 +68,14 @@ type benchPlace struct {
 // benchFlags adds --store to a benchmark.
 func benchFlags(c *cobra.Command) *benchPlace {
 	p := new(benchPlace)
-	c.Flags().StringVar(&p.Folder, "store", "", "make the store in a new folder below this one, or mem: (default: the folder for temporary files)")
+	c.Flags().StringVar(&p.Folder, "store", "", "create the store in a new folder below this one, or mem: (default: the temporary folder)")
 	return p
 }
 
 // syncFlag adds --sync to a benchmark.
 func (p *benchPlace) syncFlag(c *cobra.Command) *benchPlace {
 	p.sync = &choice{sqlite.Full.String(), []string{sqlite.Full.String(), sqlite.Normal.String()}}
-	choiceFlag(c, p.sync, "sync", "what an acknowledged write survives: full also a power cut, normal only kill -9")
+	choiceFlag(c, p.sync, "sync", "what an acknowledged write survives: full a power cut, normal only kill -9")
 	return p
 }
 

@@ -26,7 +26,7 @@ that the operation takes one and a half times as long as that floor.`,
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
 	}
-	entries := c.Flags().Int("entries", 100_000, "the length of the memories verified and folded")
+	entries := c.Flags().Int("entries", 100_000, "entries in the memories that are verified and folded")
 	each := c.Flags().Duration("time", time.Second/2, "how long to measure each figure of a single entry")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *entries < bench.MinEntries {
@@ -47,7 +47,7 @@ that the operation takes one and a half times as long as that floor.`,
 func benchPolicyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "policy [flags]",
-		Short: "Measure what a decision of policy costs",
+		Short: "Measure the cost of one policy decision",
 		Long: `Policy measures, on one core, what one decision costs: facts from the fold of an agent, their hash, their types, and every rule; with the
 built-in policy and with one of 20 rules.
 
@@ -91,10 +91,10 @@ with the past.`,
 	p := benchFlags(c)
 	var t bench.Talk
 	c.Flags().IntVar(&t.Turns, "turns", 1000, "turns of the conversation")
-	c.Flags().IntVar(&t.Message, "message", 500, "bytes of what is said to the model in a turn")
-	c.Flags().IntVar(&t.Answer, "answer", 2000, "bytes of what it answers")
-	c.Flags().IntVar(&t.Result, "result", 16_000, "bytes of what its tool returns")
-	c.Flags().IntVar(&t.Context, "context", 64_000, "tokens of a prompt, beyond which the transcript is summarised")
+	c.Flags().IntVar(&t.Message, "message", 500, "bytes of each message to the model")
+	c.Flags().IntVar(&t.Answer, "answer", 2000, "bytes of each answer")
+	c.Flags().IntVar(&t.Result, "result", 16_000, "bytes each tool call returns")
+	c.Flags().IntVar(&t.Context, "context", 64_000, "prompt tokens beyond which the transcript is summarised")
 	provider := &choice{"anthropic", []string{"anthropic", "openai", "gemini"}}
 	choiceFlag(c, provider, "provider", "whose protocol is spoken")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -142,7 +142,7 @@ measured in the same run. Memory is the most a process held above what it held w
 	p := benchFlags(c)
 	entries := c.Flags().Int("entries", 100_000, "entries of 1 KiB of the first agent; 0 leaves it out")
 	blobs := c.Flags().String("blobs", "1GiB", "bytes in bodies of 1 MiB of the second agent; 0 leaves it out")
-	times := c.Flags().Int("rounds", 2, "how often each figure is taken; the fastest counts, and the most memory")
+	times := c.Flags().Int("rounds", 2, "how often each figure is measured; the fastest time and the highest memory count")
 	child := c.Flags().StringArray("measure", nil, "measure this command, a word each")
 	if err := c.Flags().MarkHidden("measure"); err != nil {
 		panic(err) // the flag was added above

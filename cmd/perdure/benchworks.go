@@ -16,7 +16,7 @@ import (
 func benchStepsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "steps [flags]",
-		Short: "Measure durable steps of agents at work",
+		Short: "Measure durable steps of running agents",
 		Long: `Steps runs agents that do nothing but steps: an advice, a decision and an outcome with a result of --payload bytes, durable before the
 next step begins. Agents at work at the same time share commits.`,
 		Example: `  perdure bench steps
@@ -59,7 +59,7 @@ next step begins. Agents at work at the same time share commits.`,
 func benchDurableCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "durable [flags]",
-		Short: "Measure functions of package durable, beside plain steps and a peer",
+		Short: "Measure functions of package durable against plain steps and another system",
 		Long: `Durable measures functions that do nothing but steps, from their start to their result. As it comes it measures one agent with many
 steps, one with few, so that what a fresh process costs counts, and 64 agents at once; each at both levels of durability, each
 beside perdure bench steps with the same settings. Each figure is the median of some runs, which take turns; each run is a process
@@ -121,7 +121,7 @@ does with --json: it takes its turn with the others. One for DBOS Transact is in
 func benchResumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume [flags]",
-		Short: "Measure going on after kill -9",
+		Short: "Measure how fast an agent resumes after kill -9",
 		Long: `Resume starts a process that gives an agent a history and goes on working, kills it with SIGKILL in the middle, and starts a new process:
 how long from exec until the next step is durable, and how much of that went into opening the store and into loading the agent and
 doing the step. Each history is resumed ` + strconv.Itoa(bench.ResumeRounds) + ` times, each time after another kill.`,
@@ -170,7 +170,7 @@ doing the step. Each history is resumed ` + strconv.Itoa(bench.ResumeRounds) + `
 func benchDormantCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dormant [flags]",
-		Short: "Measure starting agents that sleep, and finding those that are due",
+		Short: "Measure starting dormant agents and finding those that are due",
 		Long: `Dormant starts agents that go to sleep at once, opens the store again as a new process would, and looks for the next thousand that are
 due. It measures what an agent that does nothing costs: time, disk and memory.`,
 		Example: `  perdure bench dormant
@@ -179,7 +179,7 @@ due. It measures what an agent that does nothing costs: time, disk and memory.`,
 		Annotations: benchExits,
 	}
 	p := benchFlags(c)
-	agents := c.Flags().Int("agents", 10_000, "how many sleep")
+	agents := c.Flags().Int("agents", 10_000, "number of dormant agents")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := atLeastOne(c, "agents", *agents); err != nil {
 			return err
@@ -206,7 +206,7 @@ const wideAgents = 100_000
 func benchAppendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "append [flags]",
-		Short: "Measure appends to the store, beside raw SQLite",
+		Short: "Measure appends to the store against raw SQLite",
 		Long: `Append appends entries that were signed beforehand, from several writers at once, and then does the same with nothing but SQLite: one
 table, one committer, the same pragmas, bytes of the same length. The ratio is what the store costs on top.`,
 		Example: `  perdure bench append

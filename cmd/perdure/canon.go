@@ -62,7 +62,7 @@ func formFlag(c *cobra.Command, name, initial, usage string) *choice {
 
 func asFlag(c *cobra.Command) *choice {
 	v := &choice{forms.Auto, []string{forms.Auto, forms.Value, forms.AnEntry, forms.Memory}}
-	choiceFlag(c, v, "as", "what the bytes are; auto tells an entry from a schema-less value by how it begins")
+	choiceFlag(c, v, "as", "what the bytes are; auto distinguishes entries from schema-less values by their first bytes")
 	return v
 }
 

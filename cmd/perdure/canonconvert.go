@@ -18,12 +18,13 @@ import (
 func canonConvertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert --from FORM --to FORM [flags] FILE|-",
-		Short: "Write a value, an entry or a memory in another form",
-		Long: `Convert reads one value, one entry or one memory in one form and writes it in another. What is not canonical is refused and
-not written: with -o nothing at all, of a memory to standard output the entries before the one refused. Converting back gives
-the same bytes.
+		Short: "Convert a value, an entry or a memory to another form",
+		Long: `Convert reads one value, one entry or one memory in one form and writes it in another. Input that is not
+canonical is refused: with -o nothing is written, to standard output the entries of a memory before the refused
+one. Converting back gives the same bytes.
 
-The text form of one value is written without a line end, except on a terminal; a memory in text form is one entry a line.`,
+The text form of one value is written without a line end, except on a terminal; a memory in text form has one
+entry per line.`,
 		Example: `  # read an entry
   perdure canon convert --from binary --to text agent.entry
 
@@ -39,7 +40,7 @@ The text form of one value is written without a line end, except on a terminal; 
 	to := formFlag(c, "to", "", "the form to write")
 	as := asFlag(c)
 	limit := limitFlag(c)
-	output := c.Flags().StringP("output", "o", "", "write to this file, which appears only when whole")
+	output := c.Flags().StringP("output", "o", "", "write to this file, which appears only when it is complete")
 	force := c.Flags().Bool("force", false, "write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lim, err := limitsOf(c, *limit)

@@ -14,7 +14,7 @@ import (
 func demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo [flags]",
-		Short: "See an agent survive a kill, ask, sleep, move and be verified",
+		Short: "Watch an agent survive a kill, ask, sleep, move and be verified",
 		Long: `Demo runs real processes in a temporary folder and narrates each step with the command a user would type: an agent works, is killed with
 SIGKILL in the middle of an effect that must not be repeated, goes on without repeating it, asks a person, sleeps, is exported as one
 file, imported into another store with another key, woken there, and ends. Then its memory is verified; one bit of the file is

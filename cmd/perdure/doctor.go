@@ -17,16 +17,17 @@ import (
 func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [flags]",
-		Short: "Check the installation, and say how to fix what is wrong",
-		Long: `Doctor checks the program, the store and what is in it, the clock, the disk, the key, whom it trusts, its policies, and what its nodes can
-do: tools, programs, MCP servers, secrets, advisors and their keys, as node.yaml of the store's folder and the flags say. It says
-how to fix what is wrong, and exits with 1 if anything is.
+		Short: "Check the installation and explain how to fix problems",
+		Long: `Doctor checks the program, the store and its agents, the clock, the disk, the key, the trust file, the policies,
+and what nodes here can use: tools, programs, MCP servers, secrets, advisors and their keys, from node.yaml and
+the flags. It explains how to fix each problem, and exits with 1 if there is one.
 
-It changes nothing, but with --reindex it rebuilds every index of the store from its entries; others may use the store meanwhile, unless
-the file is damaged. With --repair it verifies every agent, salvages what can be read of a damaged store or agent, says what is lost, and keeps
-the damaged files; and agents you own that cannot be folded, because entries came late to a past that gc had dropped, are made usable again.
-What it cannot bring back a good copy does: perdure import takes what is good of both. With --forget it no longer misses agents that
-were seen here and are not here any more; an old copy of one is still noticed.`,
+It changes nothing unless you ask it to. --reindex rebuilds every index of the store from its entries; others
+may use the store meanwhile, unless the file is damaged. --repair verifies every agent, salvages what can be
+read of a damaged store or agent, reports what is lost and keeps the damaged files; it also makes agents you own
+usable again if late entries refer to bodies that gc dropped. What it cannot recover, perdure import can take
+from a good copy. --forget stops reporting agents that were seen here and are gone; an old copy of one is still
+noticed.`,
 		Example: `  perdure doctor
   perdure doctor --mcp fs="npx @modelcontextprotocol/server-filesystem ."
   perdure doctor --reindex
@@ -37,8 +38,8 @@ were seen here and are not here any more; an old copy of one is still noticed.`,
 	h, out := storeFlag(c), outputFlags(c)
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
-	repair := c.Flags().Bool("repair", false, "salvage what can be read of damaged agents, and mend those that entries which came late keep from being folded")
-	forget := c.Flags().Bool("forget", false, "forget agents that were seen here and are not here any more")
+	repair := c.Flags().Bool("repair", false, "salvage what can be read of damaged agents, and mend those broken by late entries")
+	forget := c.Flags().Bool("forget", false, "stop reporting agents that were seen here and are gone")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := h.Find(); err != nil {
 			return err
@@ -66,7 +67,7 @@ were seen here and are not here any more; an old copy of one is still noticed.`,
 			return err
 		}
 		if bad > 0 {
-			return &answered{fmt.Errorf("%d things are wrong", bad)}
+			return &answered{fmt.Errorf("%d problems found", bad)}
 		}
 		return nil
 	}

@@ -19,13 +19,13 @@ import (
 func editCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "edit [flags] AGENT",
-		Short: "Change what an agent is for, narrow its bounds, or set its state",
-		Long: `Edit changes an agent from outside: its goal, kind, inputs and labels to anything, its bounds (deadline, budget, tools, scope, depth) only
-to narrower ones, and its state by name. Its advisor is told, with your note, before it decides anything else. The earlier intent stays in
-memory.
+		Short: "Change an agent's goal, narrow its bounds, or set its state",
+		Long: `Edit changes an agent from outside. Goal, kind, inputs and labels can change freely; bounds (deadline, budget,
+tools, scope, depth) can only narrow; state is set by name. The advisor is told, with your note, before anything
+else is decided. The earlier intent stays in memory.
 
---label NAME= takes a label away, --set NAME=null a value of the state. A larger budget is a grant; wider bounds than the agent was made
-with are those of another agent: see perdure fork.`,
+--label NAME= removes a label, --set NAME=null a value of the state. For a larger budget use perdure grant; for
+wider bounds make another agent with perdure fork.`,
 		Example: `  perdure edit news --goal "summarise the news of the week" --note "daily is too often"
   perdure edit shop --tool shop.look --budget-calls 10 --deadline 2h
   perdure edit shop --set approved=true --set limit='{"cents":900}'`,
@@ -58,18 +58,18 @@ type edits struct {
 func editFlags(c *cobra.Command) *edits {
 	f := c.Flags()
 	return &edits{
-		goal:     f.String("goal", "", "what it is for from now on"),
-		kind:     f.String("kind", "", "what kind of agent it is from now on"),
+		goal:     f.String("goal", "", "its new goal"),
+		kind:     f.String("kind", "", "its new kind"),
 		inputs:   f.String("inputs", "", "its inputs: JSON, - for standard input, or @FILE"),
 		scope:    f.String("scope", "", "a scope inside the one it has"),
 		deadline: f.String("deadline", "", "an earlier deadline: a time, or a duration from now"),
-		cost:     f.String("budget-cost", "", "the most it may spend, in US dollars, no more than now"),
-		tokens:   f.Int64("budget-tokens", 0, "the most model tokens it may use, no more than now"),
-		calls:    f.Int64("budget-calls", 0, "the most tool calls it may make, no more than now"),
-		depth:    f.Int64("depth", 0, "how many generations it may delegate to, no more than now"),
-		labels:   f.StringToString("label", nil, "a label, name=value, or name= to take it away; may be repeated"),
-		tools:    f.StringSlice("tool", nil, "a tool it keeps, of those it has; may be repeated, the others are taken away"),
-		set:      f.StringArray("set", nil, "a value of its state, name=JSON, or name=null to take it away; may be repeated"),
+		cost:     f.String("budget-cost", "", "the most it may spend in US dollars, at most the current limit"),
+		tokens:   f.Int64("budget-tokens", 0, "the most model tokens it may use, at most the current limit"),
+		calls:    f.Int64("budget-calls", 0, "the most tool calls it may make, at most the current limit"),
+		depth:    f.Int64("depth", 0, "how many generations it may delegate to, at most the current limit"),
+		labels:   f.StringToString("label", nil, "a label, name=value, or name= to remove it; may be repeated"),
+		tools:    f.StringSlice("tool", nil, "a tool it keeps; may be repeated, all others are removed"),
+		set:      f.StringArray("set", nil, "a value of its state, name=JSON, or name=null to remove it; may be repeated"),
 	}
 }
 

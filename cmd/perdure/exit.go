@@ -57,7 +57,7 @@ func (a *answered) Error() string { return a.err.Error() }
 func (a *answered) Unwrap() error { return a.err }
 
 // errPerson says that a person must act before the agent goes on.
-var errPerson = errors.New("waits for a person")
+var errPerson = errors.New("is waiting for a person")
 
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {

@@ -20,18 +20,21 @@ func exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export [flags] AGENT [FILE|-]",
 		Short: "Write an agent as one file",
-		Long: `Export writes an agent as a capsule: one file that holds its memory, and that perdure import takes in anywhere. The same entries give the
-same bytes, whichever store they come from. Without a FILE it is named after the agent.
+		Long: `Export writes an agent as a capsule: one file with its memory, which perdure import reads anywhere. The same
+entries give the same bytes, whichever store they come from. Without FILE it is named after the agent.
 
-Depth says how much of the past goes along: full (everything can be checked, everything may be done), headers (every link and
-signature, recent bodies), or a number of recent entries behind a snapshot. Forms are binary, described (any CBOR tool shows it) and
-text (one JSON line an entry). With --to it is encrypted to age or SSH recipients.
+Depth is how much of the past is included: full (everything can be checked, everything may be done), headers
+(every link and signature, recent bodies), or a number of recent entries behind a snapshot. Forms are binary,
+described (any CBOR tool shows it) and text (one line of JSON per entry). With --to it is encrypted to age or
+SSH recipients.
 
-A plain export is a copy: in another home it lacks the agent's seat, so it does nothing there that must happen only once. With --move the seat goes along: nothing more
-is done for the agent here, and the node that runs it where the file is imported takes the seat. See perdure seat.
+A plain export is a copy: it lacks the agent's seat, so elsewhere it does nothing that must happen only once.
+With --move the seat goes along: the agent does nothing more here, and the node that runs it after the import
+takes the seat. See perdure seat.
 
-With --set all arguments are agents, and they go into a folder of capsules that share the parts of their large bodies: what several hold is there once. perdure import
-takes in such a folder, and perdure gc --set removes what no capsule in it refers to any more.`,
+With --set all arguments are agents; they are written to a folder of capsules that store shared parts of large
+bodies once. perdure import reads such a folder, and perdure gc --set removes parts that no capsule in it uses
+any more.`,
 		Example: `  perdure export news
   perdure export news news.jsonl --form text
   perdure export news - --depth headers --to age1… | ssh there perdure import -
@@ -43,17 +46,17 @@ takes in such a folder, and perdure gc --set removes what no capsule in it refer
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	form := &choice{capsule.Binary.String(), []string{capsule.Binary.String(), capsule.Described.String(), capsule.Text.String()}}
-	choiceFlag(c, form, "form", "how the capsule is spelled")
+	choiceFlag(c, form, "form", "the form of the capsule")
 	depth := c.Flags().String("depth", "full", "how much of the past: full, headers, or a number of entries")
 	detached := c.Flags().Bool("detached", false, "put the signatures into FILE"+capsule.SigExt)
 	embed := c.Flags().Bool("schema", false, "embed the schema of entries")
 	to := c.Flags().StringArray("to", nil, "encrypt to this age recipient or SSH public key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "encrypt with the passphrase in this file")
 	set := c.Flags().String("set", "", "write into this folder, where capsules share the parts of large bodies")
-	manifest := c.Flags().Bool("manifest", false, "with --set: sign all of them with one signature more, of this home's key")
-	move := c.Flags().Bool("move", false, "hand the agent's seat over: from then on it acts where this file is imported, and not here")
+	manifest := c.Flags().Bool("manifest", false, "with --set: also sign all of them together with this home's key")
+	move := c.Flags().Bool("move", false, "hand over the agent's seat: from now on it acts where this file is imported, not here")
 	taker := c.Flags().String("for", "", "with --move: only a node with this key, or of this name in the trust file, may take the seat")
-	force := c.Flags().Bool("force", false, "replace FILE if it is there; write binary to a terminal")
+	force := c.Flags().Bool("force", false, "replace FILE if it exists; write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
 			return err

@@ -22,7 +22,7 @@ type chosen struct {
 func chosenFlags(c *cobra.Command) *chosen {
 	f := new(chosen)
 	c.Flags().StringSliceVar(&f.kindWords, "kind", nil, "only entries of this kind; may be repeated")
-	c.Flags().StringSliceVar(&f.signalWords, "signal", nil, "only entries that ended so; may be repeated")
+	c.Flags().StringSliceVar(&f.signalWords, "signal", nil, "only entries with this signal; may be repeated")
 	c.Flags().StringVar(&f.tool, "tool", "", "only entries about this tool")
 	for name, words := range map[string][]string{"kind": perdure.Kind(0).CanonNames()[1:], "signal": perdure.Signal(0).CanonNames()[1:]} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists

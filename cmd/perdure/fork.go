@@ -17,15 +17,16 @@ import (
 func forkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fork [flags] AGENT[@REF]",
-		Short: "Make a new agent from a point in another's memory",
-		Long: `Fork makes a new agent that begins where another one was: with its intent as of that point, what was left of its budget, and its
-state. Its lineage names the agent and the entry it was forked at. The new agent has its own memory and its own owner: this store's key.
+		Short: "Create an agent from a point in another agent's memory",
+		Long: `Fork creates an agent that begins where another one was: with its intent, its state and what was left of its
+budget at that point. Its lineage names that agent and entry. The fork has its own memory, and this store's key
+owns it.
 
-The world cannot be forked. What the other agent did outside, up to that point and after it, is not undone; fork lists it. So that
-it is not done twice either, the new agent only rehearses: an effect the other one had is answered from its record, reading is done,
-and everything else is refused. With --live it acts for itself, as policy permits.
+The outside world cannot be forked. What the other agent did there is not undone; fork lists it. So that nothing
+is done twice, the fork only rehearses: effects of the other agent are answered from its record, reads are
+performed, everything else is refused. With --live it acts, as policy permits.
 
-An intent file (--intent, as for perdure new) replaces what it names; the rest stays as it was. --dry-run makes nothing.`,
+An intent file (--intent, as for perdure new) replaces the fields it names. --dry-run creates nothing.`,
 		Example: `  perdure fork news@12 --goal "the same, but for sports"
   perdure fork shop@10m --intent cheaper.yaml --dry-run
   perdure fork shop@10m --name shop-again --live --json`,
@@ -38,8 +39,8 @@ An intent file (--intent, as for perdure new) replaces what it names; the rest s
 	c.Flags().StringVar(&f.goal, "goal", "", "another goal")
 	c.Flags().StringVar(&f.name, "name", "", "what to call it (default: the other's name and a number)")
 	c.Flags().StringVar(&f.file, "intent", "", "an intent file to put over its intent; - is standard input")
-	c.Flags().BoolVar(&f.live, "live", false, "let it act for itself, not only rehearse")
-	c.Flags().BoolVar(&f.dry, "dry-run", false, "make nothing; say what is not undone")
+	c.Flags().BoolVar(&f.live, "live", false, "let it act, not only rehearse")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "create nothing; list what is not undone")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := f.prepare(c, args[0]); err != nil {
 			return err

@@ -18,9 +18,10 @@ import (
 func gcCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gc [flags] [AGENT]",
-		Short: "Drop bodies that have outlived their time",
-		Long: `Gc drops the bodies of entries whose ttl has passed, of one agent or of all, and keeps their headers: every link and signature still
-verifies. What went, and under which rule, is recorded in the agent first. With --dry-run nothing is changed.`,
+		Short: "Drop entry bodies that have expired",
+		Long: `Gc drops the bodies of entries whose ttl has passed, of one agent or of all, and keeps their headers, so that
+every link and signature still verifies. What is dropped, and by which rule, is recorded in the agent first.
+With --dry-run nothing is changed.`,
 		Example: `  perdure gc --dry-run
   perdure gc news
   perdure gc --set /media/stick/agents`,
@@ -29,8 +30,8 @@ verifies. What went, and under which rule, is recorded in the agent first. With 
 	}
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
-	dry := c.Flags().Bool("dry-run", false, "only say what would go")
-	set := c.Flags().String("set", "", "instead remove the chunks of this set that no capsule in it refers to")
+	dry := c.Flags().Bool("dry-run", false, "only list what would be dropped")
+	set := c.Flags().String("set", "", "instead remove the chunks of this set that no capsule uses")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("set") {
 			if len(args) > 0 {
@@ -113,10 +114,11 @@ func confirmed(c *cobra.Command, subject string) bool {
 func eraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "erase --subject NAME [flags] AGENT",
-		Short: "Make what is sealed for a person unreadable, everywhere",
-		Long: `Erase destroys the key of a subject in this home's vault. Everything that was ever sealed for it (perdure send --subject) can no longer be
-read, in any copy of any agent, while every hash and signature still verifies. That it was done is recorded in the agent; the subject is
-not named again. It cannot be undone: on a terminal it asks first, unless --yes is given.`,
+		Short: "Erase one person's sealed data in every copy",
+		Long: `Erase destroys the key of a subject in this home's vault. Everything ever sealed for it (perdure send --subject)
+becomes unreadable in every copy of every agent, while every hash and signature still verifies. The agent
+records that it was done, without naming the subject. It cannot be undone: on a terminal you are asked to
+confirm, unless --yes is given.`,
 		Example: `  perdure send shop order --data @order.json --subject customer-17
   perdure erase shop --subject customer-17 --note "asked for it"`,
 		Args:        cobra.ExactArgs(1),
@@ -124,9 +126,9 @@ not named again. It cannot be undone: on a terminal it asks first, unless --yes 
 	}
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
-	subject := c.Flags().String("subject", "", "whom the data is about")
+	subject := c.Flags().String("subject", "", "the person the data is about")
 	why := c.Flags().String("note", "", "why")
-	yes := c.Flags().Bool("yes", false, "do not ask first, on a terminal")
+	yes := c.Flags().Bool("yes", false, "do not ask for confirmation on a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case strings.TrimSpace(*subject) == "":

@@ -21,25 +21,29 @@ import (
 func importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import [flags] FILE|SET|-",
-		Short: "Take in an agent from a file, or those of a set",
-		Long: `Import validates a capsule, all of it, and then adds its entries to the store; a bad one leaves nothing behind. A copy of an agent that is
-here already is merged with it: entries are added, none is lost. A file that has nothing this store lacks adds nothing; an older copy than
-the one here is refused.
+		Short: "Import an agent from a file, or a folder of them",
+		Long: `Import validates a whole capsule and then adds its entries to the store; a bad one leaves nothing behind. A copy
+of an agent that is already here is merged with it: entries are added, none is lost. A file with nothing new
+adds nothing; a copy older than the one here is refused.
 
-Whose entries count here is what the trust file says (perdure key trust), and the charter of an agent whose owner it trusts. Entries by
-other keys do not enter an agent that is here: the import is refused, and the message names the key. A new agent with such entries arrives
-held: nothing of it counts, and nothing is done for it, until somebody here admits it. With --trusted it is refused.
+The trust file (perdure key trust), and the charter of an agent whose owner it trusts, decide whose entries
+count here. Entries by other keys are not added to an agent that is already here: the import is refused, and the
+message names the key. A new agent with such entries arrives held: nothing in it counts and nothing is done for
+it until somebody here admits it. With --trusted it is refused.
 
-A new agent is also a question for the policy, the action admit. A rule that permits it by name admits it, whoever wrote it; if policy
-denies, nothing is written. Else it arrives paused, with no local budget until a person admits it.
+Policy is asked about every new agent (the action admit). A rule that permits this by name admits it, whoever
+wrote it; if policy denies, nothing is written. Otherwise the agent arrives paused, with no local budget until a
+person admits it.
 
-perdure inbox shows what waits to be admitted; perdure show, what it is; perdure resume admits it. With --ready you admit it now.
+perdure inbox lists agents that wait to be admitted, perdure show describes one, perdure resume admits it.
+--ready admits it now.
 
-A capsule of less than the whole memory (perdure export --depth) is taken in with fewer rights: nothing that must happen once is done from it,
-and from a mere snapshot nothing but reading. Import the whole memory later, and they come back. Its snapshot is believed if a key trusted as
-owner signed it; where not even genesis is there, one trusted in every scope.
+A capsule with less than the whole memory (perdure export --depth) gets fewer rights: it does nothing that must
+happen only once, and with a snapshot alone it can only read. Import the whole memory later to get them back.
+Its snapshot is believed if a key trusted as owner signed it; without the genesis entry, that key must be
+trusted in every scope.
 
-SET is a folder that perdure export --set wrote: all its agents are taken in, one after the other.`,
+SET is a folder that perdure export --set wrote: all its agents are imported, one after the other.`,
 		Example: `  perdure import news-0f3c.agent
   perdure import /media/stick/agents
   perdure import secret.agent --identity ~/.ssh/id_ed25519 --trusted`,
@@ -47,13 +51,13 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted),
 	}
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	trusted := c.Flags().Bool("trusted", false, "refuse an agent that does not count here, instead of holding it")
-	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
-	shallow := c.Flags().Bool("shallow", false, "believe FILE"+home.AttestExt+" if a key trusted everywhere signed it for exactly this capsule (perdure verify --attest), and validate less")
+	trusted := c.Flags().Bool("trusted", false, "refuse an agent with entries by untrusted keys, instead of holding it")
+	ready := c.Flags().Bool("ready", false, "admit it now, unless policy denies it")
+	shallow := c.Flags().Bool("shallow", false, "validate less if a key trusted everywhere signed FILE"+home.AttestExt+" for exactly this capsule (perdure verify --attest)")
 	var policies []string
 	policyFlag(c, &policies)
-	older := c.Flags().Bool("older", false, "an older copy than the one here is no error: nothing is added")
-	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule that has or unpacks to more bytes than this, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
+	older := c.Flags().Bool("older", false, "accept a copy older than the one here as no error, and add nothing")
+	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule larger than this, packed or unpacked, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
 		int64(capsule.DefaultMaxBytes)>>30, capsule.DefaultUnpacked>>20, capsule.DefaultRatio))
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")

@@ -17,15 +17,15 @@ func inboxCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inbox [flags]",
 		Short: "List what waits for a person",
-		Long: `Inbox lists, over all agents of the store, what only a person can answer: questions of agents, actions that policy asks about, effects
-nobody can tell of, pauses, seats of copies, and budgets that are used up; each with the command that answers it.`,
+		Long: `Inbox lists what only a person can answer, for all agents of the store: questions, actions that policy asks
+about, effects in doubt, pauses, missing seats and used-up budgets, each with the command that answers it.`,
 		Example: `  perdure inbox
   perdure inbox -o jsonl --jq 'select(.kind=="approval") | .digest'`,
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
 	h, out := lookFlag(c), outputFlags(c)
-	brief := c.Flags().Bool("brief", false, "one line for what is asked, cut to fit")
+	brief := c.Flags().Bool("brief", false, "one line per item, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			trust, err := h.Trust()
@@ -47,7 +47,7 @@ nobody can tell of, pauses, seats of copies, and budgets that are used up; each 
 			}
 			err = out.list(values, func(w io.Writer) error {
 				if len(found) == 0 && faults == nil {
-					note(h.c, "nothing waits for a person")
+					note(h.c, "nothing is waiting for a person")
 				}
 				return writeInbox(w, found, time.Now(), *brief)
 			})

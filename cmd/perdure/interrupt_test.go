@@ -129,7 +129,7 @@ func TestRunBesideANodeLeavesItsAgentAlone(t *testing.T) {
 	node, _, _, _ := startPerdure(t, "node", "--store", store, "--advisor", url, "--grace", "100ms")
 	<-asked
 	_, errs, code := perdureIn(t, "", "run", "a", "--store", store, "--advisor", url)
-	if code != exitConflict || !strings.Contains(errs, "is being worked on by another node") || !strings.Contains(errs, "hint: watch it with perdure tail") {
+	if code != exitConflict || !strings.Contains(errs, "is being run by another node") || !strings.Contains(errs, "hint: watch it with perdure tail") {
 		t.Errorf("run beside a node: exit %d: %s", code, errs)
 	}
 	must(t, exitOK, "send", "a", "hello", "--store", store) // telling it something is never refused

@@ -16,9 +16,9 @@ import (
 func keyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "key",
-		Short: "Show, make, trust and change keys",
-		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that says whose entries count and
-what for.`,
+		Short: "Show, create, trust and change keys",
+		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that lists whose
+entries count, and for what.`,
 	}
 	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyAcceptCommand(), keyRotateCommand(), keyRevokeCommand())
 	return c
@@ -43,7 +43,7 @@ func keyShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:         "show [flags]",
 		Short:       "Print the public key of this store",
-		Long:        `Show prints the public key that signs what is written to this store, as one word that others put into their trust file.`,
+		Long:        `Show prints the public key that signs what is written to this store, as one word for the trust files of others.`,
 		Example:     `  perdure key show`,
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
@@ -66,16 +66,17 @@ func keyShowCommand() *cobra.Command {
 func keyNewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new [flags]",
-		Short: "Make the key of this store",
-		Long: `New makes the key that signs what is written to this store, readable by its owner only, and trusts it. It never replaces a key:
-agents that were made with one answer to it. The first perdure new makes one by itself.`,
+		Short: "Create the key of this store",
+		Long: `New creates the key that signs what is written to this store, readable only by its owner, and trusts it. It
+never replaces a key, because agents obey the key they were made with. The first perdure new creates one if
+there is none.`,
 		Example: `  perdure key new --name alice
   perdure key new --store /srv/agents`,
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage),
 	}
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	name := c.Flags().String("name", "", "what to call the key (default: the user's name)")
+	name := c.Flags().String("name", "", "the name of the key (default: your user name)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		path, err := h.KeyPath()
 		if err != nil {
@@ -108,11 +109,11 @@ func keyTrustCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust [flags] [KEY]",
 		Short: "Trust a key, or list whom this store trusts",
-		Long: `Trust adds a key to the trust file of this store: what it may do, and in which scope. Without a key it prints the file. With --revoke
-everything the key was trusted with is taken back.
+		Long: `Trust adds a key to the trust file of this store: what it may do, and in which scope. Without a key it prints
+the file. --revoke removes all rights of the key.
 
-KEY is one word as perdure key show prints it, or 64 hex digits. Rights are author (write entries), approve (answer what a person
-is asked) and own (everything).`,
+KEY is one word as perdure key show prints it, or 64 hex digits. Rights are author (write entries), approve
+(answer what a person is asked) and own (everything).`,
 		Example: `  perdure key trust
   perdure key trust alice+c0ffee12+AX… --rights author,approve --scope acme/ops
   perdure key trust bob+00d15ea5+AY… --revoke`,
@@ -123,7 +124,7 @@ is asked) and own (everything).`,
 	rights := c.Flags().String("rights", "author", "what it may do: author, approve, own, joined by commas")
 	scope := c.Flags().String("scope", perdure.AnyScope, "in this scope and below; * is everywhere")
 	comment := c.Flags().String("comment", "", "a comment")
-	revoke := c.Flags().Bool("revoke", false, "take back everything the key was trusted with")
+	revoke := c.Flags().Bool("revoke", false, "remove all rights of the key")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := h.KeyPath(); err != nil {
 			return err
@@ -167,10 +168,10 @@ is asked) and own (everything).`,
 func keyAcceptCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "accept [flags]",
-		Short: "Accept a home that came with somebody's files",
-		Long: `Accept shows everything that decides in a .perdure found here or above which you did not make: its trust file, its policies and
-schemas, and node.yaml. From then on it counts, until any of it changes. A home that is new, or that you name with --store, needs no
-acceptance; nor does one you made yourself, unless it is kept under version control.`,
+		Short: "Accept a home that somebody else made",
+		Long: `Accept shows what controls agents in a .perdure that was found here or above and that you did not make: its
+trust file, policies, schemas and node.yaml. Once accepted, they apply until any of them changes. A new home,
+one named with --store, and one you made yourself need no acceptance, unless it is under version control.`,
 		Example:     `  perdure key accept`,
 		Args:        cobra.NoArgs,
 		Annotations: exits(exitOK, exitFailure, exitUsage),

@@ -16,14 +16,14 @@ import (
 func keyRotateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate [flags]",
-		Short: "Give this store a new key, and its agents to it",
-		Long: `Rotate makes a new key and hands every agent of the old one over to it, each by an entry the old key signs. Then the new key is the one this
-store signs with. It can be interrupted at any time: run it again, and it goes on with the same new key. The old key stays in the home under
-another name, and trusted: its past entries count, and nodes that still run with it can go on. When they have ended, take the old key back
-with perdure key revoke.
+		Short: "Replace the key of this store and hand its agents over",
+		Long: `Rotate creates a new key and hands every agent of the old key over to it, each by an entry that the old key
+signs. From then on this store signs with the new key. It can be interrupted at any time: run it again to
+continue with the same new key. The old key stays in the home under another name and stays trusted, so that its
+entries count and running nodes can finish. When they have, revoke it with perdure key revoke.
 
-With --resume it makes no new key, but hands over what still belongs to an earlier key of this home: agents of another store (--store dir:…),
-and ones that arrived since.`,
+With --resume it creates no key, but hands over what still belongs to an earlier key of this home: agents of
+another store (--store dir:…), and agents that arrived since.`,
 		Example: `  perdure key rotate
   perdure key rotate --resume --store dir:/media/stick/agents
   perdure key revoke alice+c0ffee12+AX…`,
@@ -31,9 +31,9 @@ and ones that arrived since.`,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
 	h, out := storeFlag(c), outputFlags(c)
-	name := c.Flags().String("name", "", "what to call the new key (default: as the old one)")
-	resume := c.Flags().Bool("resume", false, "make no new key: hand over what still belongs to an earlier one")
-	force := c.Flags().Bool("force", false, "take the new key into use even if some agents could not be handed over")
+	name := c.Flags().String("name", "", "the name of the new key (default: that of the old one)")
+	resume := c.Flags().Bool("resume", false, "create no key: hand over what still belongs to an earlier one")
+	force := c.Flags().Bool("force", false, "use the new key even if some agents could not be handed over")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if _, err := h.KeyPath(); err != nil {
 			return err
@@ -64,11 +64,12 @@ func keyRevokeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke [flags] KEY",
 		Short: "Revoke a key in every agent of this store, and in its trust file",
-		Long: `Revoke records in every agent this store's key owns that another key counts no more, and takes back what the trust file trusts it with. What
-the key wrote before, as far as it is here, still counts in these agents; everything else it writes, or wrote without it being here, counts
-for nothing. Agents of other owners are not changed: that is for their owners.
+		Long: `Revoke records in every agent this store's key owns that another key no longer counts, and removes that key's
+rights from the trust file. Entries of that key that are already here still count in these agents; all others
+are ignored. Agents of other owners are not changed: their owners must revoke the key themselves.
 
-KEY is one word as perdure key show prints it, or 64 hex digits. The key this store signs with is not revoked: rotate it first.`,
+KEY is one word as perdure key show prints it, or 64 hex digits. The key this store signs with cannot be
+revoked: rotate it first.`,
 		Example: `  perdure key revoke bob+00d15ea5+AY…
   perdure key rotate && perdure key revoke $OLD`,
 		Args:        cobra.ExactArgs(1),

@@ -16,8 +16,8 @@ func lodeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lode",
 		Short: "Check values against schemas, and chains of them",
-		Long: `Lode works with schemas (.lode files) and values under them (.vein files): it compiles JSON to canonical bytes, reads them back, names them
-by their fingerprint, and checks that a chain of them is whole.`,
+		Long: `Lode works with schemas (.lode files) and values under them (.vein files): it compiles JSON to canonical bytes,
+reads them back, names them by their fingerprint, and checks that a chain of them is complete.`,
 	}
 	c.PersistentFlags().StringArray("library", nil, "a .lode file of predicates that schemas name with @; may be repeated")
 	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(), lodeFingerprintCommand(), lodeChainCommand(), lodeLatestCommand(),
@@ -87,7 +87,7 @@ func addSchemas(c *cobra.Command, r *schema.Registry, names []string) error {
 }
 
 func schemasFlag(c *cobra.Command) *[]string {
-	return c.Flags().StringArrayP("schema", "s", nil, "a schema file, for values that do not hold theirs; may be repeated")
+	return c.Flags().StringArrayP("schema", "s", nil, "a schema file, for values without an embedded schema; may be repeated")
 }
 
 func lodeCheckCommand() *cobra.Command {
@@ -121,16 +121,16 @@ func lodeCompileCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compile -s SCHEMA [flags] FILE|-",
 		Short: "Write a JSON value as canonical bytes under a schema",
-		Long: `Compile checks a JSON value against a schema, predicates and invariants included, and writes it as a .vein file: canonical bytes with the
-schema, so that the file can be read anywhere. With --embed=false only the id of the schema goes along, and whoever reads the file needs it. The
-fingerprint is the same either way. It says how large the file is and which fingerprint it has. A parentHash that cannot be the fingerprint of
-anything is refused.`,
+		Long: `Compile checks a JSON value against a schema, predicates and invariants included, and writes it as a .vein file:
+canonical bytes with the schema, so that the file can be read anywhere. With --embed=false the file holds only
+the id of the schema, and readers need the schema itself. The fingerprint is the same either way. It prints the
+size and fingerprint of the file. A parentHash that is not a fingerprint is refused.`,
 		Example:     `  perdure lode compile session.json -s memory-snapshot-v1.lode -o s.vein`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: lodeExits,
 	}
 	name := c.Flags().StringP("schema", "s", "", "the schema file")
-	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when whole")
+	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when it is complete")
 	embed := c.Flags().Bool("embed", true, "put the schema into the file")
 	parent := c.Flags().String("parent", "", "fingerprint of the value before, for schemas without a field parentHash")
 	force := c.Flags().Bool("force", false, "write binary to a terminal")
@@ -194,10 +194,11 @@ func lodeDecodeCommand() *cobra.Command {
 		Use:     "decode [flags] FILE|-",
 		Aliases: []string{"restore"},
 		Short:   "Write a .vein file as JSON",
-		Long: `Decode checks a .vein file against its schema, embedded or named with -s, and writes the value as JSON. As restore it is given --expect: a
-value with another fingerprint is refused and nothing of it is written.
+		Long: `Decode checks a .vein file against its schema, embedded or named with -s, and writes the value as JSON. Called
+as restore it needs --expect: a value with another fingerprint is refused and nothing is written.
 
-A value is read as the version of the schema it was written under, or with --as as another that is known; the file stays as it is.`,
+A value is read as the version of the schema it was written under, or with --as as another that is known; the
+file stays as it is.`,
 		Example: `  perdure lode decode s.vein -s memory-snapshot-v1.lode
   perdure lode decode s.vein -s memory-snapshot-v2.lode --as latest
   perdure lode restore s.vein --expect 5d1f… -o session.json`,
@@ -205,7 +206,7 @@ A value is read as the version of the schema it was written under, or with --as 
 		Annotations: lodeExits,
 	}
 	names := schemasFlag(c)
-	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when whole")
+	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when it is complete")
 	expect := c.Flags().String("expect", "", "refuse a value with another fingerprint, 64 hex digits")
 	as := c.Flags().String("as", "", "the version to read it as, or latest (default: the one it was written under)")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -16,7 +16,7 @@ import (
 func lodeStateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state [flags] AGENT[@REF]",
-		Short: "Print the state of an agent as its schema has it",
+		Short: "Print the state of an agent as its schema defines it",
 		Long: `State prints the variables of an agent as one JSON value of the schema its intent names, which they must fit. They are read as the newest
 version of that schema that is known, or as the one --as names; what is recorded stays as it was written.
 

@@ -31,7 +31,7 @@ written. The schemas of the store's folder ` + home.SchemaDir + `/ are known; on
 	c.ValidArgsFunction = agentArg(h)
 	name := c.Flags().StringP("schema", "s", "", "the schema file of the later version")
 	to := c.Flags().String("to", "latest", "the version to move to")
-	dry := c.Flags().Bool("dry-run", false, "only print the state as it would be")
+	dry := c.Flags().Bool("dry-run", false, "only print the resulting state")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			id, err := home.Find(ctx, s, args[0])

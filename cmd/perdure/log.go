@@ -17,19 +17,19 @@ import (
 func logCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "log [flags] AGENT",
-		Short: "Show an agent's memory, one line an entry",
-		Long: `Log prints the memory of an agent, oldest entry first: seq, time, kind, how it ended, and what it says. Seq and hash can be used
-in AGENT@REF. Several reads in a row that went well are one line; --reads shows each of them, and so does --tool. JSON and YAML
-have every entry.
+		Short: "Show an agent's memory, one line per entry",
+		Long: `Log prints the memory of an agent, oldest entry first: seq, time, kind, how it ended, and what it says. Seq and
+hash can be used in AGENT@REF. Several successful reads in a row are one line; --reads shows each of them, and
+so does --tool. JSON and YAML have every entry.
 
-What is proposed and decided is printed whole, up to 4,096 characters; of anything else the beginning. A line that is cut says by how much,
-and --whole cuts nothing.
+Proposals and decisions are printed in full, up to 4,096 characters; other entries are cut. A cut line says by
+how much, and --whole cuts nothing.
 
-With --transcript it prints the conversation as people read it: what people and models said, calls and results in short, what policy decided
-and what people answered, without what only the runtime needs.
+With --transcript it prints the conversation as people read it: what people and models said, calls and results in
+short, what policy decided and what people answered, without what only the runtime needs.
 
-With --follow it goes on as entries arrive, from this process or another, until the agent has ended; --json is one value a line then.
-perdure tail follows several agents at once.`,
+With --follow it continues as entries arrive, from any process, until the agent has ended; --json then prints
+one value per line. perdure tail follows several agents at once.`,
 		Example: `  perdure log news
   perdure log news -n 20 --kind outcome --signal failed
   perdure log news --transcript
@@ -40,9 +40,9 @@ perdure tail follows several agents at once.`,
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	l := &logged{out: out, chosen: chosenFlags(c)}
-	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last so many (default all)")
-	c.Flags().BoolVar(&l.follow, "follow", false, "go on as entries arrive")
-	c.Flags().BoolVar(&l.reads, "reads", false, "show every read, not runs of them as one line")
+	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last N (default all)")
+	c.Flags().BoolVar(&l.follow, "follow", false, "continue as entries arrive")
+	c.Flags().BoolVar(&l.reads, "reads", false, "show every read on its own line")
 	c.Flags().BoolVar(&l.brief, "brief", false, "cut actions too, to fit a line")
 	c.Flags().BoolVar(&l.whole, "whole", false, "cut nothing")
 	c.Flags().BoolVar(&l.talk, "transcript", false, "show the conversation: who said what, calls and results, decisions and answers")

@@ -19,9 +19,9 @@ func lsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls [flags]",
 		Short: "List agents",
-		Long: `Ls lists the agents of a store by name. Filters narrow it; all of them must hold. What it prints is an index: perdure show
-derives the same from the agent's own memory. An agent that cannot be read, or that is an older copy than one seen here, is listed as that,
-and a note says what to do.`,
+		Long: `Ls lists the agents of a store by name. All filters must match. It reads an index; perdure show derives the same
+from the agent's own memory. An agent that cannot be read, or that is an older copy than one seen here, is
+marked, and a note says what to do.`,
 		Example: `  perdure ls
   perdure ls --state dormant --scope acme/ops --since 24h
   perdure ls --name 'news*' --label team=ops -o jsonl --jq .agent`,
@@ -74,9 +74,9 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 	kind := fl.String("kind", "", "only those of this kind")
 	scope := fl.String("scope", "", "only those in this scope or below")
 	labels := fl.StringToString("label", nil, "only those with this label, name=value; may be repeated")
-	name := fl.String("name", "", "only those of this name; * and ? stand for others")
-	since := fl.String("since", "", "only those with an entry since then: a time, or a duration ago")
-	limit := fl.Int("limit", 0, "list at most so many (default all)")
+	name := fl.String("name", "", "only those with this name; * and ? are wildcards")
+	since := fl.String("since", "", "only those with an entry since this time, or within this duration")
+	limit := fl.Int("limit", 0, "list at most N (default all)")
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(perdure.State(0).CanonNames()[1:], cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return func(now time.Time) (perdure.Filter, error) {
 		f := perdure.Filter{Name: *name, Kind: *kind, Scope: *scope, Labels: *labels, Limit: *limit}

@@ -18,17 +18,18 @@ import (
 func newCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new [flags] GOAL | new -f FILE [flags]",
-		Short: "Make an agent",
-		Long: `New makes an agent with a goal and prints its name and id. It does nothing yet: perdure run works on it once, and perdure
-node works on every agent that is due.
+		Short: "Create an agent",
+		Long: `New creates an agent with a goal and prints its name and id. The agent does nothing yet: perdure run runs it
+until it rests, and perdure node runs every agent that is due.
 
-An intent file (-f, YAML or JSON) has the fields name, goal, kind, inputs, budget {cost, tokens, calls}, deadline, advisor, tools,
-labels, scope, depth, ttl, approvers, delegates (whose nodes may run it), state_schema (a .lode file its state is held to) and policies (its own, which only narrow:
-.cedar files or folders). Flags win over the file. Costs are in US dollars. A deadline is a time, or a duration from now. Tools that
-are left out mean whatever policy permits; an empty list means none.
+An intent file (-f, YAML or JSON) has the fields name, goal, kind, inputs, budget {cost, tokens, calls},
+deadline, advisor, tools, labels, scope, depth, ttl, approvers, delegates (whose nodes may run it), state_schema
+(a .lode file its state must fit) and policies (.cedar files or folders that only narrow what it may do). Flags
+override the file. Costs are in US dollars. A deadline is a time, or a duration from now. Without tools it may
+use whatever policy permits; an empty list means none.
 
-Without a name the agent is called by the first words of its goal. The first agent in a folder's .perdure makes the store and the
-key that signs; mkdir .perdure first to keep agents with a project.`,
+Without a name the agent is named after the first words of its goal. The first agent creates the store and the
+key that signs; to keep agents with a project, mkdir .perdure first.`,
 		Example: `  perdure new "watch the door"
   perdure new "summarise the news" --name news --advisor claude --budget-cost 0.50 --deadline 24h
   perdure new -f intent.yaml --label team=ops`,
@@ -75,7 +76,7 @@ func newFlags(c *cobra.Command) *intentFlags {
 		kind:     f.String("kind", "", "what kind of agent it is"),
 		advisor:  f.String("advisor", "", "the advisor that proposes what it does"),
 		scope:    f.String("scope", "", "where it belongs, a path such as acme/ops (default home)"),
-		deadline: f.String("deadline", "", "when it must be done: a time, or a duration from now"),
+		deadline: f.String("deadline", "", "when it must have ended: a time, or a duration from now"),
 		cost:     f.String("budget-cost", "", "the most it may spend, in US dollars"),
 		tokens:   f.Int64("budget-tokens", 0, "the most model tokens it may use"),
 		calls:    f.Int64("budget-calls", 0, "the most tool calls it may make"),

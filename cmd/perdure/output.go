@@ -37,12 +37,12 @@ type output struct {
 // outputFlags adds -o and --jq to a command, which is refused before it does anything if they contradict each other.
 func outputFlags(c *cobra.Command) *output {
 	o := &output{c: c, format: &choice{formatTable, []string{formatTable, formatJSON, formatLines, formatYAML}}}
-	c.Flags().VarP(o.format, "output", "o", "how to print: a table for people, one JSON value, one JSON value a line, or YAML")
+	c.Flags().VarP(o.format, "output", "o", "output format: a table, one JSON value, one JSON value per line, or YAML")
 	err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.format.of, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
 		panic(err) // the flag was added a line above
 	}
-	o.query = c.Flags().String("jq", "", "print what this jq expression makes of the JSON")
+	o.query = c.Flags().String("jq", "", "filter the JSON through this jq expression")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		_, err := o.check()
 		return err

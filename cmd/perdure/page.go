@@ -22,7 +22,7 @@ type page struct {
 	now time.Time
 	s   style
 
-	brief bool // cut what does not fit a line
+	brief bool // cut lines to fit
 }
 
 // write prints the summary for people.

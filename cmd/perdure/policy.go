@@ -19,7 +19,7 @@ func policyCommand() *cobra.Command {
 		Use:   "policy",
 		Short: "Check, test and explain policies",
 		Long: `Policies are rules in the Cedar language that permit an action, deny it, or ask a person. Those of a store are the .cedar files in its
-folder ` + home.PolicyDir + `/; without any the built-in policy holds: reading is permitted, and what changes something outside asks a person.`,
+folder ` + home.PolicyDir + `/; without any the built-in policy applies: it permits reading and asks a person before anything outside changes.`,
 	}
 	c.AddCommand(policyCheckCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand(), policyDefaultCommand())
 	return c
@@ -29,8 +29,8 @@ func policyCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [flags] [PATH…]",
 		Short: "Check policy files",
-		Long: `Check loads policy files, or the .cedar files of folders, and type-checks every rule against the facts there are. Everything that is wrong is
-listed with file, line and column. Without a PATH it checks the policy of the store.`,
+		Long: `Check loads policy files, or the .cedar files of folders, and type-checks every rule against the schema of
+facts. Every error is listed with file, line and column. Without PATH it checks the policy of the store.`,
 		Example: `  perdure policy check
   perdure policy check policies/ extra.cedar`,
 		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
@@ -94,7 +94,7 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 func policySchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "schema",
-		Short:       "Print the facts a rule can ask about",
+		Short:       "Print the facts a rule can use",
 		Long:        `Schema prints the Cedar schema every policy is checked against.`,
 		Example:     `  perdure policy schema`,
 		Args:        cobra.NoArgs,
@@ -110,8 +110,8 @@ func policyTestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [flags] TABLE|-",
 		Short: "Run a table of cases against policies",
-		Long: `Test runs a table of cases, in YAML or JSON: facts, and what the policy is to answer. Facts that a case leaves out are those of an
-unremarkable agent that wants to do something unremarkable. It exits with 1 when a case does not hold.
+		Long: `Test runs a table of cases, in YAML or JSON: facts, and the answer to expect. Facts that a case leaves out have
+ordinary default values. It exits with 1 if a case fails.
 
   - name: a payment asks two people
     resource: bank.pay

@@ -28,14 +28,15 @@ type explainFlag struct {
 func policyExplainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [flags] AGENT[@REF] [DECISION]",
-		Short: "Say why policy decided so, or what it would answer",
-		Long: `Explain says what every rule made of a decision in the memory of an agent, named by its seq or by 4 or more digits of its hash: the facts
-are those of the agent as it was then, the rules those it was decided under.
+		Short: "Explain a policy decision, past or hypothetical",
+		Long: `Explain shows how every rule applied to a decision in an agent's memory, named by its seq or by at least 4
+digits of its hash. It uses the facts and the rules of that time.
 
-Without a DECISION it asks policy about an action of the agent as it stands, or as it stood at REF. The action is a call of --tool with --args;
-with --admit, its arrival here from elsewhere; without either, what the agent asks a person about now, or would do next.
+Without a DECISION it asks policy about an action of the agent as it stands, or as it stood at REF. The action
+is a call of --tool with --args; with --admit, its arrival from elsewhere; without either, what it asks a person
+about now, or would do next.
 
-With --set one fact is another, and the answer is what would happen if. Nothing is recorded.`,
+--set changes a fact and shows what policy would answer then. Nothing is recorded.`,
 		Example: `  perdure policy explain shop 12
   perdure policy explain shop --tool bank.pay --args '{"cents":500}' --set tainted=true
   perdure policy explain shop 12 --set args.cents=90 --set agent.scope=acme/test
@@ -53,7 +54,7 @@ With --set one fact is another, and the answer is what would happen if. Nothing 
 		approvals: flags.Int("approvals", 0, "how many people have approved it"),
 		admit:     flags.Bool("admit", false, "ask whether the agent may run here when it arrives from elsewhere"),
 		trusted:   flags.Bool("trusted", false, "with --admit: its owner is trusted here"),
-		set:       flags.StringArray("set", nil, "FACT=VALUE: what if this fact were so, as in spent.cost=500; may be repeated"),
+		set:       flags.StringArray("set", nil, "FACT=VALUE: assume this fact, as in spent.cost=500; may be repeated"),
 	}
 	policyFlag(c, &x.policies)
 	choiceFlag(c, x.effect, "effect", "class of the tool's effect")

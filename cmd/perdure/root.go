@@ -41,23 +41,23 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "perdure",
-		Short: "Run agents whose state lives inside the agent",
+		Short: "Run AI agents whose state lives inside the agent",
 		Long: `Perdure runs AI agents whose execution state lives inside the agent itself: an intent, a charter, and a memory of
 hash-linked, signed entries.`,
-		Example: `  # make a home, make an agent, work on it, look at it
+		Example: `  # make a home, create an agent, run it, look at it
   perdure init
   perdure new "watch the door"
   perdure run watch-the-door
   perdure show watch-the-door
 
-  # what waits for you?
+  # what is waiting for you?
   perdure inbox
 
-  # one agent, one file; is it what was signed?
+  # one agent as one file, verified
   perdure export watch-the-door door.agent
   perdure verify door.agent
 
-  # see all of it in a few seconds
+  # see everything in a few seconds
   perdure demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

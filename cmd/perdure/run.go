@@ -19,14 +19,16 @@ import (
 func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [flags] AGENT|FILE",
-		Short: "Work on one agent until it rests",
-		Long: `Run works on one agent until it sleeps, waits, has ended, or needs what this node does not have. What happens is shown on standard
-error, one line an entry; the result says where the agent stands and why.
+		Short: "Run one agent until it rests",
+		Long: `Run runs one agent until it sleeps, waits, ends, or needs something this node lacks. Entries are shown on
+standard error, one line each; the result says how the agent stands and why.
 
-FILE is a capsule (perdure export): the agent runs in the file itself, which is its store. One process at a time has it.
+FILE is a capsule (perdure export): the agent runs in the file, which is its store. One process at a time can
+use it.
 
-Interrupt it, or kill it: whatever was done is recorded, and the next run goes on from there. It exits with 7 when a person must
-act first, with 6 when another node holds the agent. On a terminal it asks you in place what policy asks a person about, and goes on.`,
+Interrupt it or kill it: what was done is recorded, and the next run continues from there. It exits with 7 if a
+person must act first, and with 6 if another node is running the agent. On a terminal it asks you in place what
+policy asks a person about, and goes on.`,
 		Example: `  perdure run news
   perdure run news-0f3c.agent
   perdure run news --quiet --json`,
@@ -75,7 +77,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	idle, err := runAsking(ctx, c, h, out, n, id, quiet)
 	if err = errors.Join(err, p.Close()); errors.Is(err, perdure.ErrConflict) {
-		return perdure.WithHint(home.Busy(id.Short()+" is being worked on by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
+		return perdure.WithHint(home.Busy(id.Short()+" is being run by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
 	} else if err != nil {
 		return err
 	}
@@ -221,14 +223,16 @@ func nodeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "node [flags]",
 		Short: "Run every agent that is due, until stopped",
-		Long: `Node runs the agents of a store: it takes those that are due, wakes sleepers on time and on events, and leaves alone what it cannot do
-or what another node holds. It keeps nothing: stop it, kill it, start another on the same store. Several may run at once.
+		Long: `Node runs the agents of a store: it takes those that are due, wakes dormant ones on time and on events, and
+skips agents that it cannot run or that another node is running. It keeps no state: stop it, kill it, or start
+another on the same store. Several may run at once.
 
-Stopped with Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to end, and records what came of them.
-Logs go to standard error.
+On Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to finish, and records their
+outcomes. Logs go to standard error.
 
-A .perdure found here or above that came with somebody's files decides nothing before you accept it: on a terminal you are asked,
-elsewhere perdure key accept, or perdure node --accept, shows and accepts it. When anything that decides in it changes, so it is again.`,
+A .perdure that was found here or above and that somebody else made has no effect until you accept it: on a
+terminal you are asked, elsewhere use perdure key accept or perdure node --accept. A change to its trust,
+policies or node.yaml asks again.`,
 		Example: `  perdure node
   perdure node --concurrency 8 --store /srv/agents --json`,
 		Args:        cobra.NoArgs,
@@ -236,10 +240,10 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 	}
 	h := storeFlag(c)
 	p := powerFlags(c)
-	concurrency := c.Flags().Int("concurrency", 0, "agents worked on at once (default 64)")
-	grace := c.Flags().Duration("grace", 10*time.Second, "how long effects under way may go on when stopped")
-	verbose := c.Flags().BoolP("verbose", "v", false, "log more")
-	accept := c.Flags().Bool("accept", false, "show and accept what a home found here says, from now on, and run nothing")
+	concurrency := c.Flags().Int("concurrency", 0, "agents run at once (default 64)")
+	grace := c.Flags().Duration("grace", 10*time.Second, "how long effects under way may continue after a stop")
+	verbose := c.Flags().BoolP("verbose", "v", false, "log more detail")
+	accept := c.Flags().Bool("accept", false, "show and accept the home found here, and run nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *accept {
 			return h.accept(c.OutOrStdout())

@@ -16,9 +16,9 @@ func showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show [flags] AGENT[@REF]",
 		Short: "Show an agent on one screen",
-		Long: `Show says what an agent is for, where it stands, why it sleeps and what would wake it, which nodes can go on with it, what it has spent,
-its children, what it asks people and how to answer, effects under way, and whether its memory hangs together. All of it is
-derived from the agent's own memory.`,
+		Long: `Show prints an agent's goal and standing, why it sleeps and what would wake it, which nodes can continue it,
+what it has spent, its children, what it asks people and how to answer, effects under way, and whether its
+memory is consistent. All of it is derived from the agent's own memory.`,
 		Example: `  perdure show news
   perdure show news --jq .why
   perdure show news@10m`,
@@ -27,7 +27,7 @@ derived from the agent's own memory.`,
 	}
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
-	brief := c.Flags().Bool("brief", false, "cut what does not fit a line")
+	brief := c.Flags().Bool("brief", false, "cut lines to fit")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			p, err := home.FindPoint(ctx, h.Home, s, arg)

@@ -16,9 +16,10 @@ import (
 func stateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state [flags] AGENT[@REF]",
-		Short: "Show everything a decision may depend on",
-		Long: `State prints the fold of an agent's memory, whole, now or at a point in the past: a seq, 4 or more digits of an entry's hash, a time,
-or how long ago. Nothing else can influence what the agent does. It is YAML unless -o says otherwise.`,
+		Short: "Show the whole state of an agent, now or in the past",
+		Long: `State prints the fold of an agent's memory: the complete state, now or at a point in the past. REF is a seq, at
+least 4 digits of an entry's hash, a time, or how long ago. Nothing else influences what the agent does. The
+output is YAML unless -o says otherwise.`,
 		Example: `  perdure state news
   perdure state news@12 -o json --jq .vars
   perdure state news@2026-01-31T12:00:00Z`,
@@ -44,8 +45,8 @@ func diffCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [flags] AGENT@REF AGENT[@REF]",
 		Short: "Show what changed between two points in memory",
-		Long: `Diff compares two folds, of one agent at two points or of two agents (an agent and its fork): what was removed, what was added, and
-what is different, by path.`,
+		Long: `Diff compares the state of one agent at two points, or of two agents (an agent and its fork): what was removed,
+added and changed, by path.`,
 		Example: `  perdure diff news@3 news@9
   perdure diff news@1h news
   perdure diff news news-2 -o json`,

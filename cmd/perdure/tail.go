@@ -18,11 +18,13 @@ import (
 func tailCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tail [flags] AGENT… | tail --all [flags]",
-		Short: "Follow what agents do, as it happens",
-		Long: `Tail shows the entries of agents as they arrive, from any process that uses the store: the last lines of each first, then what comes. With
-several agents each line begins with the agent's name. It ends when all of them have ended, or with Ctrl-C.
+		Short: "Follow what agents do as it happens",
+		Long: `Tail shows the entries of agents as they arrive, from any process that uses the store, after the last lines of
+each. With several agents each line begins with the agent's name. It ends when all agents have ended, or on
+Ctrl-C.
 
-With --all it follows every agent of the store, those made later too, until Ctrl-C. --json is one value a line.`,
+With --all it follows every agent of the store, including new ones, until Ctrl-C. --json prints one value per
+line.`,
 		Example: `  perdure tail news
   perdure tail news shop -n 3 --kind outcome
   perdure tail --all --json --jq 'select(.signal=="failed") | .name'`,
@@ -33,7 +35,7 @@ With --all it follows every agent of the store, those made later too, until Ctrl
 	c.ValidArgsFunction = agentArg(h)
 	t := &tailed{out: out, chosen: chosenFlags(c)}
 	all := c.Flags().Bool("all", false, "follow every agent of the store")
-	c.Flags().IntVarP(&t.last, "lines", "n", 10, "how many lines of the past to show of each agent")
+	c.Flags().IntVarP(&t.last, "lines", "n", 10, "how many past lines to show per agent")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := t.prepare(c, args, *all); err != nil {
 			return err

@@ -120,11 +120,12 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 func sendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "send [flags] AGENT NAME [JSON|-]",
-		Short: "Tell an agent something",
-		Long: `Send gives an agent an event: a name and, if it has any, data as JSON. The agent may be asleep, at work or elsewhere; what it waits for
-it gets even if it arrived before the wait. A second event with the same --id changes nothing.
+		Short: "Send an event to an agent",
+		Long: `Send gives an agent an event: a name and optional data as JSON. The agent may be dormant or running. An event
+counts even if it arrives before the agent waits for it. A second event with the same --id changes nothing.
 
-Data is the third argument, standard input (-), or a file (--data @FILE). Text that is not JSON is refused: quote it as JSON does.`,
+Data is the third argument, standard input (-), or a file (--data @FILE). Text that is not JSON is refused: put
+it in JSON quotes.`,
 		Example: `  perdure send news refresh
   perdure send shop order '{"item":"book","count":2}' --id order-17
   perdure send shop order --data @order.json`,
@@ -133,7 +134,7 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 	t := newTeller(c)
 	c.ValidArgsFunction = agentThen(t.h, awaitedEvents)
 	id := c.Flags().String("id", "", "the sender's own id of this event")
-	t.trace = c.Flags().String("trace", "", "the W3C traceparent this is part of; what the agent does on account of it carries its trace id")
+	t.trace = c.Flags().String("trace", "", "the W3C traceparent of this event; what the agent does because of it carries its trace id")
 	data := c.Flags().String("data", "", "the data: JSON, - for standard input, or @FILE")
 	subject := c.Flags().String("subject", "", "seal the data for this person, so that perdure erase can make it unreadable everywhere")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -199,7 +200,7 @@ func dataArg(c *cobra.Command, arg string) (perdure.Data, error) {
 func pauseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pause [flags] AGENT",
-		Short: "Stop an agent from deciding anything",
+		Short: "Pause an agent",
 		Long: `Pause keeps an agent from deciding anything until perdure resume. A call under way is cut off where its tool can stop, and what is known of it recorded;
 a once effect that was cut off is in doubt, and a person settles it.`,
 		Example: `  perdure pause news --note "while we look into the bill"
@@ -218,19 +219,21 @@ a once effect that was cut off is in doubt, and a person settles it.`,
 func resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume [flags] AGENT",
-		Short: "Let a paused or held agent go on",
-		Long: `Resume ends the pauses an agent is under, those that can be seen here. A pause written elsewhere and not seen yet stands.
+		Short: "Resume a paused agent, or admit a held one",
+		Long: `Resume ends the pauses of an agent that are known here. A pause written elsewhere that has not arrived yet stays
+in force.
 
-An agent that is held has entries by keys that are not trusted here. Resume admits it: your key vouches, by a snapshot, for everything in
-it so far. Look at it first: perdure show, perdure log. Your policy is still asked about everything it does here.
+A held agent has entries by keys that are not trusted here. Resume admits it: your key vouches, by a snapshot,
+for everything in it so far. Look at it first with perdure show and perdure log. Your policy still decides about
+everything it does here.
 
-An agent whose process was killed needs no resume: any node goes on with it.`,
+An agent whose process was killed needs no resume: any node continues it.`,
 		Example: `  perdure resume news
   perdure resume ./arrived.agent --note "Ann's agent, as agreed"`,
 		Args: cobra.ExactArgs(1),
 	}
 	t := newTeller(c).withNote("why")
-	older := c.Flags().Bool("older", false, "go on from this copy although a newer one was seen here; what was done since may be done again (owner only)")
+	older := c.Flags().Bool("older", false, "continue from this copy although a newer one was seen here; what was done since may be done again (owner only)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			if a.Fold().Ended != nil {
@@ -280,8 +283,8 @@ func endCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "end [flags] AGENT",
 		Short: "End an agent for good",
-		Long: `End ends an agent. Its memory stays and can be read, verified and forked; its living children are ended by the node that runs them.
-An effect under way is not taken back.`,
+		Long: `End ends an agent. Its memory stays and can be read, verified and forked; its living children are ended by the
+node that runs them. An effect under way is not undone.`,
 		Example: `  perdure end news --note "no longer needed"`,
 		Args:    cobra.ExactArgs(1),
 	}
@@ -298,7 +301,7 @@ func grantCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "grant [flags] AGENT",
 		Short:   "Add to an agent's budget",
-		Long:    `Grant adds to what an agent may spend. Only its owner can: a grant by another key does not count and is refused here.`,
+		Long:    `Grant adds to an agent's budget. Only its owner can: a grant by another key is refused.`,
 		Example: `  perdure grant news --cost 0.50 --tokens 100000`,
 		Args:    cobra.ExactArgs(1),
 	}
@@ -328,17 +331,18 @@ func grantCommand() *cobra.Command {
 func settleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "settle [flags] AGENT DECISION",
-		Short: "Say what came of an effect nobody can tell of",
-		Long: `Settle gives the outcome of an open decision: somebody looked, and knows whether the effect happened. Perdure never repeats an effect
-of class once to find out. Where the same effect was decided in two copies it records that somebody has looked. DECISION is 4 or more digits of the decision's hash, as perdure inbox prints it.`,
+		Short: "Record whether an in-doubt effect happened",
+		Long: `Settle records whether an effect in doubt happened, after somebody has checked. Perdure never repeats an effect
+of class once to find out. If the same effect was decided in two copies, it records that somebody has checked.
+DECISION is at least 4 digits of the decision's hash, as perdure inbox prints it.`,
 		Example: `  perdure inbox
   perdure settle shop 9f3c --signal ok --note "the bank shows the payment"`,
 		Args: cobra.ExactArgs(2),
 	}
-	t := newTeller(c).withNote("how it was found out")
+	t := newTeller(c).withNote("how you found out")
 	c.ValidArgsFunction = agentThen(t.h, openDecisions)
 	signal := &choice{"", []string{perdure.OK.String(), perdure.Failed.String()}}
-	choiceFlag(c, signal, "signal", "whether it happened: ok, or failed if it did not and will not")
+	choiceFlag(c, signal, "signal", "ok if it happened, failed if it did not and will not")
 	result := c.Flags().String("result", "", "what it returned: JSON, - for standard input, or @FILE")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if signal.value == "" {

@@ -15,23 +15,23 @@ import (
 func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [flags] AGENT|FILE [POLICY…]",
-		Short: "Check a whole memory, and say who wrote it",
-		Long: `Verify checks every link, every hash and every signature of a memory, that each entry is covered by a signature of its author, and
-that every snapshot is the fold of its past. It prints what was checked, by whom the entries are signed, and the head to publish:
-whoever holds that hash can tell whether a copy is this memory, whole.
+		Short: "Check a whole memory and show who wrote it",
+		Long: `Verify checks every link, every hash and every signature of a memory, that each entry is covered by a signature
+of its author, and that every snapshot is the fold of its past. It prints what was checked, who signed the
+entries, and the head to publish: whoever has that hash can tell whether a copy is this memory, complete.
 
-FILE is a capsule, or a memory in binary or text form; - is standard input. With --trusted, entries by keys the store's trust file does not name are refused; with
---head, a memory that does not end there.
+FILE is a capsule, or a memory in binary or text form; - is standard input. --trusted refuses entries by keys
+that are not in the store's trust file; --head refuses a memory that does not end there.
 
-With --policy every decision of policy is derived again, from the agent as its author saw it and from nothing else: the facts, the policy and the
+With --policy every policy decision is derived again from the agent as its author saw it: facts, policy and
 verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + home.PolicyDir + `/` + home.KnownDir + `/, and the files or
-folders named after the agent, each a set of its own and all of them together. What cannot be derived because its body is gone is listed.
+folders named after the agent, each a set of its own and all of them together. Decisions that cannot be derived because bodies are gone are listed.
 
 With --parent the lineage is verified across two memories: a decision of the parent must have created exactly this child, no wider than the parent
 was then, and the head the parent recorded at the end must be in the child's memory; or the fork must be of an entry of the parent.
 
-With --attest this store's key signs that it verified a capsule; whoever trusts that key everywhere can then verify the same bytes with --shallow,
-which is quicker. A manifest in a capsule is checked, and who signed it is named.`,
+With --attest this store's key signs that it verified a capsule; whoever trusts that key everywhere can then verify the same bytes faster
+with --shallow. A manifest in a capsule is checked, and its signer is named.`,
 		Example: `  perdure verify news
   perdure verify news --policy
   perdure verify ./news-0f3c.agent --policy policies/ old/
@@ -68,14 +68,14 @@ type verifyFlag struct {
 
 func verifyFlags(c *cobra.Command) *verifyFlag {
 	f, fl := new(verifyFlag), c.Flags()
-	fl.BoolVar(&f.trusted, "trusted", false, "refuse authors that the trust file does not name")
-	fl.StringSliceVar(&f.heads, "head", nil, "the head the memory must have, 64 hex digits; may be repeated")
-	fl.StringVar(&f.parent, "parent", "", "the agent or file it must descend from, as its lineage says")
-	fl.BoolVar(&f.policy, "policy", false, "derive every decision of policy again")
+	fl.BoolVar(&f.trusted, "trusted", false, "refuse authors who are not in the trust file")
+	fl.StringSliceVar(&f.heads, "head", nil, "a head the memory must have, 64 hex digits; may be repeated")
+	fl.StringVar(&f.parent, "parent", "", "the agent or file that its lineage must name")
+	fl.BoolVar(&f.policy, "policy", false, "derive every policy decision again")
 	fl.StringArrayVar(&f.ids, "identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
 	fl.StringVar(&f.pass, "passphrase-file", "", "decrypt FILE with the passphrase in this file")
-	fl.BoolVar(&f.attest, "attest", false, "write FILE"+home.AttestExt+": this store's signed word that FILE, a capsule, was verified here")
-	fl.BoolVar(&f.shallow, "shallow", false, "believe FILE"+home.AttestExt+" if a key trusted everywhere signed it for exactly this capsule, and leave out links and signatures")
+	fl.BoolVar(&f.attest, "attest", false, "write FILE"+home.AttestExt+": a signed statement that the capsule FILE was verified here")
+	fl.BoolVar(&f.shallow, "shallow", false, "skip links and signatures if a key trusted everywhere signed FILE"+home.AttestExt+" for exactly this capsule")
 	return f
 }
 

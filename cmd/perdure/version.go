@@ -16,7 +16,7 @@ var version = "devel"
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Say which version this is, and which format it reads and writes",
+		Short: "Show the version and the format it reads and writes",
 		Example: `  perdure version
   perdure version --json`,
 		Args:        cobra.NoArgs,

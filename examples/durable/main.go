@@ -1,16 +1,21 @@
-// Command durable is an order as a plain Go function. The process is replaced in the middle of it, twice, and what was done is not done again.
+// Command durable is an order as a plain Go function. The process is replaced twice in the middle of it, and no step is
+// done again.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"log"
+	"os"
+	"os/signal"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/durable"
-	"github.com/perdure/perdure/examples/internal/demo"
+	"github.com/perdure/perdure/store/sqlite"
 )
 
 // Order is what the function is given.
@@ -20,8 +25,26 @@ type Order struct {
 }
 
 func main() {
+	file := flag.String("store", "", "keep the agents in this SQLite file (default: in memory)")
 	day := flag.Duration("day", 2*time.Second, "how long a day takes")
-	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error { return run(ctx, store, out, *day) })
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	store, err := open(ctx, *file)
+	if err == nil {
+		err = errors.Join(run(ctx, store, os.Stdout, *day), store.Close())
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// open opens the store in a file, or one in memory if there is no file.
+func open(ctx context.Context, file string) (perdure.Store, error) {
+	if file == "" {
+		return new(perdure.MemStore), nil
+	}
+	return sqlite.Open(ctx, file, sqlite.Options{})
 }
 
 func run(ctx context.Context, store perdure.Store, out io.Writer, day time.Duration) error {
@@ -35,8 +58,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, day time.Durat
 		return err
 	}
 	fmt.Fprintln(out, "the first process")
-	waits := func(f *perdure.Fold) bool { return f.Sleep != nil }
-	if _, err := demo.Until(ctx, newNode(store, key, out, day), id, waits); err != nil {
+	if _, err := newNode(store, key, out, day).RunAgent(ctx, id); err != nil { // until it rests
 		return err
 	}
 	fmt.Fprintln(out, "the second process, in which the payment arrives")
@@ -45,15 +67,15 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, day time.Durat
 		return err
 	}
 	second := newNode(store, key, out, day)
-	if _, err := second.Tell(ctx, id, perdure.Event{Name: "paid", By: "the web shop", ID: "payment-1", Data: paid}); err != nil {
+	event := perdure.Event{Name: "paid", By: "the web shop", ID: "payment-1", Data: paid}
+	if _, err := second.Tell(ctx, id, event); err != nil {
 		return err
 	}
-	charged := func(f *perdure.Fold) bool { return f.Sleep != nil && len(f.Inbox) == 0 }
-	if _, err := demo.Until(ctx, second, id, charged); err != nil {
+	if _, err := second.RunAgent(ctx, id); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "the third process, a day later")
-	a, err := demo.Until(ctx, newNode(store, key, out, day), id, demo.Ended)
+	a, err := finish(ctx, newNode(store, key, out, day), id)
 	if err != nil {
 		return err
 	}
@@ -99,4 +121,17 @@ func order(r *durable.Run, o Order, out io.Writer, day time.Duration) (string, e
 		fmt.Fprintf(out, "  ship the %s from %s\n", o.Item, shelf)
 		return fmt.Sprintf("a %s from %s, paid with %s", o.Item, shelf, charge), nil
 	}, durable.Try{Times: 3, Timeout: time.Minute})
+}
+
+// finish runs a node until an agent has ended. A service would call Node.Run alone, which runs any number of agents.
+func finish(ctx context.Context, node *perdure.Node, id perdure.AgentID) (*perdure.Agent, error) {
+	ctx, stop := context.WithCancel(ctx)
+	stopped := make(chan error, 1)
+	go func() {
+		defer stop()
+		stopped <- node.Run(ctx)
+	}()
+	a, err := node.Ended(ctx, id)
+	stop()
+	return a, errors.Join(err, <-stopped)
 }

@@ -1,13 +1,17 @@
-// Command mcp is an agent whose tools are those of an MCP server. The server is in this program; with Command or URL in the place of Transport it is
-// any other.
+// Command mcp is an agent that uses the tools of an MCP server. The server is in this program; set Command or URL
+// instead of Transport to use any other.
 package main
 
 import (
 	"context"
 	_ "embed"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"log"
+	"os"
+	"os/signal"
 	"strings"
 	"time"
 
@@ -15,14 +19,34 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor/script"
-	"github.com/perdure/perdure/examples/internal/demo"
+	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/tool"
 )
 
 //go:embed mcp.yaml
 var turns string
 
-func main() { demo.Main(run) }
+func main() {
+	file := flag.String("store", "", "keep the agents in this SQLite file (default: in memory)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	store, err := open(ctx, *file)
+	if err == nil {
+		err = errors.Join(run(ctx, store, os.Stdout), store.Close())
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// open opens the store in a file, or one in memory if there is no file.
+func open(ctx context.Context, file string) (perdure.Store, error) {
+	if file == "" {
+		return new(perdure.MemStore), nil
+	}
+	return sqlite.Open(ctx, file, sqlite.Options{})
+}
 
 func run(ctx context.Context, store perdure.Store, out io.Writer) (err error) {
 	words := &tool.MCP{Name: "words", TrustHints: true, Transport: func(ctx context.Context) (mcp.Transport, error) {
@@ -62,10 +86,18 @@ func run(ctx context.Context, store perdure.Store, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if a, err = demo.Until(ctx, node, a.ID(), demo.Ended); err != nil {
+	if _, err := node.RunAgent(ctx, a.ID()); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "it has ended, %s: %s; what the server said is marked as not trusted: %t\n", a.Fold().Ended.Signal, a.Fold().Ended.Result.JSON(), !a.Fold().Taint.IsZero())
+	if a, err = node.Load(ctx, a.ID()); err != nil {
+		return err
+	}
+	if a.Fold().Ended == nil {
+		return fmt.Errorf("it has not ended, it is %s", a.Fold().Standing())
+	}
+	end, tainted := a.Fold().Ended, !a.Fold().Taint.IsZero()
+	fmt.Fprintf(out, "it has ended, %s: %s; what the server said is marked as not trusted: %t\n",
+		end.Signal, end.Result.JSON(), tainted)
 	return nil
 }
 
@@ -75,7 +107,9 @@ func careful(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
 	if !isCall || r.Effect == perdure.Read || x.Tool == "remember" {
 		return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"careful"}}
 	}
-	return perdure.Verdict{Answer: perdure.Ask, Rules: []string{"careful"}, Reason: "it changes something outside the agent"}
+	return perdure.Verdict{
+		Answer: perdure.Ask, Rules: []string{"careful"}, Reason: "it changes something outside the agent",
+	}
 }
 
 // wordServer is an MCP server.
@@ -88,17 +122,19 @@ func wordServer() *mcp.Server {
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "words", Version: "1"}, nil)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
-	mcp.AddTool(s, &mcp.Tool{Name: "count", Description: "counts words", Annotations: reads}, func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, count, error) {
-		return nil, count{Words: len(strings.Fields(a.Text))}, nil
-	})
-	mcp.AddTool(s, &mcp.Tool{Name: "longest", Description: "finds the longest word", Annotations: reads}, func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, any, error) {
-		var longest string
-		for _, w := range strings.Fields(a.Text) {
-			if len(w) > len(longest) {
-				longest = w
+	mcp.AddTool(s, &mcp.Tool{Name: "count", Description: "counts words", Annotations: reads},
+		func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, count, error) {
+			return nil, count{Words: len(strings.Fields(a.Text))}, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "longest", Description: "finds the longest word", Annotations: reads},
+		func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, any, error) {
+			var longest string
+			for _, w := range strings.Fields(a.Text) {
+				if len(w) > len(longest) {
+					longest = w
+				}
 			}
-		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: longest}}}, nil, nil
-	})
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: longest}}}, nil, nil
+		})
 	return s
 }

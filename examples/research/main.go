@@ -1,5 +1,5 @@
-// Command research is an agent that works for hours and is in no process for most of them: it reads a page of a library over HTTP, keeps a note,
-// sleeps, and goes on in whatever process is there when it wakes.
+// Command research is an agent that works for hours and needs no process for most of them: it reads a page of a
+// library over HTTP, keeps a note, sleeps, and goes on in whatever process is there when it wakes.
 package main
 
 import (
@@ -10,17 +10,20 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"maps"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor/script"
-	"github.com/perdure/perdure/examples/internal/demo"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/tool"
 )
 
@@ -34,16 +37,37 @@ var rules []byte
 var pages embed.FS
 
 func main() {
+	file := flag.String("store", "", "keep the agents in this SQLite file (default: in memory)")
 	hour := flag.Duration("hour", 2*time.Second, "how long an hour takes")
-	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error {
-		at, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		server := &http.Server{Handler: library()}
-		go func() { _ = server.Serve(at) }() // until it is closed
-		return errors.Join(run(ctx, store, out, "http://"+at.Addr().String(), *hour), server.Close())
-	})
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	store, err := open(ctx, *file)
+	if err == nil {
+		err = errors.Join(serveAndRun(ctx, store, *hour), store.Close())
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// open opens the store in a file, or one in memory if there is no file.
+func open(ctx context.Context, file string) (perdure.Store, error) {
+	if file == "" {
+		return new(perdure.MemStore), nil
+	}
+	return sqlite.Open(ctx, file, sqlite.Options{})
+}
+
+// serveAndRun runs the agent beside a library on a port of its own.
+func serveAndRun(ctx context.Context, store perdure.Store, hour time.Duration) error {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: library()}
+	go func() { _ = server.Serve(at) }() // until it is closed
+	return errors.Join(run(ctx, store, os.Stdout, "http://"+at.Addr().String(), hour), server.Close())
 }
 
 // library is the world outside: pages that somebody else has written.
@@ -94,8 +118,9 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, url string, ho
 			}
 			return nil
 		}
-		fmt.Fprintf(out, "process %d: it is %s with %d of 3 notes, and this process can go\n", process, a.Fold().Standing(), len(a.Fold().Vars))
-		if err := demo.Sleep(ctx, idle.Until.Go()); err != nil {
+		fmt.Fprintf(out, "process %d: it is %s with %d of 3 notes, and this process can go\n",
+			process, a.Fold().Standing(), len(a.Fold().Vars))
+		if err := sleep(ctx, idle.Until.Go()); err != nil {
 			return err
 		}
 	}
@@ -121,4 +146,16 @@ func newNode(store perdure.Store, key *perdure.Signer, url string, hour time.Dur
 		Tools:    append(tool.Builtins(store), web...),
 		Advisors: map[string]perdure.Advisor{"": said},
 	}, nil
+}
+
+// sleep waits until a time.
+func sleep(ctx context.Context, until time.Time) error {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

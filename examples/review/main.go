@@ -1,34 +1,56 @@
-// Command review is an agent that has others review a change and decides when it has heard enough: when all of them have ended, when one approves,
-// when a quorum does, or at the first refusal.
+// Command review is an agent that has others review a change and decides when it has heard enough: when all of them
+// have ended, when one approves, when a quorum does, or at the first refusal.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"log"
+	"os"
+	"os/signal"
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/examples/internal/demo"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/store/sqlite"
 )
 
 // reviewer is somebody who reviews.
 type reviewer struct {
 	name    string
-	pace    int64 // how many minutes it takes
+	pace    int64 // how many minutes a review takes
 	approve bool
 }
 
-var reviewers = []reviewer{{"style", 1, true}, {"tests", 2, true}, {"security", 3, false}, {"speed", 4, true}, {"docs", 5, true}}
+var reviewers = []reviewer{
+	{"style", 1, true}, {"tests", 2, true}, {"security", 3, false}, {"speed", 4, true}, {"docs", 5, true},
+}
 
 func main() {
+	file := flag.String("store", "", "keep the agents in this SQLite file (default: in memory)")
 	rule := flag.String("rule", "quorum:3", "when enough is known: all, any, quorum:N or first-failure")
 	minute := flag.Duration("minute", 300*time.Millisecond, "how long a minute takes")
-	demo.Main(func(ctx context.Context, store perdure.Store, out io.Writer) error {
-		return run(ctx, store, out, *rule, *minute)
-	})
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	store, err := open(ctx, *file)
+	if err == nil {
+		err = errors.Join(run(ctx, store, os.Stdout, *rule, *minute), store.Close())
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// open opens the store in a file, or one in memory if there is no file.
+func open(ctx context.Context, file string) (perdure.Store, error) {
+	if file == "" {
+		return new(perdure.MemStore), nil
+	}
+	return sqlite.Open(ctx, file, sqlite.Options{})
 }
 
 func run(ctx context.Context, store perdure.Store, out io.Writer, rule string, minute time.Duration) error {
@@ -51,12 +73,12 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, rule string, m
 	if err != nil {
 		return err
 	}
-	if a, err = demo.Until(ctx, node, a.ID(), demo.Ended); err != nil {
+	if a, err = finish(ctx, node, a.ID()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s: %s\n", rule, a.Fold().Ended.Note)
 	for _, c := range a.Fold().Children { // those that were still at it are told to stop
-		child, err := demo.Until(ctx, node, c.Agent, demo.Ended)
+		child, err := finish(ctx, node, c.Agent)
 		if err != nil {
 			return err
 		}
@@ -79,7 +101,8 @@ func lead(rule string) perdure.Advisor {
 				if err != nil {
 					return advice, err
 				}
-				advice.Actions = append(advice.Actions, perdure.Delegate{Intent: perdure.Intent{Name: r.name, Goal: "review " + r.name, Advisor: "reviewer", Inputs: inputs}})
+				intent := perdure.Intent{Name: r.name, Goal: "review " + r.name, Advisor: "reviewer", Inputs: inputs}
+				advice.Actions = append(advice.Actions, perdure.Delegate{Intent: intent})
 			}
 			enough, err := f.Gathered(rule)
 			if err != nil {
@@ -96,8 +119,9 @@ func lead(rule string) perdure.Advisor {
 					refused++
 				}
 			}
-			end := perdure.End{Signal: perdure.OK, Note: fmt.Sprintf("%d approved, %d refused, %d not waited for", approved, refused, len(f.Children)-approved-refused)}
-			advice.Actions = []perdure.Action{end}
+			note := fmt.Sprintf("%d approved, %d refused, %d not waited for",
+				approved, refused, len(f.Children)-approved-refused)
+			advice.Actions = []perdure.Action{perdure.End{Signal: perdure.OK, Note: note}}
 		}
 		return advice, nil
 	})
@@ -110,7 +134,8 @@ func review(out io.Writer, minute time.Duration) perdure.Advisor {
 		in, _ := f.Intent.Inputs.Value().(map[string]any)
 		if f.Turns == 0 {
 			pace, _ := in["minutes"].(int64)
-			return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: pace * minute.Milliseconds()}}}}, nil
+			sleep := perdure.Sleep{Trigger: perdure.After{Millis: pace * minute.Milliseconds()}}
+			return perdure.Advice{Actions: []perdure.Action{sleep}}, nil
 		}
 		end := perdure.End{Signal: perdure.OK, Note: "approves"}
 		if approve, _ := in["approve"].(bool); !approve {
@@ -119,4 +144,17 @@ func review(out io.Writer, minute time.Duration) perdure.Advisor {
 		fmt.Fprintf(out, "  %s %s\n", f.Intent.Name, end.Note)
 		return perdure.Advice{Actions: []perdure.Action{end}}, nil
 	})
+}
+
+// finish runs a node until an agent has ended. A service would call Node.Run alone, which runs any number of agents.
+func finish(ctx context.Context, node *perdure.Node, id perdure.AgentID) (*perdure.Agent, error) {
+	ctx, stop := context.WithCancel(ctx)
+	stopped := make(chan error, 1)
+	go func() {
+		defer stop()
+		stopped <- node.Run(ctx)
+	}()
+	a, err := node.Ended(ctx, id)
+	stop()
+	return a, errors.Join(err, <-stopped)
 }
