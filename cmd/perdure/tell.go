@@ -29,6 +29,8 @@ type teller struct {
 	store perdure.Store
 	yes   *bool // do not ask first
 	shown bool  // it has been, before a person said yes
+
+	before string // the id of an event that was received before
 }
 
 // newTeller adds what such commands share. Their first argument is the agent.
@@ -55,7 +57,8 @@ type told struct {
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
 	Standing string          `json:"standing"`
-	About    *view.Wait      `json:"about,omitempty"` // what was answered, whole
+	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
+	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
 }
 
 // tell finds the agent, looks at it, and has a verb of the node tell it something. The event is durable when tell returns.
@@ -105,12 +108,16 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 		typed(t.about)
 	}
 	ev, _ := e.Content().(perdure.Event)
-	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about}
+	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about, t.before != ""}
 	return t.out.print(r, func(w io.Writer) error {
 		if t.about != nil && !t.shown {
 			if err := writeSheet(w, t.about, time.Now()); err != nil {
 				return err
 			}
+		}
+		if r.Before {
+			_, err := fmt.Fprintf(w, "%s: %s was received before (seq %d); nothing changed\n", view.Called(a), view.OneLine(t.before, 0), r.Seq)
+			return err
 		}
 		_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", view.Called(a), view.OneLine(r.What, 0), r.Seq, r.Standing)
 		return err
@@ -165,6 +172,9 @@ Data is the third argument, standard input (-), or a file (--data @FILE). Text t
 				if ev.Data, err = perdure.Seal(vault, *subject, value); err != nil {
 					return nil, err
 				}
+			}
+			if a.Fold().Received(&ev) {
+				t.before = ev.ID
 			}
 			return n.Tell(ctx, a.ID(), ev)
 		})
