@@ -49,7 +49,9 @@ act first, with 6 when another node holds the agent.`,
 				return err
 			}
 			listen(p, *quiet)
-			return errors.Join(runAgent(ctx, c, h, out, p, s, id, *quiet), h.CloseWitness(), done())
+			err = runAgent(ctx, c, h, out, p, s, id, *quiet)
+			h.CloseWitness()
+			return errors.Join(err, done())
 		})
 	}
 	return c
@@ -188,7 +190,7 @@ func nodeCommand() *cobra.Command {
 		Use:   "node [flags]",
 		Short: "Run every agent that is due, until stopped",
 		Long: `Node runs the agents of a store: it takes those that are due, wakes sleepers on time and on events, and leaves alone what it cannot do
-or what another node holds. It keeps nothing: stop it, kill it, start another on the same store. Several may run at once.
+or what another node holds. It makes no home: what is not there has no agents. It keeps nothing: stop it, kill it, start another on the same store. Several may run at once.
 
 Stopped with Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to end, and records what came of them.
 Logs go to standard error.
@@ -198,7 +200,7 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 		Example: `  perdure node
   perdure node --concurrency 8 --store /srv/agents --json`,
 		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
 	h := storeFlag(c)
 	p := powerFlags(c)
@@ -231,7 +233,7 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 			handler = slog.NewJSONHandler(jsonDoor{c.ErrOrStderr()}, &slog.HandlerOptions{Level: level})
 		}
 		log := slog.New(handler)
-		return h.use(true, func(ctx context.Context, s perdure.Store) error {
+		return h.use(!h.Fresh, func(ctx context.Context, s perdure.Store) error {
 			n, err := p.Node(ctx, h.Home, s, log)
 			if err != nil {
 				return err

@@ -98,7 +98,7 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 		return err
 	}
 	if err := home.Index(ctx, s, a); err != nil {
-		return err
+		note(t.c, "it is recorded, but perdure ls does not show it yet: %v", err)
 	}
 	trust, err := t.h.Trust()
 	if err != nil {
