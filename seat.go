@@ -294,7 +294,8 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID, say func(*Ag
 		return err
 	}
 	if w.behind != nil {
-		return fmt.Errorf("%w: %s", ErrDenied, w.behind.Why)
+		return WithHint(fmt.Errorf("%w: %s", ErrDenied, w.behind.Why),
+			"import the newer copy; or, if you mean this one to go on, perdure resume "+id.Short()+" --older")
 	}
 	notice, err := say(w.a, *n.placed.Load())
 	if err != nil || notice == nil {

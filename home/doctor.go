@@ -154,6 +154,9 @@ func (d *Doctor) store() (newest perdure.Time) {
 		if err := d.memories(ctx, s, recent); err != nil {
 			return err
 		}
+		if err := d.seats(ctx, s, recent); err != nil {
+			return err
+		}
 		return d.missing(ctx, s, all)
 	})
 	if err != nil {
@@ -233,6 +236,25 @@ func (d *Doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 	return nil
 }
 
+// seats says whether this store is a copy: the seats of its agents are in another one.
+func (d *Doctor) seats(ctx context.Context, s perdure.Store, of []perdure.Listing) error {
+	at, err := d.h.PlaceOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	away := int64(0)
+	for _, one := range of {
+		if a, err := perdure.Load(ctx, s, one.Agent); err == nil && a.Fold().Ended == nil && view.SeatOf(a.Fold(), at) == view.SeatElsewhere {
+			away++
+		}
+	}
+	if away > 0 {
+		d.say("seat", Odd, `if this store was restored or moved, and the other is gone: perdure seat take --all --why "restored from a backup"`,
+			"the seat of %s, of those that changed last, is in another store: nothing that must happen once is done here", view.Several(away, "agent"))
+	}
+	return ctx.Err()
+}
+
 // clock looks whether the clock can be right: after this program was thought of, and not before what is already written.
 func (d *Doctor) clock(newest perdure.Time) {
 	now := time.Now()
@@ -275,16 +297,34 @@ func (d *Doctor) folder() {
 	d.say("folder", Well, "", "%s can be written, %d MiB are free", dir, free>>20)
 }
 
+// noKey says that there is no key, and whether there was one.
+func (d *Doctor) noKey(path string) {
+	lost := d.h.lostKey(d.ctx)
+	var hint *perdure.Hint
+	switch {
+	case lost == nil:
+		d.say("key", Odd, "perdure key new", "there is none at %s yet", path)
+	case errors.As(lost, &hint):
+		d.say("key", Unwell, hint.Do, "%v", lost)
+	default:
+		d.say("key", Unwell, "", "there is none at %s: %v", path, lost)
+	}
+}
+
 // key looks whether the key can be read, by its owner alone, and is trusted.
 func (d *Doctor) key() {
 	path := filepath.Join(d.h.Dir, KeyFile)
 	s, err := keyfile.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound):
-		d.say("key", Odd, "perdure key new", "there is none at %s yet", path)
+		d.noKey(path)
 		return
 	case err != nil:
-		d.say("key", Unwell, "chmod 600 "+path+", if it is yours and nobody else has read it", "%v", err)
+		fix := "chmod 600 " + path + ", if it is yours and nobody else has read it"
+		if hint := new(perdure.Hint); errors.As(err, &hint) {
+			fix = hint.Do
+		}
+		d.say("key", Unwell, fix, "%v", err)
 		return
 	}
 	t, err := d.h.Trust()
