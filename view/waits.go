@@ -125,7 +125,46 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 		}
 		found = append(found, waits...)
 	}
-	return found, faults, nil
+	return found, faults, byID(ctx, l, found)
+}
+
+// byID has the commands that answer name an agent by its id where several agents of the store have its name.
+func byID(ctx context.Context, l perdure.Lister, waits []Wait) error {
+	several := map[string]bool{}
+	for i := range waits {
+		w := &waits[i]
+		shared, known := several[w.Name]
+		if !known && w.Name != "" {
+			n := 0
+			for one, err := range l.List(ctx, perdure.Filter{Name: w.Name}) {
+				if err != nil {
+					return err
+				}
+				if one.Name == w.Name {
+					n++
+				}
+			}
+			shared = n > 1
+			several[w.Name] = shared
+		}
+		if shared {
+			w.Answer = renamed(w.Answer, CommandName(w.Name, w.Agent), w.Agent.Short())
+		}
+	}
+	return nil
+}
+
+// renamed is a command about an agent that is called otherwise.
+func renamed(command, from, to string) string {
+	verb := "perdure seat take "
+	if !strings.HasPrefix(command, verb) {
+		words := strings.SplitAfterN(command, " ", 3)
+		verb = strings.Join(words[:min(2, len(words))], "")
+	}
+	if rest, ok := strings.CutPrefix(command[len(verb):], from); ok {
+		return verb + to + rest
+	}
+	return command
 }
 
 // heldOf is an agent that does not count here, as its listing has it.

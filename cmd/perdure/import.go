@@ -48,7 +48,7 @@ SET is a folder that perdure export --set wrote: all its agents are taken in, on
 	}
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent that does not count here, instead of holding it")
-	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that")
+	ready := c.Flags().Bool("ready", false, "admit it now, unless the policy denies that; an agent that is here already is admitted with perdure resume")
 	shallow := c.Flags().Bool("shallow", false, "believe FILE"+home.AttestExt+" if a key trusted everywhere signed it for exactly this capsule (perdure verify --attest), and validate less")
 	var policies []string
 	policyFlag(c, &policies)
