@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -128,7 +129,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 		}
 		if f, ok := s.(interface{ Faults() map[string]error }); ok {
 			for name, fault := range f.Faults() {
-				d.say("file", Odd, "perdure doctor --repair, or import another copy", "%s is left alone: %v", name, fault)
+				d.say("file", Odd, d.afterRepair("or import another copy"), "%s is left alone: %v", name, fault)
 			}
 		}
 		l, err := view.Lister(s)
@@ -160,7 +161,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 		return d.missing(ctx, s, all)
 	})
 	if err != nil {
-		d.say("store", Unwell, "perdure doctor --repair, restore it from a backup, or name another with --store", "%v", err)
+		d.say("store", Unwell, d.afterRepair("restore it from a backup, or name another with --store"), "%v", err)
 		return 0
 	}
 	done := ""
@@ -174,13 +175,20 @@ func (d *Doctor) store() (newest perdure.Time) {
 	return newest
 }
 
+// afterRepair is what to do about damage: to repair it, unless that is what was just done, and something else.
+func (d *Doctor) afterRepair(or string) string {
+	if !d.Repair {
+		return "perdure doctor --repair, " + or
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(or, "or "), "then ")
+}
+
 // mend makes the agents usable again that entries which came late keep from being folded.
 func (d *Doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
 	n, err := d.h.Node(ctx, s)
 	if err != nil {
 		return err
 	}
-	mended := 0
 	for _, one := range all {
 		e, err := n.Mend(ctx, one.Agent)
 		switch {
@@ -189,11 +197,10 @@ func (d *Doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listin
 		case err != nil:
 			d.say("repair", Unwell, "import a good copy of it", "%s: %v", one.Agent.Short(), err)
 		case e != nil:
-			mended++
 			d.say("repair", Well, "", "%s: entries that came after a collection are folded after it from here on", one.Agent.Short())
 		}
 	}
-	if mended == 0 {
+	if !slices.ContainsFunc(d.found, func(e Examined) bool { return e.What == "repair" }) {
 		d.say("repair", Well, "", "there was nothing to mend")
 	}
 	return nil
@@ -225,7 +232,7 @@ func (d *Doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			d.say("memory", Unwell, "perdure doctor --repair, then take a good copy of it in with perdure import", "%s %s: %v", one.Agent.Short(), one.Name, err)
+			d.say("memory", Unwell, d.afterRepair("then take a good copy of it in with perdure import"), "%s %s: %v", one.Agent.Short(), one.Name, err)
 		default:
 			sound++
 		}
