@@ -30,6 +30,7 @@ const (
 	WaitBudget   = "budget"
 	WaitSeat     = "seat"
 	WaitDoubled  = "doubled"
+	WaitOlder    = "older"
 	WaitOther    = "other"
 )
 
@@ -47,7 +48,7 @@ type Wait struct {
 	Rules    []string        `json:"rules,omitempty"`   // of the policy, that ask
 	Policy   perdure.Hash    `json:"policy,omitzero"`
 	What     string          `json:"what"`
-	Why      string          `json:"why,omitempty"`   // the reason policy gives
+	Why      string          `json:"why,omitempty"`   // the reason policy gives, or what is known of an effect in doubt
 	Asked    []string        `json:"asked,omitempty"` // whom policy would ask, by now
 	Quorum   int64           `json:"quorum,omitempty"`
 	Approved int             `json:"approved,omitempty"`
@@ -241,8 +242,22 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, now time.Time) []Wait {
 func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
 	reserve := o.Reserve
 	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
-		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + ActionText(o.Action), Since: o.Since,
+		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + ActionText(o.Action), Why: doubtWhy(a, o.Decision), Since: o.Since,
 		Answer: fmt.Sprintf("perdure settle %s %s --signal ok # or --signal failed", Callable(a), o.Decision)}
+}
+
+// doubtWhy is what was recorded when an effect was found to be in doubt, if that is not long ago.
+func doubtWhy(a *perdure.Agent, decision perdure.Hash) string {
+	for e := range a.Recent() {
+		told, _ := e.Content().(perdure.Event)
+		if d, ok := told.Notice.(perdure.Doubt); !ok || d.Decision != decision || told.Data == nil {
+			continue
+		}
+		note, _ := told.Data.Value().(map[string]any)
+		why, _ := note["why"].(string)
+		return why
+	}
+	return ""
 }
 
 // QuestionWait is a question of an agent that sleeps until it is answered.

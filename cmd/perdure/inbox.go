@@ -19,7 +19,7 @@ func inboxCommand() *cobra.Command {
 		Use:   "inbox [flags]",
 		Short: "List what waits for a person",
 		Long: `Inbox lists, over all agents of the store, what only a person can answer: questions of agents, actions that policy asks about, effects
-nobody can tell of, pauses, seats of copies, and budgets that are used up; each with the command that answers it.`,
+nobody can tell of, pauses, seats of copies, copies older than what was seen here, and budgets that are used up; each with the command that answers it.`,
 		Example: `  perdure inbox
   perdure inbox -o jsonl --jq 'select(.kind=="approval") | .digest'`,
 		Args:        cobra.NoArgs,
@@ -29,15 +29,7 @@ nobody can tell of, pauses, seats of copies, and budgets that are used up; each 
 	brief := c.Flags().Bool("brief", false, "one line for what is asked, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			trust, err := h.Trust()
-			if err != nil {
-				return err
-			}
-			place, err := h.PlaceOf(ctx, s)
-			if err != nil {
-				return err
-			}
-			found, faults, err := view.Inbox(ctx, s, trust, place, time.Now())
+			found, faults, err := h.Inbox(ctx, s, time.Now())
 			if err != nil {
 				return err
 			}
