@@ -142,7 +142,12 @@ func withDo(err error) string {
 	return err.Error()
 }
 
-// nameOf is the name of an agent as the store lists it.
+// NameOf is what people call an agent: its name as the store lists it, or the beginning of its id.
+func NameOf(ctx context.Context, s perdure.Store, id perdure.AgentID) string {
+	return cmp.Or(view.ShownName(nameOf(ctx, s, id)), id.Short())
+}
+
+// nameOf is the name of an agent as the store lists it; "" if it has none.
 func nameOf(ctx context.Context, s perdure.Store, id perdure.AgentID) string {
 	if l, err := view.Lister(s); err == nil {
 		for one := range l.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/view"
@@ -88,7 +89,9 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 		return
 	}
 	message, hint := view.Explain(err, command)
-	message, hint = here(message), here(hint)
+	if message = here(message); !strings.HasSuffix(hint, " --help") { // help is the same for every store
+		hint = here(hint)
+	}
 	if !asJSON {
 		text := styleOf(w).bad("perdure:") + " " + message + "\n"
 		if hint != "" {

@@ -99,7 +99,7 @@ func helpCommand() *cobra.Command {
 			}
 			at, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return perdure.Invalid(fmt.Errorf("there is no command %q", strings.Join(args, " ")))
+				return perdure.WithHint(perdure.Invalid(fmt.Errorf("there is no command %q", strings.Join(args, " "))), "perdure help lists them")
 			}
 			return at.Help()
 		},

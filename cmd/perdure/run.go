@@ -83,7 +83,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	idle, err := n.RunAgent(ctx, id)
 	if err = errors.Join(err, show(), p.Close()); errors.Is(err, perdure.ErrConflict) {
-		return perdure.WithHint(home.Busy(id.Short()+" is being worked on by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
+		return perdure.WithHint(home.Busy(home.NameOf(ctx, s, id)+" is being worked on by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
 	} else if err != nil {
 		return err
 	}

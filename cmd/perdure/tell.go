@@ -38,7 +38,7 @@ func newTeller(c *cobra.Command) *teller {
 	t := &teller{c: c, h: storeFlag(c).acting(), out: outputFlags(c)}
 	c.ValidArgsFunction = agentArg(t.h)
 	if c.Annotations == nil {
-		c.Annotations = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitInterrupted)
+		c.Annotations = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted)
 	}
 	return t
 }
@@ -106,6 +106,9 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 	}
 	if t.about != nil {
 		typed(t.about)
+	}
+	if place, err := t.h.PlaceOf(ctx, s); err == nil && a.Fold().HandedOver(place) {
+		note(t.c, "%s was handed over: it goes on where its file was imported, and hears this only when a copy from here is imported there", view.Called(a))
 	}
 	ev, _ := e.Content().(perdure.Event)
 	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about, t.before != ""}
@@ -279,7 +282,7 @@ func (t *teller) admit(a *perdure.Agent, n *perdure.Node) (bool, error) {
 		return false, err
 	}
 	f := a.Fold()
-	note(t.c, "admitted %s: %d entries, owner %s, scope %s; %s", view.Called(a), f.Count, f.Charter.Owner.Short(), f.Charter.Scope, view.HeldText(why))
+	note(t.c, "admitted %s: %s, owner %s, scope %s; %s", view.Called(a), view.Several(f.Count, "entry"), f.Charter.Owner.Short(), f.Charter.Scope, view.HeldText(why))
 	if err := t.h.Learn(ctx, n.Store, a.ID()); err != nil {
 		note(t.c, "%v; it runs here once the home has it", err)
 	}
