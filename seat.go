@@ -63,6 +63,11 @@ func (s *Seat) open(at Hash, by Key) bool {
 	return s.Given && s.At != at && (s.To.IsZero() || s.To == by)
 }
 
+// HandedOver reports whether a store has handed the seat over, and nobody has been seen to take it: it goes on elsewhere.
+func (f *Fold) HandedOver(at Hash) bool {
+	return len(f.Seats) == 1 && f.Seats[0].Given && f.Seats[0].At == at
+}
+
 // takeSeat folds that a store has the seat. A claim that follows all others settles a dispute; one that its author made without having seen
 // another stands beside it, and makes one.
 func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
@@ -294,7 +299,8 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID, say func(*Ag
 		return err
 	}
 	if w.behind != nil {
-		return fmt.Errorf("%w: %s", ErrDenied, w.behind.Why)
+		return WithHint(fmt.Errorf("%w: %s", ErrDenied, w.behind.Why),
+			"import the newer copy; or, if you mean this one to go on, perdure resume "+id.Short()+" --older")
 	}
 	notice, err := say(w.a, *n.placed.Load())
 	if err != nil || notice == nil {

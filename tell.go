@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere. It is part of the trace
 // of ctx, or begins one; what the agent does on account of it belongs to the same.
+//
+// An event with an ID that the agent has received before from the same sender changes nothing: Tell writes none and returns the entry that came
+// first. See Fold.Received.
 //
 // Its cost is that of what is new: of what was told before, a node reads nothing twice, and now and then it writes a snapshot, so that the next
 // one need not either.
@@ -20,6 +24,11 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	a, derived, err := n.hearer(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if a.fold.Received(&ev) {
+		if e, err := n.first(ctx, a, &ev); e != nil || err != nil {
+			return e, err
+		}
 	}
 	if a.fold.Ended != nil && ev.Notice == nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
@@ -58,6 +67,35 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 		}
 	}
 	return event, nil
+}
+
+// Received reports whether an event with the ID of this one has come from its sender, so that this one would count for nothing. Of very many IDs
+// the last are remembered.
+func (f *Fold) Received(ev *Event) bool {
+	return ev.ID != "" && ev.repeatable() && slices.Contains(f.Dedupe, dedupeID(ev.By, ev.ID))
+}
+
+// first is the entry by which an event came first; nil if its body is not here any more.
+func (n *Node) first(ctx context.Context, a *Agent, ev *Event) (*Entry, error) {
+	is := func(e *Entry) bool {
+		was, ok := e.content.(Event)
+		return ok && was.By == ev.By && was.ID == ev.ID && was.repeatable()
+	}
+	var found *Entry
+	for e := range a.Recent() { // the newest first: an older repetition counted for nothing
+		if is(e) {
+			found = e
+		}
+	}
+	if found != nil {
+		return found, nil
+	}
+	for e, err := range Memory(ctx, n.Store, a.ID()) {
+		if err != nil || is(e) {
+			return e, err
+		}
+	}
+	return nil, nil
 }
 
 // hearer is an agent that is to be told something, and whether it was derived here. Whoever is told something need not count here: where that

@@ -2,6 +2,7 @@ package perdure_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"testing"
@@ -96,6 +97,38 @@ func TestTellReadsWhatIsNew(t *testing.T) {
 			t.Errorf("after %d events one more made a new node read %d entries", events, read)
 		}
 	})
+}
+
+func TestAnEventThatWasReceivedIsNotWrittenAgain(t *testing.T) {
+	l := newTold(t)
+	book, err1 := perdure.DataOf("book")
+	another, err2 := perdure.DataOf("another")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	first, err := l.node().Tell(t.Context(), l.id, perdure.Event{Name: "order", By: "shop", ID: "order-17", Data: book})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := l.node()
+	for range 3 {
+		again, err := n.Tell(t.Context(), l.id, perdure.Event{Name: "order", By: "shop", ID: "order-17", Data: another})
+		if err != nil || again.Name != first.Name {
+			t.Fatalf("told again: %v, %v, want the first entry %v", again, err, first.Name)
+		}
+	}
+	for _, other := range []perdure.Event{{Name: "order", By: "bank", ID: "order-17"}, {Name: "order", By: "shop"}, {Name: "order", By: "shop", ID: "order-18"}} {
+		if e, err := n.Tell(t.Context(), l.id, other); err != nil || e.Name == first.Name {
+			t.Errorf("%+v is another event; got %v, %v", other, e, err)
+		}
+	}
+	a, err := perdure.Load(t.Context(), l.store, l.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Fold().Count; got != 5 {
+		t.Errorf("there are %d entries, want genesis and four events", got)
+	}
 }
 
 func BenchmarkTell(b *testing.B) {

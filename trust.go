@@ -89,13 +89,11 @@ func (t *Trust) With(trustees ...Trustee) *Trust {
 	})}
 }
 
-// Again is t with one more line, which also takes back that its key was revoked.
+// Again is t with one more line. If its key was revoked, the line is all that the key is trusted with from now on: what was taken back stays so.
 func (t *Trust) Again(who Trustee) *Trust {
-	var lines []Trustee
-	for _, l := range t.lines {
-		if l.Key != who.Key || !l.Revoked || who.Revoked {
-			lines = append(lines, l)
-		}
+	lines := slices.Clone(t.lines)
+	if !who.Revoked && t.revoked(who.Key) {
+		lines = slices.DeleteFunc(lines, func(l Trustee) bool { return l.Key == who.Key })
 	}
 	return NewTrust(append(lines, who)...)
 }

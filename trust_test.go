@@ -69,6 +69,31 @@ func TestTrustAgain(t *testing.T) {
 	}
 }
 
+func TestTrustGivenAfterARevocationIsAllThereIs(t *testing.T) {
+	ann, bob := trustee("ann", MayOwn, AnyScope), trustee("bob", MayOwn, AnyScope)
+	trust := NewTrust(ann, bob, trustee("bob", MayApprove, "home"), Trustee{Key: bob.Key, Revoked: true})
+	again := trust.Again(trustee("bob", MayAuthor, "acme"))
+	for _, c := range []struct {
+		right Right
+		scope string
+		want  bool
+	}{{MayAuthor, "acme", true}, {MayOwn, "acme", false}, {MayAuthor, "home", false}, {MayApprove, "home", false}} {
+		if got := again.Allows(bob.Key, c.right, c.scope); got != c.want {
+			t.Errorf("bob, revoked and trusted again as author in acme: %v in %s is %v, want %v", c.right, c.scope, got, c.want)
+		}
+	}
+	if !again.Allows(ann.Key, MayOwn, "home") {
+		t.Error("another key lost its rights")
+	}
+	if more := again.Again(trustee("bob", MayApprove, "acme")); !more.Allows(bob.Key, MayAuthor, "acme") {
+		t.Error("a second right took the first away")
+	}
+	// What the key was trusted with is still known while it is revoked: what it wrote before depends on it.
+	if gone := NewTrust(bob).Again(Trustee{Key: bob.Key, Revoked: true}); !gone.granted(bob.Key, MayOwn, "acme") {
+		t.Error("a revocation forgot what the key was trusted with before")
+	}
+}
+
 func TestRevokedAndUnprovedKeysHaveNoSay(t *testing.T) {
 	owner, eve := people["owner"].key, people["eve"].key
 	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("eve", MayOwn, "acme"), Trustee{Key: eve, Revoked: true})

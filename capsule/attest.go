@@ -64,7 +64,9 @@ func (c *Reader) checkShallow() error {
 	case a == nil:
 		return nil
 	case c.o.Trusted == nil || !c.o.Trusted(a.Key):
-		return reject(PredAttested, 0, "$.attestation.key", "an attestation by "+a.Key.Short()+", who is not trusted", "one by a trusted key")
+		r := reject(PredAttested, 0, "$.attestation.key", "an attestation by "+a.Key.Short()+", who is not trusted everywhere", "one by a key that is trusted in every scope")
+		r.Hint = "leave --shallow out; or, if you trust this key everywhere: perdure key trust " + a.Key.String()
+		return r
 	}
 	if a.Key.Verify(a.digest(), a.Signature[:]) != nil {
 		return reject(PredAttested, 0, "$.attestation.signature", "a signature that does not verify", "one by "+a.Key.Short())

@@ -2,6 +2,7 @@ package home
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -115,6 +116,19 @@ func (h *Home) Own() bool {
 	return err == nil && info.Mode().Perm()&others == 0
 }
 
+// lostOwn reports whether a home has no key, and its trust file names one that was made here as its own. A clone, whose key is not there because
+// nobody gives it away, names others.
+func (h *Home) lostOwn() bool {
+	t, err := h.ReadTrust()
+	if s, none := h.Key(); err != nil || none != nil || s != nil {
+		return false
+	}
+	return slices.ContainsFunc(t.Trustees(), func(who perdure.Trustee) bool {
+		made, _ := hasNote(madeDir, keyNote(who.Key))
+		return made && who.Comment == madeComment
+	})
+}
+
 // Consent lets this command act by what a home says: if the home was named, is new or is this user's own, or if
 // somebody has accepted exactly what it holds, or does so now.
 func (h *Home) Consent() error {
@@ -136,6 +150,9 @@ func (h *Home) Consent() error {
 			h.judged = new(true)
 			return nil
 		}
+	}
+	if h.lostOwn() {
+		return h.lostKey(context.Background())
 	}
 	names := h.has()
 	slices.Sort(names)

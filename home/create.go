@@ -8,11 +8,15 @@ import (
 	"unicode"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/view"
 )
 
 // Maker is a node that can make an agent: it knows the texts of the policies the agent takes along.
 func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
+	if err := h.checkName(ctx, s, g.Intent.Name); err != nil {
+		return nil, err
+	}
 	n, err := h.Node(ctx, s)
 	if err != nil || len(g.Charter.Policies) == 0 {
 		return n, err
@@ -23,6 +27,21 @@ func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (
 	}
 	n.Policy, n.PolicyHash = set, set.Hash()
 	return n, nil
+}
+
+// checkName refuses a name that commands would take for a file, and says when another agent has it.
+func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) error {
+	if name == "" {
+		return nil
+	}
+	if view.IsPath(name) {
+		return perdure.Invalid(fmt.Errorf("name %q: commands take it for a file; leave out slashes, and %s at the end", name, capsule.Ext))
+	}
+	free, err := FreeName(ctx, s, name)
+	if err == nil && free != name {
+		h.note("another agent is called %s, too: commands take either by its id only", view.ShownName(name))
+	}
+	return err
 }
 
 // Index tells the store what the agent comes to, for listings.

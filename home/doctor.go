@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -128,7 +129,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 		}
 		if f, ok := s.(interface{ Faults() map[string]error }); ok {
 			for name, fault := range f.Faults() {
-				d.say("file", Odd, "perdure doctor --repair, or import another copy", "%s is left alone: %v", name, fault)
+				d.say("file", Odd, d.afterRepair("or import another copy"), "%s is left alone: %v", name, fault)
 			}
 		}
 		l, err := view.Lister(s)
@@ -154,10 +155,13 @@ func (d *Doctor) store() (newest perdure.Time) {
 		if err := d.memories(ctx, s, recent); err != nil {
 			return err
 		}
+		if err := d.seats(ctx, s, recent); err != nil {
+			return err
+		}
 		return d.missing(ctx, s, all)
 	})
 	if err != nil {
-		d.say("store", Unwell, "perdure doctor --repair, restore it from a backup, or name another with --store", "%v", err)
+		d.say("store", Unwell, d.afterRepair("restore it from a backup, or name another with --store"), "%v", err)
 		return 0
 	}
 	done := ""
@@ -171,13 +175,20 @@ func (d *Doctor) store() (newest perdure.Time) {
 	return newest
 }
 
+// afterRepair is what to do about damage: to repair it, unless that is what was just done, and something else.
+func (d *Doctor) afterRepair(or string) string {
+	if !d.Repair {
+		return "perdure doctor --repair, " + or
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(or, "or "), "then ")
+}
+
 // mend makes the agents usable again that entries which came late keep from being folded.
 func (d *Doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
 	n, err := d.h.Node(ctx, s)
 	if err != nil {
 		return err
 	}
-	mended := 0
 	for _, one := range all {
 		e, err := n.Mend(ctx, one.Agent)
 		switch {
@@ -186,11 +197,10 @@ func (d *Doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listin
 		case err != nil:
 			d.say("repair", Unwell, "import a good copy of it", "%s: %v", one.Agent.Short(), err)
 		case e != nil:
-			mended++
 			d.say("repair", Well, "", "%s: entries that came after a collection are folded after it from here on", one.Agent.Short())
 		}
 	}
-	if mended == 0 {
+	if !slices.ContainsFunc(d.found, func(e Examined) bool { return e.What == "repair" }) {
 		d.say("repair", Well, "", "there was nothing to mend")
 	}
 	return nil
@@ -222,7 +232,7 @@ func (d *Doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			d.say("memory", Unwell, "perdure doctor --repair, then take a good copy of it in with perdure import", "%s %s: %v", one.Agent.Short(), one.Name, err)
+			d.say("memory", Unwell, d.afterRepair("then take a good copy of it in with perdure import"), "%s %s: %v", one.Agent.Short(), one.Name, err)
 		default:
 			sound++
 		}
@@ -231,6 +241,25 @@ func (d *Doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		d.say("memory", Well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other", view.Several(int64(sound), "memory"))
 	}
 	return nil
+}
+
+// seats says whether this store is a copy: the seats of its agents are in another one.
+func (d *Doctor) seats(ctx context.Context, s perdure.Store, of []perdure.Listing) error {
+	at, err := d.h.PlaceOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	away := int64(0)
+	for _, one := range of {
+		if a, err := perdure.Load(ctx, s, one.Agent); err == nil && a.Fold().Ended == nil && view.SeatOf(a.Fold(), at) == view.SeatElsewhere {
+			away++
+		}
+	}
+	if away > 0 {
+		d.say("seat", Odd, `if this store was restored or moved, and the other is gone: perdure seat take --all --why "restored from a backup"`,
+			"the seat of %s, of those that changed last, is in another store: nothing that must happen once is done here", view.Several(away, "agent"))
+	}
+	return ctx.Err()
 }
 
 // clock looks whether the clock can be right: after this program was thought of, and not before what is already written.
@@ -275,16 +304,34 @@ func (d *Doctor) folder() {
 	d.say("folder", Well, "", "%s can be written, %d MiB are free", dir, free>>20)
 }
 
+// noKey says that there is no key, and whether there was one.
+func (d *Doctor) noKey(path string) {
+	lost := d.h.lostKey(d.ctx)
+	var hint *perdure.Hint
+	switch {
+	case lost == nil:
+		d.say("key", Odd, "perdure key new", "there is none at %s yet", path)
+	case errors.As(lost, &hint):
+		d.say("key", Unwell, hint.Do, "%v", lost)
+	default:
+		d.say("key", Unwell, "", "there is none at %s: %v", path, lost)
+	}
+}
+
 // key looks whether the key can be read, by its owner alone, and is trusted.
 func (d *Doctor) key() {
 	path := filepath.Join(d.h.Dir, KeyFile)
 	s, err := keyfile.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound):
-		d.say("key", Odd, "perdure key new", "there is none at %s yet", path)
+		d.noKey(path)
 		return
 	case err != nil:
-		d.say("key", Unwell, "chmod 600 "+path+", if it is yours and nobody else has read it", "%v", err)
+		fix := "chmod 600 " + path + ", if it is yours and nobody else has read it"
+		if hint := new(perdure.Hint); errors.As(err, &hint) {
+			fix = hint.Do
+		}
+		d.say("key", Unwell, fix, "%v", err)
 		return
 	}
 	t, err := d.h.Trust()

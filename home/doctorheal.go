@@ -196,6 +196,9 @@ func (d *Doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Lis
 		if what == "" {
 			continue
 		}
+		if d.Repair {
+			fix = strings.TrimPrefix(fix, "perdure doctor --repair, or ")
+		}
 		if wrong++; wrong <= maxDiffering {
 			d.say("seen", Unwell, fix, "%s", what)
 		}

@@ -18,7 +18,7 @@ const maxDiffering = 16
 // otherwise is stale, or somebody has written to the index.
 func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Listing) error {
 	defer d.h.Progressed("compare the index", int64(len(listed)), int64(len(listed)))
-	wrong := 0
+	wrong, read := 0, int64(0)
 	for i, one := range listed {
 		d.h.Progressed("compare the index", int64(i), int64(len(listed)))
 		a, err := perdure.Load(ctx, s, one.Agent)
@@ -28,6 +28,7 @@ func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 		if err != nil {
 			continue // its memory is looked at by itself
 		}
+		read++
 		now := time.Now()
 		lies, lags := Differs(one, a.Listing(now), perdure.TimeOf(now))
 		if len(lies)+len(lags) == 0 {
@@ -45,8 +46,8 @@ func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 	switch {
 	case wrong > maxDiffering:
 		d.say("index", Unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says", view.Several(int64(wrong-maxDiffering), "agent"))
-	case wrong == 0 && len(listed) > 0:
-		d.say("index", Well, "", "says of %s what its memory says", view.Several(int64(len(listed)), "agent"))
+	case wrong == 0 && read > 0:
+		d.say("index", Well, "", "says of %s what its memory says", view.Several(read, "agent"))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -261,7 +262,14 @@ func (h *Home) Use(ctx context.Context, create bool, f func(ctx context.Context,
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(ctx, s), s.Close(), h.CloseWitness())
+	return h.finish(f(ctx, s), s)
+}
+
+// finish closes a store that was used, with what came of it.
+func (h *Home) finish(err error, s io.Closer) error {
+	err = errors.Join(err, s.Close())
+	h.CloseWitness()
+	return err
 }
 
 // witness remembers how far the memories this home has seen had come; nil for a home in memory.
@@ -279,7 +287,9 @@ func (h *Home) witness() (perdure.Witness, error) {
 	return h.seen, nil
 }
 
-func (h *Home) CloseWitness() error {
+// CloseWitness writes what was seen, and closes it. That this fails is said, and no error: what was done is in the store, and who is told that it
+// failed does it again.
+func (h *Home) CloseWitness() {
 	var errs []error
 	for _, w := range []**sqlite.Witness{&h.seen, &h.looked} {
 		if *w != nil {
@@ -287,7 +297,10 @@ func (h *Home) CloseWitness() error {
 			*w = nil
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		h.note("what was done is recorded, but how far the agents have come could not be noted in %s: %v; an older copy of them may not be noticed",
+			filepath.Join(h.Dir, witnessFile), err)
+	}
 }
 
 // FileArg is the file that AGENT or AGENT@REF names, and the ref; file is "" if it names an agent of the store.
@@ -317,7 +330,7 @@ func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Contex
 	if name != arg {
 		id += "@" + ref
 	}
-	return errors.Join(f(ctx, s, id), s.Close(), h.CloseWitness())
+	return h.finish(f(ctx, s, id), s)
 }
 
 // openFile opens the file of an agent as a store, and says which agent it is.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,35 @@ type BudgetFile struct {
 	Calls  *int64 `yaml:"calls"`
 }
 
+// checkScope refuses a new scope that is none, or reads as a path: a scope has no above, so that .. would only be taken for one.
+func checkScope(scope string) error {
+	for word := range strings.SplitSeq(scope, "/") {
+		if word == "." || word == ".." {
+			return fmt.Errorf("scope %q: it is no path, and has no %s; want words joined by slashes, such as acme/ops", scope, word)
+		}
+	}
+	return perdure.CheckScope(scope)
+}
+
+// plainYAML is what a decoder says, in the words of whoever wrote the file.
+func plainYAML(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
+	text = goField.ReplaceAllString(text, "there is no field $1")
+	for _, kind := range []struct{ of, want string }{
+		{"[]string", "a list, such as [a, b]"}, {"map[string]string", "names and values"}, {"string", "text"}, {"int64", "a whole number"},
+		{"home.BudgetFile", "cost, tokens and calls"}, {"home.IntentFile", "fields, such as goal: …"},
+	} {
+		text = strings.ReplaceAll(text, "into "+kind.of, "want "+kind.want)
+	}
+	return errors.New(goValue.ReplaceAllString(strings.ReplaceAll(text, "\n  ", "; "), "got $1,"))
+}
+
+var (
+	goField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	goValue = regexp.MustCompile("cannot unmarshal !!\\w+ (`[^`]*`)?")
+)
+
 // ReadIntent reads an intent file. A field it does not know is an error: it would be a wish nobody hears.
 func ReadIntent(r io.Reader) (IntentFile, error) {
 	var f IntentFile
@@ -53,7 +83,7 @@ func ReadIntent(r io.Reader) (IntentFile, error) {
 		if errors.Is(err, io.EOF) {
 			return f, errors.New("it is empty; write at least `goal: …`")
 		}
-		return f, err
+		return f, perdure.Invalid(plainYAML(err))
 	}
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return f, errors.New("it holds more than one document; write one intent per file")
@@ -70,7 +100,7 @@ func (f *IntentFile) Genesis(now time.Time) (perdure.Genesis, error) {
 	if g.Charter.Scope == "" {
 		g.Charter.Scope = "home"
 	}
-	if err := perdure.CheckScope(g.Charter.Scope); err != nil {
+	if err := checkScope(g.Charter.Scope); err != nil {
 		return g, err
 	}
 	if f.Depth < 0 {
@@ -90,7 +120,7 @@ func (f *IntentFile) Genesis(now time.Time) (perdure.Genesis, error) {
 		return g, err
 	}
 	if g.Intent.Deadline, err = ParseDeadline(f.Deadline, now); err != nil {
-		return g, err
+		return g, fmt.Errorf("deadline: %w", err)
 	}
 	if f.TTL != "" {
 		ttl, err := parseDuration(f.TTL)
@@ -204,13 +234,13 @@ func ParseDeadline(s string, now time.Time) (perdure.Time, error) {
 	}
 	at, err := ParseMoment(s, now)
 	if err != nil {
-		return 0, fmt.Errorf("deadline: %w", err)
+		return 0, err
 	}
 	if d, err := parseDuration(s); err == nil {
 		at = now.Add(d)
 	}
 	if !at.After(now) {
-		return 0, fmt.Errorf("deadline %s has passed; name a later one", s)
+		return 0, fmt.Errorf("%s has passed; name a later time", s)
 	}
 	return perdure.TimeOf(at), nil
 }

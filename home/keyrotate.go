@@ -39,6 +39,11 @@ type keyFailure struct {
 func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume, force bool) (*KeysChanged, error) {
 	path, next := filepath.Join(h.Dir, KeyFile), filepath.Join(h.Dir, nextKeyFile)
 	present, err := keyfile.Read(path)
+	if errors.Is(err, perdure.ErrNotFound) {
+		if lost := h.lostKey(ctx); lost != nil {
+			return nil, lost
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +205,7 @@ func (h *Home) HadKey(ctx context.Context) (string, error) {
 	if len(found) > 0 {
 		return "there is " + found[0], nil
 	}
-	t, err := h.Trust()
+	t, err := h.ReadTrust() // it only tells of a key, whether it counts or not
 	if err != nil {
 		return "", err
 	}

@@ -36,6 +36,11 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 	if err != nil {
 		return perdure.Trustee{}, err
 	}
+	if !revoke && scope != perdure.AnyScope {
+		if err := checkScope(scope); err != nil {
+			return perdure.Trustee{}, err
+		}
+	}
 	lines := t.Trustees()
 	if len(lines) != 1 {
 		return perdure.Trustee{}, fmt.Errorf("key %q: want one key", key)

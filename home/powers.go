@@ -157,6 +157,9 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 		add("hosts "+strings.Join(p.Hosts, " "), http...)
 	}
 	servers, err := p.mcpServers()
+	if err == nil {
+		err = p.checkEffects(servers)
+	}
 	if err != nil {
 		return nil, perdure.Invalid(err)
 	}
@@ -190,6 +193,21 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 
 // hintsClass in the place of a class says that the annotations of a server are believed.
 const hintsClass = "hints"
+
+// checkEffects refuses classes that are none, and those of servers there are not.
+func (p *Powers) checkEffects(servers []mcpServer) error {
+	for _, text := range p.Effects {
+		name, _, _ := strings.Cut(text, "=")
+		of, _, _ := strings.Cut(name, ".")
+		if _, _, err := p.effectsOf(of); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(servers, func(s mcpServer) bool { return s.name == of }) {
+			return fmt.Errorf("--effect %s: there is no MCP server %s; name it with --mcp", text, of)
+		}
+	}
+	return nil
+}
 
 // effectsOf are the classes of the tools of a server, by its own names for them, and whether its annotations are
 // believed.

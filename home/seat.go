@@ -1,9 +1,11 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -83,7 +85,7 @@ func (h *Home) ownPlace() (perdure.Hash, error) {
 // SeatsTaken is what seat take prints.
 type SeatsTaken struct {
 	Agents []perdure.AgentID `json:"agents"`
-	Failed []keyFailure      `json:"failed,omitempty"`
+	Failed []seatFailure     `json:"failed,omitempty"`
 }
 
 // TakeSeats takes the seats of agents, and says of which it could not.
@@ -101,15 +103,58 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	for i, id := range ids {
 		if err := n.TakeSeat(ctx, id, why); err == nil {
 			r.Agents = append(r.Agents, id)
-		} else if r.Failed = append(r.Failed, keyFailure{id, err.Error()}); first == nil {
-			first = err
+		} else {
+			r.Failed = append(r.Failed, seatFailure{id, nameOf(ctx, s, id), withDo(err)})
+			first = cmp.Or(first, err)
 		}
 		h.Progressed("take seats", int64(i+1), int64(len(ids)))
 	}
 	if len(ids) == 1 && first != nil {
 		return nil, first
 	}
+	if first != nil {
+		first = &someFailed{fmt.Sprintf("%d of %s could not be taken", len(r.Failed), view.Several(int64(len(ids)), "seat")), first}
+	}
 	return r, first
+}
+
+// seatFailure is a seat that was not taken, and why.
+type seatFailure struct {
+	Agent perdure.AgentID `json:"agent"`
+	Name  string          `json:"name,omitempty"`
+	Why   string          `json:"why"`
+}
+
+// someFailed says in its own words that some of many failed, of the kind the first did.
+type someFailed struct {
+	text  string
+	first error
+}
+
+func (e *someFailed) Error() string        { return e.text }
+func (e *someFailed) Is(target error) bool { return errors.Is(e.first, target) }
+
+// withDo is an error and what to do about it, in one line.
+func withDo(err error) string {
+	if hint := new(perdure.Hint); errors.As(err, &hint) {
+		return err.Error() + "; " + hint.Do
+	}
+	return err.Error()
+}
+
+// NameOf is what people call an agent: its name as the store lists it, or the beginning of its id.
+func NameOf(ctx context.Context, s perdure.Store, id perdure.AgentID) string {
+	return cmp.Or(view.ShownName(nameOf(ctx, s, id)), id.Short())
+}
+
+// nameOf is the name of an agent as the store lists it; "" if it has none.
+func nameOf(ctx context.Context, s perdure.Store, id perdure.AgentID) string {
+	if l, err := view.Lister(s); err == nil {
+		for one := range l.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
+			return one.Name
+		}
+	}
+	return ""
 }
 
 // named are the agents that were named, or all that have not ended.

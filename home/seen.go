@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/sqlite"
@@ -156,6 +157,42 @@ func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 		out.Damaged = err.Error()
 	}
 	return out, nil
+}
+
+// Inbox is what waits for a person: what the agents of a store ask (view.Inbox), and copies of them that are older than what was seen here.
+func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found []view.Wait, faults error, err error) {
+	trust, err := h.Trust()
+	if err != nil {
+		return nil, nil, err
+	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if found, faults, err = view.Inbox(ctx, s, trust, place, h.NodeKey(), now); err != nil {
+		return nil, nil, err
+	}
+	l, err := view.Lister(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []perdure.Listing
+	for one, err := range l.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if one.State != perdure.Terminated {
+			all = append(all, one)
+		}
+	}
+	lines, err := h.Check(ctx, s, all, false)
+	for _, one := range lines {
+		if one.Older != nil {
+			found = append(found, view.Wait{Agent: one.Agent, Name: one.Name, Kind: view.WaitOlder, What: one.Older.What(), Since: one.Older.Seen,
+				Answer: "perdure resume " + one.Older.Name + " --older # or import a good copy"})
+		}
+	}
+	return found, faults, err
 }
 
 // Wrong is what is wrong with an agent that is listed, and what to do; empty: nothing.

@@ -18,7 +18,7 @@ type Descent struct {
 }
 
 func (d *Descent) String() string {
-	text := fmt.Sprintf("%s of %s, by its entry %s; its %d entries verify", d.Relation, d.Parent.Short(), d.Entry.Short(), d.Verified)
+	text := fmt.Sprintf("%s of %s, by its entry %s; %s of it verified", d.Relation, d.Parent.Short(), d.Entry.Short(), Several(d.Verified, "entry"))
 	if !d.Head.IsZero() {
 		text += fmt.Sprintf("; it knows of the end, %s at %s", d.Signal, d.Head.Short())
 	}

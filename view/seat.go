@@ -10,7 +10,7 @@ import (
 // Where a seat is, seen from a store.
 const (
 	SeatHere      = "here"
-	seatElsewhere = "elsewhere"
+	SeatElsewhere = "elsewhere"
 	seatGiven     = "handed over"
 	seatDisputed  = "disputed"
 	seatFree      = "free"
@@ -28,7 +28,7 @@ func SeatOf(f *perdure.Fold, at perdure.Hash) string {
 	case f.Seats[0].At == at:
 		return SeatHere
 	}
-	return seatElsewhere
+	return SeatElsewhere
 }
 
 // SeatText says where a seat is in words.
@@ -69,7 +69,7 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 	switch SeatOf(f, at) {
 	case seatDisputed:
 		add(Wait{Kind: WaitSeat, What: SeatText(f, at), Since: f.Updated, Answer: take})
-	case seatElsewhere:
+	case SeatElsewhere:
 		d, decides := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).(perdure.Decide)
 		if !decides || !bound(d.Action) {
 			break

@@ -157,6 +157,9 @@ func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits [
 		if w := wanted[e.Name]; w != nil {
 			d, _ := e.Content().(perdure.Decision)
 			w.Effect, w.Reserve = d.Effect, d.Reserve
+			if w.Action == nil {
+				w.Action, w.Tool = d.Action, toolName(d.Action)
+			}
 			delete(wanted, e.Name)
 		}
 	}
@@ -195,8 +198,11 @@ func (w *Wait) Head() string {
 
 // Asking is what a person is asked about an action.
 func (w *Wait) Asking() string {
-	if w.Kind == WaitDoubt {
+	switch w.Kind {
+	case WaitDoubt:
 		return "did it happen? "
+	case WaitDoubled:
+		return w.What + ": "
 	}
 	return "may it? "
 }

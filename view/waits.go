@@ -30,6 +30,7 @@ const (
 	WaitBudget   = "budget"
 	WaitSeat     = "seat"
 	WaitDoubled  = "doubled"
+	WaitOlder    = "older"
 	WaitOther    = "other"
 )
 
@@ -47,7 +48,7 @@ type Wait struct {
 	Rules    []string        `json:"rules,omitempty"`   // of the policy, that ask
 	Policy   perdure.Hash    `json:"policy,omitzero"`
 	What     string          `json:"what"`
-	Why      string          `json:"why,omitempty"`   // the reason policy gives
+	Why      string          `json:"why,omitempty"`   // the reason policy gives, or what is known of an effect in doubt
 	Asked    []string        `json:"asked,omitempty"` // whom policy would ask, by now
 	Quorum   int64           `json:"quorum,omitempty"`
 	Approved int             `json:"approved,omitempty"`
@@ -126,7 +127,46 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 		}
 		found = append(found, waits...)
 	}
-	return found, faults, nil
+	return found, faults, byID(ctx, l, found)
+}
+
+// byID has the commands that answer name an agent by its id where several agents of the store have its name.
+func byID(ctx context.Context, l perdure.Lister, waits []Wait) error {
+	several := map[string]bool{}
+	for i := range waits {
+		w := &waits[i]
+		shared, known := several[w.Name]
+		if !known && w.Name != "" {
+			n := 0
+			for one, err := range l.List(ctx, perdure.Filter{Name: w.Name}) {
+				if err != nil {
+					return err
+				}
+				if one.Name == w.Name {
+					n++
+				}
+			}
+			shared = n > 1
+			several[w.Name] = shared
+		}
+		if shared {
+			w.Answer = renamed(w.Answer, CommandName(w.Name, w.Agent), w.Agent.Short())
+		}
+	}
+	return nil
+}
+
+// renamed is a command about an agent that is called otherwise.
+func renamed(command, from, to string) string {
+	verb := "perdure seat take "
+	if !strings.HasPrefix(command, verb) {
+		words := strings.SplitAfterN(command, " ", 3)
+		verb = strings.Join(words[:min(2, len(words))], "")
+	}
+	if rest, ok := strings.CutPrefix(command[len(verb):], from); ok {
+		return verb + to + rest
+	}
+	return command
 }
 
 // Waits are what of one agent waits for a person, described whole.
@@ -211,8 +251,22 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
 	reserve := o.Reserve
 	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
-		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + ActionText(o.Action), Since: o.Since,
+		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + ActionText(o.Action), Why: doubtWhy(a, o.Decision), Since: o.Since,
 		Answer: fmt.Sprintf("perdure settle %s %s --signal ok # or --signal failed", Callable(a), o.Decision)}
+}
+
+// doubtWhy is what was recorded when an effect was found to be in doubt, if that is not long ago.
+func doubtWhy(a *perdure.Agent, decision perdure.Hash) string {
+	for e := range a.Recent() {
+		told, _ := e.Content().(perdure.Event)
+		if d, ok := told.Notice.(perdure.Doubt); !ok || d.Decision != decision || told.Data == nil {
+			continue
+		}
+		note, _ := told.Data.Value().(map[string]any)
+		why, _ := note["why"].(string)
+		return why
+	}
+	return ""
 }
 
 // QuestionWait is a question of an agent that sleeps until it is answered.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
 )
 
 // spool copies standard input to a file that is gone afterwards: verification reads twice where it refuses, to say what is wrong whatever the order.
@@ -52,6 +54,9 @@ func (f *verifyFlag) attested(c *cobra.Command, h *homeFlag, out *output, name s
 		return perdure.Invalid(errors.New("--attest and --shallow are about the file itself; verify it with the other flags first"))
 	}
 	is, err := home.IsCapsule(name)
+	if errors.Is(err, fs.ErrNotExist) && !view.IsPath(name) {
+		return perdure.WithHint(err, "only a capsule is attested to, and an agent of the store is none: write one with perdure export "+name)
+	}
 	if err != nil {
 		return err
 	}
@@ -72,7 +77,7 @@ func (f *verifyFlag) attested(c *cobra.Command, h *homeFlag, out *output, name s
 	return out.print(r, func(w io.Writer) error {
 		text := fmt.Sprintf("attested: %s, in %s\n", a.Agent, name+home.AttestExt)
 		if f.shallow {
-			text = fmt.Sprintf("ok: agent %s, %d entries well-formed; %s verified exactly this capsule at %s\n", a.Agent, entries, keyCalled(r.Name, a.Key), a.Time)
+			text = fmt.Sprintf("ok: agent %s, %s well-formed; %s verified exactly this capsule at %s\n", a.Agent, view.Several(entries, "entry"), keyCalled(r.Name, a.Key), a.Time)
 		}
 		_, err := io.WriteString(w, text)
 		return err

@@ -82,7 +82,9 @@ until and waits, which has the digests to approve or deny. What is said before r
 					return err
 				}
 				named := func(context.Context) (perdure.AgentID, error) { return id, nil }
-				return errors.Join(t.open(ctx, s, named), h.CloseWitness(), done())
+				err = t.open(ctx, s, named)
+				h.CloseWitness()
+				return errors.Join(err, done())
 			})
 		}
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {

@@ -109,7 +109,7 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 		return m, nil, err
 	}
 	if m.Deadline, err = home.ParseDeadline(*e.deadline, now); err != nil {
-		return m, nil, err
+		return m, nil, fmt.Errorf("--deadline: %w", err)
 	}
 	b := home.BudgetFile{Cost: *e.cost}
 	if given("budget-tokens") {

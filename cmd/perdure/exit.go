@@ -89,7 +89,9 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 		return
 	}
 	message, hint := view.Explain(err, command)
-	message, hint = here(message), here(hint)
+	if message = here(message); !strings.HasSuffix(hint, " --help") { // help is the same for every store
+		hint = here(hint)
+	}
 	if !asJSON {
 		s := styleOf(w)
 		text := s.bad("perdure:") + strings.TrimPrefix(hang("perdure: "+message, 4, s.width), "perdure:") + "\n"

@@ -52,7 +52,7 @@ SET is a folder that perdure export --set wrote: all its agents are imported, on
 	}
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent with entries by untrusted keys, instead of holding it")
-	ready := c.Flags().Bool("ready", false, "admit it now, unless policy denies it")
+	ready := c.Flags().Bool("ready", false, "admit it now, unless policy denies it; an agent that is here already is admitted with perdure resume")
 	shallow := c.Flags().Bool("shallow", false, "validate less if a key trusted everywhere signed FILE"+home.AttestExt+" for exactly this capsule (perdure verify --attest)")
 	var policies []string
 	policyFlag(c, &policies)
@@ -134,7 +134,7 @@ func arrivedText(r *home.Arrived) string {
 	if got.Relation == capsule.Mended {
 		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
 	}
-	text := fmt.Sprintf("%s %s: %s, %d entries, now %s\n", view.Called(a), a.ID(), what, r.Entries, r.Standing)
+	text := fmt.Sprintf("%s %s: %s, %s, now %s\n", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"), r.Standing)
 	if d := a.Depth(); d != perdure.Full {
 		text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"
 	}

@@ -18,7 +18,8 @@ func inboxCommand() *cobra.Command {
 		Use:   "inbox [flags]",
 		Short: "List what waits for a person",
 		Long: `Inbox lists what only a person can answer, for all agents of the store: questions, actions that policy asks
-about, effects in doubt, pauses, missing seats and used-up budgets, each with the command that answers it.`,
+about, effects in doubt, pauses, missing seats, copies older than what was seen here, and used-up budgets, each with
+the command that answers it.`,
 		Example: `  perdure inbox
   perdure inbox -o jsonl --jq 'select(.kind=="approval") | .digest'`,
 		Args:        cobra.NoArgs,
@@ -28,15 +29,7 @@ about, effects in doubt, pauses, missing seats and used-up budgets, each with th
 	brief := c.Flags().Bool("brief", false, "one line per item, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			trust, err := h.Trust()
-			if err != nil {
-				return err
-			}
-			place, err := h.PlaceOf(ctx, s)
-			if err != nil {
-				return err
-			}
-			found, faults, err := view.Inbox(ctx, s, trust, place, h.NodeKey(), time.Now())
+			found, faults, err := h.Inbox(ctx, s, time.Now())
 			if err != nil {
 				return err
 			}

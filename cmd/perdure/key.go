@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -110,7 +111,7 @@ func keyTrustCommand() *cobra.Command {
 		Use:   "trust [flags] [KEY]",
 		Short: "Trust a key, or list whom this store trusts",
 		Long: `Trust adds a key to the trust file of this store: what it may do, and in which scope. Without a key it prints
-the file. --revoke removes all rights of the key.
+the file. --revoke removes all rights of the key; if it is trusted again later, it gets only what is given then.
 
 KEY is one word as perdure key show prints it, or 64 hex digits. Rights are author (write entries), approve
 (answer what a person is asked) and own (everything).`,
@@ -181,14 +182,24 @@ one named with --store, and one you made yourself need no acceptance, unless it 
 	return c
 }
 
-// printTrust prints the trust file.
+// printTrust prints the trust file. What a key was trusted with before it was revoked is no line of it there.
 func printTrust(h *homeFlag, out *output) error {
 	t, err := h.ReadTrust()
 	if err != nil {
 		return err
 	}
 	var values []any
+	var text strings.Builder
+	gone := map[perdure.Key]bool{}
 	for _, who := range t.Trustees() {
+		gone[who.Key] = gone[who.Key] || who.Revoked
+	}
+	for _, who := range t.Trustees() {
+		if line := perdure.NewTrust(who).String(); gone[who.Key] && !who.Revoked {
+			text.WriteString("# taken back: " + line)
+		} else {
+			text.WriteString(line)
+		}
 		values = append(values, struct {
 			Key     perdure.Key `json:"key"`
 			Name    string      `json:"name,omitempty"`
@@ -196,10 +207,10 @@ func printTrust(h *homeFlag, out *output) error {
 			Scope   string      `json:"scope,omitempty"`
 			Comment string      `json:"comment,omitempty"`
 			Revoked bool        `json:"revoked"`
-		}{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, who.Revoked})
+		}{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key]})
 	}
 	return out.list(values, func(w io.Writer) error {
-		_, err := t.WriteTo(w)
+		_, err := io.WriteString(w, text.String())
 		return err
 	})
 }

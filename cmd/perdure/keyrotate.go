@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/view"
 )
 
 func keyRotateCommand() *cobra.Command {
@@ -51,7 +52,7 @@ another store (--store dir:…), and agents that arrived since.`,
 
 // write is what was changed, for people.
 func writeKeys(w io.Writer, r *home.KeysChanged, what string) error {
-	_, err := fmt.Fprintf(w, "%d agents %s\n", len(r.Agents), what)
+	_, err := fmt.Fprintf(w, "%s %s\n", view.Several(int64(len(r.Agents)), "agent"), what)
 	for _, f := range r.Failed {
 		if err == nil {
 			_, err = fmt.Fprintf(w, "%s: not changed: %s\n", f.Agent.Short(), f.Why)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -119,7 +120,7 @@ func listings(w io.Writer, found []home.Listed, now time.Time) error {
 		if l.Updated != 0 {
 			updated, after = view.Ago(l.Updated, now), next(l.Listing, now)
 		}
-		cells := []string{view.OneLine(l.Name, 40), l.Agent.Short(), l.Standing(), l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
+		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), l.Standing(), l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
 		if parts {
 			cells = append(cells, l.Depth)
 		}

@@ -269,6 +269,9 @@ func (p *page) work() {
 			p.row("trouble", "%s: %s %s in a row, last %s", strings.Replace(t.Tool, "advisor:", "advisor ", 1), last.Signal, view.Times(int64(n)), view.Ago(last.Time, p.now))
 		}
 	}
+	if more := len(p.Inbox) - maxUnseen; more > 0 {
+		p.row("unseen", "%s before these", view.Several(int64(more), "event"))
+	}
 	for _, m := range p.Inbox[max(0, len(p.Inbox)-maxUnseen):] {
 		p.row("unseen", "%s %s", m.Name, view.DataText(m.Data))
 	}

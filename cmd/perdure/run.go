@@ -51,7 +51,9 @@ policy asks a person about, and goes on.`,
 				return err
 			}
 			listen(p, *quiet)
-			return errors.Join(runAgent(ctx, c, h, out, p, s, id, *quiet), h.CloseWitness(), done())
+			err = runAgent(ctx, c, h, out, p, s, id, *quiet)
+			h.CloseWitness()
+			return errors.Join(err, done())
 		})
 	}
 	return c
@@ -77,7 +79,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	idle, err := runAsking(ctx, c, h, out, n, id, quiet)
 	if err = errors.Join(err, p.Close()); errors.Is(err, perdure.ErrConflict) {
-		return perdure.WithHint(home.Busy(id.Short()+" is being run by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
+		return perdure.WithHint(home.Busy(home.NameOf(ctx, s, id)+" is being run by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
 	} else if err != nil {
 		return err
 	}
@@ -224,8 +226,8 @@ func nodeCommand() *cobra.Command {
 		Use:   "node [flags]",
 		Short: "Run every agent that is due, until stopped",
 		Long: `Node runs the agents of a store: it takes those that are due, wakes dormant ones on time and on events, and
-skips agents that it cannot run or that another node is running. It keeps no state: stop it, kill it, or start
-another on the same store. Several may run at once.
+skips agents that it cannot run or that another node is running. It makes no home: where there is none there are no
+agents. It keeps no state: stop it, kill it, or start another on the same store. Several may run at once.
 
 On Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to finish, and records their
 outcomes. Logs go to standard error.
@@ -236,7 +238,7 @@ policies or node.yaml asks again.`,
 		Example: `  perdure node
   perdure node --concurrency 8 --store /srv/agents --json`,
 		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
+		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
 	}
 	h := storeFlag(c)
 	p := powerFlags(c)
@@ -265,7 +267,7 @@ policies or node.yaml asks again.`,
 			level = slog.LevelDebug
 		}
 		log := nodeLog(c, level)
-		return h.use(true, func(ctx context.Context, s perdure.Store) error {
+		return h.use(!h.Fresh, func(ctx context.Context, s perdure.Store) error {
 			n, err := p.Node(ctx, h.Home, s, log)
 			if err != nil {
 				return err

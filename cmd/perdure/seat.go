@@ -122,7 +122,7 @@ func writeSeats(w io.Writer, r *home.SeatsTaken) error {
 	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n", view.Several(int64(len(r.Agents)), "seat"))
 	for _, f := range r.Failed {
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%s: %s\n", f.Agent.Short(), view.OneLine(f.Why, 0))
+			_, err = fmt.Fprintf(w, "%s: %s\n", view.CalledBy(f.Name, f.Agent), view.OneLine(here(f.Why), 0))
 		}
 	}
 	return err

@@ -29,6 +29,8 @@ type teller struct {
 	store perdure.Store
 	yes   *bool // do not ask first
 	shown bool  // it has been, before a person said yes
+
+	before string // the id of an event that was received before
 }
 
 // newTeller adds what such commands share. Their first argument is the agent.
@@ -36,7 +38,7 @@ func newTeller(c *cobra.Command) *teller {
 	t := &teller{c: c, h: storeFlag(c).acting(), out: outputFlags(c)}
 	c.ValidArgsFunction = agentArg(t.h)
 	if c.Annotations == nil {
-		c.Annotations = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitInterrupted)
+		c.Annotations = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted)
 	}
 	return t
 }
@@ -55,7 +57,8 @@ type told struct {
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
 	Standing string          `json:"standing"`
-	About    *view.Wait      `json:"about,omitempty"` // what was answered, whole
+	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
+	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
 }
 
 // tell finds the agent, looks at it, and has a verb of the node tell it something. The event is durable when tell returns.
@@ -95,7 +98,7 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 		return err
 	}
 	if err := home.Index(ctx, s, a); err != nil {
-		return err
+		note(t.c, "it is recorded, but perdure ls does not show it yet: %v", err)
 	}
 	trust, err := t.h.Trust()
 	if err != nil {
@@ -104,13 +107,20 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 	if t.about != nil {
 		typed(t.about)
 	}
+	if place, err := t.h.PlaceOf(ctx, s); err == nil && a.Fold().HandedOver(place) {
+		note(t.c, "%s was handed over: it goes on where its file was imported, and hears this only when a copy from here is imported there", view.Called(a))
+	}
 	ev, _ := e.Content().(perdure.Event)
-	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about}
+	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about, t.before != ""}
 	return t.out.print(r, func(w io.Writer) error {
 		if t.about != nil && !t.shown {
 			if err := writeSheet(w, t.about, time.Now()); err != nil {
 				return err
 			}
+		}
+		if r.Before {
+			_, err := fmt.Fprintf(w, "%s: %s was received before (seq %d); nothing changed\n", view.Called(a), view.OneLine(t.before, 0), r.Seq)
+			return err
 		}
 		_, err := fmt.Fprintf(w, "%s: %s (seq %d), now %s\n", view.Called(a), view.OneLine(r.What, 0), r.Seq, r.Standing)
 		return err
@@ -166,6 +176,9 @@ it in JSON quotes.`,
 				if ev.Data, err = perdure.Seal(vault, *subject, value); err != nil {
 					return nil, err
 				}
+			}
+			if a.Fold().Received(&ev) {
+				t.before = ev.ID
 			}
 			return n.Tell(ctx, a.ID(), ev)
 		})
@@ -272,7 +285,7 @@ func (t *teller) admit(a *perdure.Agent, n *perdure.Node) (bool, error) {
 		return false, err
 	}
 	f := a.Fold()
-	note(t.c, "admitted %s: %d entries, owner %s, scope %s; %s", view.Called(a), f.Count, f.Charter.Owner.Short(), f.Charter.Scope, view.HeldText(why))
+	note(t.c, "admitted %s: %s, owner %s, scope %s; %s", view.Called(a), view.Several(f.Count, "entry"), f.Charter.Owner.Short(), f.Charter.Scope, view.HeldText(why))
 	if err := t.h.Learn(ctx, n.Store, a.ID()); err != nil {
 		note(t.c, "%v; it runs here once the home has it", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/view"
 )
 
 // refusal is an error, printed as the result where that is for programs.
@@ -58,7 +59,7 @@ func writeChecked(w io.Writer, r *home.Checked) error {
 		} else {
 			trust = "trusted with " + trust
 		}
-		t.add("signed by", fmt.Sprintf("%s %s: %d entries, %s", name, by.Key, by.Entries, trust))
+		t.add("signed by", fmt.Sprintf("%s %s: %s, %s", name, by.Key, view.Several(int64(by.Entries), "entry"), trust))
 	}
 	for _, d := range r.Diverged {
 		t.add("diverged", d)

@@ -245,17 +245,17 @@ func (w *writer) transact(batch []*request) error {
 		r.err = r.apply(w)
 		var broken brokenError
 		if errors.As(r.err, &broken) {
-			return errors.Join(r.err, w.exec("ROLLBACK"))
+			return errors.Join(r.err, w.rollback())
 		}
 		if r.alone && r.err != nil {
 			return w.undo()
 		}
 	}
 	if err := w.place(); err != nil {
-		return errors.Join(err, w.exec("ROLLBACK"))
+		return errors.Join(err, w.rollback())
 	}
 	if err := w.exec("COMMIT"); err != nil {
-		return errors.Join(err, w.exec("ROLLBACK"))
+		return errors.Join(err, w.rollback())
 	}
 	if !relaxed {
 		w.syncs.Add(1)
@@ -314,7 +314,7 @@ func (w *writer) begin() error {
 		}
 	}
 	if err != nil {
-		return errors.Join(err, w.exec("ROLLBACK"))
+		return errors.Join(err, w.rollback())
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"strings"
 
 	engine "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -65,6 +66,15 @@ func (c *conn) exec(text string, args ...driver.Value) error {
 		_, err = s.Exec(args) //nolint:staticcheck // contexts are looked at between statements, each of which is short
 	}
 	return explain(c.path, err)
+}
+
+// rollback ends a transaction that failed, unless SQLite has ended it by itself, as it does where the file is damaged or the disk full.
+func (c *conn) rollback() error {
+	err := c.exec("ROLLBACK")
+	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
+		return nil
+	}
+	return err
 }
 
 // query calls f with each row of a result. The values are its own to keep; the slice of them is not.

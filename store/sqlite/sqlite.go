@@ -251,7 +251,10 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 			}
 			err := f(c)
 			if e := c.exec("COMMIT"); e != nil {
-				err = errors.Join(err, e, c.exec("ROLLBACK"))
+				if err == nil { // else it says the same again
+					err = e
+				}
+				err = errors.Join(err, c.rollback())
 			}
 			if c.stale() { // what was read may be of two states of the file
 				_ = c.close()

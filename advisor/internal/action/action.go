@@ -134,6 +134,9 @@ func (o *Object) triggerNamed(name string, depth int) perdure.Trigger {
 		return perdure.All{Of: triggers}
 	case "on":
 		if event, ok := i.V.(string); ok {
+			if event == "" {
+				o.Fail(i.Errorf("on has no event; name one"))
+			}
 			return perdure.On{Event: event}
 		}
 		in := i.Object(o.text, o.err).Require("event")
