@@ -275,7 +275,7 @@ func (w *world) run(t *testing.T, r *rand.Rand, once perdure.Effect) {
 
 // settle does what a person does about effects in doubt: looks at the ledger and says.
 func (w *world) settle(ctx context.Context, n *perdure.Node, a *perdure.Agent, idle perdure.Idle) {
-	if !idle.Person || !strings.Contains(idle.Why, "in doubt") {
+	if !idle.Person || !idle.Is(perdure.RestDoubt) {
 		return
 	}
 	for _, o := range a.Fold().Open {

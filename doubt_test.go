@@ -28,7 +28,7 @@ func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 		id := create(t, n, perdure.Genesis{})
 		start := time.Now()
 		idle := run(t, n, id)
-		if !idle.Person || !strings.Contains(idle.Why, "in doubt") || time.Since(start) > 0 {
+		if !idle.Person || !idle.Is(perdure.RestDoubt) || time.Since(start) > 0 {
 			t.Errorf("idle %+v after %v, want a person asked at once", idle, time.Since(start))
 		}
 		o := load(t, store, id).Open[0]
@@ -135,7 +135,7 @@ func TestANodeThatCouldNotIsAskedAgainLater(t *testing.T) {
 		}}
 		n := newNode(t, store, scripted(steps("train", 1)), train)
 		id := create(t, n, perdure.Genesis{})
-		if idle := run(t, n, id); idle.Cannot != "train" || !strings.Contains(idle.Why, "no key is set") {
+		if idle := run(t, n, id); idle.Needs != "train" || !strings.Contains(idle.Reasons[0].Note, "no key is set") {
 			t.Errorf("idle: %+v, want it to say what it lacks and why", idle)
 		}
 		able = true

@@ -137,7 +137,7 @@ func TestALiveForkActs(t *testing.T) {
 func TestARehearsalNeedsTheMemoryOfItsParent(t *testing.T) {
 	n, _ := shop(t, new(perdure.MemStore), func(int64) []perdure.Action { return []perdure.Action{callOf("buy", "tea")} })
 	fork := forkAt(t, n, perdure.AgentID{1})
-	if idle := run(t, n, fork); !strings.Contains(idle.Cannot, "memory of 0100") {
+	if idle := run(t, n, fork); !strings.Contains(idle.Needs, "memory of 0100") {
 		t.Errorf("idle: %+v, want it to say whose memory is lacking", idle)
 	}
 }

@@ -107,12 +107,13 @@ type Summary struct {
 	Name     string                 `json:"name,omitempty"`
 	Standing string                 `json:"standing"`
 	State    perdure.State          `json:"state"`
-	Next     string                 `json:"next"`             // what a node would do
-	Why      string                 `json:"why"`              // why it rests
-	Due      perdure.Time           `json:"due,omitzero"`     // when a node should look
-	Person   bool                   `json:"person"`           // a person must act first
-	Needs    string                 `json:"needs,omitempty"`  // what a node must have to go on with it
-	Cannot   []perdure.Incapability `json:"cannot,omitempty"` // the nodes that have shown that they cannot
+	Next     string                 `json:"next"`              // what a node would do
+	Why      string                 `json:"why"`               // why it rests
+	Reasons  []perdure.Reason       `json:"reasons,omitempty"` // the same for programs
+	Due      perdure.Time           `json:"due,omitzero"`      // when a node should look
+	Person   bool                   `json:"person"`            // a person must act first
+	Needs    string                 `json:"needs,omitempty"`   // what a node must have to go on with it
+	Cannot   []perdure.Incapability `json:"cannot,omitempty"`  // the nodes that have shown that they cannot
 	Ended    *perdure.Ending        `json:"ended,omitempty"`
 	Intent   perdure.Intent         `json:"intent"`
 	Charter  perdure.Charter        `json:"charter"`
@@ -171,14 +172,14 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 	v.Standing = StandingOf(f, step, len(v.Waits) > 0)
 	at := now
 	if idle, ok := step.(perdure.Idle); ok {
-		v.Why, v.Due = idle.Why, idle.Until
+		v.Why, v.Reasons, v.Due = Why(idle), idle.Reasons, idle.Until
 		if v.Due != 0 && v.Due.Go().After(now) {
 			at = v.Due.Go()
 		}
 	}
 	v.Person = v.Standing == "waiting"
 	if bare, ok := perdure.Plan(a, perdure.Capabilities{Trust: t}, at).(perdure.Idle); ok && f.Ended == nil {
-		v.Needs = Capability(bare.Cannot)
+		v.Needs = Capability(bare.Needs)
 	}
 	for _, i := range f.Incapable {
 		if Capability(i.What) == v.Needs { // of each node the latest
@@ -211,8 +212,25 @@ func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
 		return
 	}
 	if idle, ok := perdure.Judged(step, p, perdure.Key{}, a, now).(perdure.Idle); ok {
-		v.Next, v.Why, v.Due, v.Standing = stepText(idle), idle.Why, idle.Until, "dormant"
+		v.Next, v.Why, v.Due, v.Standing = stepText(idle), Why(idle), idle.Until, "dormant"
+		v.Reasons = idle.Reasons
 	}
+}
+
+// Outrun puts in that this home has seen more of the agent, if it has.
+func (v *Summary) Outrun(by *Older) {
+	if v.Older = by; by != nil && v.Ended == nil {
+		v.Standing, v.Person, v.Why, v.Reasons = "waiting", true, by.What(), nil
+	}
+}
+
+// WhyText is why it rests, as people read it at a time.
+func (v *Summary) WhyText(now time.Time) string {
+	if len(v.Reasons) == 0 {
+		return v.Why
+	}
+	text, _ := WhyNow(perdure.Idle{Reasons: v.Reasons}, now)
+	return text
 }
 
 // StandingOf is where an agent stands, in the light of what a node would do next: one that waits for a person or for a time is not ready, and

@@ -65,6 +65,8 @@ type ran struct {
 	Person   bool            `json:"person"`           // a person must act first
 	Cannot   string          `json:"cannot,omitempty"` // what this node lacks
 	Ended    *perdure.Ending `json:"ended,omitempty"`
+
+	Reasons []perdure.Reason `json:"reasons,omitempty"` // why, for programs
 }
 
 // runAgent works on an agent and says where it stands.
@@ -91,9 +93,9 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	now := time.Now()
 	f := a.Fold()
-	r := ran{id, f.Intent.Name, "", lack(idle.Why), idle.Until, idle.Person, idle.Cannot, f.Ended}
+	r := ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, f.Ended, idle.Reasons}
 	if q, asks := f.Question(now); asks {
-		r.Person, r.Why = true, "asks: "+q.Text
+		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
 	r.Standing = view.StandingOf(f, idle, r.Person)
 	err = out.print(r, func(w io.Writer) error {
@@ -103,13 +105,13 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	switch {
 	case err != nil:
 		return err
-	case idle.Older:
+	case idle.Is(perdure.RestOlder):
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume "+view.Callable(a)+" --older")
-	case idle.Held:
+	case idle.Is(perdure.RestHeld):
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count")
-	case idle.Shallow:
+	case idle.Is(perdure.RestShallow):
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full")
-	case !idle.Seat.IsZero():
+	case idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
 		hint := "hand the seat over where it is, with export --move; or, if that store is lost, "
 		if f.Seats[0].Given {
 			hint = "import the file where it is to go on; or take the seat back: "
@@ -117,18 +119,10 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), hint+"perdure seat take "+view.Callable(a)+" --why TEXT")
 	case r.Person:
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "see perdure inbox")
-	case idle.Cannot != "":
-		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Cannot)), "run it where that is set up; see perdure run --help")
+	case idle.Needs != "":
+		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Needs)), "run it where that is set up; see perdure run --help")
 	}
 	return nil
-}
-
-// lack says what a node lacks in words, when it is the advisor of an intent that names none.
-func lack(text string) string {
-	if strings.HasSuffix(text, "advisor:") {
-		return strings.TrimSuffix(text, "advisor:") + "an advisor for agents that name none"
-	}
-	return text
 }
 
 // text is where the agent stands, for people.
@@ -140,8 +134,12 @@ func (r *ran) text(name string, now time.Time) string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("%s is %s: %s", name, r.Standing, view.Timely(view.OneLine(r.Why, 0), now))
-	if r.Until != 0 && !r.Person && r.Cannot == "" && !view.Written.MatchString(r.Why) {
+	why, timed := r.Why, false
+	if len(r.Reasons) > 0 {
+		why, timed = view.WhyNow(perdure.Idle{Reasons: r.Reasons}, now)
+	}
+	text := fmt.Sprintf("%s is %s: %s", name, r.Standing, view.OneLine(why, 0))
+	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
 	return strings.TrimSuffix(text, ": ")
@@ -246,7 +244,7 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 				return err
 			}
 			log.Info("stopped")
-			if cause := context.Cause(ctx); cause != nil && strings.Contains(cause.Error(), "terminated") {
+			if errors.Is(context.Cause(ctx), errTerminated) {
 				return nil // whoever sent SIGTERM wanted it to end, and it did
 			}
 			return ctx.Err()

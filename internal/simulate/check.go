@@ -86,7 +86,7 @@ func (r *run) checkDue(sub *subject, s *stock, a *perdure.Agent) {
 		case perdure.Rouse:
 			want = want.Add(conditionEvery)
 		case perdure.Idle:
-			if want = max(step.Until, want); step.Until == 0 || step.Cannot != "" {
+			if want = max(step.Until, want); step.Until == 0 || step.Needs != "" {
 				continue
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
 
 // Main runs an example on the store that -store names, or on one of its own that is gone afterwards.
@@ -87,8 +88,8 @@ func work(ctx context.Context, n *perdure.Node) (next time.Time, err error) {
 		if err != nil {
 			return next, err
 		}
-		if idle.Cannot != "" {
-			return next, fmt.Errorf("agent %s: %s", id.Short(), idle.Why)
+		if idle.Needs != "" {
+			return next, fmt.Errorf("agent %s: %s", id.Short(), view.Why(idle))
 		}
 	}
 	if len(due) > 0 {
