@@ -270,7 +270,7 @@ func (w *world) run(t *testing.T, r *rand.Rand, once perdure.Effect) {
 		w.settle(ctx, n, a, idle)
 		time.Sleep(31 * time.Second)
 	}
-	w.complain("it did not end: %s", a.Fold().Standing())
+	w.complain("it did not end: %s", a.Fold().State())
 }
 
 // settle does what a person does about effects in doubt: looks at the ledger and says.

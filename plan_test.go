@@ -374,11 +374,13 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 			t.Errorf("got %v, %v", s, err)
 		}
 	}
+	atWork := allowed(Execute{Tool: "x"})
+	atWork.Effect, atWork.Deadline = Once, TimeOf(epoch.Add(time.Hour))
 	for want, d := range map[string]*dag{
-		"ready": lineage(t, "G"), "running": lineage(t, "G -> D", says("D", allowed(Execute{Tool: "x"}))), "waiting": lineage(t, "G -> D", says("D", event(Pause{}))),
+		"ready": lineage(t, "G"), "running": lineage(t, "G -> D", says("D", atWork)), "waiting": lineage(t, "G -> D", says("D", event(Pause{}))),
 		"dormant": lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))), "terminated": lineage(t, "G -> D", says("D", event(Cancel{}))),
 	} {
-		if got := d.agent().fold.Standing(); got != want {
+		if got := d.agent().Standing(nil, Hash{}, epoch); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -253,7 +253,7 @@ func TestAnAgentWithoutMoneyRests(t *testing.T) {
 				}
 			}
 			f := s.fold()
-			if f.Sleep == nil || f.Count != 2 || !f.Waiting(time.Now()) {
+			if f.Sleep == nil || f.Count != 2 || !waiting(t, s.n.Store, s.id) {
 				t.Fatalf("got %d entries and sleep %+v, want it put to sleep once", f.Count, f.Sleep)
 			}
 			owner := s.n

@@ -75,7 +75,7 @@ func TestARehearsingForkTouchesNothing(t *testing.T) {
 		}
 	}
 	if got.Ended == nil || got.Spent.Calls > 1 {
-		t.Errorf("the fork is %s and spent %d calls, want it ended and none spent but its note", got.Standing(), got.Spent.Calls)
+		t.Errorf("the fork is %s and spent %d calls, want it ended and none spent but its note", got.State(), got.Spent.Calls)
 	}
 	notes := 0
 	for e, err := range perdure.Memory(t.Context(), store, fork) {
@@ -113,7 +113,7 @@ func TestARehearsingForkIsRefusedWhatIsNotOnRecord(t *testing.T) {
 		}
 		f := load(t, store, fork)
 		if f.Ended == nil || len(f.Children) != 0 {
-			t.Errorf("the fork is %s and has %d children, want it ended without any", f.Standing(), len(f.Children))
+			t.Errorf("the fork is %s and has %d children, want it ended without any", f.State(), len(f.Children))
 		}
 	}
 }

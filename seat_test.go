@@ -170,7 +170,7 @@ func TestTwoWhoTakeOneSeatWaitForTheOwner(t *testing.T) {
 	run(t, c, p.id)
 	merge(t, third, p.there, p.id)
 	f := load(t, p.there, p.id)
-	if !f.Disputed() || !f.Waiting(time.Now()) {
+	if !f.Disputed() || !waiting(t, p.there, p.id) {
 		t.Fatalf("the seats are %+v", f.Seats)
 	}
 	for i := range f.Asks {
@@ -257,8 +257,8 @@ func TestWhatWasDoneTwiceIsFlaggedUntilSettled(t *testing.T) {
 	}
 	p.together(t)
 	f := load(t, p.here, p.id)
-	if len(f.Doubles()) != 1 || !f.Waiting(time.Now()) {
-		t.Fatalf("doubled: %v; waiting: %v", f.Doubles(), f.Waiting(time.Now()))
+	if len(f.Doubles()) != 1 || !waiting(t, p.here, p.id) {
+		t.Fatalf("doubled: %v; waiting: %v", f.Doubles(), waiting(t, p.here, p.id))
 	}
 	if got, want := load(t, p.there, p.id), f; len(got.Doubles()) != 1 || got.Doubles()[0] != want.Doubles()[0] {
 		t.Errorf("the copies do not agree: %v and %v", got.Doubles(), want.Doubles())
@@ -274,8 +274,8 @@ func TestWhatWasDoneTwiceIsFlaggedUntilSettled(t *testing.T) {
 	if _, err := p.a.Tell(t.Context(), p.id, perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: f.Doubles()[0].Second, Signal: perdure.OK, Note: "refunded"}}); err != nil {
 		t.Fatal(err)
 	}
-	if f := load(t, p.here, p.id); len(f.Doubles()) != 0 || f.Waiting(time.Now()) {
-		t.Errorf("after it was settled: doubled %v, waiting %v", f.Doubles(), f.Waiting(time.Now()))
+	if f := load(t, p.here, p.id); len(f.Doubles()) != 0 || waiting(t, p.here, p.id) {
+		t.Errorf("after it was settled: doubled %v, waiting %v", f.Doubles(), waiting(t, p.here, p.id))
 	}
 }
 

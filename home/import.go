@@ -8,7 +8,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
-	"github.com/perdure/perdure/view"
 )
 
 // Arrived is what import prints.
@@ -66,8 +65,12 @@ func (h *Home) TakeIn(ctx context.Context, s perdure.Store, o capsule.ImportOpti
 			h.note("%v; it runs here once the home has it", err)
 		}
 	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
-		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: view.Standing(a, o.Trust, time.Now()), From: got, Now: a}
+		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Standing(o.Trust, place, time.Now()), From: got, Now: a}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}

@@ -159,7 +159,7 @@ type child struct {
 func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string, now time.Time) Summary {
 	f := a.Fold()
 	v := Summary{
-		Agent: f.Agent, Name: f.Intent.Name, Standing: f.Standing(), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
+		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Hash{}, now), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
 		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
 		Left: f.Left(), Waits: waitsOf(a, t, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
@@ -169,7 +169,6 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 	}
 	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now)
 	v.Next = stepText(step)
-	v.Standing = StandingOf(f, step, len(v.Waits) > 0)
 	at := now
 	if idle, ok := step.(perdure.Idle); ok {
 		v.Why, v.Reasons, v.Due = Why(idle), idle.Reasons, idle.Until
@@ -196,11 +195,11 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 		return
 	}
 	waits := seatWaits(a, t, place, now)
-	if len(waits) > 0 && v.Ended == nil {
-		v.Standing, v.Person = "waiting", true
-		if v.Why == "" {
-			v.Why = waits[len(waits)-1].What
-		}
+	if v.Standing != "waiting" {
+		v.Standing = a.Standing(t, place, now)
+	}
+	if v.Person = v.Standing == "waiting"; v.Person && v.Why == "" && len(waits) > 0 {
+		v.Why = waits[len(waits)-1].What
 	}
 	v.Waits = append(waits, v.Waits...)
 }
@@ -231,30 +230,6 @@ func (v *Summary) WhyText(now time.Time) string {
 	}
 	text, _ := WhyNow(perdure.Idle{Reasons: v.Reasons}, now)
 	return text
-}
-
-// StandingOf is where an agent stands, in the light of what a node would do next: one that waits for a person or for a time is not ready, and
-// one whose answer or event has come is.
-func StandingOf(f *perdure.Fold, next perdure.Step, waits bool) string {
-	is := f.Standing()
-	idle, rests := next.(perdure.Idle)
-	_, unknown := next.(perdure.Reconcile) // by a tool that can, if there is a node with one; by a person in any case
-	switch {
-	case is == "terminated":
-		return is
-	case rests && (idle.Person || waits), unknown && waits:
-		return "waiting"
-	case rests && is == "ready" && idle.Until != 0:
-		return "dormant"
-	case !rests && (is == "waiting" || is == "dormant"):
-		return "ready"
-	}
-	return is
-}
-
-// Standing is where an agent stands, as any node would see it.
-func Standing(a *perdure.Agent, t *perdure.Trust, now time.Time) string {
-	return StandingOf(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now), len(waitsOf(a, t, now)) > 0)
 }
 
 // Capability is a thing a node can have, in words.

@@ -97,7 +97,11 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
-	r.Standing = view.StandingOf(f, idle, r.Person)
+	l := a.Listing(now)
+	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
+		l.Due = idle.Until // policy may know better than the plan
+	}
+	r.Standing = l.Standing(now)
 	err = out.print(r, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, r.text(view.Called(a), now))
 		return err

@@ -101,11 +101,15 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 	if err != nil {
 		return err
 	}
+	place, err := t.h.PlaceOf(ctx, s)
+	if err != nil {
+		return err
+	}
 	if t.about != nil {
 		typed(t.about)
 	}
 	ev, _ := e.Content().(perdure.Event)
-	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about}
+	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), a.Standing(trust, place, time.Now()), t.about}
 	return t.out.print(r, func(w io.Writer) error {
 		if t.about != nil && !t.shown {
 			if err := writeSheet(w, t.about, time.Now()); err != nil {

@@ -94,7 +94,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, url string, ho
 			}
 			return nil
 		}
-		fmt.Fprintf(out, "process %d: it is %s with %d of 3 notes, and this process can go\n", process, a.Fold().Standing(), len(a.Fold().Vars))
+		fmt.Fprintf(out, "process %d: it is %s with %d of 3 notes, and this process can go\n", process, a.Standing(nil, perdure.Hash{}, time.Now()), len(a.Fold().Vars))
 		if err := demo.Sleep(ctx, idle.Until.Go()); err != nil {
 			return err
 		}

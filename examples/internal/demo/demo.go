@@ -58,7 +58,7 @@ func Until(ctx context.Context, n *perdure.Node, id perdure.AgentID, is func(f *
 			return a, err
 		}
 		if next.IsZero() {
-			return nil, fmt.Errorf("agent %s is %s, and nothing is due", id.Short(), a.Fold().Standing())
+			return nil, fmt.Errorf("agent %s is %s, and nothing is due", id.Short(), a.Standing(nil, perdure.Hash{}, time.Now()))
 		}
 		if err := Sleep(ctx, next); err != nil {
 			return nil, err
