@@ -16,7 +16,7 @@ import (
 // rests are the kinds of reasons, read from the source that declares them.
 func rests(t *testing.T) (kinds []perdure.Rest) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../idle.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../plan_idle.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func rests(t *testing.T) (kinds []perdure.Rest) {
 		return true
 	})
 	if len(kinds) < 20 {
-		t.Fatalf("found %d kinds of reasons in idle.go", len(kinds))
+		t.Fatalf("found %d kinds of reasons in plan_idle.go", len(kinds))
 	}
 	return kinds
 }

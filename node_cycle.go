@@ -101,7 +101,7 @@ func (n *Node) release(ids ...AgentID) {
 
 // runClaimed works on an agent under a claim, until over says after a number of cycles that others have their turn (nil: never), and gives the
 // claim up. It returns why it is idle, and with which heads. Once stop is closed nothing more begins; what is under way goes on until ctx ends.
-func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *held, over func(cycles int) bool) (
+func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal, over func(cycles int) bool) (
 	idle Idle, heads []Hash, err error,
 ) {
 	w, err := n.begin(ctx, id)

@@ -283,8 +283,8 @@ func (c *Capabilities) mayRepeat(f *Fold, o *Open, e Effect) bool {
 	return c.depth.Allows(e) || f.rehearses()
 }
 
-// held is what a store holds at a depth, in few words.
-func (d Depth) held() string {
+// stored is what a store holds at a depth, in few words.
+func (d Depth) stored() string {
 	switch d.Kind {
 	case DepthFull:
 		return "all of its memory"
