@@ -195,8 +195,8 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 		return
 	}
 	waits := seatWaits(a, t, place, now)
-	if v.Standing != "waiting" {
-		v.Standing = a.Standing(t, place, now)
+	if is := a.Standing(t, place, now); is == "waiting" { // else policy may have said more than the plan does
+		v.Standing = is
 	}
 	if v.Person = v.Standing == "waiting"; v.Person && v.Why == "" && len(waits) > 0 {
 		v.Why = waits[len(waits)-1].What
