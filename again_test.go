@@ -44,7 +44,7 @@ func TestEffectDoneAgainAfterItsDeadlineGetsItsTimeAgain(t *testing.T) {
 			t.Errorf("the second attempt, an hour later, had %v, want the minute the first had", left)
 		}
 		if f := load(t, store, id); f.Ended == nil {
-			t.Errorf("the agent has not ended: %s", f.Standing())
+			t.Errorf("the agent has not ended: %s", f.State())
 		}
 	})
 }

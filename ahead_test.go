@@ -50,7 +50,7 @@ func TestAnEntryOfAClockThatWasAheadHoldsNobodyUp(t *testing.T) {
 			then := time.Now().AddDate(-1, 0, 0)
 			caps := perdure.Capabilities{All: true, Claimed: true}
 			if idle, rests := perdure.Plan(a, caps, then).(perdure.Idle); rests && idle.Until.Go().After(then.Add(perdure.MaxLease)) {
-				t.Errorf("a year ahead of what it rests on it waits until %s: %s", idle.Until, idle.Why)
+				t.Errorf("a year ahead of what it rests on it waits until %s: %+v", idle.Until, idle.Reasons)
 			}
 			if due := a.Fold().Due(then); due.Go().After(then.Add(perdure.MaxLease)) {
 				t.Errorf("it is due %s", due)

@@ -90,7 +90,7 @@ func TestNothingOfAStrangersAgentCounts(t *testing.T) {
 		s.write(body)
 		put(t, store, s.a.ID(), s.all...)
 		idle := run(t, n, s.a.ID())
-		if _, total := calls(seen); total != 0 || asked != 0 || !idle.Held || !idle.Person || !strings.Contains(idle.Why, s.key.Key().Short()) {
+		if _, total := calls(seen); total != 0 || asked != 0 || !idle.Is(perdure.RestHeld) || !idle.Person || !strings.Contains(idle.Reasons[0].Fault.Error(), s.key.Key().Short()) {
 			t.Errorf("%s: %d effects, asked %d times, idle %+v; want it held, and to hear whose entries they are", what, total, asked, idle)
 		}
 		if got := load(t, store, s.a.ID()).Count; got != int64(len(s.all)) {
@@ -144,7 +144,7 @@ func TestTheToolSaysItsClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle := run(t, n, s.a.ID())
-	if _, total := calls(seen); total != 0 || !strings.Contains(idle.Why, "in doubt") {
+	if _, total := calls(seen); total != 0 || !idle.Is(perdure.RestDoubt) {
 		t.Errorf("%d effects, idle %+v: a payment on record as read must be in doubt", total, idle)
 	}
 }
@@ -182,7 +182,7 @@ func TestEntriesOfStrangersHoldAnAgent(t *testing.T) {
 	s := on(t, a)
 	s.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
 	put(t, store, s.a.ID(), s.all...)
-	if idle := run(t, n, id); !idle.Held {
+	if idle := run(t, n, id); !idle.Is(perdure.RestHeld) {
 		t.Errorf("idle %+v, want it held for the stranger's vote", idle)
 	}
 	if _, total := calls(seen); total != 0 {
@@ -288,7 +288,7 @@ func TestAnOldCopyDoesNothing(t *testing.T) {
 	run(t, n, id)
 	put(t, old, id, before...)
 	back := &perdure.Node{Store: old, Key: n.Key, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors, Witness: w}
-	if idle := run(t, back, id); !idle.Older || !strings.Contains(idle.Why, "older") {
+	if idle := run(t, back, id); !idle.Is(perdure.RestOlder) || !idle.Is(perdure.RestOlder) {
 		t.Errorf("idle %+v, want to hear that the copy is old", idle)
 	}
 	if _, total := calls(seen); total != 1 {

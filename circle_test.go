@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -93,7 +92,7 @@ func TestWhatGoesInCirclesStops(t *testing.T) {
 	for _, script := range scripts {
 		if count, idle := circle(t, script, most); count > most {
 			t.Errorf("%v: %d entries and no end", script, count)
-		} else if !idle.Person && idle.Until == 0 && idle.Why == "" {
+		} else if !idle.Person && idle.Until == 0 && len(idle.Reasons) == 0 {
 			t.Errorf("%v: it rests after %d entries and does not say why: %+v", script, count, idle)
 		}
 	}
@@ -110,7 +109,7 @@ func TestWhoWasStoppedInACircleGoesOnWhenToldSomething(t *testing.T) {
 	}))
 	id := create(t, n, perdure.Genesis{})
 	idle := run(t, n, id)
-	if !idle.Person || !strings.Contains(idle.Why, "repeat themselves") {
+	if !idle.Person || !idle.Is(perdure.RestCircling) {
 		t.Errorf("it rests so: %+v", idle)
 	}
 	count := load(t, store, id).Count

@@ -270,12 +270,12 @@ func (w *world) run(t *testing.T, r *rand.Rand, once perdure.Effect) {
 		w.settle(ctx, n, a, idle)
 		time.Sleep(31 * time.Second)
 	}
-	w.complain("it did not end: %s", a.Fold().Standing())
+	w.complain("it did not end: %s", a.Fold().State())
 }
 
 // settle does what a person does about effects in doubt: looks at the ledger and says.
 func (w *world) settle(ctx context.Context, n *perdure.Node, a *perdure.Agent, idle perdure.Idle) {
-	if !idle.Person || !strings.Contains(idle.Why, "in doubt") {
+	if !idle.Person || !idle.Is(perdure.RestDoubt) {
 		return
 	}
 	for _, o := range a.Fold().Open {

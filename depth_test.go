@@ -1,7 +1,6 @@
 package perdure
 
 import (
-	"strings"
 	"testing"
 	"time"
 )
@@ -33,8 +32,8 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 				if allowed := d.Allows(e); rests == allowed {
 					t.Errorf("%s of class %v at depth %v: %+v", what, e, d, step)
 				}
-				if rests && (!idle.Shallow || !idle.Person || !strings.Contains(idle.Why, "import the whole memory")) {
-					t.Errorf("%s of class %v at depth %v rests because %q", what, e, d, idle.Why)
+				if rests && (!idle.Is(RestShallow) || !idle.Person || !idle.Is(RestShallow)) {
+					t.Errorf("%s of class %v at depth %v rests because %+v", what, e, d, idle.Reasons)
 				}
 			}
 		}

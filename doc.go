@@ -19,4 +19,10 @@
 //
 // Plan says what a node should do next for an agent. It is a pure function of the fold, the node's capabilities and the time. Three powers
 // never mix: an advisor proposes, policy decides, a tool acts once the decision is durable.
+//
+// # Files
+//
+// The package has four rooms, and a file says by its first word in which it is. The format: entry and key, what is written and who signed it.
+// The fold: memory and fold, how entries become an agent. The plan: plan, what to do next and why nothing. The runtime: node, which does it.
+// Beside them are store and trust: what keeps memories, and whose entries count. All but node is pure.
 package perdure

@@ -28,7 +28,7 @@ func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 		id := create(t, n, perdure.Genesis{})
 		start := time.Now()
 		idle := run(t, n, id)
-		if !idle.Person || !strings.Contains(idle.Why, "in doubt") || time.Since(start) > 0 {
+		if !idle.Person || !idle.Is(perdure.RestDoubt) || time.Since(start) > 0 {
 			t.Errorf("idle %+v after %v, want a person asked at once", idle, time.Since(start))
 		}
 		o := load(t, store, id).Open[0]
@@ -37,7 +37,7 @@ func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 		}
 		run(t, n, id)
 		if f := load(t, store, id); f.Ended == nil || *calls != 1 {
-			t.Errorf("after it was settled the agent is %s with %d calls, want it ended with one", f.Standing(), *calls)
+			t.Errorf("after it was settled the agent is %s with %d calls, want it ended with one", f.State(), *calls)
 		}
 	})
 	t.Run("idempotent", func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 			time.Sleep(time.Minute)
 			run(t, n, id)
 			if f := load(t, store, id); f.Ended == nil || *calls != 2 {
-				t.Errorf("the agent is %s after %d calls, want it ended after a second one under the same key", f.Standing(), *calls)
+				t.Errorf("the agent is %s after %d calls, want it ended after a second one under the same key", f.State(), *calls)
 			}
 		})
 	})
@@ -63,7 +63,7 @@ func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 		id := create(t, n, perdure.Genesis{})
 		run(t, n, id)
 		if f := load(t, store, id); f.Ended == nil {
-			t.Errorf("the agent is %s, want it ended: the tool looked", f.Standing())
+			t.Errorf("the agent is %s, want it ended: the tool looked", f.State())
 		}
 	})
 }
@@ -101,7 +101,7 @@ func TestAdviceIsNotPaidForTwiceBecauseSomethingArrived(t *testing.T) {
 	run(t, n, id)
 	f := load(t, store, id)
 	if _, total := calls(seen); adv.asked != 2 || total != 1 || f.Spent.Tokens != 200 || f.Ended == nil {
-		t.Errorf("asked %d times for %d tokens, %d effects, %s; want 2, 200, 1, terminated", adv.asked, f.Spent.Tokens, total, f.Standing())
+		t.Errorf("asked %d times for %d tokens, %d effects, %s; want 2, 200, 1, terminated", adv.asked, f.Spent.Tokens, total, f.State())
 	}
 }
 
@@ -135,7 +135,7 @@ func TestANodeThatCouldNotIsAskedAgainLater(t *testing.T) {
 		}}
 		n := newNode(t, store, scripted(steps("train", 1)), train)
 		id := create(t, n, perdure.Genesis{})
-		if idle := run(t, n, id); idle.Cannot != "train" || !strings.Contains(idle.Why, "no key is set") {
+		if idle := run(t, n, id); idle.Needs != "train" || !strings.Contains(idle.Reasons[0].Note, "no key is set") {
 			t.Errorf("idle: %+v, want it to say what it lacks and why", idle)
 		}
 		able = true
@@ -147,7 +147,7 @@ func TestANodeThatCouldNotIsAskedAgainLater(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		run(t, n, id)
 		if f := load(t, store, id); f.Ended == nil {
-			t.Errorf("a minute later the agent is still %s", f.Standing())
+			t.Errorf("a minute later the agent is still %s", f.State())
 		}
 	})
 }

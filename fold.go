@@ -238,6 +238,12 @@ type Conflict struct {
 	What  string `canon:"2,what"`
 }
 
+// conflictVoid is what a conflict says of a void entry. Snapshots have it in them: it never changes.
+const conflictVoid = "entry of a revoked key, written where the revocation was not known: it counts for nothing"
+
+// Void reports whether the entry is of a revoked key, and counts for nothing.
+func (c *Conflict) Void() bool { return c.What == conflictVoid }
+
 // Snapshot is the body of a snapshot entry: the fold of everything its author had seen.
 type Snapshot struct {
 	Fold Fold `canon:"1,fold"`

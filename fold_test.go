@@ -288,7 +288,7 @@ G -> A -> H
 	if !a.fold.Contested {
 		t.Fatal("the agent goes on though two people own it")
 	}
-	if s, ok := Plan(a, Capabilities{All: true}, epoch).(Idle); !ok || !s.Person || !strings.Contains(s.Why, "contested") {
+	if s, ok := Plan(a, Capabilities{All: true}, epoch).(Idle); !ok || !s.Person || !s.Is(RestContested) {
 		t.Errorf("got %+v, want to wait for a person", s)
 	}
 }

@@ -125,7 +125,7 @@ func TestStateIsHeldAgainstItsSchema(t *testing.T) {
 	})
 	n := newNode(t, store, adv, set)
 	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Goal: "count", StateSchema: schema}})
-	if idle := run(t, n, id); !strings.Contains(idle.Cannot, "state schema "+schema.Short()) {
+	if idle := run(t, n, id); !strings.Contains(idle.Needs, "state schema "+schema.Short()) {
 		t.Errorf("a node without schemas is idle with %+v, want it to say what it lacks", idle)
 	}
 	n = newNode(t, store, adv, set)

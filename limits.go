@@ -95,9 +95,8 @@ const (
 	maxTriggers       = 64
 	maxTriggerDepth   = 8
 	maxConditionBytes = 16 << 10
-	// maxExplained bounds the conditions whose open part is worked out for people, and maxWhy the words of one look.
+	// maxExplained bounds the conditions whose open part is worked out for people.
 	maxExplained = 8
-	maxWhy       = 1 << 10
 
 	// maxDenials is how many refusals in a row make an agent wait for a person: whoever advises it goes round in circles, and that costs.
 	maxDenials = 12

@@ -277,8 +277,9 @@ func (n *Node) index(ctx context.Context, w *work) error {
 	if !ok || w.a == nil {
 		return nil
 	}
-	line := w.a.Listing(time.Now())
-	line.Waiting = line.Waiting || w.behind != nil || w.copied || n.trust().Counts(w.a) != nil // to be admitted
+	now := time.Now()
+	line := w.a.Listing(now)
+	line.Waiting = w.behind != nil || w.copied || w.a.waiting(n.trust(), Hash{}, now)
 	return l.Index(context.WithoutCancel(ctx), w.heads, line)
 }
 

@@ -108,6 +108,16 @@ func load(t *testing.T, s perdure.Store, id perdure.AgentID) *perdure.Fold {
 	return a.Fold()
 }
 
+// waiting reports whether an agent waits for a person.
+func waiting(t *testing.T, s perdure.Store, id perdure.AgentID) bool {
+	t.Helper()
+	a, err := perdure.Load(t.Context(), s, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Listing(time.Now()).Waiting
+}
+
 func run(t *testing.T, n *perdure.Node, id perdure.AgentID) perdure.Idle {
 	t.Helper()
 	idle, err := n.RunAgent(t.Context(), id)
@@ -243,7 +253,7 @@ func TestApprovalIsBoundAndUsedOnce(t *testing.T) {
 		t.Fatal("a refused effect happened")
 	}
 	if f := load(t, store, id); f.Ended == nil {
-		t.Fatalf("agent did not go on after a refusal: %s", f.Standing())
+		t.Fatalf("agent did not go on after a refusal: %s", f.State())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -84,8 +83,9 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 			return heldBack(err)
 		}
 	}
-	if why := cmp.Or(a.spins(c.Node), a.circles()); why != "" && a.fold.Ended == nil {
-		return Idle{Person: true, Until: a.fold.Intent.Deadline, Why: why}
+	if why := cmp.Or(a.spins(c.Node), a.circles()); why != nil && a.fold.Ended == nil {
+		why.Until = a.fold.Intent.Deadline
+		return idlePerson(*why)
 	}
 	c.depth = a.depth
 	return a.fold.plan(&c, now)
@@ -94,11 +94,11 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 // maxSpins is how often in a row a node writes the same thing though it comes to nothing.
 const maxSpins = 3
 
-// spins says that the last entries of a memory are of one node, say the same and came to nothing; else it is empty. What a node would do next
+// spins says that the last entries of a memory are of one node, say the same and came to nothing; else it is nil. What a node would do next
 // follows from the fold, which such an entry does not change: it would write for ever, and fill the disk. Any other entry lets it try again.
-func (a *Agent) spins(node Key) string {
+func (a *Agent) spins(node Key) *Reason {
 	if len(a.fold.Conflicts) < maxSpins {
-		return "" // the usual
+		return nil // the usual
 	}
 	var first string
 	n := 0
@@ -108,13 +108,13 @@ func (a *Agent) spins(node Key) string {
 		}
 		i := slices.IndexFunc(a.fold.Conflicts, func(c Conflict) bool { return c.Entry == e.Name })
 		if what := e.subject(); i < 0 || e.Origin != node || what == "" || n > 0 && what != first {
-			return ""
+			return nil
 		} else if first = what; n+1 == maxSpins {
-			return fmt.Sprintf("stopped after writing the same %s %d times: %s; send it something to make it try again, or end it", e.Kind, maxSpins, a.fold.Conflicts[i].What)
+			return &Reason{Kind: RestSpinning, What: e.Kind, Attempt: maxSpins, Note: a.fold.Conflicts[i].What}
 		}
 		n++
 	}
-	return ""
+	return nil
 }
 
 // subject is what a decision or an outcome is about: two with the same one say the same.
@@ -152,10 +152,12 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		rest.Until = 0 // it ends when what is open has: to look again before that changes nothing
 	}
 	if len(f.Paused) > 0 || f.Contested {
-		rest.Person, rest.Why = true, "paused"
+		why := RestPaused
 		if f.Contested {
-			rest.Why = "its ownership is contested: end it, or fork it from before"
+			why = RestContested
 		}
+		rest.Person = true
+		rest.because(Reason{Kind: why})
 		return rest // effects nobody knows the outcome of stay so: finding out may be to do them again
 	}
 	if s := f.planSeat(c, &rest); s != nil {
@@ -190,7 +192,7 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 
 // planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out. Nothing is done again for it.
 func (f *Fold) planEnded(c *Capabilities, t Time) Step {
-	rest := Idle{Why: "it has ended"}
+	rest := idleFor(Reason{Kind: RestEnded})
 	switch s := f.planOpen(c, t, &rest).(type) {
 	case nil:
 	case Perform:
@@ -225,7 +227,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		// Only who holds the agent may take a deadline for passed that lies too far ahead: another's worker may know no better.
 		late := t >= o.Deadline || (c.Claimed || c.All) && ahead(o.Since, t)
 		if slices.Contains(c.Busy, o.Decision) || (!late && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
-			c.say(rest, o.Deadline, func() string { return fmt.Sprintf("%s is under way until %s", o.toolName(), o.Deadline) })
+			c.because(rest, Reason{Kind: RestUnderWay, Tool: o.toolName(), Until: o.Deadline})
 			continue
 		}
 		switch {
@@ -239,9 +241,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return Reconcile{Open: *o}
 		default:
 			rest.Person = true
-			c.say(rest, 0, func() string {
-				return fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", o.toolName(), o.Decision.Short())
-			})
+			c.because(rest, Reason{Kind: RestDoubt, Tool: o.toolName(), Decision: o.Decision})
 		}
 	}
 	return nil
@@ -290,17 +290,11 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			rest.Until = earliest(rest.Until, more[q.Stage].At) // an answer that was given too early counts then
 		}
 		rest.Person = true
-		c.say(rest, 0, func() string { return fmt.Sprintf("approval %s is needed%s", q.Digest.Short(), askedOf(q.Asked())) })
+		if !c.quiet {
+			rest.because(Reason{Kind: RestApproval, Digest: q.Digest, Asked: q.Asked()})
+		}
 	}
 	return nil
-}
-
-// askedOf says whom a question goes to, if it goes to anybody in particular.
-func askedOf(people []string) string {
-	if len(people) == 0 {
-		return ""
-	}
-	return " from " + strings.Join(people, ", ")
 }
 
 // count is the approvals that hold now, one per person however often they gave it, and whether somebody refused, of the votes that count.
@@ -352,7 +346,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	w := f.met(now, !c.quiet)
 	if w.Met && (f.Sleep.Refused || f.asksToWake()) {
 		if f.Sleep.Refused {
-			rest.join(0, "asleep: a person did not let it wake; it waits for an event")
+			rest.because(Reason{Kind: RestRefused})
 		}
 		return nil
 	}
@@ -363,7 +357,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	}
 	if f.Sleep.Sleep.Call == unpaidCall {
 		rest.Person = true
-		rest.join(w.Due, f.Sleep.Sleep.Note)
+		rest.because(Reason{Kind: RestBudget, Until: w.Due, Note: f.Sleep.Sleep.Note})
 		return nil
 	}
 	if w.Poll != nil && !f.crowded() && !f.polling(w.Poll.Index) {
@@ -376,7 +370,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 		}
 	}
 	rest.Person = rest.Person || w.Poor
-	rest.join(w.Due, "asleep "+w.Why)
+	c.because(rest, Reason{Kind: RestAsleep, Until: w.Due, Trigger: w.For})
 	return nil
 }
 
@@ -413,9 +407,10 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Owed {
 		w := &f.Owed[i]
 		d := f.retryDelay(w)
-		name := toolOf(w.Action)
-		if t < d.Until && !ahead(w.Since, t) {
-			c.say(rest, d.Until, func() string { return fmt.Sprintf("asleep until %s because %s %s", d.Until, name, d.Why) })
+		if t < d.until && !ahead(w.Since, t) {
+			c.because(rest, Reason{
+				Kind: RestRetry, Until: d.until, Tool: toolOf(w.Action), Signal: w.Signal, Attempt: w.Attempt, Of: maxAttempts,
+			})
 			continue
 		}
 		if s, ok := f.mayDecide(c, w.Action, t, rest); s != nil {
@@ -428,7 +423,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		} else if wait {
 			continue
 		}
-		return Decide{Action: w.Action, Key: w.Key, Limit: d.Limit}
+		return Decide{Action: w.Action, Key: w.Key, Limit: d.limit}
 	}
 	return nil
 }
@@ -499,15 +494,19 @@ func (f *Fold) planCall(c *Capabilities, d Decide, t Time, rest Idle) Step {
 func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	advisor, tool := f.Intent.Advisor, advisorTool(f.Intent.Advisor)
 	if n := len(f.Proposals); n > 0 && len(f.Proposals[n-1].Actions) == 0 && len(f.Inbox) == 0 {
-		rest.Why = "the advisor proposed nothing: waiting for an event"
+		rest.because(Reason{Kind: RestSilent})
 		return rest
 	}
 	if f.Denials >= maxDenials && len(f.Inbox) == 0 && (f.Basis == nil || f.Basis.Changed == 0) {
-		rest.Person, rest.Why = true, fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it", f.Denials)
+		rest.Person = true
+		rest.because(Reason{Kind: RestDenied, Attempt: f.Denials})
 		return rest
 	}
-	if d := f.Backoff(tool); t < d.Until && !ahead(f.Tool(tool).lastTime(), t) {
-		rest.join(d.Until, fmt.Sprintf("asleep until %s because %s", d.Until, d.Why))
+	if d := f.backoff(tool); t < d.until && !ahead(f.Tool(tool).lastTime(), t) {
+		last := f.Tool(tool).Last
+		rest.because(Reason{
+			Kind: RestBackoff, Until: d.until, Tool: tool, Signal: last[len(last)-1].Signal, Attempt: int64(d.row),
+		})
 		return rest
 	}
 	if what, spent := f.Exhausted(); spent && !f.mayThinkUnpaid() {

@@ -72,17 +72,17 @@ func TestCycleGoesFromAdviceToOutcome(t *testing.T) {
 	d = lineage(t, "G -> A -> D -> O", says("A", proposes(call)), saysOf("D", decided("A", Allow)), saysOf("O", ended("D", OK)))
 	planned[Consult](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A", says("A", proposes()))
-	if s := planned[Idle](t, d, here(Once, false), epoch); !strings.Contains(s.Why, "proposed nothing") || s.Until != 0 {
+	if s := planned[Idle](t, d, here(Once, false), epoch); !s.Is(RestSilent) || s.Until != 0 {
 		t.Errorf("got %+v", s)
 	}
 	d = lineage(t, "G -> A -> E", says("A", proposes()))
 	planned[Consult](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A", says("A", proposes(Execute{Tool: "y"})))
-	if s := planned[Idle](t, d, here(Once, false), epoch); s.Cannot != "y" {
+	if s := planned[Idle](t, d, here(Once, false), epoch); s.Needs != "y" {
 		t.Errorf("got %+v, want to say what this node lacks", s)
 	}
 	d = lineage(t, "G", begins(Genesis{Intent: Intent{Goal: "g", Advisor: "other"}, Charter: Charter{Scope: "acme"}}))
-	if s := planned[Idle](t, d, here(Once, false), epoch); s.Cannot == "" {
+	if s := planned[Idle](t, d, here(Once, false), epoch); s.Needs == "" {
 		t.Errorf("got %+v, want to say which advisor is missing", s)
 	}
 	d = lineage(t, "G", begins(Genesis{Intent: Intent{Goal: "g", Deadline: TimeOf(later(time.Hour))}, Charter: Charter{Scope: "acme"}}))
@@ -123,12 +123,12 @@ func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
 	}
 	planned[Reconcile](t, open(Once), here(Once, true), past)
 	for _, e := range []Effect{Once, 0} { // no class is the most careful one
-		if s := planned[Idle](t, open(e), here(e, false), past); !s.Person || !strings.Contains(s.Why, "in doubt") {
+		if s := planned[Idle](t, open(e), here(e, false), past); !s.Person || !s.Is(RestDoubt) {
 			t.Errorf("%s: got %+v, want a person to settle it", e, s)
 		}
 	}
 	for _, e := range []Effect{Once, 0} { // whatever the record says of the tool here
-		if s := planned[Idle](t, open(Read), here(e, false), past); !strings.Contains(s.Why, "in doubt") {
+		if s := planned[Idle](t, open(Read), here(e, false), past); !s.Is(RestDoubt) {
 			t.Errorf("a tool of class %s, on record as read: got %+v, want a person to settle it", e, s)
 		}
 	}
@@ -169,7 +169,7 @@ func TestBackoffFollowsTheSignal(t *testing.T) {
 		a := d.agent()
 		s := planned[Idle](t, d, here(Idempotent, false), epoch)
 		if got := s.Until.Go().Sub(a.fold.Updated.Go()); got != want {
-			t.Errorf("got to wait %v (%s), want %v", got, s.Why, want)
+			t.Errorf("got to wait %v (%+v), want %v", got, s.Reasons, want)
 		}
 		if again := planned[Decide](t, d, here(Idempotent, false), later(time.Hour)); again.Key != d.name("D1") {
 			t.Errorf("got %+v, want the same effect again", again)
@@ -192,7 +192,7 @@ func TestBackoffFollowsTheSignal(t *testing.T) {
 	elsewhere := here(Once, false)
 	planned[Decide](t, incapable, elsewhere, epoch)
 	elsewhere.Node = people["owner"].key // who said it cannot
-	if s := planned[Idle](t, incapable, elsewhere, epoch); s.Cannot != "x" {
+	if s := planned[Idle](t, incapable, elsewhere, epoch); s.Needs != "x" {
 		t.Errorf("got %+v, want another node to do it", s)
 	}
 }
@@ -374,11 +374,13 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 			t.Errorf("got %v, %v", s, err)
 		}
 	}
+	atWork := allowed(Execute{Tool: "x"})
+	atWork.Effect, atWork.Deadline = Once, TimeOf(epoch.Add(time.Hour))
 	for want, d := range map[string]*dag{
-		"ready": lineage(t, "G"), "running": lineage(t, "G -> D", says("D", allowed(Execute{Tool: "x"}))), "waiting": lineage(t, "G -> D", says("D", event(Pause{}))),
+		"ready": lineage(t, "G"), "running": lineage(t, "G -> D", says("D", atWork)), "waiting": lineage(t, "G -> D", says("D", event(Pause{}))),
 		"dormant": lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))), "terminated": lineage(t, "G -> D", says("D", event(Cancel{}))),
 	} {
-		if got := d.agent().fold.Standing(); got != want {
+		if got := d.agent().Standing(nil, Hash{}, epoch); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -51,7 +51,7 @@ func TestConditionsReadHowLongCallsTook(t *testing.T) {
 		})}
 		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Advisor: "slow"}})
 		if idle := run(t, n, id); load(t, n.Store, id).Ended == nil {
-			t.Errorf("it did not wake: %s", idle.Why)
+			t.Errorf("it did not wake: %+v", idle.Reasons)
 		}
 	})
 }
@@ -248,12 +248,12 @@ func TestAnAgentWithoutMoneyRests(t *testing.T) {
 			s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &budget}}, []perdure.Action{perdure.End{Signal: perdure.OK}})
 			for range 3 {
 				idle := s.run()
-				if !idle.Person || !strings.Contains(idle.Why, "the budget is used up ("+name) {
+				if !idle.Person || !idle.Is(perdure.RestBudget) || !strings.Contains(idle.Reasons[0].Note, "the budget is used up ("+name) {
 					t.Fatalf("got %+v, want it to wait for a grant", idle)
 				}
 			}
 			f := s.fold()
-			if f.Sleep == nil || f.Count != 2 || !f.Waiting(time.Now()) {
+			if f.Sleep == nil || f.Count != 2 || !waiting(t, s.n.Store, s.id) {
 				t.Fatalf("got %d entries and sleep %+v, want it put to sleep once", f.Count, f.Sleep)
 			}
 			owner := s.n

@@ -75,7 +75,7 @@ func TestARehearsingForkTouchesNothing(t *testing.T) {
 		}
 	}
 	if got.Ended == nil || got.Spent.Calls > 1 {
-		t.Errorf("the fork is %s and spent %d calls, want it ended and none spent but its note", got.Standing(), got.Spent.Calls)
+		t.Errorf("the fork is %s and spent %d calls, want it ended and none spent but its note", got.State(), got.Spent.Calls)
 	}
 	notes := 0
 	for e, err := range perdure.Memory(t.Context(), store, fork) {
@@ -113,7 +113,7 @@ func TestARehearsingForkIsRefusedWhatIsNotOnRecord(t *testing.T) {
 		}
 		f := load(t, store, fork)
 		if f.Ended == nil || len(f.Children) != 0 {
-			t.Errorf("the fork is %s and has %d children, want it ended without any", f.Standing(), len(f.Children))
+			t.Errorf("the fork is %s and has %d children, want it ended without any", f.State(), len(f.Children))
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestALiveForkActs(t *testing.T) {
 func TestARehearsalNeedsTheMemoryOfItsParent(t *testing.T) {
 	n, _ := shop(t, new(perdure.MemStore), func(int64) []perdure.Action { return []perdure.Action{callOf("buy", "tea")} })
 	fork := forkAt(t, n, perdure.AgentID{1})
-	if idle := run(t, n, fork); !strings.Contains(idle.Cannot, "memory of 0100") {
+	if idle := run(t, n, fork); !strings.Contains(idle.Needs, "memory of 0100") {
 		t.Errorf("idle: %+v, want it to say whose memory is lacking", idle)
 	}
 }

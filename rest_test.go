@@ -137,7 +137,7 @@ func TestAnAgentWithoutCallsLeftIsNotAskedForEver(t *testing.T) {
 	one := int64(1)
 	s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &perdure.Budget{Calls: &one}}}, []perdure.Action{perdure.Execute{Tool: "look"}})
 	idle := s.run()
-	if f := s.fold(); f.Turns > 1+3 || !idle.Person || !strings.Contains(idle.Why, "budget is used up") {
+	if f := s.fold(); f.Turns > 1+3 || !idle.Person || !idle.Is(perdure.RestBudget) {
 		t.Errorf("got %d turns and %+v, want it to wait for a grant", f.Turns, idle)
 	}
 }
@@ -153,7 +153,7 @@ func TestAPolicyKeepsAnAgentAsleep(t *testing.T) {
 		before := s.fold().Count
 		for range 5 {
 			idle := s.run()
-			if !strings.Contains(idle.Why, "policy does not let it wake: not at night") || idle.Until <= perdure.TimeOf(time.Now()) {
+			if !idle.Is(perdure.RestPolicy) || idle.Until <= perdure.TimeOf(time.Now()) {
 				t.Fatalf("got %+v, want it to sleep on, and to be looked at later", idle)
 			}
 		}

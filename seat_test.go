@@ -49,7 +49,7 @@ func (p *payers) together(t *testing.T) {
 func TestACopyDecidesNoOnceEffect(t *testing.T) {
 	p := newPayers(t)
 	idle := run(t, p.b, p.id)
-	if p.paid() != 0 || idle.Seat.IsZero() || !idle.Person {
+	if p.paid() != 0 || !idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere) || !idle.Person {
 		t.Fatalf("the copy paid %d times and is %+v", p.paid(), idle)
 	}
 	run(t, p.a, p.id)
@@ -108,7 +108,7 @@ func TestTheSeatIsHandedOver(t *testing.T) {
 	if err := p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, "moving"); err != nil {
 		t.Fatal(err)
 	}
-	if idle := run(t, p.a, p.id); p.paid() != 0 || idle.Seat.IsZero() {
+	if idle := run(t, p.a, p.id); p.paid() != 0 || !idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere) {
 		t.Fatalf("whoever handed it over goes on: %+v", idle)
 	}
 	before := load(t, p.here, p.id).Count
@@ -170,7 +170,7 @@ func TestTwoWhoTakeOneSeatWaitForTheOwner(t *testing.T) {
 	run(t, c, p.id)
 	merge(t, third, p.there, p.id)
 	f := load(t, p.there, p.id)
-	if !f.Disputed() || !f.Waiting(time.Now()) {
+	if !f.Disputed() || !waiting(t, p.there, p.id) {
 		t.Fatalf("the seats are %+v", f.Seats)
 	}
 	for i := range f.Asks {
@@ -257,8 +257,8 @@ func TestWhatWasDoneTwiceIsFlaggedUntilSettled(t *testing.T) {
 	}
 	p.together(t)
 	f := load(t, p.here, p.id)
-	if len(f.Doubles()) != 1 || !f.Waiting(time.Now()) {
-		t.Fatalf("doubled: %v; waiting: %v", f.Doubles(), f.Waiting(time.Now()))
+	if len(f.Doubles()) != 1 || !waiting(t, p.here, p.id) {
+		t.Fatalf("doubled: %v; waiting: %v", f.Doubles(), waiting(t, p.here, p.id))
 	}
 	if got, want := load(t, p.there, p.id), f; len(got.Doubles()) != 1 || got.Doubles()[0] != want.Doubles()[0] {
 		t.Errorf("the copies do not agree: %v and %v", got.Doubles(), want.Doubles())
@@ -274,8 +274,8 @@ func TestWhatWasDoneTwiceIsFlaggedUntilSettled(t *testing.T) {
 	if _, err := p.a.Tell(t.Context(), p.id, perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: f.Doubles()[0].Second, Signal: perdure.OK, Note: "refunded"}}); err != nil {
 		t.Fatal(err)
 	}
-	if f := load(t, p.here, p.id); len(f.Doubles()) != 0 || f.Waiting(time.Now()) {
-		t.Errorf("after it was settled: doubled %v, waiting %v", f.Doubles(), f.Waiting(time.Now()))
+	if f := load(t, p.here, p.id); len(f.Doubles()) != 0 || waiting(t, p.here, p.id) {
+		t.Errorf("after it was settled: doubled %v, waiting %v", f.Doubles(), waiting(t, p.here, p.id))
 	}
 }
 

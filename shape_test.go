@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -149,8 +148,8 @@ func TestALookAtFullListsIsCheap(t *testing.T) {
 		t.Errorf("Due allocates %v times", n)
 	}
 	idle, ok := Plan(a, Capabilities{All: true}, now).(Idle)
-	if !ok || !idle.Person || len(idle.Why) > 2*maxWhy {
-		t.Errorf("plan: %T with %d letters", idle, len(idle.Why))
+	if !ok || !idle.Person || len(idle.Reasons) != maxReasons {
+		t.Errorf("plan: %T with %d reasons", idle, len(idle.Reasons))
 	}
 }
 
@@ -169,14 +168,15 @@ func TestALookAtATriggerIsBounded(t *testing.T) {
 	w.owner(Decision{Action: Sleep{Trigger: Any{Of: of}}, Verdict: Verdict{Answer: Allow}})
 	a, _ := foldCost(t, w.entries)
 	q := question{f: a.fold, s: a.fold.Sleep, now: epoch}
-	if got := q.ask(a.fold.Sleep.Sleep.Trigger); got.Met || got.Why != "" {
-		t.Errorf("met %v, in words %q", got.Met, got.Why)
+	if got := q.ask(a.fold.Sleep.Sleep.Trigger); got.Met || got.For != nil {
+		t.Errorf("met %v, and it says what is open", got.Met)
 	}
 	if q.cost > 2*500_000+lookCost || q.cost < 100_000 {
 		t.Errorf("a look costs %d steps, want no more than two conditions may", q.cost)
 	}
-	if got := a.fold.Met(epoch); !strings.Contains(got.Why, "cost too much") {
-		t.Errorf("it says %.200q", got.Why)
+	last := func(w Waiting) Pending { return w.For.Of[len(w.For.Of)-1] }
+	if got := last(a.fold.Met(epoch)); got.Fault != errTooCostly.Error() {
+		t.Errorf("it says %+v", got)
 	}
 }
 

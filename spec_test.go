@@ -151,6 +151,9 @@ func conflictTexts(files []*ast.File) string {
 	var out []string
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name == "conflictVoid" {
+				out = append(out, "- `"+strings.Trim(spec.Values[0].(*ast.BasicLit).Value, `"`)+"`")
+			}
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) != 2 {
 				return true

@@ -2,7 +2,6 @@ package perdure_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,7 +83,7 @@ func TestANodeStopsWhenItsDecisionsComeToNothing(t *testing.T) {
 		a = next
 	}
 	idle := run(t, n, id)
-	if !idle.Person || !strings.Contains(idle.Why, "the same decision 3 times") {
+	if !idle.Person || !idle.Is(perdure.RestSpinning) {
 		t.Fatalf("idle with %+v, want to hear that it stopped", idle)
 	}
 	if got := load(t, store, id).Count; got != a.Fold().Count {

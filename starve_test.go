@@ -95,7 +95,7 @@ func testSetUpAnew(t *testing.T) {
 	}
 	first := node()
 	id := create(t, first, perdure.Genesis{})
-	if idle := run(t, first, id); idle.Cannot == "" {
+	if idle := run(t, first, id); idle.Needs == "" {
 		t.Fatalf("got %+v, want that it cannot", idle)
 	}
 	if run(t, first, id); asked != 1 {
@@ -118,7 +118,7 @@ func TestWhatOneNodeDoesNotTrustAnotherGoesOnWith(t *testing.T) {
 	}
 	id := create(t, able, perdure.Genesis{})
 	wary := &perdure.Node{Store: s, Key: stranger, Policy: perdure.PolicyFunc(allow), Advisors: map[string]perdure.Advisor{"": end}}
-	if idle := run(t, wary, id); !idle.Held {
+	if idle := run(t, wary, id); !idle.Is(perdure.RestHeld) {
 		t.Fatalf("got %+v, want that it is held", idle)
 	}
 	for look, err := range s.Due(t.Context(), time.Now()) {

@@ -20,7 +20,7 @@ func TestWhatWaitsSinceAClockThatWasAheadGoesOn(t *testing.T) {
 		"an advisor that throttled": {Tools: throttled},
 	} {
 		if idle, rests := f.plan(&Capabilities{All: true}, now).(Idle); rests {
-			t.Errorf("%s: nothing is done until %s: %s", name, idle.Until, idle.Why)
+			t.Errorf("%s: nothing is done until %s: %+v", name, idle.Until, idle.Reasons)
 		}
 	}
 	soon := TimeOf(now.Add(10 * time.Minute)) // clocks differ by that much

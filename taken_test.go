@@ -287,7 +287,7 @@ func TestAStrangersPauseCutsNothingOff(t *testing.T) {
 			s.write(perdure.Event{Name: "pause", Notice: perdure.Pause{}})
 			put(t, store, id, s.all...)
 		}()
-		if idle := run(t, n, id); !idle.Held {
+		if idle := run(t, n, id); !idle.Is(perdure.RestHeld) {
 			t.Errorf("idle %+v, want it held for what the stranger wrote", idle)
 		}
 		if out := outcomes(t, store, id); len(out) != 1 || out[0].Signal != perdure.OK {

@@ -32,7 +32,7 @@ func TestWhatArrivesBeforeTheLastCommitIsNotSleptThrough(t *testing.T) {
 		id := create(t, n, perdure.Genesis{})
 		idle := run(t, n, id)
 		if f := load(t, store, id); f.Ended == nil {
-			t.Errorf("the node left the agent (%q), which is %s, and it is settled what it waits for", idle.Why, f.Standing())
+			t.Errorf("the node left the agent (%+v), which is %s, and it is settled what it waits for", idle.Reasons, f.State())
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestWhatArrivesJustAfterAnAgentWasLeftWakesIt(t *testing.T) {
 		go func() { ran <- n.Run(ctx) }()
 		time.Sleep(3 * time.Second)
 		if f := load(t, store, id); f.Ended == nil {
-			t.Errorf("three seconds after the event the agent is %s", f.Standing())
+			t.Errorf("three seconds after the event the agent is %s", f.State())
 		}
 		stop()
 		if err := <-ran; err != nil {

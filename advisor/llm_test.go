@@ -243,7 +243,7 @@ func TestModelThatLeadsNowhereIsNotAskedForEver(t *testing.T) {
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		idle := w.run()
 		if n := len(s.Requests()); n != 3 || idle.Until != 0 {
-			t.Errorf("%d requests and idle until %s (%s), want 3 and until an event", n, idle.Until, idle.Why)
+			t.Errorf("%d requests and idle until %s (%+v), want 3 and until an event", n, idle.Until, idle.Reasons)
 		}
 		w.tell("try again")
 		w.run()
@@ -394,7 +394,7 @@ func TestNodeWithoutKeyIsIncapable(t *testing.T) {
 		s := p.serve(t, wiretest.Turns(done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, advisor.KeyFromEnv("PERDURE_TEST_NO_SUCH_KEY"))})
 		idle := w.run()
-		if idle.Cannot == "" || len(s.Requests()) != 0 {
+		if idle.Needs == "" || len(s.Requests()) != 0 {
 			t.Errorf("idle %+v after %d requests, want it to need another node", idle, len(s.Requests()))
 		}
 	})
@@ -434,7 +434,7 @@ func TestModelWithoutPriceDoesNotSpendABudget(t *testing.T) {
 					f := w.fold()
 					if !c.thinks {
 						advice, _ := memory[perdure.Advice](w)
-						if len(s.Requests()) != before || idle.Cannot == "" || len(advice) != 1 || !strings.Contains(advice[0].Text, "--prices") || !strings.Contains(advice[0].Text, "unheard-of-1") {
+						if len(s.Requests()) != before || idle.Needs == "" || len(advice) != 1 || !strings.Contains(advice[0].Text, "--prices") || !strings.Contains(advice[0].Text, "unheard-of-1") {
 							t.Errorf("idle %+v after advice %+v, want one that says how to add a price", idle, advice)
 						}
 						continue

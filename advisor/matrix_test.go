@@ -188,7 +188,7 @@ func (r *row) slept(t *testing.T, p provider, w *world, s *wiretest.Server, idle
 		t.Error("the key is in memory")
 	}
 	if idle.Until == 0 || idle.Until.Go().Before(start.Add(time.Duration(max(r.after-10, 1000))*time.Millisecond)) {
-		t.Errorf("idle until %s (%s), want a wait", idle.Until, idle.Why)
+		t.Errorf("idle until %s (%+v), want a wait", idle.Until, idle.Reasons)
 	}
 	if n := len(s.Requests()); n != 1 {
 		t.Errorf("%d requests, want 1: when to try again is the runtime's matter", n)

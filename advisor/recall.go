@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/perdure/perdure"
 )
@@ -97,7 +96,7 @@ func (r *recollection) follow(a *perdure.Agent) bool {
 func (r *recollection) addUnlessVoid(f *perdure.Fold, e *perdure.Entry) {
 	r.last = e.Name
 	if !slices.Contains(f.Revoked, e.Origin) || !slices.ContainsFunc(f.Conflicts, func(c perdure.Conflict) bool {
-		return c.Entry == e.Name && strings.HasPrefix(c.What, "entry of a revoked key")
+		return c.Entry == e.Name && c.Void()
 	}) {
 		r.add(e)
 	}

@@ -78,8 +78,12 @@ func (h *Home) TakeIn(ctx context.Context, s perdure.Store, read *Meter, o capsu
 	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil && (len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
 		h.note("%s was here before, and what is here --ready does not admit: look at it with perdure show %[2]s, then perdure resume %[2]s", view.Called(a), view.Callable(a))
 	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
-		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: view.Standing(a, o.Trust, time.Now()), From: got, Now: a}
+		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Standing(o.Trust, place, time.Now()), From: got, Now: a}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}

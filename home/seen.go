@@ -58,9 +58,10 @@ func (h *Home) storePath() string {
 // Listed is one line of ls: what the index says, and what is wrong with the agent.
 type Listed struct {
 	perdure.Listing
-	Depth   string      `json:"depth,omitempty"`   // how much of its memory is here
-	Damaged string      `json:"damaged,omitempty"` // why it cannot be read
-	Older   *view.Older `json:"older,omitempty"`
+	Standing string      `json:"standing"`          // as Listing.Standing says, or: damaged, gone, older
+	Depth    string      `json:"depth,omitempty"`   // how much of its memory is here
+	Damaged  string      `json:"damaged,omitempty"` // why it cannot be read
+	Older    *view.Older `json:"older,omitempty"`
 }
 
 // header reads the heads of agents as far as the store knows them without reading memories.
@@ -70,8 +71,14 @@ type header interface {
 
 // Check finds what is wrong with the agents that are listed, as far as their heads tell, and adds those that are damaged or gone.
 // All says that nothing was left out of the list.
-func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listing, all bool) ([]Listed, error) {
-	out := make([]Listed, len(found))
+func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listing, all bool) (out []Listed, err error) {
+	defer func() {
+		now := time.Now()
+		for i := range out {
+			out[i].Standing = out[i].said(now)
+		}
+	}()
+	out = make([]Listed, len(found))
 	known := map[perdure.AgentID]bool{}
 	heads := func(id perdure.AgentID) ([]perdure.Hash, error) { return s.Heads(ctx, id) }
 	if t, ok := s.(header); ok {
@@ -208,8 +215,8 @@ func (l *Listed) Wrong() (what, fix string) {
 	return "", ""
 }
 
-// Standing is how an agent is listed.
-func (l *Listed) Standing() string {
+// said is where an agent stands, or what is wrong with it.
+func (l *Listed) said(now time.Time) string {
 	switch {
 	case l.Damaged != "":
 		return "damaged"
@@ -218,7 +225,7 @@ func (l *Listed) Standing() string {
 	case l.Older != nil:
 		return "older"
 	}
-	return l.State.String()
+	return l.Listing.Standing(now)
 }
 
 // Forget no longer misses the agents that were seen in this store and are not in it any more. How far they had come is kept: an old copy that

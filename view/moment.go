@@ -2,8 +2,6 @@ package view
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -23,25 +21,6 @@ func Moment(t perdure.Time, now time.Time) string {
 		return at.Format(layout) + " (" + Ago(t, now) + ")"
 	}
 	return at.Format(layout) + " (in " + Span(at.Sub(now)) + ")"
-}
-
-// Written finds the times in a sentence of the runtime.
-var Written = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-
-// advisorWord finds the names of advisors in such a sentence.
-var advisorWord = regexp.MustCompile(`advisor:\S+`)
-
-// Timely is a sentence of the runtime with its times and advisors as people say them.
-func Timely(text string, now time.Time) string {
-	text = advisorWord.ReplaceAllStringFunc(text, Capability)
-	text = strings.ReplaceAll(text, "advisor: ", "its advisor ")
-	return Written.ReplaceAllStringFunc(text, func(at string) string {
-		t, err := time.Parse(time.RFC3339Nano, at)
-		if err != nil {
-			return at
-		}
-		return Moment(perdure.TimeOf(t), now)
-	})
 }
 
 // Times says how often.

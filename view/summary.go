@@ -107,12 +107,13 @@ type Summary struct {
 	Name     string                 `json:"name,omitempty"`
 	Standing string                 `json:"standing"`
 	State    perdure.State          `json:"state"`
-	Next     string                 `json:"next"`             // what a node would do
-	Why      string                 `json:"why"`              // why it rests
-	Due      perdure.Time           `json:"due,omitzero"`     // when a node should look
-	Person   bool                   `json:"person"`           // a person must act first
-	Needs    string                 `json:"needs,omitempty"`  // what a node must have to go on with it
-	Cannot   []perdure.Incapability `json:"cannot,omitempty"` // the nodes that have shown that they cannot
+	Next     string                 `json:"next"`              // what a node would do
+	Why      string                 `json:"why"`               // why it rests
+	Reasons  []perdure.Reason       `json:"reasons,omitempty"` // the same for programs
+	Due      perdure.Time           `json:"due,omitzero"`      // when a node should look
+	Person   bool                   `json:"person"`            // a person must act first
+	Needs    string                 `json:"needs,omitempty"`   // what a node must have to go on with it
+	Cannot   []perdure.Incapability `json:"cannot,omitempty"`  // the nodes that have shown that they cannot
 	Ended    *perdure.Ending        `json:"ended,omitempty"`
 	Intent   perdure.Intent         `json:"intent"`
 	Charter  perdure.Charter        `json:"charter"`
@@ -158,7 +159,7 @@ type child struct {
 func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string, me perdure.Key, now time.Time) Summary {
 	f := a.Fold()
 	v := Summary{
-		Agent: f.Agent, Name: f.Intent.Name, Standing: f.Standing(), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
+		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Hash{}, now), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
 		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
 		Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
@@ -168,17 +169,16 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 	}
 	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now)
 	v.Next = stepText(step)
-	v.Standing = StandingOf(f, step, len(v.Waits) > 0)
 	at := now
 	if idle, ok := step.(perdure.Idle); ok {
-		v.Why, v.Due = idle.Why, idle.Until
+		v.Why, v.Reasons, v.Due = Why(idle), idle.Reasons, idle.Until
 		if v.Due != 0 && v.Due.Go().After(now) {
 			at = v.Due.Go()
 		}
 	}
 	v.Person = v.Standing == "waiting"
 	if bare, ok := perdure.Plan(a, perdure.Capabilities{Trust: t}, at).(perdure.Idle); ok && f.Ended == nil {
-		v.Needs = Capability(bare.Cannot)
+		v.Needs = Capability(bare.Needs)
 	}
 	for _, i := range f.Incapable {
 		if Capability(i.What) == v.Needs { // of each node the latest
@@ -195,11 +195,11 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 		return
 	}
 	waits := seatWaits(a, t, place, now)
-	if len(waits) > 0 && v.Ended == nil {
-		v.Standing, v.Person = "waiting", true
-		if v.Why == "" {
-			v.Why = waits[len(waits)-1].What
-		}
+	if is := a.Standing(t, place, now); is == "waiting" { // else policy may have said more than the plan does
+		v.Standing = is
+	}
+	if v.Person = v.Standing == "waiting"; v.Person && v.Why == "" && len(waits) > 0 {
+		v.Why = waits[len(waits)-1].What
 	}
 	v.Waits = append(waits, v.Waits...)
 }
@@ -211,32 +211,25 @@ func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
 		return
 	}
 	if idle, ok := perdure.Judged(step, p, perdure.Key{}, a, now).(perdure.Idle); ok {
-		v.Next, v.Why, v.Due, v.Standing = stepText(idle), idle.Why, idle.Until, "dormant"
+		v.Next, v.Why, v.Due, v.Standing = stepText(idle), Why(idle), idle.Until, "dormant"
+		v.Reasons = idle.Reasons
 	}
 }
 
-// StandingOf is where an agent stands, in the light of what a node would do next: one that waits for a person or for a time is not ready, and
-// one whose answer or event has come is.
-func StandingOf(f *perdure.Fold, next perdure.Step, waits bool) string {
-	is := f.Standing()
-	idle, rests := next.(perdure.Idle)
-	_, unknown := next.(perdure.Reconcile) // by a tool that can, if there is a node with one; by a person in any case
-	switch {
-	case is == "terminated":
-		return is
-	case rests && (idle.Person || waits), unknown && waits:
-		return "waiting"
-	case rests && is == "ready" && idle.Until != 0:
-		return "dormant"
-	case !rests && (is == "waiting" || is == "dormant"):
-		return "ready"
+// Outrun puts in that this home has seen more of the agent, if it has.
+func (v *Summary) Outrun(by *Older) {
+	if v.Older = by; by != nil && v.Ended == nil {
+		v.Standing, v.Person, v.Why, v.Reasons = "waiting", true, by.What(), nil
 	}
-	return is
 }
 
-// Standing is where an agent stands, as any node would see it.
-func Standing(a *perdure.Agent, t *perdure.Trust, now time.Time) string {
-	return StandingOf(a.Fold(), perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now), len(waitsOf(a, t, perdure.Key{}, now)) > 0)
+// WhyText is why it rests, as people read it at a time.
+func (v *Summary) WhyText(now time.Time) string {
+	if len(v.Reasons) == 0 {
+		return v.Why
+	}
+	text, _ := WhyNow(perdure.Idle{Reasons: v.Reasons}, now)
+	return text
 }
 
 // AddAdvisor is what to do where there is no advisor.

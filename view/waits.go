@@ -224,7 +224,7 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 	case f.Ended != nil:
 		return found
 	case len(f.Paused) > 0:
-		add(Wait{Kind: WaitPause, What: idle.Why + pauseNote(a), Since: f.Updated, Answer: "perdure resume " + name})
+		add(Wait{Kind: WaitPause, What: Why(idle) + pauseNote(a), Since: f.Updated, Answer: "perdure resume " + name})
 		return found // it asks nothing meanwhile
 	}
 	for i := range f.Asks {
@@ -239,10 +239,10 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 	}
 	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
 		amount, _, _ := strings.Cut(what, ":")
-		add(Wait{Kind: WaitBudget, What: idle.Why, Since: f.Updated, Answer: "perdure grant " + name + " --" + amount + " N"})
+		add(Wait{Kind: WaitBudget, What: Why(idle), Since: f.Updated, Answer: "perdure grant " + name + " --" + amount + " N"})
 	}
 	if idle.Person && len(found) == 0 {
-		add(Wait{Kind: WaitOther, What: idle.Why, Since: f.Updated, Answer: "perdure show " + name})
+		add(Wait{Kind: WaitOther, What: Why(idle), Since: f.Updated, Answer: "perdure show " + name})
 	}
 	return found
 }

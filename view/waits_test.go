@@ -92,7 +92,7 @@ func TestEveryViewAgreesWhereAnAgentStands(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		if got := view.Standing(a, trust, now); got != want {
+		if got := a.Standing(trust, perdure.Hash{}, now); got != want {
 			t.Errorf("it stands %s, want %s", got, want)
 		}
 		if got := view.Summarize(a, trust, nil, n.Key.Key(), now).Standing; got != want {

@@ -197,7 +197,7 @@ func TestAThrottledAgentSleepsAndAsksAgain(t *testing.T) {
 	defer s.Close()
 	n := newNode(t, new(perdure.MemStore), &remote.Advisor{URL: s.URL})
 	idle, err := n.RunAgent(t.Context(), create(t, n, nil))
-	if err != nil || asked.Load() != 1 || time.Until(idle.Until.Go()) < 50*time.Minute || !strings.Contains(idle.Why, "throttled") {
+	if err != nil || asked.Load() != 1 || time.Until(idle.Until.Go()) < 50*time.Minute || !idle.Is(perdure.RestBackoff) {
 		t.Errorf("got %+v after %d requests, %v", idle, asked.Load(), err)
 	}
 }

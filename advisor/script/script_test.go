@@ -232,7 +232,7 @@ turns:
 		if step, err := bare.Cycle(t.Context(), id); err != nil {
 			t.Fatal(err)
 		} else if idle, ok := step.(perdure.Idle); ok {
-			if idle.Cannot == "" {
+			if idle.Needs == "" {
 				t.Fatalf("got %+v, want it to be incapable", idle)
 			}
 			break

@@ -163,9 +163,10 @@ type chatRest struct {
 	Waits    []view.Wait     `json:"waits,omitempty"`
 
 	agent *perdure.Agent
-	asks  bool // the agent waits for what it is told
-	idle  bool // nothing goes on by itself
-	lacks bool // this node cannot go on, though another might
+	asks  bool   // the agent waits for what it is told
+	idle  bool   // nothing goes on by itself
+	lacks bool   // this node cannot go on, though another might
+	said  string // why it rests, as people read it now
 }
 
 // chatInput is what whoever talks wants.
@@ -313,11 +314,12 @@ func (t *chat) look(ctx context.Context) (*chatRest, bool, error) {
 	_, r.asks = f.Question(now)
 	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t.trust}, now)
 	idle, rests := step.(perdure.Idle)
-	r.idle, r.Why, r.Until = rests, idle.Why, idle.Until
+	r.idle, r.Why, r.Until = rests, view.Why(idle), idle.Until
+	r.said, _ = view.WhyNow(idle, now)
 	if r.lacks = !rests && t.cannot != ""; r.lacks {
 		r.Why = view.LackOf(f, t.node.Key.Key(), t.cannot)
 	}
-	r.Standing = view.StandingOf(f, step, len(r.Waits) > 0)
+	r.Standing = a.Standing(t.trust, perdure.Hash{}, now)
 	unspoken := f.Turns == 0 && len(f.Inbox) == 0 && f.Intent.Kind == perdure.ChatKind
 	r.asks = r.asks || unspoken // nobody has said anything yet
 	return r, false, nil

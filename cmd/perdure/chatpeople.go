@@ -105,7 +105,7 @@ func (f *peopleFace) rest(r *chatRest) error {
 	case !r.idle:
 		f.tell("it is in the middle of a turn; press Enter to go on, or say something")
 	default:
-		f.tell("%s; say something, or press Enter to try again", view.Timely(lack(r.Why), time.Now()))
+		f.tell("%s; say something, or press Enter to try again", r.said)
 	}
 	return nil
 }

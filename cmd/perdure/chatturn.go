@@ -119,8 +119,8 @@ func (t *chat) work(ctx context.Context, in chatInput) error {
 			return err
 		}
 		wait := time.Until(idle.Until.Go())
-		if idle.Until == 0 || idle.Person || idle.Cannot != "" {
-			t.cannot = idle.Cannot
+		if idle.Until == 0 || idle.Person || idle.Needs != "" {
+			t.cannot = idle.Needs
 			return nil
 		}
 		if !goes && (!t.again() || time.Now().Add(wait).After(patience)) {

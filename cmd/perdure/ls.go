@@ -110,7 +110,7 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 // listings prints agents as a table. Depths have a column where some memory is not whole.
 func listings(w io.Writer, found []home.Listed, now time.Time) error {
 	s := styleOf(w)
-	t := table{head: []string{"NAME", "ID", "STATE", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, tint: []func(string) string{nil, s.dim, s.state}}
+	t := table{head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, tint: []func(string) string{nil, s.dim, s.state}}
 	parts := slices.ContainsFunc(found, func(l home.Listed) bool { return l.Depth != "" && l.Depth != perdure.Full.String() })
 	if parts {
 		t.head = append(t.head, "DEPTH")
@@ -120,7 +120,7 @@ func listings(w io.Writer, found []home.Listed, now time.Time) error {
 		if l.Updated != 0 {
 			updated, after = view.Ago(l.Updated, now), next(l.Listing, now)
 		}
-		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), l.Standing(), l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
+		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), l.Standing, l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
 		if parts {
 			cells = append(cells, l.Depth)
 		}

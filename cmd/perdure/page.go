@@ -145,7 +145,7 @@ func (p *page) standing() {
 		return
 	}
 	if p.Why != "" {
-		p.row("why", "%s", view.Timely(p.Why, p.now))
+		p.row("why", "%s", p.WhyText(p.now))
 	} else {
 		p.row("next", "%s", p.Next)
 	}

@@ -19,9 +19,8 @@ import (
 
 // run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the second the process.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilStopped()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 
 	root := newRoot()
 	out, beside := &door{w: stdout}, &door{w: stderr} // everything for people goes through these
@@ -35,6 +34,32 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	report(beside, err, c.CommandPath(), wantsJSON(args))
 	_ = beside.flush() // there is nowhere left to say that this did not work
 	return exitCode(err)
+}
+
+// errTerminated is the cause of a context that SIGTERM ended.
+var errTerminated = errors.New("terminated")
+
+// untilStopped is a context that the first interrupt or SIGTERM ends. After that they have their usual effect.
+func untilStopped() (context.Context, func()) {
+	ctx, end := context.WithCancelCause(context.Background())
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	stop := func() {
+		signal.Stop(caught)
+		end(nil)
+	}
+	go func() {
+		select {
+		case s := <-caught:
+			signal.Stop(caught)
+			if s == syscall.SIGTERM {
+				end(errTerminated)
+			}
+			end(nil)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stop
 }
 
 // newRoot builds the whole command tree.

@@ -69,6 +69,8 @@ type ran struct {
 	Person   bool            `json:"person"`           // a person must act first
 	Cannot   string          `json:"cannot,omitempty"` // what this node lacks
 	Ended    *perdure.Ending `json:"ended,omitempty"`
+
+	Reasons []perdure.Reason `json:"reasons,omitempty"` // why, for programs
 }
 
 // runAgent works on an agent and says where it stands.
@@ -89,9 +91,9 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	now := time.Now()
 	f := a.Fold()
-	r := ran{id, f.Intent.Name, "", lack(idle.Why), idle.Until, idle.Person, idle.Cannot, f.Ended}
+	r := ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, f.Ended, idle.Reasons}
 	if q, asks := f.Question(now); asks {
-		r.Person, r.Why = true, "asks: "+q.Text
+		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
 	at, err := view.AttendanceOf(ctx, s)
 	if err != nil {
@@ -100,7 +102,11 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	if strays := at.Strays(a, now); len(strays) > 0 && !r.Person {
 		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+view.ActionText(strays[0].Action)
 	}
-	r.Standing = view.StandingOf(f, idle, r.Person)
+	l := a.Listing(now)
+	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
+		l.Due = idle.Until // policy may know better than the plan
+	}
+	r.Standing = l.Standing(now)
 	err = out.print(r, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, widthOf(w)))
 		return err
@@ -108,13 +114,13 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	switch {
 	case err != nil:
 		return err
-	case idle.Older:
+	case idle.Is(perdure.RestOlder):
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume "+view.Callable(a)+" --older")
-	case idle.Held:
+	case idle.Is(perdure.RestHeld):
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count")
-	case idle.Shallow:
+	case idle.Is(perdure.RestShallow):
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full")
-	case !idle.Seat.IsZero():
+	case idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
 		hint := "hand the seat over where it is, with export --move; or, if that store is lost, "
 		if f.Seats[0].Given {
 			hint = "import the file where it is to go on; or take the seat back: "
@@ -122,10 +128,10 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), hint+"perdure seat take "+view.Callable(a)+" --why TEXT")
 	case r.Person:
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "see perdure inbox")
-	case idle.Cannot == "advisor:":
+	case idle.Needs == "advisor:":
 		return perdure.WithHint(fmt.Errorf("%s: no advisor configured", view.Called(a)), view.AddAdvisor)
-	case idle.Cannot != "":
-		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Cannot)), "run it where that is set up; see perdure run --help")
+	case idle.Needs != "":
+		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Needs)), "run it where that is set up; see perdure run --help")
 	}
 	return nil
 }
@@ -161,14 +167,6 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	}
 }
 
-// lack says what a node lacks in words, when it is the advisor of an intent that names none.
-func lack(text string) string {
-	if strings.HasSuffix(text, "advisor:") {
-		return "no advisor configured"
-	}
-	return text
-}
-
 // text is where the agent stands, for people.
 func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Ended != nil {
@@ -178,8 +176,12 @@ func (r *ran) text(name string, now time.Time, width int) string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("%s is %s: %s", name, r.Standing, view.Timely(view.OneLine(r.Why, 0), now))
-	if r.Until != 0 && !r.Person && r.Cannot == "" && !view.Written.MatchString(r.Why) {
+	why, timed := r.Why, false
+	if len(r.Reasons) > 0 {
+		why, timed = view.WhyNow(perdure.Idle{Reasons: r.Reasons}, now)
+	}
+	text := fmt.Sprintf("%s is %s: %s", name, r.Standing, view.OneLine(why, 0))
+	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
 	return hang(strings.TrimSuffix(text, ": "), 2, width)
@@ -282,7 +284,7 @@ policies or node.yaml asks again.`,
 				return err
 			}
 			log.Info("stopped")
-			if cause := context.Cause(ctx); cause != nil && strings.Contains(cause.Error(), "terminated") {
+			if errors.Is(context.Cause(ctx), errTerminated) {
 				return nil // whoever sent SIGTERM wanted it to end, and it did
 			}
 			return ctx.Err()

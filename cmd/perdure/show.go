@@ -52,12 +52,11 @@ memory is consistent. All of it is derived from the agent's own memory.`,
 				if err != nil {
 					return err
 				}
-				if v.Older, err = h.Behind(ctx, s, p.Agent); err != nil {
+				older, err := h.Behind(ctx, s, p.Agent)
+				if err != nil {
 					return err
 				}
-				if v.Older != nil && v.Ended == nil {
-					v.Standing, v.Person, v.Why = "waiting", true, v.Older.What()
-				}
+				v.Outrun(older)
 				v.Unsure, v.Waits = !at.Known, append(at.Strays(p.Agent, now), v.Waits...)
 				place, err := h.PlaceOf(ctx, s)
 				if err != nil {

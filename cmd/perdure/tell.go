@@ -104,6 +104,10 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 	if err != nil {
 		return err
 	}
+	place, err := t.h.PlaceOf(ctx, s)
+	if err != nil {
+		return err
+	}
 	if t.about != nil {
 		typed(t.about)
 	}
@@ -111,7 +115,7 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 		note(t.c, "%s was handed over: it goes on where its file was imported, and hears this only when a copy from here is imported there", view.Called(a))
 	}
 	ev, _ := e.Content().(perdure.Event)
-	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), view.Standing(a, trust, time.Now()), t.about, t.before != ""}
+	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), a.Standing(trust, place, time.Now()), t.about, t.before != ""}
 	return t.out.print(r, func(w io.Writer) error {
 		if t.about != nil && !t.shown {
 			if err := writeSheet(w, t.about, time.Now()); err != nil {

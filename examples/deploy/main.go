@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor/script"
@@ -89,7 +90,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, approve bool) 
 		return err
 	}
 	if a.Fold().Ended == nil {
-		return fmt.Errorf("it has not ended, it is %s", a.Fold().Standing())
+		return fmt.Errorf("it has not ended, it is %s", a.Standing(nil, perdure.Hash{}, time.Now()))
 	}
 	fmt.Fprintf(out, "it has ended, %s: %s\n", a.Fold().Ended.Signal, a.Fold().Ended.Note)
 	return nil

@@ -19,11 +19,15 @@ var shared = map[string][]string{"capsule": {"store/dir", "server"}}
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
-// middle stands between adapters and faces: it puts adapters together, and only faces use it. View does not know home.
-var middle = []string{"home", "view"}
-
 // wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what is for development.
 var wiring = []string{"cmd", "examples", "internal/dev", "internal/simulate", "internal/torture"}
+
+// house is what every face of the program builds on. A home wires adapters into a node; a view knows of them only how capsules are named.
+var house = map[string][]string{"home": append([]string{"store"}, adapters...), "view": {"capsule"}}
+
+// faces show agents to people and programs. Each imports the house, the core, what it serves and what is internal; no adapter, which is wired
+// by the home, and no other face.
+var faces = map[string][]string{"server": {"capsule"}}
 
 // impure are the packages the core must not import, and none of ours that it imports either. It may name the errors of
 // io/fs, which opens nothing.
@@ -65,13 +69,17 @@ func violations(pkgs []pkg) []string {
 				report(p, imp, "wiring is imported by nobody")
 			case narrow[mine] != nil && rel != "" && theirs != mine && !slices.Contains(narrow[mine], rel):
 				report(p, imp, "it depends on the root and "+strings.Join(narrow[mine], ", ")+" alone")
-			case under(p.path(), "view") && under(rel, "home"):
-				report(p, imp, "what is seen of agents does not depend on where they are")
-			case under(rel, middle...) && !under(p.path(), middle...):
-				report(p, imp, "adapters and the core know nothing of homes and views")
-			case theirs != "" && mine == "" && !under(p.path(), middle...):
+			case house[p.path()] != nil:
+				if theirs != "" && !under(theirs, house[p.path()]...) || p.path() == "view" && rel == "home" {
+					report(p, imp, "views are plain values: a home may know them, not they a home or an adapter")
+				}
+			case faces[mine] != nil && theirs != mine && !under(rel, faces[mine]...) && (theirs != "" || !under(rel, "home", "view", "internal") && rel != ""):
+				report(p, imp, "a face imports home, view, the root and what it serves")
+			case house[rel] != nil && faces[mine] == nil:
+				report(p, imp, "only faces and wiring know a home or a view")
+			case theirs != "" && mine == "":
 				report(p, imp, "adapters depend on the core, never the other way; wire them in cmd")
-			case theirs != "" && theirs != mine && !under(p.path(), middle...) && !slices.Contains(shared[theirs], mine):
+			case theirs != "" && theirs != mine && !slices.Contains(shared[theirs], mine):
 				report(p, imp, "adapters never import each other; declare an interface and wire them in cmd")
 			}
 		}
@@ -155,11 +163,13 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		p("/server", "~", "net/http", "~/capsule", "~/cmd/perdure"),
 		p("/capsule", "~", "~/internal/canon", "~/internal/z", "~/store/dir"),
 		p("/store/dir", "~", "~/capsule", "~/store/sqlite"),
-		p("/policy", "~/capsule", "~/view"),
-		p("/home", "~", "~/view", "~/capsule", "~/store/dir"),
-		p("/view", "~", "~/capsule", "~/home"),
+		p("/policy", "~/capsule"),
 		p("/cmd/perdure", "github.com/spf13/cobra", "net/http/httptest", "~/storetest", "~", "~/server", "~/tool", "~/store/sqlite", "~/store/dir"),
 		p("/examples/one", "~", "~/store/dir", "testing"),
+		p("/home", "~", "~/view", "~/tool", "~/store/sqlite"),
+		p("/view", "~", "~/capsule", "~/home", "~/tool"),
+		p("/server/console", "~", "~/home", "~/view", "~/server", "~/capsule", "~/internal/w", "~/tool", "~/schema"),
+		p("/schema", "~", "~/view"),
 	})
 	for i := range got {
 		got[i] = strings.ReplaceAll(got[i][:strings.Index(got[i], ": ")], module, "~")
@@ -179,7 +189,9 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		"~/internal/x imports net/http",
 		"~/internal/y imports ~/tool",
 		"~/policy imports ~/capsule",
-		"~/policy imports ~/view",
+		"~/schema imports ~/view",
+		"~/server/console imports ~/schema",
+		"~/server/console imports ~/tool",
 		"~/server imports ~/cmd/perdure",
 		"~/store/dir imports ~/store/sqlite",
 		"~/store/sqlite imports database/sql", // reached from the root in this made-up tree
@@ -188,6 +200,7 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		"~/tool imports github.com/spf13/cobra",
 		"~/tool/mcp imports ~/server",
 		"~/view imports ~/home",
+		"~/view imports ~/tool",
 	}
 	slices.Sort(got)
 	slices.Sort(want)

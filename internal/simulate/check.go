@@ -86,7 +86,7 @@ func (r *run) checkDue(sub *subject, s *stock, a *perdure.Agent) {
 		case perdure.Rouse:
 			want = want.Add(conditionEvery)
 		case perdure.Idle:
-			if want = max(step.Until, want); step.Until == 0 || step.Cannot != "" {
+			if want = max(step.Until, want); step.Until == 0 || step.Needs != "" {
 				continue
 			}
 		}
@@ -369,7 +369,7 @@ func (r *run) merge() {
 func (r *run) unended() {
 	r.everywhere(func(sub *subject, s *stock, a *perdure.Agent) {
 		if f := a.Fold(); f.Ended == nil && !r.copied(s, a) && !r.sleepsLong(sub, a) {
-			r.violate("agents come to their end", "%s in %s, %s at turn %d of %d: %+v", r.short(sub.id), s.name, f.Standing(), f.Turns,
+			r.violate("agents come to their end", "%s in %s, %s at turn %d of %d: %+v", r.short(sub.id), s.name, f.State(), f.Turns,
 				sub.program.Turns, perdure.Plan(a, r.caps(r.nodes[0]), time.Now()))
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/dev/wiretest"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/view"
 )
 
 // Talk are the settings of a conversation.
@@ -158,8 +159,8 @@ func (v *conversation) turn(ctx context.Context) (lap, error) {
 		return lap{}, err
 	}
 	idle, err := v.node.RunAgent(ctx, v.id)
-	if err == nil && (idle.Until != 0 || idle.Person || idle.Cannot != "") {
-		err = fmt.Errorf("the conversation stopped: %s", idle.Why)
+	if err == nil && (idle.Until != 0 || idle.Person || idle.Needs != "") {
+		err = fmt.Errorf("the conversation stopped: %s", view.Why(idle))
 	}
 	return lap{all: expenses(v.began).minus(before), asking: v.asking}, err
 }

@@ -12,19 +12,19 @@ import (
 // tellLack records that this node has no tool or advisor that the agent needs: once for each, however often it looks.
 func (w *work) tellLack(idle *Idle) error {
 	note := ""
-	if name, advisor := strings.CutPrefix(idle.Cannot, advisorTool("")); advisor && w.n.Advisors[name] == nil {
+	if name, advisor := strings.CutPrefix(idle.Needs, advisorTool("")); advisor && w.n.Advisors[name] == nil {
 		note = strings.TrimSpace("this node has no advisor " + name)
-	} else if !advisor && idle.Cannot != "" && w.n.tool(idle.Cannot) == nil {
-		note = "this node has no tool " + idle.Cannot
+	} else if !advisor && idle.Needs != "" && w.n.tool(idle.Needs) == nil {
+		note = "this node has no tool " + idle.Needs
 	}
 	told := func(i Incapability) bool {
-		return i.Missing && i.Node == w.n.Key.Key() && i.What == idle.Cannot && i.Note == note
+		return i.Missing && i.Node == w.n.Key.Key() && i.What == idle.Needs && i.Note == note
 	}
 	// Where so many cannot, one more says nothing, and would push another out.
 	if f := w.a.fold; note == "" || len(f.Incapable) >= maxIncapable || slices.ContainsFunc(f.Incapable, told) {
 		return nil
 	}
-	return w.add(Event{Name: "incapable", By: "runtime", Notice: Lacks{What: idle.Cannot, Note: note}})
+	return w.add(Event{Name: "incapable", By: "runtime", Notice: Lacks{What: idle.Needs, Note: note}})
 }
 
 // consult asks the advisor. What is pending is made durable first, unless the advisor is instant.

@@ -74,9 +74,8 @@ func (f *Fold) count(of []AgentID) childCount {
 
 func (q *question) gather(t Gather) Waiting {
 	n := q.f.count(t.Of)
-	state := q.say(func() string { return fmt.Sprintf("%d live, %d ended ok, %d otherwise", n.open, n.ok, n.failed) })
 	if n.open == 0 || (t.OK > 0 && (n.ok >= t.OK || n.ok+n.open < t.OK)) || (t.Failed > 0 && n.failed >= t.Failed) {
-		return Waiting{Met: true, Why: "of its children " + state}
+		return Waiting{Met: true, Why: fmt.Sprintf("of its children %d live, %d ended ok, %d otherwise", n.open, n.ok, n.failed)}
 	}
-	return Waiting{Why: "for its children: " + state}
+	return q.not(Waiting{}, Pending{Trigger: t, Live: n.open, OK: n.ok, Failed: n.failed})
 }

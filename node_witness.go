@@ -51,7 +51,8 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	return &Idle{Person: true, Older: true, Why: fmt.Sprintf("this copy is older than one seen here: it lacks entry %s; what was done since would be done again", missing[0].Short())}, nil
+	older := idlePerson(Reason{Kind: RestOlder, Entry: missing[0]})
+	return &older, nil
 }
 
 // see tells the witness how far the agent has come. What became of a copy whose seat is elsewhere is no matter: nothing in it can be done again

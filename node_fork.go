@@ -73,7 +73,7 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 		return nil, nil, err
 	}
 	if d != Full && g.Lineage != nil && !g.Lineage.Rehearse { // it would have all the rights that the agent lacks here
-		return nil, nil, fmt.Errorf("%w: this store holds %s, so a fork of it can only rehearse: import the whole memory first", ErrDenied, d.held())
+		return nil, nil, fmt.Errorf("%w: this store holds %s, so a fork of it can only rehearse: import the whole memory first", ErrDenied, d.stored())
 	}
 	now := time.Now()
 	if g.Seat, err = n.here(ctx); err != nil {

@@ -20,7 +20,7 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 		f.Created = e.Time
 	}
 	if void {
-		f.conflict(e, "entry of a revoked key, written where the revocation was not known: it counts for nothing")
+		f.conflict(e, conflictVoid)
 		return
 	}
 	switch b := e.content.(type) {

@@ -137,8 +137,7 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 		return Sit{Of: of}
 	}
 	if s.At == c.Seat {
-		rest.Seat = s.At
-		rest.join(0, "handed over: it goes on where it is taken in next")
+		rest.because(Reason{Kind: RestGiven, Seat: s.At})
 		return *rest
 	}
 	return nil
@@ -153,14 +152,13 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	case len(f.Seats) == 0:
 		return Sit{}, false
 	case f.Disputed():
-		rest.join(0, "two copies claim its seat: look at both, then take the seat for the one that is to go on")
+		rest.because(Reason{Kind: RestDisputed, Seat: f.Seats[0].At})
 	case f.seatedAt(c.Seat):
 		return nil, true
 	default:
-		rest.join(0, "this is a copy: what must happen only once is decided where its seat is; hand the seat over from there, or take it if that is lost, "+
-			"or if the copies cannot be merged any more because one of them has collected its past (gc): then take it for the one that goes on, and end the other")
+		rest.because(Reason{Kind: RestElsewhere, Seat: f.Seats[0].At})
 	}
-	rest.Person, rest.Seat = true, f.Seats[0].At
+	rest.Person = true
 	return nil, false
 }
 
@@ -299,7 +297,8 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID, say func(*Ag
 		return err
 	}
 	if w.behind != nil {
-		return WithHint(fmt.Errorf("%w: %s", ErrDenied, w.behind.Why),
+		return WithHint(fmt.Errorf("%w: this copy is older than one seen here: it lacks entry %s; what was done since would be done again",
+			ErrDenied, w.behind.Reasons[0].Entry.Short()),
 			"import the newer copy; or, if you mean this one to go on, perdure resume "+id.Short()+" --older")
 	}
 	notice, err := say(w.a, *n.placed.Load())

@@ -16,11 +16,12 @@ import (
 // Waiting is what a trigger comes to at a moment.
 type Waiting struct {
 	Met  bool
-	By   []Hash // the events that met it
-	Due  Time   // when time alone may change the answer; zero: only an entry can
-	Poll *Poll  // the poll that is due now, with only its Index set
-	Poor bool   // a poll is not made, because the budget has no call left for it
-	Why  string // for people: what it is still waiting for, or what met it
+	By   []Hash   // the events that met it
+	Due  Time     // when time alone may change the answer; zero: only an entry can
+	Poll *Poll    // the poll that is due now, with only its Index set
+	Poor bool     // a poll is not made, because the budget has no call left for it
+	Why  string   // for people: what met it, as the wake records it
+	For  *Pending // what it is still waiting for
 }
 
 // Met asks the trigger of the sleep the agent is in. It is a pure function of the fold and now.
@@ -53,12 +54,12 @@ type question struct {
 	explained int            // conditions whose open part was worked out
 }
 
-// say is words for people, if anybody reads them.
-func (q *question) say(words func() string) string {
-	if !q.words {
-		return ""
+// not is a trigger that is not met, if anybody reads what it waits for.
+func (q *question) not(w Waiting, p Pending) Waiting {
+	if q.words {
+		w.For = &p
 	}
-	return words()
+	return w
 }
 
 // holds evaluates a condition. All those of one look share what one condition may cost: those beyond it cannot be evaluated, so they are not met.
@@ -96,9 +97,9 @@ func (q *question) variables() map[string]any {
 func (q *question) ask(t Trigger) Waiting {
 	switch t := t.(type) {
 	case At:
-		return q.time(t.Time)
+		return q.time(t, t.Time)
 	case After:
-		return q.time(q.after(q.s.Since, t.Millis))
+		return q.time(t, q.after(q.s.Since, t.Millis))
 	case On:
 		return q.event(t)
 	case Done:
@@ -114,14 +115,18 @@ func (q *question) ask(t Trigger) Waiting {
 	case All:
 		return q.all(t.Of)
 	}
-	return Waiting{Why: "a trigger this version does not know"}
+	return q.not(Waiting{}, Pending{})
 }
 
-func (q *question) time(at Time) Waiting {
+func (q *question) time(t Trigger, at Time) Waiting {
 	if TimeOf(q.now) >= at {
-		return Waiting{Met: true, Why: q.say(func() string { return "it is " + at.String() })}
+		w := Waiting{Met: true}
+		if q.words {
+			w.Why = "it is " + at.String()
+		}
+		return w
 	}
-	return Waiting{Due: at, Why: q.say(func() string { return "until " + at.String() })}
+	return q.not(Waiting{Due: at}, Pending{Trigger: t, Until: at})
 }
 
 // after is some time after another, or that other by the clock of now if it cannot be right.
@@ -149,25 +154,21 @@ func (q *question) event(t On) Waiting {
 			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
 		}
 	}
-	why := "for event " + t.Event
-	if t.Filter != "" {
-		why += " where " + t.Filter
-	}
-	return Waiting{Why: why}
+	return q.not(Waiting{}, Pending{Trigger: t})
 }
 
 func (q *question) done(t Done) Waiting {
 	if !t.Child.IsZero() {
 		for i := range q.f.Children {
 			if c := &q.f.Children[i]; c.Agent == t.Child && !c.Ended {
-				return Waiting{Why: "for child " + t.Child.Short()}
+				return q.not(Waiting{}, Pending{Trigger: t})
 			}
 		}
 		return Waiting{Met: true, Why: "child " + t.Child.Short() + " ended"}
 	}
 	for i := range q.f.Open {
 		if q.f.Open[i].Decision == t.Decision {
-			return Waiting{Why: "for the outcome of decision " + t.Decision.Short()}
+			return q.not(Waiting{}, Pending{Trigger: t})
 		}
 	}
 	return Waiting{Met: true, Why: "decision " + t.Decision.Short() + " has its outcome"}
@@ -181,23 +182,26 @@ func (q *question) when(t When) Waiting {
 	if ok && err == nil {
 		return Waiting{Met: true, Why: t.Condition}
 	}
-	w := Waiting{Why: q.say(func() string { return q.until(t.Condition, err) })}
+	var w Waiting
+	if q.words {
+		w.For = q.open(t, err)
+	}
 	if readsClock.MatchString(t.Condition) {
 		w.Due = TimeOf(q.now.Add(conditionEvery))
 	}
 	return w
 }
 
-// until says what of a condition does not hold yet, and of the first few not more than that.
-func (q *question) until(src string, err error) string {
+// open is what of a condition does not hold yet, and of the first few not more than that.
+func (q *question) open(t When, err error) *Pending {
 	if err != nil {
-		return fmt.Sprintf("until %s, which cannot be evaluated: %v", src, err)
+		return &Pending{Trigger: t, Open: t.Condition, Fault: err.Error()}
 	}
-	if p, err := foldEnv().Compile(src); err == nil && q.explained < maxExplained {
+	if p, err := foldEnv().Compile(t.Condition); err == nil && q.explained < maxExplained {
 		q.explained++
-		return "until " + p.Waiting(q.variables())
+		return &Pending{Trigger: t, Open: p.Waiting(q.variables())}
 	}
-	return "until " + src
+	return &Pending{Trigger: t, Open: t.Condition}
 }
 
 func (q *question) poll(t Every) Waiting {
@@ -212,14 +216,12 @@ func (q *question) poll(t Every) Waiting {
 		}
 		next = q.after(p.At, t.Millis)
 	}
-	w := Waiting{Due: next, Why: q.say(func() string {
-		return fmt.Sprintf("until %s says %s, asked every %s", t.Poll.Tool, t.Until, time.Duration(t.Millis)*time.Millisecond)
-	})}
+	w := q.not(Waiting{Due: next}, Pending{Trigger: t})
 	if TimeOf(q.now) < next {
 		return w
 	}
 	if _, ok := q.f.Affords(Spend{Calls: 1}); !ok { // refused at each time, it would be written down at each
-		return Waiting{Poor: true, Why: "for a grant: the budget has no call left to ask " + t.Poll.Tool}
+		return q.not(Waiting{Poor: true}, Pending{Trigger: t, Poor: true})
 	}
 	w.Poll = &Poll{Index: index}
 	return w
@@ -227,27 +229,29 @@ func (q *question) poll(t Every) Waiting {
 
 func (q *question) any(of []Trigger) Waiting {
 	var w Waiting
-	var whys []string
+	var open []Pending
 	for _, t := range of {
 		one := q.ask(t)
 		if one.Met && !w.Met {
-			w.Met, w.By, whys = true, one.By, []string{one.Why}
+			w.Met, w.By, w.Why = true, one.By, one.Why
 		}
-		if !w.Met && q.words {
-			whys = append(whys, one.Why)
+		if one.For != nil {
+			open = append(open, *one.For)
 		}
 		w.Due, w.Poor = earliest(w.Due, one.Due), w.Poor || one.Poor
 		if w.Poll == nil {
 			w.Poll = one.Poll
 		}
 	}
-	w.Why = strings.Join(whys, ", or ")
-	return w
+	if w.Met {
+		return w
+	}
+	return q.not(w, Pending{Of: open})
 }
 
 func (q *question) all(of []Trigger) Waiting {
 	w := Waiting{Met: true}
-	var whys []string
+	var open []Pending
 	for _, t := range of {
 		one := q.ask(t)
 		w.By = append(w.By, one.By...)
@@ -255,18 +259,20 @@ func (q *question) all(of []Trigger) Waiting {
 			continue
 		}
 		w.Met = false
-		if q.words {
-			whys = append(whys, one.Why)
+		if one.For != nil {
+			open = append(open, *one.For)
 		}
 		w.Due, w.Poor = earliest(w.Due, one.Due), w.Poor || one.Poor
 		if w.Poll == nil {
 			w.Poll = one.Poll
 		}
 	}
-	w.Why = strings.Join(whys, ", and ")
 	slices.SortFunc(w.By, Hash.Compare)
 	w.By = slices.Compact(w.By)
-	return w
+	if w.Met {
+		return w
+	}
+	return q.not(w, Pending{Of: open, All: true})
 }
 
 // nthPoll is the call of the n-th Every of a trigger, marked so that its outcome finds its way back.

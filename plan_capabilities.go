@@ -78,11 +78,8 @@ func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
 func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
 	for i := range f.Incapable {
 		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since && t < n.lapses() && !ahead(n.Since, t) {
-			rest.lack(what)
+			rest.lackFor(what, n.Note)
 			rest.Until = earliest(rest.Until, n.lapses())
-			if n.Note != "" {
-				rest.Why += " (this one: " + n.Note + ")"
-			}
 			return true
 		}
 	}

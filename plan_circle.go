@@ -16,32 +16,32 @@ const (
 	maxCircleTime = 30 * time.Second
 )
 
-// circles says that an agent goes in circles; else it is empty. Its last entries are proposals, sleeps and wakes, refusals and failures that say
+// circles says that an agent goes in circles; else it is nil. Its last entries are proposals, sleeps and wakes, refusals and failures that say
 // the same over and over, by whichever nodes: no effect succeeded and nobody told it anything meanwhile, so nothing keeps it from going on so
 // for ever. It bounds work without a new fact, whatever the work is. Any new fact lets it try again.
-func (a *Agent) circles() string {
+func (a *Agent) circles() *Reason {
 	var row []*Entry
 	for e := range a.Recent() {
 		if e.Kind == KindSnapshot {
 			continue
 		}
 		if e.fact() {
-			return ""
+			return nil
 		}
 		if row = append(row, e); len(row) == maxCircle {
 			break
 		}
 	}
 	if len(row) < maxCircle || row[0].Time.Go().Sub(row[maxCircle-1].Time.Go()) >= maxCircleTime {
-		return ""
+		return nil
 	}
 	said := map[string]bool{}
 	for _, e := range row {
 		if said[e.gist()] = true; len(said) > maxCircleSays {
-			return ""
+			return nil
 		}
 	}
-	return fmt.Sprintf("stopped: its last %d entries repeat themselves without any result; send it something to make it try again, or end it", maxCircle)
+	return &Reason{Kind: RestCircling, Attempt: maxCircle}
 }
 
 // fact reports whether an entry tells something by itself: an effect that succeeded, or somebody's word.

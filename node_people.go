@@ -277,7 +277,30 @@ func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, 
 	if ev.By == "" {
 		ev.By = n.Key.Name
 	}
-	return n.Tell(ctx, id, ev)
+	e, err := n.Tell(ctx, id, ev)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.list(ctx, id); err != nil { // it was told all the same; a node that looks at it writes its line
+		n.Log.Warn("list agent", "agent", id.Short(), "err", err)
+	}
+	return e, nil
+}
+
+// list records the line about an agent that was told something, so that listings show it before a node has looked.
+func (n *Node) list(ctx context.Context, id AgentID) error {
+	l, ok := n.Store.(Lister)
+	if !ok {
+		return nil
+	}
+	a, _, err := n.hearer(ctx, id)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	line := a.Listing(now)
+	line.Waiting = a.waiting(n.trust(), Hash{}, now)
+	return l.Index(ctx, a.Heads(), line)
 }
 
 // living refuses an agent that has ended.

@@ -81,7 +81,7 @@ func sleepsOn(v *Verdict, now time.Time) Idle {
 	if why == "" {
 		why = strings.Join(v.Rules, ", ")
 	}
-	return Idle{Until: TimeOf(now.Add(wakeAgain)), Why: "asleep: its wait is over, and policy does not let it wake" + noted(why)}
+	return idleFor(Reason{Kind: RestPolicy, Until: TimeOf(now.Add(wakeAgain)), Note: why})
 }
 
 // Judged is a step of Plan after a look at policy: the wake of an agent that policy denies is no step to take. It says what a node with this

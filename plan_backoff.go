@@ -1,17 +1,16 @@
 package perdure
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Delay is what recorded signals say about trying again.
-type Delay struct {
-	Until Time   // not before; zero: at once
-	Limit int64  // the time to allow the next attempt, in milliseconds; zero: as before
-	Why   string // for people
+// delay is what recorded signals say about trying again.
+type delay struct {
+	until Time  // not before; zero: at once
+	limit int64 // the time to allow the next attempt, in milliseconds; zero: as before
+	row   int   // how often in a row it ended so
 }
 
 const (
@@ -27,12 +26,12 @@ const (
 	failuresBeforeAnotherWay = 3
 )
 
-// Backoff says when a tool may be called again. It is a pure function of recorded signals: throttled honours the time the tool named,
+// backoff says when a tool may be called again. It is a pure function of recorded signals: throttled honours the time the tool named,
 // timed-out and silent wait longer each time and allow more time, incapable moves on to another node at once.
-func (f *Fold) Backoff(tool string) Delay {
+func (f *Fold) backoff(tool string) delay {
 	t := f.Tool(tool)
 	if t == nil || len(t.Last) == 0 {
-		return Delay{}
+		return delay{}
 	}
 	last := t.Last[len(t.Last)-1]
 	row := t.row(last.Signal)
@@ -42,33 +41,33 @@ func (f *Fold) Backoff(tool string) Delay {
 		if wait == 0 {
 			wait = doubled(row)
 		}
-		return Delay{Until: last.Time.Add(wait), Why: fmt.Sprintf("%s throttled", tool)}
+		return delay{until: last.Time.Add(wait), row: row}
 	case TimedOut, Silent:
-		return Delay{Until: last.Time.Add(doubled(row)), Why: fmt.Sprintf("%s gave no answer in time, %d in a row", tool, row)}
+		return delay{until: last.Time.Add(doubled(row)), row: row}
 	case Failed:
 		if strings.HasPrefix(tool, advisorTool("")) { // an advisor that fails can only be asked again; a tool that fails is the advisor's matter
-			return Delay{Until: last.Time.Add(doubled(row)), Why: fmt.Sprintf("%s failed, %d in a row", tool, row)}
+			return delay{until: last.Time.Add(doubled(row)), row: row}
 		}
 	case OK, Partial, Incapable, Denied:
 	}
-	return Delay{}
+	return delay{}
 }
 
-// retryDelay is the Delay of an effect that is owed.
-func (f *Fold) retryDelay(w *Owed) Delay {
-	d := Delay{Until: w.Since, Why: fmt.Sprintf("%d of %d attempts", w.Attempt, maxAttempts)}
+// retryDelay is the delay of an effect that is owed.
+func (f *Fold) retryDelay(w *Owed) delay {
+	d := delay{until: w.Since}
 	switch w.Signal {
 	case Throttled:
 		wait := time.Duration(w.After) * time.Millisecond
 		if wait == 0 {
 			wait = doubled(int(w.Attempt))
 		}
-		d.Until, d.Why = w.Since.Add(wait), "throttled; "+d.Why
+		d.until = w.Since.Add(wait)
 	case TimedOut, Silent:
-		d.Until, d.Why = w.Since.Add(doubled(int(w.Attempt))), "gave no answer in time; "+d.Why
-		d.Limit = min(2*w.Limit, longestDelay.Milliseconds()*6)
+		d.until = w.Since.Add(doubled(int(w.Attempt)))
+		d.limit = min(2*w.Limit, longestDelay.Milliseconds()*6)
 	case Incapable:
-		d.Until, d.Why = 0, "this node could not; another may"
+		d.until = 0 // another node may at once
 	case OK, Partial, Failed, Denied:
 	}
 	return d

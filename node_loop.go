@@ -315,7 +315,7 @@ func (l *loop) turn(id AgentID) {
 		l.n.rest(id, Hash{}, time.Now().Add(loadRetry))
 		return
 	}
-	if idle.Until != 0 && idle.Until <= TimeOf(time.Now()) && idle.Cannot == "" {
+	if idle.Until != 0 && idle.Until <= TimeOf(time.Now()) && idle.Needs == "" {
 		return // its next turn is now
 	}
 	l.n.rest(id, digest(heads), restUntil(idle)) // with the heads it was found idle at: others may have come since

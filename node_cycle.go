@@ -101,7 +101,7 @@ func (n *Node) release(ids ...AgentID) {
 
 // runClaimed works on an agent under a claim, until over says after a number of cycles that others have their turn (nil: never), and gives the
 // claim up. It returns why it is idle, and with which heads. Once stop is closed nothing more begins; what is under way goes on until ctx ends.
-func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *held, over func(cycles int) bool) (
+func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal, over func(cycles int) bool) (
 	idle Idle, heads []Hash, err error,
 ) {
 	w, err := n.begin(ctx, id)
@@ -152,13 +152,13 @@ const loadRetry = 5 * time.Second
 func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return Idle{Until: TimeOf(time.Now()), Why: "this node is stopping"}, errors.Join(err, w.flush(ctx))
+			return idleFor(Reason{Kind: RestStopping, Until: TimeOf(time.Now())}), errors.Join(err, w.flush(ctx))
 		}
 		if w.stopping() {
-			return Idle{Until: TimeOf(time.Now()), Why: "this node is stopping"}, w.flush(ctx)
+			return idleFor(Reason{Kind: RestStopping, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
 		if over != nil && over(w.cycles) {
-			return Idle{Until: TimeOf(time.Now()), Why: "others have their turn"}, w.flush(ctx)
+			return idleFor(Reason{Kind: RestTurn, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
 		step, err := w.cycle(ctx)
 		if err != nil {
@@ -171,7 +171,7 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 				return s, err
 			} // else others wrote meanwhile, and there may be something to do after all
 		case Announce:
-			return Idle{Why: "it has ended"}, nil
+			return idleFor(Reason{Kind: RestEnded}), nil
 		case Flag, Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish:
 		}
 	}
@@ -200,8 +200,8 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	step := Plan(w.polled(), w.n.capabilities(w.claimed, nil), now)
 	switch s := step.(type) {
 	case Idle:
-		w.copied = !s.Seat.IsZero()
-		if s.Shallow { // its past may arrive without an entry on top
+		w.copied = s.Is(RestGiven, RestDisputed, RestElsewhere)
+		if s.Is(RestShallow) { // its past may arrive without an entry on top
 			s.Until = earliest(s.Until, TimeOf(now.Add(heldLook)))
 		}
 		return s, w.tellLack(&s)

@@ -243,20 +243,8 @@ func (f *Fold) deepEnough(c *Capabilities, act Action, rest *Idle) bool {
 
 // tooShallow says that an effect needs more of the memory than is here.
 func (i *Idle) tooShallow(d Depth, tool string, e Effect) {
-	i.Person, i.Shallow = true, true
-	i.join(0, fmt.Sprintf("%s is an effect of class %s, and this store holds %s: import the whole memory", tool, e, d.held()))
-}
-
-// held is what a store holds at a depth, in few words.
-func (d Depth) held() string {
-	switch d.Kind {
-	case DepthFull:
-		return "all of its memory"
-	case DepthHeaders:
-		return "only the headers of its past"
-	case DepthLast:
-	}
-	return "only the end of its memory"
+	i.Person = true
+	i.because(Reason{Kind: RestShallow, Tool: tool, Effect: e, Depth: &d})
 }
 
 // unrooted is the refusal of the end of a memory whose snapshot is by somebody who is not trusted everywhere: in which scope
@@ -293,4 +281,16 @@ func (c *Capabilities) mayRepeat(f *Fold, o *Open, e Effect) bool {
 		return true // its genesis is in the decision: the same child, however often it is made
 	}
 	return c.depth.Allows(e) || f.rehearses()
+}
+
+// stored is what a store holds at a depth, in few words.
+func (d Depth) stored() string {
+	switch d.Kind {
+	case DepthFull:
+		return "all of its memory"
+	case DepthHeaders:
+		return "only the headers of its past"
+	case DepthLast:
+	}
+	return "only the end of its memory"
 }

@@ -165,7 +165,7 @@ func (f *Fold) outdated(c *Capabilities, a Action, t Time, rest *Idle) (Step, bo
 		return nil, false
 	}
 	if r.Next >= int64(len(r.Basis.Reads)) || f.crowded() {
-		rest.join(0, "what it rests on is looked at again first")
+		rest.because(Reason{Kind: RestBasis})
 		return nil, true
 	}
 	x := r.read(r.Next)

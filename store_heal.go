@@ -37,7 +37,7 @@ type Ailment struct {
 // Healable refuses an agent of which only a part is here: what is missing before it cannot be told from what was lost. A whole copy heals it.
 func Healable(ctx context.Context, s Store, id AgentID) error {
 	if d, err := DepthOf(ctx, s, id); err == nil && d != Full {
-		return fmt.Errorf("this store holds %s: import the whole memory", d.held())
+		return fmt.Errorf("this store holds %s: import the whole memory", d.stored())
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// held is a claim that is renewed until it is given up.
-type held struct {
+// renewal is a claim that is renewed until it is given up.
+type renewal struct {
 	n     *Node
 	store Claimer
 	claim Claim
@@ -17,7 +17,7 @@ type held struct {
 }
 
 // claim takes an agent. It returns nil, and no error, for a store without claims.
-func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
+func (n *Node) claim(ctx context.Context, id AgentID) (*renewal, error) {
 	if err := n.init(); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
 	if err != nil {
 		return nil, fmt.Errorf("claim agent %s: %w", id.Short(), err)
 	}
-	h := &held{n: n, store: store, claim: c}
+	h := &renewal{n: n, store: store, claim: c}
 	h.mu.Lock() // renew may run before the timer is kept
 	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(lease/3, func() { h.renew(lease) })
@@ -40,7 +40,7 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*held, error) {
 func (n *Node) lease() time.Duration { return min(or(n.Lease, 10*time.Second), MaxLease) }
 
 // renew keeps the claim alive while effects take their time.
-func (h *held) renew(lease time.Duration) {
+func (h *renewal) renew(lease time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.timer == nil {
@@ -54,7 +54,7 @@ func (h *held) renew(lease time.Duration) {
 }
 
 // release gives the claim up and says when a node should look next.
-func (h *held) release(ctx context.Context, heads []Hash, due Time) error {
+func (h *renewal) release(ctx context.Context, heads []Hash, due Time) error {
 	if h == nil {
 		return nil
 	}

@@ -1,0 +1,86 @@
+package perdure
+
+import (
+	"slices"
+	"time"
+)
+
+// Standing is where an agent stands, in the words people use: ready, running, dormant, waiting (for a person) or terminated. There is no other
+// rule than this: a line of a store, a screen and a program say the same of an agent. What a line says was so when it was written; what time
+// alone changes is changed.
+func (l *Listing) Standing(now time.Time) string {
+	switch {
+	case l.State == Terminated:
+		return "terminated"
+	case l.Waiting:
+		return "waiting"
+	case l.State == Execution:
+		return "running"
+	case l.Due != 0 && l.Due <= TimeOf(now), l.Due == 0 && l.State == Instantiated: // of a newborn nobody has said more
+		return "ready"
+	}
+	return "dormant"
+}
+
+// Standing is where an agent stands as a node sees it that can do everything, trusts t (nil: everybody) and works in the store with the id at
+// (zero: wherever its seat is).
+func (a *Agent) Standing(t *Trust, at Hash, now time.Time) string {
+	l := a.Listing(now)
+	l.Waiting = a.waiting(t, at, now)
+	return l.Standing(now)
+}
+
+// waiting reports whether something must be done by a person: to admit it, answer, approve, settle, resume, grant, or take its seat.
+func (a *Agent) waiting(t *Trust, at Hash, now time.Time) bool {
+	f, by := a.fold, TimeOf(now)
+	if len(f.Doubles()) > 0 || f.Disputed() && f.Ended == nil {
+		return true
+	}
+	if slices.ContainsFunc(f.Open, func(o Open) bool {
+		return !o.Effect.Repeatable() && (o.Doubt || by >= o.Deadline || ahead(o.Since, by))
+	}) {
+		return true // unless its tool can be asked, somewhere
+	}
+	idle, ok := Plan(a, Capabilities{All: true, Trust: t, Seat: at, quiet: true}, now).(Idle)
+	return ok && (idle.Person || f.asks())
+}
+
+// asks reports whether the agent sleeps until a person answers.
+func (f *Fold) asks() bool {
+	return f.Sleep != nil && f.Sleep.Sleep.Asks()
+}
+
+// Asks reports whether a person's answer ends the sleep.
+func (s *Sleep) Asks() bool {
+	of := []Trigger{s.Trigger}
+	if list, ok := s.Trigger.(Any); ok {
+		of = list.Of
+	}
+	return slices.ContainsFunc(of, func(t Trigger) bool {
+		on, ok := t.(On)
+		return ok && on.Event == AnswerEvent
+	})
+}
+
+// Listing is the agent as one line.
+func (a *Agent) Listing(now time.Time) Listing {
+	f := a.fold
+	return Listing{
+		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.State(), Labels: f.Intent.Labels,
+		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: a.waiting(nil, Hash{}, now),
+	}
+}
+
+// Newborn is the agent as one line when no more than its genesis entry has been looked at. It is what a store lists until it is told more.
+func Newborn(first *Entry) Listing {
+	l := Listing{Agent: first.ID(), State: Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due, Entries: 1}
+	switch b := first.content.(type) {
+	case Genesis:
+		l.Name, l.Kind, l.Scope, l.Labels = b.Intent.Name, b.Intent.Kind, b.Charter.Scope, b.Intent.Labels
+	case Snapshot: // of an agent whose past is not there
+		l = (&Agent{fold: &b.Fold}).Listing(first.Time.Go())
+		l.Agent, l.Entries = first.ID(), b.Fold.Count+1
+	case Advice, Decision, Outcome, Event, nil:
+	}
+	return l
+}

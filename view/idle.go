@@ -1,0 +1,222 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Why says in words why an agent rests, with times as programs write them.
+func Why(i perdure.Idle) string {
+	return (&speech{moment: perdure.Time.String}).all(i.Reasons)
+}
+
+// WhyNow says it as people read it at a time: times are told with how far off they are. Timed says whether one was.
+func WhyNow(i perdure.Idle, now time.Time) (text string, timed bool) {
+	s := &speech{}
+	s.moment = func(t perdure.Time) string {
+		s.timed = true
+		return Moment(t, now)
+	}
+	return s.all(i.Reasons), s.timed
+}
+
+// speech puts reasons into words.
+type speech struct {
+	moment func(perdure.Time) string
+	timed  bool // a time was told
+}
+
+// maxWhy is how many letters of reasons are enough.
+const maxWhy = 1 << 10
+
+func (s *speech) all(of []perdure.Reason) string {
+	var text string
+	for i := range of {
+		if len(text) >= maxWhy {
+			break
+		}
+		if text != "" {
+			text += "; "
+		}
+		text += s.reason(&of[i])
+	}
+	return text
+}
+
+// fixed are the reasons of which there is nothing more to say.
+var fixed = map[perdure.Rest]string{
+	perdure.RestEnded:     "it has ended",
+	perdure.RestBasis:     "what it rests on is looked at again first",
+	perdure.RestSilent:    "the advisor proposed nothing: waiting for an event",
+	perdure.RestRefused:   "asleep: a person did not let it wake; it waits for an event",
+	perdure.RestStopping:  "this node is stopping",
+	perdure.RestTurn:      "others have their turn",
+	perdure.RestPaused:    "paused",
+	perdure.RestContested: "its ownership is contested: end it, or fork it from before",
+	perdure.RestGiven:     "handed over: it goes on where it is taken in next",
+	perdure.RestDisputed:  "two copies claim its seat: look at both, then take the seat for the one that is to go on",
+	perdure.RestElsewhere: "this is a copy: what must happen only once is decided where its seat is; hand the seat over from there, " +
+		"or take it if that is lost, or if the copies cannot be merged any more because one of them has collected its past (gc): " +
+		"then take it for the one that goes on, and end the other",
+}
+
+func (s *speech) reason(r *perdure.Reason) string {
+	if text, ok := fixed[r.Kind]; ok {
+		return text
+	}
+	switch r.Kind {
+	case perdure.RestAsleep:
+		return "asleep " + s.pending(r.Trigger)
+	case perdure.RestUnderWay:
+		return fmt.Sprintf("%s is under way until %s", toolWord(r.Tool), s.moment(r.Until))
+	case perdure.RestRetry, perdure.RestBackoff:
+		return fmt.Sprintf("asleep until %s because %s", s.moment(r.Until), tried(r))
+	case perdure.RestLacks:
+		text := "needs a node with " + needWord(r.Needs)
+		if r.Note != "" {
+			text += " (this one: " + r.Note + ")"
+		}
+		return text
+	case perdure.RestPolicy:
+		return "asleep: its wait is over, and policy does not let it wake" + after(r.Note)
+	case perdure.RestHeld:
+		if bad, ok := r.Fault.(*perdure.Rejection); ok {
+			return fmt.Sprintf("held: entry %.12s is by %s; it takes the right %s", bad.Entry, bad.Got, bad.Want)
+		}
+		return fmt.Sprintf("held: %v", r.Fault)
+	case perdure.RestOlder:
+		return "this copy is older than one seen here: it lacks entry " + r.Entry.Short() + "; what was done since would be done again"
+	case perdure.RestShallow:
+		return fmt.Sprintf("%s is an effect of class %s, and this store holds %s: import the whole memory", r.Tool, r.Effect, held(r.Depth))
+	case perdure.RestDoubt:
+		return fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", toolWord(r.Tool), r.Decision.Short())
+	case perdure.RestApproval:
+		text := "approval " + r.Digest.Short() + " is needed"
+		if len(r.Asked) > 0 {
+			text += " from " + strings.Join(r.Asked, ", ")
+		}
+		return text
+	case perdure.RestBudget:
+		return r.Note
+	case perdure.RestDenied:
+		return fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it", r.Attempt)
+	case perdure.RestSpinning:
+		return fmt.Sprintf("stopped after writing the same %s %d times: %s; send it something to make it try again, or end it", r.What, r.Attempt, r.Note)
+	case perdure.RestCircling:
+		return fmt.Sprintf("stopped: its last %d entries repeat themselves without any result; "+
+			"send it something to make it try again, or end it", r.Attempt)
+	}
+	return "it rests, and this version cannot say why (" + string(r.Kind) + ")"
+}
+
+// tried says how trying went that is to be tried again.
+func tried(r *perdure.Reason) string {
+	how, row := "", r.Kind == perdure.RestBackoff && r.Attempt > 0
+	switch r.Signal {
+	case perdure.Throttled:
+		how, row = "throttled", false
+	case perdure.TimedOut, perdure.Silent:
+		how = "gave no answer in time"
+	case perdure.Failed:
+		how = "failed"
+	case perdure.OK, perdure.Partial, perdure.Incapable, perdure.Denied:
+	}
+	if row {
+		how = fmt.Sprintf("%s, %d in a row", how, r.Attempt)
+	}
+	if r.Kind == perdure.RestRetry {
+		if r.Signal == perdure.Failed {
+			how = ""
+		}
+		how = strings.TrimPrefix(fmt.Sprintf("%s; %d of %d attempts", how, r.Attempt, r.Of), "; ")
+	}
+	return toolWord(r.Tool) + " " + how
+}
+
+// pending says what of a trigger is waited for.
+func (s *speech) pending(p *perdure.Pending) string {
+	if p == nil {
+		return ""
+	}
+	switch t := p.Trigger.(type) {
+	case perdure.At, perdure.After:
+		return "until " + s.moment(p.Until)
+	case perdure.On:
+		if t.Filter != "" {
+			return "for event " + t.Event + " where " + t.Filter
+		}
+		return "for event " + t.Event
+	case perdure.Done:
+		if !t.Child.IsZero() {
+			return "for child " + t.Child.Short()
+		}
+		return "for the outcome of decision " + t.Decision.Short()
+	case perdure.Gather:
+		return fmt.Sprintf("for its children: %d live, %d ended ok, %d otherwise", p.Live, p.OK, p.Failed)
+	case perdure.When:
+		if p.Fault != "" {
+			return "until " + p.Open + ", which cannot be evaluated: " + p.Fault
+		}
+		return "until " + p.Open
+	case perdure.Every:
+		if p.Poor {
+			return "for a grant: the budget has no call left to ask " + t.Poll.Tool
+		}
+		every := time.Duration(t.Millis) * time.Millisecond
+		return fmt.Sprintf("until %s says %s, asked every %s", t.Poll.Tool, t.Until, every)
+	case perdure.Any, perdure.All, nil:
+	}
+	if len(p.Of) == 0 {
+		return "for a trigger this version does not know"
+	}
+	var parts []string
+	for i := range p.Of {
+		parts = append(parts, s.pending(&p.Of[i]))
+	}
+	if p.All {
+		return strings.Join(parts, ", and ")
+	}
+	return strings.Join(parts, ", or ")
+}
+
+// toolWord is a tool or an advisor as a sentence names it.
+func toolWord(name string) string {
+	advisor, is := strings.CutPrefix(name, "advisor:")
+	switch {
+	case !is:
+		return name
+	case advisor == "":
+		return "its advisor"
+	}
+	return "advisor " + advisor
+}
+
+// needWord is what a node must have, as a sentence names it.
+func needWord(what string) string {
+	if strings.HasPrefix(what, "advisor:") {
+		return Capability(what)
+	}
+	return what
+}
+
+// held is what a store holds at a depth.
+func held(d *perdure.Depth) string {
+	switch {
+	case d == nil || d.Kind == perdure.DepthFull:
+		return "all of its memory"
+	case d.Kind == perdure.DepthHeaders:
+		return "only the headers of its past"
+	}
+	return "only the end of its memory"
+}
+
+// after is a reason put at the end of a sentence.
+func after(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}

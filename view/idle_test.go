@@ -1,0 +1,84 @@
+package view
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// rests are the kinds of reasons, read from the source that declares them.
+func rests(t *testing.T) (kinds []perdure.Rest) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../plan_idle.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Rest") {
+			return true
+		}
+		text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, perdure.Rest(text))
+		return true
+	})
+	if len(kinds) < 20 {
+		t.Fatalf("found %d kinds of reasons in plan_idle.go", len(kinds))
+	}
+	return kinds
+}
+
+func TestEveryReasonHasWords(t *testing.T) {
+	for _, k := range rests(t) {
+		r := perdure.Reason{Kind: k, Note: "a note", Tool: "mail", Needs: "mail", Attempt: 3, Fault: errors.New("no right")}
+		if got := Why(perdure.Idle{Reasons: []perdure.Reason{r}}); got == "" || strings.Contains(got, string(k)+")") {
+			t.Errorf("of %s it says %q", k, got)
+		}
+	}
+	if got := Why(perdure.Idle{Reasons: []perdure.Reason{{Kind: "new"}}}); !strings.Contains(got, "new") {
+		t.Errorf("of a reason it does not know it says %q", got)
+	}
+}
+
+func TestReasonsInWords(t *testing.T) {
+	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	soon := perdure.TimeOf(now.Add(3 * time.Minute))
+	on := func(event string) perdure.Pending { return perdure.Pending{Trigger: perdure.On{Event: event}} }
+	at := perdure.Pending{Trigger: perdure.At{Time: soon}, Until: soon}
+	for _, c := range []struct {
+		reason perdure.Reason
+		want   string
+		timed  bool
+	}{
+		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &at}, "asleep until 12:03:00 UTC (in 3m)", true},
+		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &perdure.Pending{Of: []perdure.Pending{on("a"), on("b")}}},
+			"asleep for event a, or for event b", false},
+		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &perdure.Pending{All: true, Of: []perdure.Pending{on("a"), on("b")}}},
+			"asleep for event a, and for event b", false},
+		{perdure.Reason{Kind: perdure.RestBackoff, Tool: "advisor:", Signal: perdure.Failed, Attempt: 2, Until: soon},
+			"asleep until 12:03:00 UTC (in 3m) because its advisor failed, 2 in a row", true},
+		{perdure.Reason{Kind: perdure.RestRetry, Tool: "mail", Signal: perdure.Throttled, Attempt: 2, Of: 5, Until: soon},
+			"asleep until 12:03:00 UTC (in 3m) because mail throttled; 2 of 5 attempts", true},
+		{perdure.Reason{Kind: perdure.RestLacks, Needs: "advisor:"}, "needs a node with an advisor for agents that name none", false},
+		{perdure.Reason{Kind: perdure.RestLacks, Needs: "mail", Note: "no key"}, "needs a node with mail (this one: no key)", false},
+	} {
+		got, timed := WhyNow(perdure.Idle{Reasons: []perdure.Reason{c.reason}}, now)
+		if got != c.want || timed != c.timed {
+			t.Errorf("it says %q (a time: %t), want %q", got, timed, c.want)
+		}
+	}
+	two := perdure.Idle{Reasons: []perdure.Reason{{Kind: perdure.RestAsleep, Trigger: &at}, {Kind: perdure.RestPaused}}}
+	if got, want := Why(two), "asleep until "+soon.String()+"; paused"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
