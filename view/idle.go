@@ -76,6 +76,9 @@ func (s *speech) reason(r *perdure.Reason) string {
 		return fmt.Sprintf("asleep until %s because %s", s.moment(r.Until), tried(r))
 	case perdure.RestLacks:
 		text := "needs a node with " + needWord(r.Needs)
+		if r.Needs == "advisor:" {
+			text = "no advisor configured"
+		}
 		if r.Note != "" {
 			text += " (this one: " + r.Note + ")"
 		}

@@ -162,10 +162,7 @@ With --man it writes all of it as manual pages.`,
 		at, rest, err := c.Root().Find(args)
 		if err != nil || len(rest) > 0 {
 			err := fmt.Errorf("there is no command %q", strings.Join(args, " "))
-			if len(args) == 1 {
-				return perdure.WithHint(perdure.Invalid(err), "topics are "+strings.Join(topicNames(), ", "))
-			}
-			return perdure.Invalid(err)
+			return perdure.WithHint(perdure.Invalid(err), "perdure help lists them; topics are "+strings.Join(topicNames(), ", "))
 		}
 		return at.Help()
 	}
