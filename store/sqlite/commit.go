@@ -307,7 +307,7 @@ func (w *writer) begin() error {
 		w.unlearn()
 		w.version = version
 		var last int64
-		last, _, err = w.number("SELECT max(rid) FROM log")
+		last, _, err = w.number("SELECT max(coalesce((SELECT max(rid) FROM log),0), coalesce((SELECT max(rid) FROM mark),0))")
 		w.next = last + 1
 		if err == nil {
 			err = w.recall()

@@ -46,6 +46,9 @@ func Damage(ctx context.Context, path string) error {
 			return ctx.Err()
 		})
 	}
+	if err == nil {
+		err = misplaced(c)
+	}
 	if err = errors.Join(err, c.close()); err != nil {
 		return err
 	}
@@ -56,6 +59,24 @@ func Damage(ctx context.Context, path string) error {
 	n, err := m.unread()
 	if err = errors.Join(err, m.close()); err == nil && n > 0 {
 		err = fmt.Errorf("%s-wal is damaged: %d commits in it are not read", path, n)
+	}
+	return err
+}
+
+// misplaced says whether places, recent and mark do not say of every row, once, whose it is. They are derived, and a page of another table in
+// the place of one of theirs is a sound page: only the rows tell. Nothing mends them in place, which could free pages of that other table.
+func misplaced(c *conn) error {
+	const text = `SELECT (SELECT count(*) FROM mark)<>1
+		OR (SELECT rid FROM mark)>(SELECT coalesce(max(rid),0) FROM log)
+		OR EXISTS (SELECT 1 FROM places WHERE rid>(SELECT rid FROM mark))
+		OR EXISTS (SELECT 1 FROM recent WHERE rid>(SELECT rid FROM mark))
+		OR EXISTS (SELECT 1 FROM recent r JOIN places p ON p.agent=r.agent AND p.rid=r.rid)
+		OR EXISTS (SELECT 1 FROM log l WHERE l.agent IS NOT NULL AND l.rid<=(SELECT rid FROM mark)
+			AND NOT EXISTS (SELECT 1 FROM places p WHERE p.agent=l.agent AND p.rid=l.rid)
+			AND NOT EXISTS (SELECT 1 FROM recent r WHERE r.agent=l.agent AND r.rid=l.rid))`
+	wrong, _, err := c.number(text)
+	if err == nil && wrong != 0 {
+		err = fmt.Errorf("%s is damaged: it does not say any more which rows are whose: run `perdure doctor --repair` first", c.path)
 	}
 	return err
 }
