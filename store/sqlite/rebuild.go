@@ -33,6 +33,9 @@ type Rebuilt struct {
 
 // Damage says what is wrong with the file of a store or its log, nil if nothing is. It reads without locks, and changes nothing.
 func Damage(ctx context.Context, path string) error {
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		return named(path, info)
+	}
 	c, err := (&Store{path: path, looks: true}).dialReader()
 	if err != nil {
 		return err
@@ -232,11 +235,22 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 	return errors.Join(err, c.close(), disk.Sync(temp))
 }
 
-// ours reports whether a file says that it is a store.
+// ours reports whether a file says that it is a store, or is what is left of a database that was cut off before it could say so.
 func (m *image) ours() bool {
 	b, err := m.page(1)
-	return err == nil && binary.BigEndian.Uint32(b[68:]) == applicationID
+	if err == nil {
+		return binary.BigEndian.Uint32(b[68:]) == applicationID
+	}
+	info, e := m.file.Stat()
+	if !errors.Is(err, io.EOF) || e != nil {
+		return false
+	}
+	n := int(min(info.Size(), pageSize))
+	return strings.HasPrefix(magic, string(b[:min(n, len(magic))])) && (n < 72 || binary.BigEndian.Uint32(b[68:]) == applicationID)
 }
+
+// magic is what every database begins with.
+const magic = "SQLite format 3\x00"
 
 // identity takes over what the old file says of itself, and what lay aside in it.
 func (r *Rebuilt) identity(old, c *conn) error {
