@@ -261,6 +261,7 @@ elsewhere perdure key accept, or perdure node --accept, shows and accepts it. Wh
 			level = slog.LevelDebug
 		}
 		log := nodeLog(c, level)
+		h.Patient = true
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
 			n, err := p.Node(ctx, h.Home, s, log)
 			if err != nil {
