@@ -45,10 +45,11 @@ const (
 	Diverged                 // each has what the other lacks; now both are here
 	Deeper                   // it has the past that was missing here
 	Mended                   // the one here was damaged: what is good of both is here now
+	Restored                 // everything in it was here, and more, all of it by strangers: that is gone now
 )
 
 func (r Relation) String() string {
-	return [...]string{"created", "same", "newer", "older", "diverged", "deeper", "mended"}[r]
+	return [...]string{"created", "same", "newer", "older", "diverged", "deeper", "mended", "restored"}[r]
 }
 
 // Arrival is what an import came to.
@@ -128,6 +129,15 @@ func (im *importing) run() (*Arrival, error) {
 	}
 	if a.Relation, err = im.relate(a); err != nil {
 		return nil, err
+	}
+	if a.Relation == Older {
+		restores, err := im.restores(a)
+		if err != nil {
+			return nil, err
+		}
+		if restores {
+			return a, im.restore(a)
+		}
 	}
 	switch {
 	case a.Relation == Deeper:

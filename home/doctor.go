@@ -42,10 +42,11 @@ type Doctor struct {
 	Repair  bool   // salvage what can be read of damaged agents
 	Forget  bool   // forget agents that were seen here and are not here any more
 
-	ctx   context.Context
-	h     *Home
-	p     *Powers
-	found []Examined
+	ctx    context.Context
+	h      *Home
+	p      *Powers
+	found  []Examined
+	unseen string // where a witness that could not be read lies now
 }
 
 func (d *Doctor) say(what, health, fix, format string, args ...any) {
@@ -113,7 +114,8 @@ func (d *Doctor) store() (newest perdure.Time) {
 	}
 	agents, survives := 0, ""
 	var recent, all []perdure.Listing
-	d.integrity(d.Reindex || d.Repair)
+	failed := d.integrity(d.Reindex || d.Repair)
+	sees := d.witness()
 	err := d.h.Use(d.ctx, false, func(ctx context.Context, s perdure.Store) error {
 		survives = SurvivedBy(s)
 		if r, ok := s.(perdure.Reindexer); d.Reindex && ok {
@@ -155,11 +157,22 @@ func (d *Doctor) store() (newest perdure.Time) {
 		if err := d.memories(ctx, s, recent); err != nil {
 			return err
 		}
+		if d.unseen != "" {
+			if err := d.seeAgain(ctx, s, all); err != nil {
+				return err
+			}
+		}
 		if err := d.seats(ctx, s, recent); err != nil {
 			return err
 		}
+		if !sees {
+			return nil
+		}
 		return d.missing(ctx, s, all)
 	})
+	if err != nil && failed {
+		return 0 // it was said why, and what to do
+	}
 	if err != nil {
 		d.say("store", Unwell, d.afterRepair("restore it from a backup, or name another with --store"), "%v", err)
 		return 0

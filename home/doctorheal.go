@@ -15,27 +15,30 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// integrity looks through the file of a store, and puts a sound one in its place if it is to be mended.
-func (d *Doctor) integrity(mends bool) {
+// integrity looks through the file of a store, and puts a sound one in its place if it is to be mended. It reports whether that went wrong.
+func (d *Doctor) integrity(mends bool) (failed bool) {
 	if d.h.Scheme != "sqlite" {
-		return
+		return false
 	}
 	ctx, file := d.ctx, d.h.File
 	damage := sqlite.Damage(ctx, file)
 	switch {
 	case damage == nil:
 		d.say("file", Well, "", "%s is whole, version %d", file, sqlite.Version)
-		return
+		return false
 	case !mends:
 		d.say("file", Unwell, "perdure doctor --repair, or restore it from a backup", "%v", damage)
-		return
+		return false
 	}
 	r, err := sqlite.Rebuild(ctx, file)
 	if err != nil {
-		d.say("file", Unwell, "stop whatever uses it and try again, or restore it from a backup", "%v", err)
-		return
+		d.say("file", Unwell, "stop whatever uses it and try again, or move it away and restore a backup or import good copies", "%v", err)
+		return true
 	}
 	d.say("file", Well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, view.Several(r.Rows, "row"), r.Aside)
+	if r.Rows == 0 {
+		d.say("file", Odd, "import good copies of its agents, or restore it from a backup", "nothing of a store was left in it: the new one is empty")
+	}
 	if r.Words > 0 {
 		d.say("file", Well, "", "%s that entries name could be restored", view.Several(int64(r.Words), "damaged key or policy"))
 	}
@@ -49,6 +52,49 @@ func (d *Doctor) integrity(mends bool) {
 	if r.Stranded > 0 {
 		d.say("file", Odd, "import good copies of the missing agents: the rows are then matched to them", "%s set aside in it belong to no known agent", view.Several(r.Stranded, "row"))
 	}
+	return false
+}
+
+// witness looks whether what was seen here can be read, and puts it aside if it cannot and is to be mended. It reports whether it can be asked.
+func (d *Doctor) witness() bool {
+	if d.unseen = ""; d.h.Dir == "" {
+		return true
+	}
+	path := filepath.Join(d.h.Dir, witnessFile)
+	damage := sqlite.WitnessDamage(path)
+	if damage == nil {
+		return true
+	}
+	if !d.Repair {
+		d.say("seen", Unwell, "perdure doctor --repair", "%v", damage)
+		return false
+	}
+	to, err := sqlite.PutAside(path)
+	if err != nil {
+		d.say("seen", Unwell, "stop whatever uses it and try again", "%v; it could not be put aside: %v", damage, err)
+		return false
+	}
+	d.unseen = to
+	return true
+}
+
+// seeAgain tells a new witness how far the agents of the store have come.
+func (d *Doctor) seeAgain(ctx context.Context, s perdure.Store, all []perdure.Listing) error {
+	seen := 0
+	for _, one := range all {
+		a, err := perdure.Load(ctx, s, one.Agent)
+		if err != nil {
+			continue // it is said elsewhere
+		}
+		if err := d.h.sight(ctx, s, a); err != nil {
+			return err
+		}
+		seen++
+	}
+	d.say("seen", Odd, "if this store is not the newest there was, import newer copies before you run anything",
+		"%s could not be read and is %s now; a new one says how far %s of this store came: whether one of them had come further, "+
+			"or was here and is gone, nobody can tell any more", witnessFile, d.unseen, view.Several(int64(seen), "agent"))
+	return nil
 }
 
 // hashes are the keys and policies that entries here may name, as far as the home can say: what is damaged is restored from them.

@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
@@ -46,6 +47,9 @@ const (
 // Home is where agents rest: a store, and beside it the key that signs and whom to trust.
 type Home struct {
 	URL string // the store as people name it; empty: the one in the environment, or the one here, above or of the user
+
+	// Patient waits for as long as another process keeps the store from being written, as nodes do; else a write gives up in time.
+	Patient bool
 
 	// Note is told what a person should know; nil: nobody is.
 	Note func(text string)
@@ -222,8 +226,14 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	if o.Existing, o.Look = !create, look; h.Mends {
 		o.Known = h.hashes()
 	}
+	if o.Waits = h.Note; !h.Patient {
+		o.Patience = patience
+	}
 	return sqlite.Open(ctx, h.File, o)
 }
+
+// patience is how long a command waits for another process that keeps the store from being written.
+const patience = 30 * time.Second
 
 // SurvivedBy is what the writes to a store survive as it was opened, where there is a choice.
 func SurvivedBy(s perdure.Store) string {

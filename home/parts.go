@@ -15,7 +15,7 @@ func (h *Home) Knows(name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(h.parts(), func(p part) bool {
-		return p.path == filepath.Join(h.Dir, name) || strings.HasPrefix(name, filepath.Base(h.File))
+		return p.path == filepath.Join(h.Dir, name) || strings.HasPrefix(name, filepath.Base(h.File)) || strings.HasPrefix(name, witnessFile+".damaged-")
 	})
 }
 

@@ -134,6 +134,9 @@ func arrivedText(r *home.Arrived) string {
 	if got.Relation == capsule.Mended {
 		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
 	}
+	if got.Relation == capsule.Restored {
+		what = "the copy here had more, all of it by strangers; this one took its place"
+	}
 	text := fmt.Sprintf("%s %s: %s, %s, now %s\n", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"), r.Standing)
 	if d := a.Depth(); d != perdure.Full {
 		text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"

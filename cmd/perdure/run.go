@@ -269,6 +269,7 @@ policies or node.yaml asks again.`,
 			level = slog.LevelDebug
 		}
 		log := nodeLog(c, level)
+		h.Patient = true
 		return h.use(!h.Fresh, func(ctx context.Context, s perdure.Store) error {
 			n, err := p.Node(ctx, h.Home, s, log)
 			if err != nil {

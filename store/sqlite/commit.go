@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -100,6 +99,7 @@ type writer struct {
 	synced  int   // how many commits were
 	log     int64 // length of the log's file when last looked at, or made so
 	changed []perdure.AgentID
+	locked  patience // while others write
 
 	poisoned error         // why nothing is written
 	pause    time.Duration // until the file is opened again
@@ -107,9 +107,12 @@ type writer struct {
 }
 
 // openWriter opens the connection that writes, and tries whether it can.
-func openWriter(path string, level Sync) (*writer, error) {
-	w := &writer{file: path, level: level, relaxed: level == Normal, agents: map[perdure.AgentID]*agent{}, pasts: map[perdure.AgentID]*past{}}
-	err := retry(func() (err error) {
+func openWriter(path string, level Sync, p patience) (*writer, error) {
+	w := &writer{file: path, level: level, locked: p, relaxed: level == Normal, agents: map[perdure.AgentID]*agent{}, pasts: map[perdure.AgentID]*past{}}
+	if p.limit == 0 {
+		p.limit = time.Minute
+	}
+	err := p.wait(nil, func() (err error) {
 		if w.conn == nil {
 			if w.conn, err = dial(path, "rw", append(slices.Clone(writerPragmas), level.pragma())...); err != nil {
 				return err
@@ -173,6 +176,13 @@ func (w *writer) commit(batch ...*request) {
 	if err == nil {
 		return
 	}
+	var held heldError
+	if errors.As(err, &held) { // nothing was begun
+		for _, r := range batch {
+			r.err = held.error
+		}
+		return
+	}
 	w.words.forget()
 	if w.poisoned == nil {
 		w.poisoned = fmt.Errorf("a write to %s went wrong, so nothing more is written until it can be opened again, which is tried now and then: %w", w.file, err)
@@ -200,7 +210,7 @@ func (w *writer) reopen() error {
 		_ = w.close() // whatever it says, it is not used any more
 		w.conn = nil
 	}
-	fresh, err := openWriter(w.file, w.level)
+	fresh, err := openWriter(w.file, w.level, w.locked)
 	if err == nil {
 		err = fresh.empty()
 	}
@@ -230,7 +240,7 @@ func (w *writer) transact(batch []*request) error {
 	if err := w.sync(!relaxed); err != nil {
 		return err
 	}
-	if err := w.begin(); err != nil {
+	if err := w.begin(batch); err != nil {
 		return err
 	}
 	if !relaxed {
@@ -290,24 +300,20 @@ func (w *writer) sync(on bool) error {
 	return w.exec("PRAGMA synchronous=NORMAL")
 }
 
-// begin takes the lock of the file, however long other processes hold it, and forgets what they may have changed.
-func (w *writer) begin() error {
-	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		err := w.exec("BEGIN IMMEDIATE")
-		if err == nil {
-			break
-		}
-		if !busy(err) {
-			return err
-		}
-		time.Sleep(pause/2 + rand.N(pause))
+// begin takes the lock of the file, as long as somebody waits for that and has the patience, and forgets what others may have changed.
+func (w *writer) begin(batch []*request) error {
+	left := func() bool {
+		return !slices.ContainsFunc(batch, func(r *request) bool { return r.state.Load() != abandoned })
+	}
+	if err := w.locked.wait(left, func() error { return w.exec("BEGIN IMMEDIATE") }); err != nil {
+		return err
 	}
 	version, _, err := w.number("PRAGMA data_version")
 	if err == nil && version != w.version || w.next == 0 {
 		w.unlearn()
 		w.version = version
 		var last int64
-		last, _, err = w.number("SELECT max(rid) FROM log")
+		last, _, err = w.number("SELECT max(coalesce((SELECT max(rid) FROM log),0), coalesce((SELECT max(rid) FROM mark),0))")
 		w.next = last + 1
 		if err == nil {
 			err = w.recall()

@@ -111,6 +111,9 @@ func (w *writer) forget(key int64) error {
 }
 
 func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
+	if err := misplaced(w.conn); err != nil {
+		return out, err
+	}
 	if err := w.do(orphans); err != nil {
 		return out, err
 	}
@@ -143,7 +146,19 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 		}
 	}
 	out.Aside += int64(len(rest))
-	return out, w.exchange(id, m, whole, rest)
+	if err = w.exchange(id, m, whole, rest); err == nil && len(whole) > 0 {
+		err = readable(w.conn, id) // else nothing was done
+	}
+	return out, err
+}
+
+// readable says why what was just written of an agent is not found again.
+func readable(c *conn, id perdure.AgentID) error {
+	key, err := keyOf(c, id)
+	if err == nil {
+		_, err = newestRow(c, key)
+	}
+	return err
 }
 
 // seq is that of the last entry of a row, as far as it can be read.
@@ -457,6 +472,10 @@ func (w *writer) clear(m *remains) error {
 		if err := w.do(text, m.key); err != nil {
 			return err
 		}
+	}
+	// Rows that come are after the mark, also when those up to it are gone.
+	if err := w.do("UPDATE mark SET rid=min(rid,(SELECT coalesce(max(rid),0) FROM log))"); err != nil {
+		return err
 	}
 	if err := w.dropHeads(m.key); err != nil {
 		return err

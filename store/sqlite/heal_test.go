@@ -199,3 +199,76 @@ func TestWhatIsBehindAFaultInTheLogIsTakenOver(t *testing.T) {
 		}
 	}
 }
+
+// repaired does to a store what a person does: repair it, end, and import good copies of what is not whole, each time from a new process.
+func repaired(t *testing.T, w *written, path string) (lacking []perdure.AgentID) {
+	t.Helper()
+	if Damage(t.Context(), path) != nil {
+		if _, err := Rebuild(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, good := range []map[perdure.AgentID][]*perdure.Entry{nil, w.entries} {
+		for id, want := range w.entries {
+			s, err := Open(t.Context(), path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !holdsAll(t.Context(), s, id, want) {
+				if _, err := s.Heal(t.Context(), id, good[id]); err != nil && good != nil && !errors.Is(err, perdure.ErrNotFound) {
+					t.Errorf("heal %s: %v", id.Short(), err)
+				}
+				if good != nil && !holdsAll(t.Context(), s, id, want) {
+					lacking = append(lacking, id)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return lacking
+}
+
+// begun is a small store whose agents have few rows, all of them in the tail.
+func begun(t *testing.T) (*written, []byte) {
+	t.Helper()
+	w := interleaved(t, 3, 4, false)
+	return w, read(t, w.path)
+}
+
+func TestGoodCopiesHealAnAgentOfWhichAPageIsLost(t *testing.T) {
+	t.Parallel()
+	w, pristine := begun(t)
+	for n := 1; n < len(pristine)/pageSize; n++ {
+		path := copied(t, w.path, filepath.Join(t.TempDir(), "store.db"))
+		b := slices.Clone(pristine)
+		clear(b[n*pageSize:][:pageSize])
+		write(t, path, b)
+		if lacking := repaired(t, w, path); len(lacking) > 0 {
+			t.Errorf("page %d zeroed: with good copies of all, %d agents are still not whole", n+1, len(lacking))
+		}
+	}
+}
+
+func TestAPageWrittenOverTheMarkIsRepaired(t *testing.T) {
+	t.Parallel()
+	w, pristine := begun(t)
+	c, err := dial(w.path, "ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, _, err := c.number("SELECT rootpage FROM sqlite_schema WHERE name='mark'")
+	if err = errors.Join(err, c.close()); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n < len(pristine)/pageSize; n++ {
+		path := copied(t, w.path, filepath.Join(t.TempDir(), "store.db"))
+		b := slices.Clone(pristine)
+		copy(b[(mark-1)*pageSize:][:pageSize], pristine[n*pageSize:])
+		write(t, path, b)
+		if lacking := repaired(t, w, path); len(lacking) > 0 {
+			t.Errorf("page %d written over the mark: %d agents are not whole", n+1, len(lacking))
+		}
+	}
+}

@@ -33,6 +33,9 @@ type Rebuilt struct {
 
 // Damage says what is wrong with the file of a store or its log, nil if nothing is. It reads without locks, and changes nothing.
 func Damage(ctx context.Context, path string) error {
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		return named(path, info)
+	}
 	c, err := (&Store{path: path, looks: true}).dialReader()
 	if err != nil {
 		return err
@@ -46,6 +49,9 @@ func Damage(ctx context.Context, path string) error {
 			return ctx.Err()
 		})
 	}
+	if err == nil {
+		err = misplaced(c)
+	}
 	if err = errors.Join(err, c.close()); err != nil {
 		return err
 	}
@@ -56,6 +62,24 @@ func Damage(ctx context.Context, path string) error {
 	n, err := m.unread()
 	if err = errors.Join(err, m.close()); err == nil && n > 0 {
 		err = fmt.Errorf("%s-wal is damaged: %d commits in it are not read", path, n)
+	}
+	return err
+}
+
+// misplaced says whether places, recent and mark do not say of every row, once, whose it is. They are derived, and a page of another table in
+// the place of one of theirs is a sound page: only the rows tell. Nothing mends them in place, which could free pages of that other table.
+func misplaced(c *conn) error {
+	const text = `SELECT (SELECT count(*) FROM mark)<>1
+		OR (SELECT rid FROM mark)>(SELECT coalesce(max(rid),0) FROM log)
+		OR EXISTS (SELECT 1 FROM places WHERE rid>(SELECT rid FROM mark))
+		OR EXISTS (SELECT 1 FROM recent WHERE rid>(SELECT rid FROM mark))
+		OR EXISTS (SELECT 1 FROM recent r JOIN places p ON p.agent=r.agent AND p.rid=r.rid)
+		OR EXISTS (SELECT 1 FROM log l WHERE l.agent IS NOT NULL AND l.rid<=(SELECT rid FROM mark)
+			AND NOT EXISTS (SELECT 1 FROM places p WHERE p.agent=l.agent AND p.rid=l.rid)
+			AND NOT EXISTS (SELECT 1 FROM recent r WHERE r.agent=l.agent AND r.rid=l.rid))`
+	wrong, _, err := c.number(text)
+	if err == nil && wrong != 0 {
+		err = fmt.Errorf("%s is damaged: it does not say any more which rows are whose: run `perdure doctor --repair` first", c.path)
 	}
 	return err
 }
@@ -211,11 +235,22 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 	return errors.Join(err, c.close(), disk.Sync(temp))
 }
 
-// ours reports whether a file says that it is a store.
+// ours reports whether a file says that it is a store, or is what is left of a database that was cut off before it could say so.
 func (m *image) ours() bool {
 	b, err := m.page(1)
-	return err == nil && binary.BigEndian.Uint32(b[68:]) == applicationID
+	if err == nil {
+		return binary.BigEndian.Uint32(b[68:]) == applicationID
+	}
+	info, e := m.file.Stat()
+	if !errors.Is(err, io.EOF) || e != nil {
+		return false
+	}
+	n := int(min(info.Size(), pageSize))
+	return strings.HasPrefix(magic, string(b[:min(n, len(magic))])) && (n < 72 || binary.BigEndian.Uint32(b[68:]) == applicationID)
 }
+
+// magic is what every database begins with.
+const magic = "SQLite format 3\x00"
 
 // identity takes over what the old file says of itself, and what lay aside in it.
 func (r *Rebuilt) identity(old, c *conn) error {

@@ -154,7 +154,7 @@ func named(path string, info fs.FileInfo) error {
 	case !info.Mode().IsRegular():
 		return disk.Regular(path, info)
 	case info.Size() == 0:
-		return fmt.Errorf("%s is empty, which a store never is: restore it from a backup, or remove it to begin anew", path)
+		return fmt.Errorf("%s is empty, which a store never is: restore it from a backup, or run `perdure doctor --repair` and import good copies", path)
 	}
 	return nil
 }

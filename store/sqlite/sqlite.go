@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/alive"
@@ -33,6 +34,10 @@ type Options struct {
 	Look     bool           // only look: nothing is written, and writing is refused; the files may be read-only
 	Sync     Sync           // what an acknowledged write survives; it holds for what this process writes
 	Known    []perdure.Hash // keys and policies that entries here may name: Heal restores damaged ones from them
+	Patience time.Duration  // how long a write waits while another process keeps the file from being written; zero: as long as it takes
+
+	// Waits is told, once per write, that another process has kept it waiting for some seconds; nil: nobody is.
+	Waits func(text string)
 }
 
 // readers is how many calls read at the same time; more wait for their turn.
@@ -105,7 +110,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := upgrade(path); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	w, err := openWriter(path, o.Sync)
+	w, err := openWriter(path, o.Sync, patience{path, o.Patience, o.Waits})
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Witness is a perdure.Witness in a file of its own, beside a store or far from it. Several processes may use one at once. It is not synced:
@@ -43,21 +45,31 @@ var _ perdure.Witness = (*Witness)(nil)
 // witnessEvery is how long sightings wait to be written together: so many steps of one agent cost one row.
 const witnessEvery = 50 * time.Millisecond
 
-// OpenWitness opens a witness, and makes the file if there is none. Store is where the agents are that it is told of.
+// seenTable is what a witness holds.
+const seenTable = "CREATE TABLE seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, store TEXT) WITHOUT ROWID"
+
+// OpenWitness opens a witness, and makes the file if there is none. Store is where the agents are that it is told of. It refuses a file that is
+// damaged: one that has forgotten what it saw would let an older copy do again what was done.
 func OpenWitness(path, store string) (*Witness, error) {
-	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil { // else it is there, or SQLite says why not
-		if err := f.Close(); err != nil {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := createWitness(path); err != nil {
 			return nil, fmt.Errorf("open witness: %w", err)
 		}
 	}
-	c, err := dial(path, "rwc", "busy_timeout=5000", "journal_mode=WAL", "synchronous=OFF")
+	if err := short(path); err != nil {
+		return nil, witnessError(path, err)
+	}
+	c, err := dial(path, "rw", "busy_timeout=5000", "journal_mode=WAL", "synchronous=OFF")
 	if err != nil {
 		return nil, witnessError(path, err)
 	}
-	err = c.exec("CREATE TABLE IF NOT EXISTS seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, store TEXT) WITHOUT ROWID")
+	err = c.saw()
 	for _, column := range []string{"at INTEGER", "store TEXT"} { // which earlier versions did not have
-		if e := c.exec("ALTER TABLE seen ADD COLUMN " + column); err == nil && e != nil && !strings.Contains(e.Error(), "duplicate column") {
-			err = e
+		if err != nil {
+			break
+		}
+		if err = c.exec("ALTER TABLE seen ADD COLUMN " + column); err != nil && strings.Contains(err.Error(), "duplicate column") {
+			err = nil
 		}
 	}
 	if err != nil {
@@ -66,22 +78,105 @@ func OpenWitness(path, store string) (*Witness, error) {
 	return &Witness{c: c, store: store, fresh: map[perdure.AgentID]Sighting{}}, nil
 }
 
+// createWitness makes a witness that has seen nothing, whole or not at all. It is no error when another process was first.
+func createWitness(path string) error {
+	temp := fmt.Sprintf("%s.new-%08x", path, rand.Uint32())
+	defer func() {
+		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+			_ = disk.Remove(temp + suffix)
+		}
+	}()
+	if err := reserve(temp); err != nil {
+		return err
+	}
+	c, err := dial(temp, "rw", "journal_mode=WAL", "synchronous=OFF")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.exec(seenTable), c.fold(), c.close()); err != nil {
+		return err
+	}
+	if err := place(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// errForgot says that a witness is not what was written.
+var errForgot = errors.New("it was cut off or overwritten")
+
+// short refuses a file that has not even a first page.
+func short(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() && info.Size() < pageSize {
+		err = errForgot
+	}
+	return err
+}
+
+// saw refuses a file that is no witness.
+func (c *conn) saw() error {
+	_, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE type='table' AND name='seen'")
+	if err == nil && !there {
+		err = errForgot
+	}
+	return err
+}
+
 // LookWitness opens a witness to ask it, and changes nothing. One that is not there has seen nothing.
 func LookWitness(path string) (*Witness, error) {
 	w := &Witness{looks: true}
-	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+	err := short(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
 	}
-	var err error
-	if w.c, err = (&Store{path: path, looks: true}).dialReader(); err != nil {
+	if err == nil {
+		w.c, err = (&Store{path: path, looks: true}).dialReader()
+	}
+	if err == nil {
+		if err = w.c.saw(); err != nil {
+			err = errors.Join(err, w.c.close())
+		}
+	}
+	if err != nil {
 		return nil, witnessError(path, err)
 	}
 	return w, nil
 }
 
+// WitnessDamage says what is wrong with the file of a witness; nil: nothing, or there is none. It changes nothing.
+func WitnessDamage(path string) error {
+	w, err := LookWitness(path)
+	if err != nil || w.c == nil {
+		return err
+	}
+	err = w.c.query("PRAGMA integrity_check(1)", func(v []driver.Value) error {
+		if text, _ := v[0].(string); text != "ok" {
+			return fmt.Errorf("%w: %s", errForgot, text)
+		}
+		return nil
+	})
+	if err = errors.Join(err, w.Close()); err != nil {
+		return witnessError(path, err)
+	}
+	return nil
+}
+
+// PutAside gives the file of a witness, and what lies beside it, another name, which it returns. Nobody may use it.
+func PutAside(path string) (string, error) {
+	to := aside(path)
+	for _, suffix := range []string{"-wal", "-shm", ""} {
+		if err := disk.Rename(path+suffix, to+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return to, err
+		}
+	}
+	return to, nil
+}
+
 func witnessError(path string, err error) error {
-	if c := code(err); c == sqlite3.SQLITE_CORRUPT || c == sqlite3.SQLITE_NOTADB {
-		return fmt.Errorf("what was seen of agents here, %s, cannot be read: move it away, and an older copy of an agent is not noticed until it is seen again: %w", path, err)
+	if c := code(err); c == sqlite3.SQLITE_CORRUPT || c == sqlite3.SQLITE_NOTADB || errors.Is(err, errForgot) {
+		return fmt.Errorf("%s, which says how far agents had come, cannot be read, so that an older copy would not be noticed: "+
+			"run `perdure doctor --repair`, which makes it anew from the store: %w", path, err)
 	}
 	return fmt.Errorf("open witness: %w", err)
 }
