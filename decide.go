@@ -97,7 +97,7 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 		dec.Verdict = Verdict{Answer: Allow, Rules: []string{RuleRecord}, Reason: "it is answered from the record of " + r.parent.Short()}
 		dec.Effect, dec.Reserve, dec.Key = Read, nil, Hash{}
 	default:
-		if dec.Verdict, err = w.answered(ctx, w.n.verdict(w.a, req, &dec, now), d.Approvals, now); err != nil {
+		if dec.Verdict, err = w.judged(ctx, req, &dec, d.Approvals, now); err != nil {
 			return nil, err
 		}
 	}
