@@ -253,7 +253,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Asks {
 		q := f.Asks[i].by(t)
 		asked := func(v *Vote) bool { return c.Trust == nil || c.Trust.MayAnswer(f, q, v.Origin) }
-		yes, no := q.count(t, asked, cmp.Or(c.Trust, new(Trust)).people(f, q))
+		yes, no := q.count(t, asked, func(k Key) Key { return cmp.Or(c.Trust, new(Trust)).person(f, q, k) })
 		enough := int64(len(yes)) >= max(q.Verdict.Quorum, 1)
 		rest.Until = earliest(rest.Until, q.Verdict.Expires)
 		switch {

@@ -270,9 +270,8 @@ func (w *work) people(v *Verdict, after Time, by []Key) int {
 		}
 	}
 	var counted []Key
-	who := w.n.trust().people(w.a.fold, &q)
 	for _, k := range by {
-		if p := who(k); w.n.trust().MayAnswer(w.a.fold, &q, k) && !slices.Contains(counted, p) {
+		if p := w.n.trust().person(w.a.fold, &q, k); w.n.trust().MayAnswer(w.a.fold, &q, k) && !slices.Contains(counted, p) {
 			counted = append(counted, p)
 		}
 	}
