@@ -2,8 +2,10 @@ package perdure_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -311,3 +313,78 @@ func (w *memoryWitness) Forget(id perdure.AgentID) error {
 }
 
 func (w *memoryWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash) { w.seen[id] = heads }
+
+// A quorum is of people: who has two keys, by one name or because the agent was handed on to their new one, is one of them.
+func TestAQuorumCountsPeople(t *testing.T) {
+	keys := map[string]perdure.Key{}
+	trust := new(perdure.Trust)
+	for _, who := range []struct {
+		key, name string
+		right     perdure.Right
+	}{
+		{"old", "alice", perdure.MayOwn}, {"new", "", perdure.MayOwn}, {"laptop", "bob", perdure.MayApprove}, {"phone", "bob", perdure.MayApprove},
+		{"cy", "", perdure.MayApprove}, {"dan", "", perdure.MayApprove},
+	} {
+		key, err := perdure.GenerateSigner("k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[who.key] = key.Key()
+		trust = trust.With(perdure.Trustee{Key: key.Key(), Name: who.name, Rights: who.right, Scope: "acme"})
+	}
+	f := &perdure.Fold{Charter: perdure.Charter{Owner: keys["new"], Scope: "acme"}, Former: []perdure.Key{keys["old"]}}
+	for _, c := range []struct {
+		asked, by string
+		want      int
+	}{
+		{"owner bob", "old new", 1},
+		{"owner bob", "laptop phone", 1},
+		{"owner bob", "old new laptop phone", 2},
+		{"", "old new", 1},
+		{"", "laptop phone", 1},
+		{"", "cy dan", 2},
+		{"operator", "new old", 1},
+		{"owner alice", "new old", 2}, // handed on by alice, who is asked by name
+	} {
+		q := &perdure.Asking{Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: strings.Fields(c.asked), Quorum: 2}}
+		for i, who := range strings.Fields(c.by) {
+			q.Votes = append(q.Votes, perdure.Vote{Event: perdure.Hash{byte(i + 1)}, Origin: keys[who], Approve: true})
+		}
+		if yes, _ := trust.Tally(f, q, time.Now()); yes != c.want {
+			t.Errorf("asked %q, answered by %q: %d people, want %d", c.asked, c.by, yes, c.want)
+		}
+	}
+}
+
+// Rules that let an effect happen once enough approved it count only those whom they ask now, not those who were asked before they changed.
+func TestAChangedPolicyCountsWhomItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pay, seen := counter("pay", perdure.Once)
+		n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
+		asks := func(who string) perdure.PolicyFunc {
+			return func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+				v := askWrites(a, r, now)
+				if v.Answer == perdure.Ask && r.Approvals > 0 {
+					v.Answer = perdure.Allow
+				} else if v.Answer == perdure.Ask {
+					v.Asked = []string{who}
+				}
+				return v
+			}
+		}
+		n.Policy, n.PolicyHash = asks("owner"), perdure.HashOf([]byte("owner"))
+		id := create(t, n, perdure.Genesis{})
+		run(t, n, id)
+		later := &perdure.Node{Store: n.Store, Key: n.Key, Trust: n.Trust, Tools: n.Tools, Advisors: n.Advisors}
+		later.Policy, later.PolicyHash = asks("bob"), perdure.HashOf([]byte("bob"))
+		q := load(t, n.Store, id).Asks[0]
+		approve(t, later, id, &q)
+		run(t, later, id)
+		if _, total := calls(seen); total != 0 {
+			t.Errorf("%d payments that bob, who is asked now, never approved", total)
+		}
+		if f := load(t, n.Store, id); len(f.Asks) != 1 || !slices.Equal(f.Asks[0].Verdict.Asked, []string{"bob"}) {
+			t.Errorf("the open questions are %+v, want one that asks bob", f.Asks)
+		}
+	})
+}

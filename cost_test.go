@@ -130,7 +130,10 @@ func TestEveryListIsBounded(t *testing.T) {
 			ask := w.entries[1]
 			digest, _ := effectDigest(w.entries[0].ID(), ask.Name, call(0))
 			w.put(Event{Name: "vote", Notice: Approval{Decision: ask.Name, Digest: digest, Approve: i != 4*maxVotes}}, w.key(i))
-		}, len: func(f *Fold) int { return len(f.Asks[0].Votes) }, want: func(f *Fold) bool { _, no := f.Asks[0].count(f.Updated, func(*Vote) bool { return true }); return no }},
+		}, len: func(f *Fold) int { return len(f.Asks[0].Votes) }, want: func(f *Fold) bool {
+			_, no := f.Asks[0].count(f.Updated, func(*Vote) bool { return true }, func(k Key) Key { return k })
+			return no
+		}},
 		{name: "owed", limit: maxOwed, n: 4 * maxOwed, write: func(w *attack, i int) {
 			if i%2 == 0 {
 				w.owner(allow(i))

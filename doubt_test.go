@@ -151,3 +151,34 @@ func TestANodeThatCouldNotIsAskedAgainLater(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatHappenedIsNotTriedAgainOnWhatSomebodySaid holds against an effect that was owed, and done again, because its settlement by a person came
+// before the outcome of the node that was performing it.
+func TestWhatHappenedIsNotTriedAgainOnWhatSomebodySaid(t *testing.T) {
+	for _, signal := range []perdure.Signal{perdure.Throttled, perdure.Incapable} {
+		synctest.Test(t, func(t *testing.T) {
+			var n *perdure.Node
+			var id perdure.AgentID
+			total := 0
+			pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once, Deadline: time.Minute}}
+			pay.call = func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
+				if total++; total == 1 {
+					said := perdure.Settle{Decision: load(t, n.Store, id).Open[0].Decision, Signal: signal}
+					if _, err := n.Tell(ctx, id, perdure.Event{Name: "settle", Notice: said}); err != nil {
+						t.Error(err)
+					}
+				}
+				return perdure.Result{}, nil
+			}
+			n = newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
+			id = create(t, n, perdure.Genesis{})
+			for range 5 {
+				run(t, n, id)
+				time.Sleep(time.Hour)
+			}
+			if total != 1 {
+				t.Errorf("%s: it was done %d times", signal, total)
+			}
+		})
+	}
+}

@@ -334,7 +334,8 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 		f.conflict(e, "approval used that was already used or never given: the decision does not count")
 		return false
 	}
-	yes, no := q.count(e.Time, func(v *Vote) bool { return v.Approve == named(v.Event) })
+	key := func(k Key) Key { return k } // whose it is, only a node can tell
+	yes, no := q.count(e.Time, func(v *Vote) bool { return v.Approve == named(v.Event) }, key)
 	digest, err := effectDigest(f.Agent, q.Decision, action)
 	switch {
 	case no: // the approvals are used up all the same: whoever decided may have acted

@@ -110,7 +110,13 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	// done after all, and its answer lost.
 	var lost []Draft
 	for _, e := range done {
-		if o, ok := e.content.(Outcome); ok && w.unanswered(o.Decision) {
+		o, ok := e.content.(Outcome)
+		if !ok {
+			continue
+		}
+		if is, err := w.isLost(lasting, e, &o); err != nil {
+			return err
+		} else if is {
 			lost = append(lost, Draft{Body: o, Policy: e.Policy})
 		}
 	}
@@ -129,6 +135,15 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	}
 	w.a, w.heads = next, next.Heads()
 	return w.reload(lasting, id)
+}
+
+// isLost reports whether an outcome is to be written again. That an effect happened is said even if somebody said otherwise meanwhile.
+func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
+	if w.unanswered(o.Decision) || o.Signal != OK {
+		return w.unanswered(o.Decision), nil
+	}
+	there, err := w.entry(ctx, e.Name)
+	return there == nil, err
 }
 
 // tooLate reports whether what is pending was written on what has been collected since: put beside it, it would keep the agent from being folded.

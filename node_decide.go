@@ -97,7 +97,7 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 		dec.Verdict = Verdict{Answer: Allow, Rules: []string{RuleRecord}, Reason: "it is answered from the record of " + r.parent.Short()}
 		dec.Effect, dec.Reserve, dec.Key = Read, nil, Hash{}
 	default:
-		if dec.Verdict, err = w.answered(ctx, w.n.verdict(w.a, req, &dec, now), d.Approvals, now); err != nil {
+		if dec.Verdict, err = w.judged(ctx, req, &dec, d.Approvals, now); err != nil {
 			return nil, err
 		}
 	}
@@ -123,31 +123,39 @@ func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, er
 }
 
 // hearsay says why an effect that must happen once is not tried again although it is owed: whoever says that a node was incapable of it is not who
-// began it, so that it may have happened. The fold takes anybody's word for that (frozen, as spec/vectors/accept/fold-incapable.json has it).
+// began it, so that it may have happened; or who did it says later that it happened. The fold takes anybody's word for that (frozen, as
+// spec/vectors/accept/fold-incapable.json has it).
 func (w *work) hearsay(ctx context.Context, key Hash) (string, error) {
-	i := w.a.fold.findOwed(key)
-	if i < 0 || w.a.fold.Owed[i].Signal != Incapable || w.a.fold.Owed[i].Effect.Repeatable() {
+	f := w.a.fold
+	i := f.findOwed(key)
+	if i < 0 || f.Owed[i].Effect.Repeatable() || f.Owed[i].Signal != Incapable && len(f.Conflicts) == 0 {
 		return "", nil
 	}
-	begun := map[Hash]Key{} // the decisions to do it, and whose they are
+	others := f.Owed[i].Signal == Incapable // the fold does not take the word of others for the rest
+	begun := map[Hash]Key{}                 // the decisions to do it, and whose they are
 	for e, err := range Memory(ctx, w.n.Store, w.a.ID()) {
 		if err != nil {
 			return "", err
 		}
 		var of Hash
+		happened := false
 		switch b := e.content.(type) {
 		case Decision:
 			if e.Name == key || b.Key == key {
 				begun[e.Name] = e.Origin
 			}
 		case Outcome:
-			of = b.Decision
+			of, happened = b.Decision, b.Signal == OK
 		case Event:
 			if n, ok := b.Notice.(Settle); ok {
 				of = n.Decision
 			}
 		}
-		if who, ok := begun[of]; ok && who != e.Origin {
+		who, ok := begun[of]
+		if ok && happened {
+			return fmt.Sprintf("somebody says that it did not happen, and %s did it", e.Origin.Short()), nil
+		}
+		if ok && others && who != e.Origin {
 			return fmt.Sprintf("%s says that it did not happen, and %s began it: it may have", e.Origin.Short(), who.Short()), nil
 		}
 	}

@@ -81,8 +81,28 @@ func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error)
 		if !open && !twice {
 			return ev, Missing(fmt.Sprintf("%s has no open decision %s", a.called(), s.Decision.Short()))
 		}
-		return ev, nil
+		return ev, n.settleable(ctx, a, s.Decision)
 	})
+}
+
+// settleable refuses to settle what a node is at work on: nobody else can tell yet what will come of it.
+func (n *Node) settleable(ctx context.Context, a *Agent, decision Hash) error {
+	i, now := a.fold.findOpen(decision), time.Now()
+	store, ok := n.Store.(Holder)
+	if !ok || i < 0 || a.fold.Open[i].Doubt || TimeOf(now) >= a.fold.Open[i].Deadline || ahead(a.fold.Open[i].Since, TimeOf(now)) {
+		return nil
+	}
+	for h, err := range store.Held(ctx) {
+		if err != nil {
+			return err
+		}
+		if h.Agent == a.ID() && !h.Dead {
+			o := &a.fold.Open[i]
+			return WithHint(alreadyErr(fmt.Sprintf("a node is at work on %s of %s; nothing was settled", o.toolName(), a.called())),
+				"pause the agent, or wait until "+o.Deadline.String())
+		}
+	}
+	return nil
 }
 
 // Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.

@@ -191,38 +191,56 @@ func (w *work) lapsed(question Hash, now time.Time) bool {
 	return (&Asking{Verdict: d.Verdict}).lapsed(TimeOf(now))
 }
 
-// answered is a verdict that asks, after people have answered: allow if enough of those approved whom this node's policy asks. Who was asked, and how
-// many, is on record only as the author of the question has it. Where that is this node, under the policy it still has, Plan has counted.
-func (w *work) answered(ctx context.Context, v Verdict, approvals []Hash, now time.Time) (Verdict, error) {
+// judged is the verdict on what people may have been asked about: allow if enough of those approved whom this node's policy asks now.
+func (w *work) judged(ctx context.Context, r Request, d *Decision, approvals []Hash, now time.Time) (Verdict, error) {
+	given, err := w.given(ctx, approvals, now)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if given != nil && !given.counted { // rules may look at how many approved: that is for who asks the same to say
+		r.Approvals = 0
+		unanswered := w.n.verdict(w.a, r, d, now)
+		r.Approvals = w.people(&unanswered, given.after, given.by)
+	}
+	v := w.n.verdict(w.a, r, d, now)
+	if v.Answer == Ask && given != nil && (given.counted || w.enough(&v, given.after, given.by)) {
+		v.Answer = Allow
+		v.Rules = append(slices.Clone(v.Rules), "runtime.approved")
+	}
+	return v, nil
+}
+
+// approvers are who approved an action, a time after it was asked about.
+type approvers struct {
+	by      []Key
+	after   Time
+	counted bool // by Plan, as the policy of this node has it
+}
+
+// given is who gave approvals; nil: nobody was asked. Who was asked, and how many, is on record only as the author of the question has it. Where
+// that is this node, under the policy it still has, Plan has counted.
+func (w *work) given(ctx context.Context, approvals []Hash, now time.Time) (*approvers, error) {
 	i := slices.IndexFunc(w.a.fold.Asks, func(q Asking) bool {
 		return slices.ContainsFunc(q.Votes, func(v Vote) bool { return slices.Contains(approvals, v.Event) })
 	})
-	if v.Answer != Ask || i < 0 {
-		return v, nil
+	if i < 0 {
+		return nil, nil
 	}
 	q := &w.a.fold.Asks[i]
 	asked, err := w.entry(ctx, q.Decision)
 	if err != nil {
-		return v, err
+		return nil, err
 	}
-	if !w.own(asked) {
-		after := TimeOf(now) - q.Since
-		if asked == nil || !w.n.trust().Allows(asked.Origin, MayOwn, w.a.fold.Charter.Scope) {
-			after = 0 // when it was asked is its author's word: whoever is asked later was not asked yet
-		}
-		var by []Key
-		for _, vote := range q.Votes {
-			if vote.Approve && slices.Contains(approvals, vote.Event) {
-				by = append(by, vote.Origin)
-			}
-		}
-		if !w.enough(&v, after, by) {
-			return v, nil
+	g := &approvers{after: TimeOf(now) - q.Since, counted: w.own(asked)}
+	if asked == nil || !w.n.trust().Allows(asked.Origin, MayOwn, w.a.fold.Charter.Scope) {
+		g.after = 0 // when it was asked is its author's word: whoever is asked later was not asked yet
+	}
+	for _, vote := range q.Votes {
+		if vote.Approve && slices.Contains(approvals, vote.Event) {
+			g.by = append(g.by, vote.Origin)
 		}
 	}
-	v.Answer = Allow
-	v.Rules = append(slices.Clone(v.Rules), "runtime.approved")
-	return v, nil
+	return g, nil
 }
 
 // entry is an entry of the memory; nil: it is not there. One that came before the last snapshot is looked for in the store.
@@ -240,6 +258,11 @@ func (w *work) entry(ctx context.Context, name Hash) (*Entry, error) {
 
 // enough reports whether the people who approved are as many as a verdict asks for, of those it asks, a time after it asked.
 func (w *work) enough(v *Verdict, after Time, by []Key) bool {
+	return int64(w.people(v, after, by)) >= max(v.Quorum, 1)
+}
+
+// people is how many people the keys are of, of those a verdict asks, a time after it asked.
+func (w *work) people(v *Verdict, after Time, by []Key) int {
 	q := Asking{Verdict: *v}
 	for _, e := range v.Escalate {
 		if e.At-TimeOf(time.Now()) <= after {
@@ -248,11 +271,11 @@ func (w *work) enough(v *Verdict, after Time, by []Key) bool {
 	}
 	var counted []Key
 	for _, k := range by {
-		if !slices.Contains(counted, k) && w.n.trust().MayAnswer(w.a.fold, &q, k) {
-			counted = append(counted, k)
+		if p := w.n.trust().person(w.a.fold, &q, k); w.n.trust().MayAnswer(w.a.fold, &q, k) && !slices.Contains(counted, p) {
+			counted = append(counted, p)
 		}
 	}
-	return int64(len(counted)) >= max(v.Quorum, 1)
+	return len(counted)
 }
 
 // without is the fold as if an effect had not been decided.

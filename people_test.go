@@ -1,9 +1,12 @@
 package perdure_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -96,4 +99,32 @@ func TestAProposalNobodyCanServeIsDropped(t *testing.T) {
 	if f := load(t, n.Store, narrow); f.Ended == nil {
 		t.Error("it waits for a tool that its intent does not leave it")
 	}
+}
+
+// Nobody can tell that an effect failed while a node is at work on it.
+func TestWhatANodeIsAtWorkOnIsNotSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, finish := make(chan struct{}), make(chan struct{})
+		pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once, Deadline: time.Minute}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
+			close(begun)
+			<-finish
+			return perdure.Result{}, perdure.ErrInDoubt
+		}}
+		n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "shop"}})
+		done := make(chan struct{})
+		go func() { defer close(done); run(t, n, id) }()
+		<-begun
+		person := newNode(t, n.Store, nil)
+		failed := perdure.Settle{Decision: load(t, n.Store, id).Open[0].Decision, Signal: perdure.Failed}
+		_, err := person.Settle(t.Context(), id, failed)
+		if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), "at work on pay") {
+			t.Errorf("settled while it is under way: %v", err)
+		}
+		close(finish)
+		<-done
+		if _, err := person.Settle(t.Context(), id, failed); err != nil {
+			t.Errorf("settled when it is in doubt: %v", err)
+		}
+	})
 }

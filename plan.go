@@ -253,7 +253,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Asks {
 		q := f.Asks[i].by(t)
 		asked := func(v *Vote) bool { return c.Trust == nil || c.Trust.MayAnswer(f, q, v.Origin) }
-		yes, no := q.count(t, asked)
+		yes, no := q.count(t, asked, func(k Key) Key { return cmp.Or(c.Trust, new(Trust)).person(f, q, k) })
 		enough := int64(len(yes)) >= max(q.Verdict.Quorum, 1)
 		rest.Until = earliest(rest.Until, q.Verdict.Expires)
 		switch {
@@ -298,7 +298,8 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 }
 
 // count is the approvals that hold now, one per person however often they gave it, and whether somebody refused, of the votes that count.
-func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
+// Who tells the person a key is of.
+func (q *Asking) count(t Time, counts func(*Vote) bool, who func(Key) Key) (yes []Hash, no bool) {
 	var by []Key
 	for i := range q.Votes {
 		v := &q.Votes[i]
@@ -308,8 +309,11 @@ func (q *Asking) count(t Time, counts func(*Vote) bool) (yes []Hash, no bool) {
 		if !v.Approve {
 			return nil, true
 		}
-		if (v.Expires == 0 || t < v.Expires) && !slices.Contains(by, v.Origin) {
-			yes, by = append(yes, v.Event), append(by, v.Origin)
+		if v.Expires != 0 && t >= v.Expires {
+			continue
+		}
+		if p := who(v.Origin); !slices.Contains(by, p) {
+			yes, by = append(yes, v.Event), append(by, p)
 		}
 	}
 	return yes, false

@@ -29,6 +29,7 @@ type MemStore struct {
 var (
 	_ Store     = (*MemStore)(nil)
 	_ Claimer   = (*MemStore)(nil)
+	_ Holder    = (*MemStore)(nil)
 	_ Lister    = (*MemStore)(nil)
 	_ Watcher   = (*MemStore)(nil)
 	_ Pruner    = (*MemStore)(nil)
@@ -366,6 +367,25 @@ func (s *MemStore) Release(ctx context.Context, c Claim, heads []Hash, due Time)
 		}
 		return nil
 	})
+}
+
+// Held implements Holder.
+func (s *MemStore) Held(ctx context.Context) iter.Seq2[Holding, error] {
+	return func(yield func(Holding, error) bool) {
+		var all []AgentID
+		s.mu.Lock()
+		for id, a := range s.agents {
+			if !a.claim.Node.IsZero() && a.lookAt() > TimeOf(time.Now()) {
+				all = append(all, id)
+			}
+		}
+		s.mu.Unlock()
+		for _, id := range all {
+			if !yield(Holding{Agent: id}, ctx.Err()) {
+				return
+			}
+		}
+	}
 }
 
 // List implements Lister.

@@ -44,6 +44,7 @@ type transcript struct {
 	count     int64
 	first     perdure.Hash
 	events    map[perdure.Hash]bool      // that are in it
+	happened  map[perdure.Hash]bool      // decisions with an outcome that says so
 	approvals map[perdure.Hash]told.Word // what people said when they approved, told when it is used
 }
 
@@ -66,7 +67,7 @@ func newTranscript(family string, names *wireNames, clip int) *transcript {
 		family: family, names: names, clip: clip, digest: sha256.New(),
 		decisions: map[perdure.Hash]string{}, calls: map[string]string{}, advice: map[perdure.Hash][]perdure.Action{},
 		runtime: map[perdure.Hash]perdure.Execute{}, children: map[perdure.Hash]perdure.AgentID{}, sleepOf: map[perdure.Hash]string{},
-		said:   map[perdure.Hash]bool{},
+		said: map[perdure.Hash]bool{}, happened: map[perdure.Hash]bool{},
 		events: map[perdure.Hash]bool{}, approvals: map[perdure.Hash]told.Word{},
 	}
 }
@@ -84,6 +85,7 @@ func (t *transcript) add(e *perdure.Entry) {
 	case perdure.Decision:
 		t.addDecision(e, &b)
 	case perdure.Outcome:
+		t.happened[b.Decision] = t.happened[b.Decision] || b.Signal == perdure.OK
 		t.addOutcome(b.Decision, b.Signal, b.Result, tookLong(&b), b.Taint)
 	case perdure.Event:
 		t.addEvent(e, &b)
@@ -344,7 +346,9 @@ func (t *transcript) addEvent(e *perdure.Entry, ev *perdure.Event) {
 		t.events[e.Name], t.fruitless = true, 0
 		return
 	case perdure.Settle:
-		t.addOutcome(n.Decision, n.Signal, n.Result, "", ev.Taint)
+		if !t.happened[n.Decision] { // who did it knows better than who looked
+			t.addOutcome(n.Decision, n.Signal, n.Result, "", ev.Taint)
+		}
 		t.events[e.Name] = true
 	case perdure.Edit:
 		if !said {

@@ -195,6 +195,9 @@ func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
 	case perdure.ChildEnded:
 		b.ended[n.Child] = record{signal: n.Signal, data: n.Result, note: n.Note}
 	case perdure.Settle:
+		if key, ok := b.decided.get(n.Decision); ok && b.done[key].signal == perdure.OK {
+			break // who did it knows better than who looked
+		}
 		b.outcome(&perdure.Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note})
 	case perdure.Edit:
 		if e.Seq == 1 && ev.Name == "given-inputs" && len(n.Mutate.Inputs) > 0 { // what StartAs was given; a later edit does not change what the function began with

@@ -165,7 +165,8 @@ func FactsOfDecision(m perdure.Moment) (Facts, error) {
 	if !ok {
 		return nil, fmt.Errorf("decision %s: the action it decides on was not proposed", m.Entry.Name.Short())
 	}
-	return FactsOf(m.Before, r, momentAsked(m.Before, &r, m.Entry.Time.Go(), d.Verdict.Facts))
+	at := momentAsked(m.Before, &r, m.Entry.Time.Go(), d.Verdict.Facts)
+	return FactsOf(m.Before, r, at)
 }
 
 // RequestOf is what policy was asked for a recorded decision. It reports false if that cannot be told.
@@ -213,7 +214,8 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 		diff.What = "it uses approvals that nobody gave"
 		return diff
 	}
-	diff.Want = s.derive(a, r, momentAsked(a, &r, e.Time.Go(), d.Verdict.Facts), &d.Verdict)
+	asked := momentAsked(a, &r, e.Time.Go(), d.Verdict.Facts)
+	diff.Want = s.derive(a, r, asked, &d.Verdict)
 	if d.Verdict.Answer != perdure.Ask { // else the approvals were not those of the people this policy asks: it asked again
 		diff.Want = approved(diff.Want, yes)
 	}
@@ -236,8 +238,21 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 
 func sameStage(a, b perdure.Escalation) bool { return a.At == b.At && slices.Equal(a.Asked, b.Asked) }
 
-// momentAsked is when policy was asked: at the time of the entry or a little before, at the second whose facts are those recorded.
+// momentAsked is when policy was asked: at the time of the entry or a little before, at the second whose facts are those recorded. Of the
+// approvals, those by people whom policy did not ask at that time did not count: r is left with as many as did.
 func momentAsked(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) time.Time {
+	given := r.Approvals
+	for ; r.Approvals >= 0; r.Approvals-- {
+		if at, ok := secondAsked(a, r, written, facts); ok {
+			return at
+		}
+	}
+	r.Approvals = given
+	return written
+}
+
+// secondAsked is the second at which the facts of a request are those recorded, if there is one.
+func secondAsked(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) (time.Time, bool) {
 	ar := arenas.Get().(*arena)
 	defer ar.release()
 	for lag := time.Duration(0); lag <= clockLag; lag += time.Second {
@@ -247,11 +262,11 @@ func momentAsked(a *perdure.Agent, r *perdure.Request, written time.Time, facts 
 			break
 		}
 		if h, err := f.hash(); err == nil && h == facts {
-			return at
+			return at, true
 		}
 		ar.reset()
 	}
-	return written
+	return written, false
 }
 
 // approved is a verdict after people have approved, as the runtime records it.

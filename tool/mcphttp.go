@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,7 +30,7 @@ type mcpRequests struct {
 	header http.Header
 }
 
-// refusal is an answer that says the request was not carried out.
+// refusal is an answer that says the request was not carried out, in the words of who gave it: that may be a gateway that cannot know.
 type refusal struct {
 	status int
 	busy   bool // to be tried again
@@ -44,6 +45,9 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the server answered %d %s%s", r.status, http.StatusText(r.status), hint)
 }
 
+// sentKey is where the context of a call has an *atomic.Bool that tells whether a request was made for it.
+type sentKey struct{}
+
 // RoundTrip implements http.RoundTripper.
 func (t *mcpRequests) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(t.header) > 0 {
@@ -51,6 +55,9 @@ func (t *mcpRequests) RoundTrip(req *http.Request) (*http.Response, error) {
 		for name, values := range t.header {
 			req.Header[http.CanonicalHeaderKey(name)] = values
 		}
+	}
+	if sent, ok := req.Context().Value(sentKey{}).(*atomic.Bool); ok {
+		sent.Store(true)
 	}
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {

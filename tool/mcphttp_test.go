@@ -2,9 +2,13 @@ package tool_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -71,10 +75,10 @@ func TestBusyServerThrottles(t *testing.T) {
 		w.WriteHeader(status)
 		return true
 	})
-	tools := connected(t, &tool.MCP{Name: "t", URL: srv.URL})
+	tools := connected(t, &tool.MCP{Name: "t", URL: srv.URL, TrustHints: true})
 	for _, status := range []int64{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		busy.Store(status)
-		res := call(t, named(t, tools, "t.wipe"), nil)
+		res := call(t, named(t, tools, "t.put"), nil)
 		if res.Signal != perdure.Throttled || res.RetryAfter != 7*time.Second {
 			t.Errorf("%d: got %s after %s, want throttled for 7s", status, res.Signal, res.RetryAfter)
 		}
@@ -89,10 +93,64 @@ func TestBusyServerThrottles(t *testing.T) {
 
 func TestServerThatForgotItsSessionsIsConnectedAgain(t *testing.T) {
 	srv, current := front(t, false, nil)
-	tools := connected(t, &tool.MCP{Name: "t", URL: srv.URL})
+	tools := connected(t, &tool.MCP{Name: "t", URL: srv.URL, TrustHints: true})
 	renew(current, false)
+	if got := value(t, call(t, named(t, tools, "t.key"), nil))["text"]; got != "key-1" {
+		t.Errorf("got %v", got)
+	}
+	renew(current, false)
+	doubts(t, named(t, tools, "t.wipe"), nil) // who answers 404 may have acted
 	if got := value(t, call(t, named(t, tools, "t.wipe"), nil))["text"]; got != "wiped" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestAnyAnswerButOneOfTheServerLeavesDoubt holds against calls that were made up to five times, or were said not to have happened: the server
+// acted, and it or a gateway before it answered so.
+func TestAnyAnswerButOneOfTheServerLeavesDoubt(t *testing.T) {
+	fault := func(code int) string {
+		return `{"jsonrpc":"2.0","id":%s,"error":{"code":` + strconv.Itoa(code) + `,"message":"no"}}`
+	}
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		sure   bool
+	}{
+		"404": {status: 404}, "429": {status: 429}, "503": {status: 503}, "504": {status: 504}, "500": {status: 500},
+		"404 with a fault": {404, fault(-32001), false},
+		"timed out":        {200, fault(-32001), false},
+		"internal":         {200, fault(-32603), false},
+		"bad arguments":    {200, fault(-32602), true},
+	} {
+		var taken atomic.Int64
+		srv, _ := front(t, false, func(w http.ResponseWriter, r *http.Request) bool {
+			body, err := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if err != nil || !bytes.Contains(body, []byte(`"tools/call"`)) {
+				return false
+			}
+			taken.Add(1)
+			var msg struct{ ID json.RawMessage }
+			if err := json.Unmarshal(body, &msg); err != nil {
+				t.Error(err)
+			}
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(c.status)
+			if c.body != "" {
+				fmt.Fprintf(w, c.body, msg.ID)
+			}
+			return true
+		})
+		wipe := named(t, connected(t, &tool.MCP{Name: "t", URL: srv.URL}), "t.wipe")
+		if c.sure {
+			fails(t, call(t, wipe, nil), "no")
+		} else if _, err := wipe.Call(t.Context(), perdure.Call{Key: "key-1", Args: data(t, nil)}); !errors.Is(err, perdure.ErrInDoubt) {
+			t.Errorf("%s: got %v, want doubt", name, err)
+		}
+		if n := taken.Load(); n != 1 {
+			t.Errorf("%s: a once call was made %d times", name, n)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,7 +51,8 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			}
 			return t.unreached(err), nil
 		}
-		res, err := s.CallTool(ctx, &mcp.CallToolParams{Meta: meta, Name: t.name, Arguments: args})
+		sent := new(atomic.Bool)
+		res, err := s.CallTool(context.WithValue(ctx, sentKey{}, sent), &mcp.CallToolParams{Meta: meta, Name: t.name, Arguments: args})
 		if err == nil {
 			return t.server.result(redactorOf(ctx), res)
 		}
@@ -58,11 +60,16 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			s.suspect.Store(true)
 			return perdure.Result{}, ctx.Err()
 		}
+		if t.unsure(err) {
+			s.lost.Store(t.server.URL != "") // its session may be what is gone
+			return perdure.Result{}, inDoubt("the server does not say whether it did it: %v", err)
+		}
 		if out, known := t.answered(err); known {
 			return out, nil
 		}
-		s.lost.Store(true)                                                                          // the next call makes a new connection
-		untaken := errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed) // gone before it got the call
+		s.lost.Store(true) // the next call makes a new connection
+		gone := errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed)
+		untaken := gone && !sent.Load() // gone before it got the call
 		if !again && (untaken || t.spec.Effect.Repeatable()) {
 			continue
 		}
@@ -75,6 +82,25 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 
 // rejectedByTransport is the code of the errors that the SDK makes up itself when a message was not delivered, or may not have been.
 const rejectedByTransport = -32005
+
+// requestTimedOut is the code by which servers, and gateways before them, say that they gave up waiting; some say so of a lost session.
+const requestTimedOut = -32001
+
+// unsure reports whether an answer leaves open if an effect that must happen once did: whoever stands before the server may have given it, after
+// the server had acted.
+func (t *mcpTool) unsure(err error) bool {
+	var no *refusal
+	var answer *jsonrpc.Error
+	switch {
+	case t.spec.Effect.Repeatable():
+		return false
+	case errors.As(err, &no):
+		return no.busy
+	case errors.As(err, &answer):
+		return answer.Code == requestTimedOut || answer.Code == jsonrpc.CodeInternalError
+	}
+	return false
+}
 
 // answered is the outcome of a call that the server, or the way to it, said no to: it did not happen, or failed.
 func (t *mcpTool) answered(err error) (perdure.Result, bool) {

@@ -30,7 +30,7 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 	if err != nil {
 		return nil, err
 	}
-	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{}, children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{}}
+	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{}, children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{}, happened: map[perdure.Hash]bool{}}
 	for _, parent := range slices.Backward(before) {
 		for _, e := range slices.SortedFunc(parent.Recent(), told.BySeq) {
 			r.add(e)
@@ -52,6 +52,7 @@ type recorder struct {
 	decided  map[perdure.Hash]string           // decision -> place
 	children map[perdure.AgentID]string        // child -> place
 	events   map[perdure.Hash]perdure.Event
+	happened map[perdure.Hash]bool // decisions with an outcome that says so
 }
 
 func (r *recorder) add(e *perdure.Entry) {
@@ -61,6 +62,7 @@ func (r *recorder) add(e *perdure.Entry) {
 	case perdure.Decision:
 		r.decision(e, &c)
 	case perdure.Outcome:
+		r.happened[c.Decision] = r.happened[c.Decision] || c.Signal == perdure.OK
 		r.record(r.decided[c.Decision], c.Signal, c.Result, c.Note, nil)
 		r.took(c.Decision, c.Elapsed().Milliseconds())
 	case perdure.Event:
@@ -107,7 +109,9 @@ func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 		r.events[e.Name] = *ev
 		r.record(r.children[n.Child], n.Signal, n.Result, n.Note, map[string]any{"child": n.Child.String(), "ended": true})
 	case perdure.Settle:
-		r.record(r.decided[n.Decision], n.Signal, n.Result, n.Note, nil)
+		if !r.happened[n.Decision] { // who did it knows better than who looked
+			r.record(r.decided[n.Decision], n.Signal, n.Result, n.Note, nil)
+		}
 	case nil:
 		r.events[e.Name] = *ev
 	}

@@ -45,3 +45,34 @@ turns:
 	}
 	ended(t, load(t, n, id), perdure.OK, `{"by":"ann","heard":"too dear","more":"but go on","note":"refused by a person: too dear"}`)
 }
+
+// TestWhoDidItKnowsBetterThanWhoLooked holds against an effect that was done again because somebody said that it had failed, beside the outcome
+// of the node that had done it.
+func TestWhoDidItKnowsBetterThanWhoLooked(t *testing.T) {
+	s := read(t, `
+turns:
+  - {execute: {tool: echo, args: {n: 1}}, as: pay}
+  - {sleep: {on: go}}
+  - {end: {result: "${results.pay.signal}"}}
+`)
+	n := newNode(t, new(perdure.MemStore), s, new(echo))
+	id := create(t, n, nil)
+	if _, err := n.RunAgent(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	var paid perdure.Hash
+	for e := range load(t, n, id).Recent() {
+		if o, ok := e.Content().(perdure.Outcome); ok {
+			paid = o.Decision
+		}
+	}
+	for _, ev := range []perdure.Event{{Name: "settle", Notice: perdure.Settle{Decision: paid, Signal: perdure.Failed}}, {Name: "go"}} {
+		if _, err := n.Tell(t.Context(), id, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := n.RunAgent(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, load(t, n, id), perdure.OK, `"ok"`)
+}
