@@ -120,6 +120,9 @@ func (c *conn) saw() error {
 	if err == nil && !there {
 		err = errForgot
 	}
+	if err == nil {
+		_, _, err = c.number("SELECT seq FROM seen LIMIT 1") // its first page may be cut off
+	}
 	return err
 }
 
