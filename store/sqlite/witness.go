@@ -105,10 +105,10 @@ func createWitness(path string) error {
 // errForgot says that a witness is not what was written.
 var errForgot = errors.New("it was cut off or overwritten")
 
-// short refuses a file that has not even a first page.
+// short refuses a file that has not even a first page, or ends in the middle of one that no log has.
 func short(path string) error {
 	info, err := os.Stat(path)
-	if err == nil && info.Mode().IsRegular() && info.Size() < pageSize {
+	if err == nil && info.Mode().IsRegular() && (info.Size() < pageSize || info.Size()%pageSize != 0 && !logged(path)) {
 		err = errForgot
 	}
 	return err
@@ -119,6 +119,9 @@ func (c *conn) saw() error {
 	_, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE type='table' AND name='seen'")
 	if err == nil && !there {
 		err = errForgot
+	}
+	if err == nil {
+		_, _, err = c.number("SELECT seq FROM seen LIMIT 1") // its first page may be cut off
 	}
 	return err
 }
