@@ -69,7 +69,7 @@ func TestReasonsInWords(t *testing.T) {
 			"asleep until 12:03:00 UTC (in 3m) because its advisor failed, 2 in a row", true},
 		{perdure.Reason{Kind: perdure.RestRetry, Tool: "mail", Signal: perdure.Throttled, Attempt: 2, Of: 5, Until: soon},
 			"asleep until 12:03:00 UTC (in 3m) because mail throttled; 2 of 5 attempts", true},
-		{perdure.Reason{Kind: perdure.RestLacks, Needs: "advisor:"}, "needs a node with an advisor for agents that name none", false},
+		{perdure.Reason{Kind: perdure.RestLacks, Needs: "advisor:"}, "no advisor configured", false},
 		{perdure.Reason{Kind: perdure.RestLacks, Needs: "mail", Note: "no key"}, "needs a node with mail (this one: no key)", false},
 	} {
 		got, timed := WhyNow(perdure.Idle{Reasons: []perdure.Reason{c.reason}}, now)
