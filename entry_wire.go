@@ -75,6 +75,7 @@ func init() {
 		canon.Case[Notice](18, "seat-given", SeatGiven{}),
 		canon.Case[Notice](19, "doubled", Doubled{}),
 		canon.Case[Notice](20, "lacks", Lacks{}),
+		canon.Case[Notice](21, "document", Document{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),

@@ -82,7 +82,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	case Lacks:
 		f.recordIncapable(Incapability{Node: e.Origin, What: n.What, Note: n.Note, Since: e.Time, Times: 1, Missing: true})
 		return
-	case Erased, Joined: // a matter of record
+	case Erased, Joined, Document: // a matter of record
 		return
 	case Edit:
 		f.mutate(e, &n.Mutate)
@@ -138,7 +138,7 @@ func (f *Fold) pause(e *Entry) {
 // id that somebody used before must not keep a revocation, a pause or a refusal from counting. Those do the same however often they come.
 func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
-	case nil, ChildEnded, Grant:
+	case nil, ChildEnded, Grant, Document:
 		return true
 	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven, Doubled, Lacks:
 	}

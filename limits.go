@@ -90,6 +90,10 @@ const (
 	maxApprovers = 64
 	maxSet       = maxVars
 	maxGather    = maxChildren
+	maxLinks     = 256 // of a document
+	maxTags      = 64
+	maxBase      = 64  // versions a document replaces
+	maxPath      = 512 // bytes
 
 	// The size of a trigger (frozen, predicate trigger.bounded). All its conditions are looked at each time the agent is.
 	maxTriggers       = 64

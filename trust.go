@@ -579,7 +579,7 @@ func rightFor(e *Entry) Right {
 		return MayApprove
 	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks:
+	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks, Document:
 	}
 	return MayAuthor
 }
