@@ -474,7 +474,9 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
 // children that have, its living children that they are cancelled, and it that its parent has ended. Of agents that do not count here it says
 // nothing. Saying it again adds nothing. Call it after an import.
 func (n *Node) Arrived(ctx context.Context, id AgentID) error {
-	n.init()
+	if err := n.init(); err != nil {
+		return fmt.Errorf("arrived: agent %s: %w", id.Short(), err)
+	}
 	a, err := n.counted(ctx, id)
 	if a == nil || err != nil {
 		return err

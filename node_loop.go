@@ -86,11 +86,10 @@ func (l *loop) watch() {
 					l.watched()
 				}
 				l.n.arrived(id)
-				if l.busy(id) {
-					continue // it is mostly what was written here, and its turn ends with another look
-				}
 				l.n.stir(id)
-				l.nudge()
+				if !l.busy(id) { // else it is mostly what was written here, and its turn ends with another look
+					l.nudge()
+				}
 			}
 			settled.Stop()
 			l.n.watched(false)

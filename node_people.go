@@ -77,7 +77,7 @@ func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error)
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "settle", Notice: s}
 		open := slices.ContainsFunc(a.fold.Open, func(o Open) bool { return o.Decision == s.Decision })
-		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.Second == s.Decision })
+		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.First == s.Decision || d.Second == s.Decision })
 		if !open && !twice {
 			return ev, Missing(fmt.Sprintf("%s has no open decision %s", a.called(), s.Decision.Short()))
 		}

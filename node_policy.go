@@ -72,7 +72,15 @@ const wakeAgain = restFor
 
 // unruled reports whether a verdict denies only because nothing permits.
 func (v *Verdict) unruled() bool {
-	return len(v.Rules) == 0 || strings.HasSuffix(v.Rules[0], RuleDefault)
+	for _, rule := range v.Rules {
+		if _, own, ok := strings.Cut(rule, ":"); ok { // of a set the charter names
+			rule = own
+		}
+		if rule != RuleDefault {
+			return false
+		}
+	}
+	return true
 }
 
 // sleepsOn is the idle step for an agent that policy does not let wake.

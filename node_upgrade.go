@@ -22,7 +22,9 @@ type StateMover interface {
 // On a branch that had not seen it, variables may be set as the earlier version has them. What does not fit then keeps later changes from
 // counting until somebody sets it right; nothing is lost.
 func (n *Node) UpgradeState(ctx context.Context, id AgentID, to Hash) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), err)
+	}
 	a, err := n.load(ctx, id)
 	if err != nil {
 		return nil, err

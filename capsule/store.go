@@ -122,6 +122,8 @@ func (s *Store) use(ctx context.Context, verb string, id perdure.AgentID, create
 	case s.closed:
 		err = fmt.Errorf("store %s: %w", s.path, fs.ErrClosed)
 	case err != nil:
+	case create && s.looks:
+		err = fmt.Errorf("%s: %w", s.path, errLooks)
 	case s.log != nil && s.log.Agent() != id && create:
 		err = fmt.Errorf("%s holds agent %s: one file is one agent", s.path, s.log.Agent().Short())
 	case (s.log == nil || s.log.Agent() != id) && !create:
@@ -219,9 +221,6 @@ func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d Depth, err err
 }
 
 func (s *Store) add(id perdure.AgentID, entries []*perdure.Entry) error {
-	if s.looks {
-		return fmt.Errorf("%s: %w", s.path, errLooks)
-	}
 	if s.log == nil {
 		return s.create(id, entries)
 	}

@@ -1,0 +1,53 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
+)
+
+// TestForbiddenWakesAreNotMade: a forbid is one whoever wrote it and whatever it is called; what nothing rules on is
+// allowed to wake.
+func TestForbiddenWakesAreNotMade(t *testing.T) {
+	t.Parallel()
+	parse := func(text string) *policy.Set {
+		s, err := policy.Parse(policy.File{Name: "x.cedar", Text: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	const wake = ` forbid (principal, action == Action::"wake", resource);`
+	local := parse(`@id("p") permit (principal, action == Action::"execute", resource);`)
+	own := parse(`@id("never")` + wake)
+	key, err := perdure.GenerateSigner("owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		set     *policy.Set
+		charter []perdure.Hash
+		woken   bool
+	}{
+		"nothing about wakes":    {set: local, woken: true},
+		"nothing in two sets":    {set: local.Know(local), charter: []perdure.Hash{local.Hash()}, woken: true},
+		"a local forbid":         {set: own},
+		"the charter's forbid":   {set: local.Know(own), charter: []perdure.Hash{own.Hash()}},
+		"a forbid with that end": {set: parse(`@id("corp-policy.default")` + wake)},
+	} {
+		g := perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "a", Policies: c.charter}}
+		e, err := key.Genesis(g, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := perdure.Begin(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, woken := perdure.Judged(perdure.Rouse{}, c.set, key.Key(), a, time.Now()).(perdure.Rouse); woken != c.woken {
+			t.Errorf("%s: woken is %v, want %v", name, woken, c.woken)
+		}
+	}
+}
