@@ -60,6 +60,7 @@ type Fold struct {
 	weights weights
 	acts    []act     // the latest, of the entries at hand
 	doubled []Doubled // found among them, and not on record
+	judged  *judged   // which events filters did not fit
 	work    int64     // steps, and the elements of lists they have copied or compared: what tests count
 }
 

@@ -58,6 +58,7 @@ type Node struct {
 	unwatch context.CancelFunc    // ends the watch for them; nil: there is none
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
+	refusals   refusals
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[Trust]  // Trust and the key
 	placed     atomic.Pointer[Hash]   // where the seat of its agents is; nil: not known yet

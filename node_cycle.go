@@ -104,9 +104,14 @@ func (n *Node) release(ids ...AgentID) {
 func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal, over func(cycles int) bool) (
 	idle Idle, heads []Hash, err error,
 ) {
-	w, err := n.begin(ctx, id)
-	var r *Rejection
-	if errors.As(err, &r) && r.Predicate == predTrusted.Name { // only somebody's word stands for its past, and it does not count here
+	var w *work
+	r, was := n.refusals.find(ctx, n, id)
+	if r == nil {
+		if w, err = n.begin(ctx, id); errors.As(err, &r) && r.Predicate == predTrusted.Name {
+			n.refusals.note(n, id, was, r)
+		}
+	}
+	if r != nil && r.Predicate == predTrusted.Name { // only somebody's word stands for its past, and it does not count here
 		idle, now := heldBack(r), time.Now()
 		idle.Until = TimeOf(now.Add(heldLook))
 		return idle, nil, c.release(ctx, nil, idle.Until)

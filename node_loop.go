@@ -86,6 +86,7 @@ func (l *loop) watch() {
 					l.watched()
 				}
 				l.n.arrived(id)
+				l.n.refusals.forget(id)
 				l.n.stir(id)
 				if !l.busy(id) { // else it is mostly what was written here, and its turn ends with another look
 					l.nudge()

@@ -138,6 +138,7 @@ func (q *question) after(since Time, millis int64) Time {
 }
 
 func (q *question) event(t On) Waiting {
+	fits := q.filter(t.Filter)
 	for i := range q.f.Inbox {
 		m := &q.f.Inbox[i]
 		if m.Spent || m.Name != t.Event {
@@ -146,15 +147,71 @@ func (q *question) event(t On) Waiting {
 		if t.Filter == "" {
 			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
 		}
-		if q.cost >= condition.MaxCost {
-			break
-		}
-		event := map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
-		if ok, err := q.holds(eventEnv(), t.Filter, "event", event); err == nil && ok {
+		ok, judged := fits(m)
+		if ok {
 			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
+		}
+		if !judged {
+			return q.not(Waiting{Due: TimeOf(q.now.Add(filterAgain))}, Pending{Trigger: t})
 		}
 	}
 	return q.not(Waiting{}, Pending{Trigger: t})
+}
+
+// filterAgain is when to go on with events that one look could not all hold against a filter.
+const filterAgain = time.Second
+
+// filter says of a message whether it fits, and whether that was judged: one look does no more than one condition may cost. What does not fit
+// a filter that reads nothing but the event never will: it is not judged again, so that however many events do not fit, the one that does
+// is found, and each costs once.
+func (q *question) filter(src string) func(*Message) (fits, judged bool) {
+	p, err := eventEnv().Compile(src)
+	lasting := err == nil && q.f.judged != nil && p.Only("event")
+	return func(m *Message) (bool, bool) {
+		of := judgement{src, m.Event}
+		if lasting && q.f.judged.unfit(of) {
+			return false, true
+		}
+		if q.cost >= condition.MaxCost {
+			return false, !lasting // of one that reads more, the oldest that can be judged count
+		}
+		event := map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
+		ok, err := q.holds(eventEnv(), src, "event", event)
+		if ok = ok && err == nil; lasting && !ok {
+			q.f.judged.note(of)
+		}
+		return ok, true
+	}
+}
+
+// judged is which events did not fit which filters, as far as this process has looked. It saves work and decides nothing.
+type judged struct {
+	mu  sync.Mutex
+	not map[judgement]struct{}
+}
+
+type judgement struct {
+	filter string
+	event  Hash
+}
+
+// maxJudged bounds the judgements that are kept: a full inbox, under several filters.
+const maxJudged = 8 * maxInbox
+
+func (j *judged) unfit(of judgement) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, ok := j.not[of]
+	return ok
+}
+
+func (j *judged) note(of judgement) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.not == nil || len(j.not) >= maxJudged {
+		j.not = map[judgement]struct{}{}
+	}
+	j.not[of] = struct{}{}
 }
 
 func (q *question) done(t Done) Waiting {
