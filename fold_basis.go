@@ -135,15 +135,15 @@ func (f *Fold) planChanged() Step {
 	}
 	why := f.whyChanged()
 	for i := range f.Asks {
-		return Lapse{Outcome: Outcome{Decision: f.Asks[i].Decision, Signal: Denied, Note: why}}
+		return lapseStep{Outcome: Outcome{Decision: f.Asks[i].Decision, Signal: Denied, Note: why}}
 	}
 	for i := range f.Owed {
-		return Decide{Action: f.Owed[i].Action, Key: f.Owed[i].Key, Outdated: why}
+		return decideStep{Action: f.Owed[i].Action, Key: f.Owed[i].Key, Outdated: why}
 	}
 	for i := range f.Proposals {
 		p := &f.Proposals[i]
 		if n := slices.Index(p.Decided, false); p.Advice == f.Basis.Advice && n >= 0 {
-			return Decide{Action: p.Actions[n], Advice: p.Advice, Index: int64(n), Outdated: why}
+			return decideStep{Action: p.Actions[n], Advice: p.Advice, Index: int64(n), Outdated: why}
 		}
 	}
 	return nil
@@ -170,12 +170,12 @@ func (f *Fold) outdated(c *Capabilities, a Action, t Time, rest *Idle) (Step, bo
 	}
 	x := r.read(r.Next)
 	if spec, known := c.Tools[x.Tool]; known && spec.Effect != Read { // to look must change nothing
-		return Decide{Action: x, Outdated: "not looked at again: " + x.Tool + " does more than read"}, true
+		return decideStep{Action: x, Outdated: "not looked at again: " + x.Tool + " does more than read"}, true
 	}
 	if s, ok := f.mayDecide(c, x, t, rest); !ok {
 		return s, true
 	}
-	return Decide{Action: x}, true
+	return decideStep{Action: x}, true
 }
 
 // remember puts into a basis what its reads came to last, as far as the agent still holds it.

@@ -20,10 +20,8 @@ type act struct {
 	what Hash
 }
 
-// Flag says that something was decided twice, and is to be recorded.
-type Flag struct{ Doubled Doubled }
-
-func (Flag) step() {}
+// flagStep says that something was decided twice, and is to be recorded.
+type flagStep struct{ Doubled Doubled }
 
 // Doubles are the acts decided twice that nobody has settled: those on record, and those found in the entries at hand.
 func (f *Fold) Doubles() []Doubled { return slices.Concat(f.Doubled, f.doubled) }
@@ -166,7 +164,7 @@ func (a *Agent) flags(policy Hash) []Draft {
 }
 
 // flag records that something was decided twice.
-func (w *work) flag(ctx context.Context, s Flag) error {
+func (w *work) flag(ctx context.Context, s flagStep) error {
 	w.n.Log.Warn("decided in two copies: it may have happened twice", "agent", w.a.ID().Short(), "first", s.Doubled.First.Short(), "second", s.Doubled.Second.Short())
 	return w.addFlushed(ctx, Event{Name: "doubled", By: "runtime", Notice: s.Doubled})
 }

@@ -84,15 +84,14 @@ func sleepsOn(v *Verdict, now time.Time) Idle {
 	return idleFor(Reason{Kind: RestPolicy, Until: TimeOf(now.Add(wakeAgain)), Note: why})
 }
 
-// Judged is a step of Plan after a look at policy: the wake of an agent that policy denies is no step to take. It says what a node with this
-// key and policy would do, and changes nothing.
-func Judged(s Step, p Policy, node Key, a *Agent, now time.Time) Step {
-	r, ok := s.(Rouse)
-	if !ok || p == nil {
+// judged is a step after a look at policy, if it is given: the wake of an agent that policy denies is no step to take.
+func (c *Capabilities) judged(a *Agent, s Step, now time.Time) Step {
+	r, ok := s.(rouseStep)
+	if !ok || c.Policy == nil {
 		return s
 	}
-	n := &Node{Policy: p, Log: slog.New(slog.DiscardHandler)}
-	if v := n.decidePolicy(a, Request{Action: r.Wake, Node: node}, now); v.Answer == Deny && !v.unruled() {
+	n := &Node{Policy: c.Policy, Log: slog.New(slog.DiscardHandler)}
+	if v := n.decidePolicy(a, Request{Action: r.Wake, Node: c.Node}, now); v.Answer == Deny && !v.unruled() {
 		return sleepsOn(&v, now)
 	}
 	return s
