@@ -98,8 +98,12 @@ func (d Depth) Words() string {
 	return "only a snapshot and what came after it: it may read, and do nothing else"
 }
 
-// Parter is a store that can hold an agent of whose memory only a part is there.
+// Parter is a store that takes in memories of any length and of any depth, all or nothing. What takes in a memory must not leave a part of
+// it: a part is an older copy, in which effects that have been performed are still to be done.
 type Parter interface {
+	// PutAll is Put of a sequence, which it may range over more than once. If the sequence yields an error, or the process or the machine
+	// stops before PutAll returns, nothing was added. The sequence must not use the store.
+	PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*Entry, error]) error
 	// Replace durably puts a memory of a depth in the place of what the store holds of an agent, all of it or nothing, if
 	// heads are still its heads; none: the agent is not there. Otherwise it changes nothing and returns an error wrapping
 	// ErrConflict. At a depth of the last entries the first one is a snapshot, whose parents are not there; a later entry

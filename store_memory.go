@@ -27,15 +27,14 @@ type MemStore struct {
 }
 
 var (
-	_ Store     = (*MemStore)(nil)
-	_ Claimer   = (*MemStore)(nil)
-	_ Holder    = (*MemStore)(nil)
-	_ Lister    = (*MemStore)(nil)
-	_ Watcher   = (*MemStore)(nil)
-	_ Pruner    = (*MemStore)(nil)
-	_ Reindexer = (*MemStore)(nil)
-	_ Placed    = (*MemStore)(nil)
-	_ Parter    = (*MemStore)(nil)
+	_ Store   = (*MemStore)(nil)
+	_ Claimer = (*MemStore)(nil)
+	_ Holder  = (*MemStore)(nil)
+	_ Lister  = (*MemStore)(nil)
+	_ Watcher = (*MemStore)(nil)
+	_ Pruner  = (*MemStore)(nil)
+	_ Placed  = (*MemStore)(nil)
+	_ Parter  = (*MemStore)(nil)
 )
 
 // memAgent is one agent in a MemStore. A cursor is the number of entries up to and including the one it stands for.
@@ -165,6 +164,15 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 		w.tell(id)
 	}
 	return nil
+}
+
+// PutAll implements Parter.
+func (s *MemStore) PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*Entry, error]) error {
+	all, err := collect(entries)
+	if err != nil {
+		return err
+	}
+	return s.Put(ctx, id, all...)
 }
 
 // Replace implements Parter.
@@ -369,6 +377,9 @@ func (s *MemStore) Release(ctx context.Context, c Claim, heads []Hash, due Time)
 	})
 }
 
+// Reclaim implements Holder. The nodes of a store in memory die with it.
+func (s *MemStore) Reclaim(context.Context) error { return nil }
+
 // Held implements Holder.
 func (s *MemStore) Held(ctx context.Context) iter.Seq2[Holding, error] {
 	return func(yield func(Holding, error) bool) {
@@ -449,7 +460,7 @@ func (s *MemStore) Prune(ctx context.Context, id AgentID, names ...Hash) (gone i
 	return gone, err
 }
 
-// Reindex implements Reindexer.
+// Reindex rebuilds every derived index.
 func (s *MemStore) Reindex(ctx context.Context, progress func(done, total int)) error {
 	s.mu.Lock()
 	ids := slices.Collect(maps.Keys(s.agents))

@@ -21,10 +21,7 @@ type Vault interface {
 	Key(subject string) ([32]byte, error)
 	// Erase destroys the key of a subject for good. Erasing twice is not an error.
 	Erase(subject string) error
-}
-
-// Knower is a Vault that can tell, without making a key, whether a subject ever had one, erased or not.
-type Knower interface {
+	// Knows reports, without making a key, whether a subject ever had one, erased or not.
 	Knows(subject string) (bool, error)
 }
 

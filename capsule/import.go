@@ -70,7 +70,7 @@ type Arrival struct {
 // entries. A copy that diverged from the one here is merged with it by union.
 //
 // Its entries are added all or none: an import that was killed, or for which the disk had no room, has left nothing that a node acts on. One of
-// more than 32 MiB is streamed into a store that can (perdure.Streamer), others get it in one Put.
+// more than 32 MiB is streamed into a store that can (perdure.Parter), others get it in one Put.
 func Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, o ImportOptions) (*Arrival, error) {
 	a, _, err := importFrom(ctx, s, src, o)
 	return a, err

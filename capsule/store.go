@@ -39,8 +39,7 @@ var (
 	_ perdure.Lister  = (*Store)(nil)
 	_ perdure.Pruner  = (*Store)(nil)
 
-	_ perdure.Streamer = (*Store)(nil)
-	_ perdure.Parter   = (*Store)(nil)
+	_ perdure.Parter = (*Store)(nil)
 )
 
 // OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is cut. A file that does
@@ -154,7 +153,7 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 	return s.use(ctx, "put to", id, true, func() error { return s.add(id, entries) })
 }
 
-// PutAll implements perdure.Streamer.
+// PutAll implements perdure.Parter.
 func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
 	return s.use(ctx, "put to", id, true, func() error {
 		if s.log != nil {

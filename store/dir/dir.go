@@ -50,16 +50,14 @@ type Store struct {
 }
 
 var (
-	_ perdure.Store     = (*Store)(nil)
-	_ perdure.Claimer   = (*Store)(nil)
-	_ perdure.Lister    = (*Store)(nil)
-	_ perdure.Watcher   = (*Store)(nil)
-	_ perdure.Pruner    = (*Store)(nil)
-	_ perdure.Streamer  = (*Store)(nil)
-	_ perdure.Backuper  = (*Store)(nil)
-	_ perdure.Reindexer = (*Store)(nil)
-	_ perdure.Placed    = (*Store)(nil)
-	_ perdure.Parter    = (*Store)(nil)
+	_ perdure.Store   = (*Store)(nil)
+	_ perdure.Claimer = (*Store)(nil)
+	_ perdure.Lister  = (*Store)(nil)
+	_ perdure.Watcher = (*Store)(nil)
+	_ perdure.Pruner  = (*Store)(nil)
+	_ perdure.Holder  = (*Store)(nil)
+	_ perdure.Placed  = (*Store)(nil)
+	_ perdure.Parter  = (*Store)(nil)
 )
 
 // Options say how a folder is kept. The zero Options keep new agents as text.
@@ -339,7 +337,7 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 	return s.add(ctx, "put to", id, entries, func([]perdure.Hash) error { return nil })
 }
 
-// PutAll implements perdure.Streamer.
+// PutAll implements perdure.Parter.
 func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
 	existing := func(l *capsule.Log) error { return l.AddAll(entries) }
 	err := s.with(ctx, "put to", id, true, existing)

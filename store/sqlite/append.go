@@ -38,7 +38,7 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 // streamBytes is how much of a sequence is written at a time.
 const streamBytes = 4 << 20
 
-// PutAll implements perdure.Streamer: it is one transaction, so that a crash leaves nothing of it. Other writers wait until it has ended.
+// PutAll implements perdure.Parter: it is one transaction, so that a crash leaves nothing of it. Other writers wait until it has ended.
 func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
 	p, err := s.scanAll(ctx, id)
 	st := &streaming{past: p}
