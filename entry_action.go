@@ -1,11 +1,5 @@
 package perdure
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
-
 // Action is what one cycle may do: Execute, Mutate, Delegate, Sleep, Wake or End. An advisor proposes actions; a decision selects one.
 type Action interface{ action() }
 
@@ -104,7 +98,13 @@ const (
 // CanonNames are the names of the wire numbers.
 func (Effect) CanonNames() []string { return []string{"", "read", "idempotent", "once"} }
 
-func (e Effect) String() string { return name(e, e.CanonNames()) }
+func (e Effect) String() string { return name(e) }
+
+// MarshalText writes the name.
+func (e Effect) MarshalText() ([]byte, error) { return marshalName(e, "effect") }
+
+// UnmarshalText reads a name.
+func (e *Effect) UnmarshalText(b []byte) error { return unmarshalName(e, "effect", b) }
 
 // Repeatable reports whether the effect may be performed again under the same key.
 func (e Effect) Repeatable() bool { return e == Read || e == Idempotent }
@@ -130,17 +130,10 @@ func (Signal) CanonNames() []string {
 	return []string{"", "ok", "partial", "failed", "timed-out", "silent", "incapable", "throttled", "denied"}
 }
 
-func (s Signal) String() string { return name(s, s.CanonNames()) }
+func (s Signal) String() string { return name(s) }
 
-// name is the text of a wire number, or its digits when it has none.
-func name[T ~uint8](v T, names []string) string {
-	if int(v) < len(names) && names[v] != "" {
-		return names[v]
-	}
-	return "unknown"
-}
+// MarshalText writes the name.
+func (s Signal) MarshalText() ([]byte, error) { return marshalName(s, "signal") }
 
-// unknownName says which names there are.
-func unknownName(what, got string, names []string) error {
-	return fmt.Errorf("%s %q: want one of %s", what, got, strings.Join(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" }), ", "))
-}
+// UnmarshalText reads a name.
+func (s *Signal) UnmarshalText(b []byte) error { return unmarshalName(s, "signal", b) }

@@ -48,6 +48,14 @@ const (
 // CanonNames are the names of the wire numbers.
 func (Relation) CanonNames() []string { return []string{"", "child", "fork"} }
 
+func (r Relation) String() string { return name(r) }
+
+// MarshalText writes the name.
+func (r Relation) MarshalText() ([]byte, error) { return marshalName(r, "relation") }
+
+// UnmarshalText reads a name.
+func (r *Relation) UnmarshalText(b []byte) error { return unmarshalName(r, "relation", b) }
+
 // Lineage is where an agent came from. For a child, Cause is the advice that proposed the delegation, and the parent's decision carries
 // the child's signed genesis, so each commits to the other. For a fork, Cause is the entry it was forked at.
 type Lineage struct {

@@ -115,7 +115,7 @@ type Question struct {
 
 // Question is what an agent asks at a time, if it does and nobody has answered.
 func (f *Fold) Question(now time.Time) (Question, bool) {
-	if f.Ended != nil || f.Sleep == nil || f.Met(now).Met {
+	if f.Ended != nil || f.Sleep == nil || f.met(now, true).Met {
 		return Question{}, false
 	}
 	s := f.Sleep.Sleep

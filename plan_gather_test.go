@@ -1,41 +1,39 @@
-package perdure_test
+package perdure
 
 import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/perdure/perdure"
 )
 
 func TestGatheredIsMetWhenEnoughChildrenHaveEnded(t *testing.T) {
-	const none = perdure.Signal(0) // lives
-	ok, bad := perdure.OK, perdure.Failed
+	const none = Signal(0) // lives
+	ok, bad := OK, Failed
 	for _, c := range []struct {
 		enough string
-		ended  []perdure.Signal
+		ended  []Signal
 		want   bool
 	}{
-		{"all", []perdure.Signal{ok, none, bad}, false},
-		{"all", []perdure.Signal{ok, ok, bad}, true},
-		{"any", []perdure.Signal{none, bad, none}, false},
-		{"any", []perdure.Signal{none, ok, none}, true},
-		{"any", []perdure.Signal{bad, bad, bad}, true},
-		{"quorum:2", []perdure.Signal{ok, none, none}, false},
-		{"quorum:2", []perdure.Signal{ok, bad, none}, false},
-		{"quorum:2", []perdure.Signal{ok, none, ok}, true},
-		{"quorum:2", []perdure.Signal{bad, bad, none}, true},
-		{"first-failure", []perdure.Signal{ok, none, ok}, false},
-		{"first-failure", []perdure.Signal{none, none, bad}, true},
-		{"first-failure", []perdure.Signal{ok, ok, ok}, true},
+		{"all", []Signal{ok, none, bad}, false},
+		{"all", []Signal{ok, ok, bad}, true},
+		{"any", []Signal{none, bad, none}, false},
+		{"any", []Signal{none, ok, none}, true},
+		{"any", []Signal{bad, bad, bad}, true},
+		{"quorum:2", []Signal{ok, none, none}, false},
+		{"quorum:2", []Signal{ok, bad, none}, false},
+		{"quorum:2", []Signal{ok, none, ok}, true},
+		{"quorum:2", []Signal{bad, bad, none}, true},
+		{"first-failure", []Signal{ok, none, ok}, false},
+		{"first-failure", []Signal{none, none, bad}, true},
+		{"first-failure", []Signal{ok, ok, ok}, true},
 	} {
 		for _, named := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/%v/named=%v", c.enough, c.ended, named), func(t *testing.T) {
-				older := []perdure.ChildInfo{{Agent: perdure.AgentID{0xee}, Ended: true, Signal: ok}, {Agent: perdure.AgentID{0xef}, Ended: true, Signal: bad}}
-				f := perdure.Fold{Children: older}
-				var ids []perdure.AgentID
+				older := []ChildInfo{{Agent: AgentID{0xee}, Ended: true, Signal: ok}, {Agent: AgentID{0xef}, Ended: true, Signal: bad}}
+				f := Fold{Children: older}
+				var ids []AgentID
 				for i := range c.ended {
-					ids = append(ids, perdure.AgentID{byte(i)})
+					ids = append(ids, AgentID{byte(i)})
 				}
 				if !named {
 					ids = nil
@@ -44,14 +42,14 @@ func TestGatheredIsMetWhenEnoughChildrenHaveEnded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := perdure.CheckTrigger(trigger); err != nil {
+				if err := CheckTrigger(trigger); err != nil {
 					t.Fatal(err)
 				}
 				for i, s := range c.ended {
-					f.Children = append(f.Children, perdure.ChildInfo{Agent: perdure.AgentID{byte(i)}, Ended: s != none, Signal: s})
+					f.Children = append(f.Children, ChildInfo{Agent: AgentID{byte(i)}, Ended: s != none, Signal: s})
 				}
-				f.Sleep = &perdure.Sleeping{Sleep: perdure.Sleep{Trigger: trigger}}
-				if got := f.Met(time.Unix(1, 0)); got.Met != c.want {
+				f.Sleep = &Sleeping{Sleep: Sleep{Trigger: trigger}}
+				if got := f.met(time.Unix(1, 0), true); got.Met != c.want {
 					t.Errorf("%v: %+v, want met %v", trigger, got, c.want)
 				}
 			})
@@ -60,23 +58,23 @@ func TestGatheredIsMetWhenEnoughChildrenHaveEnded(t *testing.T) {
 }
 
 func TestGatheredCountsManyChildren(t *testing.T) {
-	var f perdure.Fold
-	var ids []perdure.AgentID
+	var f Fold
+	var ids []AgentID
 	for i := range 200 {
-		id := perdure.AgentID{1, byte(i)}
+		id := AgentID{1, byte(i)}
 		ids = append(ids, id)
-		f.Children = append(f.Children, perdure.ChildInfo{Agent: id, Ended: i > 50, Signal: perdure.OK})
+		f.Children = append(f.Children, ChildInfo{Agent: id, Ended: i > 50, Signal: OK})
 	}
 	for enough, want := range map[string]bool{"quorum:149": true, "quorum:150": false, "all": false} {
 		trigger, err := f.Gathered(enough, ids...)
 		if err == nil {
-			err = perdure.CheckTrigger(trigger)
+			err = CheckTrigger(trigger)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Sleep = &perdure.Sleeping{Sleep: perdure.Sleep{Trigger: trigger}}
-		if got := f.Met(time.Unix(1, 0)); got.Met != want {
+		f.Sleep = &Sleeping{Sleep: Sleep{Trigger: trigger}}
+		if got := f.met(time.Unix(1, 0), true); got.Met != want {
 			t.Errorf("%s of 149 that ended: met %v, want %v (%s)", enough, got.Met, want, got.Why)
 		}
 	}
@@ -84,7 +82,7 @@ func TestGatheredCountsManyChildren(t *testing.T) {
 
 func TestGatheredRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, enough := range []string{"", "most", "quorum", "quorum:0", "quorum:x", "quorum:3"} {
-		if _, err := new(perdure.Fold).Gathered(enough, perdure.AgentID{1}, perdure.AgentID{2}); err == nil {
+		if _, err := new(Fold).Gathered(enough, AgentID{1}, AgentID{2}); err == nil {
 			t.Errorf("%q is taken", enough)
 		}
 	}

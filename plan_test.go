@@ -370,9 +370,6 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 		if got := f.State(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if s, err := ParseState(want.String()); err != nil || s != want {
-			t.Errorf("got %v, %v", s, err)
-		}
 	}
 	atWork := allowed(Execute{Tool: "x"})
 	atWork.Effect, atWork.Deadline = Once, TimeOf(epoch.Add(time.Hour))

@@ -176,12 +176,12 @@ func matchGlob(pattern, s string) bool {
 }
 
 // Unlinked is the refusal of an entry by a store that does not hold one of its parents.
-func Unlinked(e *Entry, parent Hash) *Rejection {
+func (e *Entry) Unlinked(parent Hash) *Rejection {
 	return reject(predLinked, e, "$.header.parents", "parent "+parent.Short()+" is not in this memory", "every parent present", "put the missing entries first")
 }
 
 // Foreign is the refusal of an entry by the memory of an agent it does not belong to.
-func Foreign(e *Entry, id AgentID) *Rejection {
+func (e *Entry) Foreign(id AgentID) *Rejection {
 	return reject(predAgent, e, "$.header.agent", e.ID().String(), id.String(), "the entry belongs to another agent")
 }
 

@@ -132,14 +132,14 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 	added := map[Hash]bool{}
 	for _, e := range entries {
 		if e.ID() != id {
-			return Foreign(e, id)
+			return e.Foreign(id)
 		}
 		if _, held := a.at[e.Name]; held || added[e.Name] {
 			continue
 		}
 		for _, p := range e.Parents {
 			if _, held := a.at[p]; !held && !added[p] {
-				return Unlinked(e, p)
+				return e.Unlinked(p)
 			}
 		}
 		added[e.Name] = true
@@ -185,7 +185,7 @@ func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Dept
 		if !sameHeads(old.heads, heads) {
 			return ErrConflict
 		}
-		if err := CheckRoot(d, all[0]); err != nil {
+		if err := d.CheckRoot(all[0]); err != nil {
 			return err
 		}
 		a := &memAgent{at: map[Hash]int{}, claim: old.claim, fence: old.fence, depth: d}
@@ -219,7 +219,7 @@ func (x *memIndex) index(e *Entry, at Cursor) {
 	i, _ := slices.BinarySearchFunc(heads, e.Name, Hash.Compare)
 	x.heads = slices.Insert(heads, i, e.Name)
 	if at == 1 {
-		x.listing = Newborn(e)
+		x.listing = e.Newborn()
 	}
 }
 

@@ -33,6 +33,17 @@ func (r Right) String() string {
 	return strings.Join(names, ",")
 }
 
+// MarshalText writes the rights as String does.
+func (r Right) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads words joined by commas; nothing is no right.
+func (r *Right) UnmarshalText(b []byte) (err error) {
+	if *r = 0; len(b) > 0 {
+		*r, err = parseRights(string(b))
+	}
+	return err
+}
+
 // parseRights reads words joined by commas.
 func parseRights(s string) (Right, error) {
 	var r Right
@@ -64,7 +75,7 @@ type Trustee struct {
 
 // Trust is whom a node trusts, now. It is a text file of lines `KEY RIGHTS SCOPE [# comment]`:
 //
-//	alice+c0ffee12+AX…  own             acme      # a key as KeyText writes it
+//	alice+c0ffee12+AX…  own             acme      # a key as Trust.String writes it
 //	3b6a27bcceb6a42d…   author,approve  acme/ops  # or 64 hex digits
 //	-bob+00d15ea5+AY…                             # left in May
 //
@@ -165,7 +176,7 @@ func (t *Trust) String() string {
 	for _, l := range t.lines {
 		key := l.Key.String()
 		if l.Name != "" {
-			key = KeyText(l.Name, l.Key)
+			key = keyText(l.Name, l.Key)
 		}
 		if l.Revoked {
 			b.WriteString("-" + key)

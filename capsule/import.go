@@ -387,9 +387,9 @@ func (im *importing) validate() error {
 	if im.last.head.Anchor != nil {
 		return im.validateEnd() // only the end of a memory, which cannot be verified from genesis
 	}
-	v, agent, err := perdure.VerifyAgent(im.counted(), perdure.VerifyOptions{Shallow: im.o.Shallow, Progress: im.checked})
+	v, err := perdure.Verify(im.counted(), perdure.VerifyOptions{Shallow: im.o.Shallow, Progress: im.checked})
 	if err == nil && !im.o.Shallow {
-		im.fold, im.agent = v.Fold, agent
+		im.fold, im.agent = v.Fold, v.Derived()
 	}
 	return err
 }

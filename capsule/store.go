@@ -236,7 +236,7 @@ func (s *Store) create(id perdure.AgentID, entries []*perdure.Entry) error {
 		return nil
 	}
 	if e := entries[0]; e.ID() != id {
-		return perdure.Foreign(e, id)
+		return e.Foreign(id)
 	}
 	if err := CreateLog(s.path, s.form, entries...); err != nil {
 		return err

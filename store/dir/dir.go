@@ -363,7 +363,7 @@ func (s *Store) stage(ctx context.Context, id perdure.AgentID, d perdure.Depth, 
 	if first == nil || err != nil {
 		return err == nil, err
 	}
-	name := capsule.FileName(perdure.Newborn(first).Name, id)
+	name := capsule.FileName(first.Newborn().Name, id)
 	staged, err := capsule.StageLog(s.path(name), s.form, id, d, entries)
 	if err != nil {
 		return false, err
@@ -411,12 +411,12 @@ func (s *Store) create(ctx context.Context, id perdure.AgentID, entries []*perdu
 	}
 	first := entries[0]
 	if first.ID() != id {
-		return false, perdure.Foreign(first, id)
+		return false, first.Foreign(id)
 	}
 	if len(first.Parents) > 0 {
-		return false, perdure.Unlinked(first, first.Parents[0])
+		return false, first.Unlinked(first.Parents[0])
 	}
-	name := capsule.FileName(perdure.Newborn(first).Name, id)
+	name := capsule.FileName(first.Newborn().Name, id)
 	return s.make(ctx, id, name, func() error { return capsule.CreateLog(s.path(name), s.form, entries...) })
 }
 
