@@ -20,9 +20,6 @@ type On struct {
 	Filter string `canon:"2,filter,omitzero,verbatim"`
 }
 
-// AnswerEvent is the event that answers a question of an agent to people: an agent that sleeps until one waits for a person.
-const AnswerEvent = "answer"
-
 // Done is met when a child has ended or a decision has its outcome.
 type Done struct {
 	Child    AgentID `canon:"1,child,omitzero"`

@@ -53,10 +53,6 @@ type Look struct {
 // there is, whatever the clock was when the heads arrived.
 const AtOnce Time = 1
 
-// MaxLease is the longest lease of a claim; a longer one counts as one that long. A claim that seems to hold for longer was taken while the clock was
-// ahead: it is not believed.
-const MaxLease = time.Hour
-
 // Claimer is a store that lets one node at a time work on an agent. A claim saves work, it is not what keeps effects single: that is
 // Append. While a claim holds, Due leaves the agent out.
 type Claimer interface {

@@ -5,14 +5,10 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
-	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/canon"
 )
-
-// ErrErased says that the key of sealed data is gone: nobody can read it any more, in any copy.
-var ErrErased = errors.New("erased: its key is gone")
 
 // Vault keeps one key for each subject: the person or thing that data is about. Data sealed for a subject is in memories, snapshots, capsules
 // and backups only as ciphertext, so that erasing the key erases it everywhere at once, while every hash and signature still verifies.
