@@ -135,11 +135,11 @@ func (w *work) due(idle Idle) Time {
 	if w.a == nil {
 		return 0
 	}
-	now, f := time.Now(), w.polled().fold
-	if _, told := f.plan(&Capabilities{All: true, quiet: true}, now).(announceStep); told && w.announced {
+	due, step := w.polled().fold.due(time.Now())
+	if _, tells := step.(announceStep); tells && w.announced {
 		return idle.Until // saying it again would add nothing
 	}
-	return earliest(idle.Until, f.Due(now))
+	return earliest(idle.Until, due)
 }
 
 // heldLook is how long an agent that does not count here is left alone.

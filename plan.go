@@ -162,10 +162,18 @@ func (e *Entry) subject() string {
 
 // Due says when some node should next look at the agent; zero: only when an entry arrives.
 func (f *Fold) Due(now time.Time) Time {
-	if idle, ok := f.plan(&Capabilities{All: true, quiet: true}, now).(Idle); ok {
-		return idle.Until
+	due, _ := f.due(now)
+	return due
+}
+
+// due is when a node should next look, and the step that some node could take then. Whatever says when to look at an agent, the header of an
+// entry, a listing or the release of a claim, has it from here.
+func (f *Fold) due(now time.Time) (Time, Step) {
+	step := f.plan(&Capabilities{All: true, quiet: true}, now)
+	if idle, ok := step.(Idle); ok {
+		return idle.Until, step
 	}
-	return TimeOf(now)
+	return TimeOf(now), step
 }
 
 func (f *Fold) plan(c *Capabilities, now time.Time) Step {
