@@ -103,22 +103,22 @@ func (a *Answer) UnmarshalText(b []byte) error { return unmarshalName(a, "answer
 
 // Verdict is policy's answer and why. The zero Verdict denies.
 type Verdict struct {
-	Answer  Answer   `canon:"1,answer"`
-	Rules   []string `canon:"2,rules,omitzero"`  // the rules that decided
-	Policy  Hash     `canon:"3,policy,omitzero"` // the policy set
-	Facts   Hash     `canon:"4,facts,omitzero"`  // what it was decided on
-	Reason  string   `canon:"5,reason,omitzero,verbatim"`
-	Quorum  int64    `canon:"6,quorum,omitzero"`  // how many must approve; zero is one
-	Expires Time     `canon:"7,expires,omitzero"` // when an ask lapses into a denial
-	Asked   []string `canon:"8,asked,omitzero"`   // whom to ask, in the words of the policy
+	Answer  Answer   `canon:"1,answer"`                   // deny, ask or allow
+	Rules   []string `canon:"2,rules,omitzero"`           // the rules that decided
+	Policy  Hash     `canon:"3,policy,omitzero"`          // the policy set
+	Facts   Hash     `canon:"4,facts,omitzero"`           // what it was decided on
+	Reason  string   `canon:"5,reason,omitzero,verbatim"` // for people
+	Quorum  int64    `canon:"6,quorum,omitzero"`          // how many must approve; zero is one
+	Expires Time     `canon:"7,expires,omitzero"`         // when an ask lapses into a denial
+	Asked   []string `canon:"8,asked,omitzero"`           // whom to ask, in the words of the policy
 
 	Escalate []Escalation `canon:"9,escalate,omitzero"` // whom else to ask when nobody answers, earliest first
 }
 
 // Escalation is whom else to ask about a question that has no answer at a time.
 type Escalation struct {
-	At    Time     `canon:"1,at"`
-	Asked []string `canon:"2,asked"`
+	At    Time     `canon:"1,at"`    // when, if there is no answer by then
+	Asked []string `canon:"2,asked"` // whom, in the words of the policy
 }
 
 // Decision is what authority decided about one action.

@@ -9,9 +9,9 @@ import (
 // may have happened twice. The node that finds it out records it. Nobody but a person can tell what to make of it; Settle of either
 // decision says that somebody has.
 type Doubled struct {
-	First  Hash `canon:"1,first"` // the decisions, in fold order
-	Second Hash `canon:"2,second"`
-	Time   Time `canon:"3,time"` // of the second
+	First  Hash `canon:"1,first"`  // the decisions, in fold order
+	Second Hash `canon:"2,second"` // the other one
+	Time   Time `canon:"3,time"`   // of the second
 }
 
 // act is a decision that lets something happen which must not happen twice. What names it by what is done.
