@@ -6,7 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Data is a value nobody gave a schema: tool arguments, results, event data. It is held as its canonical bytes.
+// Data is a value nobody gave a schema: tool arguments, results, event data. It is held as its canonical bytes. DataOf makes it of a Go
+// value, Decode sets a Go value from it, and it prints and marshals as JSON.
 type Data = canon.Data
 
 // Body is the content of an entry: Genesis, Advice, Decision, Outcome, Event or Snapshot.
@@ -169,8 +170,8 @@ type Event struct {
 	Set    map[string]Data `canon:"7,set,omitzero"`
 }
 
-// DataOf returns v as Data. v is nil, a bool, an integer, a float, a string, a []byte, a json.Number, Data, or a []any, []string,
-// map[string]any or map[string]string of these.
+// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists, maps with text keys and
+// structs of these, as encoding/json would show them. Structs go by their json tags; what marshals itself as JSON or text does.
 func DataOf(v any) (Data, error) { return canon.DataOf(v) }
 
 // DataFromJSON returns any JSON text as Data.
