@@ -2,9 +2,6 @@ package perdure
 
 import "github.com/perdure/perdure/internal/canon"
 
-// FormatVersion is the version of the format this package writes and reads.
-const FormatVersion = 1
-
 // signatureSize is the length of an Ed25519 signature.
 const signatureSize = 64
 

@@ -11,6 +11,11 @@ type Limits = canon.Limits
 
 // The bounds of the format and of the fold. Those marked frozen are part of the format: every implementation must agree on them.
 const (
+	// FormatVersion is the version of the format this package writes and reads.
+	FormatVersion = 1
+	// MaxLease is the longest lease of a claim; a longer one counts as one that long. A claim that seems to hold for longer was taken while
+	// the clock was ahead: it is not believed.
+	MaxLease = time.Hour
 	// MaxParents bounds the heads one entry can join (frozen). 64 concurrent branches is far more than nodes that talk at all produce;
 	// a memory with more heads is joined by several entries.
 	MaxParents = 64

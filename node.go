@@ -444,7 +444,7 @@ func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, erro
 
 // announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that one agent calls another
 // its child or its parent is only its word.
-func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
+func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 	ctx = traced(context.WithoutCancel(ctx), a.fold.Trace, a.fold.Ended.Entry)
 	if !r.Parent.IsZero() {
 		parent, err := n.relative(ctx, r.Parent)
@@ -499,7 +499,7 @@ func (n *Node) Arrived(ctx context.Context, id AgentID) error {
 		if ended == nil || ended.fold.Ended == nil {
 			continue
 		}
-		if s, ok := ended.fold.plan(&n.caps, time.Now()).(Announce); ok {
+		if s, ok := ended.fold.plan(&n.caps, time.Now()).(announceStep); ok {
 			if err := n.announce(ctx, ended, &s); err != nil {
 				return fmt.Errorf("tell the relatives of agent %s: %w", who.Short(), err)
 			}

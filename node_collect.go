@@ -364,14 +364,12 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	if _, err := Load(ctx, n.Store, id); err != nil {
 		return nil, err
 	}
-	if v, ok := n.Vault.(Knower); ok {
-		known, err := v.Knows(subject)
-		if err == nil && !known {
-			err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: check the name, or erase it where it was sealed", subject, ErrNotFound)
-		}
-		if err != nil {
-			return nil, err
-		}
+	known, err := n.Vault.Knows(subject)
+	if err == nil && !known {
+		err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: check the name, or erase it where it was sealed", subject, ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := n.Vault.Erase(subject); err != nil {
 		return nil, err

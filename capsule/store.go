@@ -39,8 +39,7 @@ var (
 	_ perdure.Lister  = (*Store)(nil)
 	_ perdure.Pruner  = (*Store)(nil)
 
-	_ perdure.Streamer = (*Store)(nil)
-	_ perdure.Parter   = (*Store)(nil)
+	_ perdure.Parter = (*Store)(nil)
 )
 
 // OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is cut. A file that does
@@ -156,7 +155,7 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 	return s.use(ctx, "put to", id, true, func() error { return s.add(id, entries) })
 }
 
-// PutAll implements perdure.Streamer.
+// PutAll implements perdure.Parter.
 func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
 	return s.use(ctx, "put to", id, true, func() error {
 		if s.log != nil {
@@ -236,7 +235,7 @@ func (s *Store) create(id perdure.AgentID, entries []*perdure.Entry) error {
 		return nil
 	}
 	if e := entries[0]; e.ID() != id {
-		return perdure.Foreign(e, id)
+		return e.Foreign(id)
 	}
 	if err := CreateLog(s.path, s.form, entries...); err != nil {
 		return err

@@ -46,8 +46,15 @@ func TestForbiddenWakesAreNotMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, woken := perdure.Judged(perdure.Rouse{}, c.set, key.Key(), a, time.Now()).(perdure.Rouse); woken != c.woken {
-			t.Errorf("%s: woken is %v, want %v", name, woken, c.woken)
+		nap := perdure.Sleep{Trigger: perdure.After{Millis: 1}}
+		verdict := perdure.Verdict{Answer: perdure.Allow}
+		_, a, err = key.Commit(a, now, perdure.Draft{Body: perdure.Decision{Action: nap, Verdict: verdict}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := perdure.Plan(a, perdure.Capabilities{Node: key.Key(), Policy: c.set}, now.Add(time.Hour))
+		if woken := step.Doing().What == "rouse"; woken != c.woken {
+			t.Errorf("%s: %+v, want woken %v", name, step, c.woken)
 		}
 	}
 }

@@ -73,7 +73,7 @@ any more.`,
 		if e.o.Form, err = capsule.ParseForm(form.value); err != nil {
 			return perdure.Invalid(err)
 		}
-		if e.o.Depth, err = perdure.ParseDepth(*depth); err != nil {
+		if err = e.o.Depth.UnmarshalText([]byte(*depth)); err != nil {
 			return perdure.Invalid(fmt.Errorf("--depth: %w", err))
 		}
 		if e.o.Recipients, err = home.Recipients(*to, *pass); err != nil {

@@ -58,7 +58,7 @@ func TestWhoLooksWritesNothing(t *testing.T) {
 	}
 }
 
-func refused(t *testing.T, what string, s perdure.Streamer, id perdure.AgentID, more []*perdure.Entry) {
+func refused(t *testing.T, what string, s perdure.Parter, id perdure.AgentID, more []*perdure.Entry) {
 	t.Helper()
 	seq := func(yield func(*perdure.Entry, error) bool) { yield(more[0], nil) }
 	if err := s.(perdure.Store).Put(t.Context(), id, more...); err == nil {
