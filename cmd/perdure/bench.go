@@ -14,16 +14,10 @@ import (
 )
 
 func benchCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure what things cost on this machine",
-		Long:  `Bench measures parts of Perdure on this machine, each against its own lower bound, in the same run.`,
-	}
+	c := command("bench", nil)
 	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchDurableCommand(), benchResumeCommand(), benchDormantCommand(), benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand())
 	return c
 }
-
-var benchExits = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted)
 
 // benchReport prints what a benchmark came to: tables and notes, or JSON.
 func benchReport(c *cobra.Command, r interface{ Tables() []bench.Table }) error {

@@ -16,26 +16,7 @@ import (
 )
 
 func canonConvertCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "convert --from FORM --to FORM [flags] FILE|-",
-		Short: "Convert a value, an entry or a memory to another form",
-		Long: `Convert reads one value, one entry or one memory in one form and writes it in another. Input that is not
-canonical is refused: with -o nothing is written, to standard output the entries of a memory before the refused
-one. Converting back gives the same bytes.
-
-The text form of one value is written without a line end, except on a terminal; a memory in text form has one
-entry per line.`,
-		Example: `  # read an entry
-  perdure canon convert --from binary --to text agent.entry
-
-  # make bytes from text
-  printf '{"a":[1,true]}' | perdure canon convert --from text --to binary -o value.cbor -
-
-  # a memory as lines, for a diff
-  perdure canon convert --as memory --from binary --to text -o agent.jsonl agent.memory`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("canon convert", cobra.MaximumNArgs(1))
 	from := formFlag(c, "from", "", "the form to read")
 	to := formFlag(c, "to", "", "the form to write")
 	as := asFlag(c)

@@ -15,26 +15,7 @@ import (
 )
 
 func doctorCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "doctor [flags]",
-		Short: "Check the installation and explain how to fix problems",
-		Long: `Doctor checks the program, the store and its agents, the clock, the disk, the key, the trust file, the policies,
-and what nodes here can use: tools, programs, MCP servers, secrets, advisors and their keys, from node.yaml and
-the flags. It explains how to fix each problem, and exits with 1 if there is one.
-
-It changes nothing unless you ask it to. --reindex rebuilds every index of the store from its entries; others
-may use the store meanwhile, unless the file is damaged. --repair verifies every agent, salvages what can be
-read of a damaged store or agent, reports what is lost and keeps the damaged files; it also makes agents you own
-usable again if late entries refer to bodies that gc dropped. What it cannot recover, perdure import can take
-from a good copy. --forget stops reporting agents that were seen here and are gone; an old copy of one is still
-noticed.`,
-		Example: `  perdure doctor
-  perdure doctor --mcp fs="npx @modelcontextprotocol/server-filesystem ."
-  perdure doctor --reindex
-  perdure doctor --json --jq '.[] | select(.health=="wrong") | .fix'`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
-	}
+	c := command("doctor", cobra.NoArgs)
 	h, out := storeFlag(c), outputFlags(c)
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")

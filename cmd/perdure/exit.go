@@ -42,14 +42,6 @@ var exitMeanings = []struct {
 	{exitInterrupted, "interrupted"},
 }
 
-func exitCodes() []int {
-	var codes []int
-	for _, m := range exitMeanings {
-		codes = append(codes, m.code)
-	}
-	return codes
-}
-
 // answered is an error whose text has been printed already, as the command's result.
 type answered struct{ err error }
 

@@ -17,32 +17,7 @@ import (
 )
 
 func exportCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "export [flags] AGENT [FILE|-]",
-		Short: "Write an agent as one file",
-		Long: `Export writes an agent as a capsule: one file with its memory, which perdure import reads anywhere. The same
-entries give the same bytes, whichever store they come from. Without FILE it is named after the agent.
-
-Depth is how much of the past is included: full (everything can be checked, everything may be done), headers
-(every link and signature, recent bodies), or a number of recent entries behind a snapshot. Forms are binary,
-described (any CBOR tool shows it) and text (one line of JSON per entry). With --to it is encrypted to age or
-SSH recipients.
-
-A plain export is a copy: it lacks the agent's seat, so elsewhere it does nothing that must happen only once.
-With --move the seat goes along: the agent does nothing more here, and the node that runs it after the import
-takes the seat. See perdure seat.
-
-With --set all arguments are agents; they are written to a folder of capsules that store shared parts of large
-bodies once. perdure import reads such a folder, and perdure gc --set removes parts that no capsule in it uses
-any more.`,
-		Example: `  perdure export news
-  perdure export news news.jsonl --form text
-  perdure export news - --depth headers --to age1… | ssh there perdure import -
-  perdure export news /media/stick/news.agent --move
-  perdure export --set /media/stick/agents --manifest news shop`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("export", cobra.MinimumNArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	form := &choice{capsule.Binary.String(), []string{capsule.Binary.String(), capsule.Described.String(), capsule.Text.String()}}

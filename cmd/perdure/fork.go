@@ -15,24 +15,7 @@ import (
 )
 
 func forkCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "fork [flags] AGENT[@REF]",
-		Short: "Create an agent from a point in another agent's memory",
-		Long: `Fork creates an agent that begins where another one was: with its intent, its state and what was left of its
-budget at that point. Its lineage names that agent and entry. The fork has its own memory, and this store's key
-owns it.
-
-The outside world cannot be forked. What the other agent did there is not undone; fork lists it. So that nothing
-is done twice, the fork only rehearses: effects of the other agent are answered from its record, reads are
-performed, everything else is refused. With --live it acts, as policy permits.
-
-An intent file (--intent, as for perdure new) replaces the fields it names. --dry-run creates nothing.`,
-		Example: `  perdure fork news@12 --goal "the same, but for sports"
-  perdure fork shop@10m --intent cheaper.yaml --dry-run
-  perdure fork shop@10m --name shop-again --live --json`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("fork", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	f := &forking{h: h, out: out}

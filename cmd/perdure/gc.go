@@ -16,18 +16,7 @@ import (
 )
 
 func gcCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "gc [flags] [AGENT]",
-		Short: "Drop entry bodies that have expired",
-		Long: `Gc drops the bodies of entries whose ttl has passed, of one agent or of all, and keeps their headers, so that
-every link and signature still verifies. What is dropped, and by which rule, is recorded in the agent first.
-With --dry-run nothing is changed.`,
-		Example: `  perdure gc --dry-run
-  perdure gc news
-  perdure gc --set /media/stick/agents`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitConflict, exitInterrupted),
-	}
+	c := command("gc", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	dry := c.Flags().Bool("dry-run", false, "only list what would be dropped")
@@ -112,18 +101,7 @@ func confirmed(c *cobra.Command, subject string) bool {
 }
 
 func eraseCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "erase --subject NAME [flags] AGENT",
-		Short: "Erase one person's sealed data in every copy",
-		Long: `Erase destroys the key of a subject in this home's vault. Everything ever sealed for it (perdure send --subject)
-becomes unreadable in every copy of every agent, while every hash and signature still verifies. The agent
-records that it was done, without naming the subject. It cannot be undone: on a terminal you are asked to
-confirm, unless --yes is given.`,
-		Example: `  perdure send shop order --data @order.json --subject customer-17
-  perdure erase shop --subject customer-17 --note "asked for it"`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("erase", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	subject := c.Flags().String("subject", "", "the person the data is about")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"io"
 	"slices"
@@ -12,16 +13,32 @@ import (
 	"github.com/perdure/perdure"
 )
 
+// helpFiles say of each command how it is called, what it is for in a line, what it does, examples, and its exit codes.
+//
+//go:embed help/*.txt
+var helpFiles embed.FS
+
 // exitsKey is the annotation that holds a command's exit codes.
 const exitsKey = "exits"
 
-// exits notes which exit codes a command has, for its help.
-func exits(codes ...int) map[string]string {
-	var words []string
-	for _, code := range codes {
-		words = append(words, strconv.Itoa(code))
+// command is the command of these words, as its file describes it.
+func command(words string, args cobra.PositionalArgs) *cobra.Command {
+	b, err := helpFiles.ReadFile("help/" + strings.ReplaceAll(words, " ", "-") + ".txt")
+	if err != nil {
+		panic(err) // it is part of the program
 	}
-	return map[string]string{exitsKey: strings.Join(words, " ")}
+	text, codes, _ := strings.Cut(string(b), "\nExit codes: ")
+	text, example, _ := strings.Cut(text, "\nExamples:\n")
+	use, text, _ := strings.Cut(text, "\n")
+	short, long, _ := strings.Cut(text, "\n")
+	return &cobra.Command{
+		Use:         use,
+		Short:       short,
+		Long:        strings.TrimSpace(long),
+		Example:     strings.TrimRight(example, "\n"),
+		Annotations: map[string]string{exitsKey: strings.TrimSpace(codes)},
+		Args:        args,
+	}
 }
 
 // helpText says what a command is for, how to call it, examples, what is below it, and how it ends.

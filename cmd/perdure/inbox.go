@@ -14,17 +14,7 @@ import (
 )
 
 func inboxCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "inbox [flags]",
-		Short: "List what waits for a person",
-		Long: `Inbox lists what only a person can answer, for all agents of the store: questions, actions that policy asks
-about, effects in doubt, pauses, missing seats, copies older than what was seen here, and used-up budgets, each with
-the command that answers it.`,
-		Example: `  perdure inbox
-  perdure inbox -o jsonl --jq 'select(.kind=="approval") | .digest'`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("inbox", cobra.NoArgs)
 	h, out := lookFlag(c), outputFlags(c)
 	brief := c.Flags().Bool("brief", false, "one line per item, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {

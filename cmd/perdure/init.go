@@ -17,21 +17,7 @@ import (
 )
 
 func initCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "init [flags] [DIR]",
-		Short: "Make a home for agents here",
-		Long: `Init makes what agents need: a folder (DIR, else $` + home.StoreEnv + `, else ` + home.HomeName + ` here) with a key that signs, a store, a ` + home.NodeFileName + `
-that says which model advises them and which tools they have, and a first policy. All of it can be read and changed. What is there already
-stays as it is, so init can be called again.
-
-The model is the one whose key is in the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), else what a server on this
-machine offers that speaks OpenAI's protocol (OLLAMA_HOST, else Ollama's own port), else a script, so that the first agent runs at once.`,
-		Example: `  perdure init
-  perdure init --advisor anthropic:claude-opus-5-5 --files work
-  perdure init --advisor openai:llama3.2@http://127.0.0.1:11434/v1`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
-	}
+	c := command("init", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	var set home.Setup
 	c.Flags().StringVar(&set.Advisor, "advisor", "", "who proposes what agents do: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], script:FILE or a URL")

@@ -15,28 +15,7 @@ import (
 )
 
 func logCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "log [flags] AGENT",
-		Short: "Show an agent's memory, one line per entry",
-		Long: `Log prints the memory of an agent, oldest entry first: seq, time, kind, how it ended, and what it says. Seq and
-hash can be used in AGENT@REF. Several successful reads in a row are one line; --reads shows each of them, and
-so does --tool. JSON and YAML have every entry.
-
-Proposals and decisions are printed in full, up to 4,096 characters; other entries are cut. A cut line says by
-how much, and --whole cuts nothing.
-
-With --transcript it prints the conversation as people read it: what people and models said, calls and results in
-short, what policy decided and what people answered, without what only the runtime needs.
-
-With --follow it continues as entries arrive, from any process, until the agent has ended; --json then prints
-one value per line. perdure tail follows several agents at once.`,
-		Example: `  perdure log news
-  perdure log news -n 20 --kind outcome --signal failed
-  perdure log news --transcript
-  perdure log news --follow -o jsonl`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("log", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	l := &logged{out: out, chosen: chosenFlags(c)}

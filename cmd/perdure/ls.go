@@ -17,18 +17,7 @@ import (
 )
 
 func lsCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "ls [flags]",
-		Short: "List agents",
-		Long: `Ls lists the agents of a store by name. All filters must match. It reads an index; perdure show derives the same
-from the agent's own memory. An agent that cannot be read, or that is an older copy than one seen here, is
-marked, and a note says what to do.`,
-		Example: `  perdure ls
-  perdure ls --state dormant --scope acme/ops --since 24h
-  perdure ls --name 'news*' --label team=ops -o jsonl --jq .agent`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("ls", cobra.NoArgs)
 	h, out := lookFlag(c), outputFlags(c)
 	filter := filterFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -15,26 +15,13 @@ import (
 )
 
 func policyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "policy",
-		Short: "Check, test and explain policies",
-		Long: `Policies are rules in the Cedar language that permit an action, deny it, or ask a person. Those of a store are the .cedar files in its
-folder ` + home.PolicyDir + `/; without any the built-in policy applies: it permits reading and asks a person before anything outside changes.`,
-	}
+	c := command("policy", nil)
 	c.AddCommand(policyCheckCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand(), policyDefaultCommand())
 	return c
 }
 
 func policyCheckCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "check [flags] [PATH…]",
-		Short: "Check policy files",
-		Long: `Check loads policy files, or the .cedar files of folders, and type-checks every rule against the schema of
-facts. Every error is listed with file, line and column. Without PATH it checks the policy of the store.`,
-		Example: `  perdure policy check
-  perdure policy check policies/ extra.cedar`,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
-	}
+	c := command("policy check", nil)
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if _, err := out.check(); err != nil {
@@ -92,36 +79,16 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 }
 
 func policySchemaCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:         "schema",
-		Short:       "Print the facts a rule can use",
-		Long:        `Schema prints the Cedar schema every policy is checked against.`,
-		Example:     `  perdure policy schema`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitUsage),
-		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := io.WriteString(c.OutOrStdout(), strings.TrimRight(policy.Schema(), "\n")+"\n")
-			return err
-		},
+	c := command("policy schema", cobra.NoArgs)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		_, err := io.WriteString(c.OutOrStdout(), strings.TrimRight(policy.Schema(), "\n")+"\n")
+		return err
 	}
+	return c
 }
 
 func policyTestCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "test [flags] TABLE|-",
-		Short: "Run a table of cases against policies",
-		Long: `Test runs a table of cases, in YAML or JSON: facts, and the answer to expect. Facts that a case leaves out have
-ordinary default values. It exits with 1 if a case fails.
-
-  - name: a payment asks two people
-    resource: bank.pay
-    context: {effect: once, args: {cents: 500}}
-    want: ask
-    rules: [payments-ask]`,
-		Example:     `  perdure policy test --policy policies/ cases.yaml`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
-	}
+	c := command("policy test", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	p := new(home.Powers)
 	policyFlag(c, &p.Policies)

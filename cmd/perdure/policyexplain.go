@@ -26,24 +26,7 @@ type explainFlag struct {
 }
 
 func policyExplainCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "explain [flags] AGENT[@REF] [DECISION]",
-		Short: "Explain a policy decision, past or hypothetical",
-		Long: `Explain shows how every rule applied to a decision in an agent's memory, named by its seq or by at least 4
-digits of its hash. It uses the facts and the rules of that time.
-
-Without a DECISION it asks policy about an action of the agent as it stands, or as it stood at REF. The action
-is a call of --tool with --args; with --admit, its arrival from elsewhere; without either, what it asks a person
-about now, or would do next.
-
---set changes a fact and shows what policy would answer then. Nothing is recorded.`,
-		Example: `  perdure policy explain shop 12
-  perdure policy explain shop --tool bank.pay --args '{"cents":500}' --set tainted=true
-  perdure policy explain shop 12 --set args.cents=90 --set agent.scope=acme/test
-  perdure policy explain ./shop.agent --admit --trusted --json`,
-		Args:        cobra.RangeArgs(1, 2),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
-	}
+	c := command("policy explain", cobra.RangeArgs(1, 2))
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	flags := c.Flags()

@@ -64,31 +64,8 @@ func untilStopped() (context.Context, func()) {
 
 // newRoot builds the whole command tree.
 func newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "perdure",
-		Short: "Run AI agents whose state lives inside the agent",
-		Long: `Perdure runs AI agents whose execution state lives inside the agent itself: an intent, a charter, and a memory of
-hash-linked, signed entries.`,
-		Example: `  # make a home, create an agent, run it, look at it
-  perdure init
-  perdure new "watch the door"
-  perdure run watch-the-door
-  perdure show watch-the-door
-
-  # what is waiting for you?
-  perdure inbox
-
-  # one agent as one file, verified
-  perdure export watch-the-door door.agent
-  perdure verify door.agent
-
-  # see everything in a few seconds
-  perdure demo`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Annotations:   exits(exitCodes()...),
-		Version:       versionText(),
-	}
+	root := command("perdure", nil)
+	root.SilenceErrors, root.SilenceUsage, root.Version = true, true, versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
 	root.AddCommand(

@@ -17,24 +17,7 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "run [flags] AGENT|FILE",
-		Short: "Run one agent until it rests",
-		Long: `Run runs one agent until it sleeps, waits, ends, or needs something this node lacks. Entries are shown on
-standard error, one line each; the result says how the agent stands and why.
-
-FILE is a capsule (perdure export): the agent runs in the file, which is its store. One process at a time can
-use it.
-
-Interrupt it or kill it: what was done is recorded, and the next run continues from there. It exits with 7 if a
-person must act first, and with 6 if another node is running the agent. On a terminal it asks you in place what
-policy asks a person about, and goes on.`,
-		Example: `  perdure run news
-  perdure run news-0f3c.agent
-  perdure run news --quiet --json`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitCodes()...),
-	}
+	c := command("run", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
@@ -224,24 +207,7 @@ func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id pe
 }
 
 func nodeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "node [flags]",
-		Short: "Run every agent that is due, until stopped",
-		Long: `Node runs the agents of a store: it takes those that are due, wakes dormant ones on time and on events, and
-skips agents that it cannot run or that another node is running. It makes no home: where there is none there are no
-agents. It keeps no state: stop it, kill it, or start another on the same store. Several may run at once.
-
-On Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to finish, and records their
-outcomes. Logs go to standard error.
-
-A .perdure that was found here or above and that somebody else made has no effect until you accept it: on a
-terminal you are asked, elsewhere use perdure key accept or perdure node --accept. A change to its trust,
-policies or node.yaml asks again.`,
-		Example: `  perdure node
-  perdure node --concurrency 8 --store /srv/agents --json`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("node", cobra.NoArgs)
 	h := storeFlag(c)
 	p := powerFlags(c)
 	concurrency := c.Flags().Int("concurrency", 0, "agents run at once (default 64)")

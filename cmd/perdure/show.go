@@ -13,18 +13,7 @@ import (
 )
 
 func showCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "show [flags] AGENT[@REF]",
-		Short: "Show an agent on one screen",
-		Long: `Show prints an agent's goal and standing, why it sleeps and what would wake it, which nodes can continue it,
-what it has spent, its children, what it asks people and how to answer, effects under way, and whether its
-memory is consistent. All of it is derived from the agent's own memory.`,
-		Example: `  perdure show news
-  perdure show news --jq .why
-  perdure show news@10m`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("show", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	brief := c.Flags().Bool("brief", false, "cut lines to fit")

@@ -14,18 +14,7 @@ import (
 )
 
 func stateCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "state [flags] AGENT[@REF]",
-		Short: "Show the whole state of an agent, now or in the past",
-		Long: `State prints the fold of an agent's memory: the complete state, now or at a point in the past. REF is a seq, at
-least 4 digits of an entry's hash, a time, or how long ago. Nothing else influences what the agent does. The
-output is YAML unless -o says otherwise.`,
-		Example: `  perdure state news
-  perdure state news@12 -o json --jq .vars
-  perdure state news@2026-01-31T12:00:00Z`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("state", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -42,17 +31,7 @@ output is YAML unless -o says otherwise.`,
 }
 
 func diffCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "diff [flags] AGENT@REF AGENT[@REF]",
-		Short: "Show what changed between two points in memory",
-		Long: `Diff compares the state of one agent at two points, or of two agents (an agent and its fork): what was removed,
-added and changed, by path.`,
-		Example: `  perdure diff news@3 news@9
-  perdure diff news@1h news
-  perdure diff news news-2 -o json`,
-		Args:        cobra.ExactArgs(2),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("diff", cobra.ExactArgs(2))
 	c.Annotations[everyArgKey] = "all"
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)

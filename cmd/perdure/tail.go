@@ -16,20 +16,7 @@ import (
 )
 
 func tailCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "tail [flags] AGENT… | tail --all [flags]",
-		Short: "Follow what agents do as it happens",
-		Long: `Tail shows the entries of agents as they arrive, from any process that uses the store, after the last lines of
-each. With several agents each line begins with the agent's name. It ends when all agents have ended, or on
-Ctrl-C.
-
-With --all it follows every agent of the store, including new ones, until Ctrl-C. --json prints one value per
-line.`,
-		Example: `  perdure tail news
-  perdure tail news shop -n 3 --kind outcome
-  perdure tail --all --json --jq 'select(.signal=="failed") | .name'`,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("tail", nil)
 	c.Annotations[everyArgKey] = "all"
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)

@@ -15,21 +15,7 @@ import (
 )
 
 func toolsCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "tools [flags] [AGENT]",
-		Short: "List the tools here, and who may call them",
-		Long: `Tools lists what nodes here can do for agents: each tool with its arguments (those in brackets may be left out), the class of its effect,
-where it comes from, and what policy says to AGENT when it calls it: allow, ask (a person) or deny. Without an AGENT policy is asked about a
-new one of yours.
-
-Policy is asked about a call without arguments. A rule that looks at arguments may answer a call with others otherwise; perdure policy
-explain asks about one call. MCP servers are started to be asked for their tools.`,
-		Example: `  perdure tools
-  perdure tools news
-  perdure tools news -o jsonl --jq 'select(.answer=="ask") | .name'`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("tools", cobra.MaximumNArgs(1))
 	h, out := lookFlag(c).acting(), outputFlags(c)
 	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
