@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/forms"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -92,7 +93,7 @@ func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) erro
 		return err
 	}
 	t.about = &w
-	if !approve || t.yes != nil && *t.yes || !isTerminal(t.c.InOrStdin()) {
+	if !approve || t.yes != nil && *t.yes || !term.IsTerminal(t.c.InOrStdin()) {
 		return nil
 	}
 	t.shown = true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/dev/bench"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -41,7 +42,7 @@ func benchReport(c *cobra.Command, r interface{ Tables() []bench.Table }) error 
 		}
 		_, err := io.WriteString(w, before.String())
 		if err == nil {
-			err = (&table{head: t.Head, rows: t.Rows}).write(w)
+			err = (&term.Table{Head: t.Head, Rows: t.Rows}).Write(w)
 		}
 		if err == nil {
 			_, err = io.WriteString(w, after.String())

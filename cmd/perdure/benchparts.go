@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/dev/bench"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func benchCodecCommand() *cobra.Command {
@@ -74,9 +75,9 @@ func benchTalkCommand() *cobra.Command {
 		}
 		t.Provider = provider.value
 		return p.With(func() error {
-			bar := newProgress(c, "turns", int64(t.Turns))
-			r, err := t.Run(c.Context(), &p.Place, func(n int) { bar.to(int64(n)) })
-			bar.end()
+			bar := term.NewProgress(c.ErrOrStderr(), "turns", int64(t.Turns))
+			r, err := t.Run(c.Context(), &p.Place, func(n int) { bar.To(int64(n)) })
+			bar.End()
 			if err != nil {
 				return err
 			}
@@ -121,13 +122,13 @@ func benchCapsuleCommand() *cobra.Command {
 		if err := atLeastOne(c, "rounds", *times); err != nil {
 			return err
 		}
-		var bar *progress
+		var bar *term.Progress
 		set := bench.Capsules{Entries: *entries, Blobs: size, Rounds: *times, Done: func(what string, n, of int) {
 			if bar == nil {
-				bar = newProgress(c, what, int64(of))
+				bar = term.NewProgress(c.ErrOrStderr(), what, int64(of))
 			}
-			if bar.to(int64(n)); n >= of {
-				bar.end()
+			if bar.To(int64(n)); n >= of {
+				bar.End()
 				bar = nil
 			}
 		}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/dev/bench"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -35,10 +36,10 @@ func benchStepsCommand() *cobra.Command {
 			return err
 		}
 		return p.lines(c, 1, func(int) (*bench.Figures, error) {
-			bar := newProgress(c, "steps", int64(*agents**steps))
-			defer bar.end()
+			bar := term.NewProgress(c.ErrOrStderr(), "steps", int64(*agents**steps))
+			defer bar.End()
 			set := bench.Steps{Agents: *agents, Steps: *steps, Payload: *payload, Effect: class, Dir: p.Dir}
-			set.Done = func(n int) { bar.to(int64(n)) }
+			set.Done = func(n int) { bar.To(int64(n)) }
 			return set.Run(c.Context(), p.Open)
 		})
 	}
@@ -75,18 +76,18 @@ func benchDurableCommand() *cobra.Command {
 				return one.Run(c.Context(), p.Open)
 			})
 		}
-		var bar *progress
+		var bar *term.Progress
 		all.Payload, all.Done = one.Payload, func(n, of int) {
 			if bar == nil {
-				bar = newProgress(c, "runs", int64(of))
+				bar = term.NewProgress(c.ErrOrStderr(), "runs", int64(of))
 			}
-			bar.to(int64(n))
+			bar.To(int64(n))
 		}
 		run, err := all.Run(c.Context())
 		if err != nil {
 			return err
 		}
-		bar.end()
+		bar.End()
 		return benchReport(c, run)
 	}
 	return c
@@ -143,9 +144,9 @@ func benchDormantCommand() *cobra.Command {
 			return err
 		}
 		return p.lines(c, 1, func(int) (*bench.Figures, error) {
-			bar := newProgress(c, "agents", int64(*agents))
-			defer bar.end()
-			set := bench.Dormant{Agents: *agents, Dir: p.Dir, Done: func(n int) { bar.to(int64(n)) }}
+			bar := term.NewProgress(c.ErrOrStderr(), "agents", int64(*agents))
+			defer bar.End()
+			set := bench.Dormant{Agents: *agents, Dir: p.Dir, Done: func(n int) { bar.To(int64(n)) }}
 			return set.Run(c.Context(), p.Open)
 		})
 	}

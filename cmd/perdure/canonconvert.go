@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/forms"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func canonConvertCommand() *cobra.Command {
@@ -32,7 +33,7 @@ func canonConvertCommand() *cobra.Command {
 			return perdure.Invalid(errors.New("say both --from and --to: binary, described or text"))
 		case len(args) == 0:
 			return perdure.Invalid(errors.New("name a FILE, or - for standard input"))
-		case to.value != forms.Text && *output == "" && !*force && isTerminal(c.OutOrStdout()):
+		case to.value != forms.Text && *output == "" && !*force && term.IsTerminal(c.OutOrStdout()):
 			return perdure.Invalid(errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
 		}
 		return writeOutput(c, *output, func(w io.Writer) error {
@@ -58,7 +59,7 @@ func convert(c *cobra.Command, w io.Writer, name, from, to, as string, lim perdu
 	if err != nil {
 		return err
 	}
-	if to == forms.Text && isTerminal(w) {
+	if to == forms.Text && term.IsTerminal(w) {
 		out = append(out, '\n')
 	}
 	_, err = w.Write(out)
@@ -92,7 +93,7 @@ func convertMemory(c *cobra.Command, w io.Writer, name, from, to string, lim per
 // then.
 func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) error {
 	if name == "" {
-		return write(rawOut(c))
+		return write(term.Raw(c.OutOrStdout()))
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a device or a pipe cannot be replaced
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/internal/dev/demo"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func demoCommand() *cobra.Command {
@@ -23,8 +24,8 @@ func demoCommand() *cobra.Command {
 		if jsonFlag(c) {
 			d.Out = io.Discard
 		}
-		style := styleOf(d.Out)
-		d.Head, d.Good = style.head, style.good
+		style := term.StyleOf(d.Out)
+		d.Head, d.Good = style.Head, style.Good
 		began := time.Now()
 		err = d.Play(c.Context())
 		if *keep {

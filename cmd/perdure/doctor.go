@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 
 	"github.com/perdure/perdure"
@@ -57,22 +58,22 @@ func doctorCommand() *cobra.Command {
 
 // writeExamined prints what a doctor found.
 func writeExamined(w io.Writer, found []home.Examined) error {
-	s := styleOf(w)
+	s := term.StyleOf(w)
 	for _, f := range found {
 		plain := fmt.Sprintf("%-5s", f.Health)
-		line := hang(fmt.Sprintf("%s  %-8s  %s", plain, f.What, view.OneLine(f.Found, 0)), len("unwell           "), s.width)
+		line := term.Hang(fmt.Sprintf("%s  %-8s  %s", plain, f.What, view.OneLine(f.Found, 0)), len("unwell           "), s.Width)
 		health := plain
 		switch f.Health {
 		case home.Well:
-			health = s.good(health)
+			health = s.Good(health)
 		case home.Odd:
-			health = s.warn(health)
+			health = s.Warn(health)
 		default:
-			health = s.bad(health)
+			health = s.Bad(health)
 		}
 		text := health + strings.TrimPrefix(line, plain) + "\n"
 		if f.Fix != "" {
-			text += "                 " + s.dim("fix: "+view.InLine(f.Fix)) + "\n"
+			text += "                 " + s.Dim("fix: "+view.InLine(f.Fix)) + "\n"
 		}
 		if _, err := io.WriteString(w, text); err != nil {
 			return err

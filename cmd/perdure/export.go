@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -81,7 +82,7 @@ func exportCommand() *cobra.Command {
 		if e.file == "-" && *detached {
 			return perdure.Invalid(errors.New("detached signatures go into a file beside FILE; name a FILE"))
 		}
-		if e.file == "-" && !*force && e.o.Form != capsule.Text && isTerminal(c.OutOrStdout()) {
+		if e.file == "-" && !*force && e.o.Form != capsule.Text && term.IsTerminal(c.OutOrStdout()) {
 			return perdure.Invalid(errors.New("this would write binary to a terminal; name a FILE, or use --force"))
 		}
 		if format, _ := out.check(); e.file == "-" && format != formatTable {
@@ -143,8 +144,8 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 			return perdure.WithHint(fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it")
 		}
 	}
-	bar := newProgress(e.c, "export", a.Fold().Count)
-	e.o.Progress = func(done, _ int64) { bar.to(done) }
+	bar := term.NewProgress(e.c.ErrOrStderr(), "export", a.Fold().Count)
+	e.o.Progress = func(done, _ int64) { bar.To(done) }
 	var end *capsule.Index
 	var size int64
 	handed := false
@@ -162,7 +163,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	}
 	switch {
 	case e.file == "-":
-		err = errors.Join(write(rawOut(e.c)), e.c.Context().Err())
+		err = errors.Join(write(term.Raw(e.c.OutOrStdout())), e.c.Context().Err())
 	case e.detached:
 		e.o.Binding = capsule.Detached
 		err = writeOutput(e.c, e.file+capsule.SigExt, func(sig io.Writer) error {
@@ -172,7 +173,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	default:
 		err = writeOutput(e.c, e.file, write)
 	}
-	bar.end()
+	bar.End()
 	if errors.Is(err, capsule.ErrNoSnapshot) && !e.begun {
 		e.begun = true
 		if err := e.snapshot(ctx, s, id); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -140,7 +141,7 @@ func (f *forking) create(ctx context.Context, s perdure.Store, g perdure.Genesis
 
 // write prints the new agent, what it may do, and what stays done.
 func (r *forked) write(w io.Writer, from string) error {
-	s := styleOf(w)
+	s := term.StyleOf(w)
 	var b strings.Builder
 	if r.Agent.IsZero() {
 		fmt.Fprintf(&b, "%s would be made\n", view.InLine(r.Name))
@@ -150,12 +151,12 @@ func (r *forked) write(w io.Writer, from string) error {
 	if r.Rehearse {
 		fmt.Fprintf(&b, "it rehearses: effects come from the record of %s or are refused; with --live it would act\n", from)
 	} else {
-		fmt.Fprintln(&b, s.warn("it acts for itself: an effect it proposes again is done again"))
+		fmt.Fprintln(&b, s.Warn("it acts for itself: an effect it proposes again is done again"))
 	}
 	if len(r.Effects) == 0 {
 		fmt.Fprintf(&b, "%s has changed nothing outside\n", from)
 	} else {
-		fmt.Fprintln(&b, s.warn("not undone, done by "+from+":"))
+		fmt.Fprintln(&b, s.Warn("not undone, done by "+from+":"))
 	}
 	for _, e := range r.Effects {
 		signal, when := "outcome not known", "before the fork"

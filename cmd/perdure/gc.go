@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -64,21 +65,21 @@ func collect(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s 
 	if dry {
 		work = n.Expired
 	}
-	bar := newProgress(c, "gc", int64(len(ids)))
+	bar := term.NewProgress(c.ErrOrStderr(), "gc", int64(len(ids)))
 	var found []perdure.Collected
 	var values []any
 	for i, id := range ids {
 		got, err := work(ctx, id)
 		if err != nil {
-			bar.end()
+			bar.End()
 			return err
 		}
 		if got.Entries > 0 {
 			found, values = append(found, got), append(values, got)
 		}
-		bar.to(int64(i + 1))
+		bar.To(int64(i + 1))
 	}
-	bar.end()
+	bar.End()
 	return out.list(values, func(w io.Writer) error {
 		word := "dropped"
 		if dry {
@@ -111,7 +112,7 @@ func eraseCommand() *cobra.Command {
 		switch {
 		case strings.TrimSpace(*subject) == "":
 			return perdure.Invalid(errors.New("say whose data it is with --subject NAME"))
-		case !*yes && isTerminal(c.InOrStdin()) && !confirmed(c, *subject):
+		case !*yes && term.IsTerminal(c.InOrStdin()) && !confirmed(c, *subject):
 			return errors.New("nothing was erased")
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -50,7 +51,7 @@ func typed(w *view.Wait) {
 // writeInbox prints it for people: what is asked, the action as far as a list has room for it, who is asked and until
 // when, and then how to answer.
 func writeInbox(w io.Writer, found []view.Wait, now time.Time, brief bool) error {
-	s, width := styleOf(w), widthOf(w)
+	s, width := term.StyleOf(w), term.WidthOf(w)
 	for i := range found {
 		one := &found[i]
 		name := one.Name
@@ -63,8 +64,8 @@ func writeInbox(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 		}
 		var b strings.Builder
 		shown := view.ShownName(name)
-		b.WriteString(folded(s.head(shown)+"  "+s.warn(one.Kind)+"  ", columns(shown)+2+len(one.Kind)+2, what+", "+view.Ago(one.Since, now), width))
-		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
+		b.WriteString(term.Folded(s.Head(shown)+"  "+s.Warn(one.Kind)+"  ", term.Columns(shown)+2+len(one.Kind)+2, what+", "+view.Ago(one.Since, now), width))
+		row := func(text string) { b.WriteString(term.Wrapped("    ", text, width, s.Dim)) }
 		if one.Action != nil && !brief {
 			row("agent " + one.Agent.String()) // two names can look alike
 		}
@@ -82,7 +83,7 @@ func writeInbox(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 		if one.Answer == "" {
 			row(one.Others)
 		} else {
-			b.WriteString("    " + s.dim(one.Answer) + "\n") // never broken: it is there to be copied
+			b.WriteString("    " + s.Dim(one.Answer) + "\n") // never broken: it is there to be copied
 		}
 		if _, err := io.WriteString(w, b.String()); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -65,7 +66,7 @@ func homeAt(h *homeFlag, args []string) error {
 func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
 	var t strings.Builder
 	row := func(label, text string) {
-		t.WriteString(wrapped(fmt.Sprintf("%-9s", label), text, widthOf(w), styleOf(w).head))
+		t.WriteString(term.Wrapped(fmt.Sprintf("%-9s", label), text, term.WidthOf(w), term.StyleOf(w).Head))
 	}
 	row("home", b.Home)
 	if len(b.Made) > 0 {
@@ -92,7 +93,7 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
 
 // noAdvisor tells whoever made an agent that nothing here would advise it.
 func noAdvisor(ctx context.Context, h *homeFlag, g *perdure.Genesis) {
-	if !isTerminal(h.c.ErrOrStderr()) || g.Intent.Advisor != "" || ctx.Err() != nil {
+	if !term.IsTerminal(h.c.ErrOrStderr()) || g.Intent.Advisor != "" || ctx.Err() != nil {
 		return
 	}
 	if n, err := home.ReadNodeFile(h.Home); err == nil && n.Advisor == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/schema"
 )
 
@@ -114,7 +115,7 @@ func lodeCompileCommand() *cobra.Command {
 		if *name == "" {
 			return perdure.Invalid(errors.New("name the schema with -s FILE"))
 		}
-		if *out == "" && !*force && isTerminal(c.OutOrStdout()) {
+		if *out == "" && !*force && term.IsTerminal(c.OutOrStdout()) {
 			return perdure.Invalid(errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
 		}
 		o := schema.Options{Embed: *embed}

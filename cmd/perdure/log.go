@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -102,7 +103,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	var values []any
 	show := func(one view.Line) error {
 		one.Much = l.much
-		return l.out.line(l.format, one, func(s style) string { return lineText(one, s) })
+		return l.out.line(l.format, one, func(s term.Style) string { return lineText(one, s) })
 	}
 	if l.format == formatJSON || l.format == formatYAML {
 		show = func(one view.Line) error { values = append(values, one); return nil }
@@ -138,12 +139,12 @@ func (l *logged) transcript(values *[]any) func(view.Line) error {
 			*values = append(*values, said)
 			return nil
 		}
-		return l.out.line(l.format, said, func(s style) string { return saidText(&said, s, l.whole) })
+		return l.out.line(l.format, said, func(s term.Style) string { return saidText(&said, s, l.whole) })
 	}
 }
 
 // saidText is one thing of a conversation for people: who and what on a line with a short text, else the text below.
-func saidText(said *view.Said, s style, whole bool) string {
+func saidText(said *view.Said, s term.Style, whole bool) string {
 	head := said.Who + " " + said.What
 	if said.Signal != 0 && said.Signal != perdure.OK {
 		head += " " + said.Signal.String()
@@ -152,21 +153,21 @@ func saidText(said *view.Said, s style, whole bool) string {
 	text := strings.TrimSpace(said.Text)
 	switch said.What {
 	case view.SaidText, view.SaidEnd, view.SaidGoal:
-		if strings.Contains(text, "\n") || s.width > 0 && columns(head+": "+text) > s.width {
-			return s.head(head) + ":\n" + paragraphs("  ", text, s.width)
+		if strings.Contains(text, "\n") || s.Width > 0 && term.Columns(head+": "+text) > s.Width {
+			return s.Head(head) + ":\n" + term.Paragraphs("  ", text, s.Width)
 		}
 	case view.SaidCall, view.SaidResult:
 		if text = view.OneLine(text, 0); !whole {
 			text = view.OneLine(text, view.LineWidth)
 		}
-		return strings.TrimRight(folded("  "+s.dim(head)+" ", columns(head)+3, text, s.width), "\n")
+		return strings.TrimRight(term.Folded("  "+s.Dim(head)+" ", term.Columns(head)+3, text, s.Width), "\n")
 	default:
 		text = view.OneLine(text, 0)
 	}
 	if text == "" {
-		return s.head(head)
+		return s.Head(head)
 	}
-	return strings.TrimRight(folded(s.head(head)+": ", columns(head)+2, view.InLine(text), s.width), "\n")
+	return strings.TrimRight(term.Folded(s.Head(head)+": ", term.Columns(head)+2, view.InLine(text), s.Width), "\n")
 }
 
 // past shows what there is and returns a follower that stands behind it.
@@ -193,11 +194,11 @@ func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 }
 
 // text is the line for people. Columns have fixed widths, since lines come one at a time.
-func lineText(l view.Line, s style) string { return lineAfter(l, s, "", 0) }
+func lineText(l view.Line, s term.Style) string { return lineAfter(l, s, "", 0) }
 
 // after is the line for people behind a head that takes so many columns. On a terminal it goes on under its own
 // beginning, so that nothing an entry says can look like another entry.
-func lineAfter(l view.Line, s style, head string, width int) string {
+func lineAfter(l view.Line, s term.Style, head string, width int) string {
 	signal := ""
 	if l.Signal != 0 {
 		signal = l.Signal.String()
@@ -206,18 +207,18 @@ func lineAfter(l view.Line, s style, head string, width int) string {
 	switch l.Signal {
 	case 0, perdure.OK:
 	case perdure.Partial, perdure.Throttled, perdure.Incapable:
-		pad = s.warn(pad)
+		pad = s.Warn(pad)
 	default:
-		pad = s.bad(pad)
+		pad = s.Bad(pad)
 	}
 	kind := l.Folded
 	if kind == "" {
 		kind = l.Kind.String()
 	}
 	seq := fmt.Sprintf("%5d", l.Seq)
-	at := stamp(l.Time.Go().Local(), s.width)
-	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.dim(at), kind, pad)
-	return strings.TrimSuffix(folded(head, width+len(seq)+2+len(at)+2+8+2+9+2, l.Said(), s.width), "\n")
+	at := stamp(l.Time.Go().Local(), s.Width)
+	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.Dim(at), kind, pad)
+	return strings.TrimSuffix(term.Folded(head, width+len(seq)+2+len(at)+2+8+2+9+2, l.Said(), s.Width), "\n")
 }
 
 // wideLog is how many columns a terminal has that has room for a whole time beside what an entry says.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -98,11 +99,11 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 
 // listings prints agents as a table. Depths have a column where some memory is not whole.
 func listings(w io.Writer, found []home.Listed, now time.Time) error {
-	s := styleOf(w)
-	t := table{head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, tint: []func(string) string{nil, s.dim, s.state}}
+	s := term.StyleOf(w)
+	t := term.Table{Head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, Tint: []func(string) string{nil, s.Dim, s.State}}
 	parts := slices.ContainsFunc(found, func(l home.Listed) bool { return l.Depth != "" && l.Depth != perdure.Full.String() })
 	if parts {
-		t.head = append(t.head, "DEPTH")
+		t.Head = append(t.Head, "DEPTH")
 	}
 	for _, l := range found {
 		updated, after := "-", "-"
@@ -113,9 +114,9 @@ func listings(w io.Writer, found []home.Listed, now time.Time) error {
 		if parts {
 			cells = append(cells, l.Depth)
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
-	return t.write(w)
+	return t.Write(w)
 }
 
 // filterless reports whether a filter selects every agent.

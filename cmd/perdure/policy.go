@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
@@ -63,17 +64,17 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 		Faults []*policy.Fault `json:"faults"`
 	}{false, faults}
 	return errors.Join(&answered{err}, out.print(v, func(w io.Writer) error {
-		s := styleOf(w)
+		s := term.StyleOf(w)
 		for _, f := range faults {
 			what := f.What
 			if f.Rule != "" {
 				what = "rule " + f.Rule + ": " + what
 			}
-			if _, err := fmt.Fprintf(w, "%s %s\n", s.head(fmt.Sprintf("%s:%d:%d:", view.InLine(f.File), f.Line, f.Column)), view.OneLine(what, 0)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s %s\n", s.Head(fmt.Sprintf("%s:%d:%d:", view.InLine(f.File), f.Line, f.Column)), view.OneLine(what, 0)); err != nil {
 				return err
 			}
 		}
-		_, err := fmt.Fprintf(w, "%s\n", s.bad(fmt.Sprintf("wrong: %d", len(faults))))
+		_, err := fmt.Fprintf(w, "%s\n", s.Bad(fmt.Sprintf("wrong: %d", len(faults))))
 		return err
 	}))
 }
@@ -135,11 +136,11 @@ func reportCases(out *output, results []policy.CaseResult) error {
 		}{r.Case.Name, r.Wrong == "", r.Case.Want, r.Explanation.Verdict.Answer.String(), r.Wrong, r.Explanation.Verdict.Rules, r.Explanation.Verdict.Reason})
 	}
 	err := out.list(values, func(w io.Writer) error {
-		s := styleOf(w)
+		s := term.StyleOf(w)
 		for _, r := range results {
-			text := s.good("ok   ") + "  " + view.InLine(r.Case.Name)
+			text := s.Good("ok   ") + "  " + view.InLine(r.Case.Name)
 			if r.Wrong != "" {
-				text = s.bad("wrong") + "  " + view.InLine(r.Case.Name) + ": " + view.OneLine(r.Wrong, 0)
+				text = s.Bad("wrong") + "  " + view.InLine(r.Case.Name) + ": " + view.OneLine(r.Wrong, 0)
 			}
 			if _, err := fmt.Fprintln(w, text); err != nil {
 				return err

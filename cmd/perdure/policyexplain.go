@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -94,11 +95,11 @@ func (x *explainFlag) question(c *cobra.Command) (q home.WhyQuestion, err error)
 
 // writeExplained prints why a verdict is what it is.
 func writeExplained(w io.Writer, e *home.Explained) error {
-	s := styleOf(w)
-	t := table{}
+	s := term.StyleOf(w)
+	t := term.Table{}
 	if r := e.Recorded; r != nil {
 		rules := strings.Join(r.Verdict.Rules, ", ")
-		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.head(view.InLine(answerText(&r.Verdict))), view.InLine(rules)); err != nil {
+		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.Head(view.InLine(answerText(&r.Verdict))), view.InLine(rules)); err != nil {
 			return err
 		}
 	}
@@ -106,7 +107,7 @@ func writeExplained(w io.Writer, e *home.Explained) error {
 		_, err := fmt.Fprintf(w, "%s: the runtime itself, without policy\n", view.InLine(e.Action))
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s: %s\n", view.InLine(e.Action), s.head(view.InLine(answerText(e.Verdict)))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s\n", view.InLine(e.Action), s.Head(view.InLine(answerText(e.Verdict)))); err != nil {
 		return err
 	}
 	for _, rule := range e.Rules {
@@ -126,9 +127,9 @@ func writeExplained(w io.Writer, e *home.Explained) error {
 				why = strings.Trim(why+"; "+rule.Obligation.String(), "; ")
 			}
 		}
-		t.add("  "+rule.ID, word, matched, rule.Where, why)
+		t.Add("  "+rule.ID, word, matched, rule.Where, why)
 	}
-	return t.write(w)
+	return t.Write(w)
 }
 
 // answerText is a verdict in words.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -58,7 +59,7 @@ type ran struct {
 
 // runAgent works on an agent and says where it stands.
 func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
-	n, err := p.Node(ctx, h.Home, s, slog.New(newPeopleLog(c.ErrOrStderr(), slog.LevelWarn)))
+	n, err := p.Node(ctx, h.Home, s, slog.New(term.NewLog(c.ErrOrStderr(), slog.LevelWarn)))
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	r.Standing = l.Standing(now)
 	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, widthOf(w)))
+		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, term.WidthOf(w)))
 		return err
 	})
 	switch {
@@ -125,9 +126,9 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	if err != nil {
 		return perdure.Idle{}, err
 	}
-	var person *typist
-	if format == formatTable && isTerminal(c.InOrStdin()) && isTerminal(c.ErrOrStderr()) {
-		person = newTypist(c.InOrStdin(), nil)
+	var person *term.Typist
+	if format == formatTable && term.IsTerminal(c.InOrStdin()) && term.IsTerminal(c.ErrOrStderr()) {
+		person = term.NewTypist(c.InOrStdin(), nil)
 	}
 	for {
 		show := func() error { return nil }
@@ -144,7 +145,7 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 		if err != nil {
 			return idle, err
 		}
-		if answered, err := person.askAll(ctx, c.ErrOrStderr(), n, a); !answered || err != nil {
+		if answered, err := askAll(ctx, person, c.ErrOrStderr(), n, a); !answered || err != nil {
 			return idle, err
 		}
 	}
@@ -155,7 +156,7 @@ func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Ended != nil {
 		text := name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
 		if r.Ended.Result != nil {
-			text += "\n" + paragraphs("  ", view.AnswerText(r.Ended.Result), width)
+			text += "\n" + term.Paragraphs("  ", view.AnswerText(r.Ended.Result), width)
 		}
 		return text
 	}
@@ -167,7 +168,7 @@ func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
-	return hang(strings.TrimSuffix(text, ": "), 2, width)
+	return term.Hang(strings.TrimSuffix(text, ": "), 2, width)
 }
 
 // streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
@@ -176,7 +177,7 @@ func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id pe
 	if err != nil {
 		return nil, err
 	}
-	style := styleOf(c.ErrOrStderr())
+	style := term.StyleOf(c.ErrOrStderr())
 	show := func(ctx context.Context) error {
 		return w.Next(ctx, func(one view.Line) error {
 			_, _ = fmt.Fprintln(c.ErrOrStderr(), lineText(one, style)) // the run does not depend on it

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -66,8 +67,8 @@ func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *home.Point, err erro
 
 // writeChanges prints differences for people.
 func writeChanges(w io.Writer, from, to *home.Point, found []view.Change) error {
-	s := styleOf(w)
-	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+view.InLine(from.Name())), s.good("+++ "+view.InLine(to.Name()))); err != nil {
+	s := term.StyleOf(w)
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.Bad("--- "+view.InLine(from.Name())), s.Good("+++ "+view.InLine(to.Name()))); err != nil {
 		return err
 	}
 	for _, c := range found {
@@ -75,7 +76,7 @@ func writeChanges(w io.Writer, from, to *home.Point, found []view.Change) error 
 			mark  string
 			tint  func(string) string
 			value any
-		}{{"-", s.bad, c.From}, {"+", s.good, c.To}} {
+		}{{"-", s.Bad, c.From}, {"+", s.Good, c.To}} {
 			if side.value == nil {
 				continue
 			}

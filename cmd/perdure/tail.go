@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -144,12 +145,12 @@ func (t *tailed) show(w *view.Follower, one view.Line) error {
 	if w.Name != w.ID.Short() {
 		v.Name = w.Name
 	}
-	return t.out.line(t.format, v, func(s style) string {
+	return t.out.line(t.format, v, func(s term.Style) string {
 		if !t.many {
 			return lineText(one, s)
 		}
 		pad := strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(w.Label))+1)
-		return lineAfter(one, s, s.head(w.Label)+pad, utf8.RuneCountInString(w.Label)+len(pad))
+		return lineAfter(one, s, s.Head(w.Label)+pad, utf8.RuneCountInString(w.Label)+len(pad))
 	})
 }
 

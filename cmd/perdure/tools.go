@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -68,31 +69,31 @@ func forAgentOrNew(ctx context.Context, h *homeFlag, args []string, f func(conte
 
 // writeTools prints tools for people.
 func writeTools(w io.Writer, found []home.ToolUse, brief bool) error {
-	s := styleOf(w)
+	s := term.StyleOf(w)
 	if brief {
-		t := table{head: []string{"TOOL", "CLASS", "POLICY", "SOURCE"}, fold: true}
+		t := term.Table{Head: []string{"TOOL", "CLASS", "POLICY", "SOURCE"}, Fold: true}
 		for _, u := range found {
-			t.add(u.Name, u.Effect.String(), u.Answer.String(), u.Source)
+			t.Add(u.Name, u.Effect.String(), u.Answer.String(), u.Source)
 		}
-		return t.write(w)
+		return t.Write(w)
 	}
 	for _, u := range found {
 		var b strings.Builder
 		answer := u.Answer.String()
 		switch u.Answer {
 		case perdure.Allow:
-			answer = s.good(answer)
+			answer = s.Good(answer)
 		case perdure.Ask:
-			answer = s.warn(answer)
+			answer = s.Warn(answer)
 		case perdure.Deny:
-			answer = s.bad(answer)
+			answer = s.Bad(answer)
 		}
-		fmt.Fprintf(&b, "%s  %s  %s\n", s.head(view.InLine(u.Name)), u.Effect, answer)
+		fmt.Fprintf(&b, "%s  %s  %s\n", s.Head(view.InLine(u.Name)), u.Effect, answer)
 		row := func(label, text string) {
-			b.WriteString(wrapped(fmt.Sprintf("    %-8s", label), view.OneLine(text, 0), s.width, s.dim))
+			b.WriteString(term.Wrapped(fmt.Sprintf("    %-8s", label), view.OneLine(text, 0), s.Width, s.Dim))
 		}
 		if u.About != "" {
-			b.WriteString(paragraphs("    ", view.OneLine(u.About, 0), s.width) + "\n")
+			b.WriteString(term.Paragraphs("    ", view.OneLine(u.About, 0), s.Width) + "\n")
 		}
 		if args := argsText(u.Args); args != "" {
 			row("args", args)
