@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -20,10 +18,7 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.print(b, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: %s, %s\n", view.InLine(b.Path), view.Several(b.Agents, "agent"), bytesText(b.Bytes))
-				return err
-			})
+			return out.say(b, "%s: %s, %s\n", view.InLine(b.Path), view.Several(b.Agents, "agent"), bytesText(b.Bytes))
 		})
 	}
 	return c

@@ -22,7 +22,6 @@ import (
 func chatCommand() *cobra.Command {
 	c := command("chat", cobra.MaximumNArgs(1))
 	h := storeFlag(c).acting()
-	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	another := c.Flags().Bool("new", false, "make another agent to talk to")
 	follow := c.Flags().Bool("follow", false,

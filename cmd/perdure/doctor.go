@@ -45,7 +45,7 @@ func doctorCommand() *cobra.Command {
 				bad++
 			}
 		}
-		if err := out.list(values, func(w io.Writer) error { return writeExamined(w, found) }); err != nil {
+		if err := list(out, values, func(w io.Writer) error { return writeExamined(w, found) }); err != nil {
 			return err
 		}
 		if bad > 0 {

@@ -20,7 +20,6 @@ import (
 func exportCommand() *cobra.Command {
 	c := command("export", cobra.MinimumNArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	form := &choice{capsule.Binary.String(), []string{capsule.Binary.String(), capsule.Described.String(), capsule.Text.String()}}
 	choiceFlag(c, form, "form", "the form of the capsule")
 	depth := c.Flags().String("depth", "full", "how much of the past: full, headers, or a number of entries")
@@ -34,9 +33,6 @@ func exportCommand() *cobra.Command {
 	taker := c.Flags().String("for", "", "with --move: only a node with this key, or of this name in the trust file, may take the seat")
 	force := c.Flags().Bool("force", false, "replace FILE if it exists; write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		stream()
 		e := &exporting{c: c, h: h, out: out, force: *force, detached: *detached, move: *move, taker: *taker}
 		switch {

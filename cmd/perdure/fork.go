@@ -18,7 +18,6 @@ import (
 func forkCommand() *cobra.Command {
 	c := command("fork", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	f := &forking{h: h, out: out}
 	c.Flags().StringVar(&f.goal, "goal", "", "another goal")
 	c.Flags().StringVar(&f.name, "name", "", "what to call it (default: the other's name and a number)")

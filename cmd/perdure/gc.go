@@ -19,7 +19,6 @@ import (
 func gcCommand() *cobra.Command {
 	c := command("gc", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	dry := c.Flags().Bool("dry-run", false, "only list what would be dropped")
 	set := c.Flags().String("set", "", "instead remove the chunks of this set that no capsule uses")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -80,7 +79,7 @@ func collect(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s 
 		bar.To(int64(i + 1))
 	}
 	bar.End()
-	return out.list(values, func(w io.Writer) error {
+	return list(out, values, func(w io.Writer) error {
 		word := "dropped"
 		if dry {
 			word = "would drop"
@@ -104,7 +103,6 @@ func confirmed(c *cobra.Command, subject string) bool {
 func eraseCommand() *cobra.Command {
 	c := command("erase", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	subject := c.Flags().String("subject", "", "the person the data is about")
 	why := c.Flags().String("note", "", "why")
 	yes := c.Flags().Bool("yes", false, "do not ask for confirmation on a terminal")
@@ -133,10 +131,7 @@ func eraseCommand() *cobra.Command {
 				Entry perdure.Hash    `json:"entry"`
 				Seq   int64           `json:"seq"`
 			}{id, e.Name, e.Seq}
-			return out.print(r, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: the key of the subject is destroyed (seq %d)\n", args[0], r.Seq)
-				return err
-			})
+			return out.say(r, "%s: the key of the subject is destroyed (seq %d)\n", args[0], r.Seq)
 		})
 	}
 	return c

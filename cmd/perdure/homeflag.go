@@ -37,6 +37,9 @@ func storeFlag(c *cobra.Command) *homeFlag {
 	h.Ask, h.Progress = h.ask, h.bar
 	c.Flags().StringVar(&h.URL, "store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+home.StoreEnv+
 		", else "+home.HomeName+" here or above, else the user's data folder)")
+	if strings.Contains(c.Use, "AGENT") {
+		c.ValidArgsFunction = agentArg(h)
+	}
 	return h
 }
 

@@ -32,9 +32,6 @@ func importCommand() *cobra.Command {
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		stream()
 		var o capsule.ImportOptions
 		var err error

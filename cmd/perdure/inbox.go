@@ -29,7 +29,7 @@ func inboxCommand() *cobra.Command {
 				typed(&found[i])
 				values[i] = found[i]
 			}
-			err = out.list(values, func(w io.Writer) error {
+			err = list(out, values, func(w io.Writer) error {
 				if len(found) == 0 && faults == nil {
 					note(h.c, "nothing is waiting for a person")
 				}

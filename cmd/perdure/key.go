@@ -165,7 +165,7 @@ func printTrust(h *homeFlag, out *output) error {
 			Revoked bool        `json:"revoked"`
 		}{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key]})
 	}
-	return out.list(values, func(w io.Writer) error {
+	return list(out, values, func(w io.Writer) error {
 		_, err := io.WriteString(w, text.String())
 		return err
 	})

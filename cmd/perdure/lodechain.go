@@ -69,11 +69,7 @@ func lodeVerifyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if jsonFlag(c) {
-			return printJSON(c.OutOrStdout(), view)
-		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "ok: %s, %d bytes, fingerprint %s\n", view.Schema, view.Bytes, view.Fingerprint)
-		return err
+		return say(c, view, "ok: %s, %d bytes, fingerprint %s\n", view.Schema, view.Bytes, view.Fingerprint)
 	}
 	return c
 }
@@ -265,9 +261,5 @@ func retire(c *cobra.Command, view *veinView, v *schema.Vein, now time.Time, dry
 			return err
 		}
 	}
-	if jsonFlag(c) {
-		return printJSON(c.OutOrStdout(), view)
-	}
-	_, err := fmt.Fprintf(c.OutOrStdout(), "%s: %s its value, %d bytes, over since %s\n", view.Name, word, view.Bytes, view.Expires.Format(time.RFC3339))
-	return err
+	return say(c, view, "%s: %s its value, %d bytes, over since %s\n", view.Name, word, view.Bytes, view.Expires.Format(time.RFC3339))
 }

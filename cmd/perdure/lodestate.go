@@ -16,7 +16,6 @@ import (
 func lodeStateCommand() *cobra.Command {
 	c := command("lode state", cobra.ExactArgs(1))
 	h := lookFlag(c)
-	c.ValidArgsFunction = agentArg(h)
 	names := schemasFlag(c)
 	as := c.Flags().String("as", "latest", "the version to read it as")
 	file := c.Flags().StringP("output", "o", "", "write it as a .vein file")

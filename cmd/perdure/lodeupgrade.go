@@ -18,7 +18,6 @@ import (
 func lodeUpgradeCommand() *cobra.Command {
 	c := command("lode upgrade", cobra.ExactArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	name := c.Flags().StringP("schema", "s", "", "the schema file of the later version")
 	to := c.Flags().String("to", "latest", "the version to move to")
 	dry := c.Flags().Bool("dry-run", false, "only print the resulting state")

@@ -18,7 +18,6 @@ import (
 func logCommand() *cobra.Command {
 	c := command("log", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	l := &logged{out: out, chosen: chosenFlags(c)}
 	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last N (default all)")
 	c.Flags().BoolVar(&l.follow, "follow", false, "continue as entries arrive")
@@ -116,7 +115,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	case err != nil:
 		return err
 	case l.format == formatJSON || l.format == formatYAML:
-		return l.out.list(values, nil)
+		return list(l.out, values, nil)
 	case !l.follow:
 		return nil
 	}

@@ -42,11 +42,7 @@ func lsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			values := make([]any, len(lines))
-			for i := range lines {
-				values[i] = lines[i]
-			}
-			err = out.list(values, func(w io.Writer) error { return listings(w, lines, time.Now()) })
+			err = list(out, lines, func(w io.Writer) error { return listings(w, lines, time.Now()) })
 			for i := range lines {
 				if what, fix := lines[i].Wrong(); what != "" {
 					note(c, "%s; %s", what, fix)

@@ -151,8 +151,5 @@ func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g pe
 		return err
 	}
 	noAdvisor(ctx, h, &g)
-	return out.print(made{a.ID(), g.Intent.Name}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s %s\n", view.InLine(g.Intent.Name), a.ID())
-		return err
-	})
+	return out.say(made{a.ID(), g.Intent.Name}, "%s %s\n", view.InLine(g.Intent.Name), a.ID())
 }

@@ -108,8 +108,25 @@ func (o *output) line(format string, v any, text func(term.Style) string) error 
 	return o.value(w, format, view.Readable(v))
 }
 
+// say is print of a value that is a line for people.
+func (o *output) say(v any, format string, args ...any) error {
+	return o.print(v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err
+	})
+}
+
+// say prints what a command without formats has found: as a line for people, or as JSON.
+func say(c *cobra.Command, v any, format string, args ...any) error {
+	if jsonFlag(c) {
+		return printJSON(c.OutOrStdout(), v)
+	}
+	_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
+	return err
+}
+
 // list prints values: as a table, a JSON list, one JSON value a line, or a YAML list.
-func (o *output) list(v []any, table func(io.Writer) error) error {
+func list[T any](o *output, v []T, table func(io.Writer) error) error {
 	format, err := o.check()
 	if err != nil {
 		return err

@@ -25,9 +25,6 @@ func policyCheckCommand() *cobra.Command {
 	c := command("policy check", nil)
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		if err := h.Locate(); err != nil {
 			return err
 		}
@@ -94,9 +91,6 @@ func policyTestCommand() *cobra.Command {
 	p := new(home.Powers)
 	policyFlag(c, &p.Policies)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		if err := h.Locate(); err != nil {
 			return err
 		}
@@ -135,7 +129,7 @@ func reportCases(out *output, results []policy.CaseResult) error {
 			Reason string   `json:"reason,omitempty"`
 		}{r.Case.Name, r.Wrong == "", r.Case.Want, r.Explanation.Verdict.Answer.String(), r.Wrong, r.Explanation.Verdict.Rules, r.Explanation.Verdict.Reason})
 	}
-	err := out.list(values, func(w io.Writer) error {
+	err := list(out, values, func(w io.Writer) error {
 		s := term.StyleOf(w)
 		for _, r := range results {
 			text := s.Good("ok   ") + "  " + view.InLine(r.Case.Name)

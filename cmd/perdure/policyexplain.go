@@ -29,7 +29,6 @@ type explainFlag struct {
 func policyExplainCommand() *cobra.Command {
 	c := command("policy explain", cobra.RangeArgs(1, 2))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	flags := c.Flags()
 	x := &explainFlag{
 		tool:      flags.String("tool", "", "the tool to be called"),
@@ -43,9 +42,6 @@ func policyExplainCommand() *cobra.Command {
 	policyFlag(c, &x.policies)
 	choiceFlag(c, x.effect, "effect", "class of the tool's effect")
 	c.RunE = func(c *cobra.Command, words []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		if x.agent = words[0]; len(words) > 1 {
 			x.decision = words[1]
 		}

@@ -20,7 +20,6 @@ import (
 func runCommand() *cobra.Command {
 	c := command("run", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	listen := liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")

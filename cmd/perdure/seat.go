@@ -32,7 +32,6 @@ type seatLine struct {
 func seatShowCommand() *cobra.Command {
 	c := command("seat show", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			p, err := home.FindPoint(ctx, h.Home, s, arg)
@@ -46,10 +45,7 @@ func seatShowCommand() *cobra.Command {
 			f := p.Agent.Fold()
 			v := seatLine{Agent: f.Agent, Name: f.Intent.Name, Place: at, Seats: f.Seats}
 			v.Standing, v.Here = view.SeatOf(f, at), view.SeatOf(f, at) == view.SeatHere
-			return out.print(v, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: %s\n", view.Called(p.Agent), view.SeatText(f, at))
-				return err
-			})
+			return out.say(v, "%s: %s\n", view.Called(p.Agent), view.SeatText(f, at))
 		})
 	}
 	return c
@@ -59,7 +55,6 @@ func seatTakeCommand() *cobra.Command {
 	c := command("seat take", cobra.ArbitraryArgs)
 	c.Annotations[everyArgKey] = "all"
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	why := c.Flags().String("why", "", "what happened to the store that had it; recorded in the agent's memory")
 	all := c.Flags().Bool("all", false, "every agent of the store that has not ended")
 	take := func(ctx context.Context, s perdure.Store, names []string, all bool) error {

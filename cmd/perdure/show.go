@@ -15,7 +15,6 @@ import (
 func showCommand() *cobra.Command {
 	c := command("show", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	brief := c.Flags().Bool("brief", false, "cut lines to fit")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {

@@ -17,7 +17,6 @@ import (
 func stateCommand() *cobra.Command {
 	c := command("state", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			p, err := home.FindPoint(ctx, h.Home, s, arg)
@@ -35,7 +34,6 @@ func diffCommand() *cobra.Command {
 	c := command("diff", cobra.ExactArgs(2))
 	c.Annotations[everyArgKey] = "all"
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		from, err := pointOf(c, h, args[0])
 		if err != nil {
@@ -47,11 +45,7 @@ func diffCommand() *cobra.Command {
 		}
 		var found []view.Change
 		view.Compare(&found, "", view.Readable(from.Agent.Fold()), view.Readable(to.Agent.Fold()))
-		values := make([]any, len(found))
-		for i := range found {
-			values[i] = found[i]
-		}
-		return out.list(values, func(w io.Writer) error { return writeChanges(w, from, to, found) })
+		return list(out, found, func(w io.Writer) error { return writeChanges(w, from, to, found) })
 	}
 	return c
 }

@@ -20,7 +20,6 @@ func tailCommand() *cobra.Command {
 	c := command("tail", nil)
 	c.Annotations[everyArgKey] = "all"
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	t := &tailed{out: out, chosen: chosenFlags(c)}
 	all := c.Flags().Bool("all", false, "follow every agent of the store")
 	c.Flags().IntVarP(&t.last, "lines", "n", 10, "how many past lines to show per agent")

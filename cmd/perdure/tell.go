@@ -36,7 +36,6 @@ type teller struct {
 // newTeller adds what such commands share. Their first argument is the agent.
 func newTeller(c *cobra.Command) *teller {
 	t := &teller{c: c, h: storeFlag(c).acting(), out: outputFlags(c)}
-	c.ValidArgsFunction = agentArg(t.h)
 	return t
 }
 

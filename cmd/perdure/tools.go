@@ -18,23 +18,18 @@ import (
 func toolsCommand() *cobra.Command {
 	c := command("tools", cobra.MaximumNArgs(1))
 	h, out := lookFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	brief := c.Flags().Bool("brief", false, "one line per tool")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var found []home.ToolUse
-		list := func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
+		find := func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
 			found, err = p.ListTools(ctx, h.Home, s, a)
 			return err
 		}
-		if err := forAgentOrNew(c.Context(), h, args, list); err != nil {
+		if err := forAgentOrNew(c.Context(), h, args, find); err != nil {
 			return err
 		}
-		values := make([]any, len(found))
-		for i := range found {
-			values[i] = found[i]
-		}
-		return out.list(values, func(w io.Writer) error { return writeTools(w, found, *brief) })
+		return list(out, found, func(w io.Writer) error { return writeTools(w, found, *brief) })
 	}
 	return c
 }

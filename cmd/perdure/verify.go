@@ -21,9 +21,6 @@ func verifyCommand() *cobra.Command {
 	}
 	f := verifyFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		stream()
 		return f.run(c, h, out, args)
 	}
