@@ -111,17 +111,7 @@ func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) erro
 // vote tells an agent whether a person permits what it asks for.
 func (t *teller) vote(args []string, approve bool, verb func(context.Context, *perdure.Node, perdure.AgentID, perdure.Hash) (*perdure.Entry, error)) error {
 	return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
-		var asks []perdure.Hash
-		for _, q := range a.Fold().Asks {
-			asks = append(asks, q.Digest)
-		}
-		if a.Fold().Ended != nil {
-			return nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
-		}
-		digest, err := pick(t.c, asks, append(args, "")[1], "question for a person", a)
-		if whole, bad := perdure.ParseHash(append(args, "")[1]); err != nil && bad == nil {
-			digest, err = whole, nil // the verb says who answered it
-		}
+		digest, err := view.Asked(a, append(args, "")[1])
 		if err != nil {
 			return nil, err
 		}

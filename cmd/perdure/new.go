@@ -134,22 +134,11 @@ type made struct {
 
 // create stores a new agent and prints it.
 func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g perdure.Genesis) error {
-	n, err := h.Maker(ctx, s, &g)
+	a, err := h.Create(ctx, s, g)
 	if err != nil {
-		return err
-	}
-	if g.Intent.Name == "" {
-		if g.Intent.Name, err = home.FreeName(ctx, s, home.Slug(g.Intent.Goal)); err != nil {
-			return err
-		}
-	}
-	a, err := n.Create(ctx, g)
-	if err != nil {
-		return err
-	}
-	if err := home.Index(ctx, s, a); err != nil {
 		return err
 	}
 	noAdvisor(ctx, h, &g)
-	return out.say(made{a.ID(), g.Intent.Name}, "%s %s\n", view.InLine(g.Intent.Name), a.ID())
+	name := a.Fold().Intent.Name
+	return out.say(made{a.ID(), name}, "%s %s\n", view.InLine(name), a.ID())
 }

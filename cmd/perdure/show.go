@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/view"
 )
 
 func showCommand() *cobra.Command {
@@ -22,40 +20,8 @@ func showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now := time.Now()
-			if p.Entry != nil {
-				now = p.Entry.Time.Go().Local()
-			}
-			trust, err := h.Trust()
+			v, now, err := h.Summary(ctx, s, p)
 			if err != nil {
-				return err
-			}
-			v := view.Summarize(p.Agent, trust, h.KeyNames(), h.NodeKey(), now)
-			v.Survives = home.SurvivedBy(s)
-			if set, err := new(home.Powers).Policy(h.Home); err == nil { // whoever runs it is told why it does not load
-				v.Judge(set, p.Agent, now)
-			}
-			if p.Entry == nil {
-				at, err := view.AttendanceOf(ctx, s)
-				if err != nil {
-					return err
-				}
-				older, err := h.Behind(ctx, s, p.Agent)
-				if err != nil {
-					return err
-				}
-				v.Outrun(older)
-				v.Unsure, v.Waits = !at.Known, append(at.Strays(p.Agent, now), v.Waits...)
-				place, err := h.PlaceOf(ctx, s)
-				if err != nil {
-					return err
-				}
-				v.Seated(p.Agent, trust, place, now)
-			}
-			if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {
-				return err
-			}
-			if err := v.FindChildren(ctx, s); err != nil {
 				return err
 			}
 			return out.print(v, func(w io.Writer) error { return writeSummary(w, &v, now, *brief) })

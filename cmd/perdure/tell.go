@@ -323,7 +323,7 @@ func settleCommand() *cobra.Command {
 					open = append(open, o.Second)
 				}
 			}
-			d, err := pick(c, open, args[1], "open decision", a)
+			d, err := view.Pick(open, args[1], "open decision", a)
 			if err != nil {
 				return nil, err
 			}
@@ -335,29 +335,4 @@ func settleCommand() *cobra.Command {
 		})
 	}
 	return c
-}
-
-// pick is the one of several hashes that a prefix means; an empty prefix means the only one.
-func pick(c *cobra.Command, of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Hash, error) {
-	prefix = strings.ToLower(prefix)
-	agent := view.Called(a)
-	if prefix != "" && (len(prefix) < view.MinPrefix || !view.IsHex(prefix)) {
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
-	}
-	var found []perdure.Hash
-	var names []string
-	for _, h := range of {
-		if strings.HasPrefix(h.String(), prefix) {
-			found, names = append(found, h), append(names, h.Short())
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
-	case len(of) == 0:
-		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show "+view.Callable(a))
-	}
-	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox")
 }
