@@ -120,6 +120,22 @@ func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) err
 	return disk.Sync(filepath.Dir(name))
 }
 
+// writeBytes is writeOutput of bytes that are there.
+func writeBytes(c *cobra.Command, name string, b []byte) error {
+	return writeOutput(c, name, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// notBinary refuses to write binary to a terminal.
+func notBinary(c *cobra.Command, would bool) error {
+	if would && term.IsTerminal(c.OutOrStdout()) {
+		return perdure.Invalid(errors.New("this would write binary to a terminal; name a file, or use --force"))
+	}
+	return nil
+}
+
 // partExt is how the file ends in which a file is written before it has its name.
 const partExt = ".perdure-part"
 

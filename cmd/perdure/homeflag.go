@@ -69,6 +69,28 @@ func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Stor
 	})
 }
 
+// agent calls f with the agent that an argument names, in the store or in a file.
+func (h *homeFlag) agent(arg string, f func(context.Context, perdure.Store, *perdure.Agent) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		a, err := h.Agent(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		return f(ctx, s, a)
+	})
+}
+
+// point is agent for a point in the agent's memory.
+func (h *homeFlag) point(arg string, f func(context.Context, perdure.Store, *home.Point) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		p, err := home.FindPoint(ctx, h.Home, s, arg)
+		if err != nil {
+			return err
+		}
+		return f(ctx, s, p)
+	})
+}
+
 // bar shows how far long work has come.
 func (h *homeFlag) bar(what string, done, total int64) {
 	if h.shown == nil || !h.shown.Is(what) {
