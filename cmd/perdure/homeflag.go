@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -77,6 +78,23 @@ func (h *homeFlag) agent(arg string, f func(context.Context, perdure.Store, *per
 			return err
 		}
 		return f(ctx, s, a)
+	})
+}
+
+// alone is agent for a command that runs it: nobody else runs it here meanwhile.
+func (h *homeFlag) alone(arg string, f func(context.Context, perdure.Store, perdure.AgentID) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		id, err := home.Find(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		done, err := h.Alone(ctx, id)
+		if err != nil {
+			return err
+		}
+		err = f(ctx, s, id)
+		h.CloseWitness()
+		return errors.Join(err, done())
 	})
 }
 

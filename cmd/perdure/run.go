@@ -24,19 +24,9 @@ func runCommand() *cobra.Command {
 	listen := liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := home.Find(ctx, s, arg)
-			if err != nil {
-				return err
-			}
-			done, err := h.Alone(ctx, id)
-			if err != nil {
-				return err
-			}
+		return h.alone(args[0], func(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 			listen(p, *quiet)
-			err = runAgent(ctx, c, h, out, p, s, id, *quiet)
-			h.CloseWitness()
-			return errors.Join(err, done())
+			return runAgent(ctx, c, h, out, p, s, id, *quiet)
 		})
 	}
 	return c
