@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
 )
 
 func showCommand() *cobra.Command {
@@ -28,4 +31,21 @@ func showCommand() *cobra.Command {
 		})
 	}
 	return c
+}
+
+// writeSummary prints the summary for people.
+func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error {
+	s := term.StyleOf(w)
+	t := term.Table{Fold: true, Tint: []func(string) string{s.Head}}
+	for _, r := range v.Page(now, brief) {
+		text := r.Text + here(r.Do)
+		switch r.Label {
+		case "standing":
+			text = s.State(text)
+		case "older":
+			text = s.Bad(text)
+		}
+		t.Add(r.Label, text)
+	}
+	return t.Write(w)
 }

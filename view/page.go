@@ -1,53 +1,54 @@
-package main
+package view
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/term"
-	"github.com/perdure/perdure/view"
 )
 
 // maxUnseen is how many unseen events a screen has room for, the latest.
 const maxUnseen = 5
 
-// page is a summary as rows for people.
-type page struct {
-	*view.Summary
-	t   term.Table
-	now time.Time
-	s   term.Style
+// PageRow is one line of what people read of an agent. Some end with what to type.
+type PageRow struct {
+	Label string // empty: it goes on from the row before
+	Text  string
+	Do    string // a command, or advice with commands in it; printed after the text
+}
 
+// page makes the rows of a summary.
+type page struct {
+	*Summary
+	rows  []PageRow
+	now   time.Time
 	brief bool // cut lines to fit
 }
 
-// write prints the summary for people.
-func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error {
-	s := term.StyleOf(w)
-	p := &page{Summary: v, now: now, s: s, t: term.Table{Fold: true, Tint: []func(string) string{s.Head}}, brief: brief}
+// Page is the summary as rows for people, as of now. Brief rows are cut to fit a line. A row without a label and a text
+// stands between two parts.
+func (v *Summary) Page(now time.Time, brief bool) []PageRow {
+	p := &page{Summary: v, now: now, brief: brief}
 	p.row("agent", "%s %s", v.Name, v.Agent)
 	p.row("goal", "%s", v.Intent.Goal)
 	p.bounds()
-	p.t.Add("", "")
-	p.t.Add("standing", s.State(v.Standing))
+	p.exact("", "")
+	p.exact("standing", v.Standing)
 	if v.Older != nil {
-		p.t.Add("older", s.Bad(here(v.Older.String())))
+		p.do("older", "", v.Older.String())
 	}
 	p.standing()
 	p.persons()
-	p.row("spent", "%s; %s", v.SpentText(), view.Several(v.Turns, "turn"))
+	p.row("spent", "%s; %s", v.SpentText(), Several(v.Turns, "turn"))
 	p.relatives()
 	p.work()
-	p.t.Add("", "")
+	p.exact("", "")
 	if v.Seat != "" {
 		p.row("seat", "%s", v.Seat)
 	}
-	p.row("memory", "%s, made %s, last %s", view.Several(v.Entries, "entry"), view.Ago(v.Created, now), view.Ago(v.Updated, now))
+	p.row("memory", "%s, made %s, last %s", Several(v.Entries, "entry"), Ago(v.Created, now), Ago(v.Updated, now))
 	if v.Holds != perdure.Full {
 		p.row("depth", "%s: this store has %s; import the whole memory to give it all its rights", v.Holds, v.Holds.Words())
 	}
@@ -63,16 +64,16 @@ func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error
 	for _, d := range v.Diverged {
 		p.row("diverged", "%s", d)
 	}
-	return p.t.Write(w)
+	return p.rows
 }
 
 // row adds a row. What it says is whole, unless the page is to be brief.
 func (p *page) row(name, format string, args ...any) {
 	width := 0
 	if p.brief {
-		width = view.LineWidth
+		width = LineWidth
 	}
-	p.t.Add(name, view.OneLine(fmt.Sprintf(format, args...), width))
+	p.exact(name, OneLine(fmt.Sprintf(format, args...), width))
 }
 
 // text adds rows for a text of several lines.
@@ -90,13 +91,16 @@ func (p *page) text(name, text string) {
 // action is what an action would do, in a row.
 func (p *page) action(a perdure.Action) string {
 	if p.brief {
-		return view.Cut(view.InLine(view.ActionText(a)), view.LineWidth/2)
+		return Cut(InLine(ActionText(a)), LineWidth/2)
 	}
-	return view.ActionText(a)
+	return ActionText(a)
 }
 
 // exact adds a row as it stands, every space of it.
-func (p *page) exact(name, text string) { p.t.Add(name, text) }
+func (p *page) exact(name, text string) { p.do(name, text, "") }
+
+// do adds a row that ends with what to type.
+func (p *page) do(name, text, do string) { p.rows = append(p.rows, PageRow{name, text, do}) }
 
 // bounds prints what the agent may do.
 func (p *page) bounds() {
@@ -112,7 +116,7 @@ func (p *page) bounds() {
 		p.row("tools", "%s", strings.Join(in.Tools, ", "))
 	}
 	if in.Inputs != nil {
-		p.row("inputs", "%s", view.DataText(in.Inputs))
+		p.row("inputs", "%s", DataText(in.Inputs))
 	}
 	var labels []string
 	for k, val := range in.Labels {
@@ -122,7 +126,7 @@ func (p *page) bounds() {
 		p.row("labels", "%s", strings.Join(labels, " "))
 	}
 	if in.Deadline != 0 {
-		p.row("deadline", "%s", view.Moment(in.Deadline, p.now))
+		p.row("deadline", "%s", Moment(in.Deadline, p.now))
 	}
 	if l := p.Lineage; l != nil {
 		switch {
@@ -139,9 +143,9 @@ func (p *page) bounds() {
 // standing prints what the agent does, or why it does nothing and what changes that.
 func (p *page) standing() {
 	if e := p.Ended; e != nil {
-		p.row("ended", "%s %s%s", e.Signal, view.Ago(e.Time, p.now), view.Noted(e.Note))
+		p.row("ended", "%s %s%s", e.Signal, Ago(e.Time, p.now), Noted(e.Note))
 		if e.Result != nil {
-			p.text("result", view.AnswerText(e.Result))
+			p.text("result", AnswerText(e.Result))
 		}
 		return
 	}
@@ -154,16 +158,16 @@ func (p *page) standing() {
 	if p.Needs != "" {
 		var not []string
 		for _, c := range p.Cannot {
-			not = append(not, "not "+view.NameOf(p.Names, c.Node)+view.Noted(c.Note))
+			not = append(not, "not "+NameOf(p.Names, c.Node)+Noted(c.Note))
 		}
 		p.row("node", "%s", strings.Join(append([]string{"any with " + p.Needs}, not...), "; "))
 	}
 	if p.Sleep != nil && !p.Person {
-		if on := view.EventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
-			if event, ok := view.ShellWord(on[0]); ok {
-				p.row("wakes", "%s", here("perdure send "+view.CommandName(p.Name, p.Agent)+" "+event))
+		if on := EventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
+			if event, ok := ShellWord(on[0]); ok {
+				p.do("wakes", "", "perdure send "+CommandName(p.Name, p.Agent)+" "+event)
 			} else {
-				p.row("wakes", "an event called %s", view.Quoted(on[0]))
+				p.row("wakes", "an event called %s", Quoted(on[0]))
 			}
 		}
 	}
@@ -174,11 +178,11 @@ func (p *page) polls() {
 	if p.Sleep == nil {
 		return
 	}
-	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w view.Wait) bool { return w.Kind == view.WaitQuestion }) {
+	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Kind == WaitQuestion }) {
 		p.row("note", "%s", note)
 	}
 	for _, one := range p.Sleep.Polls {
-		p.row("polled", "%s, %s: %s", view.Ago(one.At, p.now), one.Signal, view.DataText(one.Result))
+		p.row("polled", "%s, %s: %s", Ago(one.At, p.now), one.Signal, DataText(one.Result))
 	}
 }
 
@@ -188,10 +192,10 @@ func (p *page) persons() {
 		w := &p.Waits[i]
 		what := w.Head()
 		if p.brief && w.Action != nil {
-			what = w.Asking() + view.Cut(view.InLine(view.ActionText(w.Action)), view.LineWidth/2)
+			what = w.Asking() + Cut(InLine(ActionText(w.Action)), LineWidth/2)
 		}
-		if w.Kind != view.WaitPause && w.Kind != view.WaitBudget && w.Kind != view.WaitOther {
-			p.row("asks", "%s, %s", what, view.Ago(w.Since, p.now))
+		if w.Kind != WaitPause && w.Kind != WaitBudget && w.Kind != WaitOther {
+			p.row("asks", "%s, %s", what, Ago(w.Since, p.now))
 		}
 		if more := w.Circumstances(p.now); p.brief && more != "" {
 			p.row("", "%s", more)
@@ -199,14 +203,14 @@ func (p *page) persons() {
 		if !p.brief {
 			p.sheet(w)
 		}
-		if w.Kind != view.WaitOther {
-			p.row("answer", "%s", cmp.Or(w.Answer, w.Others))
+		if w.Kind != WaitOther {
+			p.do("answer", OneLine(w.Others, 0), w.Answer)
 		}
 	}
 }
 
 // sheet prints, whole, what a person answers for.
-func (p *page) sheet(w *view.Wait) {
+func (p *page) sheet(w *Wait) {
 	for _, r := range w.Sheet(p.now) {
 		for i, text := range r.Text {
 			if i > 0 {
@@ -230,7 +234,7 @@ func (p *page) relatives() {
 	}
 	p.row("children", "%d of %d at work", working, len(p.Children))
 	for i, c := range p.Children {
-		if i == view.MaxChildren {
+		if i == MaxChildren {
 			p.row("", "… and %d more", len(p.Children)-i)
 			break
 		}
@@ -256,25 +260,25 @@ func (p *page) work() {
 		if !o.Deadline.Go().After(p.now) {
 			word = "should have ended"
 		}
-		if p.Unsure && view.UnderWay(&o, p.now) {
-			attempt += here("; under way, or in doubt if its node died: perdure settle")
+		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, NameOf(p.Names, o.Origin),
+			Ago(o.Since, p.now), word, Moment(o.Deadline, p.now), attempt)
+		if p.Unsure && UnderWay(&o, p.now) {
+			p.rows[len(p.rows)-1].Do = "; under way, or in doubt if its node died: perdure settle"
 		}
-		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, view.NameOf(p.Names, o.Origin),
-			view.Ago(o.Since, p.now), word, view.Moment(o.Deadline, p.now), attempt)
 	}
 	for _, w := range p.Owed {
-		p.row("owed", "%s, tried %s, last %s %s", p.action(w.Action), view.Times(w.Attempt), w.Signal, view.Ago(w.Since, p.now))
+		p.row("owed", "%s, tried %s, last %s %s", p.action(w.Action), Times(w.Attempt), w.Signal, Ago(w.Since, p.now))
 	}
 	for _, t := range p.Tools {
 		if n, last := inARow(&t); n > 1 {
-			p.row("trouble", "%s: %s %s in a row, last %s", strings.Replace(t.Tool, "advisor:", "advisor ", 1), last.Signal, view.Times(int64(n)), view.Ago(last.Time, p.now))
+			p.row("trouble", "%s: %s %s in a row, last %s", strings.Replace(t.Tool, "advisor:", "advisor ", 1), last.Signal, Times(int64(n)), Ago(last.Time, p.now))
 		}
 	}
 	if more := len(p.Inbox) - maxUnseen; more > 0 {
-		p.row("unseen", "%s before these", view.Several(int64(more), "event"))
+		p.row("unseen", "%s before these", Several(int64(more), "event"))
 	}
 	for _, m := range p.Inbox[max(0, len(p.Inbox)-maxUnseen):] {
-		p.row("unseen", "%s %s", m.Name, view.DataText(m.Data))
+		p.row("unseen", "%s %s", m.Name, DataText(m.Data))
 	}
 }
 
