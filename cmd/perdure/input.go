@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/term"
 )
 
 // withInput calls use with a file, or with standard input for "-". Reading ends when the command is interrupted.
@@ -42,4 +43,29 @@ func readWhole(c *cobra.Command, name string, lim perdure.Limits) ([]byte, error
 		return nil
 	})
 	return b, err
+}
+
+// writeOutput calls write with where output goes: standard output, or a file that takes its name only when write succeeds, and is on the disk
+// then.
+func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) error {
+	if name == "" {
+		return write(term.Raw(c.OutOrStdout()))
+	}
+	return disk.WriteWhole(name, write)
+}
+
+// writeBytes is writeOutput of bytes that are there.
+func writeBytes(c *cobra.Command, name string, b []byte) error {
+	return writeOutput(c, name, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// notBinary refuses to write binary to a terminal.
+func notBinary(c *cobra.Command, would bool) error {
+	if would && term.IsTerminal(c.OutOrStdout()) {
+		return perdure.Invalid(errors.New("this would write binary to a terminal; name a file, or use --force"))
+	}
+	return nil
 }

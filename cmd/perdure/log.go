@@ -80,10 +80,10 @@ func (l *logged) prepare(c *cobra.Command) (err error) {
 	if l.reads && l.format != formatTable {
 		return perdure.Invalid(fmt.Errorf("%s has every read anyway; leave --reads out", strings.ToUpper(l.format)))
 	}
-	if l.reads && l.tool != "" {
+	if l.reads && l.Tool != "" {
 		return perdure.Invalid(errors.New("--tool shows every call of that tool anyway; leave --reads out"))
 	}
-	return l.parse(c)
+	return l.parse()
 }
 
 // lineFormat is the format for what never comes to an end: each value has a line of its own.
@@ -120,7 +120,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 		return nil
 	}
 	return view.Live(ctx, s, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
-		if !l.fits(one) {
+		if !l.Fits(one) {
 			return nil
 		}
 		return show(one)
@@ -171,9 +171,9 @@ func saidText(said *view.Said, s term.Style, whole bool) string {
 
 // past shows what there is and returns a follower that stands behind it.
 func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(view.Line) error) (*view.Follower, error) {
-	pick := view.Fitting(l.fits)
-	if l.format == formatTable && !l.reads && !l.talk && l.tool == "" {
-		pick = view.FoldingReads(l.fits)
+	pick := view.Fitting(l.Fits)
+	if l.format == formatTable && !l.reads && !l.talk && l.Tool == "" {
+		pick = view.FoldingReads(l.Fits)
 	}
 	if l.last > 0 {
 		w, found, err := view.FollowRecent(ctx, s, id, l.last, pick)

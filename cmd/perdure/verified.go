@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/forms"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
@@ -17,7 +18,7 @@ import (
 func refusal(out *output, err error) error {
 	var refused *perdure.Rejection
 	if format, _ := out.check(); errors.As(err, &refused) && format != formatTable {
-		return errors.Join(&answered{err}, out.print(verdict{Rejection: refused}, nil))
+		return errors.Join(&answered{err}, out.print(forms.Verdict{Rejection: refused}, nil))
 	}
 	return err
 }
