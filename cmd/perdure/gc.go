@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -98,8 +97,7 @@ func collect(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s 
 // confirmed asks for the name of a subject again.
 func confirmed(c *cobra.Command, subject string) bool {
 	note(c, "what is erased cannot be read again by anybody; to go on, type %s", subject)
-	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
-	return err == nil && strings.TrimSpace(line) == strings.TrimSpace(subject)
+	return lineOf(c) == strings.TrimSpace(subject)
 }
 
 func eraseCommand() *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -133,8 +132,7 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
 	}
 	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
 		"files and secrets in it are read, as you. To accept it, type yes")
-	line, err := bufio.NewReader(h.c.InOrStdin()).ReadString('\n')
-	return true, err == nil && strings.TrimSpace(line) == "yes"
+	return true, lineOf(h.c) == "yes"
 }
 
 // note tells people something beside the result.

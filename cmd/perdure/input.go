@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +33,15 @@ func withInput(c *cobra.Command, name string, use func(io.Reader) error) error {
 	stop := context.AfterFunc(c.Context(), func() { w.CloseWithError(c.Context().Err()) })
 	defer stop()
 	return errors.Join(use(r), r.Close())
+}
+
+// lineOf is the next line that a person types; empty: none.
+func lineOf(c *cobra.Command) string {
+	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(line)
 }
 
 // readWhole reads an input that holds one value. It stops after the limit: what is longer is refused by whoever reads it.
