@@ -88,7 +88,7 @@ func (t *teller) confirm(n *perdure.Node, a *perdure.Agent, q *perdure.Asking, a
 		return nil
 	}
 	t.shown = true
-	if err := writeSheet(t.c.ErrOrStderr(), &w, time.Now()); err != nil {
+	if err := term.WriteSheet(t.c.ErrOrStderr(), &w, time.Now()); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprint(t.c.ErrOrStderr(), "approve this? [y/N] ") // without it the answer is still no

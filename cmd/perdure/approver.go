@@ -23,7 +23,7 @@ type vote struct {
 
 // ask shows a person an action that policy asks about, whole, and asks what they say to it.
 func ask(ctx context.Context, t *term.Typist, out io.Writer, w *view.Wait) (vote, error) {
-	if err := writeSheet(out, w, time.Now()); err != nil {
+	if err := term.WriteSheet(out, w, time.Now()); err != nil {
 		return vote{}, err
 	}
 	t.Forget()

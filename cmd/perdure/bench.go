@@ -24,7 +24,7 @@ func benchCommand() *cobra.Command {
 func benchReport(c *cobra.Command, r interface{ Tables() []bench.Table }) error {
 	w := c.OutOrStdout()
 	if jsonFlag(c) {
-		return printJSON(w, r)
+		return term.WriteJSON(w, r)
 	}
 	for i, t := range r.Tables() {
 		var before, after strings.Builder

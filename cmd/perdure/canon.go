@@ -103,7 +103,7 @@ func check(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
 	var refused *perdure.Rejection
 	switch {
 	case errors.As(err, &refused) && jsonFlag(c):
-		return errors.Join(&answered{err}, printJSON(c.OutOrStdout(), forms.Verdict{Rejection: refused}))
+		return errors.Join(&answered{err}, term.WriteJSON(c.OutOrStdout(), forms.Verdict{Rejection: refused}))
 	case err != nil:
 		return err
 	}
@@ -134,7 +134,7 @@ func checkHexLines(c *cobra.Command, name, form, as string, lim perdure.Limits) 
 	}
 	return withInput(c, name, func(r io.Reader) error {
 		out := bufio.NewWriter(c.OutOrStdout())
-		err := forms.HexLines(r, form, as, lim, func(v forms.Verdict) error { return printJSON(out, v) }, out.Flush)
+		err := forms.HexLines(r, form, as, lim, func(v forms.Verdict) error { return term.WriteJSON(out, v) }, out.Flush)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}

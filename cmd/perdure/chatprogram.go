@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -45,7 +46,7 @@ func (askedInterrupt) Signal()        {}
 func (f *programFace) print(v any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return printJSON(f.t.c.OutOrStdout(), view.Readable(v))
+	return term.WriteJSON(f.t.c.OutOrStdout(), view.Readable(v))
 }
 
 // saying is what has no place in the agent's memory.

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/view"
 )
@@ -301,7 +302,7 @@ func printChain(c *cobra.Command, chain *schema.Chain, err error) error {
 		if err != nil {
 			err = &answered{err}
 		}
-		return errors.Join(err, printJSON(w, result))
+		return errors.Join(err, term.WriteJSON(w, result))
 	}
 	gone := 0
 	for _, l := range chain.Links {

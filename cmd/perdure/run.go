@@ -83,7 +83,7 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 		if !quiet {
 			style := term.StyleOf(c.ErrOrStderr())
 			show, err = view.Stream(ctx, n.Store, id, func(one view.Line) {
-				_, _ = fmt.Fprintln(c.ErrOrStderr(), lineText(one, style)) // the run does not depend on it
+				_, _ = fmt.Fprintln(c.ErrOrStderr(), term.Line(one, style)) // the run does not depend on it
 			})
 			if err != nil {
 				return perdure.Idle{}, err

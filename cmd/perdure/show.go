@@ -35,17 +35,24 @@ func showCommand() *cobra.Command {
 
 // writeSummary prints the summary for people.
 func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error {
-	s := term.StyleOf(w)
-	t := term.Table{Fold: true, Tint: []func(string) string{s.Head}}
-	for _, r := range v.Page(now, brief) {
-		text := r.Text + here(r.Do)
+	return writeRows(w, v.Page(now, brief), true, func(s term.Style, r view.PageRow) (label, text string) {
+		text = r.Text + here(r.Do)
 		switch r.Label {
 		case "standing":
 			text = s.State(text)
 		case "older":
 			text = s.Bad(text)
 		}
-		t.Add(r.Label, text)
+		return r.Label, text
+	})
+}
+
+// writeRows prints rows for people; those that are folded go on below.
+func writeRows(w io.Writer, rows []view.PageRow, fold bool, tint func(term.Style, view.PageRow) (label, text string)) error {
+	s := term.StyleOf(w)
+	t := term.Table{Fold: fold, Tint: []func(string) string{s.Head}}
+	for _, r := range rows {
+		t.Add(tint(s, r))
 	}
 	return t.Write(w)
 }

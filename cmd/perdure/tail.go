@@ -104,9 +104,9 @@ func (t *tailed) show(w *view.Follower, one view.Line) error {
 	t.width = max(t.width, utf8.RuneCountInString(w.Label))
 	return t.out.line(t.format, w.AgentLine(one), func(s term.Style) string {
 		if !t.many {
-			return lineText(one, s)
+			return term.Line(one, s)
 		}
 		pad := strings.Repeat(" ", t.width-utf8.RuneCountInString(w.Label)+1)
-		return lineAfter(one, s, s.Head(w.Label)+pad, t.width+1)
+		return term.LineAfter(one, s, s.Head(w.Label)+pad, t.width+1)
 	})
 }

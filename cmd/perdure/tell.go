@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -74,7 +75,7 @@ func (t *teller) tell(arg string, do verb) error {
 // write says what an agent was told, for people.
 func (t *teller) write(w io.Writer, r *home.Told) error {
 	if r.About != nil && !t.shown {
-		if err := writeSheet(w, r.About, time.Now()); err != nil {
+		if err := term.WriteSheet(w, r.About, time.Now()); err != nil {
 			return err
 		}
 	}
