@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -20,7 +21,7 @@ import (
 type homeFlag struct {
 	*home.Home
 	c     *cobra.Command
-	shown *progress
+	shown *term.Progress
 }
 
 // lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
@@ -36,6 +37,9 @@ func storeFlag(c *cobra.Command) *homeFlag {
 	h.Ask, h.Progress = h.ask, h.bar
 	c.Flags().StringVar(&h.URL, "store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+home.StoreEnv+
 		", else "+home.HomeName+" here or above, else the user's data folder)")
+	if strings.Contains(c.Use, "AGENT") {
+		c.ValidArgsFunction = agentArg(h)
+	}
 	return h
 }
 
@@ -65,23 +69,61 @@ func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Stor
 	})
 }
 
+// agent calls f with the agent that an argument names, in the store or in a file.
+func (h *homeFlag) agent(arg string, f func(context.Context, perdure.Store, *perdure.Agent) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		a, err := h.Agent(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		return f(ctx, s, a)
+	})
+}
+
+// alone is agent for a command that runs it: nobody else runs it here meanwhile.
+func (h *homeFlag) alone(arg string, f func(context.Context, perdure.Store, perdure.AgentID) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		id, err := home.Find(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		done, err := h.Alone(ctx, id)
+		if err != nil {
+			return err
+		}
+		err = f(ctx, s, id)
+		h.CloseWitness()
+		return errors.Join(err, done())
+	})
+}
+
+// point is agent for a point in the agent's memory.
+func (h *homeFlag) point(arg string, f func(context.Context, perdure.Store, *home.Point) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		p, err := home.FindPoint(ctx, h.Home, s, arg)
+		if err != nil {
+			return err
+		}
+		return f(ctx, s, p)
+	})
+}
+
 // bar shows how far long work has come.
 func (h *homeFlag) bar(what string, done, total int64) {
-	if h.shown == nil || h.shown.what != what {
+	if h.shown == nil || !h.shown.Is(what) {
 		if h.shown != nil {
-			h.shown.end()
+			h.shown.End()
 		}
-		h.shown = newProgress(h.c, what, total)
+		h.shown = term.NewProgress(h.c.ErrOrStderr(), what, total)
 	}
-	h.shown.total = total
-	if h.shown.to(done); done == total {
-		h.shown.end()
+	if h.shown.Of(done, total); done == total {
+		h.shown.End()
 	}
 }
 
 // ask shows a person what a home says, whole, and asks whether it counts.
 func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
-	if !isTerminal(h.c.InOrStdin()) || !isTerminal(h.c.ErrOrStderr()) {
+	if !term.IsTerminal(h.c.InOrStdin()) || !term.IsTerminal(h.c.ErrOrStderr()) {
 		return false, false
 	}
 	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.Dir)
@@ -90,14 +132,13 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
 	}
 	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
 		"files and secrets in it are read, as you. To accept it, type yes")
-	line, err := bufio.NewReader(h.c.InOrStdin()).ReadString('\n')
-	return true, err == nil && strings.TrimSpace(line) == "yes"
+	return true, lineOf(h.c) == "yes"
 }
 
 // note tells people something beside the result.
 func note(c *cobra.Command, format string, args ...any) {
 	text := "perdure: " + view.OneLine(here(fmt.Sprintf(format, args...)), 0)
-	_, _ = fmt.Fprintln(c.ErrOrStderr(), hang(text, 4, widthOf(c.ErrOrStderr()))) // the result does not depend on it
+	_, _ = fmt.Fprintln(c.ErrOrStderr(), term.Hang(text, 4, term.WidthOf(c.ErrOrStderr()))) // the result does not depend on it
 }
 
 // accept records that what a home says is accepted, and shows it.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,37 +19,7 @@ import (
 )
 
 func importCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "import [flags] FILE|SET|-",
-		Short: "Import an agent from a file, or a folder of them",
-		Long: `Import validates a whole capsule and then adds its entries to the store; a bad one leaves nothing behind. A copy
-of an agent that is already here is merged with it: entries are added, none is lost. A file with nothing new
-adds nothing; a copy older than the one here is refused.
-
-The trust file (perdure key trust), and the charter of an agent whose owner it trusts, decide whose entries
-count here. Entries by other keys are not added to an agent that is already here: the import is refused, and the
-message names the key. A new agent with such entries arrives held: nothing in it counts and nothing is done for
-it until somebody here admits it. With --trusted it is refused.
-
-Policy is asked about every new agent (the action admit). A rule that permits this by name admits it, whoever
-wrote it; if policy denies, nothing is written. Otherwise the agent arrives paused, with no local budget until a
-person admits it.
-
-perdure inbox lists agents that wait to be admitted, perdure show describes one, perdure resume admits it.
---ready admits it now.
-
-A capsule with less than the whole memory (perdure export --depth) gets fewer rights: it does nothing that must
-happen only once, and with a snapshot alone it can only read. Import the whole memory later to get them back.
-Its snapshot is believed if a key trusted as owner signed it; without the genesis entry, that key must be
-trusted in every scope.
-
-SET is a folder that perdure export --set wrote: all its agents are imported, one after the other.`,
-		Example: `  perdure import news-0f3c.agent
-  perdure import /media/stick/agents
-  perdure import secret.agent --identity ~/.ssh/id_ed25519 --trusted`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted),
-	}
+	c := command("import", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent with entries by untrusted keys, instead of holding it")
 	ready := c.Flags().Bool("ready", false, "admit it now, unless policy denies it; an agent that is here already is admitted with perdure resume")
@@ -62,9 +32,6 @@ SET is a folder that perdure export --set wrote: all its agents are imported, on
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		stream()
 		var o capsule.ImportOptions
 		var err error
@@ -85,43 +52,42 @@ SET is a folder that perdure export --set wrote: all its agents are imported, on
 		if *shallow && (src == nil || args[0] == "-") {
 			return perdure.Invalid(errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
 		}
-		o.Older = *older
+		o.Older, o.Ready, o.Refuse = *older, *ready, *trusted
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			key, err := h.Signer(ctx)
-			if err != nil {
+			if err := h.Admitting(ctx, policies, &o); err != nil {
 				return err
 			}
-			trust, err := h.Trust()
-			if err != nil {
-				return err
-			}
-			o.Key, o.Ready, o.Trust, o.Refuse = key, *ready, trust, *trusted
 			if *shallow {
 				if err := home.OnWord(h.Home, args[0], &o.ReadOptions); err != nil {
 					return err
 				}
 			}
-			set, err := home.LoadPolicy(h.Home, policies)
-			if err != nil {
-				return err
-			}
-			o.Admit = func(a *perdure.Agent) perdure.Verdict {
-				return set.Admit(a, key.Key(), trust.Counts(a) == nil, time.Now())
-			}
 			if src == nil {
-				return takeInSet(ctx, c, h, out, s, args[0], o)
+				found, err := h.ImportSet(ctx, s, args[0], o)
+				if found == nil {
+					return err
+				}
+				return errors.Join(err, list(out, found, func(w io.Writer) error { return writeArrived(w, found...) }))
 			}
-			r, err := h.TakeIn(ctx, s, read, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
+			from := func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) }
+			r, err := h.TakeIn(ctx, s, read, o, from)
 			if err != nil {
 				return err
 			}
-			return out.print(r, func(w io.Writer) error {
-				_, err := io.WriteString(w, arrivedText(r))
-				return err
-			})
+			return out.print(r, func(w io.Writer) error { return writeArrived(w, r) })
 		})
 	}
 	return c
+}
+
+// writeArrived says what came of imports.
+func writeArrived(w io.Writer, all ...*home.Arrived) error {
+	var text strings.Builder
+	for _, r := range all {
+		text.WriteString(arrivedText(r))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
 // arrivedText says what came of an import.

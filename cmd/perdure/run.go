@@ -13,125 +13,57 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func runCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "run [flags] AGENT|FILE",
-		Short: "Run one agent until it rests",
-		Long: `Run runs one agent until it sleeps, waits, ends, or needs something this node lacks. Entries are shown on
-standard error, one line each; the result says how the agent stands and why.
-
-FILE is a capsule (perdure export): the agent runs in the file, which is its store. One process at a time can
-use it.
-
-Interrupt it or kill it: what was done is recorded, and the next run continues from there. It exits with 7 if a
-person must act first, and with 6 if another node is running the agent. On a terminal it asks you in place what
-policy asks a person about, and goes on.`,
-		Example: `  perdure run news
-  perdure run news-0f3c.agent
-  perdure run news --quiet --json`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitCodes()...),
-	}
+	c := command("run", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	listen := liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := home.Find(ctx, s, arg)
-			if err != nil {
-				return err
-			}
-			done, err := h.Alone(ctx, id)
-			if err != nil {
-				return err
-			}
+		return h.alone(args[0], func(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 			listen(p, *quiet)
-			err = runAgent(ctx, c, h, out, p, s, id, *quiet)
-			h.CloseWitness()
-			return errors.Join(err, done())
+			return runAgent(ctx, c, h, out, p, s, id, *quiet)
 		})
 	}
 	return c
 }
 
-// ran is what run prints.
-type ran struct {
-	Agent    perdure.AgentID `json:"agent"`
-	Name     string          `json:"name,omitempty"`
-	Standing string          `json:"standing"`
-	Why      string          `json:"why"`
-	Until    perdure.Time    `json:"until,omitempty"`
-	Person   bool            `json:"person"`           // a person must act first
-	Cannot   string          `json:"cannot,omitempty"` // what this node lacks
-	Ended    *perdure.Ending `json:"ended,omitempty"`
-
-	Reasons []perdure.Reason `json:"reasons,omitempty"` // why, for programs
-}
-
 // runAgent works on an agent and says where it stands.
 func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
-	n, err := p.Node(ctx, h.Home, s, slog.New(newPeopleLog(c.ErrOrStderr(), slog.LevelWarn)))
+	n, err := p.Node(ctx, h.Home, s, slog.New(term.NewLog(c.ErrOrStderr(), slog.LevelWarn)))
 	if err != nil {
 		return err
 	}
 	idle, err := runAsking(ctx, c, h, out, n, id, quiet)
 	if err = errors.Join(err, p.Close()); errors.Is(err, perdure.ErrConflict) {
-		return perdure.WithHint(home.Busy(home.NameOf(ctx, s, id)+" is being run by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
+		return perdure.WithHint(home.Busy(home.NameOf(ctx, s, id)+" is being run by another node"),
+			"watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
 	} else if err != nil {
 		return err
 	}
-	a, err := h.Load(context.WithoutCancel(ctx), s, id)
-	if err != nil {
-		return err
-	}
 	now := time.Now()
-	f := a.Fold()
-	r := ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, f.Ended, idle.Reasons}
-	if q, asks := f.Question(now); asks {
-		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
-	}
-	at, err := view.AttendanceOf(ctx, s)
+	r, err := h.Ran(context.WithoutCancel(ctx), s, id, idle, now)
 	if err != nil {
 		return err
 	}
-	if strays := at.Strays(a, now); len(strays) > 0 && !r.Person {
-		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+view.ActionText(strays[0].Action)
-	}
-	l := a.Listing(now)
-	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
-		l.Due = idle.Until // policy may know better than the plan
-	}
-	r.Standing = l.Standing(now)
+	called := view.Called(r.Now)
 	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, widthOf(w)))
+		_, err := fmt.Fprintln(w, ranText(r, called, now, term.WidthOf(w)))
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case idle.Is(perdure.RestOlder):
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume "+view.Callable(a)+" --older")
-	case idle.Is(perdure.RestHeld):
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count")
-	case idle.Is(perdure.RestShallow):
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full")
-	case idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
-		hint := "hand the seat over where it is, with export --move; or, if that store is lost, "
-		if f.Seats[0].Given {
-			hint = "import the file where it is to go on; or take the seat back: "
-		}
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), hint+"perdure seat take "+view.Callable(a)+" --why TEXT")
-	case r.Person:
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "see perdure inbox")
-	case idle.Needs == "advisor:":
-		return perdure.WithHint(fmt.Errorf("%s: no advisor configured", view.Called(a)), view.AddAdvisor)
-	case idle.Needs != "":
-		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Needs)), "run it where that is set up; see perdure run --help")
+	}
+	what, hint := r.Stuck()
+	switch {
+	case what != "":
+		return perdure.WithHint(errors.New(called+what), hint)
+	case hint != "":
+		return perdure.WithHint(fmt.Errorf("%s %w", called, errPerson), hint)
 	}
 	return nil
 }
@@ -142,14 +74,18 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	if err != nil {
 		return perdure.Idle{}, err
 	}
-	var person *typist
-	if format == formatTable && isTerminal(c.InOrStdin()) && isTerminal(c.ErrOrStderr()) {
-		person = newTypist(c.InOrStdin(), nil)
+	var person *term.Typist
+	if format == formatTable && term.IsTerminal(c.InOrStdin()) && term.IsTerminal(c.ErrOrStderr()) {
+		person = term.NewTypist(c.InOrStdin(), nil)
 	}
 	for {
 		show := func() error { return nil }
 		if !quiet {
-			if show, err = streamEntries(ctx, c, n.Store, id); err != nil {
+			style := term.StyleOf(c.ErrOrStderr())
+			show, err = view.Stream(ctx, n.Store, id, func(one view.Line) {
+				_, _ = fmt.Fprintln(c.ErrOrStderr(), term.Line(one, style)) // the run does not depend on it
+			})
+			if err != nil {
 				return perdure.Idle{}, err
 			}
 		}
@@ -161,18 +97,18 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 		if err != nil {
 			return idle, err
 		}
-		if answered, err := person.askAll(ctx, c.ErrOrStderr(), n, a); !answered || err != nil {
+		if answered, err := askAll(ctx, person, c.ErrOrStderr(), n, a); !answered || err != nil {
 			return idle, err
 		}
 	}
 }
 
-// text is where the agent stands, for people.
-func (r *ran) text(name string, now time.Time, width int) string {
+// ranText is where the agent stands, for people.
+func ranText(r *home.Ran, name string, now time.Time, width int) string {
 	if r.Ended != nil {
 		text := name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
 		if r.Ended.Result != nil {
-			text += "\n" + paragraphs("  ", view.AnswerText(r.Ended.Result), width)
+			text += "\n" + term.Paragraphs("  ", view.AnswerText(r.Ended.Result), width)
 		}
 		return text
 	}
@@ -184,64 +120,11 @@ func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
-	return hang(strings.TrimSuffix(text, ": "), 2, width)
-}
-
-// streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
-func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id perdure.AgentID) (func() error, error) {
-	w, _, err := view.FollowRecent(ctx, s, id, 0, view.Fitting(func(view.Line) bool { return false }))
-	if err != nil {
-		return nil, err
-	}
-	style := styleOf(c.ErrOrStderr())
-	show := func(ctx context.Context) error {
-		return w.Next(ctx, func(one view.Line) error {
-			_, _ = fmt.Fprintln(c.ErrOrStderr(), lineText(one, style)) // the run does not depend on it
-			return nil
-		})
-	}
-	ctx, stop := context.WithCancel(ctx)
-	changed := view.Watch(ctx, s)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-changed.Signal:
-				if show(ctx) != nil {
-					return
-				}
-			}
-		}
-	}()
-	return func() error {
-		stop()
-		<-done
-		return show(context.Background())
-	}, nil
+	return term.Hang(strings.TrimSuffix(text, ": "), 2, width)
 }
 
 func nodeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "node [flags]",
-		Short: "Run every agent that is due, until stopped",
-		Long: `Node runs the agents of a store: it takes those that are due, wakes dormant ones on time and on events, and
-skips agents that it cannot run or that another node is running. It makes no home: where there is none there are no
-agents. It keeps no state: stop it, kill it, or start another on the same store. Several may run at once.
-
-On Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to finish, and records their
-outcomes. Logs go to standard error.
-
-A .perdure that was found here or above and that somebody else made has no effect until you accept it: on a
-terminal you are asked, elsewhere use perdure key accept or perdure node --accept. A change to its trust,
-policies or node.yaml asks again.`,
-		Example: `  perdure node
-  perdure node --concurrency 8 --store /srv/agents --json`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("node", cobra.NoArgs)
 	h := storeFlag(c)
 	p := powerFlags(c)
 	concurrency := c.Flags().Int("concurrency", 0, "agents run at once (default 64)")

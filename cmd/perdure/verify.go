@@ -5,44 +5,19 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/forms"
+	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
 )
 
 func verifyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "verify [flags] AGENT|FILE [POLICY…]",
-		Short: "Check a whole memory and show who wrote it",
-		Long: `Verify checks every link, every hash and every signature of a memory, that each entry is covered by a signature
-of its author, and that every snapshot is the fold of its past. It prints what was checked, who signed the
-entries, and the head to publish: whoever has that hash can tell whether a copy is this memory, complete.
-
-FILE is a capsule, or a memory in binary or text form; - is standard input. --trusted refuses entries by keys
-that are not in the store's trust file; --head refuses a memory that does not end there.
-
-With --policy every policy decision is derived again from the agent as its author saw it: facts, policy and
-verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + home.PolicyDir + `/` + home.KnownDir + `/, and the files or
-folders named after the agent, each a set of its own and all of them together. Decisions that cannot be derived because bodies are gone are listed.
-
-With --parent the lineage is verified across two memories: a decision of the parent must have created exactly this child, no wider than the parent
-was then, and the head the parent recorded at the end must be in the child's memory; or the fork must be of an entry of the parent.
-
-With --attest this store's key signs that it verified a capsule; whoever trusts that key everywhere can then verify the same bytes faster
-with --shallow. A manifest in a capsule is checked, and its signer is named.`,
-		Example: `  perdure verify news
-  perdure verify news --policy
-  perdure verify ./news-0f3c.agent --policy policies/ old/
-  perdure verify news --trusted --head 2f1c…
-  perdure verify child.agent --parent parent.agent
-  ssh there perdure export news - | perdure verify -
-  perdure verify news.agent --attest
-  perdure verify ./news-0f3c.agent --json`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("verify", cobra.MinimumNArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		names, _ := agentArg(h)(c, args, word)
@@ -50,9 +25,6 @@ with --shallow. A manifest in a capsule is checked, and its signer is named.`,
 	}
 	f := verifyFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		stream()
 		return f.run(c, h, out, args)
 	}
@@ -132,7 +104,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 	if format, _ := out.check(); err != nil && format != formatTable {
 		err = &answered{err}
 	}
-	return errors.Join(err, out.print(r, func(w io.Writer) error { return writeChecked(w, r) }))
+	return errors.Join(err, out.print(r, func(w io.Writer) error { return writeRows(w, r.Page(), false, checkedTint(r)) }))
 }
 
 // parseHeads reads the heads a memory must have.
@@ -156,4 +128,32 @@ func auditWords(words []string, byPolicy bool) (what string, policies []string, 
 		err = perdure.Invalid(errors.New("name the agent or file first, then policies"))
 	}
 	return words[0], words[1:], err
+}
+
+// refusal is an error, printed as the result where that is for programs.
+func refusal(out *output, err error) error {
+	var refused *perdure.Rejection
+	if format, _ := out.check(); errors.As(err, &refused) && format != formatTable {
+		return errors.Join(&answered{err}, out.print(forms.Verdict{Rejection: refused}, nil))
+	}
+	return err
+}
+
+// checkedTint colours what is good and what is not.
+func checkedTint(r *home.Checked) func(term.Style, view.PageRow) (label, text string) {
+	return func(s term.Style, row view.PageRow) (string, string) {
+		tint := s.Good
+		switch {
+		case row.Label == home.LabelWrong:
+			return s.Bad(row.Label), row.Text
+		case row.Label == home.LabelUnknown:
+			return s.Warn(row.Label), row.Text
+		case row.Label != "verified":
+			return row.Label, row.Text
+		case !r.OK || r.Older != nil:
+			tint = s.Bad
+		}
+		result, agent, _ := strings.Cut(row.Text, ": agent ")
+		return row.Label, tint(result) + ": agent " + view.InLine(agent)
+	}
 }
