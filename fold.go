@@ -211,6 +211,8 @@ type ToolRecord struct {
 	Calls int64          `canon:"2,calls,omitzero"`
 	Used  int64          `canon:"3,used"` // seq of its last outcome
 	Last  []SignalRecord `canon:"4,last,omitzero"`
+
+	room *room // behind Last
 }
 
 // SignalRecord is one signal of a tool.

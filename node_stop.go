@@ -170,7 +170,7 @@ type attention struct {
 	n     *Node
 	id    AgentID
 	heads []Hash // that have been looked at
-	calls []watched
+	calls []*callContext
 
 	timer *time.Timer
 	begun time.Time
@@ -179,23 +179,8 @@ type attention struct {
 	wg    sync.WaitGroup
 }
 
-// watched is a call under way.
-type watched struct {
-	node     context.Context // ends when the node gives it up
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	deadline time.Time // zero: none
-}
-
-// newWatched is a call under way until ctx ends.
-func newWatched(ctx context.Context) (c watched) {
-	c.node = ctx
-	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	return c
-}
-
 // attend begins to watch over calls, which it keeps. Those that are over soon cost next to nothing: the watch begins later.
-func (w *work) attend(ctx context.Context, calls []watched) *attention {
+func (w *work) attend(ctx context.Context, calls []*callContext) *attention {
 	t := &w.attention
 	t.n, t.id, t.heads, t.calls, t.begun, t.ctx = w.n, w.a.ID(), w.heads, calls, time.Now(), ctx
 	if t.over == nil {
@@ -230,7 +215,7 @@ func (t *attention) watch() {
 	for t.ctx.Err() == nil {
 		now := time.Now()
 		for i := range t.calls {
-			if c := &t.calls[i]; !c.deadline.IsZero() && !now.Before(c.deadline) {
+			if c := t.calls[i]; !c.deadline.IsZero() && !now.Before(c.deadline) {
 				c.cancel(errLate)
 			}
 		}
