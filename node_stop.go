@@ -41,31 +41,32 @@ func leaving[T any](node context.Context, do func() (T, error)) (value T, err er
 		value, err = do()
 		return value, err, true
 	}
-	done := make(chan bool, 1)
-	var v T
-	var failed error
+	call := &struct {
+		value T
+		err   error
+		whole bool
+	}{}
+	done := make(chan struct{})
 	go func() {
-		whole := false
-		defer func() { done <- whole }()
-		v, failed = do()
-		whole = true
+		defer close(done)
+		call.value, call.err = do()
+		call.whole = true
 	}()
-	var whole bool
 	select {
-	case whole = <-done:
+	case <-done:
 	case <-node.Done():
 		timer := time.NewTimer(leaveAfter)
 		defer timer.Stop()
 		select {
-		case whole = <-done:
+		case <-done:
 		case <-timer.C:
 			return value, nil, false
 		}
 	}
-	if !whole {
+	if !call.whole {
 		runtime.Goexit() // as it did
 	}
-	return v, failed, true
+	return call.value, call.err, true
 }
 
 // stillness is why a call is cut off: a person has paused or ended the agent.
