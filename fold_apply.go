@@ -99,18 +99,28 @@ func (a *Agent) push(e *Entry) (bool, error) {
 
 // link puts e at the end of the window and folds it. The caller owns a.
 func (a *Agent) link(e *Entry, void bool, past Head) {
+	a.turn()
+	a.hold(e, past.missed)
+	if !void {
+		a.authors = a.wrote(e)
+	}
+	a.fold.step(e, void, past)
+}
+
+// turn begins a new segment of the window where the last is full.
+func (a *Agent) turn() {
 	// Each segment has a base of its own, with all the heads: many heads make it longer, so that copying them costs an entry no more.
 	if (a.cur.n >= max(tailWindow, len(a.fold.Heads)/4) || a.cur.size >= tailBytes) && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone(), authors: a.authors}
 		a.fold.own.alone = alone{} // base has them too
 	}
-	a.cur.last = &link{Entry: e, before: a.cur.last, missed: past.missed}
+}
+
+// hold puts e at the end of the window.
+func (a *Agent) hold(e *Entry, missed []Hash) {
+	a.cur.last = &link{Entry: e, before: a.cur.last, missed: missed}
 	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))
 	a.top = e.Position()
-	if !void {
-		a.authors = a.wrote(e)
-	}
-	a.fold.step(e, void, past)
 }
 
 // highest is the highest seq of the parents, if all of them are heads.

@@ -140,7 +140,7 @@ func (f *Fold) recordSignal(tool string, e *Entry, rec SignalRecord, note string
 	f.Tools = mine(f, f.Tools, &f.own.tools)
 	if found {
 		t := &f.Tools[i]
-		t.Calls, t.Used, t.Last = t.Calls+1, e.Seq, pushed(t.Last, rec, maxSignals)
+		t.Calls, t.Used, t.Last = t.Calls+1, e.Seq, extended(f, t.Last, rec, maxSignals, &t.room)
 		return
 	}
 	t := ToolRecord{Tool: tool, Calls: 1, Used: e.Seq, Last: []SignalRecord{rec}}

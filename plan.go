@@ -536,7 +536,7 @@ func (f *Fold) planCall(c *Capabilities, d decideStep, t Time, rest Idle) Step {
 
 // planConsult asks the advisor, unless it said it has nothing to do and nothing has happened since.
 func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
-	advisor, tool := f.Intent.Advisor, advisorTool(f.Intent.Advisor)
+	advisor, tool := f.Intent.Advisor, f.advisorTool(f.Intent.Advisor)
 	if n := len(f.Proposals); n > 0 && len(f.Proposals[n-1].Actions) == 0 && len(f.Inbox) == 0 {
 		rest.because(Reason{Kind: RestSilent})
 		return rest
