@@ -35,8 +35,7 @@ func (k *Key) UnmarshalText(b []byte) error { return (*Hash)(k).UnmarshalText(b)
 type Signer struct {
 	Name   string // what people call the key
 	key    Key
-	signer crypto.Signer // as it was given
-	signs  crypto.Signer // the same, in less time
+	signer crypto.Signer
 }
 
 // NewSigner returns a Signer over s, whose public key must be Ed25519.
@@ -48,7 +47,7 @@ func NewSigner(name string, s crypto.Signer) (*Signer, error) {
 	if err := Key(pub).Check(); err != nil {
 		return nil, fmt.Errorf("key %q: %w", name, err)
 	}
-	return &Signer{Name: name, key: Key(pub), signer: s, signs: expand(s)}, nil
+	return &Signer{Name: name, key: Key(pub), signer: s}, nil
 }
 
 // GenerateSigner makes a new key. The name must not hold spaces or plus signs.
@@ -96,7 +95,7 @@ func (s *Signer) VerifierKey() string { return keyText(s.Name, s.key) }
 
 // Sign signs the name of an entry.
 func (s *Signer) Sign(name Hash) ([]byte, error) {
-	sig, err := s.signs.Sign(rand.Reader, name[:], crypto.Hash(0))
+	sig, err := s.signer.Sign(rand.Reader, name[:], crypto.Hash(0))
 	if err != nil {
 		return nil, fmt.Errorf("sign with key %s: %w", s.Name, err)
 	}
