@@ -126,7 +126,7 @@ func (f *Fold) dueAfter(e *Entry, now time.Time) Time {
 	after := folds.Get().(*Fold)
 	*after = *f
 	after.own = owned{}
-	after.step(e, false, f.past(e.Parents))
+	after.step(e, false, f.known(e.Parents))
 	due := after.Due(now)
 	giveBack(f.Inbox, after.Inbox, f.rooms.inbox, after.rooms.inbox)
 	giveBack(f.Dedupe, after.Dedupe, f.rooms.dedupe, after.rooms.dedupe)

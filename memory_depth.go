@@ -207,7 +207,7 @@ func foldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	if e := s.broken(); e != nil {
 		return nil, unsealed(e)
 	}
-	return a.whole()
+	return a.complete()
 }
 
 // partEntries is how many entries are folded at a time.

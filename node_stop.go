@@ -45,24 +45,24 @@ func leaving[T any](node context.Context, do func() (T, error)) (value T, err er
 	var v T
 	var failed error
 	go func() {
-		whole := false
-		defer func() { done <- whole }()
+		ended := false
+		defer func() { done <- ended }()
 		v, failed = do()
-		whole = true
+		ended = true
 	}()
-	var whole bool
+	var ended bool
 	select {
-	case whole = <-done:
+	case ended = <-done:
 	case <-node.Done():
 		timer := time.NewTimer(leaveAfter)
 		defer timer.Stop()
 		select {
-		case whole = <-done:
+		case ended = <-done:
 		case <-timer.C:
 			return value, nil, false
 		}
 	}
-	if !whole {
+	if !ended {
 		runtime.Goexit() // as it did
 	}
 	return v, failed, true
