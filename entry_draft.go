@@ -3,6 +3,7 @@ package perdure
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -107,6 +108,9 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 
 // extendOn is extend on top of some of the heads.
 func (s *Signer) extendOn(a *Agent, parents []Hash, now time.Time, d Draft) (*Entry, *Agent, error) {
+	if d.Body == nil {
+		return nil, nil, errors.New("write entry: the draft has no body")
+	}
 	highest, _ := a.fold.highest(parents)
 	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy, Trace: a.trace(&d), TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
 	e := &Entry{Header: h, content: d.Body}
@@ -132,7 +136,7 @@ func (f *Fold) dueAfter(e *Entry, now time.Time) Time {
 	after := folds.Get().(*Fold)
 	*after = *f
 	after.own = owned{}
-	after.step(e, false, f.past(e.Parents))
+	after.step(e, false, f.known(e.Parents))
 	due := after.Due(now)
 	f.takeBack(after)
 	*after = Fold{}

@@ -90,12 +90,12 @@ func (f *Fold) owe(e *Entry, o *Open, out *Outcome) {
 	if out.Signal == Incapable {
 		w.Attempt--
 	}
-	held, more := f.weigh(), weight(w.Action)
-	if len(f.Owed) >= maxOwed || held.actions+more > maxActionBytes {
+	weights, more := f.weigh(), weight(w.Action)
+	if len(f.Owed) >= maxOwed || weights.actions+more > maxActionBytes {
 		f.conflict(e, "more effects to try again than an agent has: this one is given up")
 		return
 	}
-	held.actions += more
+	weights.actions += more
 	f.Owed = append(mine(f, f.Owed, &f.own.owed), w)
 }
 

@@ -87,7 +87,7 @@ func (n *Node) init() error {
 			_, spec.Reconciles = t.(Reconciler)
 			n.tools[spec.Name], n.caps.Tools[spec.Name] = t, spec
 		}
-		n.schemas, n.unfit = argumentSchemas(n.caps.Tools), CheckTools(n.Tools)
+		n.schemas, n.unfit = argumentSchemas(n.caps.Tools), n.CheckTools()
 		for name := range n.Advisors {
 			n.caps.Advisors = append(n.caps.Advisors, name)
 		}

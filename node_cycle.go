@@ -80,10 +80,10 @@ func (n *Node) unlocked(do func()) {
 	}
 	done := make(chan bool, 1)
 	go func() {
-		whole := false
-		defer func() { done <- whole }()
+		returned := false
+		defer func() { done <- returned }()
 		do()
-		whole = true
+		returned = true
 	}()
 	if !<-done {
 		runtime.Goexit() // as it did

@@ -44,13 +44,13 @@ func leaving[T any](node context.Context, do func() (T, error)) (value T, err er
 	call := &struct {
 		value T
 		err   error
-		whole bool
+		ended bool
 	}{}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		call.value, call.err = do()
-		call.whole = true
+		call.ended = true
 	}()
 	select {
 	case <-done:
@@ -63,7 +63,7 @@ func leaving[T any](node context.Context, do func() (T, error)) (value T, err er
 			return value, nil, false
 		}
 	}
-	if !call.whole {
+	if !call.ended {
 		runtime.Goexit() // as it did
 	}
 	return call.value, call.err, true
