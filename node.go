@@ -40,6 +40,10 @@ type Node struct {
 	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
 	Log           *slog.Logger  // nil: nothing is logged
 
+	// Survivors are the processes of this machine still at work on the effect with this key, whose worker may be gone.
+	// While there are any it cannot be settled. Nil: nobody looks. See tool.Survivors.
+	Survivors func(key string) []int
+
 	setup sync.Once
 	caps  Capabilities
 	tools map[string]Tool

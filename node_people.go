@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -88,6 +89,9 @@ func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error)
 // settleable refuses to settle what a node is at work on: nobody else can tell yet what will come of it.
 func (n *Node) settleable(ctx context.Context, a *Agent, decision Hash) error {
 	i, now := a.fold.findOpen(decision), time.Now()
+	if err := n.survived(a, i); err != nil {
+		return err
+	}
 	store, ok := n.Store.(Holder)
 	if !ok || i < 0 || a.fold.Open[i].Doubt || TimeOf(now) >= a.fold.Open[i].Deadline || ahead(a.fold.Open[i].Since, TimeOf(now)) {
 		return nil
@@ -103,6 +107,24 @@ func (n *Node) settleable(ctx context.Context, a *Agent, decision Hash) error {
 		}
 	}
 	return nil
+}
+
+// survived refuses to settle an open effect while processes that its worker left behind go on with it.
+func (n *Node) survived(a *Agent, i int) error {
+	if n.Survivors == nil || i < 0 {
+		return nil
+	}
+	o := &a.fold.Open[i]
+	pids := n.Survivors(o.Key.String())
+	if len(pids) == 0 {
+		return nil
+	}
+	words := make([]string, min(len(pids), 20))
+	for k := range words {
+		words[k] = strconv.Itoa(pids[k])
+	}
+	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: what it started runs on as process %s; nothing was settled",
+		o.toolName(), a.called(), strings.Join(words, ", "))), "wait until they have ended, or end them: kill "+strings.Join(words, " "))
 }
 
 // Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.

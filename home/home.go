@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/view"
 )
 
@@ -462,7 +463,8 @@ func (h *Home) Node(ctx context.Context, s perdure.Store) (*perdure.Node, error)
 	if err != nil {
 		return nil, err
 	}
-	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.Vault(), Place: place}, nil
+	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.Vault(), Place: place,
+		Survivors: tool.Survivors}, nil
 }
 
 // Trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not

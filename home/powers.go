@@ -88,7 +88,7 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	}
 	n := &perdure.Node{
 		Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.Vault(),
-		Place: place, Log: log, CollectEvery: 10 * time.Minute,
+		Place: place, Survivors: tool.Survivors, Log: log, CollectEvery: 10 * time.Minute,
 	}
 	if err := p.equip(ctx, h, n); err != nil {
 		return nil, errors.Join(err, p.Close())
