@@ -178,6 +178,9 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	if at := n.placed.Load(); at != nil {
 		c.Seat = *at
 	}
+	if n.Witness != nil {
+		c.Blind = n.Witness.Fault()
+	}
 	return c
 }
 

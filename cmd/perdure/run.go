@@ -118,6 +118,8 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume "+view.Callable(a)+" --older")
 	case idle.Is(perdure.RestHeld):
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count")
+	case idle.Is(perdure.RestBlind):
+		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "make room for seen.db in the home, or let it be written; see perdure doctor")
 	case idle.Is(perdure.RestShallow):
 		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full")
 	case idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
