@@ -95,6 +95,7 @@ type writer struct {
 	recent  int64                     // rows in recent
 	tail    []driver.Value            // agent and rid of the rows after mark
 	buffer  []byte
+	births  bool  // the file has that table
 	relaxed bool  // commits are not synced at present
 	synced  int   // how many commits were
 	log     int64 // length of the log's file when last looked at, or made so
@@ -286,6 +287,7 @@ func (w *writer) undo() error {
 func (w *writer) unlearn() {
 	clear(w.agents)
 	clear(w.pasts)
+	w.births = false
 }
 
 // sync switches whether commits are synced. A synced commit also syncs those before it.
