@@ -55,14 +55,11 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 	})
 }
 
-// editEvent is the event by which somebody changes an agent.
-const editEvent = "edit"
-
 // Edit changes an agent from outside: what it is for, narrower bounds, and its state by name. Its advisor is told before it
 // proposes anything else.
 func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Data) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		ev := Event{Name: editEvent, Notice: Edit{Mutate: m}, Set: set}
+		ev := Event{Name: "edit", Notice: Edit{Mutate: m}, Set: set}
 		if err := a.living(); err != nil {
 			return ev, err
 		}
