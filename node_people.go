@@ -247,6 +247,9 @@ func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 	}
 	q := &f.Asks[i]
 	switch x := q.Verdict.Expires; {
+	case n.Trust != nil && n.trust().Counts(a) != nil && a.pausedBy(n.Key.Key()):
+		return nil, WithHint(fmt.Errorf("%w: %s is held here, under a pause of this home; an answer on top of that is not taken where the agent runs", ErrDenied, a.called()),
+			"answer in the file you received, and send that back: perdure approve FILE; or admit the agent here with perdure resume "+a.ID().Short())
 	case !q.Bound(a.ID()):
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", digest.Short(), a.called()),
 			"its memory is not what was signed: see perdure verify "+a.ID().Short())
@@ -262,6 +265,14 @@ func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 		}
 	}
 	return q, nil
+}
+
+// pausedBy reports whether the agent is under a pause that a key wrote.
+func (a *Agent) pausedBy(k Key) bool {
+	return slices.ContainsFunc(a.fold.Paused, func(h Hash) bool {
+		e := a.recent(h)
+		return e != nil && e.Origin == k
+	})
 }
 
 // decided says who answered a question that is not open any more.

@@ -68,6 +68,7 @@ func (im *importing) restores(a *Arrival) (besides strays, err error) {
 func (im *importing) restore(a *Arrival, besides strays) error {
 	if !im.o.Drop {
 		r := reject(PredRollback, 0, "$.heads", "a copy older than the one here, which has "+besides.words(), "one at least as new")
+		r.Hint = ""
 		return perdure.WithHint(r, fmt.Sprintf("nothing was dropped. If you know who that is, perdure key trust %s and keep them: what they did has happened. "+
 			"If not, import with --drop-unknown drops them, and what they did may be done again", besides.keys[0]))
 	}

@@ -69,6 +69,9 @@ the decision that asked, and an approval can be used once. DIGEST is at least 4 
 prints them; leave it out if the agent asks for only one thing. If the digest has changed in the meantime,
 nothing is approved.
 
+AGENT may be a file you received: the answer is written into it. Send it back to whoever runs the agent, who imports
+it; you need not import or admit the agent.
+
 The action is printed in full. On a terminal it is shown first and you are asked to confirm, unless --yes is
 given.`,
 		Example: `  perdure inbox

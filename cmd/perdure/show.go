@@ -67,6 +67,9 @@ memory is consistent. All of it is derived from the agent's own memory.`,
 			if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {
 				return err
 			}
+			for i := range v.Waits {
+				typed(&v.Waits[i])
+			}
 			if err := v.FindChildren(ctx, s); err != nil {
 				return err
 			}

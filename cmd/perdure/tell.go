@@ -115,6 +115,9 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 		note(t.c, "%s was handed over: it goes on where its file was imported, and hears this only when a copy from here is imported there", view.Called(a))
 	}
 	ev, _ := e.Content().(perdure.Event)
+	if _, vote := ev.Notice.(perdure.Approval); vote && inForce.file != "" && trust.Counts(a) != nil {
+		note(t.c, "your answer is in the file, and counts where the agent runs: send %s back, to be imported there", view.InLine(inForce.file))
+	}
 	r := told{id, a.Fold().Intent.Name, e.Name, e.Seq, view.EventText(&ev), a.Standing(trust, place, time.Now()), t.about, t.before != ""}
 	return t.out.print(r, func(w io.Writer) error {
 		if t.about != nil && !t.shown {
