@@ -21,8 +21,11 @@ func lsCommand() *cobra.Command {
 		Use:   "ls [flags]",
 		Short: "List agents",
 		Long: `Ls lists the agents of a store by name. All filters must match. It reads an index; perdure show derives the same
-from the agent's own memory. An agent that cannot be read, or that is an older copy than one seen here, is
-marked, and a note says what to do.`,
+from the agent's own memory, and also asks the policy of this home whether an agent whose wait is over may wake: one
+that may not is ready in the list, and dormant there.
+
+An agent that cannot be read (of the first 5,000 entries, those of the agents that changed last are tried; perdure
+doctor tries all), or that is an older copy than one seen here, is marked, and a note says what to do.`,
 		Example: `  perdure ls
   perdure ls --state dormant --scope acme/ops --since 24h
   perdure ls --name 'news*' --label team=ops -o jsonl --jq .agent`,
