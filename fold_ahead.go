@@ -8,7 +8,7 @@ package perdure
 // of such an entry may say its name in many places. It is to be named before anybody sees it.
 func (a *Agent) ahead(e *Entry) *Agent {
 	f := a.fold
-	if len(a.held) > 0 || len(f.Heads) != 1 || !f.onTop(e) || len(f.Revoked)+len(f.Former) > 0 || e.Seq <= a.top.Seq {
+	if len(a.early) > 0 || len(f.Heads) != 1 || !f.onTop(e) || len(f.Revoked)+len(f.Former) > 0 || e.Seq <= a.top.Seq {
 		return nil
 	}
 	switch b := e.content.(type) {

@@ -40,6 +40,10 @@ type Node struct {
 	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
 	Log           *slog.Logger  // nil: nothing is logged
 
+	// Survivors are the processes of this machine still at work on the effect with this key, whose worker may be gone.
+	// While there are any it cannot be settled. Nil: nobody looks. See tool.Survivors.
+	Survivors func(key string) []int
+
 	setup sync.Once
 	caps  Capabilities
 	tools map[string]Tool
@@ -174,6 +178,9 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c.Claimed, c.Busy, c.Trust = claimed, busy, n.trust()
 	if at := n.placed.Load(); at != nil {
 		c.Seat = *at
+	}
+	if n.Witness != nil {
+		c.Blind = n.Witness.Fault()
 	}
 	return c
 }

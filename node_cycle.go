@@ -29,6 +29,7 @@ type work struct {
 	base   *Agent // without what is pending
 	hushed bool   // a poll told nothing new and was not recorded
 	wrote  bool   // something was
+	retold []Hash // the polls whose note this node wrote, and not their tool: it says how often they told nothing new
 
 	begun TraceID // the trace of an agent that has none
 }

@@ -27,6 +27,7 @@ func importCommand() *cobra.Command {
 	var policies []string
 	policyFlag(c, &policies)
 	older := c.Flags().Bool("older", false, "accept a copy older than the one here as no error, and add nothing")
+	drop := c.Flags().Bool("drop-unknown", false, "put an older copy in the place of the one here if only unknown keys have written to it since; theirs is dropped")
 	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule larger than this, packed or unpacked, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
 		int64(capsule.DefaultMaxBytes)>>30, capsule.DefaultUnpacked>>20, capsule.DefaultRatio))
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
@@ -52,7 +53,7 @@ func importCommand() *cobra.Command {
 		if *shallow && (src == nil || args[0] == "-") {
 			return perdure.Invalid(errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
 		}
-		o.Older, o.Ready, o.Refuse = *older, *ready, *trusted
+		o.Older, o.Drop, o.Ready, o.Refuse = *older, *drop, *ready, *trusted
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
 			if err := h.Admitting(ctx, policies, &o); err != nil {
 				return err
@@ -101,7 +102,7 @@ func arrivedText(r *home.Arrived) string {
 		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
 	}
 	if got.Relation == capsule.Restored {
-		what = "the copy here had more, all of it by strangers; this one took its place"
+		what = "this copy took the place of the one here; dropped: " + got.Dropped
 	}
 	text := fmt.Sprintf("%s %s: %s, %s, now %s\n", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"), r.Standing)
 	if d := a.Depth(); d != perdure.Full {

@@ -27,6 +27,9 @@ func showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for i := range v.Waits {
+				typed(&v.Waits[i])
+			}
 			return out.print(v, func(w io.Writer) error { return writeSummary(w, &v, now, *brief) })
 		})
 	}

@@ -284,6 +284,9 @@ func (w *writer) create(a *agent, genesis *perdure.Entry) error {
 	}
 	a.key = key
 	w.agents[a.id] = a
+	if err := w.keepBirth(key, genesis); err != nil {
+		return err
+	}
 	return w.list(key, genesis.Newborn())
 }
 

@@ -97,6 +97,7 @@ type writer struct {
 	tail    []driver.Value            // agent and rid of the rows after mark
 	buffer  []byte
 	parts   []part // room for those of one row
+	births  bool   // the file has that table
 	relaxed bool   // commits are not synced at present
 	synced  int    // how many commits were
 	log     int64  // length of the log's file when last looked at, or made so
@@ -318,6 +319,7 @@ func (w *writer) undo() error {
 func (w *writer) unlearn() {
 	clear(w.agents)
 	clear(w.pasts)
+	w.births = false
 }
 
 // sync switches whether commits are synced. A synced commit also syncs those before it.
