@@ -47,3 +47,34 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 	}
 	return lines[0], nil
 }
+
+// TrustLine is a line of the trust file, as it counts.
+type TrustLine struct {
+	Key     perdure.Key `json:"key"`
+	Name    string      `json:"name,omitempty"`
+	Rights  string      `json:"rights,omitempty"`
+	Scope   string      `json:"scope,omitempty"`
+	Comment string      `json:"comment,omitempty"`
+	Revoked bool        `json:"revoked"`
+	Text    string      `json:"-"` // as the file has it; what was taken back is a comment
+}
+
+// TrustLines are the lines of the trust file. What a key was trusted with before it was revoked is no line of it.
+func (h *Home) TrustLines() (lines []TrustLine, err error) {
+	t, err := h.ReadTrust()
+	if err != nil {
+		return nil, err
+	}
+	gone := map[perdure.Key]bool{}
+	for _, who := range t.Trustees() {
+		gone[who.Key] = gone[who.Key] || who.Revoked
+	}
+	for _, who := range t.Trustees() {
+		text := perdure.NewTrust(who).String()
+		if gone[who.Key] && !who.Revoked {
+			text = "# taken back: " + text
+		}
+		lines = append(lines, TrustLine{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key], text})
+	}
+	return lines, nil
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -385,8 +386,8 @@ func fileMemory(ctx context.Context, name string, m *Meter) iter.Seq2[*perdure.E
 	}
 }
 
-// Attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and returns this home's signed word for it, with how
-// many entries it is about.
+// Attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and writes this home's signed word for it to the file
+// beside it. It returns the word, with how many entries it is about.
 func (h *Home) Attest(ctx context.Context, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
 	key, err := h.Signer(ctx)
 	if err != nil {
@@ -409,7 +410,15 @@ func (h *Home) Attest(ctx context.Context, name string, ids []age.Identity) (*ca
 	if err = errors.Join(err, done()); err != nil {
 		return nil, 0, err
 	}
-	return a, r.Index().Entries, nil
+	b, err := a.MarshalBinary()
+	if err != nil {
+		return nil, 0, err
+	}
+	err = disk.WriteWhole(name+AttestExt, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	return a, r.Index().Entries, err
 }
 
 // Believe reads a capsule shallowly, on the word in the file beside it of a key this home trusts everywhere.

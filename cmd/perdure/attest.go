@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -14,27 +13,6 @@ import (
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
-
-// spool copies standard input to a file that is gone afterwards: verification reads twice where it refuses, to say what is wrong whatever the order.
-func spool(c *cobra.Command) (string, func(), error) {
-	f, err := os.CreateTemp("", "perdure-verify-*")
-	if err != nil {
-		return "", nil, err
-	}
-	remove := func() { _ = os.Remove(f.Name()) } // a temporary file that stays does no harm
-	err = withInput(c, "-", func(r io.Reader) error {
-		n, err := io.Copy(f, io.LimitReader(r, capsule.DefaultMaxBytes+1))
-		if err == nil && n > capsule.DefaultMaxBytes {
-			err = fmt.Errorf("standard input has more than %d bytes; verify a file instead", int64(capsule.DefaultMaxBytes))
-		}
-		return err
-	})
-	if err = errors.Join(err, f.Close()); err != nil {
-		remove()
-		return "", nil, err
-	}
-	return f.Name(), remove, nil
-}
 
 // attestedView is what verify prints of a capsule that somebody attests to.
 type attestedView struct {
@@ -67,8 +45,8 @@ func (f *verifyFlag) attested(c *cobra.Command, h *homeFlag, out *output, name s
 	var entries int64
 	if f.shallow {
 		a, entries, err = h.Believe(name, o.Identities)
-	} else if a, entries, err = h.Attest(c.Context(), name, o.Identities); err == nil {
-		err = writeAttestation(c, name+home.AttestExt, a)
+	} else {
+		a, entries, err = h.Attest(c.Context(), name, o.Identities)
 	}
 	if err != nil {
 		return refusal(out, err)
@@ -90,16 +68,4 @@ func keyCalled(name string, k perdure.Key) string {
 		return k.Short()
 	}
 	return name + " " + k.Short()
-}
-
-// writeAttestation writes a home's word for a capsule.
-func writeAttestation(c *cobra.Command, name string, a *capsule.Attestation) error {
-	b, err := a.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	return writeOutput(c, name, func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	})
 }

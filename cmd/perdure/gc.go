@@ -14,7 +14,6 @@ import (
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
-	"github.com/perdure/perdure/view"
 )
 
 func gcCommand() *cobra.Command {
@@ -30,68 +29,25 @@ func gcCommand() *cobra.Command {
 			return collectSet(c, out, *set, *dry)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			var ids []perdure.AgentID
-			if len(args) == 1 {
-				id, err := home.Find(ctx, s, args[0])
-				if err != nil {
-					return err
-				}
-				ids = append(ids, id)
-			} else {
-				l, err := view.Lister(s)
-				if err != nil {
-					return err
-				}
-				for one, err := range l.List(ctx, perdure.Filter{}) {
-					if err != nil {
-						return err
-					}
-					ids = append(ids, one.Agent)
-				}
+			found, err := h.Collect(ctx, s, args, *dry)
+			if err != nil {
+				return err
 			}
-			return collect(ctx, c, h, out, s, ids, *dry)
+			word := "dropped"
+			if *dry {
+				word = "would drop"
+			}
+			return list(out, found, func(w io.Writer) (err error) {
+				for _, g := range found {
+					if err == nil {
+						_, err = fmt.Fprintf(w, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), word, g.Entries, g.Bytes, g.Rule)
+					}
+				}
+				return err
+			})
 		})
 	}
 	return c
-}
-
-// collect drops what has expired, agent by agent, and says what went.
-func collect(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s perdure.Store, ids []perdure.AgentID, dry bool) error {
-	n, err := h.Node(ctx, s)
-	if err != nil {
-		return err
-	}
-	work := n.Collect
-	if dry {
-		work = n.Expired
-	}
-	bar := term.NewProgress(c.ErrOrStderr(), "gc", int64(len(ids)))
-	var found []perdure.Collected
-	var values []any
-	for i, id := range ids {
-		got, err := work(ctx, id)
-		if err != nil {
-			bar.End()
-			return err
-		}
-		if got.Entries > 0 {
-			found, values = append(found, got), append(values, got)
-		}
-		bar.To(int64(i + 1))
-	}
-	bar.End()
-	return list(out, values, func(w io.Writer) error {
-		word := "dropped"
-		if dry {
-			word = "would drop"
-		}
-		for _, g := range found {
-			if _, err := fmt.Fprintf(w, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), word, g.Entries, g.Bytes, g.Rule); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // confirmed asks for the name of a subject again.

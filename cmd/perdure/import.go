@@ -122,48 +122,23 @@ func arrivedText(r *home.Arrived) string {
 
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.
 func importable(c *cobra.Command, name string, m *home.Meter, o *capsule.ImportOptions) (io.ReadSeeker, func(), error) {
+	remove, beside := func() {}, func() error { return nil }
 	if name == "-" {
-		return seekable(c, name, m, o.MaxBytes)
-	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return nil, func() {}, nil
-	}
-	src, done, err := seekable(c, name, m, o.MaxBytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	besides, err := home.Companions(name, &o.ReadOptions)
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return src, func() { done(); _ = besides() }, nil // they were only read
-}
-
-// seekable opens a file, or copies standard input to one that is gone afterwards: a capsule is read twice.
-func seekable(c *cobra.Command, name string, m *home.Meter, most int64) (io.ReadSeeker, func(), error) {
-	if name != "-" {
-		f, err := disk.Open(name)
+		spooled, gone, err := spool(c, cmp.Or(o.MaxBytes, capsule.DefaultMaxBytes)+(1<<20))
 		if err != nil {
 			return nil, nil, err
 		}
-		return m.Of(f), func() { _ = f.Close() }, nil // it was only read
-	}
-	f, err := os.CreateTemp("", "perdure-import-*")
-	if err != nil {
+		name, remove = spooled, gone
+	} else if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, remove, nil
+	} else if beside, err = home.Companions(name, &o.ReadOptions); err != nil {
 		return nil, nil, err
 	}
-	done := func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) } // a temporary file that stays does no harm
-	err = withInput(c, "-", func(r io.Reader) error {
-		_, err := io.Copy(f, io.LimitReader(r, cmp.Or(most, capsule.DefaultMaxBytes)+(1<<20)))
-		return err
-	})
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
+	f, err := disk.Open(name)
 	if err != nil {
-		done()
+		_ = beside() // it was only read
+		remove()
 		return nil, nil, err
 	}
-	return m.Of(f), done, nil
+	return m.Of(f), func() { _ = errors.Join(f.Close(), beside()); remove() }, nil // as above
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -138,35 +137,18 @@ func keyAcceptCommand() *cobra.Command {
 	return c
 }
 
-// printTrust prints the trust file. What a key was trusted with before it was revoked is no line of it there.
+// printTrust prints the trust file.
 func printTrust(h *homeFlag, out *output) error {
-	t, err := h.ReadTrust()
+	lines, err := h.TrustLines()
 	if err != nil {
 		return err
 	}
-	var values []any
-	var text strings.Builder
-	gone := map[perdure.Key]bool{}
-	for _, who := range t.Trustees() {
-		gone[who.Key] = gone[who.Key] || who.Revoked
-	}
-	for _, who := range t.Trustees() {
-		if line := perdure.NewTrust(who).String(); gone[who.Key] && !who.Revoked {
-			text.WriteString("# taken back: " + line)
-		} else {
-			text.WriteString(line)
+	return list(out, lines, func(w io.Writer) (err error) {
+		for _, l := range lines {
+			if err == nil {
+				_, err = io.WriteString(w, l.Text)
+			}
 		}
-		values = append(values, struct {
-			Key     perdure.Key `json:"key"`
-			Name    string      `json:"name,omitempty"`
-			Rights  string      `json:"rights,omitempty"`
-			Scope   string      `json:"scope,omitempty"`
-			Comment string      `json:"comment,omitempty"`
-			Revoked bool        `json:"revoked"`
-		}{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key]})
-	}
-	return list(out, values, func(w io.Writer) error {
-		_, err := io.WriteString(w, text.String())
 		return err
 	})
 }

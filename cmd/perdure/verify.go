@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/forms"
 	"github.com/perdure/perdure/internal/term"
@@ -87,7 +88,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 		if f.attest || f.shallow {
 			return perdure.Invalid(errors.New("--attest and --shallow are about two files; standard input is none"))
 		}
-		spooled, remove, err := spool(c)
+		spooled, remove, err := spool(c, capsule.DefaultMaxBytes)
 		if err != nil {
 			return err
 		}
