@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ func editCommand() *cobra.Command {
 		}
 		m.Note = *t.note
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
-			m.Labels = relabelled(a.Fold().Intent.Labels, m.Labels)
+			m.Labels = home.Relabelled(a.Fold().Intent.Labels, m.Labels)
 			return n.Edit(ctx, a.ID(), m, set)
 		})
 	}
@@ -133,18 +132,4 @@ func assignments(of []string) (map[string]perdure.Data, error) {
 		set[name] = d
 	}
 	return set, nil
-}
-
-// relabelled is labels with changes: a mutation names them all. Nothing to change is nil.
-func relabelled(now, changes map[string]string) map[string]string {
-	if changes == nil {
-		return nil
-	}
-	out := maps.Clone(now)
-	if out == nil {
-		out = map[string]string{}
-	}
-	maps.Copy(out, changes)
-	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
-	return out
 }
