@@ -96,7 +96,7 @@ func (f *peopleFace) print(s view.Spoken) {
 func (f *peopleFace) rest(r *home.Rest) error {
 	for i := range r.Waits {
 		switch w := &r.Waits[i]; w.Kind {
-		case view.WaitQuestion, view.WaitApproval:
+		case view.WaitQuestion, view.WaitTalk, view.WaitApproval:
 		default:
 			if err := writeInbox(f.out, r.Waits[i:i+1], time.Now(), false); err != nil {
 				return err

@@ -33,11 +33,7 @@ func seatShowCommand() *cobra.Command {
 	c := command("seat show", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := home.FindPoint(ctx, h.Home, s, arg)
-			if err != nil {
-				return err
-			}
+		return h.point(args[0], func(ctx context.Context, s perdure.Store, p *home.Point) error {
 			at, err := h.PlaceOf(ctx, s)
 			if err != nil {
 				return err

@@ -37,17 +37,7 @@ func toolsCommand() *cobra.Command {
 // forAgentOrNew calls f with the agent that is named, or with one such as new would make.
 func forAgentOrNew(ctx context.Context, h *homeFlag, args []string, f func(context.Context, perdure.Store, *perdure.Agent) error) error {
 	if len(args) > 0 {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := home.Find(ctx, s, arg)
-			if err != nil {
-				return err
-			}
-			a, err := h.Load(ctx, s, id)
-			if err != nil {
-				return err
-			}
-			return f(ctx, s, a)
-		})
+		return h.agent(args[0], f)
 	}
 	if err := h.Locate(); err != nil {
 		return err
