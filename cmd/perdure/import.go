@@ -15,7 +15,6 @@ import (
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
-	"github.com/perdure/perdure/view"
 )
 
 func importCommand() *cobra.Command {
@@ -84,40 +83,14 @@ func importCommand() *cobra.Command {
 func writeArrived(w io.Writer, all ...*home.Arrived) error {
 	var text strings.Builder
 	for _, r := range all {
-		text.WriteString(arrivedText(r))
+		head, more := r.Text()
+		text.WriteString(head + "\n")
+		for _, line := range more {
+			text.WriteString(here(line) + "\n")
+		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// arrivedText says what came of an import.
-func arrivedText(r *home.Arrived) string {
-	got, a := r.From, r.Now
-	what := r.Relation
-	if got.Relation == capsule.Same || got.Relation == capsule.Older {
-		what += ", nothing new"
-	}
-	if got.Relation == capsule.Mended {
-		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
-	}
-	if got.Relation == capsule.Restored {
-		what = "the copy here had more, all of it by strangers; this one took its place"
-	}
-	text := fmt.Sprintf("%s %s: %s, %s, now %s\n", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"), r.Standing)
-	if d := a.Depth(); d != perdure.Full {
-		text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"
-	}
-	if got.Relation == capsule.Deeper && a.Depth() == perdure.Full {
-		text += "the whole memory is here now: it has all its rights\n"
-	}
-	if r.Held {
-		text += here("it is held: "+view.HeldText(got.Stranger)) + "\n"
-	}
-	if !got.Hold.IsZero() && a.Fold().Ended == nil {
-		text += here("it arrived paused, with no local budget until admitted; look at it with perdure show "+view.Callable(a)+
-			", then perdure resume "+view.Callable(a)) + "\n"
-	}
-	return text
 }
 
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.
