@@ -2,8 +2,12 @@ package home
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/view"
 )
 
@@ -58,4 +62,37 @@ func (h *Home) Collect(ctx context.Context, s perdure.Store, names []string, dry
 		h.Progressed("gc", int64(i+1), int64(len(ids)))
 	}
 	return found, nil
+}
+
+// SetCollected is what went of a set of capsules.
+type SetCollected struct {
+	Set    string `json:"set"`
+	Chunks int    `json:"chunks"`
+	Bytes  int64  `json:"bytes"`
+	Kept   int    `json:"kept"`
+	Dry    bool   `json:"dry_run"`
+}
+
+// CollectSet removes the chunks of a set, which is a folder, that no capsule in it refers to; dry, it only counts them.
+func CollectSet(ctx context.Context, dir string, dry bool) (*SetCollected, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, perdure.Invalid(fmt.Errorf("--set %s: want a folder that perdure export --set wrote", dir))
+	}
+	set, err := capsule.OpenSet(dir)
+	if err != nil {
+		return nil, err
+	}
+	got, err := set.Collect(ctx, dry)
+	return &SetCollected{dir, got.Chunks, got.Bytes, got.Kept, dry}, errors.Join(err, set.Close())
+}
+
+// Erase destroys the key of a subject in this home's vault, and records in an agent that it was done.
+func (h *Home) Erase(ctx context.Context, s perdure.Store, id perdure.AgentID, subject, why string) (*perdure.Entry, error) {
+	n, err := h.Node(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return n.Erase(ctx, id, subject, why)
 }

@@ -1,12 +1,16 @@
 package home
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // KeyPath is where the key of this home is.
@@ -77,4 +81,49 @@ func (h *Home) TrustLines() (lines []TrustLine, err error) {
 		lines = append(lines, TrustLine{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key], text})
 	}
 	return lines, nil
+}
+
+// KeyView is the key of a home.
+type KeyView struct {
+	Name string      `json:"name"`
+	Key  perdure.Key `json:"key"`
+	Text string      `json:"text"` // as a trust file takes it
+	File string      `json:"file"`
+}
+
+// ShowKey is the key that signs what is written here.
+func (h *Home) ShowKey() (*KeyView, error) {
+	path, err := h.KeyPath()
+	if err != nil {
+		return nil, err
+	}
+	s, err := keyfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return &KeyView{s.Name, s.Key(), s.VerifierKey(), path}, nil
+}
+
+// NewKey makes the key of a home that has none, and trusts it; without a name it is called as the user is. It never
+// replaces a key.
+func (h *Home) NewKey(ctx context.Context, name string) (*KeyView, error) {
+	path, err := h.KeyPath()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err == nil {
+		return nil, perdure.WithHint(fmt.Errorf("there is a key at %s already", path),
+			"move it away first if you mean it; agents made with it answer to it alone")
+	}
+	before, err := h.HadKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.MakeKey(cmp.Or(name, KeyName())); err != nil {
+		return nil, err
+	}
+	if before != "" {
+		h.note("this home had another key (%s): agents that belong to it still do; put it back, or fork them", before)
+	}
+	return h.ShowKey()
 }

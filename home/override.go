@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
+
+	"github.com/perdure/perdure"
 )
 
 // Override puts what another intent says in the place of what this one says: each field that is set there. Labels and
@@ -72,4 +75,24 @@ func Relabelled(now, changes map[string]string) map[string]string {
 	maps.Copy(out, changes)
 	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
 	return out
+}
+
+// Assignments reads values of a state, each NAME=JSON; null removes one. None is nil.
+func Assignments(of []string) (map[string]perdure.Data, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
+	set := map[string]perdure.Data{}
+	for _, s := range of {
+		name, text, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--set %s: write name=JSON", s)
+		}
+		d, err := perdure.DataFromJSON([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf(`--set %s is not JSON (text is written "so", in quotes): %w`, name, err)
+		}
+		set[name] = d
+	}
+	return set, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -437,4 +438,41 @@ func (h *Home) Believe(name string, ids []age.Identity) (*capsule.Attestation, i
 		}
 	}
 	return o.Attestation, r.Index().Entries, done()
+}
+
+// Attested is a capsule and somebody's word that they verified it.
+type Attested struct {
+	OK      bool            `json:"ok"`
+	Agent   perdure.AgentID `json:"agent"`
+	Entries int64           `json:"entries"`
+	Digest  perdure.Hash    `json:"digest"`
+	By      perdure.Key     `json:"by"`
+	Name    string          `json:"name,omitempty"` // what this home calls that key
+	Time    perdure.Time    `json:"time"`
+	Shallow bool            `json:"shallow"` // it was read on that word
+}
+
+// Attested attests to the capsule in a file or, shallow, reads it on the word of somebody who did.
+func (h *Home) Attested(ctx context.Context, name string, ids []age.Identity, shallow bool) (*Attested, error) {
+	is, err := IsCapsule(name)
+	if errors.Is(err, fs.ErrNotExist) && !view.IsPath(name) {
+		return nil, perdure.WithHint(err, "only a capsule is attested to, and an agent of the store is none: write one with perdure export "+name)
+	}
+	if err == nil && !is {
+		err = perdure.Invalid(errors.New("only a capsule is attested to; export the agent"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var a *capsule.Attestation
+	var entries int64
+	if shallow {
+		a, entries, err = h.Believe(name, ids)
+	} else {
+		a, entries, err = h.Attest(ctx, name, ids)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Attested{true, a.Agent, entries, a.Digest, a.Key, h.KeyNames()[a.Key], a.Time, shallow}, nil
 }

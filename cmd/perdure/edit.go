@@ -107,29 +107,9 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 	if m.Budget, err = b.Budget(); err != nil {
 		return m, nil, err
 	}
-	set, err := assignments(*e.set)
+	set, err := home.Assignments(*e.set)
 	if err == nil && len(view.Changed(&m)) == 0 && len(set) == 0 {
 		err = errors.New("say what to change, such as --goal, --label, --tool or --set")
 	}
 	return m, set, err
-}
-
-// assignments reads name=JSON.
-func assignments(of []string) (map[string]perdure.Data, error) {
-	if len(of) == 0 {
-		return nil, nil
-	}
-	set := map[string]perdure.Data{}
-	for _, s := range of {
-		name, text, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("--set %s: write name=JSON", s)
-		}
-		d, err := perdure.DataFromJSON([]byte(text))
-		if err != nil {
-			return nil, fmt.Errorf(`--set %s is not JSON (text is written "so", in quotes): %w`, name, err)
-		}
-		set[name] = d
-	}
-	return set, nil
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 )
@@ -22,25 +20,29 @@ func gcCommand() *cobra.Command {
 	dry := c.Flags().Bool("dry-run", false, "only list what would be dropped")
 	set := c.Flags().String("set", "", "instead remove the chunks of this set that no capsule uses")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		removed, dropped := "removed", "dropped"
+		if *dry {
+			removed, dropped = "would remove", "would drop"
+		}
 		if c.Flags().Changed("set") {
 			if len(args) > 0 {
 				return perdure.Invalid(errors.New("--set is about a folder of capsules, not about an agent of the store; leave one of them out"))
 			}
-			return collectSet(c, out, *set, *dry)
+			r, err := home.CollectSet(c.Context(), *set, *dry)
+			if err != nil {
+				return err
+			}
+			return out.say(r, "%s: %s %d chunks of %d bytes, %d are referred to\n", r.Set, removed, r.Chunks, r.Bytes, r.Kept)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			found, err := h.Collect(ctx, s, args, *dry)
 			if err != nil {
 				return err
 			}
-			word := "dropped"
-			if *dry {
-				word = "would drop"
-			}
 			return list(out, found, func(w io.Writer) (err error) {
 				for _, g := range found {
 					if err == nil {
-						_, err = fmt.Fprintf(w, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), word, g.Entries, g.Bytes, g.Rule)
+						_, err = fmt.Fprintf(w, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), dropped, g.Entries, g.Bytes, g.Rule)
 					}
 				}
 				return err
@@ -74,11 +76,7 @@ func eraseCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := h.Node(ctx, s)
-			if err != nil {
-				return err
-			}
-			e, err := n.Erase(ctx, id, *subject, *why)
+			e, err := h.Erase(ctx, s, id, *subject, *why)
 			if err != nil {
 				return err
 			}
@@ -91,33 +89,4 @@ func eraseCommand() *cobra.Command {
 		})
 	}
 	return c
-}
-
-// collectSet removes the chunks of a set that no capsule in it refers to.
-func collectSet(c *cobra.Command, out *output, dir string, dry bool) error {
-	if info, err := os.Stat(dir); err != nil {
-		return err
-	} else if !info.IsDir() {
-		return perdure.Invalid(fmt.Errorf("--set %s: want a folder that perdure export --set wrote", dir))
-	}
-	set, err := capsule.OpenSet(dir)
-	if err != nil {
-		return err
-	}
-	got, err := set.Collect(c.Context(), dry)
-	if err = errors.Join(err, set.Close()); err != nil {
-		return err
-	}
-	verb := "removed"
-	if dry {
-		verb = "would remove"
-	}
-	r := struct {
-		Set    string `json:"set"`
-		Chunks int    `json:"chunks"`
-		Bytes  int64  `json:"bytes"`
-		Kept   int    `json:"kept"`
-		Dry    bool   `json:"dry_run"`
-	}{dir, got.Chunks, got.Bytes, got.Kept, dry}
-	return out.say(r, "%s: %s %d chunks of %d bytes, %d are referred to\n", dir, verb, got.Chunks, got.Bytes, got.Kept)
 }

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/keyfile"
 )
 
 func keyCommand() *cobra.Command {
@@ -19,34 +17,15 @@ func keyCommand() *cobra.Command {
 	return c
 }
 
-// keyView is a key as printed.
-type keyView struct {
-	Name string      `json:"name"`
-	Key  perdure.Key `json:"key"`
-	Text string      `json:"text"` // as a trust file takes it
-	File string      `json:"file"`
-}
-
-func (k keyView) print(out *output) error {
-	return out.print(k, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, k.Text)
-		return err
-	})
-}
-
 func keyShowCommand() *cobra.Command {
 	c := command("key show", cobra.NoArgs)
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		path, err := h.KeyPath()
+		k, err := h.ShowKey()
 		if err != nil {
 			return err
 		}
-		s, err := keyfile.Read(path)
-		if err != nil {
-			return err
-		}
-		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
+		return out.say(k, "%s\n", k.Text)
 	}
 	return c
 }
@@ -56,29 +35,11 @@ func keyNewCommand() *cobra.Command {
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	name := c.Flags().String("name", "", "the name of the key (default: your user name)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		path, err := h.KeyPath()
+		k, err := h.NewKey(c.Context(), *name)
 		if err != nil {
 			return err
 		}
-		if _, err := os.Stat(path); err == nil {
-			return perdure.WithHint(fmt.Errorf("there is a key at %s already", path), "move it away first if you mean it; agents made with it answer to it alone")
-		}
-		called := *name
-		if called == "" {
-			called = home.KeyName()
-		}
-		before, err := h.HadKey(c.Context())
-		if err != nil {
-			return err
-		}
-		s, err := h.MakeKey(called)
-		if err != nil {
-			return err
-		}
-		if before != "" {
-			note(c, "this home had another key (%s): agents that belong to it still do; put it back, or fork them", before)
-		}
-		return keyView{s.Name, s.Key(), s.VerifierKey(), path}.print(out)
+		return out.say(k, "%s\n", k.Text)
 	}
 	return c
 }

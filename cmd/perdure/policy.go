@@ -140,3 +140,15 @@ func reportCases(out *output, results []policy.CaseResult) error {
 	}
 	return err
 }
+
+func policyDefaultCommand() *cobra.Command {
+	c := command("policy default", cobra.NoArgs)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if jsonFlag(c) {
+			return term.WriteJSON(c.OutOrStdout(), map[string]any{"hash": policy.Default().Hash(), "text": policy.DefaultText()})
+		}
+		_, err := io.WriteString(c.OutOrStdout(), policy.DefaultText())
+		return err
+	}
+	return c
+}
