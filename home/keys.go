@@ -127,3 +127,22 @@ func (h *Home) NewKey(ctx context.Context, name string) (*KeyView, error) {
 	}
 	return h.ShowKey()
 }
+
+// AddTrust adds a line to the trust file of a home that counts, which is made if there is none, and says when two keys
+// have one name.
+func (h *Home) AddTrust(who perdure.Trustee) error {
+	if err := h.Consent(); err != nil {
+		return err
+	}
+	if err := h.MakeHome(); err != nil {
+		return err
+	}
+	known, err := h.ReadTrust()
+	if err != nil {
+		return err
+	}
+	if other, taken := known.Namesake(who); taken {
+		h.note("key %s is called %s here, too: a policy that asks %s by name takes the answer of either", other.Short(), who.Name, who.Name)
+	}
+	return h.TrustKey(who)
+}

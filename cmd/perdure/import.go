@@ -9,12 +9,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/view"
+	"github.com/spf13/cobra"
 )
 
 func importCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func importCommand() *cobra.Command {
 			return err
 		}
 		if *most != "" {
-			if o.MaxBytes, err = parseBytes(*most); err != nil || o.MaxBytes == 0 {
+			if o.MaxBytes, err = view.ParseBytes(*most); err != nil || o.MaxBytes == 0 {
 				return perdure.Invalid(fmt.Errorf("--max %q: want a number of bytes such as 4096, 64MiB or 1GiB", *most))
 			}
 		}

@@ -66,24 +66,11 @@ func keyTrustCommand() *cobra.Command {
 		if *revoke && (c.Flags().Changed("rights") || c.Flags().Changed("scope")) {
 			return perdure.Invalid(errors.New("--revoke takes everything back, in every scope; leave --rights and --scope out"))
 		}
-		if err := h.Consent(); err != nil {
-			return err
-		}
 		who, err := home.TrusteeOf(args[0], *rights, *scope, *comment, *revoke)
 		if err != nil {
 			return perdure.Invalid(err)
 		}
-		if err := h.MakeHome(); err != nil {
-			return err
-		}
-		known, err := h.ReadTrust()
-		if err != nil {
-			return err
-		}
-		if other, taken := known.Namesake(who); taken {
-			note(c, "key %s is called %s here, too: a policy that asks %s by name takes the answer of either", other.Short(), who.Name, who.Name)
-		}
-		if err := h.TrustKey(who); err != nil {
+		if err := h.AddTrust(who); err != nil {
 			return err
 		}
 		return printTrust(h, out)
