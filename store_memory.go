@@ -27,15 +27,14 @@ type MemStore struct {
 }
 
 var (
-	_ Store     = (*MemStore)(nil)
-	_ Claimer   = (*MemStore)(nil)
-	_ Holder    = (*MemStore)(nil)
-	_ Lister    = (*MemStore)(nil)
-	_ Watcher   = (*MemStore)(nil)
-	_ Pruner    = (*MemStore)(nil)
-	_ Reindexer = (*MemStore)(nil)
-	_ Placed    = (*MemStore)(nil)
-	_ Parter    = (*MemStore)(nil)
+	_ Store   = (*MemStore)(nil)
+	_ Claimer = (*MemStore)(nil)
+	_ Holder  = (*MemStore)(nil)
+	_ Lister  = (*MemStore)(nil)
+	_ Watcher = (*MemStore)(nil)
+	_ Pruner  = (*MemStore)(nil)
+	_ Placed  = (*MemStore)(nil)
+	_ Parter  = (*MemStore)(nil)
 )
 
 // memAgent is one agent in a MemStore. A cursor is the number of entries up to and including the one it stands for.
@@ -133,14 +132,14 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 	added := map[Hash]bool{}
 	for _, e := range entries {
 		if e.ID() != id {
-			return Foreign(e, id)
+			return e.Foreign(id)
 		}
 		if _, held := a.at[e.Name]; held || added[e.Name] {
 			continue
 		}
 		for _, p := range e.Parents {
 			if _, held := a.at[p]; !held && !added[p] {
-				return Unlinked(e, p)
+				return e.Unlinked(p)
 			}
 		}
 		added[e.Name] = true
@@ -167,6 +166,15 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 	return nil
 }
 
+// PutAll implements Parter.
+func (s *MemStore) PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*Entry, error]) error {
+	all, err := collect(entries)
+	if err != nil {
+		return err
+	}
+	return s.Put(ctx, id, all...)
+}
+
 // Replace implements Parter.
 func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Depth, entries iter.Seq2[*Entry, error]) error {
 	all, err := collect(entries)
@@ -177,7 +185,7 @@ func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Dept
 		if !sameHeads(old.heads, heads) {
 			return ErrConflict
 		}
-		if err := CheckRoot(d, all[0]); err != nil {
+		if err := d.CheckRoot(all[0]); err != nil {
 			return err
 		}
 		a := &memAgent{at: map[Hash]int{}, claim: old.claim, fence: old.fence, depth: d}
@@ -211,7 +219,7 @@ func (x *memIndex) index(e *Entry, at Cursor) {
 	i, _ := slices.BinarySearchFunc(heads, e.Name, Hash.Compare)
 	x.heads = slices.Insert(heads, i, e.Name)
 	if at == 1 {
-		x.listing = Newborn(e)
+		x.listing = e.Newborn()
 	}
 }
 
@@ -369,6 +377,9 @@ func (s *MemStore) Release(ctx context.Context, c Claim, heads []Hash, due Time)
 	})
 }
 
+// Reclaim implements Holder. The nodes of a store in memory die with it.
+func (s *MemStore) Reclaim(context.Context) error { return nil }
+
 // Held implements Holder.
 func (s *MemStore) Held(ctx context.Context) iter.Seq2[Holding, error] {
 	return func(yield func(Holding, error) bool) {
@@ -449,7 +460,7 @@ func (s *MemStore) Prune(ctx context.Context, id AgentID, names ...Hash) (gone i
 	return gone, err
 }
 
-// Reindex implements Reindexer.
+// Reindex rebuilds every derived index.
 func (s *MemStore) Reindex(ctx context.Context, progress func(done, total int)) error {
 	s.mu.Lock()
 	ids := slices.Collect(maps.Keys(s.agents))

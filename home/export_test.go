@@ -59,8 +59,8 @@ func TestAnAgentMovesBetweenHomes(t *testing.T) {
 			!strings.Contains(err.Error(), "is there already") {
 			t.Errorf("a file that is there: got %v", err)
 		}
-		last, err := perdure.ParseDepth("headers")
-		if err != nil {
+		var last perdure.Depth
+		if err := last.UnmarshalText([]byte("headers")); err != nil {
 			return err
 		}
 		r, err = one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: last}, File: file, Replace: true, Detached: true})

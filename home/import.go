@@ -101,7 +101,7 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 	if err != nil {
 		return err
 	}
-	missing, err := perdure.Behind(ctx, s, a, seen)
+	missing, err := a.Behind(ctx, s, seen)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (e *exporting) read(c *cobra.Command) (err error) {
 	if e.Form, err = capsule.ParseForm(e.form.value); err != nil {
 		return err
 	}
-	if e.Depth, err = perdure.ParseDepth(e.depth); err != nil {
+	if err = e.Depth.UnmarshalText([]byte(e.depth)); err != nil {
 		return fmt.Errorf("--depth: %w", err)
 	}
 	if e.Recipients, err = home.Recipients(e.to, e.pass); err != nil {

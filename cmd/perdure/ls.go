@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -60,7 +61,11 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 			return f, fmt.Errorf("--limit %d: want 0 or more", *limit)
 		}
 		for _, word := range states {
-			s, err := perdure.ParseState(word)
+			var s perdure.State
+			err := s.UnmarshalText([]byte(word))
+			if err == nil && s == 0 {
+				err = errors.New("want the name of a state")
+			}
 			if err != nil {
 				return f, fmt.Errorf("--state: %w", err)
 			}

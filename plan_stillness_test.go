@@ -43,7 +43,7 @@ func TestAPollThatCannotBePaidWaitsForAGrant(t *testing.T) {
 		t.Errorf("got %+v, want it to wait for a person, or until %s", idle, wake)
 	}
 	f.Granted.Calls = 1
-	if _, decides := f.plan(&Capabilities{All: true}, now).(Decide); !decides {
+	if _, decides := f.plan(&Capabilities{All: true}, now).(decideStep); !decides {
 		t.Error("after a grant it does not poll")
 	}
 }

@@ -31,7 +31,7 @@ func TestKeysOfNobodyAreRefusedWhereverTheyEnter(t *testing.T) {
 			t.Errorf("in a trust file: %s: got %v", text, err)
 		}
 		pub := must(hex.DecodeString(text))
-		if _, _, err := ParseKey(KeyText("eve", Key(pub))); !refusedFor(err, "key.sound") {
+		if _, _, err := ParseKey(keyText("eve", Key(pub))); !refusedFor(err, "key.sound") {
 			t.Errorf("as a note key: %s: got %v", text, err)
 		}
 		if _, err := NewSigner("eve", ed25519.PrivateKey(append(make([]byte, 32), pub...))); !refusedFor(err, "key.sound") {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/perdure/perdure/internal/canon"
 )
 
@@ -38,7 +39,7 @@ S,C -> D
 	origins := []Origin{{people["owner"].key, 4}, {people["ann"].key, 1}, {people["bob"].key, 1}}
 	slices.SortFunc(origins, func(a, b Origin) int { return Hash(a.Key).Compare(Hash(b.Key)) })
 	want := &Verified{Agent: d.entries["G"].ID(), Entries: 6, Bodies: 6, Signatures: 6, Snapshots: 1, Origins: origins, Heads: []Hash{d.name("D")}, Fold: fold}
-	if diff := cmp.Diff(want, v); diff != "" {
+	if diff := cmp.Diff(want, v, cmpopts.IgnoreUnexported(Verified{})); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 	if !slices.Equal(progress, []int64{6}) {

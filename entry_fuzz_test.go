@@ -50,7 +50,7 @@ func FuzzDecodeEntry(f *testing.F) {
 		if err != nil || !bytes.Equal(again, b) {
 			t.Fatalf("accepted bytes are not written again: %v", err)
 		}
-		text, err := EntryToText(e)
+		text, err := e.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

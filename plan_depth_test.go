@@ -44,7 +44,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 func TestPartsDoNotDelegate(t *testing.T) {
 	f := &Fold{Proposals: []Proposals{{Actions: []Action{Delegate{}}, Decided: []bool{false}}}}
 	for d, want := range map[Depth]bool{Full: true, Headers: false, Last(3): false} {
-		if _, decides := Plan((&Agent{fold: f}).At(d), Capabilities{}, time.Now()).(Decide); decides != want {
+		if _, decides := Plan((&Agent{fold: f}).At(d), Capabilities{}, time.Now()).(decideStep); decides != want {
 			t.Errorf("depth %v delegates: %v, want %v", d, decides, want)
 		}
 	}

@@ -12,6 +12,10 @@ import (
 // noState is a state checker that refuses every state.
 type noState struct{}
 
+func (noState) MoveState(_, _ perdure.Hash, _ map[string]perdure.Data) (map[string]perdure.Data, error) {
+	return nil, perdure.ErrIncapable
+}
+
 func (noState) CheckState(perdure.Hash, map[string]perdure.Data) error {
 	return errors.New("not a state")
 }

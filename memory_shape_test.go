@@ -174,8 +174,8 @@ func TestALookAtATriggerIsBounded(t *testing.T) {
 	if q.cost > 2*500_000+lookCost || q.cost < 100_000 {
 		t.Errorf("a look costs %d steps, want no more than two conditions may", q.cost)
 	}
-	last := func(w Waiting) Pending { return w.For.Of[len(w.For.Of)-1] }
-	if got := last(a.fold.Met(epoch)); got.Fault != errTooCostly.Error() {
+	last := func(w outlook) Pending { return w.For.Of[len(w.For.Of)-1] }
+	if got := last(a.fold.met(epoch, true)); got.Fault != errTooCostly.Error() {
 		t.Errorf("it says %+v", got)
 	}
 }

@@ -55,8 +55,8 @@ func TestEveryFormOfAnEntryIsTheSameEntry(t *testing.T) {
 			to   func(*perdure.Entry) ([]byte, error)
 			from func([]byte, perdure.Limits) (*perdure.Entry, error)
 		}{
-			{"text", perdure.EntryToText, perdure.EntryFromText},
-			{"described", perdure.EntryToDescribed, perdure.EntryFromDescribed},
+			{"text", func(e *perdure.Entry) ([]byte, error) { return e.AppendText(nil) }, perdure.EntryFromText},
+			{"described", (*perdure.Entry).Described, perdure.EntryFromDescribed},
 		} {
 			b, err := form.to(e)
 			if err != nil {
@@ -81,7 +81,7 @@ func TestEveryFormOfAnEntryIsTheSameEntry(t *testing.T) {
 }
 
 func TestTextOfAChangedBodyIsRejected(t *testing.T) {
-	text, err := perdure.EntryToText(formEntries(t)[0])
+	text, err := formEntries(t)[0].AppendText(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,11 +33,11 @@ func spellings(t *testing.T, e *Entry) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := EntryToText(e)
+	text, err := e.AppendText(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	described, err := EntryToDescribed(e)
+	described, err := e.Described()
 	if err != nil {
 		t.Fatal(err)
 	}
