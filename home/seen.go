@@ -201,6 +201,38 @@ func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 	return out, nil
 }
 
+// List are the agents of a store that a filter selects, each with what is wrong with it; without one also those that
+// were seen here and are gone.
+func (h *Home) List(ctx context.Context, s perdure.Store, f perdure.Filter) ([]Listed, error) {
+	l, err := view.Lister(s)
+	if err != nil {
+		return nil, err
+	}
+	var found []perdure.Listing
+	for one, err := range l.List(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	all := f.Prefix == "" && f.Name == "" && f.Kind == "" && f.Scope == "" && f.States == nil && f.Labels == nil && f.Since == 0 && f.Before == 0 &&
+		!f.Waiting && f.Limit == 0
+	return h.Check(ctx, s, found, all)
+}
+
+// Next is when a node looks at the agent, for people.
+func (l *Listed) Next(now time.Time) string {
+	switch {
+	case l.State == perdure.Terminated:
+		return "-"
+	case l.Due == 0:
+		return "on an event"
+	case !l.Due.Go().After(now):
+		return "now"
+	}
+	return "in " + view.Span(l.Due.Go().Sub(now))
+}
+
 // Inbox is what waits for a person: what the agents of a store ask (view.Inbox), and copies of them that are older than what was seen here.
 func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found []view.Wait, faults error, err error) {
 	trust, err := h.Trust()

@@ -23,6 +23,7 @@ func HeldText(err error) string {
 // The kinds of things that wait for a person.
 const (
 	WaitQuestion = "question"
+	WaitTalk     = "talk" // a chat whose turn is over
 	WaitApproval = "approval"
 	WaitDoubt    = "in-doubt"
 	WaitPause    = "paused"
@@ -244,7 +245,11 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 		}
 	}
 	if q, asks := f.Question(now); asks {
-		add(QuestionWait(a, q))
+		w := QuestionWait(a, q)
+		if f.Intent.Kind == perdure.ChatKind {
+			w.Kind, w.Answer = WaitTalk, "perdure chat "+name
+		}
+		add(w)
 	}
 	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
 		amount, _, _ := strings.Cut(what, ":")
