@@ -66,7 +66,9 @@ func (s *Server) mcp() *sdk.Server {
 	s.once.Do(func() {
 		_, _ = rand.Read(s.secret[:]) // it never fails
 		s.server = sdk.NewServer(&sdk.Implementation{Name: "perdure", Title: "Perdure agents", Version: s.Version}, &sdk.ServerOptions{
-			Instructions: instructions, Logger: s.quiet(), Capabilities: &sdk.ServerCapabilities{},
+			Instructions: instructions, Logger: s.quiet(),
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{},
+				Resources: &sdk.ResourceCapabilities{Subscribe: true}}, // what there is does not change while it runs
 			SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe, CompletionHandler: s.complete,
 		})
 		s.addTools()
@@ -97,7 +99,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.notify(ctx)
-	err := s.mcp().Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest})
+	err := s.mcp().Run(ctx, answering{&sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
 	}

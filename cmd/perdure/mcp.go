@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/mcp"
+	"github.com/perdure/perdure/view"
 )
 
 func mcpCommand() *cobra.Command {
@@ -150,7 +151,9 @@ func (a *attendant) run(ctx context.Context, h *home.Home, s perdure.Store, p *h
 	if err != nil {
 		return err
 	}
-	a.set(nil)
+	if a.set(nil); len(n.Advisors) == 0 {
+		a.set(perdure.WithHint(errors.New("no advisor is configured here"), view.AddAdvisor))
+	}
 	stop := h.FollowTrust(ctx, n, a.log)
 	err = n.Run(ctx)
 	stop()
@@ -188,11 +191,14 @@ func printClientConfig(c *cobra.Command, h *homeFlag, client string, alone bool)
 	var config any
 	switch client {
 	case "claude":
-		line := "claude mcp add " + mcpName + " --"
-		for _, word := range append([]string{program}, args...) {
-			line += " " + pasted(word)
+		words := []string{"claude mcp add", mcpName, "--", pasted(program)}
+		for _, word := range args {
+			if !strings.HasPrefix(word, "--") { // a flag of ours
+				word = pasted(word)
+			}
+			words = append(words, word)
 		}
-		_, err := fmt.Fprintln(c.OutOrStdout(), line)
+		_, err := fmt.Fprintln(c.OutOrStdout(), strings.Join(words, " "))
 		return err
 	case "cursor":
 		config = map[string]any{"mcpServers": map[string]any{mcpName: starts{"", program, args}}}
