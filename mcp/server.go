@@ -74,7 +74,7 @@ func (s *Server) mcp() *sdk.Server {
 		s.addTools()
 		s.addResources()
 		s.addPrompts()
-		s.server.AddReceivingMiddleware(s.listing, tidying)
+		s.server.AddReceivingMiddleware(s.listing, tidying, withoutNulls)
 	})
 	return s.server
 }

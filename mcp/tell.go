@@ -56,7 +56,7 @@ type tellIn struct {
 	Agent   string `json:"agent" jsonschema:"its name or the beginning of its id"`
 	Message string `json:"message,omitempty" jsonschema:"text for the agent; give this or event"`
 	Event   string `json:"event,omitempty" jsonschema:"the name of an event"`
-	Data    any    `json:"data,omitempty" jsonschema:"the data of the event, any JSON"`
+	Data    object `json:"data,omitempty" jsonschema:"the data of the event"`
 	ID      string `json:"id,omitempty" jsonschema:"your own id of this event: a second one with it changes nothing"`
 }
 

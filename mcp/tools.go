@@ -32,7 +32,8 @@ func add[In, Out any](
 	s *Server, name, title, description string, h hints,
 	do func(context.Context, *sdk.CallToolRequest, In) (*sdk.CallToolResult, *Out, error),
 ) {
-	t := &sdk.Tool{Name: name, Title: title, Description: description, Annotations: h.annotations(title)}
+	t := &sdk.Tool{Name: name, Title: title, Description: description, Annotations: h.annotations(title),
+		InputSchema: schemaOf[In](), OutputSchema: schemaOf[Out]()}
 	sdk.AddTool(s.server, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		res, out, err := do(ctx, req, in)
 		if err != nil || out == nil {
@@ -77,7 +78,7 @@ func (s *Server) addTools() {
 type startIn struct {
 	Goal     string            `json:"goal" jsonschema:"what the agent is to achieve, with everything it must know"`
 	Name     string            `json:"name,omitempty" jsonschema:"what to call it; default: the first words of the goal"`
-	Inputs   any               `json:"inputs,omitempty" jsonschema:"data it works on, any JSON"`
+	Inputs   object            `json:"inputs,omitempty" jsonschema:"data it works on"`
 	Advisor  string            `json:"advisor,omitempty" jsonschema:"the advisor that proposes what it does, by its name in node.yaml; default: the one for agents that name none"`
 	Tools    []string          `json:"tools,omitempty" jsonschema:"the only tools it may use; default: whatever policy permits"`
 	Kind     string            `json:"kind,omitempty" jsonschema:"what kind of agent it is; chat: it answers messages until it is ended"`

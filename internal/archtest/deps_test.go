@@ -37,7 +37,7 @@ var impure = []string{"database/sql", "net", "os", "path/filepath", "plugin", "s
 // testOnly are packages that tests need, and nothing that is shipped.
 var testOnly = []string{
 	"testing", "net/http/httptest", "github.com/google/go-cmp", "pgregory.net/rapid",
-	"storetest", "internal/simulate", "internal/torture",
+	"storetest", "internal/npmtest", "internal/simulate", "internal/torture",
 }
 
 // pureNet are the packages below net that only compute.
