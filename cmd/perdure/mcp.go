@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -165,7 +166,10 @@ const mcpName = "perdure"
 
 // printClientConfig prints what makes a client start this program.
 func printClientConfig(c *cobra.Command, h *homeFlag, client string, alone bool) error {
-	program, err := os.Executable()
+	program, err := exec.LookPath(os.Args[0]) // not what a link leads to: that may go with the next version
+	if err == nil {
+		program, err = filepath.Abs(program)
+	}
 	if err != nil {
 		return err
 	}
