@@ -35,7 +35,9 @@ func accept(fields map[string]any) *sdk.ElicitResult {
 
 func TestAnAgentIsDrivenFromStartToEnd(t *testing.T) {
 	var person *asked
-	each(t, func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return person.answer(ctx, r) }, func(w *world, c *client) {
+	each(t, func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		return person.answer(ctx, r)
+	}, func(w *world, c *client) {
 		person = &asked{answers: []*sdk.ElicitResult{
 			{Action: "decline"}, accept(map[string]any{"decision": "approve", "note": "go ahead"}),
 			accept(map[string]any{"answer": "blue"}),
@@ -160,7 +162,9 @@ func TestEmptyAndOtherRepliesDecideNothing(t *testing.T) {
 
 func TestPersonResumesWhatTheModelPaused(t *testing.T) {
 	var person *asked
-	each(t, func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return person.answer(ctx, r) }, func(w *world, c *client) {
+	each(t, func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		return person.answer(ctx, r)
+	}, func(w *world, c *client) {
 		person = &asked{answers: []*sdk.ElicitResult{accept(map[string]any{"decision": "leave it paused"}), accept(map[string]any{"decision": "resume"})}}
 		c.call("start_agent", map[string]any{"goal": "say hello", "name": "hello"})
 		if got := c.call("pause_agent", map[string]any{"agent": "hello", "note": "look into it"}); got["standing"] != "waiting" {

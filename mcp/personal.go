@@ -166,6 +166,8 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 		return asking, nil, err
 	}
 	note, _ := reply["note"].(string)
+	s.voting.Lock() // of two who answer at once, the second is told
+	defer s.voting.Unlock()
 	var e *perdure.Entry
 	switch reply["decision"] {
 	case "approve":

@@ -46,7 +46,8 @@ type Server struct {
 	secret [32]byte // binds what a person is asked to their answer
 	subs   subscriptions
 
-	mu sync.Mutex // guards Home, which is not for several at once
+	voting sync.Mutex
+	mu     sync.Mutex // guards Home, which is not for several at once
 }
 
 // instructions tell a model what this is.

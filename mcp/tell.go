@@ -28,7 +28,7 @@ type told struct {
 func (s *Server) report(ctx context.Context, id perdure.AgentID, e *perdure.Entry) *told {
 	ctx = context.WithoutCancel(ctx)
 	ev, _ := e.Content().(perdure.Event)
-	out := &told{Agent: id.String(), Entry: e.Name.String(), Seq: e.Seq, What: view.EventText(&ev)}
+	out := &told{Agent: id.String(), Entry: e.Name.String(), Seq: e.Seq, What: view.Cut(view.EventText(&ev), maxSaid)}
 	if a, standing, err := s.standing(ctx, id); err == nil {
 		out.Name, out.Standing = a.Fold().Intent.Name, standing
 	}
