@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -80,7 +79,11 @@ func (s *Server) show(ctx context.Context, _ *sdk.CallToolRequest, in showIn) (*
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := s.rest(ctx, a.ID(), time.Duration(in.Wait)*time.Second); err != nil {
+		err = view.AwaitRest(ctx, s.Store, time.Duration(in.Wait)*time.Second, func(ctx context.Context) (string, error) {
+			_, standing, err := s.standing(ctx, a.ID())
+			return standing, err
+		})
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -139,36 +142,6 @@ func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
 		out.Children = append(out.Children, childOut{c.Agent.String(), c.Name, c.Ended})
 	}
 	return out
-}
-
-// rest waits until an agent rests (it has ended, sleeps or waits for a person), but no longer than that.
-func (s *Server) rest(ctx context.Context, id perdure.AgentID, most time.Duration) error {
-	ctx, stop := context.WithTimeout(ctx, most)
-	defer stop()
-	changed := view.Watch(ctx, s.Store)
-	for {
-		_, standing, err := s.standing(ctx, id)
-		if ctx.Err() != nil {
-			return over(ctx)
-		}
-		if err != nil || standing != "ready" && standing != "running" {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return over(ctx)
-		case <-changed.Signal:
-			changed.Take()
-		}
-	}
-}
-
-// over is how a wait ended: that its time is up is no error.
-func over(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return nil
-	}
-	return ctx.Err()
 }
 
 // standing is an agent, and how people see it.
