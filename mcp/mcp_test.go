@@ -86,6 +86,9 @@ func TestAnAgentIsDrivenFromStartToEnd(t *testing.T) {
 		if ended["signal"] != "ok" || !strings.Contains(ended["result"].(string), "12345678901234567") {
 			t.Errorf("ended: got %v", seen)
 		}
+		if last := person.shown[len(person.shown)-1]; !strings.Contains(last, "| which colour?") || !strings.Contains(last, "suggests to answer:\n| red") {
+			t.Errorf("the person was shown %q", last)
+		}
 		name := w.server.Node.Key.Name
 		events := w.events("hello")
 		for _, want := range []string{"approval by " + name, "message by tester for " + name, "answer by " + name} {
@@ -176,6 +179,10 @@ func TestPersonResumesWhatTheModelPaused(t *testing.T) {
 		}
 		if !strings.Contains(person.shown[0], "look into it") && !strings.Contains(person.shown[0], "paused") {
 			t.Errorf("the person was shown %q", person.shown[0])
+		}
+		events, name := w.events("hello"), w.server.Node.Key.Name
+		if !slices.Contains(events, "pause by tester for "+name) || !slices.Contains(events, "resume by "+name) {
+			t.Errorf("who paused and who resumed: %q", events)
 		}
 		c.fails("resume", map[string]any{"agent": "hello"}, "is not paused")
 		c.call("end_agent", map[string]any{"agent": "hello"})

@@ -26,7 +26,7 @@ func (s *Server) addPersonal() {
 	add(s, "deny", "Have a person deny an action",
 		"Put an action that policy asks about before the person, for them to deny it (or approve it)."+asks, once, s.deny)
 	add(s, "answer", "Have a person answer a question",
-		"Put a question that an agent asks before the person."+asks+" You may suggest an answer for them to change.", once, s.answer)
+		"Put a question that an agent asks before the person."+asks+" You may suggest an answer.", once, s.answer)
 	add(s, "resume", "Have a person resume a paused agent",
 		"Ask the person to end the pauses of an agent."+asks, once, s.resume)
 }
@@ -158,7 +158,7 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 		what: verb + " an action", text: text, bind: []string{"vote", a.ID().String(), digest.String(), in.Expires},
 		fields: map[string]any{
 			"decision": choice("Your decision about exactly this action", "approve", "deny"),
-			"note":     text1("Why, for the agent (may be empty)", ""),
+			"note":     words("Why, for the agent (may be empty)"),
 		},
 		need: []string{"decision"}, command: fmt.Sprintf("perdure %s %s %s", verb, view.Callable(a), digest),
 	})
@@ -188,18 +188,13 @@ func choice(title string, words ...string) map[string]any {
 	return map[string]any{"type": "string", "title": title, "enum": words}
 }
 
-// text1 is a field of a form for a text, which may be filled in already.
-func text1(title, filled string) map[string]any {
-	f := map[string]any{"type": "string", "title": title}
-	if filled != "" {
-		f["default"] = view.InText(filled)
-	}
-	return f
-}
+// words is a field of a form for a text. No field is filled in already: a client that sends forms back unread would
+// answer with what a model suggests.
+func words(title string) map[string]any { return map[string]any{"type": "string", "title": title} }
 
 type answerIn struct {
 	Agent      string `json:"agent" jsonschema:"its name or the beginning of its id"`
-	Suggestion string `json:"suggestion,omitempty" jsonschema:"an answer for the person to accept or change"`
+	Suggestion string `json:"suggestion,omitempty" jsonschema:"an answer to suggest to the person"`
 }
 
 func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answerIn) (*sdk.CallToolResult, *told, error) {
@@ -218,22 +213,24 @@ func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answer
 		}
 		return nil, nil, perdure.WithHint(perdure.Missing(view.Called(a)+" asks no question"), hint)
 	}
+	text := fmt.Sprintf("agent %s %s asks:\n%s", view.Called(a), a.ID(), quoted(q.Text))
+	if in.Suggestion != "" {
+		text += "\na model suggests to answer:\n" + quoted(in.Suggestion)
+	}
 	reply, asking, err := s.ask(req, &question{
-		what: "answer it", text: fmt.Sprintf("agent %s %s asks:\n%s", view.Called(a), a.ID(), quoted(q.Text)),
-		fields:  map[string]any{"answer": text1("Your answer", in.Suggestion)},
-		need:    []string{"answer"},
+		what: "answer it", text: text, fields: map[string]any{"answer": words("Your answer")}, need: []string{"answer"},
 		bind:    []string{"answer", a.ID().String(), a.Fold().Sleep.Decision.String()},
 		command: "perdure answer " + view.Callable(a) + " TEXT",
 	})
 	if reply == nil {
 		return asking, nil, err
 	}
-	text, _ := reply["answer"].(string)
+	answer, _ := reply["answer"].(string)
 	n, err := s.signer(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := n.Answer(ctx, a.ID(), text)
+	e, err := n.Answer(ctx, a.ID(), answer)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -245,7 +242,11 @@ func quoted(text string) string {
 	return "| " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n| ")
 }
 
-func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in noteIn) (*sdk.CallToolResult, *told, error) {
+type agentIn struct {
+	Agent string `json:"agent" jsonschema:"its name or the beginning of its id"`
+}
+
+func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentIn) (*sdk.CallToolResult, *told, error) {
 	a, err := s.find(ctx, in.Agent)
 	if err != nil {
 		return nil, nil, err
@@ -279,7 +280,7 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in noteIn
 		text: fmt.Sprintf("agent %s %s\n%s\ngoal:\n%s", view.Called(a), a.ID(), view.OneLine(view.Why(idle), 0), quoted(view.Cut(f.Intent.Goal, maxSaid))),
 		fields: map[string]any{
 			"decision": choice("Let it go on?", "resume", "leave it paused"),
-			"note":     text1("Why (may be empty)", in.Note),
+			"note":     words("Why (may be empty)"),
 		},
 		need: []string{"decision"},
 	})

@@ -164,7 +164,7 @@ func TestNothingHiddenIsServed(t *testing.T) {
 			tool string
 			args map[string]any
 		}{
-			{"list_agents", nil}, {"show_agent", map[string]any{"agent": id}}, {"list_waits", nil}, {"resume", map[string]any{"agent": id, "note": hidden}},
+			{"list_agents", nil}, {"show_agent", map[string]any{"agent": id}}, {"list_waits", nil}, {"resume", map[string]any{"agent": id}},
 			{"tell_agent", map[string]any{"agent": id, "event": "x" + hidden}}, {"pause_agent", map[string]any{"agent": id, "note": hidden}},
 			{"end_agent", map[string]any{"agent": id, "note": hidden}}, {"show_agent", map[string]any{"agent": id}},
 		} {

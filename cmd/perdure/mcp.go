@@ -47,6 +47,12 @@ to type instead. What a model tells agents says so: "claude-code for ann".`,
 	client := &choice{"", []string{"claude", "cursor", "vscode"}}
 	choiceFlag(c, client, "config", "print what to give to this client, and serve nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := h.Locate(); err != nil {
+			return err
+		}
+		if h.Scheme == "mem" {
+			return perdure.Invalid(errors.New("a store in memory is gone when the client ends, with all its agents; name another with --store"))
+		}
 		if client.value != "" {
 			return printClientConfig(c, h, client.value, *alone)
 		}
@@ -71,6 +77,7 @@ func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Stor
 	if err := beside.Locate(); err != nil {
 		return err
 	}
+	whole := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	unfollow := beside.FollowTrust(ctx, n, log)
@@ -87,7 +94,10 @@ func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Stor
 	stop()
 	working.Wait()
 	beside.CloseWitness()
-	return err
+	if err == nil && !errors.Is(context.Cause(whole), errTerminated) {
+		return whole.Err()
+	}
+	return err // whoever sent SIGTERM wanted it to end, and it did
 }
 
 // keptOpen is a writer that others may close.
@@ -173,9 +183,6 @@ func printClientConfig(c *cobra.Command, h *homeFlag, client string, alone bool)
 	if err != nil {
 		return err
 	}
-	if err := h.Locate(); err != nil {
-		return err
-	}
 	args := []string{"mcp"}
 	if h.URL != "" || h.Found {
 		where, err := storeOf(h)
@@ -222,10 +229,7 @@ func storeOf(h *homeFlag) (string, error) {
 		return filepath.Abs(h.Dir)
 	}
 	scheme, path, found := strings.Cut(h.URL, ":")
-	if !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1 || path == "" {
-		if h.Scheme == "mem" {
-			return h.URL, nil
-		}
+	if !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1 { // as the home takes it
 		return filepath.Abs(h.URL)
 	}
 	path, options, asked := strings.Cut(path, "?")
