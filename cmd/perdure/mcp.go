@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,8 +185,8 @@ func printClientConfig(c *cobra.Command, h *homeFlag, client string, alone bool)
 		return err
 	}
 	args := []string{"mcp"}
-	if h.URL != "" || h.Found {
-		where, err := storeOf(h)
+	if url := cmp.Or(h.URL, os.Getenv(home.StoreEnv)); url != "" || h.Found {
+		where, err := storeOf(h, url)
 		if err != nil {
 			return err
 		}
@@ -224,13 +225,13 @@ func printClientConfig(c *cobra.Command, h *homeFlag, client string, alone bool)
 }
 
 // storeOf is the store as a process that starts anywhere finds it.
-func storeOf(h *homeFlag) (string, error) {
-	if h.URL == "" {
+func storeOf(h *homeFlag, url string) (string, error) {
+	if url == "" {
 		return filepath.Abs(h.Dir)
 	}
-	scheme, path, found := strings.Cut(h.URL, ":")
+	scheme, path, found := strings.Cut(url, ":")
 	if !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1 { // as the home takes it
-		return filepath.Abs(h.URL)
+		return filepath.Abs(url)
 	}
 	path, options, asked := strings.Cut(path, "?")
 	path, err := filepath.Abs(path)
