@@ -356,3 +356,22 @@ func TestShowWaitsUntilTheAgentRests(t *testing.T) {
 		}
 	})
 }
+
+// An action that is too long for a form is read in a terminal: nobody approves what they cannot see.
+func TestWhatIsTooLongForAFormIsNotAsked(t *testing.T) {
+	long := "turns:\n  - execute: {tool: files.write, args: {path: a.txt, text: \"" + strings.Repeat("word ", 5000) + "\"}}\n"
+	inWorldOf(t, long, func(w *world) {
+		person := new(asked)
+		c := w.connect("pipe", "2026-07-28", person.answer)
+		c.call("start_agent", map[string]any{"goal": "write much", "name": "long"})
+		w.run("long")
+		c.fails("approve", map[string]any{"agent": "long"}, "too much to read", "perdure approve long ")
+		if len(person.shown) > 0 {
+			t.Error("the person was asked")
+		}
+		waits := c.call("list_waits", nil)["waits"].([]any)
+		if details := waits[0].(map[string]any)["details"].(string); len(details) > 5000 || !strings.Contains(details, " more)") {
+			t.Errorf("a list shows %d bytes: %.100q", len(details), details)
+		}
+	})
+}

@@ -56,7 +56,7 @@ func (s *Server) ask(req *sdk.CallToolRequest, q *question) (reply map[string]an
 			"they type: "+q.command)
 	}
 	if len(q.text) > maxSheet {
-		return nil, nil, perdure.WithHint(fmt.Errorf("there is too much to read (%d bytes) for a person to %s it here; nothing was changed",
+		return nil, nil, perdure.WithHint(fmt.Errorf("there is too much to read (%d bytes) for a person to %s here; nothing was changed",
 			len(q.text), q.what), "they read it in a terminal and type: "+q.command)
 	}
 	given, ok := req.Params.InputResponses[person].(*sdk.ElicitResult)

@@ -44,6 +44,12 @@ const script = `turns:
 // inWorld runs a test in a home of its own.
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
+	inWorldOf(t, script, test)
+}
+
+// inWorldOf is inWorld with an advisor of one's own.
+func inWorldOf(t *testing.T, script string, test func(w *world)) {
+	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "home")
 	w := &world{t: t, files: t.TempDir()}
