@@ -148,14 +148,21 @@ func (s *Server) problem(err error) error {
 
 // find is an agent by its name or id, as this home sees it now.
 func (s *Server) find(ctx context.Context, arg string) (*perdure.Agent, error) {
-	p, err := s.point(ctx, arg)
+	id, err := home.Find(ctx, s.Store, arg)
 	if err != nil {
 		return nil, err
 	}
-	if p.Entry != nil {
-		return nil, perdure.Invalid(errors.New("this is about an agent as it is now; leave what follows the @ out"))
+	return s.load(ctx, id)
+}
+
+// load is an agent as this home sees it: what the node holds of it, while that is all there is, else derived anew.
+func (s *Server) load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
+	if a, err := s.Node.Load(ctx, id); err == nil {
+		return a, nil
 	}
-	return p.Agent, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Home.Load(ctx, s.Store, id)
 }
 
 // point is an agent now, or at a point in its memory.

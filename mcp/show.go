@@ -146,13 +146,13 @@ func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
 
 // standing is an agent, and how people see it.
 func (s *Server) standing(ctx context.Context, id perdure.AgentID) (*perdure.Agent, string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	trust, err := s.Home.Trust()
+	a, err := s.load(ctx, id)
 	if err != nil {
 		return nil, "", err
 	}
-	a, err := view.LookAt(ctx, s.Store, trust, id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	trust, err := s.Home.Trust()
 	if err != nil {
 		return nil, "", err
 	}
