@@ -11,7 +11,13 @@ import (
 )
 
 // What a person tells an agent: each verb looks at the agent first, refuses what would count for nothing, and then tells it. The entry is
-// durable when the verb returns. By is the name of the node's key, unless an event says otherwise.
+// durable when the verb returns. By is the name of the node's key, unless an event or the context says otherwise.
+
+type speakerKey struct{}
+
+// WithSpeaker is a context under which the verbs of people name somebody else as the one who says it: a program that
+// speaks for whoever has the key. Whose word counts is decided by the signature, not by this name.
+func WithSpeaker(ctx context.Context, by string) context.Context { return context.WithValue(ctx, speakerKey{}, by) }
 
 // Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can stop.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
@@ -329,6 +335,9 @@ func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, 
 	ev, err := what(a)
 	if err != nil {
 		return nil, err
+	}
+	if ev.By == "" {
+		ev.By, _ = ctx.Value(speakerKey{}).(string)
 	}
 	if ev.By == "" {
 		ev.By = n.Key.Name
