@@ -182,6 +182,10 @@ type Owed struct {
 	Since   Time   `canon:"6,since"`             // of the last outcome
 	After   int64  `canon:"7,after_ms,omitzero"` // the retry-after it named
 	Limit   int64  `canon:"8,limit_ms,omitzero"` // the time it was allowed
+
+	// The attempt that surely did not happen, of a once effect: whoever began it said so, or a node of the agent's looked. Without it, it is
+	// somebody's word, and nobody tries again.
+	Decision Hash `canon:"9,decision,omitzero"`
 }
 
 // Message is an event the advisor has not seen.

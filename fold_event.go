@@ -29,7 +29,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		if f.settled(n.Decision) && f.findOpen(n.Decision) < 0 {
 			break
 		}
-		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})
+		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true}, true)
 	case Pause:
 		f.pause(e)
 		return
@@ -49,9 +49,8 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.end(e, Denied, nil, n.Note)
 		return
 	case Doubt:
-		if i := f.findOpen(n.Decision); i >= 0 && !f.Open[i].Doubt {
-			f.Open = mine(f, f.Open, &f.own.open)
-			f.Open[i].Doubt = true
+		if i := f.findOpen(n.Decision); i >= 0 {
+			f.doubt(i)
 		}
 		return
 	case Escalated:

@@ -77,8 +77,9 @@ func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error)
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "settle", Notice: s}
 		open := slices.ContainsFunc(a.fold.Open, func(o Open) bool { return o.Decision == s.Decision })
-		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.Second == s.Decision })
-		if !open && !twice {
+		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.First == s.Decision || d.Second == s.Decision })
+		owed := slices.ContainsFunc(a.fold.Owed, func(w Owed) bool { return w.Key == s.Decision && w.Decision.IsZero() })
+		if !open && !twice && !owed {
 			return ev, Missing(fmt.Sprintf("%s has no open decision %s", a.called(), s.Decision.Short()))
 		}
 		return ev, n.settleable(ctx, a, s.Decision)

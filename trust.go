@@ -15,8 +15,8 @@ import (
 type Right uint8
 
 const (
-	MayAuthor  Right = 1 << iota // write any entry but approvals and key changes
-	MayApprove                   // answer what a person is asked
+	MayAuthor  Right = 1 << iota // write any entry but a person's word and key changes
+	MayApprove                   // answer what a person is asked, settle and resume
 	MayOwn                       // own agents, and everything else
 )
 
@@ -575,11 +575,11 @@ func rightFor(e *Entry) Right {
 		if n.Owned {
 			return MayOwn
 		}
-	case Approval, Resume: // to let an agent go on is a person's word
+	case Approval, Resume, Settle: // to let an agent go on, or something happen again, is a person's word
 		return MayApprove
 	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks, Document:
+	case nil, ChildEnded, Pause, Grant, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks, Document:
 	}
 	return MayAuthor
 }
