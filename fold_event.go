@@ -4,8 +4,10 @@ import "slices"
 
 // stepEvent folds something the agent was told.
 func (f *Fold) stepEvent(e *Entry, ev *Event) {
-	if ev.ID != "" && ev.repeatable() {
-		if f.repeated(dedupeID(ev.By, ev.ID)) {
+	_, grants := ev.Notice.(Grant)
+	granted := grants && f.byOwner(e)
+	if ev.ID != "" && ev.repeatable() && granted == grants { // a grant that does not count uses up no id
+		if f.repeated(ev.dedupeID()) && !f.news(ev) {
 			return
 		}
 	}
@@ -41,7 +43,7 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 		f.changeKey(e, &n)
 		return
 	case Grant:
-		if f.byOwner(e) {
+		if granted {
 			f.Granted = f.Granted.Plus(n.Amount)
 		}
 		return
@@ -142,6 +144,13 @@ func (ev *Event) repeatable() bool {
 	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven, Doubled, Lacks:
 	}
 	return false
+}
+
+// news reports whether an event counts although its id was used before: who sent it is only its author's word, and that word must not keep a
+// parent from hearing of a child's end. A child ends once.
+func (f *Fold) news(ev *Event) bool {
+	n, ok := ev.Notice.(ChildEnded)
+	return ok && slices.ContainsFunc(f.Children, func(c ChildInfo) bool { return c.Agent == n.Child && !c.Ended })
 }
 
 // vote counts a person's answer to an ask. A refusal stands, whatever else is said; an approval of another digest is not one of this.

@@ -72,14 +72,14 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 // Received reports whether an event with the ID of this one has come from its sender, so that this one would count for nothing. Of very many IDs
 // the last are remembered.
 func (f *Fold) Received(ev *Event) bool {
-	return ev.ID != "" && ev.repeatable() && slices.Contains(f.Dedupe, dedupeID(ev.By, ev.ID))
+	return ev.ID != "" && ev.repeatable() && slices.Contains(f.Dedupe, ev.dedupeID()) && !f.news(ev)
 }
 
 // first is the entry by which an event came first; nil if its body is not here any more.
 func (n *Node) first(ctx context.Context, a *Agent, ev *Event) (*Entry, error) {
 	is := func(e *Entry) bool {
 		was, ok := e.content.(Event)
-		return ok && was.By == ev.By && was.ID == ev.ID && was.repeatable()
+		return ok && was.ID != "" && was.repeatable() && was.dedupeID() == ev.dedupeID()
 	}
 	var found *Entry
 	for e := range a.Recent() { // the newest first: an older repetition counted for nothing
