@@ -59,6 +59,7 @@ type Fold struct {
 	rooms   rooms
 	weights weights
 	acts    []act     // the latest, of the entries at hand
+	forgot  Position  // the last of those before them; zero: there are none
 	doubled []Doubled // found among them, and not on record
 	work    int64     // steps, and the elements of lists they have copied or compared: what tests count
 }
@@ -71,7 +72,7 @@ type Head struct {
 	Owners []Key `canon:"4,owners,omitzero"` // those the agent was handed on to in its past, ascending
 	Handed []Key `canon:"5,handed,omitzero"` // those who handed it on, ascending
 
-	missed []Hash // the acts folded before it that are not in its past
+	unseen // the acts folded before it that are not in its past
 }
 
 // Ending is how the agent ended.
