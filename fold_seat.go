@@ -300,10 +300,8 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID, say func(*Ag
 	if err := n.trust().Counts(w.a); err != nil {
 		return err
 	}
-	if w.behind != nil {
-		return WithHint(fmt.Errorf("%w: this copy is older than one seen here: it lacks entry %s; what was done since would be done again",
-			ErrDenied, w.behind.Reasons[0].Entry.Short()),
-			"import the newer copy; or, if you mean this one to go on, perdure resume "+id.Short()+" --older")
+	if err := w.behind.refusal(w.a); err != nil {
+		return err
 	}
 	notice, err := say(w.a, *n.placed.Load())
 	if err != nil || notice == nil {

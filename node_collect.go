@@ -111,10 +111,9 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if err := s.rehearse(n, entries, next); err != nil {
 		return Collected{}, err
 	}
-	if err := n.Store.Append(ctx, id, a.Heads(), entries...); err != nil {
+	if err := n.append(ctx, a, next, entries...); err != nil {
 		return Collected{}, err
 	}
-	n.seeNext(ctx, a, next)
 	if len(s.names) > 0 {
 		s.Bytes, err = pruner.Prune(ctx, id, s.names...)
 	}

@@ -49,22 +49,18 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
 	event := entries[len(entries)-1]
-	old, err := n.behind(ctx, a)
-	current := err == nil && old == nil // what cannot be told is not put right here
-	if derived && current {
-		entries, told = n.summed(a, told, entries)
+	if derived {
+		entries, told = n.summed(ctx, a, told, entries)
 	}
 	if time.Since(begun) > settled/4 { // this process was stopped for long: what it is written on may have been collected since
 		return n.Tell(ctx, id, ev)
 	}
-	if err := n.Store.Put(ctx, id, entries...); err != nil {
+	current, err := n.store(ctx, a, told, func() error { return n.Store.Put(ctx, id, entries...) })
+	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
-	if current {
-		n.see(told)
-		if derived {
-			n.remember(told) // it is used only while its heads are the heads
-		}
+	if current && derived {
+		n.remember(told) // it is used only while its heads are the heads
 	}
 	return event, nil
 }
@@ -112,11 +108,11 @@ func (n *Node) hearer(ctx context.Context, id AgentID) (a *Agent, derived bool, 
 }
 
 // summed is entries that turn a into told, and a snapshot after them if there has been none for long and the agent counts here. It is tried
-// once in so many entries, whatever comes of it: one that cannot be written must not cost every event that follows.
-func (n *Node) summed(a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
+// once in so many entries, whatever comes of it: one that cannot be written must not cost every event that follows. An older copy gets none.
+func (n *Node) summed(ctx context.Context, a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
 	trust, every := n.trust(), n.snapshotEvery()
 	since := trust.vouchedAt(a)
-	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every || trust.Counts(told) != nil {
+	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every || trust.Counts(told) != nil || n.older(ctx, a) != nil {
 		return entries, told
 	}
 	snapshot, next, err := n.Key.Commit(told, time.Now(), Draft{Body: Snapshot{Fold: *told.fold}, Policy: n.PolicyHash})

@@ -22,10 +22,15 @@ type StateMover interface {
 // On a branch that had not seen it, variables may be set as the earlier version has them. What does not fit then keeps later changes from
 // counting until somebody sets it right; nothing is lost.
 func (n *Node) UpgradeState(ctx context.Context, id AgentID, to Hash) (*Entry, error) {
-	n.init()
-	a, err := n.load(ctx, id)
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), err)
+	}
+	a, err := n.Load(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if err := n.older(ctx, a); err != nil {
+		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), err)
 	}
 	f := a.fold
 	switch {
@@ -87,11 +92,10 @@ func (n *Node) recordUpgrade(ctx context.Context, a *Agent, to Hash, set map[str
 		}
 	}
 	if err == nil {
-		err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
+		err = n.append(ctx, a, told, entries...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("upgrade the state of agent %s: %w", a.ID().Short(), err)
 	}
-	n.see(told)
 	return entries[len(entries)-1], nil
 }

@@ -142,7 +142,9 @@ func TestWhoCanKnowIsBelieved(t *testing.T) {
 		p.node.SetTrust(p.node.Trust.With(perdure.Trustee{Key: key.Key(), Name: "other", Rights: right, Scope: "test"}))
 		return key
 	}
-	failed := func(p *paying) perdure.Outcome { return perdure.Outcome{Decision: p.decision(), Signal: perdure.Failed} }
+	failed := func(p *paying) perdure.Outcome {
+		return perdure.Outcome{Decision: p.decision(), Signal: perdure.Failed}
+	}
 	for what, say := range map[string]func(*testing.T, *paying){
 		"whoever began it": func(_ *testing.T, p *paying) { p.says(p.node.Key, failed(p)) },
 		"a person": func(t *testing.T, p *paying) {
