@@ -57,7 +57,8 @@ func (n *Node) Expired(ctx context.Context, id AgentID) (Collected, error) {
 // Collect drops the bodies that have outlived their time, by the entry's own ttl or the intent's, and takes what they said out of the inbox.
 // It first records what goes and why. What it drops is in the past of a snapshot under which everything has lain for a while (a minute, or
 // the ttl if that is shorter), and which stays: so every copy that has the same entries comes to the same fold, with the bodies or without.
-// The rest goes with a later collection, as does what a collection that was cut off has left.
+// The rest goes with a later collection, as does what a collection that was cut off has left. Nothing of an agent goes before its end if its
+// advisor goes through its memory again, as those of package durable do: what they did would be done again.
 //
 // Entries that were written on what came before that snapshot, in a copy made long ago, can then no longer be folded here: Mergeable says so
 // before they are added.
@@ -152,6 +153,9 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	if err != nil {
 		return nil, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
 	}
+	if a.fold.Ended == nil && slices.ContainsFunc(all, (*Entry).replays) {
+		return s, nil
+	}
 	s.all = sorted(all)
 	wait := settled.Milliseconds()
 	over, silent := map[Hash]bool{}, map[Hash]bool{} // whose time is up; and whose word is not to be found any more
@@ -240,6 +244,12 @@ func (e *Entry) derived() bool {
 	ev, _ := e.content.(Event)
 	_, pruned := ev.Notice.(Pruned)
 	return e.Kind == KindSnapshot || pruned
+}
+
+// replays reports whether an entry is advice of somebody who goes through all of memory again: it has to be there.
+func (e *Entry) replays() bool {
+	adv, _ := e.content.(Advice)
+	return adv.Replays
 }
 
 // repeats reports whether an entry is a snapshot in which something is still to be read that others said.
@@ -354,8 +364,8 @@ func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entr
 	return nil
 }
 
-// Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent, and
-// records in this agent that it was done. It refuses a subject the vault never had a key for, with an error that wraps ErrNotFound: a name
+// Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent. First it
+// records that in this agent: a key that is gone without a word would look like damage. If it is cut off between the two, do it again. It refuses a subject the vault never had a key for, with an error that wraps ErrNotFound: a name
 // spelled wrong would be recorded as erased while everything can still be read.
 func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*Entry, error) {
 	if err := n.init(); err != nil { // before anything is destroyed: it could not be recorded
@@ -376,8 +386,12 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 			return nil, err
 		}
 	}
-	if err := n.Vault.Erase(subject); err != nil {
+	e, err := n.Tell(ctx, id, Event{Name: "erased", By: "runtime", Notice: Erased{Subject: HashOf([]byte(subject)), Note: note}})
+	if err != nil {
 		return nil, err
 	}
-	return n.Tell(ctx, id, Event{Name: "erased", By: "runtime", Notice: Erased{Subject: HashOf([]byte(subject)), Note: note}})
+	if err := n.Vault.Erase(subject); err != nil {
+		return nil, WithHint(fmt.Errorf("erase %q: it is recorded, and its key is still there: %w", subject, err), "do it again")
+	}
+	return e, nil
 }
