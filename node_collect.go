@@ -316,11 +316,17 @@ func (s *survey) rehearse(n *Node, entries []*Entry, want *Agent) error {
 // were written on what came before a snapshot that stands for bodies that are gone. Ask it before entries of another copy are added. The
 // sequence holds parents before children; what of it the store has is left out.
 func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
+	err := MergeableInto(Memory(ctx, s, id), entries)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// MergeableInto is Mergeable for a memory that is in no store. It ranges over both sequences several times.
+func MergeableInto(memory, entries iter.Seq2[*Entry, error]) error {
 	have, bare := map[Hash]bool{}, false
-	for e, err := range Memory(ctx, s, id) {
-		if errors.Is(err, ErrNotFound) {
-			return nil
-		}
+	for e, err := range memory {
 		if err != nil {
 			return err
 		}
@@ -345,10 +351,10 @@ func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entr
 	if first == nil || !bare {
 		return nil
 	}
-	if _, err := Load(ctx, s, id); err != nil {
+	if _, err := FoldEntries(memory); err != nil {
 		return nil // it cannot be folded as it is: nothing is lost
 	}
-	here, err := collect(Memory(ctx, s, id))
+	here, err := collect(memory)
 	if err != nil {
 		return err
 	}
