@@ -52,6 +52,12 @@ func acceptedFolds() ([]*vector, error) {
 		{"created-second", "a genesis of time 0 and two branches: created is the time of the entry folded second, not of the earlier one", createdSecond},
 		{"created-zero", "a genesis and a second entry of time 0: created stays 0, whatever comes after", createdZero},
 		{"documents", "documents change nothing, and one told twice under one id is one", documents},
+		{"once-others", "what others say of a once effect puts it in doubt; whoever began it is believed, and that it happened is anybody's to say", onceOthers},
+		{"once-looked", "of two once effects a delegate says that they failed: one it looked at, one it did not", onceLooked},
+		{"once-settled", "without a seat others are believed; what they made owed is settled by its key", onceSettled},
+		{"seat-again", "a claim of the seat where it is changes nothing, so its author cannot hand it over", seatAgain},
+		{"child-ended-id", "an event under the id of a child's end does not stop it; a second end is stopped", childEndedID},
+		{"grant-id", "a grant has ids of its own, and one that does not count uses none up", grantID},
 	} {
 		l, err := m.life()
 		if err != nil {
