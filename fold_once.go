@@ -89,6 +89,17 @@ func (c *Capabilities) mayTry(f *Fold, w *Owed) bool {
 	return !w.Decision.IsZero() || c.class(f, w.Action, w.Effect).Repeatable()
 }
 
+// Hearsay are once effects that others than those who can know say did not happen, in an agent without a seat: each as if it were open and in
+// doubt, by the decision to settle. They are not tried again before that.
+func (f *Fold) Hearsay() (open []Open) {
+	for i := range f.Owed {
+		if w := &f.Owed[i]; !w.Effect.Repeatable() && w.Decision.IsZero() {
+			open = append(open, Open{Decision: w.Key, Key: w.Key, Action: w.Action, Effect: w.Effect, Since: w.Since, Attempt: w.Attempt, Doubt: true})
+		}
+	}
+	return open
+}
+
 // class is the more careful of the class on record and that of the tool itself: whoever wrote the record may have lied. What a fork rehearses
 // happens nowhere.
 func (c *Capabilities) class(f *Fold, a Action, recorded Effect) Effect {

@@ -88,9 +88,6 @@ func (n *Node) store(ctx context.Context, before, next *Agent, put func() error)
 	if err := put(); err != nil {
 		return false, err
 	}
-	if before == nil { // an agent of this name may have been here before
-		old, unknown = n.behind(ctx, next)
-	}
 	if unknown != nil {
 		return false, nil // what cannot be told is not put right here
 	}

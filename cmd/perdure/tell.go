@@ -375,7 +375,8 @@ DECISION is at least 4 digits of the decision's hash, as perdure inbox prints it
 		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			var open []perdure.Hash
-			for _, o := range a.Fold().Open {
+			effects := slices.Concat(a.Fold().Open, a.Fold().Hearsay())
+			for _, o := range effects {
 				open = append(open, o.Decision)
 			}
 			for _, o := range a.Fold().Doubles() {
@@ -387,9 +388,8 @@ DECISION is at least 4 digits of the decision's hash, as perdure inbox prints it
 			if err != nil {
 				return nil, err
 			}
-			if i := slices.Index(open, d); i < len(a.Fold().Open) {
-				o := a.Fold().Open[i]
-				t.about = new(view.DoubtOf(a, &o))
+			if i := slices.Index(open, d); i < len(effects) {
+				t.about = new(view.DoubtOf(a, &effects[i]))
 			}
 			return n.Settle(ctx, a.ID(), perdure.Settle{Decision: d, Signal: as, Result: data, Note: *t.note})
 		})
