@@ -33,6 +33,50 @@ func (f *Fold) Believes(by, began Key, class Effect, out *Outcome) bool {
 	return f.believes(by, &Open{Origin: began, Effect: class}, out)
 }
 
+// Ledger tells which outcomes count to whoever reads a memory entry by entry, in fold order, instead of its fold. Of each decision the first that is
+// believed does, and one that says that it happened after one after which it is to be tried again. The zero Ledger is ready for use.
+type Ledger struct {
+	decided map[Hash]*reckoned
+}
+
+// reckoned is a decision in a ledger.
+type reckoned struct {
+	by     Key
+	class  Effect
+	asks   bool
+	signal Signal // of what came of it; zero: nothing yet
+}
+
+// Counts reports whether whoever reads a memory is to take an entry for what it says. It is false only for outcomes; those of decisions that
+// the ledger was not shown count. F is the fold of the memory.
+func (l *Ledger) Counts(f *Fold, e *Entry) bool {
+	switch b := e.content.(type) {
+	case Decision:
+		if l.decided == nil {
+			l.decided = map[Hash]*reckoned{}
+		}
+		l.decided[e.Name] = &reckoned{by: e.Origin, class: b.Effect, asks: b.Verdict.Answer == Ask}
+	case Outcome:
+		d := l.decided[b.Decision]
+		return d == nil || (d.asks || f.Believes(e.Origin, d.by, d.class, &b)) && d.take(b.Signal)
+	case Event:
+		if n, ok := b.Notice.(Settle); ok && l.decided[n.Decision] != nil {
+			l.decided[n.Decision].take(n.Signal)
+		}
+	case Genesis, Advice, Snapshot, nil:
+	}
+	return true
+}
+
+// take takes a signal for what came of the decision, unless that is known.
+func (d *reckoned) take(s Signal) bool {
+	if d.signal != 0 && (s != OK || d.signal != Throttled && d.signal != Incapable) {
+		return false
+	}
+	d.signal = s
+	return true
+}
+
 // doubt remembers that nobody can tell what came of an open effect.
 func (f *Fold) doubt(i int) {
 	if !f.Open[i].Doubt {

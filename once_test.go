@@ -210,3 +210,43 @@ func TestHearsayInAnAgentWithoutASeatIsSettledByAPerson(t *testing.T) {
 		}
 	})
 }
+
+// Whoever reads a memory entry by entry, as advisors do, takes the outcomes that the fold takes.
+func TestALedgerTakesTheOutcomesTheFoldTakes(t *testing.T) {
+	type told struct {
+		own    bool
+		signal perdure.Signal
+		want   bool
+	}
+	for name, all := range map[string][]told{
+		"an author after it happened":     {{true, perdure.OK, true}, {false, perdure.Failed, false}, {true, perdure.Failed, false}},
+		"an author before":                {{false, perdure.Failed, false}, {true, perdure.Failed, true}, {false, perdure.OK, false}},
+		"an author says that it happened": {{false, perdure.OK, true}, {true, perdure.OK, false}},
+		"it happened after all":           {{true, perdure.Throttled, true}, {true, perdure.OK, true}, {true, perdure.OK, false}},
+	} {
+		n := newNode(t, new(perdure.MemStore), scripted(nothing))
+		id := create(t, n, perdure.Genesis{})
+		a, err := perdure.Load(t.Context(), n.Store, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner, eve := &stranger{t, n.Key, a, nil}, on(t, nil)
+		owner.write(open("pay", perdure.Once))
+		decision := owner.all[0]
+		var ledger perdure.Ledger
+		ledger.Counts(owner.a.Fold(), decision)
+		for i, o := range all {
+			by := owner
+			if !o.own {
+				by, eve.a = eve, owner.a
+			}
+			by.write(perdure.Outcome{Decision: decision.Name, Signal: o.signal})
+			owner.a = by.a
+			e := by.all[len(by.all)-1]
+			conflict := slices.ContainsFunc(owner.a.Fold().Conflicts, func(c perdure.Conflict) bool { return c.Entry == e.Name })
+			if got := ledger.Counts(owner.a.Fold(), e); got != o.want || conflict == got {
+				t.Errorf("%s: outcome %d counts %v, in the fold %v, want %v", name, i, got, !conflict, o.want)
+			}
+		}
+	}
+}
