@@ -65,6 +65,7 @@ type Advice struct {
 	Basis      *Basis   `canon:"13,basis,optional"`   // what the proposals rest on
 	Epoch      int64    `canon:"14,epoch,omitzero"`   // of the seat, if the store it was asked in had that
 	Apart      bool     `canon:"15,apart,omitzero"`   // it was asked for in a copy: what a copy thinks is not acted on elsewhere
+	Replays    bool     `canon:"16,replays,omitzero"` // it follows from all of memory: no body is dropped before the agent has ended
 }
 
 // Usage is what an advice cost.

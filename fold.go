@@ -59,6 +59,7 @@ type Fold struct {
 	rooms   rooms
 	weights weights
 	acts    []act     // the latest, of the entries at hand
+	forgot  Position  // the last of those before them; zero: there are none
 	doubled []Doubled // found among them, and not on record
 	judged  *judged   // which events filters did not fit
 	work    int64     // steps, and the elements of lists they have copied or compared: what tests count
@@ -72,7 +73,7 @@ type Head struct {
 	Owners []Key `canon:"4,owners,omitzero"` // those the agent was handed on to in its past, ascending
 	Handed []Key `canon:"5,handed,omitzero"` // those who handed it on, ascending
 
-	missed []Hash // the acts folded before it that are not in its past
+	unseen // the acts folded before it that are not in its past
 }
 
 // Ending is how the agent ended.
@@ -183,6 +184,10 @@ type Owed struct {
 	Since   Time   `canon:"6,since"`             // of the last outcome
 	After   int64  `canon:"7,after_ms,omitzero"` // the retry-after it named
 	Limit   int64  `canon:"8,limit_ms,omitzero"` // the time it was allowed
+
+	// The attempt that surely did not happen, of a once effect: whoever began it said so, or a node of the agent's looked. Without it, it is
+	// somebody's word, and nobody tries again.
+	Decision Hash `canon:"9,decision,omitzero"`
 }
 
 // Message is an event the advisor has not seen.

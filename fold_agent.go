@@ -42,7 +42,7 @@ func (a *Agent) next() *Agent {
 type link struct {
 	*Entry
 	before *link
-	missed []Hash // the acts folded before it that are not in its past
+	unseen // the acts folded before it that are not in its past
 }
 
 // Fold is what memory comes to. It must not be changed.

@@ -70,6 +70,6 @@ func (a *Agent) named(before *Agent, e *Entry) {
 			o.Key = e.Name
 		}
 	}
-	a.hold(e, nil)
+	a.hold(e, unseen{})
 	a.authors = before.wrote(e)
 }

@@ -92,7 +92,7 @@ func (a *Agent) push(e *Entry) (bool, error) {
 	if revoked && slices.Contains(past.Knows, e.Origin) {
 		return false, revokedAuthor(e)
 	}
-	past.missed = f.missed(e, a.parentOf)
+	past.unseen = f.unseen(e, a.parentOf)
 	a.link(e, revoked && !change, past)
 	return true, nil
 }
@@ -100,7 +100,7 @@ func (a *Agent) push(e *Entry) (bool, error) {
 // link puts e at the end of the window and folds it. The caller owns a.
 func (a *Agent) link(e *Entry, void bool, past Head) {
 	a.turn()
-	a.hold(e, past.missed)
+	a.hold(e, past.unseen)
 	if !void {
 		a.authors = a.wrote(e)
 	}
@@ -117,8 +117,8 @@ func (a *Agent) turn() {
 }
 
 // hold puts e at the end of the window.
-func (a *Agent) hold(e *Entry, missed []Hash) {
-	a.cur.last = &link{Entry: e, before: a.cur.last, missed: missed}
+func (a *Agent) hold(e *Entry, u unseen) {
+	a.cur.last = &link{Entry: e, before: a.cur.last, unseen: u}
 	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))
 	a.top = e.Position()
 }
@@ -425,10 +425,10 @@ func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Ha
 		if revoked && !change {
 			found[e.Name] = true
 		}
-		past.missed = a.fold.missed(e, parentOf)
+		past.unseen = a.fold.unseen(e, parentOf)
 		a.link(e, found[e.Name] || void[e.Name], past)
 		h := a.fold.head(e.Name)
-		if len(h.Knows)+len(h.Handed)+len(h.missed) > 0 {
+		if len(h.Knows)+len(h.Handed)+len(h.missed) > 0 || h.beyond {
 			known[e.Name] = *h
 		}
 		if len(h.Knows) > len(past.Knows) {

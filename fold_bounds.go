@@ -264,12 +264,17 @@ func (f *Fold) full() string {
 	return ""
 }
 
-// dedupeID is what is remembered of an event's id: who sent it and the id, or their hash where they are long.
-func dedupeID(by, id string) string {
-	if len(by)+1+len(id) <= maxDedupeID {
-		return by + "\x00" + id
+// dedupeID is what is remembered of an event's id: who sent it and the id, or their hash where they are long. A grant's is its own: nobody but
+// the owner makes one, and no other event with the same id must take its place.
+func (ev *Event) dedupeID() string {
+	id := ev.By + "\x00" + ev.ID
+	if _, ok := ev.Notice.(Grant); ok {
+		id += "\x00grant"
 	}
-	return HashOf([]byte(by + "\x00" + id)).String()
+	if len(id) <= maxDedupeID {
+		return id
+	}
+	return HashOf([]byte(id)).String()
 }
 
 // repeated reports whether an event of this id has come, and remembers that it has now.

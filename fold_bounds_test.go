@@ -327,7 +327,7 @@ func TestInboxesShareTheirPast(t *testing.T) {
 		for i := range a.fold.Inbox {
 			names = append(names, a.fold.Inbox[i].Name)
 		}
-		if got := strings.Join(names, " "); got != want || len(a.fold.Dedupe) != len(names) || a.fold.Dedupe[len(names)-1] != dedupeID("desk", names[len(names)-1]) {
+		if got := strings.Join(names, " "); got != want || len(a.fold.Dedupe) != len(names) || a.fold.Dedupe[len(names)-1] != (&Event{By: "desk", ID: names[len(names)-1]}).dedupeID() {
 			t.Errorf("inbox %q with ids %q, want %q", got, a.fold.Dedupe, want)
 		}
 	}

@@ -41,7 +41,7 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	case Decision:
 		f.stepDecision(e, &b)
 	case Outcome:
-		f.close(e, &b)
+		f.close(e, &b, false)
 	case Event:
 		f.stepEvent(e, &b)
 	case Snapshot:

@@ -27,14 +27,24 @@ type flagStep struct{ Doubled Doubled }
 func (f *Fold) Doubles() []Doubled { return slices.Concat(f.Doubled, f.doubled) }
 
 // acted remembers an allowed act, and whether it was decided on another branch as well. It is remembered with the fold in memory only: branches
-// that part before the fold was begun with are folded again from before.
+// that part before the fold was begun with are folded again from before. Of more acts than are remembered the oldest are forgotten; an act
+// whose author had not seen one of those may be the same, so a person is asked about the two.
 func (f *Fold) acted(e *Entry, what Hash) {
-	missed := oneOf(f.head(e.Name).missed)
-	f.work += int64(len(f.acts))
-	for i := range f.acts {
-		if a := &f.acts[i]; a.what == what && missed(a.at.Name) {
-			f.doubled = pushed(f.doubled, Doubled{First: a.at.Name, Second: e.Name, Time: e.Time}, maxDoubled)
+	h := f.head(e.Name)
+	if len(h.missed) > 0 { // few acts have others beside them
+		missed := oneOf(h.missed)
+		f.work += int64(len(f.acts))
+		for i := range f.acts {
+			if a := &f.acts[i]; a.what == what && missed(a.at.Name) {
+				f.doubled = pushed(f.doubled, Doubled{First: a.at.Name, Second: e.Name, Time: e.Time}, maxDoubled)
+			}
 		}
+	}
+	if h.beyond {
+		f.doubled = pushed(f.doubled, Doubled{First: f.forgot.Name, Second: e.Name, Time: e.Time}, maxDoubled)
+	}
+	if len(f.acts) >= maxActs && f.forgot.Compare(f.acts[0].at) < 0 {
+		f.forgot = f.acts[0].at
 	}
 	f.acts = extended(f, f.acts, act{e.Position(), what}, maxActs, &f.rooms.acts)
 }
@@ -66,11 +76,11 @@ func (f *Fold) settled(decision Hash) bool {
 
 // forgetful is f as whoever reads its bytes has it: without what is only known from entries at hand.
 func (f *Fold) forgetful() *Fold {
-	f.acts, f.doubled = nil, nil
-	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil }) {
+	f.acts, f.doubled, f.forgot = nil, nil, Position{}
+	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
 		for i := range f.Heads {
-			f.Heads[i].missed = nil
+			f.Heads[i].missed, f.Heads[i].beyond = nil, false
 		}
 	}
 	return f
@@ -87,45 +97,59 @@ func (f *Fold) undone(decision Hash) {
 
 // parent is what is to be known of a parent of an entry to tell which acts are not in its past.
 type parent struct {
-	at     Position
+	at Position
+	unseen
+}
+
+// unseen is what an entry has not in its past of the acts folded before it.
+type unseen struct {
 	missed []Hash
+	beyond bool // some that are not remembered any more, as far as can be told
 }
 
-// has reports whether an act is in the past of the parent. Whatever was folded after the parent is not.
-func (p *parent) has(a *act) bool {
-	return a.at.Compare(p.at) <= 0 && !slices.Contains(p.missed, a.at.Name)
-}
-
-// missed are the acts folded so far that are not in the past of e: of none of its parents.
-func (f *Fold) missed(e *Entry, parentOf func(Hash) (parent, bool)) []Hash {
+// unseen is what of the acts folded so far is not in the past of e: of none of its parents. Whatever was folded after a parent is not in the past
+// of that.
+func (f *Fold) unseen(e *Entry, parentOf func(Hash) (parent, bool)) (u unseen) {
 	if len(f.acts) == 0 || f.onTop(e) {
-		return nil
+		return u
 	}
-	var parents []parent
+	left := f.acts
+	u.beyond = f.forgot != Position{}
 	for _, name := range e.Parents {
-		if p, ok := parentOf(name); ok {
-			parents = append(parents, p)
+		p, ok := parentOf(name)
+		if !ok {
+			continue
 		}
-	}
-	f.work += int64(len(f.acts) * len(parents))
-	var missed []Hash
-	for i := range f.acts {
-		if a := &f.acts[i]; !slices.ContainsFunc(parents, func(p parent) bool { return p.has(a) }) {
-			missed = append(missed, a.at.Name)
+		f.work += int64(len(left) + len(p.missed))
+		var rest []act
+		missed, known := oneOf(p.missed), 0
+		for i := range f.acts {
+			if missed(f.acts[i].at.Name) {
+				known++
+			}
 		}
+		for i := range left {
+			if a := &left[i]; a.at.Compare(p.at) > 0 || missed(a.at.Name) {
+				rest = append(rest, *a)
+			}
+		}
+		left, u.beyond = rest, u.beyond && (p.beyond || p.at.Compare(f.forgot) < 0 || known < len(p.missed))
 	}
-	return missed
+	for i := range left {
+		u.missed = append(u.missed, left[i].at.Name)
+	}
+	return u
 }
 
 // parentOf is what is known of a head, or of an entry that is still held.
 func (a *Agent) parentOf(name Hash) (parent, bool) {
 	if h := a.fold.head(name); h != nil {
-		return parent{Position{h.Seq, h.Name}, h.missed}, true
+		return parent{Position{h.Seq, h.Name}, h.unseen}, true
 	}
 	for _, s := range []segment{a.cur, a.prev} {
 		for l := s.last; l != nil; l = l.before {
 			if l.Name == name {
-				return parent{l.Position(), l.missed}, true
+				return parent{l.Position(), l.unseen}, true
 			}
 		}
 	}
@@ -150,7 +174,7 @@ func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (paren
 		if !known {
 			seq, known = h.Seq, seen // a head of what came before
 		}
-		return parent{Position{seq, name}, h.missed}, known
+		return parent{Position{seq, name}, h.unseen}, known
 	}
 }
 

@@ -4,7 +4,9 @@ import "slices"
 
 // stepEvent folds something the agent was told.
 func (f *Fold) stepEvent(e *Entry, ev *Event) {
-	if ev.ID != "" && ev.repeatable() && f.repeated(dedupeID(ev.By, ev.ID)) {
+	_, grants := ev.Notice.(Grant)
+	counts := !grants || f.byOwner(e) // a grant that does not count uses up no id
+	if ev.ID != "" && ev.repeatable() && counts && f.repeated(ev.dedupeID()) && !f.news(ev) {
 		return
 	}
 	f.follow(e)
@@ -54,7 +56,9 @@ func (f *Fold) notice(e *Entry, ev *Event) (data Data, told bool) {
 			f.Admitted = withKey(f.Admitted, e.Origin)
 		}
 	case Doubt:
-		f.doubt(n.Decision)
+		if i := f.findOpen(n.Decision); i >= 0 {
+			f.doubt(i)
+		}
 	case Doubled:
 		f.record(e, &n)
 	case SeatTaken:
@@ -79,15 +83,7 @@ func (f *Fold) settle(e *Entry, ev *Event, n *Settle) {
 	if f.settled(n.Decision) && f.findOpen(n.Decision) < 0 {
 		return
 	}
-	f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})
-}
-
-// doubt remembers that a tool could not tell what came of an effect.
-func (f *Fold) doubt(decision Hash) {
-	if i := f.findOpen(decision); i >= 0 && !f.Open[i].Doubt {
-		f.Open = mine(f, f.Open, &f.own.open)
-		f.Open[i].Doubt = true
-	}
+	f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true}, true)
 }
 
 // deliver puts an event into the inbox. Of too many the oldest leave it; the newest stays.
@@ -146,6 +142,13 @@ func (ev *Event) repeatable() bool {
 	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven, Doubled, Lacks:
 	}
 	return false
+}
+
+// news reports whether an event counts although its id was used before: who sent it is only its author's word, and that word must not keep a
+// parent from hearing of a child's end. A child ends once.
+func (f *Fold) news(ev *Event) bool {
+	n, ok := ev.Notice.(ChildEnded)
+	return ok && slices.ContainsFunc(f.Children, func(c ChildInfo) bool { return c.Agent == n.Child && !c.Ended })
 }
 
 // vote counts a person's answer to an ask. A refusal stands, whatever else is said; an approval of another digest is not one of this.

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// close folds an outcome: it settles the reservation, frees what was open, and remembers the signal.
-func (f *Fold) close(e *Entry, o *Outcome) {
+// close folds an outcome: it settles the reservation, frees what was open, and remembers the signal. Settled says that a person looked, and told
+// what came of it by a Settle.
+func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 	if o.Spend != nil {
 		f.Spent = f.Spent.Plus(*o.Spend) // of all branches: spend adds up, whatever else is in conflict
 	}
@@ -26,7 +27,14 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 	}
 	i := f.findOpen(o.Decision)
 	if i < 0 {
-		f.conflict(e, "a second outcome of one decision") // what it sets was set when the first came, and may have changed since
+		if !f.closeOwed(e, o, settled) {
+			f.conflict(e, "a second outcome of one decision") // what it sets was set when the first came, and may have changed since
+		}
+		return
+	}
+	if !settled && !f.believes(e.Origin, &f.Open[i], o) {
+		f.doubt(i)
+		f.conflict(e, "told by somebody who did not begin it: whether it happened stays in doubt")
 		return
 	}
 	f.setVars(e, o.Set)
@@ -46,8 +54,7 @@ func (f *Fold) close(e *Entry, o *Outcome) {
 		f.recordPoll(poll, e.Time, o)
 		return
 	}
-	// That a once effect did not happen is for who began it to say: on another's word it is not done again by itself.
-	if others := o.Signal == Throttled && !open.Effect.Repeatable() && e.Origin != open.Origin; f.Ended == nil && open.retryable(o.Signal) && !others {
+	if f.Ended == nil && f.again(e.Origin, &open, o, settled) {
 		f.owe(e, &open, o)
 	} else if n, ok := f.rereads(x); ok {
 		f.reread(e, n, o)
@@ -63,24 +70,6 @@ func (f *Fold) refuseWake(a Action) {
 	}
 }
 
-// didNot reports whether an effect with this signal surely did not happen.
-func didNot(s Signal) bool { return s == Denied || s == Throttled || s == Incapable }
-
-// retryable reports whether the same effect should be tried again after signal s: it surely did not happen, or may happen again.
-func (o *Open) retryable(s Signal) bool {
-	if o.Attempt >= maxAttempts {
-		return false
-	}
-	switch s {
-	case Throttled, Incapable:
-		return true
-	case TimedOut, Silent:
-		return o.Effect.Repeatable()
-	case OK, Partial, Failed, Denied:
-	}
-	return false
-}
-
 // owe keeps an effect to be tried again. An incapable node costs no attempt: another one has not tried yet.
 func (f *Fold) owe(e *Entry, o *Open, out *Outcome) {
 	w := Owed{Key: o.Key, Action: o.Action, Effect: o.Effect, Attempt: o.Attempt, Signal: out.Signal, Since: e.Time, After: out.RetryAfter}
@@ -89,6 +78,9 @@ func (f *Fold) owe(e *Entry, o *Open, out *Outcome) {
 	}
 	if out.Signal == Incapable {
 		w.Attempt--
+	}
+	if !o.Effect.Repeatable() && f.surely(e.Origin, o, out) {
+		w.Decision = o.Decision
 	}
 	weights, more := f.weigh(), weight(w.Action)
 	if len(f.Owed) >= maxOwed || weights.actions+more > maxActionBytes {

@@ -66,21 +66,25 @@ func (f *Fold) HandedOver(at Hash) bool {
 	return len(f.Seats) == 1 && f.Seats[0].Given && f.Seats[0].At == at
 }
 
-// takeSeat folds that a store has the seat. A claim that follows all others settles a dispute; one that its author made without having seen
-// another stands beside it, and makes one.
+// takeSeat folds that a store has the seat. Whoever says so of the store that has it changes nothing: who may hand it over stays who took it. A
+// claim that its author made without having seen another stands beside it, and makes a dispute, which the owner settles by taking the seat.
 func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
 	followed := oneOf(n.Of)
-	epoch := int64(0)
+	epoch, sits := int64(0), false
 	for i := range f.Seats {
 		s := &f.Seats[i]
 		if !followed(s.Claim) {
 			continue
 		}
-		if !n.Lost && !s.open(n.At, e.Origin) && (s.Given || s.At != n.At) {
+		here := !s.Given && s.At == n.At
+		if !n.Lost && !s.open(n.At, e.Origin) && !here {
 			f.conflict(e, "the seat was taken, and not handed over: it takes the owner and a reason")
 			return
 		}
-		epoch = max(epoch, s.Epoch)
+		epoch, sits = max(epoch, s.Epoch), sits || here
+	}
+	if sits && !n.Lost {
+		return
 	}
 	epoch++
 	for i := range f.Seats { // beside a claim it has not seen, it is as far
@@ -294,10 +298,8 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID, say func(*Ag
 	if err := n.trust().Counts(w.a); err != nil {
 		return err
 	}
-	if w.behind != nil {
-		return WithHint(fmt.Errorf("%w: this copy is older than one seen here: it lacks entry %s; what was done since would be done again",
-			ErrDenied, w.behind.Reasons[0].Entry.Short()),
-			"import the newer copy; or, if you mean this one to go on, perdure resume "+id.Short()+" --older")
+	if err := w.behind.refusal(w.a); err != nil {
+		return err
 	}
 	notice, err := say(w.a, *n.placed.Load())
 	if err != nil || notice == nil {

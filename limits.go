@@ -48,8 +48,9 @@ const (
 	maxAuthors = 256
 	// maxSeats bounds the claims on the seat that stand beside each other (frozen): two are a dispute already.
 	maxSeats = 16
-	// maxActs bounds the bound effects a fold compares with those of other branches (frozen), and maxDoubled those it found doubled.
-	maxActs    = 64
+	// maxActs bounds the bound effects that are compared with those of other branches, one by one: what lies further back is for a person to
+	// compare. It changes what is asked, never the fold. maxDoubled bounds those found doubled (frozen).
+	maxActs    = 256
 	maxDoubled = 64
 	// maxEnclosed bounds the texts a fold knows to be in memory (frozen); one it forgets is recorded again.
 	maxEnclosed = 64

@@ -303,14 +303,6 @@ func isEnd(sorted []*Entry) bool {
 	return len(sorted) > 0 && sorted[0].Kind == KindSnapshot && !slices.ContainsFunc(sorted, func(e *Entry) bool { return e.Kind == KindGenesis })
 }
 
-// mayRepeat reports whether enough of the memory is here to do again what may have been begun.
-func (c *Capabilities) mayRepeat(f *Fold, o *Open, e Effect) bool {
-	if _, child := o.Action.(Delegate); child {
-		return true // its genesis is in the decision: the same child, however often it is made
-	}
-	return c.depth.Allows(e) || f.rehearses()
-}
-
 // stored is what a store holds at a depth, in few words.
 func (d Depth) stored() string {
 	switch d.Kind {

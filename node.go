@@ -224,8 +224,8 @@ func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 		return w, err
 	}
 	var err error
-	if w.behind, err = n.behind(ctx, w.a); err == nil && w.behind == nil {
-		n.see(w.a)
+	if w.behind, err = n.behind(ctx, w.a); err == nil {
+		n.see(w.a, w.behind)
 	}
 	return w, err
 }
@@ -316,12 +316,11 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	}
 	entries, a, err := n.enclosed(a, e)
 	if err == nil {
-		err = n.Store.Append(ctx, a.ID(), nil, entries...)
+		err = n.append(ctx, nil, a, entries...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
-	n.see(a)
 	return a, nil
 }
 
@@ -403,12 +402,11 @@ func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
 	}
 	entries, next, err := n.Key.Commit(flagged, time.Now(), Draft{Body: Snapshot{Fold: *flagged.fold}, Policy: n.PolicyHash})
 	if entries = append(flags, entries...); err == nil {
-		err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
+		err = n.append(ctx, a, next, entries...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
 	}
-	n.seeNext(ctx, a, next)
 	return entries[len(entries)-1], nil
 }
 

@@ -57,7 +57,8 @@ func (n *Node) Expired(ctx context.Context, id AgentID) (Collected, error) {
 // Collect drops the bodies that have outlived their time, by the entry's own ttl or the intent's, and takes what they said out of the inbox.
 // It first records what goes and why. What it drops is in the past of a snapshot under which everything has lain for a while (a minute, or
 // the ttl if that is shorter), and which stays: so every copy that has the same entries comes to the same fold, with the bodies or without.
-// The rest goes with a later collection, as does what a collection that was cut off has left.
+// The rest goes with a later collection, as does what a collection that was cut off has left. Nothing of an agent goes before its end if its
+// advisor goes through its memory again, as those of package durable do: what they did would be done again.
 //
 // Entries that were written on what came before that snapshot, in a copy made long ago, can then no longer be folded here: Mergeable says so
 // before they are added.
@@ -111,10 +112,9 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if err := s.rehearse(n, entries, next); err != nil {
 		return Collected{}, err
 	}
-	if err := n.Store.Append(ctx, id, a.Heads(), entries...); err != nil {
+	if err := n.append(ctx, a, next, entries...); err != nil {
 		return Collected{}, err
 	}
-	n.seeNext(ctx, a, next)
 	if len(s.names) > 0 {
 		s.Bytes, err = pruner.Prune(ctx, id, s.names...)
 	}
@@ -152,6 +152,9 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	all, err := collect(Memory(ctx, n.Store, a.ID()))
 	if err != nil {
 		return nil, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
+	}
+	if a.fold.Ended == nil && slices.ContainsFunc(all, (*Entry).replays) {
+		return s, nil
 	}
 	s.all = sorted(all)
 	wait := settled.Milliseconds()
@@ -239,6 +242,12 @@ func (e *Entry) derived() bool {
 	return e.Kind == KindSnapshot || pruned
 }
 
+// replays reports whether an entry is advice of somebody who goes through all of memory again: it has to be there.
+func (e *Entry) replays() bool {
+	adv, _ := e.content.(Advice)
+	return adv.Replays
+}
+
 // repeats reports whether an entry is a snapshot in which something is still to be read that others said.
 func (e *Entry) repeats(silent map[Hash]bool) bool {
 	snap, _ := e.content.(Snapshot)
@@ -303,11 +312,17 @@ func (s *survey) rehearse(n *Node, entries []*Entry, want *Agent) error {
 // were written on what came before a snapshot that stands for bodies that are gone. Ask it before entries of another copy are added. The
 // sequence holds parents before children; what of it the store has is left out.
 func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
+	err := MergeableInto(Memory(ctx, s, id), entries)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// MergeableInto is Mergeable for a memory that is in no store. It ranges over both sequences several times.
+func MergeableInto(memory, entries iter.Seq2[*Entry, error]) error {
 	have, bare := map[Hash]bool{}, false
-	for e, err := range Memory(ctx, s, id) {
-		if errors.Is(err, ErrNotFound) {
-			return nil
-		}
+	for e, err := range memory {
 		if err != nil {
 			return err
 		}
@@ -332,10 +347,10 @@ func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entr
 	if first == nil || !bare {
 		return nil
 	}
-	if _, err := Load(ctx, s, id); err != nil {
+	if _, err := FoldEntries(memory); err != nil {
 		return nil // it cannot be folded as it is: nothing is lost
 	}
-	here, err := collect(Memory(ctx, s, id))
+	here, err := collect(memory)
 	if err != nil {
 		return err
 	}
@@ -351,8 +366,8 @@ func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entr
 	return nil
 }
 
-// Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent, and
-// records in this agent that it was done. It refuses a subject the vault never had a key for, with an error that wraps ErrNotFound: a name
+// Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent. First it
+// records that in this agent: a key that is gone without a word would look like damage. If it is cut off between the two, do it again. It refuses a subject the vault never had a key for, with an error that wraps ErrNotFound: a name
 // spelled wrong would be recorded as erased while everything can still be read.
 func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*Entry, error) {
 	if err := n.init(); err != nil { // before anything is destroyed: it could not be recorded
@@ -371,8 +386,12 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	if err != nil {
 		return nil, err
 	}
-	if err := n.Vault.Erase(subject); err != nil {
+	e, err := n.Tell(ctx, id, Event{Name: "erased", By: "runtime", Notice: Erased{Subject: HashOf([]byte(subject)), Note: note}})
+	if err != nil {
 		return nil, err
 	}
-	return n.Tell(ctx, id, Event{Name: "erased", By: "runtime", Notice: Erased{Subject: HashOf([]byte(subject)), Note: note}})
+	if err := n.Vault.Erase(subject); err != nil {
+		return nil, WithHint(fmt.Errorf("erase %q: it is recorded, and its key is still there: %w", subject, err), "do it again")
+	}
+	return e, nil
 }

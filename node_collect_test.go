@@ -116,3 +116,43 @@ func TestErasedArgumentsReachNoTool(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// brittleVault is a vault whose keys cannot be destroyed, and which says what the agent knew when somebody tried.
+type brittleVault struct {
+	perdure.Vault
+	tried func() error
+}
+
+func (v brittleVault) Erase(string) error { return v.tried() }
+
+// An erasure is on record before the key is gone: who is cut off between the two can do it again.
+func TestAnErasureIsRecordedBeforeTheKeyIsGone(t *testing.T) {
+	n := newNode(t, new(perdure.MemStore), scripted(nothing))
+	id := create(t, n, perdure.Genesis{})
+	recorded := func() (total int) {
+		for e, err := range perdure.Memory(t.Context(), n.Store, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ev, _ := e.Content().(perdure.Event)
+			if _, ok := ev.Notice.(perdure.Erased); ok {
+				total++
+			}
+		}
+		return total
+	}
+	full := errors.New("the disk is full")
+	n.Vault = brittleVault{tried: func() error {
+		if recorded() != 1 {
+			t.Error("the key is destroyed before that is recorded")
+		}
+		return full
+	}}
+	if _, err := n.Erase(t.Context(), id, "ana", ""); !errors.Is(err, full) {
+		t.Errorf("got %v, want to hear that the key is still there", err)
+	}
+	n.Vault = brittleVault{tried: func() error { return nil }}
+	if _, err := n.Erase(t.Context(), id, "ana", ""); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+}

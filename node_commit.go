@@ -66,11 +66,7 @@ func (w *work) flush(ctx context.Context) error {
 	}
 	w.wrote = true
 	lasting := context.WithoutCancel(ctx)
-	if f := w.a.fold; f.Count-w.n.trust().vouchedAt(w.a) >= w.n.snapshotEvery() && len(f.doubled) == 0 { // others' snapshots may be no use here
-		if err := w.add(Snapshot{Fold: *f}); err != nil && !errors.Is(err, ErrRejected) { // too large to be written down: it is folded from before
-			return err
-		}
-	}
+	w.sum()
 	last := w.pending[len(w.pending)-1]
 	if err := w.n.Key.seal(last); err != nil {
 		return err
@@ -80,13 +76,30 @@ func (w *work) flush(ctx context.Context) error {
 	if err == nil {
 		w.logDeeds(ctx)
 		w.heads, w.pending, w.outcome, w.looked = []Hash{last.Name}, w.pending[:0], 0, time.Now()
-		w.n.see(w.a)
+		w.n.see(w.a, w.behind)
 		return nil
 	}
 	if !errors.Is(err, ErrConflict) {
 		return fmt.Errorf("append to agent %s: %w", id.Short(), err)
 	}
 	return w.yield(ctx, id)
+}
+
+// sum adds a snapshot to what is pending, if there has been none for long; others' may be no use here. It only saves reading: one that cannot be
+// written, because it is too large or the guard refuses what the agent's state holds by now, keeps nothing else from becoming durable. It is
+// tried once in so many entries, whatever comes of it.
+func (w *work) sum() {
+	f, every := w.a.fold, w.n.snapshotEvery()
+	since, before := w.n.trust().vouchedAt(w.a), int64(0)
+	if w.base != nil {
+		before = w.base.fold.Count
+	}
+	if every <= 0 || len(f.doubled) > 0 || f.Count-since < every || (f.Count-since)/every == (before-since)/every {
+		return
+	}
+	if err := w.add(Snapshot{Fold: *f}); err != nil {
+		w.n.Log.Debug("no snapshot", "agent", w.a.ID().Short(), "err", err)
+	}
 }
 
 // yield lets another node's entries go first: outcomes are put beside them, the rest is dropped.

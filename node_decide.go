@@ -2,7 +2,6 @@ package perdure
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -82,13 +81,7 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 	if err != nil {
 		return nil, err
 	}
-	hearsay, err := w.hearsay(ctx, d.Key)
-	if err != nil {
-		return nil, err
-	}
 	switch why := r.refuse(d.Action, &spec); {
-	case hearsay != "":
-		dec.Verdict = Verdict{Rules: []string{"runtime.hearsay"}, Reason: hearsay}
 	case d.Outdated != "":
 		dec.Verdict = Verdict{Rules: []string{RuleOutdated}, Reason: d.Outdated}
 	case why != "":
@@ -120,53 +113,6 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 		return &effect{open: w.a.fold.Open[o]}, nil
 	}
 	return nil, nil
-}
-
-// hearsay says why an effect that must happen once is not tried again although it is owed: whoever says that a node was incapable of it is not who
-// began it, so that it may have happened; or who did it says later that it happened. The fold takes anybody's word for that (frozen, as
-// spec/vectors/accept/fold-incapable.json has it).
-func (w *work) hearsay(ctx context.Context, key Hash) (string, error) {
-	if len(w.a.fold.Owed) == 0 { // the usual
-		return "", nil
-	}
-	return w.hearsayOf(ctx, key)
-}
-
-func (w *work) hearsayOf(ctx context.Context, key Hash) (string, error) {
-	f := w.a.fold
-	i := f.findOwed(key)
-	if i < 0 || f.Owed[i].Effect.Repeatable() || f.Owed[i].Signal != Incapable && len(f.Conflicts) == 0 {
-		return "", nil
-	}
-	others := f.Owed[i].Signal == Incapable // the fold does not take the word of others for the rest
-	begun := map[Hash]Key{}                 // the decisions to do it, and whose they are
-	for e, err := range Memory(ctx, w.n.Store, w.a.ID()) {
-		if err != nil {
-			return "", err
-		}
-		var of Hash
-		happened := false
-		switch b := e.content.(type) {
-		case Decision:
-			if e.Name == key || b.Key == key {
-				begun[e.Name] = e.Origin
-			}
-		case Outcome:
-			of, happened = b.Decision, b.Signal == OK
-		case Event:
-			if n, ok := b.Notice.(Settle); ok {
-				of = n.Decision
-			}
-		}
-		who, ok := begun[of]
-		if ok && happened {
-			return fmt.Sprintf("somebody says that it did not happen, and %s did it", e.Origin.Short()), nil
-		}
-		if ok && others && who != e.Origin {
-			return fmt.Sprintf("%s says that it did not happen, and %s began it: it may have", e.Origin.Short(), who.Short()), nil
-		}
-	}
-	return "", nil
 }
 
 // longestLimit is the most time an effect is given. What an advisor asks for beyond it must not overflow into the past.

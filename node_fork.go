@@ -47,12 +47,11 @@ func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error)
 	}
 	a, entries, err := n.fork(ctx, from, g)
 	if err == nil {
-		err = n.Store.Append(ctx, a.ID(), nil, entries...)
+		err = n.append(ctx, nil, a, entries...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fork %s: %w", from.ID().Short(), err)
 	}
-	n.see(a)
 	return a, n.index(ctx, &work{n: n, a: a, heads: a.Heads()})
 }
 

@@ -150,3 +150,31 @@ func TestStateIsHeldAgainstItsSchema(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestASnapshotThatTheGuardRefusesKeepsNothingFromBeingRecorded holds against outcomes that were lost, and effects that were repeated at every run,
+// because the state of the agent held what became known as a secret later.
+func TestASnapshotThatTheGuardRefusesKeepsNothingFromBeingRecorded(t *testing.T) {
+	for _, effect := range []perdure.Effect{perdure.Once, perdure.Idempotent} {
+		store := new(perdure.MemStore)
+		pay, seen := counter("pay", effect)
+		n := newNode(t, store, scripted(steps("pay", 30)), pay)
+		n.SnapshotEvery = 6
+		id := create(t, n, perdure.Genesis{})
+		v, err := perdure.DataOf("hunter22")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "x", Set: map[string]perdure.Data{"v": v}}); err != nil {
+			t.Fatal(err)
+		}
+		m := &perdure.Node{Store: store, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors}
+		m.SnapshotEvery, m.Guard = 6, noSecret("hunter22")
+		for range 2 {
+			run(t, m, id)
+		}
+		f := load(t, store, id)
+		if _, total := calls(seen); total != 30 || f.Ended == nil || len(f.Open) > 0 {
+			t.Errorf("%s: called %d times, %d open, %s; want 30, 0, terminated", effect, total, len(f.Open), f.State())
+		}
+	}
+}

@@ -35,12 +35,11 @@ func (n *Node) Mend(ctx context.Context, id AgentID) (*Entry, error) {
 	}
 	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash, Body: Snapshot{Fold: *a.fold}})
 	if err == nil {
-		err = n.Store.Append(ctx, id, a.Heads(), entries...)
+		err = n.append(ctx, a, next, entries...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("mend agent %s: %w", id.Short(), err)
 	}
-	n.see(next)
 	return entries[len(entries)-1], nil
 }
 

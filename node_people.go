@@ -82,7 +82,8 @@ func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error)
 		ev := Event{Name: "settle", Notice: s}
 		open := slices.ContainsFunc(a.fold.Open, func(o Open) bool { return o.Decision == s.Decision })
 		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.First == s.Decision || d.Second == s.Decision })
-		if !open && !twice {
+		owed := slices.ContainsFunc(a.fold.Owed, func(w Owed) bool { return w.Key == s.Decision && w.Decision.IsZero() })
+		if !open && !twice && !owed {
 			return ev, Missing(fmt.Sprintf("%s has no open decision %s", a.called(), s.Decision.Short()))
 		}
 		return ev, n.settleable(ctx, a, s.Decision)

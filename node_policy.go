@@ -136,7 +136,7 @@ func (w *work) refuses(ctx context.Context, o *Open, now time.Time) (string, err
 			return fmt.Sprintf("not tried again: %s decided it, and %v", o.Origin.Short(), err), nil
 		}
 	}
-	req := Request{Action: o.Action, Effect: caps.class(w.a.fold, o), Node: w.n.Key.Key()}
+	req := Request{Action: o.Action, Effect: caps.class(w.a.fold, o.Action, o.Effect), Node: w.n.Key.Key()}
 	v := w.n.verdict(&before, req, &Decision{Reserve: &o.Reserve}, now)
 	if v.Answer == Ask && w.approved(decision, o.Action, &v, now) {
 		v.Answer = Allow

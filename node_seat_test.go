@@ -357,3 +357,28 @@ func TestAParentDoesNotLeaveItsChildrenBehind(t *testing.T) {
 		t.Errorf("a parent left its child behind: %v", err)
 	}
 }
+
+// Who may only write to an agent says again that its seat is where it is, and then hands it over as if they had taken it.
+func TestAnAuthorDoesNotMoveTheSeat(t *testing.T) {
+	eve := on(t, nil)
+	author := perdure.Trustee{Key: eve.key.Key(), Name: "eve", Rights: perdure.MayAuthor, Scope: "test"}
+	p := newPayers(t, func(p *payers) { p.a.Trust, p.b.Trust = p.a.Trust.With(author), p.b.Trust.With(author) })
+	var err error
+	if eve.a, err = perdure.Load(t.Context(), p.there, p.id); err != nil {
+		t.Fatal(err)
+	}
+	was := eve.a.Fold().Seats[0]
+	eve.write(perdure.Event{Name: "seat-taken", Notice: perdure.SeatTaken{At: was.At, Of: []perdure.Hash{was.Claim}}})
+	if now := eve.a.Fold().Seats; len(now) != 1 || now[0] != was {
+		t.Errorf("a claim of what it has already made the seat %+v, want %+v", now, was)
+	}
+	eve.write(perdure.Event{Name: "seat-given", Notice: perdure.SeatGiven{At: was.At, Of: []perdure.Hash{eve.all[0].Name, was.Claim}}})
+	put(t, p.there, p.id, eve.all...)
+	if idle := run(t, p.b, p.id); p.paid() != 0 {
+		t.Errorf("the copy paid: %+v", idle)
+	}
+	run(t, p.a, p.id)
+	if p.paid() != 1 {
+		t.Errorf("paid %d times", p.paid())
+	}
+}

@@ -63,22 +63,18 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
 	event := entries[len(entries)-1]
-	old, err := n.behind(ctx, a)
-	current := err == nil && old == nil // what cannot be told is not put right here
-	if derived && current {
-		entries, told = n.summed(a, told, entries)
+	if derived {
+		entries, told = n.summed(ctx, a, told, entries)
 	}
 	if time.Since(begun) > settled/4 {
 		return nil, errStopped
 	}
-	if err := n.Store.Put(ctx, id, entries...); err != nil {
+	current, err := n.store(ctx, a, told, func() error { return n.Store.Put(ctx, id, entries...) })
+	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
-	if current {
-		n.see(told)
-		if derived {
-			n.remember(told) // it is used only while its heads are the heads
-		}
+	if current && derived {
+		n.remember(told) // it is used only while its heads are the heads
 	}
 	return event, nil
 }
@@ -86,14 +82,14 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 // Received reports whether an event with the ID of this one has come from its sender, so that this one would count for nothing. Of very many IDs
 // the last are remembered.
 func (f *Fold) Received(ev *Event) bool {
-	return ev.ID != "" && ev.repeatable() && slices.Contains(f.Dedupe, dedupeID(ev.By, ev.ID))
+	return ev.ID != "" && ev.repeatable() && slices.Contains(f.Dedupe, ev.dedupeID()) && !f.news(ev)
 }
 
 // first is the entry by which an event came first; nil if its body is not here any more.
 func (n *Node) first(ctx context.Context, a *Agent, ev *Event) (*Entry, error) {
 	is := func(e *Entry) bool {
 		was, ok := e.content.(Event)
-		return ok && was.By == ev.By && was.ID == ev.ID && was.repeatable()
+		return ok && was.ID != "" && was.repeatable() && was.dedupeID() == ev.dedupeID()
 	}
 	var found *Entry
 	for e := range a.Recent() { // the newest first: an older repetition counted for nothing
@@ -142,11 +138,11 @@ func (n *Node) listening(ctx context.Context, id AgentID) (a *Agent, derived boo
 }
 
 // summed is entries that turn a into told, and a snapshot after them if there has been none for long and the agent counts here. It is tried
-// once in so many entries, whatever comes of it: one that cannot be written must not cost every event that follows.
-func (n *Node) summed(a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
+// once in so many entries, whatever comes of it: one that cannot be written must not cost every event that follows. An older copy gets none.
+func (n *Node) summed(ctx context.Context, a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
 	trust, every := n.trust(), n.snapshotEvery()
 	since := trust.vouchedAt(a)
-	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every || trust.Counts(told) != nil {
+	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every || trust.Counts(told) != nil || n.older(ctx, a) != nil {
 		return entries, told
 	}
 	snapshot, next, err := n.Key.Commit(told, time.Now(), Draft{Body: Snapshot{Fold: *told.fold}, Policy: n.PolicyHash})

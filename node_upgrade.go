@@ -17,9 +17,12 @@ func (n *Node) UpgradeState(ctx context.Context, id AgentID, to Hash) (*Entry, e
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), err)
 	}
-	a, err := n.load(ctx, id)
+	a, err := n.Load(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if err := n.older(ctx, a); err != nil {
+		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), err)
 	}
 	f := a.fold
 	switch {
@@ -80,11 +83,10 @@ func (n *Node) recordUpgrade(ctx context.Context, a *Agent, to Hash, set map[str
 		}
 	}
 	if err == nil {
-		err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
+		err = n.append(ctx, a, told, entries...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("upgrade the state of agent %s: %w", a.ID().Short(), err)
 	}
-	n.see(told)
 	return entries[len(entries)-1], nil
 }

@@ -58,19 +58,62 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	return &older, nil
 }
 
-// see tells the witness how far the agent has come. What became of a copy whose seat is elsewhere is no matter: nothing in it can be done again
-// here, and the memory that has the seat must not pass for an older one.
-func (n *Node) see(a *Agent) {
-	at := n.placed.Load()
-	if n.Witness != nil && (at == nil || !a.fold.SeatElsewhere(*at)) {
-		n.Witness.See(a.ID(), a.fold.Seq, a.Heads())
+// older refuses what must not be done to a copy of an agent that is older than one seen here.
+func (n *Node) older(ctx context.Context, a *Agent) error {
+	old, err := n.behind(ctx, a)
+	if err == nil {
+		err = old.refusal(a)
 	}
+	return err
 }
 
-// seeNext tells the witness what was written on top of an agent, unless more had been seen of that than is there.
-func (n *Node) seeNext(ctx context.Context, a, next *Agent) {
-	if old, err := n.behind(ctx, a); err == nil && old == nil {
-		n.see(next)
+// refusal is the error for an older copy; nil if it is none.
+func (i *Idle) refusal(a *Agent) error {
+	if i == nil {
+		return nil
+	}
+	return WithHint(fmt.Errorf("%w: this copy is older than one seen here: it lacks entry %s; what was done since would be done again",
+		ErrDenied, i.Reasons[0].Entry.Short()),
+		"import the newer copy; or, if you mean this one to go on, perdure resume "+a.ID().Short()+" --older")
+}
+
+// store makes entries durable that turn an agent into next, and tells the witness how far it has come. Whatever is written to an agent outside of
+// the work on it, which looks when it begins, goes through here.
+//
+// What is written on an older copy than was seen here does not make it the newest: the witness is told nothing of it, and it is not current. Of
+// a new agent, before is nil.
+func (n *Node) store(ctx context.Context, before, next *Agent, put func() error) (current bool, err error) {
+	var old *Idle
+	var unknown error
+	if before != nil {
+		old, unknown = n.behind(ctx, before)
+	}
+	if err := put(); err != nil {
+		return false, err
+	}
+	if unknown != nil {
+		return false, nil // what cannot be told is not put right here
+	}
+	n.see(next, old)
+	return old == nil, nil
+}
+
+// append is store of entries on top of the heads of an agent, if they still are the heads.
+func (n *Node) append(ctx context.Context, before, next *Agent, entries ...*Entry) error {
+	var heads []Hash
+	if before != nil {
+		heads = before.Heads()
+	}
+	_, err := n.store(ctx, before, next, func() error { return n.Store.Append(ctx, next.ID(), heads, entries...) })
+	return err
+}
+
+// see tells the witness how far an agent has come, unless it is an older copy, as behind says. What became of a copy whose seat is elsewhere is no matter:
+// nothing in it can be done again here, and the memory that has the seat must not pass for an older one.
+func (n *Node) see(a *Agent, older *Idle) {
+	at := n.placed.Load()
+	if n.Witness != nil && older == nil && (at == nil || !a.fold.SeatElsewhere(*at)) {
+		n.Witness.See(a.ID(), a.fold.Seq, a.Heads())
 	}
 }
 
@@ -99,6 +142,6 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 			return nil, err
 		}
 	}
-	n.see(next)
+	n.see(next, nil)
 	return entries[0], nil
 }

@@ -262,7 +262,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Open {
 		o := &f.Open[i]
 		spec, can := c.tool(o.toolName())
-		effect := c.class(f, o)
+		effect := c.class(f, o.Action, o.Effect)
 		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
 		// Only who holds the agent may take a deadline for passed that lies too far ahead: another's worker may know no better.
 		late := t >= o.Deadline || (c.Claimed || c.All) && ahead(o.Since, t)
@@ -450,6 +450,11 @@ func (f *Fold) recheckCall() Execute {
 func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Owed {
 		w := &f.Owed[i]
+		if !c.mayTry(f, w) {
+			rest.Person = true
+			c.because(rest, Reason{Kind: RestDoubt, Tool: toolOf(w.Action), Decision: w.Key})
+			continue
+		}
 		d := f.retryDelay(w)
 		if t < d.until && !ahead(w.Since, t) {
 			c.because(rest, Reason{

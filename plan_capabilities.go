@@ -33,19 +33,6 @@ type Spec struct {
 	Reconciles  bool          // can find out whether an effect happened
 }
 
-// class is the more careful of the class on record and that of the tool itself: whoever wrote the record may have lied. What a fork rehearses
-// happens nowhere.
-func (c *Capabilities) class(f *Fold, o *Open) Effect {
-	spec, known := c.Tools[o.toolName()]
-	switch {
-	case !known || f.rehearses():
-		return o.Effect
-	case !o.Effect.Repeatable() || !spec.Effect.Repeatable():
-		return Once
-	}
-	return max(o.Effect, spec.Effect)
-}
-
 // ahead reports whether the clock was ahead that says an entry was written at a time: no clock that is kept at all differs so much from another.
 // What was to be waited for from then on has been waited for: nobody can tell how long it has been, and a year would be too long.
 func ahead(written, t Time) bool { return written > t.Add(MaxLease) }

@@ -13,7 +13,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 	folds := map[string]*Fold{
 		"a proposal":           {Proposals: []Proposals{{Actions: []Action{call}, Decided: []bool{false}}}},
 		"an approved question": {Asks: []Asking{{Action: call, Verdict: Verdict{Answer: Ask}, Votes: []Vote{{Approve: true, Event: Hash{1}}}}}},
-		"an effect owed":       {Owed: []Owed{{Action: call}}},
+		"an effect owed":       {Owed: []Owed{{Action: call, Decision: Hash{3}}}},
 		"an effect under way":  {Open: []Open{{Decision: Hash{2}, Action: call}}},
 		"a recheck":            {Recheck: []Execute{call}},
 	}

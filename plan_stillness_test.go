@@ -14,7 +14,7 @@ func TestWhatWaitsSinceAClockThatWasAheadGoesOn(t *testing.T) {
 	throttled := []ToolRecord{{Tool: advisorTool(""), Last: []SignalRecord{{Signal: Throttled, Time: late, After: 1000}}}}
 	for name, f := range map[string]*Fold{
 		"an effect under way":       {Open: []Open{{Action: pay, Effect: Once, Since: late, Deadline: late.Add(time.Minute)}}},
-		"one to be tried again":     {Owed: []Owed{{Action: pay, Signal: TimedOut, Since: late, Attempt: 1}}},
+		"one to be tried again":     {Owed: []Owed{{Action: pay, Effect: Read, Signal: TimedOut, Since: late, Attempt: 1}}},
 		"a sleep for a while":       {Sleep: asleep(After{Millis: 1000})},
 		"a poll":                    {Sleep: asleep(Every{Millis: 1000, Poll: pay, Until: "result == 1"})},
 		"an advisor that throttled": {Tools: throttled},

@@ -167,6 +167,7 @@ func (q *question) filter(src string) func(*Message) (fits, judged bool) {
 	lasting := err == nil && q.f.judged != nil && p.Only("event")
 	return func(m *Message) (bool, bool) {
 		of := judgement{src, m.Event}
+		lasting := lasting && !m.Event.IsZero() // one that is being written has no name yet
 		if lasting && q.f.judged.unfit(of) {
 			return false, true
 		}

@@ -13,8 +13,8 @@ import (
 type Right uint8
 
 const (
-	MayAuthor  Right = 1 << iota // write any entry but approvals and key changes
-	MayApprove                   // answer what a person is asked
+	MayAuthor  Right = 1 << iota // write any entry but a person's word and key changes
+	MayApprove                   // answer what a person is asked, settle and resume
 	MayOwn                       // own agents, and everything else
 )
 

@@ -148,11 +148,11 @@ func rightFor(e *Entry) Right {
 		if n.Owned {
 			return MayOwn
 		}
-	case Approval, Resume: // to let an agent go on is a person's word
+	case Approval, Resume, Settle: // to let an agent go on, or something happen again, is a person's word
 		return MayApprove
 	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks, Document:
+	case nil, ChildEnded, Pause, Grant, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks, Document:
 	}
 	return MayAuthor
 }

@@ -48,6 +48,7 @@ func inWorld(t *testing.T, test func(ctx context.Context, c *a2aclient.Client, n
 			return err
 		}
 		running, stop := context.WithCancel(ctx)
+		defer stop()
 		over := make(chan error)
 		go func() { over <- runs.Run(running) }()
 		mux := http.NewServeMux()

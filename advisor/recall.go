@@ -98,7 +98,9 @@ func (r *recollection) addUnlessVoid(f *perdure.Fold, e *perdure.Entry) {
 	if !slices.Contains(f.Revoked, e.Origin) || !slices.ContainsFunc(f.Conflicts, func(c perdure.Conflict) bool {
 		return c.Entry == e.Name && c.Void()
 	}) {
-		r.add(e)
+		if r.ledger.Counts(f, e) {
+			r.add(e)
+		}
 	}
 }
 

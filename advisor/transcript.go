@@ -46,6 +46,7 @@ type transcript struct {
 	events    map[perdure.Hash]bool      // that are in it
 	happened  map[perdure.Hash]bool      // decisions with an outcome that says so
 	approvals map[perdure.Hash]told.Word // what people said when they approved, told when it is used
+	ledger    perdure.Ledger             // of what came of decisions
 }
 
 // mark is where a message came from.

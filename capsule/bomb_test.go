@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"fmt"
 	"io/fs"
 	"os"
@@ -44,6 +45,19 @@ func (w *weighed) Put(ctx context.Context, id perdure.AgentID, entries ...*perdu
 		w.bytes += int64(len(e.BodyBytes()))
 	}
 	return w.MemStore.Put(ctx, id, entries...)
+}
+
+func (w *weighed) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
+	return w.MemStore.PutAll(ctx, id, func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil {
+				w.bytes += int64(len(e.BodyBytes()))
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	})
 }
 
 func refusedBy(t *testing.T, err error, predicate string) {

@@ -14,9 +14,6 @@ const (
 	onceName = "durable.once" // the tool that does a Once
 )
 
-// givenInputs is the event by which Node.CreateOnce gives an agent its inputs.
-const givenInputs = "given-inputs"
-
 // maxRuns is how many functions are kept under way between cycles; the others begin again from their records.
 const maxRuns = 1024
 
@@ -41,13 +38,13 @@ func (f *flow) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 	if err != nil {
 		return perdure.Advice{}, err
 	}
-	advice := perdure.Advice{Actions: make([]perdure.Action, len(r.waiting)), Seen: []perdure.Hash{}}
+	advice := perdure.Advice{Actions: make([]perdure.Action, len(r.waiting)), Seen: []perdure.Hash{}, Replays: true}
 	for i := range r.waiting {
 		advice.Actions[i] = r.waiting[i].action
 	}
 	// Only what a wait has taken is seen, and what is not waited for: the function may come to wait for the others yet.
 	for _, m := range a.Fold().Inbox {
-		if m.Spent || m.Name == "child-ended" || m.Name == givenInputs {
+		if m.Spent || r.records.noted[m.Event] {
 			advice.Seen = append(advice.Seen, m.Event)
 		}
 	}

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -11,6 +12,7 @@ import (
 type records struct {
 	done  map[string]record          // by key
 	ended map[perdure.AgentID]record // children
+	noted map[perdure.Hash]bool      // events that carry a notice: no wait takes what they say
 }
 
 // found says what recent entries say of what a function waits for.
@@ -24,8 +26,10 @@ const (
 
 // replay reads the records of an agent: from the entries it holds, if a is not nil and they go back to its genesis, else out of the store. What
 // is open or owed has no last word yet, whatever came of earlier attempts.
+//
+// It refuses, with an error that wraps perdure.ErrIncapable, where entries lack their bodies: what they say would be done again.
 func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Agent) (*records, perdure.Data, error) {
-	b := builder{records: &records{done: map[string]record{}, ended: map[perdure.AgentID]record{}}}
+	b := builder{fold: f, records: &records{done: map[string]record{}, ended: map[perdure.AgentID]record{}, noted: map[perdure.Hash]bool{}}}
 	if held := whole(a); held != nil {
 		for _, e := range slices.Backward(held) {
 			b.add(e)
@@ -37,6 +41,11 @@ func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Ag
 			}
 			b.add(e)
 		}
+	}
+	if b.gone != nil {
+		return nil, nil, perdure.WithHint(
+			fmt.Errorf("%w: the body of entry %s is gone, and what it says would be done again", perdure.ErrIncapable, b.gone.Name.Short()),
+			"import a copy of depth full that has it, or end the agent")
 	}
 	for _, o := range f.Open {
 		delete(b.done, perdure.CallOf(o.Action))
@@ -72,7 +81,7 @@ func recent(a *perdure.Agent, ops []op, recs *records) ([]record, found) {
 		if !within(ops, adv.Actions) {
 			return nil, unproposed // the last advice was about something else
 		}
-		b := builder{records: recs}
+		b := builder{fold: a.Fold(), records: recs}
 		for _, m := range a.Fold().Inbox { // an event may have come before the wait for it
 			b.events.put(m.Event, m.Data)
 		}
@@ -108,28 +117,55 @@ func (r *records) take(ops []op) ([]record, found) {
 // builder collects records from entries, oldest first.
 type builder struct {
 	*records
+	fold      *perdure.Fold  // of all of the memory
+	gone      *perdure.Entry // without its body; nil: all are there
+	genesis   *perdure.Entry
 	inputs    perdure.Data
 	proposed  index[[]string] // advice -> keys
-	decided   index[string]   // decision -> key
-	asked     index[string]   // decision that asked -> key
+	decided   index[*decided]
 	delegated index[perdure.AgentID]
 	events    index[perdure.Data]
 }
 
+// decided is a decision that something be done, or that a person be asked whether it may.
+type decided struct {
+	key    string
+	by     perdure.Key
+	class  perdure.Effect
+	asks   bool
+	signal perdure.Signal // of the outcome that counts; zero: it has none
+}
+
 func (b *builder) add(e *perdure.Entry) {
+	if b.void(e) {
+		return
+	}
 	switch c := e.Content().(type) {
 	case perdure.Genesis:
-		b.inputs = c.Intent.Inputs
+		b.genesis, b.inputs = e, c.Intent.Inputs
 	case perdure.Advice:
 		b.proposed.put(e.Name, calls(c.Actions))
 	case perdure.Decision:
 		b.decision(e, &c)
 	case perdure.Outcome:
-		b.outcome(&c)
+		if d, ok := b.decided.get(c.Decision); ok && (d.asks || b.fold.Believes(e.Origin, d.by, d.class, &c)) {
+			b.outcome(d, &c)
+		}
 	case perdure.Event:
 		b.event(e, &c)
-	case perdure.Snapshot, nil:
+	case nil:
+		if e.Kind != perdure.KindSnapshot && b.gone == nil {
+			b.gone = e
+		}
+	case perdure.Snapshot:
 	}
+}
+
+// void reports whether an entry is of a revoked key and counts for nothing.
+func (b *builder) void(e *perdure.Entry) bool {
+	return slices.Contains(b.fold.Revoked, e.Origin) && slices.ContainsFunc(b.fold.Conflicts, func(c perdure.Conflict) bool {
+		return c.Entry == e.Name && c.Void()
+	})
 }
 
 func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
@@ -152,9 +188,9 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 	case perdure.Deny:
 		b.done[key] = record{signal: perdure.Denied, note: d.Verdict.Reason}
 	case perdure.Ask:
-		b.asked.put(e.Name, key)
+		b.decided.put(e.Name, &decided{key: key, asks: true})
 	case perdure.Allow:
-		b.decided.put(e.Name, key)
+		b.decided.put(e.Name, &decided{key: key, by: e.Origin, class: d.Effect})
 		if len(d.Child) > 0 {
 			if child, err := perdure.DecodeEntry(d.Child, perdure.Limits{}); err == nil {
 				b.delegated.put(e.Name, child.ID())
@@ -165,8 +201,8 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 
 // woken records the end of a sleep, with the data of the event that ended it.
 func (b *builder) woken(w *perdure.Wake) {
-	key, ok := b.decided.get(w.Sleep)
-	if !ok {
+	d, ok := b.decided.get(w.Sleep)
+	if !ok || d.asks {
 		return
 	}
 	rec := record{signal: perdure.OK}
@@ -174,38 +210,56 @@ func (b *builder) woken(w *perdure.Wake) {
 		rec.event = true
 		rec.data, _ = b.events.get(w.By[0])
 	}
-	b.done[key] = rec
+	b.done[d.key] = rec
 }
 
-func (b *builder) outcome(o *perdure.Outcome) {
-	if key, ok := b.asked.get(o.Decision); ok {
-		b.done[key] = record{signal: o.Signal, note: o.Note}
+// outcome records what came of a decision: the first that counts, as in the fold, unless that was an attempt to be tried again which turns out to
+// have happened.
+func (b *builder) outcome(d *decided, o *perdure.Outcome) {
+	switch d.signal {
+	case 0:
+	case perdure.Throttled, perdure.Incapable:
+		if o.Signal != perdure.OK {
+			return
+		}
+	default:
 		return
 	}
-	key, ok := b.decided.get(o.Decision)
-	if !ok {
+	d.signal = o.Signal
+	if d.asks {
+		b.done[d.key] = record{signal: o.Signal, note: o.Note}
 		return
 	}
 	child, _ := b.delegated.get(o.Decision)
-	b.done[key] = record{signal: o.Signal, data: o.Result, note: o.Note, child: child}
+	b.done[d.key] = record{signal: o.Signal, data: o.Result, note: o.Note, child: child}
 }
 
 func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
+	if ev.Notice == nil {
+		b.events.put(e.Name, ev.Data)
+		return
+	}
+	b.noted[e.Name] = true
 	switch n := ev.Notice.(type) {
 	case perdure.ChildEnded:
-		b.ended[n.Child] = record{signal: n.Signal, data: n.Result, note: n.Note}
-	case perdure.Settle:
-		if key, ok := b.decided.get(n.Decision); ok && b.done[key].signal == perdure.OK {
-			break // who did it knows better than who looked
+		if _, known := b.ended[n.Child]; !known { // a child ends once
+			b.ended[n.Child] = record{signal: n.Signal, data: n.Result, note: n.Note}
 		}
-		b.outcome(&perdure.Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note})
+	case perdure.Settle:
+		if d, ok := b.decided.get(n.Decision); ok {
+			b.outcome(d, &perdure.Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note})
+		}
 	case perdure.Edit:
-		if e.Seq == 1 && ev.Name == "given-inputs" && len(n.Mutate.Inputs) > 0 { // what StartAs was given; a later edit does not change what the function began with
+		if b.given(e) && len(n.Mutate.Inputs) > 0 {
 			b.inputs = n.Mutate.Inputs
 		}
-	case nil:
-		b.events.put(e.Name, ev.Data)
 	}
+}
+
+// given reports whether an edit gives the agent the inputs that StartAs was given: it is by who made the agent, right after a genesis that says
+// nothing of the moment. A later edit does not change what the function began with.
+func (b *builder) given(e *perdure.Entry) bool {
+	return e.Seq == 1 && b.genesis != nil && b.genesis.Time == 0 && b.genesis.Origin == e.Origin
 }
 
 // index is a map from entries that costs little while it holds few.

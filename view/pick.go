@@ -54,7 +54,8 @@ func Asked(a *perdure.Agent, prefix string) (perdure.Hash, error) {
 func Unsettled(a *perdure.Agent, prefix string) (perdure.Hash, *Wait, error) {
 	f := a.Fold()
 	var open []perdure.Hash
-	for _, o := range f.Open {
+	effects := slices.Concat(f.Open, f.Hearsay())
+	for _, o := range effects {
 		open = append(open, o.Decision)
 	}
 	for _, o := range f.Doubles() {
@@ -66,9 +67,8 @@ func Unsettled(a *perdure.Agent, prefix string) (perdure.Hash, *Wait, error) {
 	if err != nil {
 		return d, nil, err
 	}
-	if i := slices.Index(open, d); i < len(f.Open) {
-		o := f.Open[i]
-		return d, new(DoubtOf(a, &o)), nil
+	if i := slices.Index(open, d); i < len(effects) {
+		return d, new(DoubtOf(a, &effects[i])), nil
 	}
 	return d, nil, nil
 }

@@ -224,7 +224,7 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 		}
 		return found
 	}
-	for _, o := range f.Open {
+	for _, o := range slices.Concat(f.Open, f.Hearsay()) {
 		if !o.Effect.Repeatable() && (o.Doubt || !now.Before(o.Deadline.Go())) {
 			add(DoubtOf(a, &o))
 		}
@@ -272,6 +272,9 @@ func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
 // doubtWhy is what was recorded when an effect was found to be in doubt, if that is not long ago.
 func doubtWhy(a *perdure.Agent, decision perdure.Hash) string {
 	for e := range a.Recent() {
+		if out, ok := e.Content().(perdure.Outcome); ok && out.Decision == decision {
+			return strings.TrimSuffix(fmt.Sprintf("%s, who did not begin it, says %s: %s", e.Origin.Short(), out.Signal, out.Note), ": ")
+		}
 		told, _ := e.Content().(perdure.Event)
 		if d, ok := told.Notice.(perdure.Doubt); !ok || d.Decision != decision || told.Data == nil {
 			continue

@@ -129,7 +129,7 @@ func (h *Advisor) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]
 	if err != nil {
 		return nil, err
 	}
-	v.Outcomes = h.outcomes(entries)
+	v.Outcomes = h.outcomes(f, entries)
 	for _, e := range told.Unheard(entries) {
 		w, _ := told.WordOf(e)
 		said := saidView{Event: e.Name.String(), What: w.What, By: w.By, Note: bound.Text(w.Note, orDefault(h.Shown, DefaultShown)), Time: rfc3339(e.Time)}
@@ -152,11 +152,15 @@ func (h *Advisor) entries(ctx context.Context, a *perdure.Agent) ([]*perdure.Ent
 }
 
 // outcomes are the last ones, oldest first: what was done, and refusals, with the action each was of.
-func (h *Advisor) outcomes(entries []*perdure.Entry) []outcomeView {
+func (h *Advisor) outcomes(f *perdure.Fold, entries []*perdure.Entry) []outcomeView {
+	var ledger perdure.Ledger
 	actions := map[perdure.Hash]perdure.Action{} // by decision
 	proposed := map[perdure.Hash][]perdure.Action{}
 	out := []outcomeView{}
 	for _, e := range entries {
+		if !ledger.Counts(f, e) {
+			continue
+		}
 		switch c := e.Content().(type) {
 		case perdure.Advice:
 			proposed[e.Name] = c.Actions

@@ -37,7 +37,9 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 		}
 	}
 	for _, e := range entries {
-		r.add(e)
+		if r.ledger.Counts(a.Fold(), e) {
+			r.add(e)
+		}
 	}
 	for _, e := range told.Unheard(entries) {
 		p.said = append(p.said, r.spoken(e))
@@ -53,6 +55,7 @@ type recorder struct {
 	children map[perdure.AgentID]string        // child -> place
 	events   map[perdure.Hash]perdure.Event
 	happened map[perdure.Hash]bool // decisions with an outcome that says so
+	ledger   perdure.Ledger        // of what came of decisions
 }
 
 func (r *recorder) add(e *perdure.Entry) {

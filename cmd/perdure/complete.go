@@ -94,7 +94,7 @@ func askedDigests(a *perdure.Agent) (words []cobra.Completion) {
 
 // openDecisions are the decisions of an agent without an outcome.
 func openDecisions(a *perdure.Agent) (words []cobra.Completion) {
-	for _, o := range a.Fold().Open {
+	for _, o := range slices.Concat(a.Fold().Open, a.Fold().Hearsay()) {
 		words = append(words, cobra.CompletionWithDesc(o.Decision.String(), view.OneLine(view.ActionText(o.Action), view.LineWidth/2)))
 	}
 	return words

@@ -27,6 +27,11 @@ func TestCopyOfAnAgentDoesNotPay(t *testing.T) {
 		"given by an owner": {rights: "own", want: 1, write: func(a *attack, _ *place) {
 			a.tell("seat-given", perdure.SeatGiven{At: seat(a).At, Of: []perdure.Hash{seat(a).Claim}, Owned: true})
 		}},
+		"claimed by an author where it is, and given": {rights: "author", write: func(a *attack, _ *place) {
+			was := seat(a)
+			a.tell("seat-taken", perdure.SeatTaken{At: was.At, Of: []perdure.Hash{was.Claim}})
+			a.tell("seat-given", perdure.SeatGiven{At: was.At, Of: []perdure.Hash{was.Claim, a.entries[len(a.entries)-1].Name}})
+		}},
 		"claimed by an author, and given on": {rights: "author", write: func(a *attack, _ *place) {
 			first, at := seat(a).Claim, perdure.HashOf([]byte("nowhere"))
 			a.tell("seat-taken", perdure.SeatTaken{At: at})

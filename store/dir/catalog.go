@@ -224,8 +224,8 @@ func memoryOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
 	}
 }
 
-// merge adds what another copy of an agent holds to its file, and removes the copy: then all of it is in one place. A copy that does not
-// verify is left alone.
+// merge adds what another copy of an agent holds to its file, all or nothing, and removes the copy: then all of it is in one place. A copy that
+// does not verify, or that would keep the agent from being folded, is left alone.
 func (s *Store) merge(name string, f *file) error {
 	main := s.agents[f.agent]
 	other, err := capsule.OpenLog(s.path(name))
@@ -250,26 +250,10 @@ func (s *Store) merge(name string, f *file) error {
 		return err
 	}
 	defer h.Unlock()
-	var batch []*perdure.Entry
-	size := 0
-	for e, err := range memory {
-		if err != nil {
-			return err
-		}
-		if !h.Has(e.Name) && e.BodyBytes() == nil && depth == perdure.Headers {
-			return errors.New("it has entries without their bodies that the other copy lacks: import a copy of depth full")
-		}
-		if !h.Has(e.Name) {
-			batch, size = append(batch, e), size+len(e.BodyBytes())
-		}
-		if len(batch) > 0 && e.Signature != nil && size > 8<<20 {
-			if _, err := h.Add(batch...); err != nil {
-				return err
-			}
-			batch, size = nil, 0
-		}
+	if err := s.mergeable(main.main, memory); err != nil {
+		return err
 	}
-	if _, err := h.Add(batch...); err != nil {
+	if err := addAll(h.Log, depth, memory); err != nil {
 		return err
 	}
 	if err := disk.Remove(s.path(name)); err != nil {
@@ -277,6 +261,46 @@ func (s *Store) merge(name string, f *file) error {
 	}
 	delete(s.files, name)
 	return nil
+}
+
+// mergeable refuses entries that would keep the agent in a file from being folded.
+func (s *Store) mergeable(name string, memory iter.Seq2[*perdure.Entry, error]) error {
+	l, err := s.openLog(name) // one that is locked for writing is not read from
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // it was only read
+	return perdure.MergeableInto(memoryOf(l), memory)
+}
+
+// atOnce is how many bytes of bodies are added to a file as they are; with more, a new file takes the place of the old one. Tests make it less.
+var atOnce = 8 << 20
+
+// addAll adds the entries of a copy of a depth that a file lacks, all or nothing.
+func addAll(l *capsule.Log, depth perdure.Depth, memory iter.Seq2[*perdure.Entry, error]) error {
+	var batch []*perdure.Entry
+	size := 0
+	for e, err := range memory {
+		if err != nil {
+			return err
+		}
+		if l.Has(e.Name) {
+			continue
+		}
+		if e.BodyBytes() == nil && depth == perdure.Headers {
+			return errors.New("it has entries without their bodies that the other copy lacks: import a copy of depth full")
+		}
+		if size += len(e.BodyBytes()); size <= atOnce {
+			batch = append(batch, e)
+		} else {
+			batch = nil // they are read again
+		}
+	}
+	if size > atOnce {
+		return l.AddAll(memory)
+	}
+	_, err := l.Add(batch...)
+	return err
 }
 
 // Faults says which files are left alone and why: no capsule, changed, of a newer version, copies that do not verify.

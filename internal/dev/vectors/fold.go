@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -28,7 +29,7 @@ func acceptedFolds() ([]*vector, error) {
 		{"delegation-refused", "a delegation wider than the agent: no child, and did is delegation all the same", delegationRefused},
 		{"delegates", "a child with a delegate its parent does not have is wider", delegatesWider},
 		{"revoked-order", "revoked keys stand in fold order, what a head knows ascends", revokedOrder},
-		{"incapable", "incapable twice: it moves to the end, with the last note and time, counted", incapableTwice},
+		{frozen + "incapable", "", incapableTwice},
 		{"poll-bounds", "poll/63 is kept, poll/64 is a poll that is not, poll/2147483648 is none and is tried again", pollBounds},
 		{"null-data", "a present null is a value in data, inputs and results, and removes a name in set", nullData},
 		{"vote-late", "answers at and after the time a question lapses do not count", voteLate},
@@ -51,10 +52,19 @@ func acceptedFolds() ([]*vector, error) {
 		{"created-second", "a genesis of time 0 and two branches: created is the time of the entry folded second, not of the earlier one", createdSecond},
 		{"created-zero", "a genesis and a second entry of time 0: created stays 0, whatever comes after", createdZero},
 		{"documents", "documents change nothing, and one told twice under one id is one", documents},
+		{"once-others", "what others say of a once effect puts it in doubt; whoever began it is believed, and that it happened is anybody's to say", onceOthers},
+		{"once-looked", "of two once effects a delegate says that they failed: one it looked at, one it did not", onceLooked},
+		{"once-settled", "without a seat others are believed; what they made owed is settled by its key", onceSettled},
+		{"seat-again", "a claim of the seat where it is changes nothing, so its author cannot hand it over", seatAgain},
+		{"child-ended-id", "an event under the id of a child's end does not stop it; a second end is stopped", childEndedID},
+		{"grant-id", "a grant has ids of its own, and one that does not count uses none up", grantID},
 	} {
 		l, err := m.life()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if strings.HasPrefix(m.name, frozen) {
+			continue
 		}
 		b, err := memoryOf(l.entries)
 		if err != nil {
@@ -64,6 +74,10 @@ func acceptedFolds() ([]*vector, error) {
 	}
 	return out, nil
 }
+
+// frozen marks a memory whose entries would say today that a node is to look at the agent at another time than they did when it was
+// published. It is made for its salts, which are drawn in order; what was published stays and is read as ever.
+const frozen = "frozen-"
 
 // bare is a genesis without budget and tools.
 func bare() perdure.Genesis {

@@ -1,0 +1,93 @@
+package perdure_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// anyState moves every state to every schema as it is.
+type anyState struct{}
+
+func (anyState) CheckState(perdure.Hash, map[string]perdure.Data) error { return nil }
+func (anyState) MoveState(_, _ perdure.Hash, v map[string]perdure.Data) (map[string]perdure.Data, error) {
+	return v, nil
+}
+
+// An older copy of an agent that has paid since stays one, whatever is written to it meanwhile.
+func TestNothingThatIsWrittenToAnOlderCopyMakesItTheNewest(t *testing.T) {
+	for what, write := range map[string]func(*testing.T, *perdure.Node, perdure.AgentID){
+		"nothing": func(*testing.T, *perdure.Node, perdure.AgentID) {},
+		"an upgrade": func(t *testing.T, n *perdure.Node, id perdure.AgentID) {
+			if _, err := n.UpgradeState(t.Context(), id, perdure.HashOf([]byte("v2"))); !errors.Is(err, perdure.ErrDenied) {
+				t.Errorf("the upgrade of an older copy: %v, want it denied", err)
+			}
+		},
+		"events": func(t *testing.T, n *perdure.Node, id perdure.AgentID) {
+			for range 10 {
+				if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "note"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"a snapshot": func(t *testing.T, n *perdure.Node, id perdure.AgentID) {
+			if _, err := n.Snapshot(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a collection": func(t *testing.T, n *perdure.Node, id perdure.AgentID) {
+			if _, err := n.Collect(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		store, old := new(perdure.MemStore), new(perdure.MemStore)
+		pay, seen := counter("pay", perdure.Once)
+		n := newNode(t, store, scripted(steps("pay", 1)), pay)
+		n.Place, n.State, n.Witness = perdure.HashOf(nil), anyState{}, &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{StateSchema: perdure.HashOf([]byte("v1"))}})
+		merge(t, store, old, id) // a backup
+		run(t, n, id)
+		back := func() *perdure.Node {
+			return &perdure.Node{Store: old, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors,
+				Place: n.Place, State: n.State, Witness: n.Witness}
+		}
+		write(t, back(), id)
+		idle := run(t, back(), id)
+		if _, total := calls(seen); total != 1 || !idle.Is(perdure.RestOlder) {
+			t.Errorf("%s: paid %d times, idle %+v; want 1, and to hear that the copy is old", what, total, idle)
+		}
+	}
+}
+
+// An agent that is to exist once was here, and the store was put back to before: who creates it again does not begin from nothing.
+func TestAnAgentThatIsCreatedAgainIsAnOlderCopy(t *testing.T) {
+	pay, seen := counter("pay", perdure.Once)
+	n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
+	n.Place, n.Witness = perdure.HashOf(nil), &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+	g := perdure.Genesis{Intent: perdure.Intent{Goal: "pay"}, Charter: perdure.Charter{Scope: "test"}}
+	for range 2 {
+		a, err := n.CreateOnce(t.Context(), g, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, n, a.ID())
+		n = &perdure.Node{Store: new(perdure.MemStore), Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors,
+			Place: n.Place, Witness: n.Witness}
+	}
+	if _, total := calls(seen); total != 1 {
+		t.Errorf("paid %d times", total)
+	}
+}
+
+// What does not count here gets no upgrade in this node's name.
+func TestAStrangersAgentIsNotUpgraded(t *testing.T) {
+	n := newNode(t, new(perdure.MemStore), scripted(nothing))
+	n.State = anyState{}
+	s := newStranger(t, perdure.Genesis{Intent: perdure.Intent{StateSchema: perdure.HashOf([]byte("v1"))}})
+	put(t, n.Store, s.a.ID(), s.all...)
+	if _, err := n.UpgradeState(t.Context(), s.a.ID(), perdure.HashOf([]byte("v2"))); !errors.Is(err, perdure.ErrRejected) {
+		t.Errorf("got %v, want it refused", err)
+	}
+}
