@@ -16,13 +16,14 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	if _, ok := ev.Notice.(Settle); !ok {
 		f.setVars(e, ev.Set)
 	}
-	if data, told := f.notice(e, ev); told && f.Ended == nil {
+	if data, told := f.notice(e, ev, counts); told && f.Ended == nil {
 		f.deliver(e, ev, data)
 	}
 }
 
-// notice folds what the runtime itself understands of an event. It reports whether the event is one for the advisor, too, and the data it has.
-func (f *Fold) notice(e *Entry, ev *Event) (data Data, told bool) {
+// notice folds what the runtime itself understands of an event; a grant only if it counts. It reports whether the event is one for the advisor,
+// too, and the data it has.
+func (f *Fold) notice(e *Entry, ev *Event, counts bool) (data Data, told bool) {
 	switch n := ev.Notice.(type) {
 	case nil:
 		return ev.Data, true
@@ -40,7 +41,7 @@ func (f *Fold) notice(e *Entry, ev *Event) (data Data, told bool) {
 	case Escalated:
 		f.escalate(&n)
 	case Grant:
-		if f.byOwner(e) {
+		if counts {
 			f.Granted = f.Granted.Plus(n.Amount)
 		}
 	case Pause:
