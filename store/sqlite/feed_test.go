@@ -1,0 +1,125 @@
+package sqlite
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// fedBy is what the feed yields after a position, by agent.
+func fedBy(t *testing.T, s *Store, after perdure.Cursor) map[perdure.AgentID]map[perdure.Hash]int {
+	t.Helper()
+	out := map[perdure.AgentID]map[perdure.Hash]int{}
+	for item, err := range s.Feed(t.Context(), after) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[item.ID()] == nil {
+			out[item.ID()] = map[perdure.Hash]int{}
+		}
+		out[item.ID()][item.Name]++
+	}
+	return out
+}
+
+func feedOf(t *testing.T, s *Store) (perdure.Hash, perdure.Cursor) {
+	t.Helper()
+	id, end, err := s.FeedEnd(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id, end
+}
+
+// TestADamagedAgentDoesNotHoldUpTheFeed damages a row: the others still arrive, and what was damaged does once it is healed.
+func TestADamagedAgentDoesNotHoldUpTheFeed(t *testing.T) {
+	w := interleaved(t, 3, 6, false)
+	s := openBench(t, w.path)
+	feed, end := feedOf(t, s)
+	err := s.submit(t.Context(), &request{apply: func(w *writer) error {
+		return w.do("UPDATE log SET data=x'00ff00' WHERE rid=(SELECT rid FROM log WHERE agent=2 ORDER BY rid LIMIT 1 OFFSET 3)")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var damaged perdure.AgentID
+	before := fedBy(t, s, 0)
+	for id, es := range w.entries {
+		if len(before[id]) < len(es) {
+			damaged = id
+		}
+	}
+	if damaged.IsZero() {
+		t.Fatal("the damage hit no agent")
+	}
+	for id, es := range w.entries {
+		if id != damaged && len(before[id]) != len(es) {
+			t.Errorf("%d of %d entries arrived of an agent that is not damaged", len(before[id]), len(es))
+		}
+	}
+	if _, err := s.Heal(t.Context(), damaged, w.entries[damaged]); err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := feedOf(t, s); now != feed {
+		t.Error("healing began another feed, though nothing was lost at its end")
+	}
+	if got := fedBy(t, s, end); len(got) != 1 || len(got[damaged]) != len(w.entries[damaged]) {
+		t.Errorf("%d entries of the healed agent arrived, want all %d", len(got[damaged]), len(w.entries[damaged]))
+	}
+	if got := fedBy(t, s, 0)[damaged]; len(got) != len(w.entries[damaged]) {
+		t.Errorf("%d entries in the whole feed, want %d", len(got), len(w.entries[damaged]))
+	}
+}
+
+// TestWhoeverLosesTheEndBeginsAnotherFeed has the last rows vanish for good: their numbers are given again.
+func TestWhoeverLosesTheEndBeginsAnotherFeed(t *testing.T) {
+	w := interleaved(t, 2, 3, false)
+	s := openBench(t, w.path)
+	feed, _ := feedOf(t, s)
+	g, _ := begin(t, newSigner(t), "last")
+	w.add(t, s, g)
+	err := s.submit(t.Context(), &request{apply: func(w *writer) error {
+		return w.do("UPDATE log SET data=x'00ff00' WHERE rid=(SELECT max(rid) FROM log)")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Heal(t.Context(), g.ID(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := feedOf(t, s); now == feed {
+		t.Error("rows at the end are gone, and the feed is the same")
+	}
+}
+
+func TestARebuiltFileBeginsAnotherFeed(t *testing.T) {
+	w := interleaved(t, 2, 3, false)
+	s := openBench(t, w.path)
+	feed, _ := feedOf(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Rebuild(t.Context(), w.path); err != nil {
+		t.Fatal(err)
+	}
+	again := openBench(t, w.path)
+	if now, _ := feedOf(t, again); now == feed {
+		t.Error("a rebuilt file has the same feed")
+	}
+	for id, es := range w.entries {
+		if got := fedBy(t, again, 0)[id]; len(got) != len(es) {
+			t.Errorf("%d entries arrive, want %d", len(got), len(es))
+		}
+	}
+}
+
+// TestACopyIsAnotherFeed copies the file as cp does.
+func TestACopyIsAnotherFeed(t *testing.T) {
+	w := interleaved(t, 2, 3, false)
+	s := openBench(t, w.path)
+	feed, _ := feedOf(t, s)
+	other := openBench(t, copied(t, w.path, t.TempDir()+"/copy.db"))
+	if now, _ := feedOf(t, other); now == feed {
+		t.Error("a copy has the same feed")
+	}
+}
