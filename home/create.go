@@ -12,6 +12,24 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
+// Create makes an agent with the key of this home, and lists it. One without a name is named after the first words of its goal.
+func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (*perdure.Agent, error) {
+	n, err := h.Maker(ctx, s, &g)
+	if err != nil {
+		return nil, err
+	}
+	if g.Intent.Name == "" {
+		if g.Intent.Name, err = FreeName(ctx, s, Slug(g.Intent.Goal)); err != nil {
+			return nil, err
+		}
+	}
+	a, err := n.Create(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return a, Index(ctx, s, a)
+}
+
 // Maker is a node that can make an agent: it knows the texts of the policies the agent takes along.
 func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
 	if err := h.checkName(ctx, s, g.Intent.Name); err != nil {

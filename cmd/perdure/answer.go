@@ -13,22 +13,12 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/forms"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func answerCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "answer [flags] AGENT TEXT|-",
-		Short: "Answer a question an agent asked",
-		Long: `Answer gives a person's answer to an agent that asked a question. The agent wakes with it: an event called
-answer, with the text as say. TEXT is one argument, or standard input (-).
-
-To answer policy, which asks for permission, use perdure approve or perdure deny.`,
-		Example: `  perdure inbox
-  perdure answer news "the blue one"
-  perdure answer news - < reply.txt`,
-		Args: cobra.ExactArgs(2),
-	}
+	c := command("answer", cobra.ExactArgs(2))
 	t := newTeller(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		text := args[1]
@@ -61,21 +51,7 @@ To answer policy, which asks for permission, use perdure approve or perdure deny
 }
 
 func approveCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "approve [flags] AGENT [DIGEST]",
-		Short: "Approve an action an agent asked about",
-		Long: `Approve permits exactly one effect that policy asks a person about: the digest binds the tool, its arguments and
-the decision that asked, and an approval can be used once. DIGEST is at least 4 of its digits, as perdure inbox
-prints them; leave it out if the agent asks for only one thing. If the digest has changed in the meantime,
-nothing is approved.
-
-The action is printed in full. On a terminal it is shown first and you are asked to confirm, unless --yes is
-given.`,
-		Example: `  perdure inbox
-  perdure approve shop 41d0 --note "checked the invoice" --expires 1h`,
-		Args:        cobra.RangeArgs(1, 2),
-		Annotations: voteExits(),
-	}
+	c := command("approve", cobra.RangeArgs(1, 2))
 	t := newTeller(c).withNote("why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
 	t.yes = c.Flags().Bool("yes", false, "do not ask for confirmation on a terminal")
@@ -92,23 +68,8 @@ given.`,
 	return c
 }
 
-// voteExits are how a command that answers what policy asks about can end.
-func voteExits() map[string]string {
-	return exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitConflict, exitInterrupted)
-}
-
 func denyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "deny [flags] AGENT [DIGEST]",
-		Short: "Deny an action an agent asked about",
-		Long: `Deny refuses one effect that policy asks a person about. A refusal stands even if others approve.
-
-It does not stop the agent: the call ends as denied, and the advisor sees your note and decides what to do next,
-which may be to ask again. Use --note to say what it should do instead, perdure pause or perdure end to stop it.`,
-		Example:     `  perdure deny shop 41d0 --note "too expensive"`,
-		Args:        cobra.RangeArgs(1, 2),
-		Annotations: voteExits(),
-	}
+	c := command("deny", cobra.RangeArgs(1, 2))
 	t := newTeller(c).withNote("why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -132,7 +93,7 @@ func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) erro
 		return err
 	}
 	t.about = &w
-	if !approve || t.yes != nil && *t.yes || !isTerminal(t.c.InOrStdin()) {
+	if !approve || t.yes != nil && *t.yes || !term.IsTerminal(t.c.InOrStdin()) {
 		return nil
 	}
 	t.shown = true
@@ -150,17 +111,7 @@ func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) erro
 // vote tells an agent whether a person permits what it asks for.
 func (t *teller) vote(args []string, approve bool, verb func(context.Context, *perdure.Node, perdure.AgentID, perdure.Hash) (*perdure.Entry, error)) error {
 	return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
-		var asks []perdure.Hash
-		for _, q := range a.Fold().Asks {
-			asks = append(asks, q.Digest)
-		}
-		if a.Fold().Ended != nil {
-			return nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
-		}
-		digest, err := pick(t.c, asks, append(args, "")[1], "question for a person", a)
-		if whole, bad := perdure.ParseHash(append(args, "")[1]); err != nil && bad == nil {
-			digest, err = whole, nil // the verb says who answered it
-		}
+		digest, err := view.Asked(a, append(args, "")[1])
 		if err != nil {
 			return nil, err
 		}

@@ -10,20 +10,15 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/dev/bench"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
 func benchCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure what things cost on this machine",
-		Long:  `Bench measures parts of Perdure on this machine, each against its own lower bound, in the same run.`,
-	}
+	c := command("bench", nil)
 	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchDurableCommand(), benchResumeCommand(), benchDormantCommand(), benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand())
 	return c
 }
-
-var benchExits = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted)
 
 // benchReport prints what a benchmark came to: tables and notes, or JSON.
 func benchReport(c *cobra.Command, r interface{ Tables() []bench.Table }) error {
@@ -47,7 +42,7 @@ func benchReport(c *cobra.Command, r interface{ Tables() []bench.Table }) error 
 		}
 		_, err := io.WriteString(w, before.String())
 		if err == nil {
-			err = (&table{head: t.Head, rows: t.Rows}).write(w)
+			err = (&term.Table{Head: t.Head, Rows: t.Rows}).Write(w)
 		}
 		if err == nil {
 			_, err = io.WriteString(w, after.String())

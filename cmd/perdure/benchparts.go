@@ -10,22 +10,11 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/dev/bench"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func benchCodecCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "codec [flags]",
-		Short: "Measure encoding, decoding, verifying and folding entries of 1 KiB",
-		Long: `Codec measures, on one core and with entries of 1 KiB, what it costs to write, read, verify and fold a memory.
-
-Each figure stands beside the floors it is judged by, measured in turns with it: SHA-256 alone over the same bytes, a copy of
-them in memory, and the same fields through fxamacker/cbor, encoding/json and the protobuf wire format. A ratio of 1.5 means
-that the operation takes one and a half times as long as that floor.`,
-		Example: `  perdure bench codec
-  perdure bench codec --json --entries 10000`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
-	}
+	c := command("bench codec", cobra.NoArgs)
 	entries := c.Flags().Int("entries", 100_000, "entries in the memories that are verified and folded")
 	each := c.Flags().Duration("time", time.Second/2, "how long to measure each figure of a single entry")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -45,18 +34,7 @@ that the operation takes one and a half times as long as that floor.`,
 }
 
 func benchPolicyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "policy [flags]",
-		Short: "Measure the cost of one policy decision",
-		Long: `Policy measures, on one core, what one decision costs: facts from the fold of an agent, their hash, their types, and every rule; with the
-built-in policy and with one of 20 rules.
-
-Beside it, in turns, cedar-go evaluates the same 20 rules without what makes them safe (no types, no hash, errors passed over), with its
-request made anew for each decision, and with one made before.`,
-		Example:     `  perdure bench policy --time 2s`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
-	}
+	c := command("bench policy", cobra.NoArgs)
 	each := c.Flags().Duration("time", time.Second, "how long to measure each figure")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *each <= 0 {
@@ -72,22 +50,7 @@ request made anew for each decision, and with one made before.`,
 }
 
 func benchTalkCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "talk [flags]",
-		Short: "Measure a long conversation with a language model",
-		Long: `Talk has an agent converse: in each turn somebody says something, the model calls a tool, and answers with what it learned. The model is
-a server in this process that speaks the protocol of a provider, so what is measured is everything but the thinking. When the transcript
-no longer fits into --context, the model is asked for a summary of it, as always.
-
-It compares what is stored with what was said (messages, answers, arguments, results and summaries, each counted once), and what a turn
-costs around turn 10 with what it costs at the end: another agent begins to talk when this one is about to end, and the two take turns.
-What is spent while the model is asked, which grows with the prompt until that is full, is told apart from the rest, which must not grow
-with the past.`,
-		Example: `  perdure bench talk
-  perdure bench talk --turns 200 --provider openai --json`,
-		Args:        cobra.NoArgs,
-		Annotations: benchExits,
-	}
+	c := command("bench talk", cobra.NoArgs)
 	p := benchFlags(c)
 	var t bench.Talk
 	c.Flags().IntVar(&t.Turns, "turns", 1000, "turns of the conversation")
@@ -112,9 +75,9 @@ with the past.`,
 		}
 		t.Provider = provider.value
 		return p.With(func() error {
-			bar := newProgress(c, "turns", int64(t.Turns))
-			r, err := t.Run(c.Context(), &p.Place, func(n int) { bar.to(int64(n)) })
-			bar.end()
+			bar := term.NewProgress(c.ErrOrStderr(), "turns", int64(t.Turns))
+			r, err := t.Run(c.Context(), &p.Place, func(n int) { bar.To(int64(n)) })
+			bar.End()
 			if err != nil {
 				return err
 			}
@@ -125,20 +88,7 @@ with the past.`,
 }
 
 func benchCapsuleCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "capsule [flags]",
-		Short: "Measure exporting, importing and verifying agents as files",
-		Long: `Capsule makes an agent of many entries and one of large bodies, and then exports, imports and verifies each, in binary and in text form.
-Each figure is a whole command in a process of its own, reading and writing real files and stores.
-
-Rates are those of the agent's own bytes, its headers and bodies, whatever the length of the file. SHA-256 and zstd of those very bytes are
-measured in the same run. Memory is the most a process held above what it held when it began.`,
-		Example: `  perdure bench capsule
-  perdure bench capsule --entries 0 --blobs 256MiB --store /srv
-  perdure bench capsule --rounds 3 --json`,
-		Args:        cobra.NoArgs,
-		Annotations: benchExits,
-	}
+	c := command("bench capsule", cobra.NoArgs)
 	p := benchFlags(c)
 	entries := c.Flags().Int("entries", 100_000, "entries of 1 KiB of the first agent; 0 leaves it out")
 	blobs := c.Flags().String("blobs", "1GiB", "bytes in bodies of 1 MiB of the second agent; 0 leaves it out")
@@ -172,13 +122,13 @@ measured in the same run. Memory is the most a process held above what it held w
 		if err := atLeastOne(c, "rounds", *times); err != nil {
 			return err
 		}
-		var bar *progress
+		var bar *term.Progress
 		set := bench.Capsules{Entries: *entries, Blobs: size, Rounds: *times, Done: func(what string, n, of int) {
 			if bar == nil {
-				bar = newProgress(c, what, int64(of))
+				bar = term.NewProgress(c.ErrOrStderr(), what, int64(of))
 			}
-			if bar.to(int64(n)); n >= of {
-				bar.end()
+			if bar.To(int64(n)); n >= of {
+				bar.End()
 				bar = nil
 			}
 		}}

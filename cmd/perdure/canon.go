@@ -13,17 +13,7 @@ import (
 )
 
 func canonCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "canon",
-		Short: "Check and convert canonical bytes",
-		Long: `Canon checks bytes against the format and converts them between its three forms:
-
-  binary     deterministic CBOR: what is stored, hashed and signed
-  described  the same CBOR with field names and the schema beside it, for any CBOR tool
-  text       one line of RFC 8785 JSON, for people and diffs
-
-Every value has exactly one spelling in each form. Every other byte string is refused, with the predicate it broke.`,
-	}
+	c := command("canon", nil)
 	c.AddCommand(canonCheckCommand(), canonConvertCommand())
 	return c
 }

@@ -12,30 +12,7 @@ import (
 )
 
 func canonCheckCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "check [flags] FILE|-",
-		Short: "Check whether bytes are canonical, and identify them",
-		Long: `Check reads one value, one entry or one memory and says whether it is exactly what the format allows.
-
-Of an entry it checks the form, the body against the header's commitment, and the signature if it has one. Of a
-memory it also checks every link, that a signature of its author covers each entry, and that snapshots are the
-fold of their past. One newline after the text form belongs to the file and is ignored.
-
-With --hex-lines it reads one value in hexadecimal on each line and answers each with one line of JSON:
-{"ok":true,"text":…}, whose text is the value's text form as a JSON string, or
-{"ok":false,"phase":…,"predicate":…,"path":…,"offset":…}. It answers as lines arrive, reads schema-less values
-unless --as says otherwise, and exits with 0 when every line was answered.`,
-		Example: `  # the integer 1, not in its shortest spelling
-  printf '\x18\x01' | perdure canon check -
-
-  # an entry in text form
-  perdure canon check --form text agent.jsonl
-
-  # judge many values
-  printf '01\n1801\n' | perdure canon check --hex-lines`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("canon check", cobra.MaximumNArgs(1))
 	form := formFlag(c, "form", forms.Binary, "the form the bytes are in")
 	as := asFlag(c)
 	limit := limitFlag(c)

@@ -13,29 +13,11 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/forms"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func canonConvertCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "convert --from FORM --to FORM [flags] FILE|-",
-		Short: "Convert a value, an entry or a memory to another form",
-		Long: `Convert reads one value, one entry or one memory in one form and writes it in another. Input that is not
-canonical is refused: with -o nothing is written, to standard output the entries of a memory before the refused
-one. Converting back gives the same bytes.
-
-The text form of one value is written without a line end, except on a terminal; a memory in text form has one
-entry per line.`,
-		Example: `  # read an entry
-  perdure canon convert --from binary --to text agent.entry
-
-  # make bytes from text
-  printf '{"a":[1,true]}' | perdure canon convert --from text --to binary -o value.cbor -
-
-  # a memory as lines, for a diff
-  perdure canon convert --as memory --from binary --to text -o agent.jsonl agent.memory`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("canon convert", cobra.MaximumNArgs(1))
 	from := formFlag(c, "from", "", "the form to read")
 	to := formFlag(c, "to", "", "the form to write")
 	as := asFlag(c)
@@ -51,7 +33,7 @@ entry per line.`,
 			return perdure.Invalid(errors.New("say both --from and --to: binary, described or text"))
 		case len(args) == 0:
 			return perdure.Invalid(errors.New("name a FILE, or - for standard input"))
-		case to.value != forms.Text && *output == "" && !*force && isTerminal(c.OutOrStdout()):
+		case to.value != forms.Text && *output == "" && !*force && term.IsTerminal(c.OutOrStdout()):
 			return perdure.Invalid(errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
 		}
 		return writeOutput(c, *output, func(w io.Writer) error {
@@ -77,7 +59,7 @@ func convert(c *cobra.Command, w io.Writer, name, from, to, as string, lim perdu
 	if err != nil {
 		return err
 	}
-	if to == forms.Text && isTerminal(w) {
+	if to == forms.Text && term.IsTerminal(w) {
 		out = append(out, '\n')
 	}
 	_, err = w.Write(out)
@@ -111,7 +93,7 @@ func convertMemory(c *cobra.Command, w io.Writer, name, from, to string, lim per
 // then.
 func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) error {
 	if name == "" {
-		return write(rawOut(c))
+		return write(term.Raw(c.OutOrStdout()))
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a device or a pipe cannot be replaced
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)

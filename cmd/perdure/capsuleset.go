@@ -56,7 +56,7 @@ func (e *exporting) exportSet(dir string, agents []string, manifest bool) error 
 			values[i] = map[string]any{"agent": ids[i], "file": file, "form": e.o.Form.String(), "depth": e.o.Depth.String(), "binding": o.Binding.String()}
 			fmt.Fprintf(&text, "%s: depth %s, signatures %s\n", file, e.o.Depth, o.Binding)
 		}
-		return e.out.list(values, func(w io.Writer) error {
+		return list(e.out, values, func(w io.Writer) error {
 			_, err := io.WriteString(w, text.String())
 			return err
 		})
@@ -93,7 +93,7 @@ func takeInSet(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 		values = append(values, r)
 		text.WriteString(arrivedText(r))
 	}
-	err = out.list(values, func(w io.Writer) error {
+	err = list(out, values, func(w io.Writer) error {
 		_, err := io.WriteString(w, text.String())
 		return err
 	})
@@ -126,8 +126,5 @@ func collectSet(c *cobra.Command, out *output, dir string, dry bool) error {
 		Kept   int    `json:"kept"`
 		Dry    bool   `json:"dry_run"`
 	}{dir, got.Chunks, got.Bytes, got.Kept, dry}
-	return out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %s %d chunks of %d bytes, %d are referred to\n", dir, verb, got.Chunks, got.Bytes, got.Kept)
-		return err
-	})
+	return out.say(r, "%s: %s %d chunks of %d bytes, %d are referred to\n", dir, verb, got.Chunks, got.Bytes, got.Kept)
 }

@@ -20,45 +20,8 @@ import (
 )
 
 func chatCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "chat [flags] [AGENT|FILE]",
-		Short: "Talk to an agent",
-		Long: `Chat talks to an agent: what you type is told to it, what it says is shown as it says it, with the tools it
-calls in between. What policy asks about is asked in place: the whole action is shown; y approves, n denies, and
-text after either, or a question, goes with it as the note that the agent reads. Without AGENT it is the home's
-own agent "chat", which is made if there is none.
-
-The history is the agent's memory. Leave with Ctrl-D or /quit and come back at any time, from any process, also
-after a crash: the last turns are shown, and the agent is where it was. Ctrl-C interrupts the turn and not the
-agent; a second one leaves. An empty line goes on with a turn that was interrupted, or tries again what failed.
-A line that ends in \ goes on in the next one, and what stands between two lines of """ is one text.
-
-For an agent of kind chat (perdure new --kind chat) an answer ends a turn. Any other agent can be talked to as
-well, and ends with its answer. If another process runs the agent, chat tells it what you say and follows what
-it does.
-
-With --json, standard input and output hold one JSON value per line. In:
-
-  {"say": TEXT}                                 tell the agent something
-  {"approve": DIGEST, "note": TEXT}             or deny; the note may be left out
-  {"go": true}                                  go on, or try again
-  {"interrupt": true}                           interrupt the turn
-  {"quit": true}                                leave; so does the end of the input
-
-Out, each with a type: delta (text as the model says it; what counts comes after it as answer or text), person,
-answer, text, call, result, denied, asked, event, error, ended (the entries of the agent's memory, with seq; the
-last turns come first), note (about the conversation itself), and rest: the turn is over, with standing, why,
-until and waits, which has the digests to approve or deny. What is said before rest is heard after it.`,
-		Example: `  perdure chat --advisor anthropic:MODEL
-  perdure chat news
-  perdure chat --new --files . --advisor openai:MODEL@http://localhost:11434/v1
-  echo '{"say":"hello"}' | perdure chat --json`,
-		Args: cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected,
-			exitConflict, exitInterrupted),
-	}
+	c := command("chat", cobra.MaximumNArgs(1))
 	h := storeFlag(c).acting()
-	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	another := c.Flags().Bool("new", false, "make another agent to talk to")
 	follow := c.Flags().Bool("follow", false,

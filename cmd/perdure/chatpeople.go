@@ -9,37 +9,38 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 // peopleFace is a conversation for people.
 type peopleFace struct {
 	t     *chat
-	out   *screen
-	in    *typist
-	style style
+	out   *term.Screen
+	in    *term.Typist
+	style term.Style
 	typed bool // what they say is seen as they type it
 }
 
 func newPeopleFace(t *chat) *peopleFace {
-	out := &screen{w: t.c.OutOrStdout()}
-	if isTerminal(t.c.ErrOrStderr()) && isTerminal(out) {
+	out := term.NewScreen(t.c.OutOrStdout())
+	if term.IsTerminal(t.c.ErrOrStderr()) && term.IsTerminal(out) {
 		t.c.SetErr(out) // a line begins where one begins, whoever wrote last
 	}
-	return &peopleFace{t: t, out: out, style: styleOf(out), typed: isTerminal(t.c.InOrStdin())}
+	return &peopleFace{t: t, out: out, style: term.StyleOf(out), typed: term.IsTerminal(t.c.InOrStdin())}
 }
 
 func (f *peopleFace) line(text string) { _, _ = fmt.Fprintln(f.out, text) } // whoever does not see it has gone
 
-func (f *peopleFace) delta(text string) { f.out.say(perdure.AgentID{}, text) }
+func (f *peopleFace) delta(text string) { f.out.Say(perdure.AgentID{}, text) }
 
 func (f *peopleFace) tell(format string, args ...any) {
-	f.line(f.style.warn("perdure:") + " " + view.OneLine(here(fmt.Sprintf(format, args...)), 0))
+	f.line(f.style.Warn("perdure:") + " " + view.OneLine(here(fmt.Sprintf(format, args...)), 0))
 }
 
 func (f *peopleFace) past(of []view.Spoken) {
 	if f.t.made {
-		f.line(f.style.dim("a new agent, " + f.t.id.Short() + "; Ctrl-D leaves, and perdure chat comes back to it"))
+		f.line(f.style.Dim("a new agent, " + f.t.id.Short() + "; Ctrl-D leaves, and perdure chat comes back to it"))
 	}
 	for _, s := range of {
 		f.print(s)
@@ -55,7 +56,7 @@ func (f *peopleFace) show(s view.Spoken) {
 
 // print prints a piece of the conversation.
 func (f *peopleFace) print(s view.Spoken) {
-	aside := func(text string) { f.line(f.style.dim("- " + view.OneLine(text, view.LineWidth))) }
+	aside := func(text string) { f.line(f.style.Dim("- " + view.OneLine(text, view.LineWidth))) }
 	switch s.Type {
 	case view.SpokenPerson:
 		mark := "> "
@@ -63,7 +64,7 @@ func (f *peopleFace) print(s view.Spoken) {
 			mark = view.ShownName(s.By) + "> "
 		}
 		for line := range strings.Lines(s.Text + "\n") {
-			f.line(f.style.head(view.InLine(mark + strings.TrimRight(line, "\n"))))
+			f.line(f.style.Head(view.InLine(mark + strings.TrimRight(line, "\n"))))
 		}
 	case view.SpokenAnswer, view.SpokenText:
 		f.delta(strings.TrimRight(s.Text, "\n"))
@@ -113,10 +114,10 @@ func (f *peopleFace) rest(r *chatRest) error {
 // next asks a person what they say.
 func (f *peopleFace) next(ctx context.Context, r *chatRest) (chatInput, error) {
 	if f.in == nil {
-		f.in = newTypist(f.t.c.InOrStdin(), f.t.interrupt)
+		f.in = term.NewTypist(f.t.c.InOrStdin(), f.t.interrupt)
 	}
 	if asked := approvable(f.t.node, r.agent, r.Waits); len(asked) > 0 {
-		v, err := f.in.ask(ctx, f.out, asked[0])
+		v, err := ask(ctx, f.in, f.out, asked[0])
 		return chatInput{digest: asked[0].Digest, yes: v.yes, note: v.note, leave: v.leave}, err
 	}
 	for i := range r.Waits {
@@ -126,14 +127,14 @@ func (f *peopleFace) next(ctx context.Context, r *chatRest) (chatInput, error) {
 	}
 	prompt := func(text string) {
 		if f.typed {
-			_, _ = io.WriteString(f.out, f.style.head(text)) // whoever does not see it has gone
+			_, _ = io.WriteString(f.out, f.style.Head(text)) // whoever does not see it has gone
 		}
 	}
 	for {
 		prompt("> ")
-		text, err := f.in.message(ctx, func() { prompt("… ") })
+		text, err := f.in.Message(ctx, func() { prompt("… ") })
 		switch text = strings.TrimSpace(text); {
-		case errors.Is(err, io.EOF), errors.Is(err, errInterrupted):
+		case errors.Is(err, io.EOF), errors.Is(err, term.ErrInterrupted):
 			prompt("\n")
 			return chatInput{leave: true}, nil
 		case err != nil || text == quitWord:

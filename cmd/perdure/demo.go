@@ -9,21 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/internal/dev/demo"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func demoCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "demo [flags]",
-		Short: "Watch an agent survive a kill, ask, sleep, move and be verified",
-		Long: `Demo runs real processes in a temporary folder and narrates each step with the command a user would type: an agent works, is killed with
-SIGKILL in the middle of an effect that must not be repeated, goes on without repeating it, asks a person, sleeps, is exported as one
-file, imported into another store with another key, woken there, and ends. Then its memory is verified; one bit of the file is
-changed, and the predicate that refuses it is named. It takes well under a minute and leaves nothing behind.`,
-		Example: `  perdure demo
-  perdure demo --keep`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
-	}
+	c := command("demo", cobra.NoArgs)
 	keep := c.Flags().Bool("keep", false, "keep the folder, to look around")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		dir, err := os.MkdirTemp("", "perdure-demo-")
@@ -34,8 +24,8 @@ changed, and the predicate that refuses it is named. It takes well under a minut
 		if jsonFlag(c) {
 			d.Out = io.Discard
 		}
-		style := styleOf(d.Out)
-		d.Head, d.Good = style.head, style.good
+		style := term.StyleOf(d.Out)
+		d.Head, d.Good = style.Head, style.Good
 		began := time.Now()
 		err = d.Play(c.Context())
 		if *keep {

@@ -9,32 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 
 	"github.com/perdure/perdure"
 )
 
 func doctorCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "doctor [flags]",
-		Short: "Check the installation and explain how to fix problems",
-		Long: `Doctor checks the program, the store and its agents, the clock, the disk, the key, the trust file, the policies,
-and what nodes here can use: tools, programs, MCP servers, secrets, advisors and their keys, from node.yaml and
-the flags. It explains how to fix each problem, and exits with 1 if there is one.
-
-It changes nothing unless you ask it to. --reindex rebuilds every index of the store from its entries; others
-may use the store meanwhile, unless the file is damaged. --repair verifies every agent, salvages what can be
-read of a damaged store or agent, reports what is lost and keeps the damaged files; it also makes agents you own
-usable again if late entries refer to bodies that gc dropped. What it cannot recover, perdure import can take
-from a good copy. --forget stops reporting agents that were seen here and are gone; an old copy of one is still
-noticed.`,
-		Example: `  perdure doctor
-  perdure doctor --mcp fs="npx @modelcontextprotocol/server-filesystem ."
-  perdure doctor --reindex
-  perdure doctor --json --jq '.[] | select(.health=="wrong") | .fix'`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
-	}
+	c := command("doctor", cobra.NoArgs)
 	h, out := storeFlag(c), outputFlags(c)
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
@@ -63,7 +45,7 @@ noticed.`,
 				bad++
 			}
 		}
-		if err := out.list(values, func(w io.Writer) error { return writeExamined(w, found) }); err != nil {
+		if err := list(out, values, func(w io.Writer) error { return writeExamined(w, found) }); err != nil {
 			return err
 		}
 		if bad > 0 {
@@ -76,22 +58,22 @@ noticed.`,
 
 // writeExamined prints what a doctor found.
 func writeExamined(w io.Writer, found []home.Examined) error {
-	s := styleOf(w)
+	s := term.StyleOf(w)
 	for _, f := range found {
 		plain := fmt.Sprintf("%-5s", f.Health)
-		line := hang(fmt.Sprintf("%s  %-8s  %s", plain, f.What, view.OneLine(f.Found, 0)), len("unwell           "), s.width)
+		line := term.Hang(fmt.Sprintf("%s  %-8s  %s", plain, f.What, view.OneLine(f.Found, 0)), len("unwell           "), s.Width)
 		health := plain
 		switch f.Health {
 		case home.Well:
-			health = s.good(health)
+			health = s.Good(health)
 		case home.Odd:
-			health = s.warn(health)
+			health = s.Warn(health)
 		default:
-			health = s.bad(health)
+			health = s.Bad(health)
 		}
 		text := health + strings.TrimPrefix(line, plain) + "\n"
 		if f.Fix != "" {
-			text += "                 " + s.dim("fix: "+view.InLine(f.Fix)) + "\n"
+			text += "                 " + s.Dim("fix: "+view.InLine(f.Fix)) + "\n"
 		}
 		if _, err := io.WriteString(w, text); err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/glyph"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
@@ -43,40 +43,6 @@ func seen(t *testing.T, what, text string) {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(strings.TrimSpace(line), "FORGED") {
 			t.Errorf("%s lets text look like a line of its own: %q", what, line)
-		}
-	}
-}
-
-func TestADoorShowsWhatIsHidden(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain\n\ttext ä 日本":              "plain\n\ttext ä 日本",
-		"\x1b[31mred\x1b[0m":              `\x1b[31mred\x1b[0m`,
-		"a\rb\x00\x7f":                    `a\rb\x00\x7f`,
-		"\u0085\u009b":                    `\u0085\u009b`,
-		"\u202eabc\u2066":                 `\u202eabc\u2066`,
-		"\u200b\ufeff\u2028":              `\u200b\ufeff\u2028`,
-		"\U000e0041":                      `\U000e0041`,
-		"\xff\xfe\x80a":                   `\xff\xfe\x80a`,
-		"\xe2\x82":                        `\xe2\x82`,
-		ownMark[:5]:                       `\xff` + ownMark[1:5],
-		"e\u0301":                         "e\u0301",
-		"e" + strings.Repeat("\u0301", 6): "e" + strings.Repeat("\u0301", 4) + `\u0301\u0301`,
-		own("\x1b[1m") + "bold":           "\x1b[1mbold",
-	} {
-		for _, chunk := range []int{1, 3, len(in)} { // however it is written
-			var b bytes.Buffer
-			d := &door{w: &b}
-			for rest := in; rest != ""; rest = rest[min(chunk, len(rest)):] {
-				if _, err := io.WriteString(d, rest[:min(chunk, len(rest))]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := d.flush(); err != nil {
-				t.Fatal(err)
-			}
-			if b.String() != want {
-				t.Errorf("%q in writes of %d: got %q, want %q", in, chunk, b.String(), want)
-			}
 		}
 	}
 }
@@ -253,10 +219,10 @@ func TestPeopleSeeTheWholeAction(t *testing.T) {
 func TestNoCellLeavesItsLine(t *testing.T) {
 	var b bytes.Buffer
 	for _, fold := range []bool{false, true} {
-		tab := table{head: []string{"A", "B"}, fold: fold}
-		tab.add(vicious, "x")
-		tab.add("x", vicious)
-		if err := tab.write(&b); err != nil {
+		tab := term.Table{Head: []string{"A", "B"}, Fold: fold}
+		tab.Add(vicious, "x")
+		tab.Add("x", vicious)
+		if err := tab.Write(&b); err != nil {
 			t.Fatal(err)
 		}
 	}

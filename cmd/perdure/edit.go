@@ -17,20 +17,7 @@ import (
 )
 
 func editCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "edit [flags] AGENT",
-		Short: "Change an agent's goal, narrow its bounds, or set its state",
-		Long: `Edit changes an agent from outside. Goal, kind, inputs and labels can change freely; bounds (deadline, budget,
-tools, scope, depth) can only narrow; state is set by name. The advisor is told, with your note, before anything
-else is decided. The earlier intent stays in memory.
-
---label NAME= removes a label, --set NAME=null a value of the state. For a larger budget use perdure grant; for
-wider bounds make another agent with perdure fork.`,
-		Example: `  perdure edit news --goal "summarise the news of the week" --note "daily is too often"
-  perdure edit shop --tool shop.look --budget-calls 10 --deadline 2h
-  perdure edit shop --set approved=true --set limit='{"cents":900}'`,
-		Args: cobra.ExactArgs(1),
-	}
+	c := command("edit", cobra.ExactArgs(1))
 	t := newTeller(c).withNote("why; the advisor is shown it")
 	e := editFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

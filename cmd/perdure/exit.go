@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -40,14 +41,6 @@ var exitMeanings = []struct {
 	{exitConflict, "another node was first; nothing was changed"},
 	{exitWaiting, "a person must act first"},
 	{exitInterrupted, "interrupted"},
-}
-
-func exitCodes() []int {
-	var codes []int
-	for _, m := range exitMeanings {
-		codes = append(codes, m.code)
-	}
-	return codes
 }
 
 // answered is an error whose text has been printed already, as the command's result.
@@ -93,10 +86,10 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 		hint = here(hint)
 	}
 	if !asJSON {
-		s := styleOf(w)
-		text := s.bad("perdure:") + strings.TrimPrefix(hang("perdure: "+message, 4, s.width), "perdure:") + "\n"
+		s := term.StyleOf(w)
+		text := s.Bad("perdure:") + strings.TrimPrefix(term.Hang("perdure: "+message, 4, s.Width), "perdure:") + "\n"
 		if hint != "" {
-			text += hang("  hint: "+view.OneLine(hint, 0), 8, s.width) + "\n"
+			text += term.Hang("  hint: "+view.OneLine(hint, 0), 8, s.Width) + "\n"
 		}
 		_, _ = io.WriteString(w, text) // there is nowhere left to say that this did not work
 		return

@@ -13,38 +13,13 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func exportCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "export [flags] AGENT [FILE|-]",
-		Short: "Write an agent as one file",
-		Long: `Export writes an agent as a capsule: one file with its memory, which perdure import reads anywhere. The same
-entries give the same bytes, whichever store they come from. Without FILE it is named after the agent.
-
-Depth is how much of the past is included: full (everything can be checked, everything may be done), headers
-(every link and signature, recent bodies), or a number of recent entries behind a snapshot. Forms are binary,
-described (any CBOR tool shows it) and text (one line of JSON per entry). With --to it is encrypted to age or
-SSH recipients.
-
-A plain export is a copy: it lacks the agent's seat, so elsewhere it does nothing that must happen only once.
-With --move the seat goes along: the agent does nothing more here, and the node that runs it after the import
-takes the seat. See perdure seat.
-
-With --set all arguments are agents; they are written to a folder of capsules that store shared parts of large
-bodies once. perdure import reads such a folder, and perdure gc --set removes parts that no capsule in it uses
-any more.`,
-		Example: `  perdure export news
-  perdure export news news.jsonl --form text
-  perdure export news - --depth headers --to age1… | ssh there perdure import -
-  perdure export news /media/stick/news.agent --move
-  perdure export --set /media/stick/agents --manifest news shop`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("export", cobra.MinimumNArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	form := &choice{capsule.Binary.String(), []string{capsule.Binary.String(), capsule.Described.String(), capsule.Text.String()}}
 	choiceFlag(c, form, "form", "the form of the capsule")
 	depth := c.Flags().String("depth", "full", "how much of the past: full, headers, or a number of entries")
@@ -58,9 +33,6 @@ any more.`,
 	taker := c.Flags().String("for", "", "with --move: only a node with this key, or of this name in the trust file, may take the seat")
 	force := c.Flags().Bool("force", false, "replace FILE if it exists; write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		stream()
 		e := &exporting{c: c, h: h, out: out, force: *force, detached: *detached, move: *move, taker: *taker}
 		switch {
@@ -106,7 +78,7 @@ any more.`,
 		if e.file == "-" && *detached {
 			return perdure.Invalid(errors.New("detached signatures go into a file beside FILE; name a FILE"))
 		}
-		if e.file == "-" && !*force && e.o.Form != capsule.Text && isTerminal(c.OutOrStdout()) {
+		if e.file == "-" && !*force && e.o.Form != capsule.Text && term.IsTerminal(c.OutOrStdout()) {
 			return perdure.Invalid(errors.New("this would write binary to a terminal; name a FILE, or use --force"))
 		}
 		if format, _ := out.check(); e.file == "-" && format != formatTable {
@@ -168,8 +140,8 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 			return perdure.WithHint(fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it")
 		}
 	}
-	bar := newProgress(e.c, "export", a.Fold().Count)
-	e.o.Progress = func(done, _ int64) { bar.to(done) }
+	bar := term.NewProgress(e.c.ErrOrStderr(), "export", a.Fold().Count)
+	e.o.Progress = func(done, _ int64) { bar.To(done) }
 	var end *capsule.Index
 	var size int64
 	handed := false
@@ -187,7 +159,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	}
 	switch {
 	case e.file == "-":
-		err = errors.Join(write(rawOut(e.c)), e.c.Context().Err())
+		err = errors.Join(write(term.Raw(e.c.OutOrStdout())), e.c.Context().Err())
 	case e.detached:
 		e.o.Binding = capsule.Detached
 		err = writeOutput(e.c, e.file+capsule.SigExt, func(sig io.Writer) error {
@@ -197,7 +169,7 @@ func (e *exporting) run(ctx context.Context, s perdure.Store, agent string) erro
 	default:
 		err = writeOutput(e.c, e.file, write)
 	}
-	bar.end()
+	bar.End()
 	if errors.Is(err, capsule.ErrNoSnapshot) && !e.begun {
 		e.begun = true
 		if err := e.snapshot(ctx, s, id); err != nil {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -48,7 +49,7 @@ func allLines(t *testing.T, s perdure.Store, id perdure.AgentID) []view.Line {
 func texts(lines []view.Line) []string {
 	var out []string
 	for _, one := range lines {
-		out = append(out, lineText(one, style{}))
+		out = append(out, lineText(one, term.Style{}))
 	}
 	return out
 }

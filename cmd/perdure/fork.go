@@ -11,30 +11,13 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func forkCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "fork [flags] AGENT[@REF]",
-		Short: "Create an agent from a point in another agent's memory",
-		Long: `Fork creates an agent that begins where another one was: with its intent, its state and what was left of its
-budget at that point. Its lineage names that agent and entry. The fork has its own memory, and this store's key
-owns it.
-
-The outside world cannot be forked. What the other agent did there is not undone; fork lists it. So that nothing
-is done twice, the fork only rehearses: effects of the other agent are answered from its record, reads are
-performed, everything else is refused. With --live it acts, as policy permits.
-
-An intent file (--intent, as for perdure new) replaces the fields it names. --dry-run creates nothing.`,
-		Example: `  perdure fork news@12 --goal "the same, but for sports"
-  perdure fork shop@10m --intent cheaper.yaml --dry-run
-  perdure fork shop@10m --name shop-again --live --json`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("fork", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	f := &forking{h: h, out: out}
 	c.Flags().StringVar(&f.goal, "goal", "", "another goal")
 	c.Flags().StringVar(&f.name, "name", "", "what to call it (default: the other's name and a number)")
@@ -157,7 +140,7 @@ func (f *forking) create(ctx context.Context, s perdure.Store, g perdure.Genesis
 
 // write prints the new agent, what it may do, and what stays done.
 func (r *forked) write(w io.Writer, from string) error {
-	s := styleOf(w)
+	s := term.StyleOf(w)
 	var b strings.Builder
 	if r.Agent.IsZero() {
 		fmt.Fprintf(&b, "%s would be made\n", view.InLine(r.Name))
@@ -167,12 +150,12 @@ func (r *forked) write(w io.Writer, from string) error {
 	if r.Rehearse {
 		fmt.Fprintf(&b, "it rehearses: effects come from the record of %s or are refused; with --live it would act\n", from)
 	} else {
-		fmt.Fprintln(&b, s.warn("it acts for itself: an effect it proposes again is done again"))
+		fmt.Fprintln(&b, s.Warn("it acts for itself: an effect it proposes again is done again"))
 	}
 	if len(r.Effects) == 0 {
 		fmt.Fprintf(&b, "%s has changed nothing outside\n", from)
 	} else {
-		fmt.Fprintln(&b, s.warn("not undone, done by "+from+":"))
+		fmt.Fprintln(&b, s.Warn("not undone, done by "+from+":"))
 	}
 	for _, e := range r.Effects {
 		signal, when := "outcome not known", "before the fork"

@@ -12,24 +12,13 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func gcCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "gc [flags] [AGENT]",
-		Short: "Drop entry bodies that have expired",
-		Long: `Gc drops the bodies of entries whose ttl has passed, of one agent or of all, and keeps their headers, so that
-every link and signature still verifies. What is dropped, and by which rule, is recorded in the agent first.
-With --dry-run nothing is changed.`,
-		Example: `  perdure gc --dry-run
-  perdure gc news
-  perdure gc --set /media/stick/agents`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitConflict, exitInterrupted),
-	}
+	c := command("gc", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	dry := c.Flags().Bool("dry-run", false, "only list what would be dropped")
 	set := c.Flags().String("set", "", "instead remove the chunks of this set that no capsule uses")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -75,22 +64,22 @@ func collect(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s 
 	if dry {
 		work = n.Expired
 	}
-	bar := newProgress(c, "gc", int64(len(ids)))
+	bar := term.NewProgress(c.ErrOrStderr(), "gc", int64(len(ids)))
 	var found []perdure.Collected
 	var values []any
 	for i, id := range ids {
 		got, err := work(ctx, id)
 		if err != nil {
-			bar.end()
+			bar.End()
 			return err
 		}
 		if got.Entries > 0 {
 			found, values = append(found, got), append(values, got)
 		}
-		bar.to(int64(i + 1))
+		bar.To(int64(i + 1))
 	}
-	bar.end()
-	return out.list(values, func(w io.Writer) error {
+	bar.End()
+	return list(out, values, func(w io.Writer) error {
 		word := "dropped"
 		if dry {
 			word = "would drop"
@@ -112,20 +101,8 @@ func confirmed(c *cobra.Command, subject string) bool {
 }
 
 func eraseCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "erase --subject NAME [flags] AGENT",
-		Short: "Erase one person's sealed data in every copy",
-		Long: `Erase destroys the key of a subject in this home's vault. Everything ever sealed for it (perdure send --subject)
-becomes unreadable in every copy of every agent, while every hash and signature still verifies. The agent
-records that it was done, without naming the subject. It cannot be undone: on a terminal you are asked to
-confirm, unless --yes is given.`,
-		Example: `  perdure send shop order --data @order.json --subject customer-17
-  perdure erase shop --subject customer-17 --note "asked for it"`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("erase", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	subject := c.Flags().String("subject", "", "the person the data is about")
 	why := c.Flags().String("note", "", "why")
 	yes := c.Flags().Bool("yes", false, "do not ask for confirmation on a terminal")
@@ -133,7 +110,7 @@ confirm, unless --yes is given.`,
 		switch {
 		case strings.TrimSpace(*subject) == "":
 			return perdure.Invalid(errors.New("say whose data it is with --subject NAME"))
-		case !*yes && isTerminal(c.InOrStdin()) && !confirmed(c, *subject):
+		case !*yes && term.IsTerminal(c.InOrStdin()) && !confirmed(c, *subject):
 			return errors.New("nothing was erased")
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
@@ -154,10 +131,7 @@ confirm, unless --yes is given.`,
 				Entry perdure.Hash    `json:"entry"`
 				Seq   int64           `json:"seq"`
 			}{id, e.Name, e.Seq}
-			return out.print(r, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: the key of the subject is destroyed (seq %d)\n", args[0], r.Seq)
-				return err
-			})
+			return out.say(r, "%s: the key of the subject is destroyed (seq %d)\n", args[0], r.Seq)
 		})
 	}
 	return c

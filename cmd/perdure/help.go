@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"io"
 	"slices"
@@ -10,30 +11,47 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 )
+
+// helpFiles say of each command how it is called, what it is for in a line, what it does, examples, and its exit codes.
+//
+//go:embed help/*.txt
+var helpFiles embed.FS
 
 // exitsKey is the annotation that holds a command's exit codes.
 const exitsKey = "exits"
 
-// exits notes which exit codes a command has, for its help.
-func exits(codes ...int) map[string]string {
-	var words []string
-	for _, code := range codes {
-		words = append(words, strconv.Itoa(code))
+// command is the command of these words, as its file describes it.
+func command(words string, args cobra.PositionalArgs) *cobra.Command {
+	b, err := helpFiles.ReadFile("help/" + strings.ReplaceAll(words, " ", "-") + ".txt")
+	if err != nil {
+		panic(err) // it is part of the program
 	}
-	return map[string]string{exitsKey: strings.Join(words, " ")}
+	text, codes, _ := strings.Cut(string(b), "\nExit codes: ")
+	text, example, _ := strings.Cut(text, "\nExamples:\n")
+	use, text, _ := strings.Cut(text, "\n")
+	short, long, _ := strings.Cut(text, "\n")
+	return &cobra.Command{
+		Use:         use,
+		Short:       short,
+		Long:        strings.TrimSpace(long),
+		Example:     strings.TrimRight(example, "\n"),
+		Annotations: map[string]string{exitsKey: strings.TrimSpace(codes)},
+		Args:        args,
+	}
 }
 
 // helpText says what a command is for, how to call it, examples, what is below it, and how it ends.
-func helpText(c *cobra.Command, s style) string {
+func helpText(c *cobra.Command, s term.Style) string {
 	w := new(strings.Builder)
-	section := func(title string) { fmt.Fprintf(w, "\n%s\n", s.head(title)) }
+	section := func(title string) { fmt.Fprintf(w, "\n%s\n", s.Head(title)) }
 
 	about := strings.TrimSpace(c.Long)
 	if about == "" {
 		about = c.Short + "."
 	}
-	fmt.Fprintln(w, reflow(about, s.width))
+	fmt.Fprintln(w, term.Reflow(about, s.Width))
 	section("Usage")
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "  %s COMMAND\n", c.CommandPath())
@@ -49,15 +67,15 @@ func helpText(c *cobra.Command, s style) string {
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() || sub.Name() == "help" {
 				line := fmt.Sprintf("  %-*s  %s", sub.NamePadding(), sub.Name(), sub.Short)
-				fmt.Fprintln(w, hang(line, lastColumn(line), s.width))
+				fmt.Fprintln(w, term.Hang(line, term.LastColumn(line), s.Width))
 			}
 		}
 	}
-	if flags := c.LocalNonPersistentFlags().FlagUsagesWrapped(s.width); flags != "" {
+	if flags := c.LocalNonPersistentFlags().FlagUsagesWrapped(s.Width); flags != "" {
 		section("Flags")
 		w.WriteString(flags)
 	}
-	if flags := c.Root().PersistentFlags().FlagUsagesWrapped(s.width); flags != "" {
+	if flags := c.Root().PersistentFlags().FlagUsagesWrapped(s.Width); flags != "" {
 		section("Flags of every command")
 		w.WriteString(flags)
 	}
@@ -70,55 +88,6 @@ func helpText(c *cobra.Command, s style) string {
 		}
 	}
 	return w.String()
-}
-
-// reflow is text whose lines fit a terminal: paragraphs are filled, and lines that begin with a space go on under their last column. A width of
-// zero leaves it as it is.
-func reflow(text string, width int) string {
-	if width < minRoom {
-		return text
-	}
-	var out, paragraph []string
-	fill := func() {
-		if len(paragraph) > 0 {
-			out = append(out, hang(strings.Join(paragraph, " "), 0, width))
-			paragraph = nil
-		}
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if line != "" && line[0] != ' ' {
-			paragraph = append(paragraph, line)
-			continue
-		}
-		fill()
-		out = append(out, hang(line, lastColumn(line), width))
-	}
-	fill()
-	return strings.Join(out, "\n")
-}
-
-// lastColumn is where the text of a line begins: behind its indent and, in a list, behind the first word and the spaces after it.
-func lastColumn(line string) int {
-	indent := len(line) - len(strings.TrimLeft(line, " "))
-	if word := strings.Index(line[indent:], "  "); word > 0 {
-		rest := line[indent+word:]
-		return indent + word + len(rest) - len(strings.TrimLeft(rest, " "))
-	}
-	return indent
-}
-
-// hang breaks a line to a width, between words; what goes on begins in a column.
-func hang(line string, column, width int) string {
-	if columns(line) <= width || width-column < minRoom {
-		return line
-	}
-	head, rest := breakAtWord(line, width)
-	for rest != "" {
-		var part string
-		part, rest = breakAtWord(rest, width-column)
-		head += "\n" + strings.Repeat(" ", column) + part
-	}
-	return head
 }
 
 // helpCommand is help as a command: perdure help canon check.
@@ -156,7 +125,7 @@ With --man it writes all of it as manual pages.`,
 			return writeManuals(c.Root(), *man)
 		}
 		if len(args) == 1 && topicText(args[0]) != "" {
-			_, err := io.WriteString(c.OutOrStdout(), reflow(topicText(args[0]), widthOf(c.OutOrStdout())))
+			_, err := io.WriteString(c.OutOrStdout(), term.Reflow(topicText(args[0]), term.WidthOf(c.OutOrStdout())))
 			return err
 		}
 		at, rest, err := c.Root().Find(args)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -20,7 +21,7 @@ import (
 type homeFlag struct {
 	*home.Home
 	c     *cobra.Command
-	shown *progress
+	shown *term.Progress
 }
 
 // lookFlag is storeFlag for a command that only looks: whatever it is pointed at stays as it is, to the last byte.
@@ -36,6 +37,9 @@ func storeFlag(c *cobra.Command) *homeFlag {
 	h.Ask, h.Progress = h.ask, h.bar
 	c.Flags().StringVar(&h.URL, "store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+home.StoreEnv+
 		", else "+home.HomeName+" here or above, else the user's data folder)")
+	if strings.Contains(c.Use, "AGENT") {
+		c.ValidArgsFunction = agentArg(h)
+	}
 	return h
 }
 
@@ -67,21 +71,20 @@ func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Stor
 
 // bar shows how far long work has come.
 func (h *homeFlag) bar(what string, done, total int64) {
-	if h.shown == nil || h.shown.what != what {
+	if h.shown == nil || !h.shown.Is(what) {
 		if h.shown != nil {
-			h.shown.end()
+			h.shown.End()
 		}
-		h.shown = newProgress(h.c, what, total)
+		h.shown = term.NewProgress(h.c.ErrOrStderr(), what, total)
 	}
-	h.shown.total = total
-	if h.shown.to(done); done == total {
-		h.shown.end()
+	if h.shown.Of(done, total); done == total {
+		h.shown.End()
 	}
 }
 
 // ask shows a person what a home says, whole, and asks whether it counts.
 func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
-	if !isTerminal(h.c.InOrStdin()) || !isTerminal(h.c.ErrOrStderr()) {
+	if !term.IsTerminal(h.c.InOrStdin()) || !term.IsTerminal(h.c.ErrOrStderr()) {
 		return false, false
 	}
 	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.Dir)
@@ -97,7 +100,7 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
 // note tells people something beside the result.
 func note(c *cobra.Command, format string, args ...any) {
 	text := "perdure: " + view.OneLine(here(fmt.Sprintf(format, args...)), 0)
-	_, _ = fmt.Fprintln(c.ErrOrStderr(), hang(text, 4, widthOf(c.ErrOrStderr()))) // the result does not depend on it
+	_, _ = fmt.Fprintln(c.ErrOrStderr(), term.Hang(text, 4, term.WidthOf(c.ErrOrStderr()))) // the result does not depend on it
 }
 
 // accept records that what a home says is accepted, and shows it.

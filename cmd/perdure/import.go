@@ -19,37 +19,7 @@ import (
 )
 
 func importCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "import [flags] FILE|SET|-",
-		Short: "Import an agent from a file, or a folder of them",
-		Long: `Import validates a whole capsule and then adds its entries to the store; a bad one leaves nothing behind. A copy
-of an agent that is already here is merged with it: entries are added, none is lost. A file with nothing new
-adds nothing; a copy older than the one here is refused.
-
-The trust file (perdure key trust), and the charter of an agent whose owner it trusts, decide whose entries
-count here. Entries by other keys are not added to an agent that is already here: the import is refused, and the
-message names the key. A new agent with such entries arrives held: nothing in it counts and nothing is done for
-it until somebody here admits it. With --trusted it is refused.
-
-Policy is asked about every new agent (the action admit). A rule that permits this by name admits it, whoever
-wrote it; if policy denies, nothing is written. Otherwise the agent arrives paused, with no local budget until a
-person admits it.
-
-perdure inbox lists agents that wait to be admitted, perdure show describes one, perdure resume admits it.
---ready admits it now.
-
-A capsule with less than the whole memory (perdure export --depth) gets fewer rights: it does nothing that must
-happen only once, and with a snapshot alone it can only read. Import the whole memory later to get them back.
-Its snapshot is believed if a key trusted as owner signed it; without the genesis entry, that key must be
-trusted in every scope.
-
-SET is a folder that perdure export --set wrote: all its agents are imported, one after the other.`,
-		Example: `  perdure import news-0f3c.agent
-  perdure import /media/stick/agents
-  perdure import secret.agent --identity ~/.ssh/id_ed25519 --trusted`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted),
-	}
+	c := command("import", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent with entries by untrusted keys, instead of holding it")
 	ready := c.Flags().Bool("ready", false, "admit it now, unless policy denies it; an agent that is here already is admitted with perdure resume")
@@ -62,9 +32,6 @@ SET is a folder that perdure export --set wrote: all its agents are imported, on
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		stream()
 		var o capsule.ImportOptions
 		var err error

@@ -10,21 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func inboxCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "inbox [flags]",
-		Short: "List what waits for a person",
-		Long: `Inbox lists what only a person can answer, for all agents of the store: questions, actions that policy asks
-about, effects in doubt, pauses, missing seats, copies older than what was seen here, and used-up budgets, each with
-the command that answers it.`,
-		Example: `  perdure inbox
-  perdure inbox -o jsonl --jq 'select(.kind=="approval") | .digest'`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("inbox", cobra.NoArgs)
 	h, out := lookFlag(c), outputFlags(c)
 	brief := c.Flags().Bool("brief", false, "one line per item, cut to fit")
 	c.RunE = func(*cobra.Command, []string) error {
@@ -38,7 +29,7 @@ the command that answers it.`,
 				typed(&found[i])
 				values[i] = found[i]
 			}
-			err = out.list(values, func(w io.Writer) error {
+			err = list(out, values, func(w io.Writer) error {
 				if len(found) == 0 && faults == nil {
 					note(h.c, "nothing is waiting for a person")
 				}
@@ -60,7 +51,7 @@ func typed(w *view.Wait) {
 // writeInbox prints it for people: what is asked, the action as far as a list has room for it, who is asked and until
 // when, and then how to answer.
 func writeInbox(w io.Writer, found []view.Wait, now time.Time, brief bool) error {
-	s, width := styleOf(w), widthOf(w)
+	s, width := term.StyleOf(w), term.WidthOf(w)
 	for i := range found {
 		one := &found[i]
 		name := one.Name
@@ -73,8 +64,8 @@ func writeInbox(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 		}
 		var b strings.Builder
 		shown := view.ShownName(name)
-		b.WriteString(folded(s.head(shown)+"  "+s.warn(one.Kind)+"  ", columns(shown)+2+len(one.Kind)+2, what+", "+view.Ago(one.Since, now), width))
-		row := func(text string) { b.WriteString(wrapped("    ", text, width, s.dim)) }
+		b.WriteString(term.Folded(s.Head(shown)+"  "+s.Warn(one.Kind)+"  ", term.Columns(shown)+2+len(one.Kind)+2, what+", "+view.Ago(one.Since, now), width))
+		row := func(text string) { b.WriteString(term.Wrapped("    ", text, width, s.Dim)) }
 		if one.Action != nil && !brief {
 			row("agent " + one.Agent.String()) // two names can look alike
 		}
@@ -92,7 +83,7 @@ func writeInbox(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 		if one.Answer == "" {
 			row(one.Others)
 		} else {
-			b.WriteString("    " + s.dim(one.Answer) + "\n") // never broken: it is there to be copied
+			b.WriteString("    " + s.Dim(one.Answer) + "\n") // never broken: it is there to be copied
 		}
 		if _, err := io.WriteString(w, b.String()); err != nil {
 			return err

@@ -13,25 +13,12 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func initCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "init [flags] [DIR]",
-		Short: "Make a home for agents here",
-		Long: `Init makes what agents need: a folder (DIR, else $` + home.StoreEnv + `, else ` + home.HomeName + ` here) with a key that signs, a store, a ` + home.NodeFileName + `
-that says which model advises them and which tools they have, and a first policy. All of it can be read and changed. What is there already
-stays as it is, so init can be called again.
-
-The model is the one whose key is in the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), else what a server on this
-machine offers that speaks OpenAI's protocol (OLLAMA_HOST, else Ollama's own port), else a script, so that the first agent runs at once.`,
-		Example: `  perdure init
-  perdure init --advisor anthropic:claude-opus-5-5 --files work
-  perdure init --advisor openai:llama3.2@http://127.0.0.1:11434/v1`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitInterrupted),
-	}
+	c := command("init", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	var set home.Setup
 	c.Flags().StringVar(&set.Advisor, "advisor", "", "who proposes what agents do: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], script:FILE or a URL")
@@ -79,7 +66,7 @@ func homeAt(h *homeFlag, args []string) error {
 func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
 	var t strings.Builder
 	row := func(label, text string) {
-		t.WriteString(wrapped(fmt.Sprintf("%-9s", label), text, widthOf(w), styleOf(w).head))
+		t.WriteString(term.Wrapped(fmt.Sprintf("%-9s", label), text, term.WidthOf(w), term.StyleOf(w).Head))
 	}
 	row("home", b.Home)
 	if len(b.Made) > 0 {
@@ -106,7 +93,7 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
 
 // noAdvisor tells whoever made an agent that nothing here would advise it.
 func noAdvisor(ctx context.Context, h *homeFlag, g *perdure.Genesis) {
-	if !isTerminal(h.c.ErrOrStderr()) || g.Intent.Advisor != "" || ctx.Err() != nil {
+	if !term.IsTerminal(h.c.ErrOrStderr()) || g.Intent.Advisor != "" || ctx.Err() != nil {
 		return
 	}
 	if n, err := home.ReadNodeFile(h.Home); err == nil && n.Advisor == "" {

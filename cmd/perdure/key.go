@@ -15,12 +15,7 @@ import (
 )
 
 func keyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "key",
-		Short: "Show, create, trust and change keys",
-		Long: `Every entry is signed. A store has one key that signs what is written there, and a trust file that lists whose
-entries count, and for what.`,
-	}
+	c := command("key", nil)
 	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyAcceptCommand(), keyRotateCommand(), keyRevokeCommand())
 	return c
 }
@@ -41,14 +36,7 @@ func (k keyView) print(out *output) error {
 }
 
 func keyShowCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:         "show [flags]",
-		Short:       "Print the public key of this store",
-		Long:        `Show prints the public key that signs what is written to this store, as one word for the trust files of others.`,
-		Example:     `  perdure key show`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
-	}
+	c := command("key show", cobra.NoArgs)
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		path, err := h.KeyPath()
@@ -65,17 +53,7 @@ func keyShowCommand() *cobra.Command {
 }
 
 func keyNewCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "new [flags]",
-		Short: "Create the key of this store",
-		Long: `New creates the key that signs what is written to this store, readable only by its owner, and trusts it. It
-never replaces a key, because agents obey the key they were made with. The first perdure new creates one if
-there is none.`,
-		Example: `  perdure key new --name alice
-  perdure key new --store /srv/agents`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage),
-	}
+	c := command("key new", cobra.NoArgs)
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	name := c.Flags().String("name", "", "the name of the key (default: your user name)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -107,20 +85,7 @@ there is none.`,
 }
 
 func keyTrustCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "trust [flags] [KEY]",
-		Short: "Trust a key, or list whom this store trusts",
-		Long: `Trust adds a key to the trust file of this store: what it may do, and in which scope. Without a key it prints
-the file. --revoke removes all rights of the key; if it is trusted again later, it gets only what is given then.
-
-KEY is one word as perdure key show prints it, or 64 hex digits. Rights are author (write entries), approve
-(answer what a person is asked) and own (everything).`,
-		Example: `  perdure key trust
-  perdure key trust alice+c0ffee12+AX… --rights author,approve --scope acme/ops
-  perdure key trust bob+00d15ea5+AY… --revoke`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage),
-	}
+	c := command("key trust", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
 	rights := c.Flags().String("rights", "author", "what it may do: author, approve, own, joined by commas")
 	scope := c.Flags().String("scope", perdure.AnyScope, "in this scope and below; * is everywhere")
@@ -167,16 +132,7 @@ KEY is one word as perdure key show prints it, or 64 hex digits. Rights are auth
 }
 
 func keyAcceptCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "accept [flags]",
-		Short: "Accept a home that somebody else made",
-		Long: `Accept shows what controls agents in a .perdure that was found here or above and that you did not make: its
-trust file, policies, schemas and node.yaml. Once accepted, they apply until any of them changes. A new home,
-one named with --store, and one you made yourself need no acceptance, unless it is under version control.`,
-		Example:     `  perdure key accept`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage),
-	}
+	c := command("key accept", cobra.NoArgs)
 	h := storeFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error { return h.accept(c.OutOrStdout()) }
 	return c
@@ -209,7 +165,7 @@ func printTrust(h *homeFlag, out *output) error {
 			Revoked bool        `json:"revoked"`
 		}{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key]})
 	}
-	return out.list(values, func(w io.Writer) error {
+	return list(out, values, func(w io.Writer) error {
 		_, err := io.WriteString(w, text.String())
 		return err
 	})

@@ -15,22 +15,7 @@ import (
 )
 
 func keyRotateCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "rotate [flags]",
-		Short: "Replace the key of this store and hand its agents over",
-		Long: `Rotate creates a new key and hands every agent of the old key over to it, each by an entry that the old key
-signs. From then on this store signs with the new key. It can be interrupted at any time: run it again to
-continue with the same new key. The old key stays in the home under another name and stays trusted, so that its
-entries count and running nodes can finish. When they have, revoke it with perdure key revoke.
-
-With --resume it creates no key, but hands over what still belongs to an earlier key of this home: agents of
-another store (--store dir:…), and agents that arrived since.`,
-		Example: `  perdure key rotate
-  perdure key rotate --resume --store dir:/media/stick/agents
-  perdure key revoke alice+c0ffee12+AX…`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("key rotate", cobra.NoArgs)
 	h, out := storeFlag(c), outputFlags(c)
 	name := c.Flags().String("name", "", "the name of the new key (default: that of the old one)")
 	resume := c.Flags().Bool("resume", false, "create no key: hand over what still belongs to an earlier one")
@@ -62,20 +47,7 @@ func writeKeys(w io.Writer, r *home.KeysChanged, what string) error {
 }
 
 func keyRevokeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "revoke [flags] KEY",
-		Short: "Revoke a key in every agent of this store, and in its trust file",
-		Long: `Revoke records in every agent this store's key owns that another key no longer counts, and removes that key's
-rights from the trust file. Entries of that key that are already here still count in these agents; all others
-are ignored. Agents of other owners are not changed: their owners must revoke the key themselves.
-
-KEY is one word as perdure key show prints it, or 64 hex digits. The key this store signs with cannot be
-revoked: rotate it first.`,
-		Example: `  perdure key revoke bob+00d15ea5+AY…
-  perdure key rotate && perdure key revoke $OLD`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("key revoke", cobra.ExactArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
 	comment := c.Flags().String("comment", "", "a comment for the trust file")
 	c.RunE = func(c *cobra.Command, args []string) error {

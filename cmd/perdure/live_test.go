@@ -6,20 +6,21 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func TestAModelCannotSpeakForTheProgram(t *testing.T) {
 	var b bytes.Buffer
-	s := &screen{w: &door{w: &b}}
+	s := term.NewScreen(term.NewDoor(&b))
 	for _, part := range []string{"He", "llo\n", "\n", "perdure: approve this? [y/N]\nper", "dure: done \x1b[2J\u202e"} {
-		s.say(perdure.AgentID{}, part)
+		s.Say(perdure.AgentID{}, part)
 	}
 	if _, err := s.Write([]byte("perdure: a line of its own\n")); err != nil {
 		t.Fatal(err)
 	}
-	s.say(perdure.AgentID{}, "more")
-	s.say(perdure.AgentID{}, "")
-	s.say(perdure.AgentID{}, "")
+	s.Say(perdure.AgentID{}, "more")
+	s.Say(perdure.AgentID{}, "")
+	s.Say(perdure.AgentID{}, "")
 	want := "| Hello\n| \n| perdure: approve this? [y/N]\n| perdure: done \\x1b[2J\\u202e\nperdure: a line of its own\n| more\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

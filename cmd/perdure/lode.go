@@ -9,23 +9,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/schema"
 )
 
 func lodeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "lode",
-		Short: "Check values against schemas, and chains of them",
-		Long: `Lode works with schemas (.lode files) and values under them (.vein files): it compiles JSON to canonical bytes,
-reads them back, names them by their fingerprint, and checks that a chain of them is complete.`,
-	}
+	c := command("lode", nil)
 	c.PersistentFlags().StringArray("library", nil, "a .lode file of predicates that schemas name with @; may be repeated")
 	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(), lodeFingerprintCommand(), lodeChainCommand(), lodeLatestCommand(),
 		lodeGCCommand(), lodeStateCommand(), lodeUpgradeCommand())
 	return c
 }
-
-var lodeExits = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted)
 
 // maxLode bounds the files lode reads.
 const maxLode = perdure.MaxBody
@@ -91,14 +85,7 @@ func schemasFlag(c *cobra.Command) *[]string {
 }
 
 func lodeCheckCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:         "check [flags] SCHEMA",
-		Short:       "Check a schema and print its id",
-		Long:        `Check reads a schema file, compiles every version in it, and prints its name, version and id. The id is the hash of its canonical form.`,
-		Example:     `  perdure lode check memory-snapshot-v1.lode`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode check", cobra.ExactArgs(1))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s, err := readSchema(c, args[0])
 		if err != nil {
@@ -118,17 +105,7 @@ func lodeCheckCommand() *cobra.Command {
 }
 
 func lodeCompileCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "compile -s SCHEMA [flags] FILE|-",
-		Short: "Write a JSON value as canonical bytes under a schema",
-		Long: `Compile checks a JSON value against a schema, predicates and invariants included, and writes it as a .vein file:
-canonical bytes with the schema, so that the file can be read anywhere. With --embed=false the file holds only
-the id of the schema, and readers need the schema itself. The fingerprint is the same either way. It prints the
-size and fingerprint of the file. A parentHash that is not a fingerprint is refused.`,
-		Example:     `  perdure lode compile session.json -s memory-snapshot-v1.lode -o s.vein`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode compile", cobra.ExactArgs(1))
 	name := c.Flags().StringP("schema", "s", "", "the schema file")
 	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when it is complete")
 	embed := c.Flags().Bool("embed", true, "put the schema into the file")
@@ -138,7 +115,7 @@ size and fingerprint of the file. A parentHash that is not a fingerprint is refu
 		if *name == "" {
 			return perdure.Invalid(errors.New("name the schema with -s FILE"))
 		}
-		if *out == "" && !*force && isTerminal(c.OutOrStdout()) {
+		if *out == "" && !*force && term.IsTerminal(c.OutOrStdout()) {
 			return perdure.Invalid(errors.New("this would write binary to a terminal; name a file with -o, or use --force"))
 		}
 		o := schema.Options{Embed: *embed}
@@ -190,21 +167,8 @@ func writeVein(c *cobra.Command, name string, b []byte) error {
 }
 
 func lodeDecodeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "decode [flags] FILE|-",
-		Aliases: []string{"restore"},
-		Short:   "Write a .vein file as JSON",
-		Long: `Decode checks a .vein file against its schema, embedded or named with -s, and writes the value as JSON. Called
-as restore it needs --expect: a value with another fingerprint is refused and nothing is written.
-
-A value is read as the version of the schema it was written under, or with --as as another that is known; the
-file stays as it is.`,
-		Example: `  perdure lode decode s.vein -s memory-snapshot-v1.lode
-  perdure lode decode s.vein -s memory-snapshot-v2.lode --as latest
-  perdure lode restore s.vein --expect 5d1f… -o session.json`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode decode", cobra.ExactArgs(1))
+	c.Aliases = []string{"restore"}
 	names := schemasFlag(c)
 	out := c.Flags().StringP("output", "o", "", "write to this file, which appears only when it is complete")
 	expect := c.Flags().String("expect", "", "refuse a value with another fingerprint, 64 hex digits")
@@ -282,15 +246,7 @@ func versionOf(c *cobra.Command, reg *schema.Registry, s *schema.Schema, as stri
 }
 
 func lodeFingerprintCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "fingerprint [flags] FILE…",
-		Short: "Print the fingerprints of .vein files",
-		Long: `Fingerprint prints the name of the value in each file: the SHA-256 of its schema id, value and parent. The order of lists matters to it; the
-order in which JSON was written does not.`,
-		Example:     `  perdure lode fingerprint s.vein`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode fingerprint", cobra.MinimumNArgs(1))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		for _, name := range args {
 			b, err := readWhole(c, name, perdure.Limits{Bytes: maxLode})

@@ -44,16 +44,7 @@ func viewVein(name string, b []byte, reg *schema.Registry) (*veinView, *schema.V
 }
 
 func lodeVerifyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "verify [flags] FILE|-",
-		Short: "Check that a .vein file is valid and the one expected",
-		Long: `Verify reads a .vein file under its schema, embedded or named with -s: bytes, types, predicates, invariants and the parent it names. With
---expect it must have that fingerprint. Nothing of the value is printed.`,
-		Example: `  perdure lode verify s.vein --expect 5d1f…
-  ssh there cat s.vein | perdure lode verify - --expect 5d1f…`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode verify", cobra.ExactArgs(1))
 	names := schemasFlag(c)
 	expect := c.Flags().String("expect", "", "the fingerprint it must have, 64 hex digits")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -78,11 +69,7 @@ func lodeVerifyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if jsonFlag(c) {
-			return printJSON(c.OutOrStdout(), view)
-		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "ok: %s, %d bytes, fingerprint %s\n", view.Schema, view.Bytes, view.Fingerprint)
-		return err
+		return say(c, view, "ok: %s, %d bytes, fingerprint %s\n", view.Schema, view.Bytes, view.Fingerprint)
 	}
 	return c
 }
@@ -116,21 +103,7 @@ func readVeins(names []string) ([]schema.File, error) {
 }
 
 func lodeChainCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "verify-chain [flags] FILE…",
-		Short: "Check that .vein files are one chain",
-		Long: `Verify-chain checks that each file can be read, that one of them has no parent, that every other names the
-fingerprint of another as its parent (parentHash), and that nothing is missing or forks. The order of the files
-does not matter.
-
-Only --head tells that files are missing at the end. With --after the chain begins after a value that is kept
-elsewhere. Files that perdure lode gc collected keep their place: their parents are then known only from whoever
-collected them.`,
-		Example: `  perdure lode verify-chain -s memory-snapshot-v1.lode *.vein
-  perdure lode verify-chain --after 5d1f… --head 90ab… new/*.vein`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode verify-chain", cobra.MinimumNArgs(1))
 	names := schemasFlag(c)
 	head := c.Flags().String("head", "", "the fingerprint the last file must have, 64 hex digits")
 	after := c.Flags().String("after", "", "the fingerprint of the value the first file follows, 64 hex digits")
@@ -194,16 +167,7 @@ func printChain(c *cobra.Command, chain *schema.Chain, err error) error {
 }
 
 func lodeLatestCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "latest [flags] FILE…",
-		Short: "Print the latest .vein file of an agent",
-		Long: `Latest verifies the chain of those files whose value has a field agentName with this name, and prints the last
-one: its file and fingerprint. Without --agent all files must form one chain.`,
-		Example: `  perdure lode latest --agent librarian sessions/*.vein
-  perdure lode decode $(perdure lode latest --agent librarian --name sessions/*.vein)`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode latest", cobra.MinimumNArgs(1))
 	names := schemasFlag(c)
 	agent := c.Flags().String("agent", "", "whose files: the field agentName of their values")
 	after := c.Flags().String("after", "", "the fingerprint of the value the first file follows, 64 hex digits")
@@ -251,18 +215,7 @@ one: its file and fingerprint. Without --agent all files must form one chain.`,
 }
 
 func lodeGCCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "gc [flags] FILE…",
-		Short: "Drop the values of .vein files that have expired",
-		Long: `Gc replaces each file whose ttl has passed with one that only keeps its place in the chain: its fingerprint and
-its parent's. Chains still verify. Two fields say when a value expires: timestamp (milliseconds since 1970, or
-text such as 2026-11-02T08:15:00Z) and ttl (seconds, or text such as 90s, 15m, 12h, 30d). Values without both
-stay. With --dry-run nothing is changed.`,
-		Example: `  perdure lode gc --dry-run sessions/*.vein
-  perdure lode gc sessions/*.vein`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode gc", cobra.MinimumNArgs(1))
 	names := schemasFlag(c)
 	dry := c.Flags().Bool("dry-run", false, "only list what would be dropped")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -308,9 +261,5 @@ func retire(c *cobra.Command, view *veinView, v *schema.Vein, now time.Time, dry
 			return err
 		}
 	}
-	if jsonFlag(c) {
-		return printJSON(c.OutOrStdout(), view)
-	}
-	_, err := fmt.Fprintf(c.OutOrStdout(), "%s: %s its value, %d bytes, over since %s\n", view.Name, word, view.Bytes, view.Expires.Format(time.RFC3339))
-	return err
+	return say(c, view, "%s: %s its value, %d bytes, over since %s\n", view.Name, word, view.Bytes, view.Expires.Format(time.RFC3339))
 }

@@ -14,24 +14,8 @@ import (
 )
 
 func lodeStateCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "state [flags] AGENT[@REF]",
-		Short: "Print the state of an agent as its schema defines it",
-		Long: `State prints the variables of an agent as one JSON value of the schema its intent names, which they must fit. They are read as the newest
-version of that schema that is known, or as the one --as names; what is recorded stays as it was written.
-
-With -o it is written as a .vein file instead: canonical bytes that anybody can read and name by their fingerprint. --parent makes it follow
-another, so that what an agent's state was over time is a chain.
-
-Schemas are those of the store's folder ` + home.SchemaDir + `/ and those of -s.`,
-		Example: `  perdure lode state shop
-  perdure lode state shop@12 -s ticket-v3.lode --as 1
-  perdure lode state shop -o shop-2.vein --parent $(perdure lode fingerprint shop-1.vein | cut -c1-64)`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: lodeExits,
-	}
+	c := command("lode state", cobra.ExactArgs(1))
 	h := lookFlag(c)
-	c.ValidArgsFunction = agentArg(h)
 	names := schemasFlag(c)
 	as := c.Flags().String("as", "latest", "the version to read it as")
 	file := c.Flags().StringP("output", "o", "", "write it as a .vein file")

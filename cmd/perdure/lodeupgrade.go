@@ -16,19 +16,8 @@ import (
 )
 
 func lodeUpgradeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "upgrade [flags] AGENT",
-		Short: "Move the state of an agent to a later version of its schema",
-		Long: `Upgrade moves the variables of a live agent to a later version of the schema its intent names, by the rules of that schema, and records it: the
-variables as the later version has them, and the version by which they are held from here on. A state that does not fit is refused, and nothing is
-written. The schemas of the store's folder ` + home.SchemaDir + `/ are known; one named with -s is kept there.`,
-		Example: `  perdure lode upgrade shop -s ticket-v3.lode --dry-run
-  perdure lode upgrade shop -s ticket-v3.lode`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitConflict, exitInterrupted),
-	}
+	c := command("lode upgrade", cobra.ExactArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	name := c.Flags().StringP("schema", "s", "", "the schema file of the later version")
 	to := c.Flags().String("to", "latest", "the version to move to")
 	dry := c.Flags().Bool("dry-run", false, "only print the resulting state")

@@ -11,34 +11,13 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func logCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "log [flags] AGENT",
-		Short: "Show an agent's memory, one line per entry",
-		Long: `Log prints the memory of an agent, oldest entry first: seq, time, kind, how it ended, and what it says. Seq and
-hash can be used in AGENT@REF. Several successful reads in a row are one line; --reads shows each of them, and
-so does --tool. JSON and YAML have every entry.
-
-Proposals and decisions are printed in full, up to 4,096 characters; other entries are cut. A cut line says by
-how much, and --whole cuts nothing.
-
-With --transcript it prints the conversation as people read it: what people and models said, calls and results in
-short, what policy decided and what people answered, without what only the runtime needs.
-
-With --follow it continues as entries arrive, from any process, until the agent has ended; --json then prints
-one value per line. perdure tail follows several agents at once.`,
-		Example: `  perdure log news
-  perdure log news -n 20 --kind outcome --signal failed
-  perdure log news --transcript
-  perdure log news --follow -o jsonl`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("log", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	l := &logged{out: out, chosen: chosenFlags(c)}
 	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last N (default all)")
 	c.Flags().BoolVar(&l.follow, "follow", false, "continue as entries arrive")
@@ -123,7 +102,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	var values []any
 	show := func(one view.Line) error {
 		one.Much = l.much
-		return l.out.line(l.format, one, func(s style) string { return lineText(one, s) })
+		return l.out.line(l.format, one, func(s term.Style) string { return lineText(one, s) })
 	}
 	if l.format == formatJSON || l.format == formatYAML {
 		show = func(one view.Line) error { values = append(values, one); return nil }
@@ -136,7 +115,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	case err != nil:
 		return err
 	case l.format == formatJSON || l.format == formatYAML:
-		return l.out.list(values, nil)
+		return list(l.out, values, nil)
 	case !l.follow:
 		return nil
 	}
@@ -159,12 +138,12 @@ func (l *logged) transcript(values *[]any) func(view.Line) error {
 			*values = append(*values, said)
 			return nil
 		}
-		return l.out.line(l.format, said, func(s style) string { return saidText(&said, s, l.whole) })
+		return l.out.line(l.format, said, func(s term.Style) string { return saidText(&said, s, l.whole) })
 	}
 }
 
 // saidText is one thing of a conversation for people: who and what on a line with a short text, else the text below.
-func saidText(said *view.Said, s style, whole bool) string {
+func saidText(said *view.Said, s term.Style, whole bool) string {
 	head := said.Who + " " + said.What
 	if said.Signal != 0 && said.Signal != perdure.OK {
 		head += " " + said.Signal.String()
@@ -173,21 +152,21 @@ func saidText(said *view.Said, s style, whole bool) string {
 	text := strings.TrimSpace(said.Text)
 	switch said.What {
 	case view.SaidText, view.SaidEnd, view.SaidGoal:
-		if strings.Contains(text, "\n") || s.width > 0 && columns(head+": "+text) > s.width {
-			return s.head(head) + ":\n" + paragraphs("  ", text, s.width)
+		if strings.Contains(text, "\n") || s.Width > 0 && term.Columns(head+": "+text) > s.Width {
+			return s.Head(head) + ":\n" + term.Paragraphs("  ", text, s.Width)
 		}
 	case view.SaidCall, view.SaidResult:
 		if text = view.OneLine(text, 0); !whole {
 			text = view.OneLine(text, view.LineWidth)
 		}
-		return strings.TrimRight(folded("  "+s.dim(head)+" ", columns(head)+3, text, s.width), "\n")
+		return strings.TrimRight(term.Folded("  "+s.Dim(head)+" ", term.Columns(head)+3, text, s.Width), "\n")
 	default:
 		text = view.OneLine(text, 0)
 	}
 	if text == "" {
-		return s.head(head)
+		return s.Head(head)
 	}
-	return strings.TrimRight(folded(s.head(head)+": ", columns(head)+2, view.InLine(text), s.width), "\n")
+	return strings.TrimRight(term.Folded(s.Head(head)+": ", term.Columns(head)+2, view.InLine(text), s.Width), "\n")
 }
 
 // past shows what there is and returns a follower that stands behind it.
@@ -214,11 +193,11 @@ func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 }
 
 // text is the line for people. Columns have fixed widths, since lines come one at a time.
-func lineText(l view.Line, s style) string { return lineAfter(l, s, "", 0) }
+func lineText(l view.Line, s term.Style) string { return lineAfter(l, s, "", 0) }
 
 // after is the line for people behind a head that takes so many columns. On a terminal it goes on under its own
 // beginning, so that nothing an entry says can look like another entry.
-func lineAfter(l view.Line, s style, head string, width int) string {
+func lineAfter(l view.Line, s term.Style, head string, width int) string {
 	signal := ""
 	if l.Signal != 0 {
 		signal = l.Signal.String()
@@ -227,18 +206,18 @@ func lineAfter(l view.Line, s style, head string, width int) string {
 	switch l.Signal {
 	case 0, perdure.OK:
 	case perdure.Partial, perdure.Throttled, perdure.Incapable:
-		pad = s.warn(pad)
+		pad = s.Warn(pad)
 	default:
-		pad = s.bad(pad)
+		pad = s.Bad(pad)
 	}
 	kind := l.Folded
 	if kind == "" {
 		kind = l.Kind.String()
 	}
 	seq := fmt.Sprintf("%5d", l.Seq)
-	at := stamp(l.Time.Go().Local(), s.width)
-	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.dim(at), kind, pad)
-	return strings.TrimSuffix(folded(head, width+len(seq)+2+len(at)+2+8+2+9+2, l.Said(), s.width), "\n")
+	at := stamp(l.Time.Go().Local(), s.Width)
+	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.Dim(at), kind, pad)
+	return strings.TrimSuffix(term.Folded(head, width+len(seq)+2+len(at)+2+8+2+9+2, l.Said(), s.Width), "\n")
 }
 
 // wideLog is how many columns a terminal has that has room for a whole time beside what an entry says.

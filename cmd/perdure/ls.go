@@ -13,22 +13,12 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func lsCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "ls [flags]",
-		Short: "List agents",
-		Long: `Ls lists the agents of a store by name. All filters must match. It reads an index; perdure show derives the same
-from the agent's own memory. An agent that cannot be read, or that is an older copy than one seen here, is
-marked, and a note says what to do.`,
-		Example: `  perdure ls
-  perdure ls --state dormant --scope acme/ops --since 24h
-  perdure ls --name 'news*' --label team=ops -o jsonl --jq .agent`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("ls", cobra.NoArgs)
 	h, out := lookFlag(c), outputFlags(c)
 	filter := filterFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -52,11 +42,7 @@ marked, and a note says what to do.`,
 			if err != nil {
 				return err
 			}
-			values := make([]any, len(lines))
-			for i := range lines {
-				values[i] = lines[i]
-			}
-			err = out.list(values, func(w io.Writer) error { return listings(w, lines, time.Now()) })
+			err = list(out, lines, func(w io.Writer) error { return listings(w, lines, time.Now()) })
 			for i := range lines {
 				if what, fix := lines[i].Wrong(); what != "" {
 					note(c, "%s; %s", what, fix)
@@ -109,11 +95,11 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 
 // listings prints agents as a table. Depths have a column where some memory is not whole.
 func listings(w io.Writer, found []home.Listed, now time.Time) error {
-	s := styleOf(w)
-	t := table{head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, tint: []func(string) string{nil, s.dim, s.state}}
+	s := term.StyleOf(w)
+	t := term.Table{Head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, Tint: []func(string) string{nil, s.Dim, s.State}}
 	parts := slices.ContainsFunc(found, func(l home.Listed) bool { return l.Depth != "" && l.Depth != perdure.Full.String() })
 	if parts {
-		t.head = append(t.head, "DEPTH")
+		t.Head = append(t.Head, "DEPTH")
 	}
 	for _, l := range found {
 		updated, after := "-", "-"
@@ -124,9 +110,9 @@ func listings(w io.Writer, found []home.Listed, now time.Time) error {
 		if parts {
 			cells = append(cells, l.Depth)
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
-	return t.write(w)
+	return t.Write(w)
 }
 
 // filterless reports whether a filter selects every agent.

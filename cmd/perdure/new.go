@@ -16,26 +16,7 @@ import (
 )
 
 func newCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "new [flags] GOAL | new -f FILE [flags]",
-		Short: "Create an agent",
-		Long: `New creates an agent with a goal and prints its name and id. The agent does nothing yet: perdure run runs it
-until it rests, and perdure node runs every agent that is due.
-
-An intent file (-f, YAML or JSON) has the fields name, goal, kind, inputs, budget {cost, tokens, calls},
-deadline, advisor, tools, labels, scope, depth, ttl, approvers, delegates (whose nodes may run it), state_schema
-(a .lode file its state must fit) and policies (.cedar files or folders that only narrow what it may do). Flags
-override the file. Costs are in US dollars. A deadline is a time, or a duration from now. Without tools it may
-use whatever policy permits; an empty list means none.
-
-Without a name the agent is named after the first words of its goal. The first agent creates the store and the
-key that signs; to keep agents with a project, mkdir .perdure first.`,
-		Example: `  perdure new "watch the door"
-  perdure new "summarise the news" --name news --advisor claude --budget-cost 0.50 --deadline 24h
-  perdure new -f intent.yaml --label team=ops`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("new", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	file := c.Flags().StringP("file", "f", "", "read the intent from this file; - is standard input")
 	flags := newFlags(c)
@@ -153,25 +134,11 @@ type made struct {
 
 // create stores a new agent and prints it.
 func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g perdure.Genesis) error {
-	n, err := h.Maker(ctx, s, &g)
+	a, err := h.Create(ctx, s, g)
 	if err != nil {
-		return err
-	}
-	if g.Intent.Name == "" {
-		if g.Intent.Name, err = home.FreeName(ctx, s, home.Slug(g.Intent.Goal)); err != nil {
-			return err
-		}
-	}
-	a, err := n.Create(ctx, g)
-	if err != nil {
-		return err
-	}
-	if err := home.Index(ctx, s, a); err != nil {
 		return err
 	}
 	noAdvisor(ctx, h, &g)
-	return out.print(made{a.ID(), g.Intent.Name}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s %s\n", view.InLine(g.Intent.Name), a.ID())
-		return err
-	})
+	name := a.Fold().Intent.Name
+	return out.say(made{a.ID(), name}, "%s %s\n", view.InLine(name), a.ID())
 }

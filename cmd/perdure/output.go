@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/glyph"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -100,17 +99,34 @@ func (o *output) print(v any, text func(io.Writer) error) error {
 }
 
 // line prints one of many values that come one at a time: as a line for people, or as one of JSON.
-func (o *output) line(format string, v any, text func(style) string) error {
+func (o *output) line(format string, v any, text func(term.Style) string) error {
 	w := o.c.OutOrStdout()
 	if format == formatTable {
-		_, err := fmt.Fprintln(w, text(styleOf(w)))
+		_, err := fmt.Fprintln(w, text(term.StyleOf(w)))
 		return err
 	}
 	return o.value(w, format, view.Readable(v))
 }
 
+// say is print of a value that is a line for people.
+func (o *output) say(v any, format string, args ...any) error {
+	return o.print(v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err
+	})
+}
+
+// say prints what a command without formats has found: as a line for people, or as JSON.
+func say(c *cobra.Command, v any, format string, args ...any) error {
+	if jsonFlag(c) {
+		return printJSON(c.OutOrStdout(), v)
+	}
+	_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
+	return err
+}
+
 // list prints values: as a table, a JSON list, one JSON value a line, or a YAML list.
-func (o *output) list(v []any, table func(io.Writer) error) error {
+func list[T any](o *output, v []T, table func(io.Writer) error) error {
 	format, err := o.check()
 	if err != nil {
 		return err
@@ -187,7 +203,7 @@ func writeValue(w io.Writer, format string, v any) error {
 	if err := errors.Join(enc.Encode(&n), enc.Close()); err != nil {
 		return err
 	}
-	_, err := w.Write(escapeYAML(b.Bytes()))
+	_, err := w.Write(term.EscapeYAML(b.Bytes()))
 	return err
 }
 
@@ -199,107 +215,4 @@ func quoteHidden(n *yaml.Node) {
 	for _, inner := range n.Content {
 		quoteHidden(inner)
 	}
-}
-
-// table is rows of cells, aligned by the width people see.
-type table struct {
-	head []string
-	rows [][]string
-	tint []func(string) string // of each column, if any
-	fold bool                  // the last column goes on below, on a terminal that is too narrow for it
-}
-
-// add adds a row. No cell reaches beyond its line, whatever it holds.
-func (t *table) add(cells ...string) {
-	for i, cell := range cells {
-		if !strings.Contains(cell, ownMark) { // a styled one is the program's own words
-			cells[i] = view.InLine(cell)
-		}
-	}
-	t.rows = append(t.rows, cells)
-}
-
-// write prints the table; nothing when it has no rows.
-func (t *table) write(w io.Writer) error {
-	if len(t.rows) == 0 {
-		return nil
-	}
-	all := t.rows
-	if t.head != nil {
-		all = slices.Concat([][]string{t.head}, t.rows)
-	}
-	width := make([]int, len(all[0]))
-	for _, row := range all {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
-	s, columns := styleOf(w), widthOf(w)
-	if !t.fold {
-		fit(width, columns)
-	}
-	var b strings.Builder
-	for r, row := range all {
-		var line strings.Builder
-		before := 0
-		for i, cell := range row {
-			if t.fold && i == len(row)-1 && i > 0 && !strings.Contains(cell, ownMark) {
-				b.WriteString(folded(line.String(), before, cell, columns))
-				line.Reset()
-				break
-			}
-			cell = shortened(cell, width[i], t.fold)
-			pad := ""
-			if i < len(row)-1 {
-				pad = strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
-				before += width[i] + 2
-			}
-			switch {
-			case t.head != nil && r == 0:
-				cell = s.head(cell)
-			case s.on && i < len(t.tint) && t.tint[i] != nil:
-				cell = t.tint[i](cell)
-			}
-			line.WriteString(cell + pad)
-		}
-		if line.Len() > 0 {
-			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// leastColumn is how narrow a column of a table may become.
-const leastColumn = 8
-
-// fit takes from the widest columns of a table what a terminal has no room for. Zero columns have room for everything.
-func fit(width []int, columns int) {
-	if columns < minRoom {
-		return
-	}
-	over := 2*(len(width)-1) - columns
-	for _, w := range width {
-		over += w
-	}
-	for ; over > 0; over-- {
-		widest := 0
-		for i, w := range width {
-			if w > width[widest] {
-				widest = i
-			}
-		}
-		if width[widest] <= leastColumn {
-			return
-		}
-		width[widest]--
-	}
-}
-
-// shortened is a cell that fits its column; one that is folded fits below.
-func shortened(cell string, width int, fold bool) string {
-	if fold || strings.Contains(cell, ownMark) || utf8.RuneCountInString(cell) <= width {
-		return cell
-	}
-	return string([]rune(cell)[:width-1]) + "…"
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -18,31 +19,31 @@ const maxUnseen = 5
 // page is a summary as rows for people.
 type page struct {
 	*view.Summary
-	t   table
+	t   term.Table
 	now time.Time
-	s   style
+	s   term.Style
 
 	brief bool // cut lines to fit
 }
 
 // write prints the summary for people.
 func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error {
-	s := styleOf(w)
-	p := &page{Summary: v, now: now, s: s, t: table{fold: true, tint: []func(string) string{s.head}}, brief: brief}
+	s := term.StyleOf(w)
+	p := &page{Summary: v, now: now, s: s, t: term.Table{Fold: true, Tint: []func(string) string{s.Head}}, brief: brief}
 	p.row("agent", "%s %s", v.Name, v.Agent)
 	p.row("goal", "%s", v.Intent.Goal)
 	p.bounds()
-	p.t.add("", "")
-	p.t.add("standing", s.state(v.Standing))
+	p.t.Add("", "")
+	p.t.Add("standing", s.State(v.Standing))
 	if v.Older != nil {
-		p.t.add("older", s.bad(here(v.Older.String())))
+		p.t.Add("older", s.Bad(here(v.Older.String())))
 	}
 	p.standing()
 	p.persons()
 	p.row("spent", "%s; %s", v.SpentText(), view.Several(v.Turns, "turn"))
 	p.relatives()
 	p.work()
-	p.t.add("", "")
+	p.t.Add("", "")
 	if v.Seat != "" {
 		p.row("seat", "%s", v.Seat)
 	}
@@ -62,7 +63,7 @@ func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error
 	for _, d := range v.Diverged {
 		p.row("diverged", "%s", d)
 	}
-	return p.t.write(w)
+	return p.t.Write(w)
 }
 
 // row adds a row. What it says is whole, unless the page is to be brief.
@@ -71,7 +72,7 @@ func (p *page) row(name, format string, args ...any) {
 	if p.brief {
 		width = view.LineWidth
 	}
-	p.t.add(name, view.OneLine(fmt.Sprintf(format, args...), width))
+	p.t.Add(name, view.OneLine(fmt.Sprintf(format, args...), width))
 }
 
 // text adds rows for a text of several lines.
@@ -95,7 +96,7 @@ func (p *page) action(a perdure.Action) string {
 }
 
 // exact adds a row as it stands, every space of it.
-func (p *page) exact(name, text string) { p.t.add(name, text) }
+func (p *page) exact(name, text string) { p.t.Add(name, text) }
 
 // bounds prints what the agent may do.
 func (p *page) bounds() {

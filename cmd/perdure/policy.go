@@ -10,36 +10,21 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
 
 func policyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "policy",
-		Short: "Check, test and explain policies",
-		Long: `Policies are rules in the Cedar language that permit an action, deny it, or ask a person. Those of a store are the .cedar files in its
-folder ` + home.PolicyDir + `/; without any the built-in policy applies: it permits reading and asks a person before anything outside changes.`,
-	}
+	c := command("policy", nil)
 	c.AddCommand(policyCheckCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand(), policyDefaultCommand())
 	return c
 }
 
 func policyCheckCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "check [flags] [PATH…]",
-		Short: "Check policy files",
-		Long: `Check loads policy files, or the .cedar files of folders, and type-checks every rule against the schema of
-facts. Every error is listed with file, line and column. Without PATH it checks the policy of the store.`,
-		Example: `  perdure policy check
-  perdure policy check policies/ extra.cedar`,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
-	}
+	c := command("policy check", nil)
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		if err := h.Locate(); err != nil {
 			return err
 		}
@@ -76,59 +61,36 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 		Faults []*policy.Fault `json:"faults"`
 	}{false, faults}
 	return errors.Join(&answered{err}, out.print(v, func(w io.Writer) error {
-		s := styleOf(w)
+		s := term.StyleOf(w)
 		for _, f := range faults {
 			what := f.What
 			if f.Rule != "" {
 				what = "rule " + f.Rule + ": " + what
 			}
-			if _, err := fmt.Fprintf(w, "%s %s\n", s.head(fmt.Sprintf("%s:%d:%d:", view.InLine(f.File), f.Line, f.Column)), view.OneLine(what, 0)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s %s\n", s.Head(fmt.Sprintf("%s:%d:%d:", view.InLine(f.File), f.Line, f.Column)), view.OneLine(what, 0)); err != nil {
 				return err
 			}
 		}
-		_, err := fmt.Fprintf(w, "%s\n", s.bad(fmt.Sprintf("wrong: %d", len(faults))))
+		_, err := fmt.Fprintf(w, "%s\n", s.Bad(fmt.Sprintf("wrong: %d", len(faults))))
 		return err
 	}))
 }
 
 func policySchemaCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:         "schema",
-		Short:       "Print the facts a rule can use",
-		Long:        `Schema prints the Cedar schema every policy is checked against.`,
-		Example:     `  perdure policy schema`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitUsage),
-		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := io.WriteString(c.OutOrStdout(), strings.TrimRight(policy.Schema(), "\n")+"\n")
-			return err
-		},
+	c := command("policy schema", cobra.NoArgs)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		_, err := io.WriteString(c.OutOrStdout(), strings.TrimRight(policy.Schema(), "\n")+"\n")
+		return err
 	}
+	return c
 }
 
 func policyTestCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "test [flags] TABLE|-",
-		Short: "Run a table of cases against policies",
-		Long: `Test runs a table of cases, in YAML or JSON: facts, and the answer to expect. Facts that a case leaves out have
-ordinary default values. It exits with 1 if a case fails.
-
-  - name: a payment asks two people
-    resource: bank.pay
-    context: {effect: once, args: {cents: 500}}
-    want: ask
-    rules: [payments-ask]`,
-		Example:     `  perdure policy test --policy policies/ cases.yaml`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
-	}
+	c := command("policy test", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	p := new(home.Powers)
 	policyFlag(c, &p.Policies)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		if err := h.Locate(); err != nil {
 			return err
 		}
@@ -167,12 +129,12 @@ func reportCases(out *output, results []policy.CaseResult) error {
 			Reason string   `json:"reason,omitempty"`
 		}{r.Case.Name, r.Wrong == "", r.Case.Want, r.Explanation.Verdict.Answer.String(), r.Wrong, r.Explanation.Verdict.Rules, r.Explanation.Verdict.Reason})
 	}
-	err := out.list(values, func(w io.Writer) error {
-		s := styleOf(w)
+	err := list(out, values, func(w io.Writer) error {
+		s := term.StyleOf(w)
 		for _, r := range results {
-			text := s.good("ok   ") + "  " + view.InLine(r.Case.Name)
+			text := s.Good("ok   ") + "  " + view.InLine(r.Case.Name)
 			if r.Wrong != "" {
-				text = s.bad("wrong") + "  " + view.InLine(r.Case.Name) + ": " + view.OneLine(r.Wrong, 0)
+				text = s.Bad("wrong") + "  " + view.InLine(r.Case.Name) + ": " + view.OneLine(r.Wrong, 0)
 			}
 			if _, err := fmt.Fprintln(w, text); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -26,26 +27,8 @@ type explainFlag struct {
 }
 
 func policyExplainCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "explain [flags] AGENT[@REF] [DECISION]",
-		Short: "Explain a policy decision, past or hypothetical",
-		Long: `Explain shows how every rule applied to a decision in an agent's memory, named by its seq or by at least 4
-digits of its hash. It uses the facts and the rules of that time.
-
-Without a DECISION it asks policy about an action of the agent as it stands, or as it stood at REF. The action
-is a call of --tool with --args; with --admit, its arrival from elsewhere; without either, what it asks a person
-about now, or would do next.
-
---set changes a fact and shows what policy would answer then. Nothing is recorded.`,
-		Example: `  perdure policy explain shop 12
-  perdure policy explain shop --tool bank.pay --args '{"cents":500}' --set tainted=true
-  perdure policy explain shop 12 --set args.cents=90 --set agent.scope=acme/test
-  perdure policy explain ./shop.agent --admit --trusted --json`,
-		Args:        cobra.RangeArgs(1, 2),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound),
-	}
+	c := command("policy explain", cobra.RangeArgs(1, 2))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	flags := c.Flags()
 	x := &explainFlag{
 		tool:      flags.String("tool", "", "the tool to be called"),
@@ -59,9 +42,6 @@ about now, or would do next.
 	policyFlag(c, &x.policies)
 	choiceFlag(c, x.effect, "effect", "class of the tool's effect")
 	c.RunE = func(c *cobra.Command, words []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		if x.agent = words[0]; len(words) > 1 {
 			x.decision = words[1]
 		}
@@ -111,11 +91,11 @@ func (x *explainFlag) question(c *cobra.Command) (q home.WhyQuestion, err error)
 
 // writeExplained prints why a verdict is what it is.
 func writeExplained(w io.Writer, e *home.Explained) error {
-	s := styleOf(w)
-	t := table{}
+	s := term.StyleOf(w)
+	t := term.Table{}
 	if r := e.Recorded; r != nil {
 		rules := strings.Join(r.Verdict.Rules, ", ")
-		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.head(view.InLine(answerText(&r.Verdict))), view.InLine(rules)); err != nil {
+		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.Head(view.InLine(answerText(&r.Verdict))), view.InLine(rules)); err != nil {
 			return err
 		}
 	}
@@ -123,7 +103,7 @@ func writeExplained(w io.Writer, e *home.Explained) error {
 		_, err := fmt.Fprintf(w, "%s: the runtime itself, without policy\n", view.InLine(e.Action))
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s: %s\n", view.InLine(e.Action), s.head(view.InLine(answerText(e.Verdict)))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s\n", view.InLine(e.Action), s.Head(view.InLine(answerText(e.Verdict)))); err != nil {
 		return err
 	}
 	for _, rule := range e.Rules {
@@ -143,9 +123,9 @@ func writeExplained(w io.Writer, e *home.Explained) error {
 				why = strings.Trim(why+"; "+rule.Obligation.String(), "; ")
 			}
 		}
-		t.add("  "+rule.ID, word, matched, rule.Where, why)
+		t.Add("  "+rule.ID, word, matched, rule.Where, why)
 	}
-	return t.write(w)
+	return t.Write(w)
 }
 
 // answerText is a verdict in words.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/term"
 )
 
 // run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the second the process.
@@ -23,16 +24,16 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 
 	root := newRoot()
-	out, beside := &door{w: stdout}, &door{w: stderr} // everything for people goes through these
+	out, beside := term.NewDoor(stdout), term.NewDoor(stderr) // everything for people goes through these
 	inForce.root = root
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(out)
 	root.SetErr(beside)
 	c, err := root.ExecuteContextC(ctx)
-	err = errors.Join(err, out.flush())
+	err = errors.Join(err, out.Flush())
 	report(beside, err, c.CommandPath(), wantsJSON(args))
-	_ = beside.flush() // there is nowhere left to say that this did not work
+	_ = beside.Flush() // there is nowhere left to say that this did not work
 	return exitCode(err)
 }
 
@@ -64,31 +65,8 @@ func untilStopped() (context.Context, func()) {
 
 // newRoot builds the whole command tree.
 func newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "perdure",
-		Short: "Run AI agents whose state lives inside the agent",
-		Long: `Perdure runs AI agents whose execution state lives inside the agent itself: an intent, a charter, and a memory of
-hash-linked, signed entries.`,
-		Example: `  # make a home, create an agent, run it, look at it
-  perdure init
-  perdure new "watch the door"
-  perdure run watch-the-door
-  perdure show watch-the-door
-
-  # what is waiting for you?
-  perdure inbox
-
-  # one agent as one file, verified
-  perdure export watch-the-door door.agent
-  perdure verify door.agent
-
-  # see everything in a few seconds
-  perdure demo`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Annotations:   exits(exitCodes()...),
-		Version:       versionText(),
-	}
+	root := command("perdure", nil)
+	root.SilenceErrors, root.SilenceUsage, root.Version = true, true, versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
 	root.AddCommand(
@@ -99,7 +77,7 @@ hash-linked, signed entries.`,
 	)
 	root.AddCommand(policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, styleOf(c.OutOrStdout()))) // cobra takes no error from help
+		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, term.StyleOf(c.OutOrStdout()))) // cobra takes no error from help
 	})
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(err) })
 	root.SetHelpCommand(helpCommand())

@@ -13,30 +13,13 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func runCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "run [flags] AGENT|FILE",
-		Short: "Run one agent until it rests",
-		Long: `Run runs one agent until it sleeps, waits, ends, or needs something this node lacks. Entries are shown on
-standard error, one line each; the result says how the agent stands and why.
-
-FILE is a capsule (perdure export): the agent runs in the file, which is its store. One process at a time can
-use it.
-
-Interrupt it or kill it: what was done is recorded, and the next run continues from there. It exits with 7 if a
-person must act first, and with 6 if another node is running the agent. On a terminal it asks you in place what
-policy asks a person about, and goes on.`,
-		Example: `  perdure run news
-  perdure run news-0f3c.agent
-  perdure run news --quiet --json`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitCodes()...),
-	}
+	c := command("run", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	listen := liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
@@ -75,7 +58,7 @@ type ran struct {
 
 // runAgent works on an agent and says where it stands.
 func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
-	n, err := p.Node(ctx, h.Home, s, slog.New(newPeopleLog(c.ErrOrStderr(), slog.LevelWarn)))
+	n, err := p.Node(ctx, h.Home, s, slog.New(term.NewLog(c.ErrOrStderr(), slog.LevelWarn)))
 	if err != nil {
 		return err
 	}
@@ -108,7 +91,7 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	r.Standing = l.Standing(now)
 	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, widthOf(w)))
+		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, term.WidthOf(w)))
 		return err
 	})
 	switch {
@@ -142,9 +125,9 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	if err != nil {
 		return perdure.Idle{}, err
 	}
-	var person *typist
-	if format == formatTable && isTerminal(c.InOrStdin()) && isTerminal(c.ErrOrStderr()) {
-		person = newTypist(c.InOrStdin(), nil)
+	var person *term.Typist
+	if format == formatTable && term.IsTerminal(c.InOrStdin()) && term.IsTerminal(c.ErrOrStderr()) {
+		person = term.NewTypist(c.InOrStdin(), nil)
 	}
 	for {
 		show := func() error { return nil }
@@ -161,7 +144,7 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 		if err != nil {
 			return idle, err
 		}
-		if answered, err := person.askAll(ctx, c.ErrOrStderr(), n, a); !answered || err != nil {
+		if answered, err := askAll(ctx, person, c.ErrOrStderr(), n, a); !answered || err != nil {
 			return idle, err
 		}
 	}
@@ -172,7 +155,7 @@ func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Ended != nil {
 		text := name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
 		if r.Ended.Result != nil {
-			text += "\n" + paragraphs("  ", view.AnswerText(r.Ended.Result), width)
+			text += "\n" + term.Paragraphs("  ", view.AnswerText(r.Ended.Result), width)
 		}
 		return text
 	}
@@ -184,7 +167,7 @@ func (r *ran) text(name string, now time.Time, width int) string {
 	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
-	return hang(strings.TrimSuffix(text, ": "), 2, width)
+	return term.Hang(strings.TrimSuffix(text, ": "), 2, width)
 }
 
 // streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
@@ -193,7 +176,7 @@ func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id pe
 	if err != nil {
 		return nil, err
 	}
-	style := styleOf(c.ErrOrStderr())
+	style := term.StyleOf(c.ErrOrStderr())
 	show := func(ctx context.Context) error {
 		return w.Next(ctx, func(one view.Line) error {
 			_, _ = fmt.Fprintln(c.ErrOrStderr(), lineText(one, style)) // the run does not depend on it
@@ -224,24 +207,7 @@ func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id pe
 }
 
 func nodeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "node [flags]",
-		Short: "Run every agent that is due, until stopped",
-		Long: `Node runs the agents of a store: it takes those that are due, wakes dormant ones on time and on events, and
-skips agents that it cannot run or that another node is running. It makes no home: where there is none there are no
-agents. It keeps no state: stop it, kill it, or start another on the same store. Several may run at once.
-
-On Ctrl-C or SIGTERM it starts nothing new, gives effects under way --grace to finish, and records their
-outcomes. Logs go to standard error.
-
-A .perdure that was found here or above and that somebody else made has no effect until you accept it: on a
-terminal you are asked, elsewhere use perdure key accept or perdure node --accept. A change to its trust,
-policies or node.yaml asks again.`,
-		Example: `  perdure node
-  perdure node --concurrency 8 --store /srv/agents --json`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("node", cobra.NoArgs)
 	h := storeFlag(c)
 	p := powerFlags(c)
 	concurrency := c.Flags().Int("concurrency", 0, "agents run at once (default 64)")

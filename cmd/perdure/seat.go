@@ -14,17 +14,7 @@ import (
 )
 
 func seatCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "seat",
-		Short: "Show or move the seat of an agent: where its once effects are decided",
-		Long: `An agent has one seat: the store in which effects that must happen only once are decided and children are
-created. Nodes that share that store take over from each other. A copy of the agent in another store, or a copy
-of the whole store, lacks the seat: it can be inspected, and can ask its advisor and read, but it waits before
-doing anything that must not happen twice.
-
-The seat moves with the agent: perdure export --move hands it over, and whoever imports that file takes it. If
-the store that has it is lost, the owner takes it back with perdure seat take.`,
-	}
+	c := command("seat", nil)
 	c.AddCommand(seatShowCommand(), seatTakeCommand())
 	return c
 }
@@ -40,15 +30,8 @@ type seatLine struct {
 }
 
 func seatShowCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:         "show [flags] AGENT",
-		Short:       "Show where an agent's seat is",
-		Example:     `  perdure seat show news`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("seat show", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			p, err := home.FindPoint(ctx, h.Home, s, arg)
@@ -62,34 +45,16 @@ func seatShowCommand() *cobra.Command {
 			f := p.Agent.Fold()
 			v := seatLine{Agent: f.Agent, Name: f.Intent.Name, Place: at, Seats: f.Seats}
 			v.Standing, v.Here = view.SeatOf(f, at), view.SeatOf(f, at) == view.SeatHere
-			return out.print(v, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: %s\n", view.Called(p.Agent), view.SeatText(f, at))
-				return err
-			})
+			return out.say(v, "%s: %s\n", view.Called(p.Agent), view.SeatText(f, at))
 		})
 	}
 	return c
 }
 
 func seatTakeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "take [flags] AGENT...",
-		Short: "Take the seat of agents whose store is lost",
-		Long: `Take moves the seat of agents to this store and records why. Only the owner of an agent may do it, or this home
-if the owner is not trusted here and the agent was admitted. Be sure that the store with the seat is lost: if it
-keeps running, effects that must happen only once can happen twice. A seat handed over with perdure export
---move need not be taken: the node that runs the agent takes it.
-
-After a restore from a backup, or a move of the whole store to another disk, take the seats of all agents with
---all.`,
-		Example: `  perdure seat take news --why "the laptop was stolen"
-  perdure seat take --all --why "restored from the backup of Sunday"`,
-		Args:        cobra.ArbitraryArgs,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitInterrupted),
-	}
+	c := command("seat take", cobra.ArbitraryArgs)
 	c.Annotations[everyArgKey] = "all"
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	why := c.Flags().String("why", "", "what happened to the store that had it; recorded in the agent's memory")
 	all := c.Flags().Bool("all", false, "every agent of the store that has not ended")
 	take := func(ctx context.Context, s perdure.Store, names []string, all bool) error {

@@ -10,24 +10,13 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func stateCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "state [flags] AGENT[@REF]",
-		Short: "Show the whole state of an agent, now or in the past",
-		Long: `State prints the fold of an agent's memory: the complete state, now or at a point in the past. REF is a seq, at
-least 4 digits of an entry's hash, a time, or how long ago. Nothing else influences what the agent does. The
-output is YAML unless -o says otherwise.`,
-		Example: `  perdure state news
-  perdure state news@12 -o json --jq .vars
-  perdure state news@2026-01-31T12:00:00Z`,
-		Args:        cobra.ExactArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("state", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			p, err := home.FindPoint(ctx, h.Home, s, arg)
@@ -42,20 +31,9 @@ output is YAML unless -o says otherwise.`,
 }
 
 func diffCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "diff [flags] AGENT@REF AGENT[@REF]",
-		Short: "Show what changed between two points in memory",
-		Long: `Diff compares the state of one agent at two points, or of two agents (an agent and its fork): what was removed,
-added and changed, by path.`,
-		Example: `  perdure diff news@3 news@9
-  perdure diff news@1h news
-  perdure diff news news-2 -o json`,
-		Args:        cobra.ExactArgs(2),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("diff", cobra.ExactArgs(2))
 	c.Annotations[everyArgKey] = "all"
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		from, err := pointOf(c, h, args[0])
 		if err != nil {
@@ -67,11 +45,7 @@ added and changed, by path.`,
 		}
 		var found []view.Change
 		view.Compare(&found, "", view.Readable(from.Agent.Fold()), view.Readable(to.Agent.Fold()))
-		values := make([]any, len(found))
-		for i := range found {
-			values[i] = found[i]
-		}
-		return out.list(values, func(w io.Writer) error { return writeChanges(w, from, to, found) })
+		return list(out, found, func(w io.Writer) error { return writeChanges(w, from, to, found) })
 	}
 	return c
 }
@@ -87,8 +61,8 @@ func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *home.Point, err erro
 
 // writeChanges prints differences for people.
 func writeChanges(w io.Writer, from, to *home.Point, found []view.Change) error {
-	s := styleOf(w)
-	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.bad("--- "+view.InLine(from.Name())), s.good("+++ "+view.InLine(to.Name()))); err != nil {
+	s := term.StyleOf(w)
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.Bad("--- "+view.InLine(from.Name())), s.Good("+++ "+view.InLine(to.Name()))); err != nil {
 		return err
 	}
 	for _, c := range found {
@@ -96,7 +70,7 @@ func writeChanges(w io.Writer, from, to *home.Point, found []view.Change) error 
 			mark  string
 			tint  func(string) string
 			value any
-		}{{"-", s.bad, c.From}, {"+", s.good, c.To}} {
+		}{{"-", s.Bad, c.From}, {"+", s.Good, c.To}} {
 			if side.value == nil {
 				continue
 			}

@@ -17,8 +17,8 @@ var inForce struct {
 	agent string // that name
 }
 
-// command finds commands in a text.
-var command = regexp.MustCompile(`\bperdure( [a-z]+)( [a-z]+)?`)
+// commands finds commands in a text.
+var commands = regexp.MustCompile(`\bperdure( [a-z]+)( [a-z]+)?`)
 
 // here is a text in which commands, as they are to be typed, name the store and the file that this one was told of.
 func here(text string) string {
@@ -27,7 +27,7 @@ func here(text string) string {
 	}
 	var b strings.Builder
 	for {
-		at := command.FindStringIndex(text)
+		at := commands.FindStringIndex(text)
 		if at == nil {
 			return b.String() + text
 		}

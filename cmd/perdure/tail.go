@@ -12,27 +12,14 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func tailCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "tail [flags] AGENT… | tail --all [flags]",
-		Short: "Follow what agents do as it happens",
-		Long: `Tail shows the entries of agents as they arrive, from any process that uses the store, after the last lines of
-each. With several agents each line begins with the agent's name. It ends when all agents have ended, or on
-Ctrl-C.
-
-With --all it follows every agent of the store, including new ones, until Ctrl-C. --json prints one value per
-line.`,
-		Example: `  perdure tail news
-  perdure tail news shop -n 3 --kind outcome
-  perdure tail --all --json --jq 'select(.signal=="failed") | .name'`,
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("tail", nil)
 	c.Annotations[everyArgKey] = "all"
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	t := &tailed{out: out, chosen: chosenFlags(c)}
 	all := c.Flags().Bool("all", false, "follow every agent of the store")
 	c.Flags().IntVarP(&t.last, "lines", "n", 10, "how many past lines to show per agent")
@@ -157,12 +144,12 @@ func (t *tailed) show(w *view.Follower, one view.Line) error {
 	if w.Name != w.ID.Short() {
 		v.Name = w.Name
 	}
-	return t.out.line(t.format, v, func(s style) string {
+	return t.out.line(t.format, v, func(s term.Style) string {
 		if !t.many {
 			return lineText(one, s)
 		}
 		pad := strings.Repeat(" ", max(0, t.width-utf8.RuneCountInString(w.Label))+1)
-		return lineAfter(one, s, s.head(w.Label)+pad, utf8.RuneCountInString(w.Label)+len(pad))
+		return lineAfter(one, s, s.Head(w.Label)+pad, utf8.RuneCountInString(w.Label)+len(pad))
 	})
 }
 

@@ -36,10 +36,6 @@ type teller struct {
 // newTeller adds what such commands share. Their first argument is the agent.
 func newTeller(c *cobra.Command) *teller {
 	t := &teller{c: c, h: storeFlag(c).acting(), out: outputFlags(c)}
-	c.ValidArgsFunction = agentArg(t.h)
-	if c.Annotations == nil {
-		c.Annotations = exits(exitOK, exitFailure, exitUsage, exitNotFound, exitDenied, exitRejected, exitInterrupted)
-	}
 	return t
 }
 
@@ -132,19 +128,7 @@ func (t *teller) report(ctx context.Context, s perdure.Store, id perdure.AgentID
 }
 
 func sendCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "send [flags] AGENT NAME [JSON|-]",
-		Short: "Send an event to an agent",
-		Long: `Send gives an agent an event: a name and optional data as JSON. The agent may be dormant or running. An event
-counts even if it arrives before the agent waits for it. A second event with the same --id changes nothing.
-
-Data is the third argument, standard input (-), or a file (--data @FILE). Text that is not JSON is refused: put
-it in JSON quotes.`,
-		Example: `  perdure send news refresh
-  perdure send shop order '{"item":"book","count":2}' --id order-17
-  perdure send shop order --data @order.json`,
-		Args: cobra.RangeArgs(2, 3),
-	}
+	c := command("send", cobra.RangeArgs(2, 3))
 	t := newTeller(c)
 	c.ValidArgsFunction = agentThen(t.h, awaitedEvents)
 	id := c.Flags().String("id", "", "the sender's own id of this event")
@@ -215,15 +199,7 @@ func dataArg(c *cobra.Command, arg string) (perdure.Data, error) {
 }
 
 func pauseCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "pause [flags] AGENT",
-		Short: "Pause an agent",
-		Long: `Pause keeps an agent from deciding anything until perdure resume. A call under way is cut off where its tool can stop, and what is known of it recorded;
-a once effect that was cut off is in doubt, and a person settles it.`,
-		Example: `  perdure pause news --note "while we look into the bill"
-  perdure resume news`,
-		Args: cobra.ExactArgs(1),
-	}
+	c := command("pause", cobra.ExactArgs(1))
 	t := newTeller(c).withNote("why")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
@@ -234,21 +210,7 @@ a once effect that was cut off is in doubt, and a person settles it.`,
 }
 
 func resumeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "resume [flags] AGENT",
-		Short: "Resume a paused agent, or admit a held one",
-		Long: `Resume ends the pauses of an agent that are known here. A pause written elsewhere that has not arrived yet stays
-in force.
-
-A held agent has entries by keys that are not trusted here. Resume admits it: your key vouches, by a snapshot,
-for everything in it so far. Look at it first with perdure show and perdure log. Your policy still decides about
-everything it does here.
-
-An agent whose process was killed needs no resume: any node continues it.`,
-		Example: `  perdure resume news
-  perdure resume ./arrived.agent --note "Ann's agent, as agreed"`,
-		Args: cobra.ExactArgs(1),
-	}
+	c := command("resume", cobra.ExactArgs(1))
 	t := newTeller(c).withNote("why")
 	older := c.Flags().Bool("older", false, "continue from this copy although a newer one was seen here; what was done since may be done again (owner only)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -297,14 +259,7 @@ func (t *teller) admit(a *perdure.Agent, n *perdure.Node) (bool, error) {
 }
 
 func endCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "end [flags] AGENT",
-		Short: "End an agent for good",
-		Long: `End ends an agent. Its memory stays and can be read, verified and forked; its living children are ended by the
-node that runs them. An effect under way is not undone.`,
-		Example: `  perdure end news --note "no longer needed"`,
-		Args:    cobra.ExactArgs(1),
-	}
+	c := command("end", cobra.ExactArgs(1))
 	t := newTeller(c).withNote("why")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
@@ -315,13 +270,7 @@ node that runs them. An effect under way is not undone.`,
 }
 
 func grantCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "grant [flags] AGENT",
-		Short:   "Add to an agent's budget",
-		Long:    `Grant adds to an agent's budget. Only its owner can: a grant by another key is refused.`,
-		Example: `  perdure grant news --cost 0.50 --tokens 100000`,
-		Args:    cobra.ExactArgs(1),
-	}
+	c := command("grant", cobra.ExactArgs(1))
 	t := newTeller(c).withNote("why")
 	cost := c.Flags().String("cost", "", "US dollars, such as 1.50")
 	tokens := c.Flags().Int64("tokens", 0, "model tokens")
@@ -346,16 +295,7 @@ func grantCommand() *cobra.Command {
 }
 
 func settleCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "settle [flags] AGENT DECISION",
-		Short: "Record whether an in-doubt effect happened",
-		Long: `Settle records whether an effect in doubt happened, after somebody has checked. Perdure never repeats an effect
-of class once to find out. If the same effect was decided in two copies, it records that somebody has checked.
-DECISION is at least 4 digits of the decision's hash, as perdure inbox prints it.`,
-		Example: `  perdure inbox
-  perdure settle shop 9f3c --signal ok --note "the bank shows the payment"`,
-		Args: cobra.ExactArgs(2),
-	}
+	c := command("settle", cobra.ExactArgs(2))
 	t := newTeller(c).withNote("how you found out")
 	c.ValidArgsFunction = agentThen(t.h, openDecisions)
 	signal := &choice{"", []string{perdure.OK.String(), perdure.Failed.String()}}
@@ -383,7 +323,7 @@ DECISION is at least 4 digits of the decision's hash, as perdure inbox prints it
 					open = append(open, o.Second)
 				}
 			}
-			d, err := pick(c, open, args[1], "open decision", a)
+			d, err := view.Pick(open, args[1], "open decision", a)
 			if err != nil {
 				return nil, err
 			}
@@ -395,29 +335,4 @@ DECISION is at least 4 digits of the decision's hash, as perdure inbox prints it
 		})
 	}
 	return c
-}
-
-// pick is the one of several hashes that a prefix means; an empty prefix means the only one.
-func pick(c *cobra.Command, of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Hash, error) {
-	prefix = strings.ToLower(prefix)
-	agent := view.Called(a)
-	if prefix != "" && (len(prefix) < view.MinPrefix || !view.IsHex(prefix)) {
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
-	}
-	var found []perdure.Hash
-	var names []string
-	for _, h := range of {
-		if strings.HasPrefix(h.String(), prefix) {
-			found, names = append(found, h), append(names, h.Short())
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
-	case len(of) == 0:
-		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show "+view.Callable(a))
-	}
-	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox")
 }

@@ -11,43 +11,25 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
 func toolsCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "tools [flags] [AGENT]",
-		Short: "List the tools here, and who may call them",
-		Long: `Tools lists what nodes here can do for agents: each tool with its arguments (those in brackets may be left out), the class of its effect,
-where it comes from, and what policy says to AGENT when it calls it: allow, ask (a person) or deny. Without an AGENT policy is asked about a
-new one of yours.
-
-Policy is asked about a call without arguments. A rule that looks at arguments may answer a call with others otherwise; perdure policy
-explain asks about one call. MCP servers are started to be asked for their tools.`,
-		Example: `  perdure tools
-  perdure tools news
-  perdure tools news -o jsonl --jq 'select(.answer=="ask") | .name'`,
-		Args:        cobra.MaximumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitInterrupted),
-	}
+	c := command("tools", cobra.MaximumNArgs(1))
 	h, out := lookFlag(c).acting(), outputFlags(c)
-	c.ValidArgsFunction = agentArg(h)
 	p := powerFlags(c)
 	brief := c.Flags().Bool("brief", false, "one line per tool")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var found []home.ToolUse
-		list := func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
+		find := func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
 			found, err = p.ListTools(ctx, h.Home, s, a)
 			return err
 		}
-		if err := forAgentOrNew(c.Context(), h, args, list); err != nil {
+		if err := forAgentOrNew(c.Context(), h, args, find); err != nil {
 			return err
 		}
-		values := make([]any, len(found))
-		for i := range found {
-			values[i] = found[i]
-		}
-		return out.list(values, func(w io.Writer) error { return writeTools(w, found, *brief) })
+		return list(out, found, func(w io.Writer) error { return writeTools(w, found, *brief) })
 	}
 	return c
 }
@@ -82,31 +64,31 @@ func forAgentOrNew(ctx context.Context, h *homeFlag, args []string, f func(conte
 
 // writeTools prints tools for people.
 func writeTools(w io.Writer, found []home.ToolUse, brief bool) error {
-	s := styleOf(w)
+	s := term.StyleOf(w)
 	if brief {
-		t := table{head: []string{"TOOL", "CLASS", "POLICY", "SOURCE"}, fold: true}
+		t := term.Table{Head: []string{"TOOL", "CLASS", "POLICY", "SOURCE"}, Fold: true}
 		for _, u := range found {
-			t.add(u.Name, u.Effect.String(), u.Answer.String(), u.Source)
+			t.Add(u.Name, u.Effect.String(), u.Answer.String(), u.Source)
 		}
-		return t.write(w)
+		return t.Write(w)
 	}
 	for _, u := range found {
 		var b strings.Builder
 		answer := u.Answer.String()
 		switch u.Answer {
 		case perdure.Allow:
-			answer = s.good(answer)
+			answer = s.Good(answer)
 		case perdure.Ask:
-			answer = s.warn(answer)
+			answer = s.Warn(answer)
 		case perdure.Deny:
-			answer = s.bad(answer)
+			answer = s.Bad(answer)
 		}
-		fmt.Fprintf(&b, "%s  %s  %s\n", s.head(view.InLine(u.Name)), u.Effect, answer)
+		fmt.Fprintf(&b, "%s  %s  %s\n", s.Head(view.InLine(u.Name)), u.Effect, answer)
 		row := func(label, text string) {
-			b.WriteString(wrapped(fmt.Sprintf("    %-8s", label), view.OneLine(text, 0), s.width, s.dim))
+			b.WriteString(term.Wrapped(fmt.Sprintf("    %-8s", label), view.OneLine(text, 0), s.Width, s.Dim))
 		}
 		if u.About != "" {
-			b.WriteString(paragraphs("    ", view.OneLine(u.About, 0), s.width) + "\n")
+			b.WriteString(term.Paragraphs("    ", view.OneLine(u.About, 0), s.Width) + "\n")
 		}
 		if args := argsText(u.Args); args != "" {
 			row("args", args)

@@ -153,3 +153,25 @@ func wants(c *cobra.Command) []string {
 	}
 	return nil
 }
+
+// A text nobody is shown is a text nobody keeps right.
+func TestEveryHelpFileIsOfACommand(t *testing.T) {
+	files, err := helpFiles.ReadDir("help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := newRoot()
+	for _, f := range files {
+		words := strings.Split(strings.TrimSuffix(f.Name(), ".txt"), "-")
+		if words[0] == "perdure" {
+			continue
+		}
+		words = append(words[:1], strings.Join(words[1:], "-"))
+		if words[1] == "" {
+			words = words[:1]
+		}
+		if c, rest, err := root.Find(words); err != nil || len(rest) > 0 || c.Short == "" || c.Use == "" {
+			t.Errorf("help/%s is of no command: %v", f.Name(), err)
+		}
+	}
+}

@@ -13,36 +13,7 @@ import (
 )
 
 func verifyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "verify [flags] AGENT|FILE [POLICY…]",
-		Short: "Check a whole memory and show who wrote it",
-		Long: `Verify checks every link, every hash and every signature of a memory, that each entry is covered by a signature
-of its author, and that every snapshot is the fold of its past. It prints what was checked, who signed the
-entries, and the head to publish: whoever has that hash can tell whether a copy is this memory, complete.
-
-FILE is a capsule, or a memory in binary or text form; - is standard input. --trusted refuses entries by keys
-that are not in the store's trust file; --head refuses a memory that does not end there.
-
-With --policy every policy decision is derived again from the agent as its author saw it: facts, policy and
-verdict must be those recorded. Policies are the built-in one, those of the store and its folder ` + home.PolicyDir + `/` + home.KnownDir + `/, and the files or
-folders named after the agent, each a set of its own and all of them together. Decisions that cannot be derived because bodies are gone are listed.
-
-With --parent the lineage is verified across two memories: a decision of the parent must have created exactly this child, no wider than the parent
-was then, and the head the parent recorded at the end must be in the child's memory; or the fork must be of an entry of the parent.
-
-With --attest this store's key signs that it verified a capsule; whoever trusts that key everywhere can then verify the same bytes faster
-with --shallow. A manifest in a capsule is checked, and its signer is named.`,
-		Example: `  perdure verify news
-  perdure verify news --policy
-  perdure verify ./news-0f3c.agent --policy policies/ old/
-  perdure verify news --trusted --head 2f1c…
-  perdure verify child.agent --parent parent.agent
-  ssh there perdure export news - | perdure verify -
-  perdure verify news.agent --attest
-  perdure verify ./news-0f3c.agent --json`,
-		Args:        cobra.MinimumNArgs(1),
-		Annotations: exits(exitOK, exitFailure, exitUsage, exitNotFound, exitRejected, exitInterrupted),
-	}
+	c := command("verify", cobra.MinimumNArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		names, _ := agentArg(h)(c, args, word)
@@ -50,9 +21,6 @@ with --shallow. A manifest in a capsule is checked, and its signer is named.`,
 	}
 	f := verifyFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if _, err := out.check(); err != nil {
-			return err
-		}
 		stream()
 		return f.run(c, h, out, args)
 	}

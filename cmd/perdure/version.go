@@ -14,28 +14,22 @@ import (
 var version = "devel"
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Show the version and the format it reads and writes",
-		Example: `  perdure version
-  perdure version --json`,
-		Args:        cobra.NoArgs,
-		Annotations: exits(exitOK, exitUsage),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if jsonFlag(c) {
-				return printJSON(c.OutOrStdout(), struct {
-					Version string `json:"version"`
-					Format  int    `json:"format"`
-					Unicode string `json:"unicode"`
-					Go      string `json:"go"`
-					OS      string `json:"os"`
-					Arch    string `json:"arch"`
-				}{version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH})
-			}
-			_, err := fmt.Fprintln(c.OutOrStdout(), versionText())
-			return err
-		},
+	c := command("version", cobra.NoArgs)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if jsonFlag(c) {
+			return printJSON(c.OutOrStdout(), struct {
+				Version string `json:"version"`
+				Format  int    `json:"format"`
+				Unicode string `json:"unicode"`
+				Go      string `json:"go"`
+				OS      string `json:"os"`
+				Arch    string `json:"arch"`
+			}{version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+		}
+		_, err := fmt.Fprintln(c.OutOrStdout(), versionText())
+		return err
 	}
+	return c
 }
 
 // versionText is the version in one line.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/term"
 	"golang.org/x/sys/unix"
 )
 
@@ -89,7 +90,7 @@ func TestOutputFitsATerminal(t *testing.T) {
 			t.Errorf("perdure %s says nothing", strings.Join(args, " "))
 		}
 		for line := range strings.SplitSeq(seen, "\n") {
-			if n := columns(line); n > 80 && !copied.MatchString(line) {
+			if n := term.Columns(line); n > 80 && !copied.MatchString(line) {
 				t.Errorf("perdure %s: a line has %d columns: %s", strings.Join(args, " "), n, line)
 			}
 		}

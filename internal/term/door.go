@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"bytes"
@@ -10,20 +10,18 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/view"
 )
 
-// door is the one way from the program to standard output and standard error. What it lets through cannot rule a
+// Door is the one way from the program to standard output and standard error. What it lets through cannot rule a
 // terminal or show something other than what is there: controls, escape sequences, what turns the direction of text,
 // what has no width, and bytes that are not UTF-8 come out as escapes such as \x1b or \u202e. Only newlines, tabs and
 // the program's own styles (see own) pass as they are.
 //
 // Names, goals, arguments, results and errors are written by agents, models and strangers. They are made harmless here,
 // once, and not at each place that prints.
-type door struct {
+type Door struct {
 	w io.Writer
 
 	mu    sync.Mutex
@@ -45,8 +43,11 @@ const maxOwn = 16
 // own is a control sequence that a door lets through.
 func own(sequence string) string { return ownMark + sequence + ownMark }
 
+// NewDoor is the door to w.
+func NewDoor(w io.Writer) *Door { return &Door{w: w} }
+
 // Write lets text through.
-func (d *door) Write(p []byte) (int, error) {
+func (d *Door) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := p
@@ -61,8 +62,8 @@ func (d *door) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes what was held back for an end that never came.
-func (d *door) flush() error {
+// Flush writes what was held back for an end that never came.
+func (d *Door) Flush() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var clean []byte
@@ -79,7 +80,7 @@ func (d *door) flush() error {
 }
 
 // pass appends what may be seen of text, and returns what must wait for the next write.
-func (d *door) pass(to, text []byte) (clean, rest []byte) {
+func (d *Door) pass(to, text []byte) (clean, rest []byte) {
 	for len(text) > 0 {
 		if c := text[0]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' {
 			to, text, d.marks = append(to, c), text[1:], 0
@@ -134,10 +135,10 @@ func cutOwn(text []byte) (sequence []byte, size int, partial bool) {
 }
 
 // Fd is that of what it writes to, so that a terminal is known as one.
-func (d *door) Fd() uintptr { return fdOf(d.w) }
+func (d *Door) Fd() uintptr { return fdOf(d.w) }
 
 // styled says that own sequences pass.
-func (d *door) styled() bool { return true }
+func (d *Door) styled() bool { return true }
 
 // fdOf is the descriptor of a file, and one that is no terminal of anything else.
 func fdOf(w io.Writer) uintptr {
@@ -147,17 +148,17 @@ func fdOf(w io.Writer) uintptr {
 	return ^uintptr(0)
 }
 
-// rawOut is standard output for bytes that are not meant for people: a capsule, a value in a binary form. A terminal
+// Raw is what w writes to, for bytes that are not meant for people: a capsule, a value in a binary form. A terminal
 // never gets raw bytes.
-func rawOut(c *cobra.Command) io.Writer {
-	if d, ok := c.OutOrStdout().(*door); ok && !isTerminal(d) {
+func Raw(w io.Writer) io.Writer {
+	if d, ok := w.(*Door); ok && !IsTerminal(d) {
 		return d.w
 	}
-	return c.OutOrStdout()
+	return w
 }
 
-// escapeYAML is YAML with every hidden rune as an escape. Those runes stand in double quotes only.
-func escapeYAML(b []byte) []byte {
+// EscapeYAML is YAML with every hidden rune as an escape. Those runes stand in double quotes only.
+func EscapeYAML(b []byte) []byte {
 	return view.EscapeHidden(b, func(r rune) string {
 		if r < 0x10000 {
 			return fmt.Sprintf(`\u%04x`, r)
@@ -166,7 +167,9 @@ func escapeYAML(b []byte) []byte {
 	})
 }
 
-// jsonDoor writes lines of JSON that somebody else made.
+// JSONDoor writes lines of JSON that somebody else made to w, with every hidden rune as an escape.
+func JSONDoor(w io.Writer) io.Writer { return jsonDoor{w} }
+
 type jsonDoor struct{ w io.Writer }
 
 func (j jsonDoor) Write(p []byte) (int, error) {

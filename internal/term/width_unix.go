@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package term
 
 import (
 	"io"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// widthOf is how many columns the terminal has that w is; zero if it is none.
-func widthOf(w io.Writer) int {
-	if !isTerminal(w) {
+// WidthOf is how many columns the terminal has that w is; zero if it is none.
+func WidthOf(w io.Writer) int {
+	if !IsTerminal(w) {
 		return 0
 	}
 	size, err := unix.IoctlGetWinsize(int(fdOf(w)), unix.TIOCGWINSZ)

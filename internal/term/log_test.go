@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"log/slog"
@@ -10,7 +10,7 @@ import (
 func TestLogsForPeopleAreReadable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	log := slog.New(newPeopleLog(&b, slog.LevelInfo))
+	log := slog.New(NewLog(&b, slog.LevelInfo))
 	log.Debug("not shown")
 	log.With("agent", "news", "id", "0f3c").Info("performed", "action", "http.get", "signal", "ok", "note", "")
 	log.Error("tool panicked", "agent", "news", "panic", "nil map", "stack", "goroutine 1:\nmain.go:12\n\tcalled\n")

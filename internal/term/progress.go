@@ -1,16 +1,14 @@
-package main
+package term
 
 import (
 	"fmt"
 	"io"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
-// progress shows how far long work is, on a terminal only. The zero progress shows nothing.
-type progress struct {
+// Progress shows how far long work is, on a terminal only. The zero progress shows nothing.
+type Progress struct {
 	w     io.Writer
 	what  string
 	total int64 // zero: not known
@@ -27,17 +25,17 @@ const (
 // clearLine empties the line a bar is on.
 func clearLine() string { return own("\r\x1b[K") }
 
-// newProgress begins a bar. Work that is over soon shows none.
-func newProgress(c *cobra.Command, what string, total int64) *progress {
-	p := &progress{what: what, total: total, last: time.Now()}
-	if passesOwn(c.ErrOrStderr()) && isTerminal(c.ErrOrStderr()) {
-		p.w = c.ErrOrStderr()
+// NewProgress begins a bar on w. Work that is over soon shows none.
+func NewProgress(w io.Writer, what string, total int64) *Progress {
+	p := &Progress{what: what, total: total, last: time.Now()}
+	if passesOwn(w) && IsTerminal(w) {
+		p.w = w
 	}
 	return p
 }
 
-// to moves the bar.
-func (p *progress) to(done int64) {
+// To moves the bar.
+func (p *Progress) To(done int64) {
 	if p.w == nil || time.Since(p.last) < progressEvery {
 		return
 	}
@@ -50,8 +48,17 @@ func (p *progress) to(done int64) {
 	_, _ = fmt.Fprintf(p.w, "%s%s [%s%s] %d/%d", clearLine(), p.what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), done, p.total)
 }
 
-// end takes the bar away.
-func (p *progress) end() {
+// Is reports whether the bar is of this work.
+func (p *Progress) Is(what string) bool { return p.what == what }
+
+// Of moves the bar of work whose total may change.
+func (p *Progress) Of(done, total int64) {
+	p.total = total
+	p.To(done)
+}
+
+// End takes the bar away.
+func (p *Progress) End() {
 	if p.shown {
 		_, _ = io.WriteString(p.w, clearLine()) // as above
 	}

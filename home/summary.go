@@ -1,0 +1,48 @@
+package home
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// Summary is an agent on one screen, at a point in its memory, and the time as of which it is: now, or that of the
+// point.
+func (h *Home) Summary(ctx context.Context, s perdure.Store, p *Point) (v view.Summary, now time.Time, err error) {
+	now = time.Now()
+	if p.Entry != nil {
+		now = p.Entry.Time.Go().Local()
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return v, now, err
+	}
+	v = view.Summarize(p.Agent, trust, h.KeyNames(), h.NodeKey(), now)
+	v.Survives = SurvivedBy(s)
+	if set, err := new(Powers).Policy(h); err == nil { // whoever runs it is told why it does not load
+		v.Judge(set, p.Agent, now)
+	}
+	if p.Entry == nil {
+		at, err := view.AttendanceOf(ctx, s)
+		if err != nil {
+			return v, now, err
+		}
+		older, err := h.Behind(ctx, s, p.Agent)
+		if err != nil {
+			return v, now, err
+		}
+		v.Outrun(older)
+		v.Unsure, v.Waits = !at.Known, append(at.Strays(p.Agent, now), v.Waits...)
+		place, err := h.PlaceOf(ctx, s)
+		if err != nil {
+			return v, now, err
+		}
+		v.Seated(p.Agent, trust, place, now)
+	}
+	if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {
+		return v, now, err
+	}
+	return v, now, v.FindChildren(ctx, s)
+}

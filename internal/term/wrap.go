@@ -1,0 +1,152 @@
+package term
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure/view"
+)
+
+// Reflow is text whose lines fit a terminal: paragraphs are filled, and lines that begin with a space go on under their last column. A width of
+// zero leaves it as it is.
+func Reflow(text string, width int) string {
+	if width < minRoom {
+		return text
+	}
+	var out, paragraph []string
+	fill := func() {
+		if len(paragraph) > 0 {
+			out = append(out, Hang(strings.Join(paragraph, " "), 0, width))
+			paragraph = nil
+		}
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line != "" && line[0] != ' ' {
+			paragraph = append(paragraph, line)
+			continue
+		}
+		fill()
+		out = append(out, Hang(line, LastColumn(line), width))
+	}
+	fill()
+	return strings.Join(out, "\n")
+}
+
+// LastColumn is where the text of a line begins: behind its indent and, in a list, behind the first word and the spaces after it.
+func LastColumn(line string) int {
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	if word := strings.Index(line[indent:], "  "); word > 0 {
+		rest := line[indent+word:]
+		return indent + word + len(rest) - len(strings.TrimLeft(rest, " "))
+	}
+	return indent
+}
+
+// Hang breaks a line to a width, between words; what goes on begins in a column.
+func Hang(line string, column, width int) string {
+	if Columns(line) <= width || width-column < minRoom {
+		return line
+	}
+	head, rest := breakAtWord(line, width)
+	for rest != "" {
+		var part string
+		part, rest = breakAtWord(rest, width-column)
+		head += "\n" + strings.Repeat(" ", column) + part
+	}
+	return head
+}
+
+// Wrapped is a line with a label, broken to a width; what goes on is marked and begins under the text. A width of zero
+// breaks nothing.
+func Wrapped(label, text string, width int, tint func(string) string) string {
+	indent := utf8.RuneCountInString(label)
+	if strings.TrimSpace(label) != "" {
+		label = tint(label)
+	} else if text == "" {
+		return ""
+	}
+	return Folded(label, indent, text, width)
+}
+
+// Folded is text behind a head that takes so many columns, broken to a width.
+func Folded(head string, indent int, text string, width int) string {
+	room := width - indent
+	if width < minRoom || Columns(text) <= room {
+		return strings.TrimRight(head+text, " ") + "\n"
+	}
+	var b strings.Builder
+	mark := ""
+	if room < minRoom { // the text begins below its head
+		b.WriteString(strings.TrimRight(head, " ") + "\n")
+		head, indent, room, mark = "    ", 4, width-4, "> "
+	}
+	for text != "" {
+		var part string
+		part, text = breakAt(text, room-len(mark))
+		b.WriteString(head + mark + part + "\n")
+		head, mark = strings.Repeat(" ", indent), "> "
+	}
+	return b.String()
+}
+
+// Paragraphs is a text of several lines behind an indent, which tells it from lines of the program's own. On a terminal lines end between
+// words.
+func Paragraphs(indent, text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \r\n")
+		for {
+			part, rest := breakAtWord(line, width-Columns(indent))
+			b.WriteString(strings.TrimRight(indent+view.InLine(part), " ") + "\n")
+			if line = rest; line == "" {
+				break
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// breakAtWord parts text before the word that does not fit a width; a word that is longer is parted itself. A width of less than minRoom
+// breaks nothing.
+func breakAtWord(text string, width int) (head, rest string) {
+	if width < minRoom || Columns(text) <= width {
+		return text, ""
+	}
+	head, rest = breakAt(text, width)
+	if i := strings.LastIndexByte(head, ' '); i > 0 && !strings.HasPrefix(rest, " ") {
+		head, rest = text[:i], text[i:]
+	}
+	return strings.TrimRight(head, " "), strings.TrimLeft(rest, " ")
+}
+
+// minRoom is the least room that text is broken into. A terminal that is narrower breaks it itself.
+const minRoom = 16
+
+// breakAt parts text where it fills a width; at least one rune goes first.
+func breakAt(text string, width int) (head, rest string) {
+	used := 0
+	for i, r := range text {
+		w := runeColumns(r)
+		if i > 0 && used+w > width {
+			return text[:i], text[i:]
+		}
+		used += w
+	}
+	return text, ""
+}
+
+func Columns(s string) (n int) {
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+// runeColumns is how many columns a rune may take: two, to be sure, for scripts and signs that are wide.
+func runeColumns(r rune) int {
+	if r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
+		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 || r >= 0x1f000) {
+		return 2
+	}
+	return 1
+}

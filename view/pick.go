@@ -1,0 +1,49 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// Pick is the one of several hashes that a prefix means; an empty prefix means the only one.
+func Pick(of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Hash, error) {
+	prefix = strings.ToLower(prefix)
+	agent := Called(a)
+	if prefix != "" && (len(prefix) < MinPrefix || !IsHex(prefix)) {
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
+	}
+	var found []perdure.Hash
+	var names []string
+	for _, h := range of {
+		if strings.HasPrefix(h.String(), prefix) {
+			found, names = append(found, h), append(names, h.Short())
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
+	case len(of) == 0:
+		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show "+Callable(a))
+	}
+	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox")
+}
+
+// Asked is the digest that the beginning of one means, of what policy asks a person about; empty means the only one. A
+// whole digest stands for itself: whoever answers it is told if somebody did before.
+func Asked(a *perdure.Agent, prefix string) (perdure.Hash, error) {
+	if a.Fold().Ended != nil {
+		return perdure.Hash{}, fmt.Errorf("%s: %w", Called(a), perdure.ErrTerminated)
+	}
+	if whole, err := perdure.ParseHash(prefix); err == nil {
+		return whole, nil
+	}
+	var asks []perdure.Hash
+	for _, q := range a.Fold().Asks {
+		asks = append(asks, q.Digest)
+	}
+	return Pick(asks, prefix, "question for a person", a)
+}
