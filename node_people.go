@@ -176,22 +176,27 @@ func (n *Node) answer(ctx context.Context, id AgentID, text string, asked bool) 
 		return nil, Invalid(errors.New("the answer is empty; say something"))
 	}
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		ev := Event{Name: AnswerEvent}
 		if err := a.living(); err != nil {
-			return ev, err
+			return Event{}, err
 		}
-		q, asks := a.fold.Question(time.Now())
-		if asked && !asks {
-			return ev, Missing(a.called() + " asks no question")
+		ev, asks, err := a.fold.Reply(text, time.Now())
+		if err == nil && asked && !asks {
+			err = Missing(a.called() + " asks no question")
 		}
-		answer := map[string]any{"say": text}
-		if asks && q.To != "" {
-			answer["to"] = q.To
-		}
-		var err error
-		ev.Data, err = DataOf(answer)
 		return ev, err
 	})
+}
+
+// Reply is the event by which a person says something to an agent, and whether it answers what the agent asks at a time.
+func (f *Fold) Reply(text string, now time.Time) (ev Event, answers bool, err error) {
+	q, asks := f.Question(now)
+	said := map[string]any{"say": text}
+	if asks && q.To != "" {
+		said["to"] = q.To
+	}
+	ev = Event{Name: AnswerEvent}
+	ev.Data, err = DataOf(said)
+	return ev, asks, err
 }
 
 // Approve permits exactly the effect whose digest it is, which policy asks a person about, once. Expires is when that lapses; zero: never.
