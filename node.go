@@ -308,6 +308,9 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	}
 	entries, a, err := n.enclosed(a, e)
 	if err == nil {
+		err = journal(ctx, a.ID(), entries)
+	}
+	if err == nil {
 		err = n.Store.Append(ctx, a.ID(), nil, entries...)
 	}
 	if err != nil {

@@ -47,6 +47,9 @@ func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error)
 	}
 	a, entries, err := n.fork(ctx, from, g)
 	if err == nil {
+		err = journal(ctx, a.ID(), entries)
+	}
+	if err == nil {
 		err = n.Store.Append(ctx, a.ID(), nil, entries...)
 	}
 	if err != nil {

@@ -223,27 +223,35 @@ func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (*Entry, error)
 
 // Votable is the question with this digest, if this answer of the node's key to it would count now. Who approved may still deny.
 func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
+	if n.Key == nil {
+		return nil, errNoKey
+	}
+	return n.VotableBy(a, n.Key.Key(), digest, approve)
+}
+
+// VotableBy is Votable for the answer of another key.
+func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, error) {
 	if err := a.living(); err != nil {
 		return nil, err
 	}
 	f, now := a.fold, time.Now()
 	i := slices.IndexFunc(f.Asks, func(q Asking) bool { return q.Digest == digest })
 	if i < 0 {
-		return nil, a.decided(digest)
+		return nil, n.decided(a, digest)
 	}
 	q := &f.Asks[i]
 	switch x := q.Verdict.Expires; {
 	case !q.Bound(a.ID()):
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", digest.Short(), a.called()),
 			"its memory is not what was signed: see perdure verify "+a.ID().Short())
-	case !n.MayAnswer(f, q):
-		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied, a.called(), f.Whom(q), n.Key.Key().Short()),
+	case !n.trust().MayAnswer(f, q, by):
+		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied, a.called(), f.Whom(q), by.Short()),
 			"let one of them answer, or see perdure key trust for who may approve")
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 	}
 	for _, v := range q.Votes {
-		if v.Origin == n.Key.Key() && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
+		if v.Origin == by && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
 			return nil, already(v.Approve, "with this key")
 		}
 	}
@@ -251,11 +259,11 @@ func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 }
 
 // decided says who answered a question that is not open any more.
-func (a *Agent) decided(digest Hash) error {
+func (n *Node) decided(a *Agent, digest Hash) error {
 	for e := range a.Recent() {
 		told, _ := e.Content().(Event)
 		if v, ok := told.Notice.(Approval); ok && v.Digest == digest {
-			return already(v.Approve, "by "+e.Origin.Short())
+			return already(v.Approve, "by "+n.trust().nameOf(e.Origin))
 		}
 	}
 	return Missing(fmt.Sprintf("%s has no question for a person %s", a.called(), digest.Short()))

@@ -57,7 +57,10 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if time.Since(begun) > settled/4 { // this process was stopped for long: what it is written on may have been collected since
 		return n.Tell(ctx, id, ev)
 	}
-	if err := n.Store.Put(ctx, id, entries...); err != nil {
+	if err = journal(ctx, id, entries); err == nil {
+		err = n.Store.Put(ctx, id, entries...)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
 	if current {
