@@ -144,6 +144,12 @@ func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
 	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
 }
 
+// Lacking is how many more people must approve what a question asks about, by whom this node trusts, and whether somebody has refused it.
+func (n *Node) Lacking(f *Fold, q *Asking, now time.Time) (people int64, refused bool) {
+	yes, refused := n.trust().Tally(f, q, now)
+	return max(0, max(q.Verdict.Quorum, 1)-int64(yes)), refused
+}
+
 // load folds an agent for this node to act on.
 func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
 	return n.trust().Load(ctx, n.Store, id)

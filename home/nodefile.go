@@ -33,6 +33,7 @@ type NodeFile struct {
 	MCP      map[string]tool.MCPConfig `yaml:"mcp"`     // by name
 	Effects  map[string]string         `yaml:"effects"` // classes by the names of tools of MCP servers
 	Demo     string                    `yaml:"demo"`
+	Hooks    []HookConfig              `yaml:"hooks"` // who may post to agents
 }
 
 // ReadNodeFile reads the file of a home; no file says nothing.
@@ -86,6 +87,9 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 		}
 		at(&server.Dir)
 		n.MCP[name] = server
+	}
+	for i := range n.Hooks {
+		at(&n.Hooks[i].Key)
 	}
 	n.Advisor = n.Advisors[""]
 	return n, nil

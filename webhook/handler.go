@@ -21,16 +21,16 @@ type Hook struct {
 	Keys []Key  // any of which may have signed: more than one while they are changed
 	// Scope is where the agents are that it may post to; empty: everywhere.
 	Scope string
-	// Person tells agents things in the name of the person behind the hook, with their key; nil: the hook is a program's, and neither answers
-	// nor approves anything.
-	Person *perdure.Node
+	// Person is the key of the person behind the hook, which signs their votes; nil: the hook is a program's, and neither answers nor approves
+	// anything. It must not be the key of a node: that would approve what it proposes itself.
+	Person *perdure.Signer
 }
 
 // Handler answers posts that a hook signed: Resume at POST /webhook/resume/{agent}, Events at POST /v1/agents/{agent}/events.
 //
 // What it acknowledges is durable. A message that comes again, or at the same time twice, changes nothing and is answered with the status already.
 type Handler struct {
-	Node  *perdure.Node // tells agents what programs post
+	Node  *perdure.Node // stores what is posted
 	Hooks []Hook
 	// Find is the agent that a path names.
 	Find func(ctx context.Context, name string) (perdure.AgentID, error)
@@ -231,17 +231,16 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 			return Answer{}, &Error{http.StatusBadRequest, fmt.Errorf("data: %w", err)}
 		}
 	}
-	teller := h.Node
 	if body.Name == perdure.AnswerEvent { // models are shown it as a person's word
 		if err := p.personal(); err != nil {
 			return Answer{}, err
 		}
-		teller, ev.Taint = p.hook.Person, false
+		ev.By, ev.Taint = p.hook.Person.Name, false
 	}
 	if p.agent.Fold().Received(&ev) {
 		return Answer{Status: Already, Agent: p.agent.ID()}, nil
 	}
-	return told(Accepted)(teller.Tell(ctx, p.agent.ID(), ev))
+	return told(Accepted)(h.Node.Tell(ctx, p.agent.ID(), ev))
 }
 
 // told answers with an entry that was written.
@@ -284,7 +283,7 @@ func (p *post) resumption() (body resumption, err error) {
 	if err := p.personal(); err != nil {
 		return body, err
 	}
-	if who := p.hook.Person.Key.Name; body.Approver != "" && body.Approver != who {
+	if who := p.hook.Person.Name; body.Approver != "" && body.Approver != who {
 		return body, perdure.WithHint(fmt.Errorf("%w: the hook %s speaks for %s, not for %s", perdure.ErrDenied, p.hook.Name, who, body.Approver),
 			"give "+body.Approver+" a hook of their own in node.yaml, with their own secret and key: votes count per key")
 	}
@@ -299,7 +298,7 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	}
 	asks := p.agent.Fold().Asks
 	if _, question := p.agent.Fold().Question(time.Now()); body.Digest == "" && len(asks) == 0 && question {
-		return p.answer(ctx, &body)
+		return h.answer(ctx, p, &body)
 	}
 	digest, err := p.digest(body.Digest)
 	if err != nil {
@@ -308,12 +307,7 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	if digest.IsZero() {
 		return p.nothing()
 	}
-	var e *perdure.Entry
-	if *body.Approved {
-		e, err = p.hook.Person.Approve(ctx, p.agent.ID(), digest, 0, body.Feedback)
-	} else {
-		e, err = p.hook.Person.Deny(ctx, p.agent.ID(), digest, body.Feedback)
-	}
+	e, err := h.vote(ctx, p, perdure.Approval{Approve: *body.Approved, Digest: digest, Note: body.Feedback})
 	if errors.Is(err, perdure.ErrConflict) {
 		return Answer{Status: Already, Agent: p.agent.ID(), Detail: err.Error()}, nil
 	}
@@ -321,6 +315,20 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 		return told(Denied)(e, err)
 	}
 	return h.approved(ctx, p, digest, e)
+}
+
+// vote records what a person says about an effect, signed with their key.
+func (h *Handler) vote(ctx context.Context, p *post, v perdure.Approval) (*perdure.Entry, error) {
+	who := p.hook.Person
+	entries, err := h.Node.PrepareVote(ctx, p.agent.ID(), who.Key(), who.Name, v)
+	if err == nil {
+		entries, err = who.SignVote(entries, p.agent.ID(), v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, _, err := h.Node.TakeVote(ctx, p.agent.ID(), entries)
+	return e, err
 }
 
 // approved says whether an approval was enough.
@@ -335,8 +343,7 @@ func (h *Handler) approved(ctx context.Context, p *post, digest perdure.Hash, e 
 	if i < 0 {
 		return out, nil
 	}
-	yes, refused := h.Node.Trust.Tally(f, &f.Asks[i], time.Now())
-	if lacking := max(f.Asks[i].Verdict.Quorum, 1) - int64(yes); lacking > 0 || refused {
+	if lacking, refused := h.Node.Lacking(f, &f.Asks[i], time.Now()); lacking > 0 || refused {
 		out.Status, out.Detail = Recorded, fmt.Sprintf("%d more must approve", lacking)
 		if refused {
 			out.Detail = "somebody denied it, which stands"
@@ -368,7 +375,7 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 	case len(fitting) > 1:
 		names := make([]string, len(fitting))
 		for i, d := range fitting {
-			names[i] = d.Short()
+			names[i] = d.String()
 		}
 		return perdure.Hash{}, perdure.WithHint(&Error{http.StatusConflict, fmt.Errorf("the agent asks about several things: %s", strings.Join(names, ", "))},
 			"say which by digest")
@@ -380,10 +387,12 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 
 // nothing answers for an agent that asks nothing: already, if the person has answered something, since posts come again.
 func (p *post) nothing() (Answer, error) {
-	me := p.hook.Person.Key.Key()
+	who := p.hook.Person
 	for e := range p.agent.Recent() {
-		ev, ok := e.Content().(perdure.Event)
-		if _, vote := ev.Notice.(perdure.Approval); ok && e.Origin == me && (vote || ev.Name == perdure.AnswerEvent) {
+		ev, _ := e.Content().(perdure.Event)
+		_, vote := ev.Notice.(perdure.Approval)
+		_, word := ev.Said()
+		if vote && e.Origin == who.Key() || word && ev.By == who.Name {
 			return Answer{Status: Already, Agent: p.agent.ID()}, nil
 		}
 	}
@@ -391,7 +400,7 @@ func (p *post) nothing() (Answer, error) {
 }
 
 // answer answers a question of the agent with the feedback, else with whether it was approved.
-func (p *post) answer(ctx context.Context, body *resumption) (Answer, error) {
+func (h *Handler) answer(ctx context.Context, p *post, body *resumption) (Answer, error) {
 	text, status := body.Feedback, Resuming
 	if strings.TrimSpace(text) == "" {
 		if text = "approved"; !*body.Approved {
@@ -405,10 +414,10 @@ func (p *post) answer(ctx context.Context, body *resumption) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if ev.ID, ev.By = p.id, p.hook.Person.Key.Name; p.agent.Fold().Received(&ev) {
+	if ev.ID, ev.By = p.id, p.hook.Person.Name; p.agent.Fold().Received(&ev) {
 		return Answer{Status: Already, Agent: p.agent.ID()}, nil
 	}
-	return told(status)(p.hook.Person.Tell(ctx, p.agent.ID(), ev))
+	return told(status)(h.Node.Tell(ctx, p.agent.ID(), ev))
 }
 
 // turns lets one at a time work on an agent.

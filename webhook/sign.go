@@ -108,6 +108,9 @@ func (k Key) String() string {
 	return "whpk_" + base64.StdEncoding.EncodeToString(k.public)
 }
 
+// GoString does not either.
+func (k Key) GoString() string { return k.String() }
+
 // signed is the bytes that a signature is over.
 func signed(id string, at int64, body []byte) []byte {
 	b := make([]byte, 0, len(id)+len(body)+24)
