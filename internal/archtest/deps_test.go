@@ -11,10 +11,11 @@ import (
 
 // adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
 // package below store is an adapter of its own.
-var adapters = []string{"advisor", "capsule", "keyfile", "policy", "server", "tool", "webhook", "workspace"}
+var adapters = []string{"advisor", "capsule", "keyfile", "notify", "policy", "server", "tool", "webhook", "workspace"}
 
-// shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them out.
-var shared = map[string][]string{"capsule": {"store/dir", "server"}}
+// shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them out; what is sent is signed
+// as what is received.
+var shared = map[string][]string{"capsule": {"store/dir", "server"}, "webhook": {"notify"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
