@@ -33,7 +33,8 @@ type NodeFile struct {
 	MCP      map[string]tool.MCPConfig `yaml:"mcp"`     // by name
 	Effects  map[string]string         `yaml:"effects"` // classes by the names of tools of MCP servers
 	Demo     string                    `yaml:"demo"`
-	Hooks    []HookConfig              `yaml:"hooks"` // who may post to agents
+	Hooks    []HookConfig              `yaml:"hooks"`  // who may post to agents
+	Notify   []NotifyConfig            `yaml:"notify"` // who is told what happens to them
 }
 
 // ReadNodeFile reads the file of a home; no file says nothing.

@@ -244,9 +244,14 @@ func nodeCommand() *cobra.Command {
 			n.Concurrency, n.Grace = *concurrency, *grace
 			advisors, tools := home.Describe(n)
 			log.Info("running", "store", h.Where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
+			told, err := h.Notifying(ctx, n, log)
+			if err != nil {
+				return errors.Join(err, p.Close())
+			}
 			stop := h.FollowTrust(ctx, n, log)
 			err = n.Run(ctx)
 			stop()
+			told()
 			if err := errors.Join(err, p.Close()); err != nil {
 				return err
 			}
