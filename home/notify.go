@@ -75,6 +75,9 @@ func (h *Home) Notifying(ctx context.Context, n *perdure.Node, log *slog.Logger)
 	if err != nil || len(notifier.Destinations) == 0 {
 		return func() {}, err
 	}
+	if err := notifier.Begin(ctx); err != nil {
+		return nil, fmt.Errorf("notify: %w", err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

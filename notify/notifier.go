@@ -117,6 +117,34 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
+// Begin has destinations that are new told what happens from now on, not from when Run comes to them.
+func (n *Notifier) Begin(ctx context.Context) error {
+	feed, ok := n.Store.(perdure.Feeder)
+	if !ok {
+		return nil // Run says so
+	}
+	for i := range n.Destinations {
+		f := files{n.Dir, n.Destinations[i].Name}
+		lock, err := f.lock("lock", false)
+		if errors.Is(err, errHeld) {
+			continue // another process has begun
+		}
+		if err != nil {
+			return err
+		}
+		p, found, err := f.position()
+		if err == nil && !found {
+			if p.Feed, p.At, err = feed.FeedEnd(ctx); err == nil {
+				err = f.keep(p)
+			}
+		}
+		if err = errors.Join(err, lock.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // watch wakes the couriers when something arrives, until ctx ends.
 func (n *Notifier) watch(ctx context.Context, changed []chan struct{}) {
 	w, ok := n.Store.(perdure.Watcher)
