@@ -110,6 +110,9 @@ func (f files) bury(l Letter) error {
 
 // raise removes events that have been sent after all.
 func (f files) raise(ids map[string]bool) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	return f.locked("dead.lock", func() error {
 		all, err := f.dead()
 		if err != nil {
