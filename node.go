@@ -39,6 +39,7 @@ type Node struct {
 	CollectEvery  time.Duration // how often Run drops bodies that have outlived their time; zero: never
 	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
 	Log           *slog.Logger  // nil: nothing is logged
+	Observer      Observer      // is told what the node does; nil: nobody is
 
 	setup sync.Once
 	caps  Capabilities
