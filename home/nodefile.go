@@ -35,6 +35,8 @@ type NodeFile struct {
 	Demo     string                    `yaml:"demo"`
 	Hooks    []HookConfig              `yaml:"hooks"`  // who may post to agents
 	Notify   []NotifyConfig            `yaml:"notify"` // who is told what happens to them
+
+	Telemetry TelemetryConfig `yaml:"telemetry"` // where traces and metrics go
 }
 
 // ReadNodeFile reads the file of a home; no file says nothing.

@@ -88,6 +88,9 @@ func New(c Config) (*Telemetry, error) {
 	return t, nil
 }
 
+// Sends reports whether there is a collector to send to.
+func (t *Telemetry) Sends() bool { return t.out != nil }
+
 // Close sends what is left, until ctx ends.
 func (t *Telemetry) Close(ctx context.Context) error {
 	if t.out == nil {
