@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -87,5 +88,36 @@ func TestHooksThatCouldNotBeToldApartOrVoteForThemselvesAreRefused(t *testing.T)
 	}
 	if _, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)}); err == nil || !strings.Contains(err.Error(), "others can read") {
 		t.Errorf("a secret that others can read: %v", err)
+	}
+}
+
+// TestEveryNodeFileOfThePageIsRead reads what docs/webhooks.md shows, with the secrets and keys it names.
+func TestEveryNodeFileOfThePageIsRead(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "webhooks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := regexp.MustCompile("(?s)```yaml [a-z./]*node.yaml\n(.*?)\n```").FindAllSubmatch(page, -1)
+	if len(all) < 3 {
+		t.Fatalf("the page has %d files, want 3", len(all))
+	}
+	secret := func(c string) string { return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(c, 32))) }
+	t.Setenv("SLACK_URL", "https://hooks.slack.com/services/x")
+	for _, m := range all {
+		h := hookedHome(t, string(m[1]))
+		for name, text := range map[string]string{"secrets.env": "CRM_SECRET=" + secret("c") + "\nOPS_SECRET=" + secret("o") + "\nMAIL_PASSWORD=x\n", "people/ana.secret": secret("a")} {
+			if err := os.WriteFile(filepath.Join(h.Dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(filepath.Join(h.Dir, "people", "ana"), filepath.Join(h.Dir, "people", "ana.key")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)}); err != nil {
+			t.Error(err)
+		}
+		if _, err := h.Notifier(&perdure.Node{}, nil); err != nil {
+			t.Error(err)
+		}
 	}
 }
