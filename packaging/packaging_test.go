@@ -1,4 +1,3 @@
-// Package packaging holds the recipes of packages, and tests them where the tools are.
 package packaging
 
 import (
