@@ -1,70 +1,64 @@
 package perdure
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
-
 // Action is what one cycle may do: Execute, Mutate, Delegate, Sleep, Wake or End. An advisor proposes actions; a decision selects one.
 type Action interface{ action() }
 
 // Execute calls a tool.
 type Execute struct {
-	Tool     string `canon:"1,tool"`
-	Args     Data   `canon:"2,args,omitzero"`
+	Tool     string `canon:"1,tool"`                   // the name of the tool
+	Args     Data   `canon:"2,args,omitzero"`          // what it is called with; sealed parts are opened for the tool only
 	Call     string `canon:"3,call,omitzero,verbatim"` // the model's own id of this call
 	Deadline int64  `canon:"4,deadline_ms,omitzero"`   // how long it may take; zero: as the tool says
 }
 
 // Mutate changes the intent. Bounds can only become narrower; goal, kind, inputs and labels are replaced. Absent fields stay.
 type Mutate struct {
-	Goal     *string           `canon:"1,goal,optional,verbatim"`
-	Kind     *string           `canon:"2,kind,optional"`
-	Inputs   Data              `canon:"3,inputs,omitzero"`
-	Labels   map[string]string `canon:"4,labels,optional"`
-	Scope    *string           `canon:"5,scope,optional"`
-	Budget   *Budget           `canon:"6,budget,optional"`
-	Deadline Time              `canon:"7,deadline,omitzero"`
-	Tools    []string          `canon:"8,tools,optional"`
-	Depth    *int64            `canon:"9,depth,optional"`
-	Note     string            `canon:"10,note,omitzero,verbatim"`
+	Goal     *string           `canon:"1,goal,optional,verbatim"`  // replaces that of the intent
+	Kind     *string           `canon:"2,kind,optional"`           // replaces that of the intent
+	Inputs   Data              `canon:"3,inputs,omitzero"`         // replace those of the intent
+	Labels   map[string]string `canon:"4,labels,optional"`         // replace those of the intent
+	Scope    *string           `canon:"5,scope,optional"`          // the same or below that of the charter
+	Budget   *Budget           `canon:"6,budget,optional"`         // where it is less than what there is
+	Deadline Time              `canon:"7,deadline,omitzero"`       // if it is earlier than the one there is
+	Tools    []string          `canon:"8,tools,optional"`          // those of them it has already
+	Depth    *int64            `canon:"9,depth,optional"`          // if it is less than that of the charter
+	Note     string            `canon:"10,note,omitzero,verbatim"` // why, in words
 
 	StateSchema Hash `canon:"11,state_schema,omitzero"` // a later version of the schema of the state; see Node.UpgradeState
 }
 
 // Delegate creates a child agent with a scope, budget and depth no wider than its parent's.
 type Delegate struct {
-	Intent   Intent `canon:"1,intent"`
-	Scope    string `canon:"2,scope,omitzero"` // none: the parent's
-	Depth    int64  `canon:"3,depth,omitzero"`
-	Policies []Hash `canon:"4,policies,omitzero"`
-	Call     string `canon:"5,call,omitzero,verbatim"`
+	Intent   Intent `canon:"1,intent"`                 // what the child is for; its budget is set aside from the parent's
+	Scope    string `canon:"2,scope,omitzero"`         // none: the parent's
+	Depth    int64  `canon:"3,depth,omitzero"`         // how many generations the child may delegate to; less than the parent's
+	Policies []Hash `canon:"4,policies,omitzero"`      // the child's own, besides those of its parent
+	Call     string `canon:"5,call,omitzero,verbatim"` // the model's own id of this call
 }
 
 // Sleep makes the agent dormant until its trigger is met.
 type Sleep struct {
-	Trigger Trigger   `canon:"1,trigger"`
-	Note    string    `canon:"2,note,omitzero,verbatim"`
-	Stale   int64     `canon:"3,stale_ms,omitzero"` // after sleeping this long, recheck what was assumed
-	Recheck []Execute `canon:"4,recheck,omitzero"`  // what was assumed, as calls of class read
-	Call    string    `canon:"5,call,omitzero,verbatim"`
+	Trigger Trigger   `canon:"1,trigger"`                // what ends the sleep
+	Note    string    `canon:"2,note,omitzero,verbatim"` // what it waits for, in words; of a question to people, the question
+	Stale   int64     `canon:"3,stale_ms,omitzero"`      // after sleeping this long, recheck what was assumed
+	Recheck []Execute `canon:"4,recheck,omitzero"`       // what was assumed, as calls of class read
+	Call    string    `canon:"5,call,omitzero,verbatim"` // the model's own id of this call
 }
 
 // Wake ends a sleep.
 type Wake struct {
-	Sleep Hash   `canon:"1,sleep"`       // the decision to sleep that ends
-	By    []Hash `canon:"2,by,omitzero"` // the events that met its trigger
-	Stale bool   `canon:"3,stale,omitzero"`
-	Note  string `canon:"4,note,omitzero,verbatim"`
+	Sleep Hash   `canon:"1,sleep"`                  // the decision to sleep that ends
+	By    []Hash `canon:"2,by,omitzero"`            // the events that met its trigger
+	Stale bool   `canon:"3,stale,omitzero"`         // it slept for so long that what was assumed is looked at again
+	Note  string `canon:"4,note,omitzero,verbatim"` // what met the trigger, in words
 }
 
 // End ends the agent for good.
 type End struct {
-	Signal Signal `canon:"1,signal"`
-	Result Data   `canon:"2,result,omitzero"`
-	Note   string `canon:"3,note,omitzero,verbatim"`
-	Call   string `canon:"4,call,omitzero,verbatim"`
+	Signal Signal `canon:"1,signal"`                 // how it ends
+	Result Data   `canon:"2,result,omitzero"`        // what it came to
+	Note   string `canon:"3,note,omitzero,verbatim"` // why, in words
+	Call   string `canon:"4,call,omitzero,verbatim"` // the model's own id of this call
 }
 
 func (Execute) action()  {}
@@ -104,7 +98,13 @@ const (
 // CanonNames are the names of the wire numbers.
 func (Effect) CanonNames() []string { return []string{"", "read", "idempotent", "once"} }
 
-func (e Effect) String() string { return name(e, e.CanonNames()) }
+func (e Effect) String() string { return name(e) }
+
+// MarshalText writes the name.
+func (e Effect) MarshalText() ([]byte, error) { return marshalName(e, "effect") }
+
+// UnmarshalText reads a name.
+func (e *Effect) UnmarshalText(b []byte) error { return unmarshalName(e, "effect", b) }
 
 // Repeatable reports whether the effect may be performed again under the same key.
 func (e Effect) Repeatable() bool { return e == Read || e == Idempotent }
@@ -130,17 +130,10 @@ func (Signal) CanonNames() []string {
 	return []string{"", "ok", "partial", "failed", "timed-out", "silent", "incapable", "throttled", "denied"}
 }
 
-func (s Signal) String() string { return name(s, s.CanonNames()) }
+func (s Signal) String() string { return name(s) }
 
-// name is the text of a wire number, or its digits when it has none.
-func name[T ~uint8](v T, names []string) string {
-	if int(v) < len(names) && names[v] != "" {
-		return names[v]
-	}
-	return "unknown"
-}
+// MarshalText writes the name.
+func (s Signal) MarshalText() ([]byte, error) { return marshalName(s, "signal") }
 
-// unknownName says which names there are.
-func unknownName(what, got string, names []string) error {
-	return fmt.Errorf("%s %q: want one of %s", what, got, strings.Join(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" }), ", "))
-}
+// UnmarshalText reads a name.
+func (s *Signal) UnmarshalText(b []byte) error { return unmarshalName(s, "signal", b) }

@@ -6,7 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Data is a value nobody gave a schema: tool arguments, results, event data. It is held as its canonical bytes.
+// Data is a value nobody gave a schema: tool arguments, results, event data. It is held as its canonical bytes. DataOf makes it of a Go
+// value, Decode sets a Go value from it, and it prints and marshals as JSON.
 type Data = canon.Data
 
 // Body is the content of an entry: Genesis, Advice, Decision, Outcome, Event or Snapshot.
@@ -31,7 +32,13 @@ func (Kind) CanonNames() []string {
 	return []string{"", "genesis", "advice", "decision", "outcome", "event", "snapshot"}
 }
 
-func (k Kind) String() string { return name(k, k.CanonNames()) }
+func (k Kind) String() string { return name(k) }
+
+// MarshalText writes the name.
+func (k Kind) MarshalText() ([]byte, error) { return marshalName(k, "kind") }
+
+// UnmarshalText reads a name.
+func (k *Kind) UnmarshalText(b []byte) error { return unmarshalName(k, "kind", b) }
 
 func (Genesis) kind() Kind  { return KindGenesis }
 func (Advice) kind() Kind   { return KindAdvice }
@@ -87,26 +94,32 @@ const (
 // CanonNames are the names of the wire numbers.
 func (Answer) CanonNames() []string { return []string{"deny", "ask", "allow"} }
 
-func (a Answer) String() string { return name(a, a.CanonNames()) }
+func (a Answer) String() string { return name(a) }
+
+// MarshalText writes the name.
+func (a Answer) MarshalText() ([]byte, error) { return marshalName(a, "answer") }
+
+// UnmarshalText reads a name.
+func (a *Answer) UnmarshalText(b []byte) error { return unmarshalName(a, "answer", b) }
 
 // Verdict is policy's answer and why. The zero Verdict denies.
 type Verdict struct {
-	Answer  Answer   `canon:"1,answer"`
-	Rules   []string `canon:"2,rules,omitzero"`  // the rules that decided
-	Policy  Hash     `canon:"3,policy,omitzero"` // the policy set
-	Facts   Hash     `canon:"4,facts,omitzero"`  // what it was decided on
-	Reason  string   `canon:"5,reason,omitzero,verbatim"`
-	Quorum  int64    `canon:"6,quorum,omitzero"`  // how many must approve; zero is one
-	Expires Time     `canon:"7,expires,omitzero"` // when an ask lapses into a denial
-	Asked   []string `canon:"8,asked,omitzero"`   // whom to ask, in the words of the policy
+	Answer  Answer   `canon:"1,answer"`                   // deny, ask or allow
+	Rules   []string `canon:"2,rules,omitzero"`           // the rules that decided
+	Policy  Hash     `canon:"3,policy,omitzero"`          // the policy set
+	Facts   Hash     `canon:"4,facts,omitzero"`           // what it was decided on
+	Reason  string   `canon:"5,reason,omitzero,verbatim"` // for people
+	Quorum  int64    `canon:"6,quorum,omitzero"`          // how many must approve; zero is one
+	Expires Time     `canon:"7,expires,omitzero"`         // when an ask lapses into a denial
+	Asked   []string `canon:"8,asked,omitzero"`           // whom to ask, in the words of the policy
 
 	Escalate []Escalation `canon:"9,escalate,omitzero"` // whom else to ask when nobody answers, earliest first
 }
 
 // Escalation is whom else to ask about a question that has no answer at a time.
 type Escalation struct {
-	At    Time     `canon:"1,at"`
-	Asked []string `canon:"2,asked"`
+	At    Time     `canon:"1,at"`    // when, if there is no answer by then
+	Asked []string `canon:"2,asked"` // whom, in the words of the policy
 }
 
 // Decision is what authority decided about one action.
@@ -157,8 +170,8 @@ type Event struct {
 	Set    map[string]Data `canon:"7,set,omitzero"`
 }
 
-// DataOf returns v as Data. v is nil, a bool, an integer, a float, a string, a []byte, a json.Number, Data, or a []any, []string,
-// map[string]any or map[string]string of these.
+// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists, maps with text keys and
+// structs of these, as encoding/json would show them. Structs go by their json tags; what marshals itself as JSON or text does.
 func DataOf(v any) (Data, error) { return canon.DataOf(v) }
 
 // DataFromJSON returns any JSON text as Data.

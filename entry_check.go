@@ -258,6 +258,8 @@ func checkEvent(e *Entry, ev *Event) error {
 		return atMost(e, at+".seat-taken", list{"of", len(n.Of), maxSeats})
 	case SeatGiven:
 		return atMost(e, at+".seat-given", list{"of", len(n.Of), maxSeats})
+	case Document:
+		return checkDocument(e, at+".document", &n)
 	case Resume:
 		return atMost(e, at+".resume", list{"of", len(n.Of), maxPaused})
 	case nil, Approval, Pause, Settle, Cancel, Doubt, Erased, Enclosed, Admitted, Doubled:

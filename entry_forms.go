@@ -9,11 +9,8 @@ import (
 // An entry has three forms of one value. The binary form is what is stored, hashed and signed: see Entry.AppendBinary and DecodeEntry.
 // The other two are read as strictly: exactly what these functions write is accepted.
 
-// EntryToText returns the text form of an entry: one line of RFC 8785 JSON, without its line end.
-func EntryToText(e *Entry) ([]byte, error) { return AppendEntryText(nil, e) }
-
-// AppendEntryText appends the text form of an entry.
-func AppendEntryText(dst []byte, e *Entry) ([]byte, error) {
+// AppendText appends the text form of the entry: one line of RFC 8785 JSON, without its line end.
+func (e *Entry) AppendText(dst []byte) ([]byte, error) {
 	room := binaries.Get().(*[]byte)
 	defer binaries.Put(room)
 	bin, err := e.AppendBinary((*room)[:0])
@@ -26,7 +23,7 @@ func AppendEntryText(dst []byte, e *Entry) ([]byte, error) {
 	return canon.ToText(dst, e.typeOf(), bin)
 }
 
-// binaries are what AppendEntryText spells out: no part of them is kept.
+// binaries are what AppendText spells out: no part of them is kept.
 var binaries = sync.Pool{New: func() any { return new([]byte) }}
 
 // EntryFromText reads the text form of one entry and checks what DecodeEntry checks. Offsets in a *Rejection are those of the text.
@@ -34,9 +31,9 @@ func EntryFromText(text []byte, lim Limits) (*Entry, error) {
 	return fromForm(func(t *canon.Type) ([]byte, error) { return canon.FromText(nil, t, text, lim) }, lim)
 }
 
-// EntryToDescribed returns the described form of an entry: CBOR with names in place of numbers, and the schema beside it, so that any
+// Described returns the described form of the entry: CBOR with names in place of numbers, and the schema beside it, so that any
 // CBOR tool can show it.
-func EntryToDescribed(e *Entry) ([]byte, error) {
+func (e *Entry) Described() ([]byte, error) {
 	bin, err := e.MarshalBinary()
 	if err != nil {
 		return nil, err

@@ -12,17 +12,17 @@ type Genesis struct {
 
 // Intent is what an agent is for. It changes only by recorded mutations, which keep every earlier intent in memory.
 type Intent struct {
-	Name        string            `canon:"1,name,omitzero"` // what people call it; need not be unique
-	Goal        string            `canon:"2,goal,verbatim"`
-	Kind        string            `canon:"3,kind,omitzero"`
-	Inputs      Data              `canon:"4,inputs,omitzero"`
-	Budget      *Budget           `canon:"5,budget,optional"` // absent: no limit but policy's
-	Deadline    Time              `canon:"6,deadline,omitzero"`
-	Advisor     string            `canon:"7,advisor,omitzero"`
-	Tools       []string          `canon:"8,tools,optional"` // absent: whatever policy permits; empty: none
-	Labels      map[string]string `canon:"9,labels,omitzero"`
-	StateSchema Hash              `canon:"10,state_schema,omitzero"`
-	TTL         int64             `canon:"11,ttl_ms,omitzero"` // how long bodies are kept, in milliseconds; zero: for ever
+	Name        string            `canon:"1,name,omitzero"`          // what people call it; need not be unique
+	Goal        string            `canon:"2,goal,verbatim"`          // what is to be achieved, in words for the advisor
+	Kind        string            `canon:"3,kind,omitzero"`          // a word for what sort of agent it is, which policies and listings go by
+	Inputs      Data              `canon:"4,inputs,omitzero"`        // what it is given to work with
+	Budget      *Budget           `canon:"5,budget,optional"`        // absent: no limit but policy's
+	Deadline    Time              `canon:"6,deadline,omitzero"`      // when it ends by itself, timed out; none: never
+	Advisor     string            `canon:"7,advisor,omitzero"`       // the advisor it wants, by name; none: the default of the node
+	Tools       []string          `canon:"8,tools,optional"`         // absent: whatever policy permits; empty: none
+	Labels      map[string]string `canon:"9,labels,omitzero"`        // words of its makers, to find it by
+	StateSchema Hash              `canon:"10,state_schema,omitzero"` // the schema its state is held against; none: anything goes
+	TTL         int64             `canon:"11,ttl_ms,omitzero"`       // how long bodies are kept, in milliseconds; zero: for ever
 }
 
 // Charter is who an agent is and within what bounds it acts.
@@ -48,12 +48,20 @@ const (
 // CanonNames are the names of the wire numbers.
 func (Relation) CanonNames() []string { return []string{"", "child", "fork"} }
 
+func (r Relation) String() string { return name(r) }
+
+// MarshalText writes the name.
+func (r Relation) MarshalText() ([]byte, error) { return marshalName(r, "relation") }
+
+// UnmarshalText reads a name.
+func (r *Relation) UnmarshalText(b []byte) error { return unmarshalName(r, "relation", b) }
+
 // Lineage is where an agent came from. For a child, Cause is the advice that proposed the delegation, and the parent's decision carries
 // the child's signed genesis, so each commits to the other. For a fork, Cause is the entry it was forked at.
 type Lineage struct {
-	Parent   AgentID  `canon:"1,parent"`
-	Cause    Hash     `canon:"2,cause"`
-	Relation Relation `canon:"3,relation"`
+	Parent   AgentID  `canon:"1,parent"`            // the agent it came from
+	Cause    Hash     `canon:"2,cause"`             // the advice that proposed it, or the entry it was forked at
+	Relation Relation `canon:"3,relation"`          // child or fork
 	Rehearse bool     `canon:"4,rehearse,omitzero"` // a fork whose effects come from its parent's record, and are refused where it has none
 }
 
@@ -66,7 +74,7 @@ type Budget struct {
 
 // Spend is an amount spent, reserved or granted.
 type Spend struct {
-	Cost   int64 `canon:"1,cost,omitzero"`
-	Tokens int64 `canon:"2,tokens,omitzero"`
-	Calls  int64 `canon:"3,calls,omitzero"`
+	Cost   int64 `canon:"1,cost,omitzero"`   // millionths of a US dollar
+	Tokens int64 `canon:"2,tokens,omitzero"` // model tokens, in and out
+	Calls  int64 `canon:"3,calls,omitzero"`  // tool calls
 }

@@ -31,6 +31,7 @@ var (
 	predFoldSize     = canon.Predicate{Name: "snapshot.bounded", Phase: canon.PhaseInvariant, Meaning: "no list in a snapshot's fold is longer than a fold's can be"}
 	predChild        = canon.Predicate{Name: "decision.child", Phase: canon.PhaseInvariant, Meaning: "an allowed delegation carries the genesis of its child, and nothing else does"}
 	predProposal     = canon.Predicate{Name: "decision.proposal", Phase: canon.PhaseInvariant, Meaning: "a decision is about a proposal or states its action"}
+	predDocument     = canon.Predicate{Name: "document.path", Phase: canon.PhaseInvariant, Meaning: "a document stands at a path: words joined by slashes, at most 512 bytes, without control characters and backslashes"}
 	predKeySound     = canon.Predicate{Name: "key.sound", Phase: canon.PhaseInvariant, Meaning: "a public key is the canonical encoding of a point that is not of small order"}
 	predRevoked      = canon.Predicate{Name: "key.revoked", Phase: canon.PhaseSignature, Meaning: "the author's key was not revoked in the entry's own past"}
 	predTrusted      = canon.Predicate{Name: "key.trusted", Phase: canon.PhaseSignature, Meaning: "the author is trusted to write this kind of entry in this scope"}
@@ -44,6 +45,6 @@ func Predicates() []canon.Predicate {
 	return slices.Concat(canon.Predicates, []canon.Predicate{
 		predVersion, predAgent, predGenesisFirst, predLinked, predParents, predSeq, predTime, predHeaderSize, predSignature, predSealed,
 		predBodyHash, predBodySize, predBodyKind, predBodyPresent, predScope, predOwner, predAmount, predTrigger, predTriggerSize, predLists,
-		predFoldSize, predChild, predProposal, predKeySound, predRevoked, predTrusted, predOnce, predHeads, predSnapshot,
+		predFoldSize, predChild, predProposal, predDocument, predKeySound, predRevoked, predTrusted, predOnce, predHeads, predSnapshot,
 	})
 }

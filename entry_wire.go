@@ -2,9 +2,6 @@ package perdure
 
 import "github.com/perdure/perdure/internal/canon"
 
-// FormatVersion is the version of the format this package writes and reads.
-const FormatVersion = 1
-
 // signatureSize is the length of an Ed25519 signature.
 const signatureSize = 64
 
@@ -75,6 +72,7 @@ func init() {
 		canon.Case[Notice](18, "seat-given", SeatGiven{}),
 		canon.Case[Notice](19, "doubled", Doubled{}),
 		canon.Case[Notice](20, "lacks", Lacks{}),
+		canon.Case[Notice](21, "document", Document{}),
 	)
 	canon.RegisterUnion[Body]("content", // the numbers are those of the kinds
 		canon.Case[Body](1, "genesis", Genesis{}),

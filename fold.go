@@ -7,66 +7,67 @@ import "slices"
 //
 // Its size is that of what is open (effects under way, questions, children, unseen events), not of the history.
 type Fold struct {
-	Agent   AgentID  `canon:"1,agent"`
-	Intent  Intent   `canon:"2,intent"`
-	Charter Charter  `canon:"3,charter"`
-	Lineage *Lineage `canon:"4,lineage,optional"`
+	Agent   AgentID  `canon:"1,agent"`            // the name of its genesis entry, for life
+	Intent  Intent   `canon:"2,intent"`           // what it is for, as genesis says and mutations and edits have changed it since
+	Charter Charter  `canon:"3,charter"`          // who it is and within what bounds, as genesis says; the owner changes by key changes, the scope only narrows
+	Lineage *Lineage `canon:"4,lineage,optional"` // where it came from, as genesis says; absent: from nobody
 
-	Created Time   `canon:"5,created"`
+	Created Time   `canon:"5,created"` // time of the genesis entry
 	Updated Time   `canon:"6,updated"` // time of the last entry in fold order
 	Count   int64  `canon:"7,count"`   // entries folded
 	Seq     int64  `canon:"8,seq"`     // the highest seq
-	Heads   []Head `canon:"9,heads"`   // ascending by name
+	Heads   []Head `canon:"9,heads"`   // the entries without a child, ascending by name
 
-	Did       State       `canon:"10,did,omitzero"` // the state the last advice or decision led to
-	Ended     *Ending     `canon:"11,ended,optional"`
-	Paused    []Hash      `canon:"12,paused,omitzero"` // the pauses no resume has answered
-	Contested bool        `canon:"13,contested,omitzero"`
-	Sleep     *Sleeping   `canon:"14,sleep,optional"`
-	Recheck   []Execute   `canon:"15,recheck,omitzero"`   // what a stale wake must look at again
-	Proposals []Proposals `canon:"16,proposals,omitzero"` // recent advice, the current one last
-	Open      []Open      `canon:"17,open,omitzero"`      // allowed, without an outcome yet
-	Asks      []Asking    `canon:"18,asks,omitzero"`      // waiting for a person
-	Owed      []Owed      `canon:"19,owed,omitzero"`      // to be tried again
-	Inbox     []Message   `canon:"20,inbox,omitzero"`     // events the advisor has not seen
-	Dedupe    []string    `canon:"21,dedupe,omitzero"`    // recent ids of events
-	Children  []ChildInfo `canon:"22,children,omitzero"`
+	Did       State       `canon:"10,did,omitzero"`       // the state the last advice or decision led to; see State
+	Ended     *Ending     `canon:"11,ended,optional"`     // how it ended; set by a decision to end or a cancellation, and by nothing after the first of them
+	Paused    []Hash      `canon:"12,paused,omitzero"`    // the pauses that no resume has named
+	Contested bool        `canon:"13,contested,omitzero"` // set when two owners were named on two branches, or more key changes came than can be followed: it stays still for good
+	Sleep     *Sleeping   `canon:"14,sleep,optional"`     // the sleep it is in; set by a decision to sleep, absent after one to wake
+	Recheck   []Execute   `canon:"15,recheck,omitzero"`   // what a stale wake must look at again: set by the wake, each call leaves it when it is decided
+	Proposals []Proposals `canon:"16,proposals,omitzero"` // recent advice with actions, the current one last
+	Open      []Open      `canon:"17,open,omitzero"`      // decisions allowed, without an outcome yet
+	Asks      []Asking    `canon:"18,asks,omitzero"`      // decisions that ask a person, without an answer that settles them yet
+	Owed      []Owed      `canon:"19,owed,omitzero"`      // effects that did not happen and are to be tried again; set by outcomes
+	Inbox     []Message   `canon:"20,inbox,omitzero"`     // events the advisor has not seen: each leaves it when an advice names it as seen
+	Dedupe    []string    `canon:"21,dedupe,omitzero"`    // recent ids of events, so that a second event with one changes nothing
+	Children  []ChildInfo `canon:"22,children,omitzero"`  // its children: a delegation adds one, the notice of its end marks it
 
-	Spent     Spend           `canon:"23,spent"`
-	Granted   Spend           `canon:"24,granted"`
-	Turns     int64           `canon:"25,turns,omitzero"` // times the advisor was asked
-	Tools     []ToolRecord    `canon:"26,tools,omitzero"` // recent signals, by tool
-	Incapable []Incapability  `canon:"27,incapable,omitzero"`
-	Revoked   []Key           `canon:"28,revoked,omitzero"`
-	Former    []Key           `canon:"29,former,omitzero"` // owners before this one
-	Vars      map[string]Data `canon:"30,vars,omitzero"`   // the agent's state, as outcomes and events set it
-	Taint     Hash            `canon:"31,taint,omitzero"`  // the last entry that brought in untrusted text
-	Summary   Hash            `canon:"32,summary,omitzero"`
-	Since     int64           `canon:"33,since,omitzero"`    // seq of the summary: the transcript begins there
-	Snapshot  int64           `canon:"34,snapshot,omitzero"` // count at the last snapshot
-	Denials   int64           `canon:"35,denials,omitzero"`  // refusals in a row
-	Conflicts []Conflict      `canon:"36,conflicts,omitzero"`
-	Edited    Hash            `canon:"37,edited,omitzero"`   // the entry that gave the intent its present form
-	Enclosed  []Hash          `canon:"38,enclosed,omitzero"` // the policies and schemas whose text is in memory
-	Begun     Key             `canon:"39,begun,omitzero"`    // who began it, when not its owner: the charter is then only their word
-	Admitted  []Key           `canon:"40,admitted,omitzero"` // who vouched for it by a notice
-	Seats     []Seat          `canon:"41,seats,omitzero"`    // the claims on the seat that nobody has followed; one, unless it is disputed
-	Doubled   []Doubled       `canon:"42,doubled,omitzero"`  // what somebody found decided on two branches, and nobody has settled
-	Trace     TraceID         `canon:"45,trace,omitzero"`    // of the last genesis, event or wake that has one: what is written next belongs to it
-	Basis     *Resting        `canon:"46,basis,optional"`    // what the current proposals rest on, if their advice said so
+	Spent     Spend           `canon:"23,spent"`              // what advice, outcomes and ended children have cost, on all branches
+	Granted   Spend           `canon:"24,granted"`            // what its owner has added to the budget of the intent
+	Turns     int64           `canon:"25,turns,omitzero"`     // times the advisor was asked
+	Tools     []ToolRecord    `canon:"26,tools,omitzero"`     // recent signals, by tool
+	Incapable []Incapability  `canon:"27,incapable,omitzero"` // what nodes have shown they cannot do; set by outcomes and by notices
+	Revoked   []Key           `canon:"28,revoked,omitzero"`   // keys whose entries no longer count, as its owner said
+	Former    []Key           `canon:"29,former,omitzero"`    // owners before this one
+	Vars      map[string]Data `canon:"30,vars,omitzero"`      // the agent's state, as outcomes and events set it
+	Taint     Hash            `canon:"31,taint,omitzero"`     // the last entry that brought in untrusted text
+	Summary   Hash            `canon:"32,summary,omitzero"`   // the advice whose summary stands for the transcript before it
+	Since     int64           `canon:"33,since,omitzero"`     // seq of the summary: the transcript begins there
+	Snapshot  int64           `canon:"34,snapshot,omitzero"`  // count at the last snapshot
+	Denials   int64           `canon:"35,denials,omitzero"`   // refusals in a row
+	Conflicts []Conflict      `canon:"36,conflicts,omitzero"` // entries that did not go together with another branch or do not count, and why; the latest
+	Edited    Hash            `canon:"37,edited,omitzero"`    // the entry that gave the intent its present form
+	Enclosed  []Hash          `canon:"38,enclosed,omitzero"`  // the policies and schemas whose text is in memory
+	Begun     Key             `canon:"39,begun,omitzero"`     // who began it, when not its owner: the charter is then only their word
+	Admitted  []Key           `canon:"40,admitted,omitzero"`  // who vouched for it by a notice
+	Seats     []Seat          `canon:"41,seats,omitzero"`     // the claims on the seat that nobody has followed; one, unless it is disputed
+	Doubled   []Doubled       `canon:"42,doubled,omitzero"`   // what somebody found decided on two branches, and nobody has settled
+	Trace     TraceID         `canon:"45,trace,omitzero"`     // of the last genesis, event or wake that has one: what is written next belongs to it
+	Basis     *Resting        `canon:"46,basis,optional"`     // what the current proposals rest on, if their advice said so
 
 	own     owned
 	rooms   rooms
 	weights weights
 	acts    []act     // the latest, of the entries at hand
 	doubled []Doubled // found among them, and not on record
+	judged  *judged   // which events filters did not fit
 	work    int64     // steps, and the elements of lists they have copied or compared: what tests count
 }
 
 // Head is an entry without a child.
 type Head struct {
-	Name   Hash  `canon:"1,name"`
-	Seq    int64 `canon:"2,seq"`
+	Name   Hash  `canon:"1,name"`            // of the entry
+	Seq    int64 `canon:"2,seq"`             // of the entry
 	Knows  []Key `canon:"3,knows,omitzero"`  // the keys revoked in its past, ascending
 	Owners []Key `canon:"4,owners,omitzero"` // those the agent was handed on to in its past, ascending
 	Handed []Key `canon:"5,handed,omitzero"` // those who handed it on, ascending
@@ -76,18 +77,18 @@ type Head struct {
 
 // Ending is how the agent ended.
 type Ending struct {
-	Entry  Hash   `canon:"1,entry"`
-	Signal Signal `canon:"2,signal"`
-	Result Data   `canon:"3,result,omitzero"`
-	Note   string `canon:"4,note,omitzero,verbatim"`
-	Time   Time   `canon:"5,time"`
+	Entry  Hash   `canon:"1,entry"`                  // the decision or the cancellation that ended it
+	Signal Signal `canon:"2,signal"`                 // how; denied for a cancellation
+	Result Data   `canon:"3,result,omitzero"`        // what it came to, as its advisor says
+	Note   string `canon:"4,note,omitzero,verbatim"` // why, in words
+	Time   Time   `canon:"5,time"`                   // of the entry
 }
 
 // Sleeping is the sleep the agent is in.
 type Sleeping struct {
-	Decision Hash   `canon:"1,decision"`
-	Since    Time   `canon:"2,since"`
-	Sleep    Sleep  `canon:"3,sleep"`
+	Decision Hash   `canon:"1,decision"`       // the decision to sleep
+	Since    Time   `canon:"2,since"`          // time of that decision
+	Sleep    Sleep  `canon:"3,sleep"`          // what it said
 	Polls    []Poll `canon:"4,polls,omitzero"` // the latest answer to each Every of the trigger, in order
 
 	Refused bool `canon:"5,refused,omitzero"` // a person was asked whether it may wake and did not let it; what it is told next ends that
@@ -95,50 +96,50 @@ type Sleeping struct {
 
 // Poll is the latest answer to a polling tool.
 type Poll struct {
-	Index  int64  `canon:"1,index"`
-	At     Time   `canon:"2,at"`
-	Signal Signal `canon:"3,signal"`
-	Result Data   `canon:"4,result,omitzero"`
+	Index  int64  `canon:"1,index"`           // which Every of the trigger, in the order they are written, from 0
+	At     Time   `canon:"2,at"`              // time of the outcome
+	Signal Signal `canon:"3,signal"`          // how the call ended
+	Result Data   `canon:"4,result,omitzero"` // what the condition is asked about
 }
 
 // Proposals is an advice and which of its actions have been decided.
 type Proposals struct {
-	Advice  Hash     `canon:"1,advice"`
-	Actions []Action `canon:"2,actions,omitzero"`
-	Decided []bool   `canon:"3,decided,omitzero"`
-	Epoch   int64    `canon:"4,epoch,omitzero"` // of the seat where it was asked for
-	Apart   bool     `canon:"5,apart,omitzero"` // it was asked for in a copy
+	Advice  Hash     `canon:"1,advice"`           // the entry that proposed them
+	Actions []Action `canon:"2,actions,omitzero"` // in order, as proposed
+	Decided []bool   `canon:"3,decided,omitzero"` // which of them have a decision
+	Epoch   int64    `canon:"4,epoch,omitzero"`   // of the seat where it was asked for
+	Apart   bool     `canon:"5,apart,omitzero"`   // it was asked for in a copy
 
 	bytes int // of the actions; zero: not known
 }
 
 // Open is an allowed action without an outcome.
 type Open struct {
-	Decision Hash   `canon:"1,decision"`
-	Key      Hash   `canon:"2,key"` // of the effect: the same for every attempt at it
-	Action   Action `canon:"3,action"`
-	Effect   Effect `canon:"4,effect,omitzero"`
-	Since    Time   `canon:"5,since"`
-	Deadline Time   `canon:"6,deadline,omitzero"`
-	Reserve  Spend  `canon:"7,reserve"`
-	Origin   Key    `canon:"8,origin"`
-	Attempt  int64  `canon:"9,attempt"`
-	Child    []byte `canon:"10,child,omitzero"`
-	Doubt    bool   `canon:"11,doubt,omitzero"` // the tool could not tell what came of it
+	Decision Hash   `canon:"1,decision"`          // the entry that allowed it
+	Key      Hash   `canon:"2,key"`               // of the effect: the same for every attempt at it
+	Action   Action `canon:"3,action"`            // what is to be done
+	Effect   Effect `canon:"4,effect,omitzero"`   // the class that the deciding node recorded; the tool itself may be more careful
+	Since    Time   `canon:"5,since"`             // time of the decision
+	Deadline Time   `canon:"6,deadline,omitzero"` // when silence becomes a signal
+	Reserve  Spend  `canon:"7,reserve"`           // held from the budget until the outcome settles it
+	Origin   Key    `canon:"8,origin"`            // who decided
+	Attempt  int64  `canon:"9,attempt"`           // which attempt at the effect this is, from 1
+	Child    []byte `canon:"10,child,omitzero"`   // the signed genesis entry of the agent a delegation creates
+	Doubt    bool   `canon:"11,doubt,omitzero"`   // the tool could not tell what came of it
 }
 
 // Asking is an action that waits for a person.
 type Asking struct {
-	Decision Hash    `canon:"1,decision"`
-	Advice   Hash    `canon:"2,advice,omitzero"`
-	Index    int64   `canon:"3,index,omitzero"`
-	Action   Action  `canon:"4,action"`
-	Digest   Hash    `canon:"5,digest"` // what an approval must bind
-	Since    Time    `canon:"6,since"`
-	Verdict  Verdict `canon:"7,verdict"`
-	Votes    []Vote  `canon:"8,votes,omitzero"`
-	Stage    int64   `canon:"9,stage,omitzero"` // how many of the verdict's escalations have come
-	Key      Hash    `canon:"10,key,omitzero"`  // of the effect, if it has been tried before
+	Decision Hash    `canon:"1,decision"`        // the entry that asks
+	Advice   Hash    `canon:"2,advice,omitzero"` // the advice that proposed the action
+	Index    int64   `canon:"3,index,omitzero"`  // which of its actions
+	Action   Action  `canon:"4,action"`          // what it asks about
+	Digest   Hash    `canon:"5,digest"`          // what an approval must bind
+	Since    Time    `canon:"6,since"`           // time of the decision
+	Verdict  Verdict `canon:"7,verdict"`         // policy's answer: whom it asks, how many must approve, until when
+	Votes    []Vote  `canon:"8,votes,omitzero"`  // the answers so far that bind the digest
+	Stage    int64   `canon:"9,stage,omitzero"`  // how many of the verdict's escalations have come
+	Key      Hash    `canon:"10,key,omitzero"`   // of the effect, if it has been tried before
 }
 
 // Asked is whom the question goes to by now: those the verdict names, and those of every escalation that has come.
@@ -166,19 +167,19 @@ func (q *Asking) by(t Time) *Asking {
 
 // Vote is one person's answer.
 type Vote struct {
-	Event   Hash `canon:"1,event"`
-	Origin  Key  `canon:"2,origin"`
-	Approve bool `canon:"3,approve"`
-	Expires Time `canon:"4,expires,omitzero"`
+	Event   Hash `canon:"1,event"`            // the entry that answers
+	Origin  Key  `canon:"2,origin"`           // who signed it
+	Approve bool `canon:"3,approve"`          // yes or no
+	Expires Time `canon:"4,expires,omitzero"` // when a yes no longer counts; none: never
 }
 
 // Owed is an effect that did not happen and is to be tried again.
 type Owed struct {
-	Key     Hash   `canon:"1,key"`
-	Action  Action `canon:"2,action"`
-	Effect  Effect `canon:"3,effect,omitzero"`
-	Attempt int64  `canon:"4,attempt"` // made so far
-	Signal  Signal `canon:"5,signal"`
+	Key     Hash   `canon:"1,key"`               // of the effect: the same for every attempt at it
+	Action  Action `canon:"2,action"`            // what is to be tried
+	Effect  Effect `canon:"3,effect,omitzero"`   // its class, as recorded
+	Attempt int64  `canon:"4,attempt"`           // made so far
+	Signal  Signal `canon:"5,signal"`            // how the last attempt ended
 	Since   Time   `canon:"6,since"`             // of the last outcome
 	After   int64  `canon:"7,after_ms,omitzero"` // the retry-after it named
 	Limit   int64  `canon:"8,limit_ms,omitzero"` // the time it was allowed
@@ -186,46 +187,46 @@ type Owed struct {
 
 // Message is an event the advisor has not seen.
 type Message struct {
-	Event Hash   `canon:"1,event"`
-	Name  string `canon:"2,name"`
-	By    string `canon:"3,by,omitzero"`
-	Data  Data   `canon:"4,data,omitzero"`
-	Time  Time   `canon:"5,time"`
+	Event Hash   `canon:"1,event"`          // the entry
+	Name  string `canon:"2,name"`           // of the event
+	By    string `canon:"3,by,omitzero"`    // who said it, in its own words: the origin of the entry says who signed it
+	Data  Data   `canon:"4,data,omitzero"`  // what it said; none once its body was dropped
+	Time  Time   `canon:"5,time"`           // of the entry
 	Spent bool   `canon:"6,spent,omitzero"` // has woken the agent
 }
 
 // ChildInfo is what a parent knows of a child.
 type ChildInfo struct {
-	Agent    AgentID `canon:"1,agent"`
-	Decision Hash    `canon:"2,decision"`
-	Reserve  Spend   `canon:"3,reserve"` // the budget set aside for it
-	Ended    bool    `canon:"4,ended,omitzero"`
-	Signal   Signal  `canon:"5,signal,omitzero"`
-	Head     Hash    `canon:"6,head,omitzero"`
-	Result   Data    `canon:"7,result,omitzero"`
+	Agent    AgentID `canon:"1,agent"`           // its id
+	Decision Hash    `canon:"2,decision"`        // the delegation that created it
+	Reserve  Spend   `canon:"3,reserve"`         // the budget set aside for it
+	Ended    bool    `canon:"4,ended,omitzero"`  // the notice of its end has come
+	Signal   Signal  `canon:"5,signal,omitzero"` // how it ended
+	Head     Hash    `canon:"6,head,omitzero"`   // the entry that ended it, by which this memory commits to the child's
+	Result   Data    `canon:"7,result,omitzero"` // what it came to
 }
 
 // ToolRecord is the recent signals of one tool, oldest first.
 type ToolRecord struct {
-	Tool  string         `canon:"1,tool"`
-	Calls int64          `canon:"2,calls,omitzero"`
-	Used  int64          `canon:"3,used"` // seq of its last outcome
-	Last  []SignalRecord `canon:"4,last,omitzero"`
+	Tool  string         `canon:"1,tool"`           // its name; "advisor:NAME" for an advisor
+	Calls int64          `canon:"2,calls,omitzero"` // how often it was called in all
+	Used  int64          `canon:"3,used"`           // seq of its last outcome
+	Last  []SignalRecord `canon:"4,last,omitzero"`  // the latest signals, oldest first
 }
 
 // SignalRecord is one signal of a tool.
 type SignalRecord struct {
-	Signal Signal `canon:"1,signal"`
-	Time   Time   `canon:"2,time"`
-	After  int64  `canon:"3,after_ms,omitzero"`
-	Took   int64  `canon:"4,took_us,omitzero"` // how long it took, as entries record it in microseconds
+	Signal Signal `canon:"1,signal"`            // how a call ended
+	Time   Time   `canon:"2,time"`              // of its outcome
+	After  int64  `canon:"3,after_ms,omitzero"` // the retry-after it named
+	Took   int64  `canon:"4,took_us,omitzero"`  // how long it took, as entries record it in microseconds
 }
 
 // Incapability is something a node has shown it cannot do.
 type Incapability struct {
-	Node Key    `canon:"1,node"`
-	What string `canon:"2,what"`
-	Note string `canon:"3,note,omitzero,verbatim"`
+	Node Key    `canon:"1,node"`                   // the key of the node
+	What string `canon:"2,what"`                   // the tool, or "advisor:NAME"
+	Note string `canon:"3,note,omitzero,verbatim"` // what was wrong, in words
 
 	Since   Time  `canon:"4,since,omitzero"`   // when it last showed it
 	Times   int64 `canon:"5,times,omitzero"`   // how often
@@ -234,8 +235,8 @@ type Incapability struct {
 
 // Conflict is something two branches of a memory did that does not go together, and what the fold made of it.
 type Conflict struct {
-	Entry Hash   `canon:"1,entry"`
-	What  string `canon:"2,what"`
+	Entry Hash   `canon:"1,entry"` // the entry that did not count, or not as written
+	What  string `canon:"2,what"`  // why, in words that never change: snapshots have them in them
 }
 
 // conflictVoid is what a conflict says of a void entry. Snapshots have it in them: it never changes.

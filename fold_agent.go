@@ -157,7 +157,9 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 // right to own.
 func fromFold(f *Fold, top Position, snapshot *Entry) *Agent {
 	authors := vouched(nil, authored{key: snapshot.Origin, right: MayOwn, scope: f.Charter.Scope, entry: snapshot.Name, count: f.Count})
-	return &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: top, authors: authors}
+	a := &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: top, authors: authors}
+	a.fold.judged = new(judged)
+	return a
 }
 
 // beforeSnapshot is FromSnapshot without the snapshot itself, which is to be folded next. From there entries can be folded that were written

@@ -13,21 +13,21 @@ import (
 // came late, the agent was paused or nobody ran it, they are made again first. If they come to the same, the decision is made; if not, what
 // was proposed is dropped, approved or not, and the advisor is asked again.
 type Basis struct {
-	Reads []Assumption `canon:"1,reads"`
+	Reads []Assumption `canon:"1,reads"`                  // made again, in order, when they are stale
 	Stale int64        `canon:"2,stale_ms,omitzero"`      // how long they hold; none: an hour. Less than 5 seconds counts as these
 	Call  string       `canon:"3,call,omitzero,verbatim"` // the model's own id of the call that named them
 }
 
 // Assumption is a read, and what it came to when its advisor relied on it.
 type Assumption struct {
-	Read   Execute `canon:"1,read"`
+	Read   Execute `canon:"1,read"`            // a call of class read
 	Result Hash    `canon:"2,result,omitzero"` // SHA-256 of its result; none: nobody knows, so whatever it comes to is something else
 }
 
 // Resting is the basis of the current proposals.
 type Resting struct {
-	Advice  Hash  `canon:"1,advice"`
-	Basis   Basis `canon:"2,basis"`
+	Advice  Hash  `canon:"1,advice"`           // the advice that proposed them
+	Basis   Basis `canon:"2,basis"`            // what it said it rests on
 	Since   Time  `canon:"3,since"`            // when it was last known to hold
 	Next    int64 `canon:"4,next,omitzero"`    // how many of the reads are decided in the look under way
 	Changed int64 `canon:"5,changed,omitzero"` // 1 + the index of the first read that came to something else, or to nothing
@@ -135,15 +135,15 @@ func (f *Fold) planChanged() Step {
 	}
 	why := f.whyChanged()
 	for i := range f.Asks {
-		return Lapse{Outcome: Outcome{Decision: f.Asks[i].Decision, Signal: Denied, Note: why}}
+		return lapseStep{Outcome: Outcome{Decision: f.Asks[i].Decision, Signal: Denied, Note: why}}
 	}
 	for i := range f.Owed {
-		return Decide{Action: f.Owed[i].Action, Key: f.Owed[i].Key, Outdated: why}
+		return decideStep{Action: f.Owed[i].Action, Key: f.Owed[i].Key, Outdated: why}
 	}
 	for i := range f.Proposals {
 		p := &f.Proposals[i]
 		if n := slices.Index(p.Decided, false); p.Advice == f.Basis.Advice && n >= 0 {
-			return Decide{Action: p.Actions[n], Advice: p.Advice, Index: int64(n), Outdated: why}
+			return decideStep{Action: p.Actions[n], Advice: p.Advice, Index: int64(n), Outdated: why}
 		}
 	}
 	return nil
@@ -170,12 +170,12 @@ func (f *Fold) outdated(c *Capabilities, a Action, t Time, rest *Idle) (Step, bo
 	}
 	x := r.read(r.Next)
 	if spec, known := c.Tools[x.Tool]; known && spec.Effect != Read { // to look must change nothing
-		return Decide{Action: x, Outdated: "not looked at again: " + x.Tool + " does more than read"}, true
+		return decideStep{Action: x, Outdated: "not looked at again: " + x.Tool + " does more than read"}, true
 	}
 	if s, ok := f.mayDecide(c, x, t, rest); !ok {
 		return s, true
 	}
-	return Decide{Action: x}, true
+	return decideStep{Action: x}, true
 }
 
 // remember puts into a basis what its reads came to last, as far as the agent still holds it.

@@ -9,9 +9,9 @@ import (
 // may have happened twice. The node that finds it out records it. Nobody but a person can tell what to make of it; Settle of either
 // decision says that somebody has.
 type Doubled struct {
-	First  Hash `canon:"1,first"` // the decisions, in fold order
-	Second Hash `canon:"2,second"`
-	Time   Time `canon:"3,time"` // of the second
+	First  Hash `canon:"1,first"`  // the decisions, in fold order
+	Second Hash `canon:"2,second"` // the other one
+	Time   Time `canon:"3,time"`   // of the second
 }
 
 // act is a decision that lets something happen which must not happen twice. What names it by what is done.
@@ -20,10 +20,8 @@ type act struct {
 	what Hash
 }
 
-// Flag says that something was decided twice, and is to be recorded.
-type Flag struct{ Doubled Doubled }
-
-func (Flag) step() {}
+// flagStep says that something was decided twice, and is to be recorded.
+type flagStep struct{ Doubled Doubled }
 
 // Doubles are the acts decided twice that nobody has settled: those on record, and those found in the entries at hand.
 func (f *Fold) Doubles() []Doubled { return slices.Concat(f.Doubled, f.doubled) }
@@ -166,7 +164,7 @@ func (a *Agent) flags(policy Hash) []Draft {
 }
 
 // flag records that something was decided twice.
-func (w *work) flag(ctx context.Context, s Flag) error {
+func (w *work) flag(ctx context.Context, s flagStep) error {
 	w.n.Log.Warn("decided in two copies: it may have happened twice", "agent", w.a.ID().Short(), "first", s.Doubled.First.Short(), "second", s.Doubled.Second.Short())
 	return w.addFlushed(ctx, Event{Name: "doubled", By: "runtime", Notice: s.Doubled})
 }

@@ -104,13 +104,14 @@ func bodiless(e *Entry) bool { return e.content == nil }
 func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 	m := byName(all)
 	var doubted *Entry
-	for _, s := range slices.Backward(all) {
-		if s.Kind != KindSnapshot || s.content == nil {
-			continue
-		}
+	tried := 0
+	for _, s := range resumable(all) {
 		if vouch != nil && !vouch(s) {
 			doubted = s
 			continue
+		}
+		if tried++; tried > maxResumes {
+			break
 		}
 		seen := map[*Entry]bool{s: true}
 		for _, e := range m.past(s.Parents...) {

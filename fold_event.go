@@ -4,10 +4,8 @@ import "slices"
 
 // stepEvent folds something the agent was told.
 func (f *Fold) stepEvent(e *Entry, ev *Event) {
-	if ev.ID != "" && ev.repeatable() {
-		if f.repeated(dedupeID(ev.By, ev.ID)) {
-			return
-		}
+	if ev.ID != "" && ev.repeatable() && f.repeated(dedupeID(ev.By, ev.ID)) {
+		return
 	}
 	f.follow(e)
 	if ev.Taint {
@@ -16,92 +14,97 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	if _, ok := ev.Notice.(Settle); !ok {
 		f.setVars(e, ev.Set)
 	}
-	data := ev.Data
+	if data, told := f.notice(e, ev); told && f.Ended == nil {
+		f.deliver(e, ev, data)
+	}
+}
+
+// notice folds what the runtime itself understands of an event. It reports whether the event is one for the advisor, too, and the data it has.
+func (f *Fold) notice(e *Entry, ev *Event) (data Data, told bool) {
 	switch n := ev.Notice.(type) {
 	case nil:
+		return ev.Data, true
 	case ChildEnded:
 		f.childEnded(e, &n)
-		data = n.Result
+		return n.Result, true
+	case Settle:
+		f.settle(e, ev, &n)
+		return ev.Data, true
+	case Edit:
+		f.mutate(e, &n.Mutate)
+		return ev.Data, true
 	case Approval:
 		f.vote(e, &n)
-		return
-	case Settle:
-		if f.settled(n.Decision) && f.findOpen(n.Decision) < 0 {
-			break
-		}
-		f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})
-	case Pause:
-		f.pause(e)
-		return
-	case Resume:
-		is := oneOf(n.Of)
-		f.Paused = slices.DeleteFunc(mine(f, f.Paused, &f.own.paused), is)
-		return
-	case KeyChange:
-		f.changeKey(e, &n)
-		return
+	case Escalated:
+		f.escalate(&n)
 	case Grant:
 		if f.byOwner(e) {
 			f.Granted = f.Granted.Plus(n.Amount)
 		}
-		return
+	case Pause:
+		f.pause(e)
+	case Resume:
+		f.Paused = slices.DeleteFunc(mine(f, f.Paused, &f.own.paused), oneOf(n.Of))
 	case Cancel:
 		f.end(e, Denied, nil, n.Note)
-		return
-	case Doubt:
-		if i := f.findOpen(n.Decision); i >= 0 && !f.Open[i].Doubt {
-			f.Open = mine(f, f.Open, &f.own.open)
-			f.Open[i].Doubt = true
-		}
-		return
-	case Escalated:
-		f.escalate(&n)
-		return
+	case KeyChange:
+		f.changeKey(e, &n)
 	case Admitted:
 		if len(f.Admitted) < maxKeys {
 			f.Admitted = withKey(f.Admitted, e.Origin)
 		}
-		return
+	case Doubt:
+		f.doubt(n.Decision)
+	case Doubled:
+		f.record(e, &n)
+	case SeatTaken:
+		f.takeSeat(e, &n)
+	case SeatGiven:
+		f.giveSeat(e, &n)
+	case Lacks:
+		f.recordIncapable(Incapability{Node: e.Origin, What: n.What, Note: n.Note, Since: e.Time, Times: 1, Missing: true})
 	case Enclosed:
 		if !slices.Contains(f.Enclosed, n.Of) {
 			f.Enclosed = pushed(f.Enclosed, n.Of, maxEnclosed)
 		}
-		return
 	case Pruned:
 		f.blank(n.Events)
-		return
-	case Doubled:
-		f.record(e, &n)
-		return
-	case SeatTaken:
-		f.takeSeat(e, &n)
-		return
-	case SeatGiven:
-		f.giveSeat(e, &n)
-		return
-	case Lacks:
-		f.recordIncapable(Incapability{Node: e.Origin, What: n.What, Note: n.Note, Since: e.Time, Times: 1, Missing: true})
-		return
-	case Erased, Joined: // a matter of record
-		return
-	case Edit:
-		f.mutate(e, &n.Mutate)
+	case Erased, Joined, Document: // a matter of record
 	}
-	if f.Ended == nil {
-		if f.Sleep != nil && f.Sleep.Refused {
-			s := *f.Sleep
-			s.Refused = false
-			f.Sleep = &s
-		}
-		w := f.weigh()
-		w.inbox += len(data)
-		for len(f.Inbox) > 0 && (len(f.Inbox) >= maxInbox || w.inbox > maxInboxBytes) { // the newest stays
-			w.inbox -= len(f.Inbox[0].Data)
-			f.Inbox = f.Inbox[1:]
-		}
-		m := Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}
-		f.Inbox = extended(f, f.Inbox, m, maxInbox, &f.rooms.inbox)
+	return nil, false
+}
+
+// settle takes a person's word for what came of an effect, unless that is known already.
+func (f *Fold) settle(e *Entry, ev *Event, n *Settle) {
+	if f.settled(n.Decision) && f.findOpen(n.Decision) < 0 {
+		return
 	}
+	f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true})
+}
+
+// doubt remembers that a tool could not tell what came of an effect.
+func (f *Fold) doubt(decision Hash) {
+	if i := f.findOpen(decision); i >= 0 && !f.Open[i].Doubt {
+		f.Open = mine(f, f.Open, &f.own.open)
+		f.Open[i].Doubt = true
+	}
+}
+
+// deliver puts an event into the inbox. Of too many the oldest leave it; the newest stays.
+func (f *Fold) deliver(e *Entry, ev *Event, data Data) {
+	if f.Sleep != nil && f.Sleep.Refused {
+		s := *f.Sleep
+		s.Refused = false
+		f.Sleep = &s
+	}
+	w := f.weigh()
+	w.inbox += len(data)
+	for len(f.Inbox) > 0 && (len(f.Inbox) >= maxInbox || w.inbox > maxInboxBytes) {
+		w.inbox -= len(f.Inbox[0].Data)
+		f.Inbox = f.Inbox[1:]
+	}
+	m := Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}
+	f.Inbox = extended(f, f.Inbox, m, maxInbox, &f.rooms.inbox)
 }
 
 // blank takes what events said out of the inbox. That they came stays: a sleep may wait for them.
@@ -138,7 +141,7 @@ func (f *Fold) pause(e *Entry) {
 // id that somebody used before must not keep a revocation, a pause or a refusal from counting. Those do the same however often they come.
 func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
-	case nil, ChildEnded, Grant:
+	case nil, ChildEnded, Grant, Document:
 		return true
 	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven, Doubled, Lacks:
 	}

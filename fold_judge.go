@@ -28,7 +28,7 @@ func collect(entries iter.Seq2[*Entry, error]) ([]*Entry, error) {
 		all = append(all, e)
 	}
 	if early != nil && came[parent] {
-		return nil, Unlinked(early, parent) // it is there, but too late
+		return nil, early.Unlinked(parent) // it is there, but too late
 	}
 	return all, nil
 }

@@ -90,9 +90,6 @@ func (f *Fold) narrowScope(e *Entry, scope string) {
 	}
 }
 
-// NoScope is the scope nothing else is in.
-const NoScope = "none"
-
 // meetTools is the tools in both lists; nil is all.
 func meetTools(a, b []string) []string {
 	if a == nil {
@@ -113,22 +110,4 @@ func meetTools(a, b []string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// InScope reports whether scope is outer or below it. Scopes are paths of words: acme/ops is below acme.
-func InScope(scope, outer string) bool {
-	if outer == NoScope {
-		return scope == NoScope
-	}
-	return scope == outer || (strings.HasPrefix(scope, outer) && scope[len(outer)] == '/')
-}
-
-// CheckScope says what is wrong with a scope, if anything.
-func CheckScope(scope string) error {
-	for _, word := range strings.Split(scope, "/") {
-		if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`*?"\`, r) }) {
-			return fmt.Errorf("scope %q: want words joined by slashes, such as acme/ops", scope)
-		}
-	}
-	return nil
 }

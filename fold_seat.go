@@ -27,12 +27,10 @@ type Placed interface {
 	Place(ctx context.Context) (Hash, error)
 }
 
-// Sit says the seat is free or handed over to this store: record that it is here from now on.
-type Sit struct {
+// sitStep says the seat is free or handed over to this store: record that it is here from now on.
+type sitStep struct {
 	Of []Hash // the claims it follows
 }
-
-func (Sit) step() {}
 
 // Disputed reports whether two stores claim the seat, neither having seen the other's claim. Nobody decides a once effect until the owner
 // settles it by taking the seat.
@@ -134,7 +132,7 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	s := &f.Seats[0]
 	if s.open(c.Seat, c.Node) {
 		of := f.seatClaims()
-		return Sit{Of: of}
+		return sitStep{Of: of}
 	}
 	if s.At == c.Seat {
 		rest.because(Reason{Kind: RestGiven, Seat: s.At})
@@ -150,7 +148,7 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	case c.Seat.IsZero() || f.rehearses() || !c.bound(a):
 		return nil, true
 	case len(f.Seats) == 0:
-		return Sit{}, false
+		return sitStep{}, false
 	case f.Disputed():
 		rest.because(Reason{Kind: RestDisputed, Seat: f.Seats[0].At})
 	case f.seatedAt(c.Seat):
@@ -226,7 +224,7 @@ func (n *Node) place(ctx context.Context) (Hash, error) {
 }
 
 // sit records that the seat is in this store.
-func (w *work) sit(ctx context.Context, s Sit) error {
+func (w *work) sit(ctx context.Context, s sitStep) error {
 	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name, Notice: SeatTaken{At: *w.n.placed.Load(), Of: s.Of}})
 }
 

@@ -21,17 +21,13 @@ func (State) CanonNames() []string {
 	return []string{"", "instantiated", "evaluation", "execution", "mutation", "delegation", "dormant", "reentry", "terminated"}
 }
 
-func (s State) String() string { return name(s, s.CanonNames()) }
+func (s State) String() string { return name(s) }
 
-// MarshalText writes the name of the state.
-func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText writes the name.
+func (s State) MarshalText() ([]byte, error) { return marshalName(s, "state") }
 
-// UnmarshalText reads the name of a state.
-func (s *State) UnmarshalText(b []byte) error {
-	v, err := ParseState(string(b))
-	*s = v
-	return err
-}
+// UnmarshalText reads a name.
+func (s *State) UnmarshalText(b []byte) error { return unmarshalName(s, "state", b) }
 
 // State says where the agent stands in its life.
 func (f *Fold) State() State {
@@ -48,14 +44,4 @@ func (f *Fold) State() State {
 		return Evaluation
 	}
 	return f.Did
-}
-
-// ParseState reads the name of a state.
-func ParseState(s string) (State, error) {
-	for i, n := range State(0).CanonNames() {
-		if n != "" && n == s {
-			return State(i), nil
-		}
-	}
-	return 0, unknownName("state", s, State(0).CanonNames())
 }

@@ -168,7 +168,7 @@ G -> Q -> Y -> A
 		t.Fatal("an effect that somebody refused is under way")
 	}
 	wantConflict(t, a, "the refusal stands")
-	if s, ok := Plan(a, Capabilities{All: true}, epoch).(Lapse); !ok || s.Outcome.Signal != Denied {
+	if s, ok := Plan(a, Capabilities{All: true}, epoch).(lapseStep); !ok || s.Outcome.Signal != Denied {
 		t.Errorf("got %+v, want the ask to lapse", s)
 	}
 }

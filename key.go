@@ -91,7 +91,7 @@ func (s *Signer) PrivateText() (string, error) {
 func (s *Signer) Key() Key { return s.key }
 
 // VerifierKey is the public key as one word of text, NAME+HASH+KEY, as golang.org/x/mod/sumdb/note writes it.
-func (s *Signer) VerifierKey() string { return KeyText(s.Name, s.key) }
+func (s *Signer) VerifierKey() string { return keyText(s.Name, s.key) }
 
 // Sign signs the name of an entry.
 func (s *Signer) Sign(name Hash) ([]byte, error) {
@@ -105,8 +105,8 @@ func (s *Signer) Sign(name Hash) ([]byte, error) {
 	return sig, nil
 }
 
-// KeyText writes a public key as one word of text: NAME+HASH+KEY, or 64 hex digits for a name that is no word.
-func KeyText(name string, k Key) string {
+// keyText writes a public key as one word of text: NAME+HASH+KEY, or 64 hex digits for a name that is no word.
+func keyText(name string, k Key) string {
 	text, err := note.NewEd25519VerifierKey(name, k[:])
 	if err != nil || checkKeyName(name) != nil {
 		return k.String()

@@ -25,7 +25,7 @@ func TestKeyTextComesBack(t *testing.T) {
 			t.Errorf("%q is taken for a key", text)
 		}
 	}
-	if got := KeyText("two words", ann.Key()); got != ann.Key().String() {
+	if got := keyText("two words", ann.Key()); got != ann.Key().String() {
 		t.Errorf("got %q, want hex for a name that cannot be written", got)
 	}
 	for _, name := range []string{"", "a b", "a+b"} {

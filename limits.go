@@ -11,6 +11,11 @@ type Limits = canon.Limits
 
 // The bounds of the format and of the fold. Those marked frozen are part of the format: every implementation must agree on them.
 const (
+	// FormatVersion is the version of the format this package writes and reads.
+	FormatVersion = 1
+	// MaxLease is the longest lease of a claim; a longer one counts as one that long. A claim that seems to hold for longer was taken while
+	// the clock was ahead: it is not believed.
+	MaxLease = time.Hour
 	// MaxParents bounds the heads one entry can join (frozen). 64 concurrent branches is far more than nodes that talk at all produce;
 	// a memory with more heads is joined by several entries.
 	MaxParents = 64
@@ -90,6 +95,10 @@ const (
 	maxApprovers = 64
 	maxSet       = maxVars
 	maxGather    = maxChildren
+	maxLinks     = 256 // of a document
+	maxTags      = 64
+	maxBase      = 64  // versions a document replaces
+	maxPath      = 512 // bytes
 
 	// The size of a trigger (frozen, predicate trigger.bounded). All its conditions are looked at each time the agent is.
 	maxTriggers       = 64

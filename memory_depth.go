@@ -21,6 +21,14 @@ const (
 // CanonNames are the names of the wire numbers.
 func (DepthKind) CanonNames() []string { return []string{"full", "headers", "last"} }
 
+func (k DepthKind) String() string { return name(k) }
+
+// MarshalText writes the name.
+func (k DepthKind) MarshalText() ([]byte, error) { return marshalName(k, "depth") }
+
+// UnmarshalText reads a name.
+func (k *DepthKind) UnmarshalText(b []byte) error { return unmarshalName(k, "depth", b) }
+
 // Depth is how deep into the past of an agent a capsule or a store reaches. The zero Depth is Full.
 type Depth struct {
 	Kind DepthKind `canon:"1,kind"`
@@ -39,19 +47,24 @@ var (
 // the newest snapshot, what came after it, and the hash of everything before.
 func Last(n int64) Depth { return Depth{Kind: DepthLast, N: max(n, 0)} }
 
-// ParseDepth reads "full", "headers" or a number of entries.
-func ParseDepth(s string) (Depth, error) {
-	switch s {
+// MarshalText writes the depth as String does.
+func (d Depth) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads "full", "headers" or a number of entries.
+func (d *Depth) UnmarshalText(b []byte) error {
+	switch s := string(b); s {
 	case "full":
-		return Full, nil
+		*d = Full
 	case "headers":
-		return Headers, nil
+		*d = Headers
+	default:
+		n, err := strconv.ParseInt(s, 10, 32)
+		if err != nil || n < 0 {
+			return fmt.Errorf("depth %.20q: want full, headers, or how many entries", s)
+		}
+		*d = Last(n)
 	}
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || n < 0 {
-		return Depth{}, fmt.Errorf("depth %.20q: want full, headers, or how many entries", s)
-	}
-	return Last(n), nil
+	return nil
 }
 
 func (d Depth) String() string {
@@ -98,8 +111,12 @@ func (d Depth) Words() string {
 	return "only a snapshot and what came after it: it may read, and do nothing else"
 }
 
-// Parter is a store that can hold an agent of whose memory only a part is there.
+// Parter is a store that takes in memories of any length and of any depth, all or nothing. What takes in a memory must not leave a part of
+// it: a part is an older copy, in which effects that have been performed are still to be done.
 type Parter interface {
+	// PutAll is Put of a sequence, which it may range over more than once. If the sequence yields an error, or the process or the machine
+	// stops before PutAll returns, nothing was added. The sequence must not use the store.
+	PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*Entry, error]) error
 	// Replace durably puts a memory of a depth in the place of what the store holds of an agent, all of it or nothing, if
 	// heads are still its heads; none: the agent is not there. Otherwise it changes nothing and returns an error wrapping
 	// ErrConflict. At a depth of the last entries the first one is a snapshot, whose parents are not there; a later entry
@@ -129,13 +146,13 @@ func (a *Agent) At(d Depth) *Agent {
 
 // CheckRoot refuses the first entry of a memory that is put into an empty place: at a depth of the last entries it is a
 // snapshot with its body, else genesis.
-func CheckRoot(d Depth, e *Entry) error {
+func (d Depth) CheckRoot(e *Entry) error {
 	_, snapshot := e.content.(Snapshot)
 	if d.Kind == DepthLast && snapshot || d.Kind != DepthLast && e.Kind == KindGenesis {
 		return nil
 	}
 	if len(e.Parents) > 0 {
-		return Unlinked(e, e.Parents[0])
+		return e.Unlinked(e.Parents[0])
 	}
 	return reject(predGenesisFirst, e, "$", e.Kind.String(), "a snapshot with its body", "give the entries in their order")
 }
@@ -184,9 +201,8 @@ func FoldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 // partEntries is how many entries are folded at a time.
 const partEntries = 1024
 
-// VerifyPart is Verify for the end of a memory: what is there is checked, and its first snapshot is taken as it stands; with trust,
-// only if its author is trusted to own every agent.
-func VerifyPart(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
+// verifyPart is Verify for the end of a memory.
+func verifyPart(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
 	v := newVerifier(o)
 	fold := FoldPart
 	if o.Trust != nil {

@@ -67,6 +67,7 @@ func scopeOf(ctx context.Context, s Store, id AgentID) string {
 
 // load is Load. Vouch says which snapshots to believe; nil: all.
 func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*Agent, error) {
+	failed, skip := 0, 0
 	for snap, err := range s.Snapshots(ctx, id) {
 		if err != nil {
 			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
@@ -74,12 +75,20 @@ func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*A
 		if vouch != nil && !vouch(snap.Entry) {
 			continue
 		}
+		if skip > 0 {
+			skip--
+			continue
+		}
 		a, err := loadAfter(ctx, s, snap, FromSnapshot)
 		if errors.Is(err, ErrBehind) {
 			a, err = loadAfter(ctx, s, snap, beforeSnapshot)
 		}
 		if errors.Is(err, ErrBehind) {
-			continue // an entry belongs before this snapshot: an older one may do
+			// An entry belongs before this snapshot: an older one may do. Each time twice as many are passed over, so that all tries
+			// together cost about what the last one does.
+			failed++
+			skip = 1<<(failed-1) - 1
+			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)

@@ -14,6 +14,7 @@ import (
 type VerifyOptions struct {
 	Trust    *Trust              // who may write; nil: signatures are checked, but not whose they are
 	Heads    []Hash              // the heads the memory must have; nil: any. A memory that was cut short is a memory: only its heads tell.
+	Depth    Depth               // how much of the memory is there. Of the last entries the first snapshot is taken as it stands; with Trust, only if its author is trusted to own every agent.
 	Shallow  bool                // check nothing but that there are entries: their form was checked when they were decoded
 	Progress func(entries int64) // called now and then with the number of entries done
 }
@@ -31,6 +32,8 @@ type Verified struct {
 	Heads      []Hash   `json:"heads"`
 	Fold       Hash     `json:"fold"`     // of its canonical bytes
 	Diverged   []string `json:"diverged"` // as Agent.Diverged says
+
+	derived *Agent
 }
 
 // Origin is an author and how many entries it wrote.
@@ -46,12 +49,9 @@ const progressEvery = 4096
 // every snapshot is the fold of its past, and, if trust is given, that every author may write there. Parents come before children. It
 // holds the recent entries only, unless branches lie further apart than those; then it ranges over entries a second time and holds all.
 func Verify(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
-	found, _, err := VerifyAgent(entries, o)
-	return found, err
-}
-
-// VerifyAgent is Verify, and also returns the agent that the memory comes to; nil after shallow verification.
-func VerifyAgent(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, *Agent, error) {
+	if o.Depth.Kind == DepthLast {
+		return verifyPart(entries, o)
+	}
 	v := newVerifier(o)
 	found, err := v.finish(v.stream(entries))
 	if err != nil && !o.Shallow {
@@ -62,12 +62,16 @@ func VerifyAgent(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, 
 		}
 	}
 	if err != nil || o.Shallow {
-		return found, nil, err
+		return found, err
 	}
 	a := *v.a
 	a.bare = false
-	return found, &a, nil
+	found.derived = &a
+	return found, nil
 }
+
+// Derived is the agent that the memory comes to; nil after shallow verification, and of a part.
+func (v *Verified) Derived() *Agent { return v.derived }
 
 // verifier verifies one memory.
 type verifier struct {

@@ -59,6 +59,7 @@ type Node struct {
 	unwatch context.CancelFunc    // ends the watch for them; nil: there is none
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
+	refusals   refusals
 	instance   Key                    // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[Trust]  // Trust and the key
 	placed     atomic.Pointer[Hash]   // where the seat of its agents is; nil: not known yet
@@ -453,7 +454,7 @@ func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, erro
 
 // announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that one agent calls another
 // its child or its parent is only its word.
-func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
+func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 	ctx = traced(context.WithoutCancel(ctx), a.fold.Trace, a.fold.Ended.Entry)
 	if !r.Parent.IsZero() {
 		parent, err := n.relative(ctx, r.Parent)
@@ -484,7 +485,9 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *Announce) error {
 // children that have, its living children that they are cancelled, and it that its parent has ended. Of agents that do not count here it says
 // nothing. Saying it again adds nothing. Call it after an import.
 func (n *Node) Arrived(ctx context.Context, id AgentID) error {
-	n.init()
+	if err := n.init(); err != nil {
+		return fmt.Errorf("arrived: agent %s: %w", id.Short(), err)
+	}
 	a, err := n.counted(ctx, id)
 	if a == nil || err != nil {
 		return err
@@ -506,7 +509,7 @@ func (n *Node) Arrived(ctx context.Context, id AgentID) error {
 		if ended == nil || ended.fold.Ended == nil {
 			continue
 		}
-		if s, ok := ended.fold.plan(&n.caps, time.Now()).(Announce); ok {
+		if s, ok := ended.fold.plan(&n.caps, time.Now()).(announceStep); ok {
 			if err := n.announce(ctx, ended, &s); err != nil {
 				return fmt.Errorf("tell the relatives of agent %s: %w", who.Short(), err)
 			}

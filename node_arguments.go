@@ -21,9 +21,6 @@ type ArgumentChecker interface {
 	CheckArgs(args Data) error
 }
 
-// RuleArguments is the rule of a decision that denies a call for the form of its arguments.
-const RuleArguments = "runtime.arguments"
-
 const (
 	// maxArgumentChecks bounds the work of holding arguments against a schema. The schema may be a stranger's, and a
 	// small one that refers to itself twice asks for a check of every path through it.

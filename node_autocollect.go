@@ -56,8 +56,12 @@ func (n *Node) collectDue(ctx context.Context, pruner Pruner, id AgentID, agents
 		return nil
 	}
 	got, err := n.collect(ctx, pruner, id)
-	if errors.Is(err, ErrConflict) || errors.Is(err, ErrRejected) {
-		return nil // somebody is at work on it, or it does not count here: the next time will do
+	switch {
+	case errors.Is(err, ErrConflict):
+		return nil // somebody is at work on it: the next time will do
+	case errors.Is(err, ErrRejected):
+		c.next = now + Time(time.Hour.Milliseconds()) // it does not count here, and reading all of it to see that is not cheap
+		return nil
 	}
 	if err != nil {
 		return err

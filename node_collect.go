@@ -196,25 +196,21 @@ func (s *survey) base(before Time, due int, over map[Hash]bool) map[Hash]bool {
 	m := byName(s.all)
 	newest := true
 	uncovered := due
-	for _, e := range slices.Backward(s.all) {
-		if e.Kind != KindSnapshot || e.content == nil || !s.vouch(e) {
+	fits, last := complete(s.all), latest(s.all) // where something came late, it is folded before a snapshot
+	for i, e := range slices.Backward(s.all) {
+		if e.Kind != KindSnapshot || e.content == nil || !fits[i] || !newest && last[i] > before || !s.vouch(e) {
 			continue
 		}
-		past, old, covers, top := map[Hash]bool{e.Name: true}, true, 0, int64(0)
+		past, covers := map[Hash]bool{}, 0
 		for _, p := range m.past(e.Parents...) {
-			past[p.Name], old, top = true, old && p.Time <= before, max(top, p.Seq)
-			if over[p.Name] && !p.derived() {
+			if past[p.Name] = true; over[p.Name] && !p.derived() {
 				covers++
 			}
 		}
-		if slices.ContainsFunc(s.all, func(o *Entry) bool { return o.Seq <= top && !past[o.Name] }) {
-			continue // something came late, and is folded before it
-		}
-		delete(past, e.Name)
 		if newest {
 			newest, uncovered = false, due-covers
 		}
-		if quiet := uncovered > 0 && s.quiet(before); old && !quiet {
+		if quiet := uncovered > 0 && s.quiet(before); last[i] <= before && !quiet {
 			s.snapshot = uncovered > 0
 			return past
 		} else if quiet {
@@ -368,14 +364,12 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	if _, err := Load(ctx, n.Store, id); err != nil {
 		return nil, err
 	}
-	if v, ok := n.Vault.(Knower); ok {
-		known, err := v.Knows(subject)
-		if err == nil && !known {
-			err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: check the name, or erase it where it was sealed", subject, ErrNotFound)
-		}
-		if err != nil {
-			return nil, err
-		}
+	known, err := n.Vault.Knows(subject)
+	if err == nil && !known {
+		err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: check the name, or erase it where it was sealed", subject, ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := n.Vault.Erase(subject); err != nil {
 		return nil, err

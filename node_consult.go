@@ -28,7 +28,7 @@ func (w *work) tellLack(idle *Idle) error {
 }
 
 // consult asks the advisor. What is pending is made durable first, unless the advisor is instant.
-func (w *work) consult(ctx context.Context, s Consult) error {
+func (w *work) consult(ctx context.Context, s consultStep) error {
 	adv := w.n.Advisors[s.Advisor]
 	if adv == nil {
 		return fmt.Errorf("agent %s asks for advisor %q: %w", w.a.ID().Short(), s.Advisor, ErrIncapable)

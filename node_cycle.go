@@ -104,9 +104,14 @@ func (n *Node) release(ids ...AgentID) {
 func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal, over func(cycles int) bool) (
 	idle Idle, heads []Hash, err error,
 ) {
-	w, err := n.begin(ctx, id)
-	var r *Rejection
-	if errors.As(err, &r) && r.Predicate == predTrusted.Name { // only somebody's word stands for its past, and it does not count here
+	var w *work
+	r, was := n.refusals.find(ctx, n, id)
+	if r == nil {
+		if w, err = n.begin(ctx, id); errors.As(err, &r) && r.Predicate == predTrusted.Name {
+			n.refusals.note(n, id, was, r)
+		}
+	}
+	if r != nil && r.Predicate == predTrusted.Name { // only somebody's word stands for its past, and it does not count here
 		idle, now := heldBack(r), time.Now()
 		idle.Until = TimeOf(now.Add(heldLook))
 		return idle, nil, c.release(ctx, nil, idle.Until)
@@ -135,11 +140,11 @@ func (w *work) due(idle Idle) Time {
 	if w.a == nil {
 		return 0
 	}
-	now, f := time.Now(), w.polled().fold
-	if _, told := f.plan(&Capabilities{All: true, quiet: true}, now).(Announce); told && w.announced {
+	due, step := w.polled().fold.due(time.Now())
+	if _, tells := step.(announceStep); tells && w.announced {
 		return idle.Until // saying it again would add nothing
 	}
-	return earliest(idle.Until, f.Due(now))
+	return earliest(idle.Until, due)
 }
 
 // heldLook is how long an agent that does not count here is left alone.
@@ -170,9 +175,9 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 			if err := w.flush(ctx); err != nil || w.yields == yields {
 				return s, err
 			} // else others wrote meanwhile, and there may be something to do after all
-		case Announce:
+		case announceStep:
 			return idleFor(Reason{Kind: RestEnded}), nil
-		case Flag, Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish:
+		case flagStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep, lapseStep, escalateStep, finishStep:
 		}
 	}
 }
@@ -205,23 +210,23 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 			s.Until = earliest(s.Until, TimeOf(now.Add(heldLook)))
 		}
 		return s, w.tellLack(&s)
-	case Flag:
+	case flagStep:
 		return s, w.flag(ctx, s)
-	case Sit:
+	case sitStep:
 		return s, w.sit(ctx, s)
-	case Rouse:
+	case rouseStep:
 		return w.rouse(ctx, s, now)
-	case Finish:
+	case finishStep:
 		return s, w.addFlushed(ctx, Decision{Action: s.End, Verdict: w.n.runtimeVerdict("deadline")})
-	case Lapse:
+	case lapseStep:
 		return s, w.add(w.inTheirWords(s))
-	case Escalate:
+	case escalateStep:
 		return s, w.escalate(ctx, s)
-	case Consult:
+	case consultStep:
 		return s, w.consult(ctx, s)
-	case Decide:
+	case decideStep:
 		return s, w.decideAll(ctx, s, now)
-	case Perform:
+	case performStep:
 		why, err := w.refuses(ctx, &s.Open, now)
 		if err != nil {
 			return s, err
@@ -230,7 +235,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 			return s, w.addFlushed(ctx, Outcome{Decision: s.Open.Decision, Signal: Silent, Note: why})
 		}
 		return s, w.perform(ctx, []effect{{open: s.Open, again: s.Again}})
-	case Reconcile:
+	case reconcileStep:
 		why, err := w.refuses(ctx, &s.Open, now)
 		if err != nil {
 			return s, err
@@ -239,7 +244,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 			return s, w.doubt(ctx, &s.Open, errors.New(why))
 		}
 		return s, w.reconcile(ctx, s.Open)
-	case Announce:
+	case announceStep:
 		if err := w.flush(ctx); err != nil {
 			return s, err
 		}
@@ -259,7 +264,7 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 
 // rouse wakes the agent unless policy forbids it: that no rule permits it does not keep an agent asleep. A refusal is no entry: it would be one
 // at every look. A question is asked once.
-func (w *work) rouse(ctx context.Context, s Rouse, now time.Time) (Step, error) {
+func (w *work) rouse(ctx context.Context, s rouseStep, now time.Time) (Step, error) {
 	v := w.n.verdict(w.a, Request{Action: s.Wake, Node: w.n.Key.Key()}, new(Decision), now)
 	if v.Answer == Deny && v.unruled() {
 		v = w.n.runtimeVerdict("wake")
@@ -274,7 +279,7 @@ func (w *work) rouse(ctx context.Context, s Rouse, now time.Time) (Step, error) 
 }
 
 // inTheirWords is the outcome of what lapsed, with what the person who refused it said, so that whoever reads the outcome reads that.
-func (w *work) inTheirWords(s Lapse) Outcome {
+func (w *work) inTheirWords(s lapseStep) Outcome {
 	o := s.Outcome
 	e := w.a.recent(s.Refusal)
 	if e == nil {
@@ -289,7 +294,7 @@ func (w *work) inTheirWords(s Lapse) Outcome {
 }
 
 // escalate records that a question goes to more people.
-func (w *work) escalate(ctx context.Context, s Escalate) error {
+func (w *work) escalate(ctx context.Context, s escalateStep) error {
 	data, err := DataOf(map[string]any{"decision": s.Ask.String(), "asked": s.Asked})
 	if err != nil {
 		return err

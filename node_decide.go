@@ -8,7 +8,7 @@ import (
 )
 
 // decideAll asks policy about a proposal, and about those after it that may run beside it; then performs what was allowed.
-func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
+func (w *work) decideAll(ctx context.Context, d decideStep, now time.Time) error {
 	var effects []effect
 	var busy []Hash
 	for {
@@ -26,7 +26,7 @@ func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
 		}
 		c := w.n.capabilities(w.claimed, busy)
 		c.quiet = true // only a decision is taken up, not why there is none
-		next, ok := Plan(w.a, c, now).(Decide)
+		next, ok := Plan(w.a, c, now).(decideStep)
 		if !ok || !parallel(next.Action) {
 			break
 		}
@@ -39,7 +39,7 @@ func (w *work) decideAll(ctx context.Context, d Decide, now time.Time) error {
 }
 
 // decide asks policy about one action and records the decision. It returns the effect to perform, if one was allowed.
-func (w *work) decide(ctx context.Context, d Decide, now time.Time) (*effect, error) {
+func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect, error) {
 	for _, ev := range w.n.enclose(w.a.fold) {
 		if err := w.addAt(now, ev); err != nil {
 			return nil, err
@@ -171,7 +171,7 @@ func millis(n int64) time.Duration {
 }
 
 // attachChild puts the child's genesis into the decision to delegate.
-func (w *work) attachChild(d Decide, dec *Decision, now time.Time) error {
+func (w *work) attachChild(d decideStep, dec *Decision, now time.Time) error {
 	del, ok := d.Action.(Delegate)
 	if !ok {
 		return nil
@@ -194,7 +194,7 @@ func (w *work) attachChild(d Decide, dec *Decision, now time.Time) error {
 
 // idempotencyKey is the key of an effect that may be performed before its decision is durable: after a crash the same proposal at the
 // same turn has the same key again.
-func idempotencyKey(f *Fold, d Decide) Hash {
+func idempotencyKey(f *Fold, d decideStep) Hash {
 	b, err := keyCodec.Append(nil, &keyRecord{Agent: f.Agent, Turn: f.Turns, Index: d.Index, Action: d.Action})
 	if err != nil {
 		return Hash{}

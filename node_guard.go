@@ -37,11 +37,14 @@ func unrecordable(err error) bool {
 	return errors.Is(err, ErrRejected) || errors.As(err, &g)
 }
 
-// StateChecker holds the state of agents against the schemas their intents name.
+// StateChecker holds the state of agents against the schemas their intents name, and moves it to later versions of them.
 type StateChecker interface {
 	// CheckState refuses variables that are not a state of the schema. An error that wraps ErrIncapable says that it does not know the
 	// schema.
 	CheckState(schema Hash, vars map[string]Data) error
+	// MoveState returns the variables as they are under a later version of their schema. It refuses a schema that is not a later version of
+	// the other, and a state that does not fit either. It does not change vars.
+	MoveState(from, to Hash, vars map[string]Data) (map[string]Data, error)
 }
 
 // checkState refuses a change of an agent's state that its schema does not allow. An agent that has no state yet has nothing to hold

@@ -13,6 +13,9 @@ import (
 //
 // A hand-over on two branches stops an agent for good, so whoever hands over many agents uses one new key for all of them.
 func (n *Node) HandOver(ctx context.Context, id AgentID, to Key) (*Entry, error) {
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("hand over agent %s: %w", id.Short(), err)
+	}
 	a, err := n.load(ctx, id)
 	if err != nil {
 		return nil, err
@@ -32,6 +35,9 @@ func (n *Node) HandOver(ctx context.Context, id AgentID, to Key) (*Entry, error)
 // Revoke records in an agent of this node's key that another key's entries count no more, except those this node has seen. Nothing is written
 // where the key is revoked already: then the entry is nil. The owner's own key is refused: the agent would have none.
 func (n *Node) Revoke(ctx context.Context, id AgentID, k Key) (*Entry, error) {
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("revoke %s in agent %s: %w", k.Short(), id.Short(), err)
+	}
 	a, err := n.load(ctx, id)
 	if err != nil {
 		return nil, err

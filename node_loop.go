@@ -86,11 +86,11 @@ func (l *loop) watch() {
 					l.watched()
 				}
 				l.n.arrived(id)
-				if l.busy(id) {
-					continue // it is mostly what was written here, and its turn ends with another look
-				}
+				l.n.refusals.forget(id)
 				l.n.stir(id)
-				l.nudge()
+				if !l.busy(id) { // else it is mostly what was written here, and its turn ends with another look
+					l.nudge()
+				}
 			}
 			settled.Stop()
 			l.n.watched(false)
@@ -125,7 +125,7 @@ func (l *loop) nudge() {
 // not believed. Entries from the future show which agents these are.
 func (l *loop) revisit() {
 	l.watchers.Go(func() {
-		if r, ok := l.n.Store.(Reclaimer); ok {
+		if r, ok := l.n.Store.(Holder); ok {
 			if err := r.Reclaim(l.ctx); err != nil && l.ctx.Err() == nil {
 				l.n.Log.Error("reclaim agents", "err", err) // their leases end by themselves
 			}

@@ -51,9 +51,10 @@ func (n *Node) mended(all []*Entry) (*Agent, error) {
 		return nil, err
 	}
 	m := byName(all)
-	for _, s := range slices.Backward(all) {
+	missing := uncovering(all)
+	for i, s := range slices.Backward(all) {
 		snap, ok := s.content.(Snapshot)
-		if !ok || !n.trust().Allows(s.Origin, MayOwn, snap.Fold.Charter.Scope) {
+		if !ok || missing[i] || !n.trust().Allows(s.Origin, MayOwn, snap.Fold.Charter.Scope) {
 			continue
 		}
 		seen := map[*Entry]bool{s: true}

@@ -77,7 +77,7 @@ func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error)
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "settle", Notice: s}
 		open := slices.ContainsFunc(a.fold.Open, func(o Open) bool { return o.Decision == s.Decision })
-		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.Second == s.Decision })
+		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.First == s.Decision || d.Second == s.Decision })
 		if !open && !twice {
 			return ev, Missing(fmt.Sprintf("%s has no open decision %s", a.called(), s.Decision.Short()))
 		}
@@ -115,7 +115,7 @@ type Question struct {
 
 // Question is what an agent asks at a time, if it does and nobody has answered.
 func (f *Fold) Question(now time.Time) (Question, bool) {
-	if f.Ended != nil || f.Sleep == nil || f.Met(now).Met {
+	if f.Ended != nil || f.Sleep == nil || f.met(now, true).Met {
 		return Question{}, false
 	}
 	s := f.Sleep.Sleep
@@ -146,9 +146,15 @@ func (f *Fold) Question(now time.Time) (Question, bool) {
 	return q, asks
 }
 
-// ChatKind is the kind of an agent that people talk to: when its advisor answers with text alone, that ends a turn and not the agent. It then
-// sleeps until it is told something, with the text as the question it asks. It does not begin before somebody has said something.
-const ChatKind = "chat"
+// The words by which agents talk to people.
+const (
+	// AnswerEvent is the event that answers a question of an agent to people: an agent that sleeps until one waits for a person.
+	AnswerEvent = "answer"
+	// ChatKind is the kind of an agent that people talk to: when its advisor answers with text alone, that ends a turn and not the agent.
+	// It then sleeps until it is told something, with the text as the question it asks. It does not begin before somebody has said
+	// something.
+	ChatKind = "chat"
+)
 
 // Said is what a person says to an agent with an event, if it is one that answers or talks to it.
 func (ev *Event) Said() (string, bool) {

@@ -9,8 +9,19 @@ import (
 	"time"
 )
 
-// RuleDefault is how a policy names the rule by which it denies what nothing permits.
-const RuleDefault = "policy.default"
+// The rules that verdicts name besides those of a policy.
+const (
+	// RuleDefault is how a policy names the rule by which it denies what nothing permits.
+	RuleDefault = "policy.default"
+	// RuleArguments denies a call for the form of its arguments.
+	RuleArguments = "runtime.arguments"
+	// RuleOutdated denies a proposal because of what happened since it was made.
+	RuleOutdated = "runtime.outdated"
+	// RuleRecord lets a call of a rehearsing fork pass that its parent's record answers.
+	RuleRecord = "runtime.record"
+	// RuleRest lets an agent sleep or end although policy does not permit it.
+	RuleRest = "runtime.rest"
+)
 
 // runtimeVerdict is the verdict of what the runtime does by itself, without a proposal.
 func (n *Node) runtimeVerdict(rule string) Verdict {
@@ -45,9 +56,6 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 	return v
 }
 
-// RuleRest is the rule under which an agent sleeps or ends although policy does not permit it.
-const RuleRest = "runtime.rest"
-
 // rests reports whether an action makes an agent do less: it sleeps or ends.
 func rests(a Action) bool {
 	switch a.(type) {
@@ -72,7 +80,15 @@ const wakeAgain = restFor
 
 // unruled reports whether a verdict denies only because nothing permits.
 func (v *Verdict) unruled() bool {
-	return len(v.Rules) == 0 || strings.HasSuffix(v.Rules[0], RuleDefault)
+	for _, rule := range v.Rules {
+		if _, own, ok := strings.Cut(rule, ":"); ok { // of a set the charter names
+			rule = own
+		}
+		if rule != RuleDefault {
+			return false
+		}
+	}
+	return true
 }
 
 // sleepsOn is the idle step for an agent that policy does not let wake.
@@ -84,15 +100,14 @@ func sleepsOn(v *Verdict, now time.Time) Idle {
 	return idleFor(Reason{Kind: RestPolicy, Until: TimeOf(now.Add(wakeAgain)), Note: why})
 }
 
-// Judged is a step of Plan after a look at policy: the wake of an agent that policy denies is no step to take. It says what a node with this
-// key and policy would do, and changes nothing.
-func Judged(s Step, p Policy, node Key, a *Agent, now time.Time) Step {
-	r, ok := s.(Rouse)
-	if !ok || p == nil {
+// judged is a step after a look at policy, if it is given: the wake of an agent that policy denies is no step to take.
+func (c *Capabilities) judged(a *Agent, s Step, now time.Time) Step {
+	r, ok := s.(rouseStep)
+	if !ok || c.Policy == nil {
 		return s
 	}
-	n := &Node{Policy: p, Log: slog.New(slog.DiscardHandler)}
-	if v := n.decidePolicy(a, Request{Action: r.Wake, Node: node}, now); v.Answer == Deny && !v.unruled() {
+	n := &Node{Policy: c.Policy, Log: slog.New(slog.DiscardHandler)}
+	if v := n.decidePolicy(a, Request{Action: r.Wake, Node: c.Node}, now); v.Answer == Deny && !v.unruled() {
 		return sleepsOn(&v, now)
 	}
 	return s

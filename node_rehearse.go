@@ -92,12 +92,6 @@ func (r *rehearsal) next(x *Execute) *recorded {
 	return nil
 }
 
-// RuleOutdated is the rule by which a proposal is not taken up because of what happened since it was made.
-const RuleOutdated = "runtime.outdated"
-
-// RuleRecord is the rule by which a call of a rehearsing fork is let pass that its parent's record answers.
-const RuleRecord = "runtime.record"
-
 // has reports whether the record answers an action.
 func (r *rehearsal) has(act Action) bool {
 	x, ok := act.(Execute)

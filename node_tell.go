@@ -20,8 +20,22 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
-	begun := time.Now()
-	a, derived, err := n.hearer(ctx, id)
+	for range maxTells {
+		if e, err := n.tell(ctx, id, ev); !errors.Is(err, errStopped) {
+			return e, err
+		}
+	}
+	return nil, fmt.Errorf("tell agent %s: the store is too slow, or this process is stopped again and again; tell it again", id.Short())
+}
+
+// maxTells is how often something is told anew, because its process was stopped for long in the middle.
+const maxTells = 4
+
+// errStopped is why something was not told: this process was stopped for long, and what it is written on may have been collected since.
+var errStopped = errors.New("stopped for long")
+
+func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
+	a, derived, begun, err := n.listening(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +68,8 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if derived && current {
 		entries, told = n.summed(a, told, entries)
 	}
-	if time.Since(begun) > settled/4 { // this process was stopped for long: what it is written on may have been collected since
-		return n.Tell(ctx, id, ev)
+	if time.Since(begun) > settled/4 {
+		return nil, errStopped
 	}
 	if err = journal(ctx, id, entries); err == nil {
 		err = n.Store.Put(ctx, id, entries...)
@@ -112,6 +126,22 @@ func (n *Node) hearer(ctx context.Context, id AgentID) (a *Agent, derived bool, 
 	}
 	a, err = Load(ctx, n.Store, id)
 	return a, false, err
+}
+
+// listening is hearer, and a moment at which the store had nothing newer: reading a long memory out of a slow store takes a while.
+func (n *Node) listening(ctx context.Context, id AgentID) (a *Agent, derived bool, at time.Time, err error) {
+	at = time.Now()
+	if a, derived, err = n.hearer(ctx, id); err != nil || time.Since(at) <= settled/8 {
+		return a, derived, at, err
+	}
+	at = time.Now()
+	heads, err := n.Store.Heads(ctx, id)
+	if err == nil && !slices.Equal(heads, a.Heads()) {
+		if err = errStopped; derived {
+			n.remember(a) // what has come since is read on top of it
+		}
+	}
+	return a, derived, at, err
 }
 
 // summed is entries that turn a into told, and a snapshot after them if there has been none for long and the agent counts here. It is tried

@@ -7,14 +7,6 @@ import (
 	"time"
 )
 
-// StateMover is a StateChecker that can move a state from one version of its schema to a later one.
-type StateMover interface {
-	StateChecker
-	// MoveState returns the variables as they are under the later schema. It refuses a schema that is not a later version of the other, and a
-	// state that does not fit either. It does not change vars.
-	MoveState(from, to Hash, vars map[string]Data) (map[string]Data, error)
-}
-
 // UpgradeState moves a live agent to a later version of the schema of its state, in one recorded step: its variables as that version has them,
 // checked, and the schema by which they are held from there on. Nothing is written if the state does not fit, or if the agent has that schema
 // already: then the entry is nil. If something happened to the agent meanwhile it returns an error wrapping ErrConflict: try again.
@@ -22,7 +14,9 @@ type StateMover interface {
 // On a branch that had not seen it, variables may be set as the earlier version has them. What does not fit then keeps later changes from
 // counting until somebody sets it right; nothing is lost.
 func (n *Node) UpgradeState(ctx context.Context, id AgentID, to Hash) (*Entry, error) {
-	n.init()
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), err)
+	}
 	a, err := n.load(ctx, id)
 	if err != nil {
 		return nil, err
@@ -36,11 +30,10 @@ func (n *Node) UpgradeState(ctx context.Context, id AgentID, to Hash) (*Entry, e
 	case f.Intent.StateSchema == to:
 		return nil, nil
 	}
-	mover, ok := n.State.(StateMover)
-	if !ok {
-		return nil, fmt.Errorf("upgrade the state of agent %s: %w: this node has no schemas that move states", id.Short(), ErrIncapable)
+	if n.State == nil {
+		return nil, fmt.Errorf("upgrade the state of agent %s: %w: this node has no schemas", id.Short(), ErrIncapable)
 	}
-	set, err := moveState(mover, f, to)
+	set, err := moveState(n.State, f, to)
 	if err != nil {
 		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), err)
 	}
@@ -48,7 +41,7 @@ func (n *Node) UpgradeState(ctx context.Context, id AgentID, to Hash) (*Entry, e
 }
 
 // moveState is what is to be set so that the state is one of the later schema.
-func moveState(m StateMover, f *Fold, to Hash) (map[string]Data, error) {
+func moveState(m StateChecker, f *Fold, to Hash) (map[string]Data, error) {
 	moved, err := m.MoveState(f.Intent.StateSchema, to, maps.Clone(f.Vars))
 	if err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ type Witness interface {
 	Forget(id AgentID) error
 }
 
-// Behind returns which of the entries that were seen of an agent are missing from its memory.
-func Behind(ctx context.Context, s Store, a *Agent, seen []Hash) ([]Hash, error) {
+// Behind returns which of the entries that were seen of the agent are missing from its memory in a store.
+func (a *Agent) Behind(ctx context.Context, s Store, seen []Hash) ([]Hash, error) {
 	missing := slices.DeleteFunc(slices.Clone(seen), func(h Hash) bool { return a.fold.head(h) != nil || a.recent(h) != nil })
 	if len(missing) == 0 {
 		return nil, nil
@@ -47,7 +47,7 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	if err != nil {
 		return nil, err
 	}
-	missing, err := Behind(ctx, n.Store, a, seen)
+	missing, err := a.Behind(ctx, n.Store, seen)
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}

@@ -8,17 +8,43 @@ import (
 	"time"
 )
 
-// Step is what a node should do next for an agent: Idle, Flag, Sit, Rouse, Consult, Decide, Perform, Reconcile, Lapse, Escalate, Finish or Announce.
-type Step interface{ step() }
+// Step is what a node should do next for an agent: nothing (Idle), or something that Doing describes.
+type Step interface {
+	// Doing says what the step is, for people and programs that look at an agent and do not run it.
+	Doing() Doing
+}
 
-// Rouse says the sleep is over: append the decision to wake.
-type Rouse struct{ Wake Wake }
+// Doing describes a step. What says which of the other fields are set.
+type Doing struct {
+	// What is one of
+	//
+	//	idle       nothing; the step is an Idle, which says why
+	//	consult    ask Advisor
+	//	decide     ask policy about Action
+	//	perform    perform Action, which is allowed
+	//	reconcile  ask the tool whether Action happened
+	//	lapse      record that a question was refused or has expired
+	//	escalate   put a question that nobody answered to Asked, too
+	//	rouse      wake the agent: its sleep is over
+	//	finish     end the agent: its deadline has passed
+	//	announce   tell the relatives of an agent that it has ended
+	//	flag       record that Decision was decided twice
+	//	sit        take the seat, which is free or was handed over to this store
+	What     string
+	Action   Action
+	Advisor  string // none: the node's own
+	Asked    []string
+	Decision Hash
+}
 
-// Consult says the advisor is to be asked.
-type Consult struct{ Advisor string }
+// rouseStep says the sleep is over: append the decision to wake.
+type rouseStep struct{ Wake Wake }
 
-// Decide says policy is to be asked about an action.
-type Decide struct {
+// consultStep says the advisor is to be asked.
+type consultStep struct{ Advisor string }
+
+// decideStep says policy is to be asked about an action.
+type decideStep struct {
 	Action    Action
 	Advice    Hash // the advice that proposed it; zero for what the runtime does by itself
 	Index     int64
@@ -29,49 +55,55 @@ type Decide struct {
 	Outdated  string // why it is to be denied without asking: what it rests on has changed
 }
 
-// Perform says an allowed effect is to be performed. Again is set when an attempt may already have been made under the same key.
-type Perform struct {
+// performStep says an allowed effect is to be performed. Again is set when an attempt may already have been made under the same key.
+type performStep struct {
 	Open  Open
 	Again bool
 }
 
-// Reconcile says the tool is to be asked whether an effect happened.
-type Reconcile struct{ Open Open }
+// reconcileStep says the tool is to be asked whether an effect happened.
+type reconcileStep struct{ Open Open }
 
-// Lapse says a decision is to get its outcome without being performed: an ask that was refused or has expired.
-type Lapse struct {
+// lapseStep says a decision is to get its outcome without being performed: an ask that was refused or has expired.
+type lapseStep struct {
 	Outcome Outcome
 	Refusal Hash // the answer that refused it, if one did
 }
 
-// Escalate says a question nobody answered goes to more people: those of the verdict's next escalation.
-type Escalate struct {
+// escalateStep says a question nobody answered goes to more people: those of the verdict's next escalation.
+type escalateStep struct {
 	Ask   Hash // the decision that asked
 	Stage int64
 	Asked []string
 }
 
-// Finish says the agent is to be ended: its deadline has passed.
-type Finish struct{ End End }
+// finishStep says the agent is to be ended: its deadline has passed.
+type finishStep struct{ End End }
 
-// Announce says the agent has ended and its relatives are to be told: its parent of the end, its living children that they are cancelled.
+// announceStep says the agent has ended and its relatives are to be told: its parent of the end, its living children that they are cancelled.
 // Telling them twice changes nothing.
-type Announce struct {
+type announceStep struct {
 	Parent   AgentID // zero: it has none
 	Ended    ChildEnded
 	Children []AgentID
 }
 
-func (Idle) step()      {}
-func (Rouse) step()     {}
-func (Consult) step()   {}
-func (Decide) step()    {}
-func (Perform) step()   {}
-func (Reconcile) step() {}
-func (Lapse) step()     {}
-func (Escalate) step()  {}
-func (Finish) step()    {}
-func (Announce) step()  {}
+func (Idle) Doing() Doing          { return Doing{What: "idle"} }
+func (s rouseStep) Doing() Doing   { return Doing{What: "rouse", Action: s.Wake} }
+func (s consultStep) Doing() Doing { return Doing{What: "consult", Advisor: s.Advisor} }
+func (s decideStep) Doing() Doing  { return Doing{What: "decide", Action: s.Action} }
+func (s performStep) Doing() Doing {
+	return Doing{What: "perform", Action: s.Open.Action, Decision: s.Open.Decision}
+}
+func (s reconcileStep) Doing() Doing {
+	return Doing{What: "reconcile", Action: s.Open.Action, Decision: s.Open.Decision}
+}
+func (s lapseStep) Doing() Doing    { return Doing{What: "lapse", Decision: s.Outcome.Decision} }
+func (s escalateStep) Doing() Doing { return Doing{What: "escalate", Asked: s.Asked, Decision: s.Ask} }
+func (s finishStep) Doing() Doing   { return Doing{What: "finish", Action: s.End} }
+func (announceStep) Doing() Doing   { return Doing{What: "announce"} }
+func (s flagStep) Doing() Doing     { return Doing{What: "flag", Decision: s.Doubled.Second} }
+func (sitStep) Doing() Doing        { return Doing{What: "sit"} }
 
 // Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the same fold,
 // capabilities and time give the same step on every machine.
@@ -88,7 +120,7 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 		return idlePerson(*why)
 	}
 	c.depth = a.depth
-	return a.fold.plan(&c, now)
+	return c.judged(a, a.fold.plan(&c, now), now)
 }
 
 // maxSpins is how often in a row a node writes the same thing though it comes to nothing.
@@ -130,22 +162,30 @@ func (e *Entry) subject() string {
 
 // Due says when some node should next look at the agent; zero: only when an entry arrives.
 func (f *Fold) Due(now time.Time) Time {
-	if idle, ok := f.plan(&Capabilities{All: true, quiet: true}, now).(Idle); ok {
-		return idle.Until
+	due, _ := f.due(now)
+	return due
+}
+
+// due is when a node should next look, and the step that some node could take then. Whatever says when to look at an agent, the header of an
+// entry, a listing or the release of a claim, has it from here.
+func (f *Fold) due(now time.Time) (Time, Step) {
+	step := f.plan(&Capabilities{All: true, quiet: true}, now)
+	if idle, ok := step.(Idle); ok {
+		return idle.Until, step
 	}
-	return TimeOf(now)
+	return TimeOf(now), step
 }
 
 func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	t := TimeOf(now)
 	if len(f.doubled) > 0 {
-		return Flag{f.doubled[0]}
+		return flagStep{f.doubled[0]}
 	}
 	if f.Ended != nil {
 		return f.planEnded(c, t)
 	}
 	if d := f.Intent.Deadline; d != 0 && t >= d && len(f.Open) == 0 {
-		return Finish{End{Signal: TimedOut, Note: "the deadline of the intent, " + d.String() + ", has passed"}}
+		return finishStep{End{Signal: TimedOut, Note: "the deadline of the intent, " + d.String() + ", has passed"}}
 	}
 	rest := Idle{Until: f.Intent.Deadline}
 	if t >= rest.Until {
@@ -179,7 +219,7 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		return s
 	}
 	if len(f.Recheck) > 0 && !f.crowded() {
-		return f.planCall(c, Decide{Action: f.recheckCall()}, t, rest)
+		return f.planCall(c, decideStep{Action: f.recheckCall()}, t, rest)
 	}
 	if s := f.planProposal(c, t, &rest); s != nil {
 		return s
@@ -195,12 +235,12 @@ func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	rest := idleFor(Reason{Kind: RestEnded})
 	switch s := f.planOpen(c, t, &rest).(type) {
 	case nil:
-	case Perform:
-		return Lapse{Outcome: Outcome{Decision: s.Open.Decision, Signal: Silent, Note: "the agent ended before its outcome was known"}}
+	case performStep:
+		return lapseStep{Outcome: Outcome{Decision: s.Open.Decision, Signal: Silent, Note: "the agent ended before its outcome was known"}}
 	default:
 		return s
 	}
-	var r Announce
+	var r announceStep
 	if l := f.Lineage; l != nil && l.Relation == Child {
 		spent := f.Spent
 		r.Parent = l.Parent
@@ -234,11 +274,11 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		case effect.Repeatable() && can && !c.mayRepeat(f, o, effect):
 			rest.tooShallow(c.depth, o.toolName(), effect)
 		case effect.Repeatable() && can:
-			return Perform{Open: *o, Again: true}
+			return performStep{Open: *o, Again: true}
 		case effect.Repeatable():
 			rest.lack(o.toolName())
 		case can && (spec.Reconciles || c.All) && !o.Doubt && f.seatedAt(c.Seat):
-			return Reconcile{Open: *o}
+			return reconcileStep{Open: *o}
 		default:
 			rest.Person = true
 			c.because(rest, Reason{Kind: RestDoubt, Tool: o.toolName(), Decision: o.Decision})
@@ -258,13 +298,13 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		rest.Until = earliest(rest.Until, q.Verdict.Expires)
 		switch {
 		case no:
-			return Lapse{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, q.refusal(asked)}
+			return lapseStep{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, q.refusal(asked)}
 		case q.lapsed(t):
 			note := "nobody answered before "
 			if enough {
 				note = "approved, but no node acted on it before "
 			}
-			return Lapse{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: note + q.Verdict.Expires.String()}}
+			return lapseStep{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: note + q.Verdict.Expires.String()}}
 		case enough && len(f.Open) < maxOpen:
 			if s, ok := f.mayDecide(c, q.Action, t, rest); s != nil {
 				return s
@@ -276,13 +316,13 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			} else if wait {
 				continue
 			}
-			return Decide{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: yes, Ignored: q.refusals()}
+			return decideStep{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: yes, Ignored: q.refusals()}
 		}
 		more, stage := q.Verdict.Escalate, f.Asks[i].Stage // on record; some of it may be ahead of its time
 		if stage < int64(len(more)) {
 			next := &more[stage]
 			if t >= next.At || ahead(q.Since, t) {
-				return Escalate{Ask: q.Decision, Stage: stage + 1, Asked: next.Asked}
+				return escalateStep{Ask: q.Decision, Stage: stage + 1, Asked: next.Asked}
 			}
 			rest.Until = earliest(rest.Until, next.At)
 		}
@@ -357,7 +397,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	if w.Met {
 		slept := now.Sub(f.Sleep.Since.Go()).Milliseconds()
 		stale := f.Sleep.Sleep.Stale > 0 && slept >= f.Sleep.Sleep.Stale && len(f.Sleep.Sleep.Recheck) > 0
-		return Rouse{Wake{Sleep: f.Sleep.Decision, By: w.By, Stale: stale, Note: w.Why}}
+		return rouseStep{Wake{Sleep: f.Sleep.Decision, By: w.By, Stale: stale, Note: w.Why}}
 	}
 	if f.Sleep.Sleep.Call == unpaidCall {
 		rest.Person = true
@@ -370,7 +410,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 			if s, ok := f.mayDecide(c, x, TimeOf(now), rest); !ok {
 				return s
 			}
-			return Decide{Action: x}
+			return decideStep{Action: x}
 		}
 	}
 	rest.Person = rest.Person || w.Poor
@@ -427,7 +467,7 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		} else if wait {
 			continue
 		}
-		return Decide{Action: w.Action, Key: w.Key, Limit: d.limit}
+		return decideStep{Action: w.Action, Key: w.Key, Limit: d.limit}
 	}
 	return nil
 }
@@ -446,12 +486,12 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 			return *rest // what changes the agent itself waits until what is under way has ended
 		}
 		if f.fromCopy(c, p) {
-			return Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i), Outdated: thoughtElsewhere}
+			return decideStep{Action: p.Actions[i], Advice: p.Advice, Index: int64(i), Outdated: thoughtElsewhere}
 		}
 		if s, wait := f.outdated(c, p.Actions[i], t, rest); wait {
 			return orIdle(s, *rest)
 		}
-		d := Decide{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}
+		d := decideStep{Action: p.Actions[i], Advice: p.Advice, Index: int64(i)}
 		if x, calls := d.Action.(Execute); calls {
 			if f.denies(x.Tool) {
 				return d // whoever has the tool may not call it either
@@ -487,7 +527,7 @@ func parallel(a Action) bool {
 }
 
 // planCall is d, unless it may not be decided here.
-func (f *Fold) planCall(c *Capabilities, d Decide, t Time, rest Idle) Step {
+func (f *Fold) planCall(c *Capabilities, d decideStep, t Time, rest Idle) Step {
 	if s, ok := f.mayDecide(c, d.Action, t, &rest); !ok {
 		return orIdle(s, rest)
 	}
@@ -514,7 +554,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		return rest
 	}
 	if what, spent := f.Exhausted(); spent && !f.mayThinkUnpaid() {
-		return Decide{Action: f.unpaid(what)}
+		return decideStep{Action: f.unpaid(what)}
 	}
 	if !c.All && !slices.Contains(c.Advisors, advisor) {
 		rest.lack(tool)
@@ -523,7 +563,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	if f.incapable(c, tool, t, &rest) {
 		return rest
 	}
-	return Consult{Advisor: advisor}
+	return consultStep{Advisor: advisor}
 }
 
 // mayThinkUnpaid reports whether an agent whose budget is used up may still be asked about: to think takes no tool calls, and one without any

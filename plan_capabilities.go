@@ -14,6 +14,7 @@ type Capabilities struct {
 	Busy     []Hash          // the decisions this node is performing at this moment
 	Since    Time            // when it was set up as it is: what it showed before that it could not do says nothing; zero: always
 	Seat     Hash            // the id of the store; zero for who only looks: the seat then binds nothing
+	Policy   Policy          // asked whether an agent may wake; nil: it may, for who only looks
 	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
 
 	quiet bool  // nobody reads why the agent rests

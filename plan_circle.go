@@ -51,7 +51,7 @@ func (e *Entry) fact() bool {
 		return b.Signal == OK || b.Signal == Partial
 	case Event:
 		switch b.Notice.(type) {
-		case Escalated, Pruned, ChildEnded:
+		case Escalated, Pruned, ChildEnded, Document:
 			return false
 		}
 		return true

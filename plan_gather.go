@@ -72,10 +72,10 @@ func (f *Fold) count(of []AgentID) childCount {
 	return n
 }
 
-func (q *question) gather(t Gather) Waiting {
+func (q *question) gather(t Gather) outlook {
 	n := q.f.count(t.Of)
 	if n.open == 0 || (t.OK > 0 && (n.ok >= t.OK || n.ok+n.open < t.OK)) || (t.Failed > 0 && n.failed >= t.Failed) {
-		return Waiting{Met: true, Why: fmt.Sprintf("of its children %d live, %d ended ok, %d otherwise", n.open, n.ok, n.failed)}
+		return outlook{Met: true, Why: fmt.Sprintf("of its children %d live, %d ended ok, %d otherwise", n.open, n.ok, n.failed)}
 	}
-	return q.not(Waiting{}, Pending{Trigger: t, Live: n.open, OK: n.ok, Failed: n.failed})
+	return q.not(outlook{}, Pending{Trigger: t, Live: n.open, OK: n.ok, Failed: n.failed})
 }

@@ -71,8 +71,8 @@ func (a *Agent) Listing(now time.Time) Listing {
 	}
 }
 
-// Newborn is the agent as one line when no more than its genesis entry has been looked at. It is what a store lists until it is told more.
-func Newborn(first *Entry) Listing {
+// Newborn is an agent as one line when no more than this, its first entry, has been looked at. It is what a store lists until it is told more.
+func (first *Entry) Newborn() Listing {
 	l := Listing{Agent: first.ID(), State: Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due, Entries: 1}
 	switch b := first.content.(type) {
 	case Genesis:

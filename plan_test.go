@@ -60,23 +60,23 @@ func ended(decision string, s Signal, change ...func(*Outcome)) func(*dag) Body 
 func TestCycleGoesFromAdviceToOutcome(t *testing.T) {
 	call := Execute{Tool: "x"}
 	d := lineage(t, "G")
-	planned[Consult](t, d, here(Once, false), epoch)
+	planned[consultStep](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A", says("A", proposes(call, call)))
-	if s := planned[Decide](t, d, here(Once, false), epoch); s.Advice != d.name("A") || s.Index != 0 || toolOf(s.Action) != "x" {
+	if s := planned[decideStep](t, d, here(Once, false), epoch); s.Advice != d.name("A") || s.Index != 0 || toolOf(s.Action) != "x" {
 		t.Errorf("got %+v", s)
 	}
 	d = lineage(t, "G -> A -> D", says("A", proposes(call, call)), saysOf("D", decided("A", Deny)))
-	if s := planned[Decide](t, d, here(Once, false), epoch); s.Index != 1 {
+	if s := planned[decideStep](t, d, here(Once, false), epoch); s.Index != 1 {
 		t.Errorf("got %+v, want the second proposal after the first was denied", s)
 	}
 	d = lineage(t, "G -> A -> D -> O", says("A", proposes(call)), saysOf("D", decided("A", Allow)), saysOf("O", ended("D", OK)))
-	planned[Consult](t, d, here(Once, false), epoch)
+	planned[consultStep](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A", says("A", proposes()))
 	if s := planned[Idle](t, d, here(Once, false), epoch); !s.Is(RestSilent) || s.Until != 0 {
 		t.Errorf("got %+v", s)
 	}
 	d = lineage(t, "G -> A -> E", says("A", proposes()))
-	planned[Consult](t, d, here(Once, false), epoch)
+	planned[consultStep](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A", says("A", proposes(Execute{Tool: "y"})))
 	if s := planned[Idle](t, d, here(Once, false), epoch); s.Needs != "y" {
 		t.Errorf("got %+v, want to say what this node lacks", s)
@@ -86,7 +86,7 @@ func TestCycleGoesFromAdviceToOutcome(t *testing.T) {
 		t.Errorf("got %+v, want to say which advisor is missing", s)
 	}
 	d = lineage(t, "G", begins(Genesis{Intent: Intent{Goal: "g", Deadline: TimeOf(later(time.Hour))}, Charter: Charter{Scope: "acme"}}))
-	if s := planned[Finish](t, d, here(Once, false), later(time.Hour)); s.End.Signal != TimedOut {
+	if s := planned[finishStep](t, d, here(Once, false), later(time.Hour)); s.End.Signal != TimedOut {
 		t.Errorf("got %+v", s)
 	}
 	d = lineage(t, "G -> E", says("E", allowed(End{Signal: OK})))
@@ -97,7 +97,7 @@ func TestWhatChangesTheAgentWaitsForWhatIsUnderWay(t *testing.T) {
 	d := lineage(t, "G -> A -> D", says("A", proposes(Execute{Tool: "x"}, End{Signal: OK})), saysOf("D", decided("A", Allow)))
 	planned[Idle](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A -> D", says("A", proposes(Execute{Tool: "x"}, Execute{Tool: "x"})), saysOf("D", decided("A", Allow)))
-	planned[Decide](t, d, here(Once, false), epoch)
+	planned[decideStep](t, d, here(Once, false), epoch)
 }
 
 func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
@@ -112,16 +112,16 @@ func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
 	}
 	for _, e := range []Effect{Read, Idempotent} {
 		d := open(e)
-		if s := planned[Perform](t, d, here(e, false), past); !s.Again || s.Open.Key != d.name("D") {
+		if s := planned[performStep](t, d, here(e, false), past); !s.Again || s.Open.Key != d.name("D") {
 			t.Errorf("%s: got %+v, want it again under the same key", e, s)
 		}
 		c := here(e, false)
 		c.Claimed = true
-		planned[Perform](t, d, c, epoch)
+		planned[performStep](t, d, c, epoch)
 		c.Busy = []Hash{d.name("D")}
 		planned[Idle](t, d, c, epoch)
 	}
-	planned[Reconcile](t, open(Once), here(Once, true), past)
+	planned[reconcileStep](t, open(Once), here(Once, true), past)
 	for _, e := range []Effect{Once, 0} { // no class is the most careful one
 		if s := planned[Idle](t, open(e), here(e, false), past); !s.Person || !s.Is(RestDoubt) {
 			t.Errorf("%s: got %+v, want a person to settle it", e, s)
@@ -139,7 +139,7 @@ func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
 	settled := lineage(t, "G -> A -> D -> X", says("A", proposes(Execute{Tool: "x"})), saysOf("D", decided("A", Allow)), saysOf("X", func(d *dag) Body {
 		return event(Settle{Decision: d.name("D"), Signal: OK})
 	}))
-	planned[Consult](t, settled, here(Once, true), past)
+	planned[consultStep](t, settled, here(Once, true), past)
 }
 
 func TestBackoffFollowsTheSignal(t *testing.T) {
@@ -171,7 +171,7 @@ func TestBackoffFollowsTheSignal(t *testing.T) {
 		if got := s.Until.Go().Sub(a.fold.Updated.Go()); got != want {
 			t.Errorf("got to wait %v (%+v), want %v", got, s.Reasons, want)
 		}
-		if again := planned[Decide](t, d, here(Idempotent, false), later(time.Hour)); again.Key != d.name("D1") {
+		if again := planned[decideStep](t, d, here(Idempotent, false), later(time.Hour)); again.Key != d.name("D1") {
 			t.Errorf("got %+v, want the same effect again", again)
 		}
 	}
@@ -179,18 +179,18 @@ func TestBackoffFollowsTheSignal(t *testing.T) {
 	waits(owed(Idempotent, TimedOut), 2*time.Second)
 	waits(owed(Idempotent, TimedOut, Silent), 4*time.Second)
 	waits(owed(Read, Silent, Silent, Silent), 8*time.Second)
-	planned[Consult](t, owed(Read, TimedOut, TimedOut, TimedOut, TimedOut, TimedOut), here(Read, false), later(time.Hour)) // five attempts are enough
-	longer := planned[Decide](t, owed(Idempotent, TimedOut), here(Idempotent, false), later(time.Hour))
+	planned[consultStep](t, owed(Read, TimedOut, TimedOut, TimedOut, TimedOut, TimedOut), here(Read, false), later(time.Hour)) // five attempts are enough
+	longer := planned[decideStep](t, owed(Idempotent, TimedOut), here(Idempotent, false), later(time.Hour))
 	if longer.Limit < 110_000 {
 		t.Errorf("got %d ms, want more time than the minute that was not enough", longer.Limit)
 	}
 	for _, s := range []Signal{OK, Partial, Failed, Denied} {
-		planned[Consult](t, owed(Idempotent, s), here(Idempotent, false), epoch)
+		planned[consultStep](t, owed(Idempotent, s), here(Idempotent, false), epoch)
 	}
-	planned[Consult](t, owed(Once, TimedOut), here(Once, false), later(time.Hour)) // a once effect is not repeated
+	planned[consultStep](t, owed(Once, TimedOut), here(Once, false), later(time.Hour)) // a once effect is not repeated
 	incapable := owed(Once, Incapable)
 	elsewhere := here(Once, false)
-	planned[Decide](t, incapable, elsewhere, epoch)
+	planned[decideStep](t, incapable, elsewhere, epoch)
 	elsewhere.Node = people["owner"].key // who said it cannot
 	if s := planned[Idle](t, incapable, elsewhere, epoch); s.Needs != "x" {
 		t.Errorf("got %+v, want another node to do it", s)
@@ -219,7 +219,7 @@ func TestFailingToolsAndAdvisors(t *testing.T) {
 	if s := planned[Idle](t, failing, here(Once, false), epoch); s.Until != a.fold.Updated.Add(4*time.Second) {
 		t.Errorf("got %+v, want the advisor left alone for 4 s", s)
 	}
-	planned[Consult](t, failing, here(Once, false), later(time.Minute))
+	planned[consultStep](t, failing, here(Once, false), later(time.Minute))
 }
 
 func TestEveryTriggerWakes(t *testing.T) {
@@ -228,7 +228,7 @@ func TestEveryTriggerWakes(t *testing.T) {
 	}
 	wakes := func(name string, d *dag, now time.Time) Wake {
 		t.Helper()
-		s, ok := Plan(d.agent(), everything, now).(Rouse)
+		s, ok := Plan(d.agent(), everything, now).(rouseStep)
 		if !ok {
 			t.Errorf("%s: got %+v, want to wake", name, Plan(d.agent(), everything, now))
 		}
@@ -285,7 +285,7 @@ func TestPollIsCalledEverySoOften(t *testing.T) {
 	trigger := Every{Millis: 60_000, Poll: Execute{Tool: "x"}, Until: "result.done"}
 	d := lineage(t, "G -> S", says("S", allowed(Sleep{Trigger: trigger})))
 	planned[Idle](t, d, here(Read, false), later(59*time.Second))
-	s := planned[Decide](t, d, here(Read, false), later(61*time.Second))
+	s := planned[decideStep](t, d, here(Read, false), later(61*time.Second))
 	call, ok := s.Action.(Execute)
 	if !ok || call.Call != pollCall+"0" {
 		t.Fatalf("got %+v, want the poll", s)
@@ -313,7 +313,7 @@ func TestPollIsCalledEverySoOften(t *testing.T) {
 	}
 	at := later(61 * time.Second)
 	planned[Idle](t, answers(Allow), here(Read, false), at)
-	planned[Rouse](t, answers(Allow, Outcome{Signal: OK, Result: yes}), here(Read, false), at)
+	planned[rouseStep](t, answers(Allow, Outcome{Signal: OK, Result: yes}), here(Read, false), at)
 	if s := planned[Idle](t, answers(Allow, Outcome{Signal: OK, Result: no}), here(Read, false), epoch); s.Until.Go().Before(later(time.Minute)) {
 		t.Errorf("got %+v, want the next poll a minute on", s)
 	}
@@ -321,12 +321,12 @@ func TestPollIsCalledEverySoOften(t *testing.T) {
 	if s := planned[Idle](t, answers(Ask), here(Read, false), at); !s.Person {
 		t.Errorf("got %+v, want to wait for the answer about the poll", s)
 	}
-	planned[Lapse](t, answers(Ask), here(Read, false), later(2*time.Hour))
+	planned[lapseStep](t, answers(Ask), here(Read, false), later(2*time.Hour))
 }
 
 func TestLongSleepIsRecheckedOnce(t *testing.T) {
 	sleep := Sleep{Trigger: After{Millis: 60_000}, Stale: 30_000, Recheck: []Execute{{Tool: "x"}, {Tool: "x", Call: "2"}}}
-	s := planned[Rouse](t, lineage(t, "G -> S", says("S", allowed(sleep))), here(Read, false), later(2*time.Minute))
+	s := planned[rouseStep](t, lineage(t, "G -> S", says("S", allowed(sleep))), here(Read, false), later(2*time.Minute))
 	if !s.Wake.Stale {
 		t.Fatalf("got %+v, want a stale wake", s)
 	}
@@ -369,9 +369,6 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 		f := d.agent().fold
 		if got := f.State(); got != want {
 			t.Errorf("got %s, want %s", got, want)
-		}
-		if s, err := ParseState(want.String()); err != nil || s != want {
-			t.Errorf("got %v, %v", s, err)
 		}
 	}
 	atWork := allowed(Execute{Tool: "x"})
@@ -467,12 +464,12 @@ func TestBudgetIsReservedAndSettled(t *testing.T) {
 		t.Errorf("got %+v left", f.Left())
 	}
 	d = lineage(t, "G -> D -> O", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) { o.Spend = &Spend{Cost: 31} })))
-	s := planned[Decide](t, d, here(Once, false), epoch)
+	s := planned[decideStep](t, d, here(Once, false), epoch)
 	if sleep, ok := s.Action.(Sleep); !ok || !strings.Contains(sleep.Note, "grant more") {
 		t.Errorf("got %+v, want it to rest until a person grants more", s)
 	}
 	d = lineage(t, "G -> D -> O -> M", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) { o.Spend = &Spend{Cost: 31} })), says("M", event(Grant{Amount: Spend{Cost: 9}})))
-	planned[Consult](t, d, here(Once, false), epoch)
+	planned[consultStep](t, d, here(Once, false), epoch)
 }
 
 func TestChildSettlesItsBudgetWhenItEnds(t *testing.T) {
@@ -507,8 +504,8 @@ func TestAQuestionLapsesByTheClockOfTheNode(t *testing.T) {
 	d := lineage(t, "G -> Q -> Y", saysOf("Y", digest), says("Q", Decision{
 		Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Ask, Expires: TimeOf(later(time.Hour))}, Effect: Once,
 	}))
-	planned[Decide](t, d, here(Once, false), later(59*time.Minute))
-	if s := planned[Lapse](t, d, here(Once, false), later(time.Hour)); s.Outcome.Signal != Denied || !strings.Contains(s.Outcome.Note, "approved, but") {
+	planned[decideStep](t, d, here(Once, false), later(59*time.Minute))
+	if s := planned[lapseStep](t, d, here(Once, false), later(time.Hour)); s.Outcome.Signal != Denied || !strings.Contains(s.Outcome.Note, "approved, but") {
 		t.Errorf("got %+v, want it denied, and to say that it was approved", s)
 	}
 	elsewhere := Capabilities{Node: people["ann"].key} // it lacks the tool, and is to record the lapse all the same

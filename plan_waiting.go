@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/condition"
 )
 
-// Waiting is what a trigger comes to at a moment.
-type Waiting struct {
+// outlook is what a trigger comes to at a moment.
+type outlook struct {
 	Met  bool
 	By   []Hash   // the events that met it
 	Due  Time     // when time alone may change the answer; zero: only an entry can
@@ -24,13 +24,11 @@ type Waiting struct {
 	For  *Pending // what it is still waiting for
 }
 
-// Met asks the trigger of the sleep the agent is in. It is a pure function of the fold and now.
-func (f *Fold) Met(now time.Time) Waiting { return f.met(now, true) }
-
-// met is Met; without words it does not say why, unless the trigger is met: that is recorded.
-func (f *Fold) met(now time.Time, words bool) Waiting {
+// met asks the trigger of the sleep the agent is in. It is a pure function of the fold and now. Without words it does not say why, unless the
+// trigger is met: that is recorded.
+func (f *Fold) met(now time.Time, words bool) outlook {
 	if f.Sleep == nil {
-		return Waiting{Met: true}
+		return outlook{Met: true}
 	}
 	q := question{f: f, s: f.Sleep, now: now, words: words}
 	w := q.ask(f.Sleep.Sleep.Trigger)
@@ -55,7 +53,7 @@ type question struct {
 }
 
 // not is a trigger that is not met, if anybody reads what it waits for.
-func (q *question) not(w Waiting, p Pending) Waiting {
+func (q *question) not(w outlook, p Pending) outlook {
 	if q.words {
 		w.For = &p
 	}
@@ -94,7 +92,7 @@ func (q *question) variables() map[string]any {
 	return q.vars
 }
 
-func (q *question) ask(t Trigger) Waiting {
+func (q *question) ask(t Trigger) outlook {
 	switch t := t.(type) {
 	case At:
 		return q.time(t, t.Time)
@@ -115,18 +113,18 @@ func (q *question) ask(t Trigger) Waiting {
 	case All:
 		return q.all(t.Of)
 	}
-	return q.not(Waiting{}, Pending{})
+	return q.not(outlook{}, Pending{})
 }
 
-func (q *question) time(t Trigger, at Time) Waiting {
+func (q *question) time(t Trigger, at Time) outlook {
 	if TimeOf(q.now) >= at {
-		w := Waiting{Met: true}
+		w := outlook{Met: true}
 		if q.words {
 			w.Why = "it is " + at.String()
 		}
 		return w
 	}
-	return q.not(Waiting{Due: at}, Pending{Trigger: t, Until: at})
+	return q.not(outlook{Due: at}, Pending{Trigger: t, Until: at})
 }
 
 // after is some time after another, or that other by the clock of now if it cannot be right.
@@ -137,52 +135,109 @@ func (q *question) after(since Time, millis int64) Time {
 	return since + Time(millis)
 }
 
-func (q *question) event(t On) Waiting {
+func (q *question) event(t On) outlook {
+	fits := q.filter(t.Filter)
 	for i := range q.f.Inbox {
 		m := &q.f.Inbox[i]
 		if m.Spent || m.Name != t.Event {
 			continue
 		}
 		if t.Filter == "" {
-			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
+			return outlook{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
 		}
-		if q.cost >= condition.MaxCost {
-			break
+		ok, judged := fits(m)
+		if ok {
+			return outlook{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
 		}
-		event := map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
-		if ok, err := q.holds(eventEnv(), t.Filter, "event", event); err == nil && ok {
-			return Waiting{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
+		if !judged {
+			return q.not(outlook{Due: TimeOf(q.now.Add(filterAgain))}, Pending{Trigger: t})
 		}
 	}
-	return q.not(Waiting{}, Pending{Trigger: t})
+	return q.not(outlook{}, Pending{Trigger: t})
 }
 
-func (q *question) done(t Done) Waiting {
+// filterAgain is when to go on with events that one look could not all hold against a filter.
+const filterAgain = time.Second
+
+// filter says of a message whether it fits, and whether that was judged: one look does no more than one condition may cost. What does not fit
+// a filter that reads nothing but the event never will: it is not judged again, so that however many events do not fit, the one that does
+// is found, and each costs once.
+func (q *question) filter(src string) func(*Message) (fits, judged bool) {
+	p, err := eventEnv().Compile(src)
+	lasting := err == nil && q.f.judged != nil && p.Only("event")
+	return func(m *Message) (bool, bool) {
+		of := judgement{src, m.Event}
+		if lasting && q.f.judged.unfit(of) {
+			return false, true
+		}
+		if q.cost >= condition.MaxCost {
+			return false, !lasting // of one that reads more, the oldest that can be judged count
+		}
+		event := map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
+		ok, err := q.holds(eventEnv(), src, "event", event)
+		if ok = ok && err == nil; lasting && !ok {
+			q.f.judged.note(of)
+		}
+		return ok, true
+	}
+}
+
+// judged is which events did not fit which filters, as far as this process has looked. It saves work and decides nothing.
+type judged struct {
+	mu  sync.Mutex
+	not map[judgement]struct{}
+}
+
+type judgement struct {
+	filter string
+	event  Hash
+}
+
+// maxJudged bounds the judgements that are kept: a full inbox, under several filters.
+const maxJudged = 8 * maxInbox
+
+func (j *judged) unfit(of judgement) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, ok := j.not[of]
+	return ok
+}
+
+func (j *judged) note(of judgement) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.not == nil || len(j.not) >= maxJudged {
+		j.not = map[judgement]struct{}{}
+	}
+	j.not[of] = struct{}{}
+}
+
+func (q *question) done(t Done) outlook {
 	if !t.Child.IsZero() {
 		for i := range q.f.Children {
 			if c := &q.f.Children[i]; c.Agent == t.Child && !c.Ended {
-				return q.not(Waiting{}, Pending{Trigger: t})
+				return q.not(outlook{}, Pending{Trigger: t})
 			}
 		}
-		return Waiting{Met: true, Why: "child " + t.Child.Short() + " ended"}
+		return outlook{Met: true, Why: "child " + t.Child.Short() + " ended"}
 	}
 	for i := range q.f.Open {
 		if q.f.Open[i].Decision == t.Decision {
-			return q.not(Waiting{}, Pending{Trigger: t})
+			return q.not(outlook{}, Pending{Trigger: t})
 		}
 	}
-	return Waiting{Met: true, Why: "decision " + t.Decision.Short() + " has its outcome"}
+	return outlook{Met: true, Why: "decision " + t.Decision.Short() + " has its outcome"}
 }
 
 // readsClock finds conditions that time alone can make true.
 var readsClock = regexp.MustCompile(`\b(now|asleep)\b`)
 
-func (q *question) when(t When) Waiting {
+func (q *question) when(t When) outlook {
 	ok, err := q.holds(foldEnv(), t.Condition)
 	if ok && err == nil {
-		return Waiting{Met: true, Why: t.Condition}
+		return outlook{Met: true, Why: t.Condition}
 	}
-	var w Waiting
+	var w outlook
 	if q.words {
 		w.For = q.open(t, err)
 	}
@@ -204,7 +259,7 @@ func (q *question) open(t When, err error) *Pending {
 	return &Pending{Trigger: t, Open: t.Condition}
 }
 
-func (q *question) poll(t Every) Waiting {
+func (q *question) poll(t Every) outlook {
 	index := q.every
 	q.every++
 	i, asked := slices.BinarySearchFunc(q.s.Polls, index, func(p Poll, n int64) int { return int(p.Index - n) })
@@ -212,23 +267,23 @@ func (q *question) poll(t Every) Waiting {
 	if asked {
 		p := &q.s.Polls[i]
 		if ok, err := q.holds(pollEnv(), t.Until, "result", p.Result.Value(), "signal", p.Signal.String()); err == nil && ok {
-			return Waiting{Met: true, Why: fmt.Sprintf("%s says %s", t.Poll.Tool, t.Until)}
+			return outlook{Met: true, Why: fmt.Sprintf("%s says %s", t.Poll.Tool, t.Until)}
 		}
 		next = q.after(p.At, t.Millis)
 	}
-	w := q.not(Waiting{Due: next}, Pending{Trigger: t})
+	w := q.not(outlook{Due: next}, Pending{Trigger: t})
 	if TimeOf(q.now) < next {
 		return w
 	}
 	if _, ok := q.f.Affords(Spend{Calls: 1}); !ok { // refused at each time, it would be written down at each
-		return q.not(Waiting{Poor: true}, Pending{Trigger: t, Poor: true})
+		return q.not(outlook{Poor: true}, Pending{Trigger: t, Poor: true})
 	}
 	w.Poll = &Poll{Index: index}
 	return w
 }
 
-func (q *question) any(of []Trigger) Waiting {
-	var w Waiting
+func (q *question) any(of []Trigger) outlook {
+	var w outlook
 	var open []Pending
 	for _, t := range of {
 		one := q.ask(t)
@@ -249,8 +304,8 @@ func (q *question) any(of []Trigger) Waiting {
 	return q.not(w, Pending{Of: open})
 }
 
-func (q *question) all(of []Trigger) Waiting {
-	w := Waiting{Met: true}
+func (q *question) all(of []Trigger) outlook {
+	w := outlook{Met: true}
 	var open []Pending
 	for _, t := range of {
 		one := q.ask(t)

@@ -55,10 +55,6 @@ type Look struct {
 // there is, whatever the clock was when the heads arrived.
 const AtOnce Time = 1
 
-// MaxLease is the longest lease of a claim; a longer one counts as one that long. A claim that seems to hold for longer was taken while the clock was
-// ahead: it is not believed.
-const MaxLease = time.Hour
-
 // Claimer is a store that lets one node at a time work on an agent. A claim saves work, it is not what keeps effects single: that is
 // Append. While a claim holds, Due leaves the agent out.
 type Claimer interface {
@@ -74,14 +70,10 @@ type Claimer interface {
 	Release(ctx context.Context, c Claim, heads []Hash, due Time) error
 }
 
-// Reclaimer is a Claimer that can tell when a node has died.
-type Reclaimer interface {
+// Holder is a Claimer that can say which agents nodes are at work on, and which nodes have died.
+type Holder interface {
 	// Reclaim ends the claims of nodes that are known to have died, before their leases do: what they had is due now.
 	Reclaim(ctx context.Context) error
-}
-
-// Holder is a Claimer that can say which agents nodes are at work on.
-type Holder interface {
 	// Held yields the agents whose claims hold, and whether the node that has one is known to have died. Nothing is changed.
 	Held(ctx context.Context) iter.Seq2[Holding, error]
 }
@@ -182,12 +174,12 @@ func matchGlob(pattern, s string) bool {
 }
 
 // Unlinked is the refusal of an entry by a store that does not hold one of its parents.
-func Unlinked(e *Entry, parent Hash) *Rejection {
+func (e *Entry) Unlinked(parent Hash) *Rejection {
 	return reject(predLinked, e, "$.header.parents", "parent "+parent.Short()+" is not in this memory", "every parent present", "put the missing entries first")
 }
 
 // Foreign is the refusal of an entry by the memory of an agent it does not belong to.
-func Foreign(e *Entry, id AgentID) *Rejection {
+func (e *Entry) Foreign(id AgentID) *Rejection {
 	return reject(predAgent, e, "$.header.agent", e.ID().String(), id.String(), "the entry belongs to another agent")
 }
 
@@ -228,34 +220,14 @@ type Pruner interface {
 	Prune(ctx context.Context, id AgentID, names ...Hash) (int64, error)
 }
 
-// Streamer is a store that can add a memory of any length, all or nothing, without having all of it at hand. What takes in a memory must not
-// leave a part of it: a part is an older copy, in which effects that have been performed are still to be done.
-type Streamer interface {
-	// PutAll is Put of a sequence, which it may range over more than once. If the sequence yields an error, or the process or the machine
-	// stops before PutAll returns, nothing was added. The sequence must not use the store.
-	PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*Entry, error]) error
-}
-
-// PutAll durably adds the entries of a sequence to a store, all or none. A store that is no Streamer gets them in one Put.
+// PutAll durably adds the entries of a sequence to a store, all or none. A store that is no Parter gets them in one Put.
 func PutAll(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
-	if streamer, ok := s.(Streamer); ok {
-		return streamer.PutAll(ctx, id, entries)
+	if p, ok := s.(Parter); ok {
+		return p.PutAll(ctx, id, entries)
 	}
 	all, err := collect(entries)
 	if err != nil {
 		return err
 	}
 	return s.Put(ctx, id, all...)
-}
-
-// Backuper is a store that can copy itself while in use.
-type Backuper interface {
-	// Backup writes a consistent copy of the store to a path that does not exist yet.
-	Backup(ctx context.Context, path string) error
-}
-
-// Reindexer is a store that can rebuild its indexes from its entries.
-type Reindexer interface {
-	// Reindex rebuilds every derived index. Progress is called now and then with the number of agents done and their total.
-	Reindex(ctx context.Context, progress func(done, total int)) error
 }

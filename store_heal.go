@@ -11,7 +11,7 @@ import (
 // Healer is a store that can put right an agent some of whose entries it cannot read any more.
 type Healer interface {
 	// Heal puts what can still be read of an agent together with the entries of a good copy, which may be none. What makes a memory of
-	// that (see Whole) takes the place of what was there, durably and at once; what cannot be placed stays aside, for when a better copy
+	// that (see Healed.Join) takes the place of what was there, durably and at once; what cannot be placed stays aside, for when a better copy
 	// comes. It returns an error wrapping ErrNotFound if the store has nothing of the agent.
 	Heal(ctx context.Context, id AgentID, good []*Entry) (Healed, error)
 	// Ailing says of each agent known to be damaged why, and what to do. An agent that is not in it may be damaged all the same: Verify
@@ -35,17 +35,24 @@ type Ailment struct {
 }
 
 // Healable refuses an agent of which only a part is here: what is missing before it cannot be told from what was lost. A whole copy heals it.
-func Healable(ctx context.Context, s Store, id AgentID) error {
-	if d, err := DepthOf(ctx, s, id); err == nil && d != Full {
+func (d Depth) Healable() error {
+	if d != Full {
 		return fmt.Errorf("this store holds %s: import the whole memory", d.stored())
 	}
 	return nil
 }
 
-// Whole parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest: whatever does not lead back
+// Join is whole, and says in h how many entries the memory has now and what is lost of it. Every store heals by it.
+func (h *Healed) Join(entries []*Entry) (memory, rest []*Entry) {
+	memory, rest = whole(entries)
+	h.Entries, h.Gaps = int64(len(memory)), gaps(memory, rest)
+	return memory, rest
+}
+
+// whole parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest: whatever does not lead back
 // to genesis, whose signature is wrong or missing, or that cannot be folded. Of several with one name and a good signature the first is taken,
 // and the others are in neither.
-func Whole(entries []*Entry) (whole, rest []*Entry) {
+func whole(entries []*Entry) (whole, rest []*Entry) {
 	for _, e := range entries {
 		if e.Signature != nil && e.verifySignature() != nil {
 			rest = append(rest, e)
@@ -135,8 +142,8 @@ func each(entries []*Entry) func(yield func(*Entry, error) bool) {
 	}
 }
 
-// Gaps are the seqs, below the highest of entries set aside, of which there is nothing: not in a memory and not aside.
-func Gaps(whole, aside []*Entry) (gaps []int64) {
+// gaps are the seqs, below the highest of entries set aside, of which there is nothing: not in a memory and not aside.
+func gaps(whole, aside []*Entry) (gaps []int64) {
 	have, high := map[int64]bool{}, int64(0)
 	for _, e := range aside {
 		have[e.Seq], high = true, max(high, e.Seq)

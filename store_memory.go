@@ -34,16 +34,15 @@ type memArrival struct {
 }
 
 var (
-	_ Store     = (*MemStore)(nil)
-	_ Claimer   = (*MemStore)(nil)
-	_ Holder    = (*MemStore)(nil)
-	_ Lister    = (*MemStore)(nil)
-	_ Watcher   = (*MemStore)(nil)
-	_ Pruner    = (*MemStore)(nil)
-	_ Reindexer = (*MemStore)(nil)
-	_ Placed    = (*MemStore)(nil)
-	_ Parter    = (*MemStore)(nil)
-	_ Feeder    = (*MemStore)(nil)
+	_ Store   = (*MemStore)(nil)
+	_ Claimer = (*MemStore)(nil)
+	_ Holder  = (*MemStore)(nil)
+	_ Lister  = (*MemStore)(nil)
+	_ Watcher = (*MemStore)(nil)
+	_ Pruner  = (*MemStore)(nil)
+	_ Placed  = (*MemStore)(nil)
+	_ Parter  = (*MemStore)(nil)
+	_ Feeder  = (*MemStore)(nil)
 )
 
 // memAgent is one agent in a MemStore. A cursor is the number of entries up to and including the one it stands for.
@@ -141,14 +140,14 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 	added := map[Hash]bool{}
 	for _, e := range entries {
 		if e.ID() != id {
-			return Foreign(e, id)
+			return e.Foreign(id)
 		}
 		if _, held := a.at[e.Name]; held || added[e.Name] {
 			continue
 		}
 		for _, p := range e.Parents {
 			if _, held := a.at[p]; !held && !added[p] {
-				return Unlinked(e, p)
+				return e.Unlinked(p)
 			}
 		}
 		added[e.Name] = true
@@ -176,6 +175,15 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 	return nil
 }
 
+// PutAll implements Parter.
+func (s *MemStore) PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*Entry, error]) error {
+	all, err := collect(entries)
+	if err != nil {
+		return err
+	}
+	return s.Put(ctx, id, all...)
+}
+
 // Replace implements Parter.
 func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Depth, entries iter.Seq2[*Entry, error]) error {
 	all, err := collect(entries)
@@ -186,7 +194,7 @@ func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Dept
 		if !sameHeads(old.heads, heads) {
 			return ErrConflict
 		}
-		if err := CheckRoot(d, all[0]); err != nil {
+		if err := d.CheckRoot(all[0]); err != nil {
 			return err
 		}
 		a := &memAgent{at: map[Hash]int{}, claim: old.claim, fence: old.fence, depth: d}
@@ -223,7 +231,7 @@ func (x *memIndex) index(e *Entry, at Cursor) {
 	i, _ := slices.BinarySearchFunc(heads, e.Name, Hash.Compare)
 	x.heads = slices.Insert(heads, i, e.Name)
 	if at == 1 {
-		x.listing = Newborn(e)
+		x.listing = e.Newborn()
 	}
 }
 
@@ -445,6 +453,9 @@ func (s *MemStore) Release(ctx context.Context, c Claim, heads []Hash, due Time)
 	})
 }
 
+// Reclaim implements Holder. The nodes of a store in memory die with it.
+func (s *MemStore) Reclaim(context.Context) error { return nil }
+
 // Held implements Holder.
 func (s *MemStore) Held(ctx context.Context) iter.Seq2[Holding, error] {
 	return func(yield func(Holding, error) bool) {
@@ -525,7 +536,7 @@ func (s *MemStore) Prune(ctx context.Context, id AgentID, names ...Hash) (gone i
 	return gone, err
 }
 
-// Reindex implements Reindexer.
+// Reindex rebuilds every derived index.
 func (s *MemStore) Reindex(ctx context.Context, progress func(done, total int)) error {
 	s.mu.Lock()
 	ids := slices.Collect(maps.Keys(s.agents))

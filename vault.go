@@ -5,14 +5,10 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
-	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/canon"
 )
-
-// ErrErased says that the key of sealed data is gone: nobody can read it any more, in any copy.
-var ErrErased = errors.New("erased: its key is gone")
 
 // Vault keeps one key for each subject: the person or thing that data is about. Data sealed for a subject is in memories, snapshots, capsules
 // and backups only as ciphertext, so that erasing the key erases it everywhere at once, while every hash and signature still verifies.
@@ -21,10 +17,7 @@ type Vault interface {
 	Key(subject string) ([32]byte, error)
 	// Erase destroys the key of a subject for good. Erasing twice is not an error.
 	Erase(subject string) error
-}
-
-// Knower is a Vault that can tell, without making a key, whether a subject ever had one, erased or not.
-type Knower interface {
+	// Knows reports, without making a key, whether a subject ever had one, erased or not.
 	Knows(subject string) (bool, error)
 }
 

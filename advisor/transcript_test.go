@@ -129,7 +129,7 @@ func TestTranscriptIsAFunctionOfMemory(t *testing.T) {
 		s := newStage(t, &LLM{Model: calls(strings.Repeat("words ", 20)), Context: budget}, strings.Repeat("result ", 30))
 		s.node.SnapshotEvery = snapshots
 		s.cycles(2 * turns)
-		if _, ok := perdure.Plan(s.load(), perdure.Capabilities{Advisors: []string{""}}, time.Now()).(perdure.Consult); !ok {
+		if perdure.Plan(s.load(), perdure.Capabilities{Advisors: []string{""}}, time.Now()).Doing().What != "consult" {
 			s.cycles(1)
 		}
 		names := newWireNames(offered(s.llm.Tools, s.load().Fold()))

@@ -21,7 +21,7 @@ func (h *Head) Holds() Depth {
 // headAt is the head of the file of a store that holds a memory of a depth, which begins with an entry.
 func headAt(id perdure.AgentID, d Depth, first *perdure.Entry) (Head, error) {
 	h := newHead(id, 0)
-	if err := perdure.CheckRoot(d, first); err != nil {
+	if err := d.CheckRoot(first); err != nil {
 		return h, err
 	}
 	h.Depth = d

@@ -25,7 +25,7 @@ var entrySchema = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := perdure.EntryToDescribed(sample)
+	b, err := sample.Described()
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (w *describedEncoder) entry(dst []byte, e *perdure.Entry, p *payload) ([]by
 	if err != nil {
 		return dst, err
 	}
-	b, err := perdure.EntryToDescribed(carried(e, p))
+	b, err := carried(e, p).Described()
 	if err != nil {
 		return dst, err
 	}

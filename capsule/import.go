@@ -70,7 +70,7 @@ type Arrival struct {
 // entries. A copy that diverged from the one here is merged with it by union.
 //
 // Its entries are added all or none: an import that was killed, or for which the disk had no room, has left nothing that a node acts on. One of
-// more than 32 MiB is streamed into a store that can (perdure.Streamer), others get it in one Put.
+// more than 32 MiB is streamed into a store that can (perdure.Parter), others get it in one Put.
 func Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, o ImportOptions) (*Arrival, error) {
 	a, _, err := importFrom(ctx, s, src, o)
 	return a, err
@@ -387,9 +387,9 @@ func (im *importing) validate() error {
 	if im.last.head.Anchor != nil {
 		return im.validateEnd() // only the end of a memory, which cannot be verified from genesis
 	}
-	v, agent, err := perdure.VerifyAgent(im.counted(), perdure.VerifyOptions{Shallow: im.o.Shallow, Progress: im.checked})
+	v, err := perdure.Verify(im.counted(), perdure.VerifyOptions{Shallow: im.o.Shallow, Progress: im.checked})
 	if err == nil && !im.o.Shallow {
-		im.fold, im.agent = v.Fold, agent
+		im.fold, im.agent = v.Fold, v.Derived()
 	}
 	return err
 }

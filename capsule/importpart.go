@@ -95,8 +95,11 @@ func (im *importing) together(a *Arrival, whole iter.Seq2[*perdure.Entry, error]
 	if a.Head.Anchor != nil {
 		return perdure.FoldPart(whole)
 	}
-	_, agent, err := perdure.VerifyAgent(whole, perdure.VerifyOptions{})
-	return agent, err
+	v, err := perdure.Verify(whole, perdure.VerifyOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return v.Derived(), nil
 }
 
 // checkBare refuses entries without their bodies for a store that has the whole memory otherwise: it would no longer be

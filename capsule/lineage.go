@@ -41,7 +41,7 @@ func (l *lineage) has(name perdure.Hash) bool {
 // add checks an entry against those before it.
 func (l *lineage) add(e *perdure.Entry, at int64) error {
 	if e.ID() != l.id {
-		return moved(perdure.Foreign(e, l.id), at)
+		return moved(e.Foreign(l.id), at)
 	}
 	if err := l.first(e, at); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (l *lineage) add(e *perdure.Entry, at int64) error {
 	for _, p := range e.Parents {
 		seq, ok := l.seqs[short(p[:16])]
 		if !ok {
-			return moved(perdure.Unlinked(e, p), at)
+			return moved(e.Unlinked(p), at)
 		}
 		highest = max(highest, seq)
 	}

@@ -171,7 +171,7 @@ func (s *scanner) unlinked() error {
 		return nil
 	}
 	parent, _ := s.l.lacks(first.Entry)
-	return moved(perdure.Unlinked(first.Entry, parent), first.at)
+	return moved(first.Entry.Unlinked(parent), first.at)
 }
 
 // begins reports whether an entry is the first, or may be.
@@ -255,7 +255,7 @@ func (s *scanner) entry(f *frame) error {
 		}
 	}
 	if e.ID() != s.l.head.Agent {
-		return moved(perdure.Foreign(e, s.l.head.Agent), f.at)
+		return moved(e.Foreign(s.l.head.Agent), f.at)
 	}
 	s.l.scanned++
 	s.batch = append(s.batch, found{row{e.Name, f.at, s.dec.offset(), e.Due, int32(len(f.payload.Chunks)), bare, e.Kind == perdure.KindEvent}, e})

@@ -80,14 +80,14 @@ func (l *Log) fill(w *writer, entries iter.Seq2[*perdure.Entry, error]) error {
 			return err
 		}
 		if e.ID() != l.head.Agent {
-			return perdure.Foreign(e, l.head.Agent)
+			return e.Foreign(l.head.Agent)
 		}
 		if has(e.Name) {
 			continue
 		}
 		for _, p := range e.Parents {
 			if !has(p) && !(l.head.before(p) && len(added) == 0 && l.len() == 0) {
-				return perdure.Unlinked(e, p)
+				return e.Unlinked(p)
 			}
 		}
 		if err := w.entry(e, false); err != nil {
@@ -104,7 +104,7 @@ func (l *Log) missing(entries []*perdure.Entry) ([]*perdure.Entry, error) {
 	added := map[short]bool{}
 	for _, e := range entries {
 		if e.ID() != l.head.Agent {
-			return nil, perdure.Foreign(e, l.head.Agent)
+			return nil, e.Foreign(l.head.Agent)
 		}
 		if added[short(e.Name[:16])] {
 			continue
@@ -123,7 +123,7 @@ func (l *Log) missing(entries []*perdure.Entry) ([]*perdure.Entry, error) {
 			if _, held, err := l.find(p); err != nil {
 				return nil, err
 			} else if !held {
-				return nil, perdure.Unlinked(e, p)
+				return nil, e.Unlinked(p)
 			}
 		}
 		added[short(e.Name[:16])] = true

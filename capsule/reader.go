@@ -356,7 +356,7 @@ func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
 		c.index.Bodies++
 	}
 	if c.o.Shallow && e.ID() != c.head.Agent {
-		return nil, moved(perdure.Foreign(e, c.head.Agent), f.at)
+		return nil, moved(e.Foreign(c.head.Agent), f.at)
 	}
 	if !c.o.Shallow {
 		if err := c.lineage.add(e, f.at); err != nil {

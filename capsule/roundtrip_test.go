@@ -118,7 +118,8 @@ func TestDepthsSayWhatTheyAllow(t *testing.T) {
 		d                      string
 		read, idempotent, once bool
 	}{{"full", true, true, true}, {"headers", true, true, false}, {"5", true, true, false}, {"0", true, false, false}} {
-		d, err := perdure.ParseDepth(c.d)
+		var d Depth
+		err := d.UnmarshalText([]byte(c.d))
 		if err != nil || d.String() != c.d {
 			t.Fatalf("depth %q reads as %v, %v", c.d, d, err)
 		}
@@ -127,7 +128,8 @@ func TestDepthsSayWhatTheyAllow(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "-1", "deep", "1.5"} {
-		if d, err := perdure.ParseDepth(bad); err == nil {
+		var d Depth
+		if err := d.UnmarshalText([]byte(bad)); err == nil {
 			t.Errorf("depth %q reads as %v, want an error", bad, d)
 		}
 	}

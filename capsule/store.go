@@ -39,8 +39,7 @@ var (
 	_ perdure.Lister  = (*Store)(nil)
 	_ perdure.Pruner  = (*Store)(nil)
 
-	_ perdure.Streamer = (*Store)(nil)
-	_ perdure.Parter   = (*Store)(nil)
+	_ perdure.Parter = (*Store)(nil)
 )
 
 // OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is cut. A file that does
@@ -122,6 +121,8 @@ func (s *Store) use(ctx context.Context, verb string, id perdure.AgentID, create
 	case s.closed:
 		err = fmt.Errorf("store %s: %w", s.path, fs.ErrClosed)
 	case err != nil:
+	case create && s.looks:
+		err = fmt.Errorf("%s: %w", s.path, errLooks)
 	case s.log != nil && s.log.Agent() != id && create:
 		err = fmt.Errorf("%s holds agent %s: one file is one agent", s.path, s.log.Agent().Short())
 	case (s.log == nil || s.log.Agent() != id) && !create:
@@ -154,7 +155,7 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 	return s.use(ctx, "put to", id, true, func() error { return s.add(id, entries) })
 }
 
-// PutAll implements perdure.Streamer.
+// PutAll implements perdure.Parter.
 func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
 	return s.use(ctx, "put to", id, true, func() error {
 		if s.log != nil {
@@ -219,9 +220,6 @@ func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d Depth, err err
 }
 
 func (s *Store) add(id perdure.AgentID, entries []*perdure.Entry) error {
-	if s.looks {
-		return fmt.Errorf("%s: %w", s.path, errLooks)
-	}
 	if s.log == nil {
 		return s.create(id, entries)
 	}
@@ -237,7 +235,7 @@ func (s *Store) create(id perdure.AgentID, entries []*perdure.Entry) error {
 		return nil
 	}
 	if e := entries[0]; e.ID() != id {
-		return perdure.Foreign(e, id)
+		return e.Foreign(id)
 	}
 	if err := CreateLog(s.path, s.form, entries...); err != nil {
 		return err

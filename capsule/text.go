@@ -35,7 +35,7 @@ func (w *textEncoder) entry(dst []byte, e *perdure.Entry, p *payload) ([]byte, e
 		}
 		dst = append(append(dst, chunks[1:len(chunks)-1]...), ',')
 	}
-	if dst, err = perdure.AppendEntryText(append(dst, entryText...), carried(e, p)); err != nil {
+	if dst, err = carried(e, p).AppendText(append(dst, entryText...)); err != nil {
 		return dst, err
 	}
 	if p.More {

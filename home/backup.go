@@ -24,9 +24,20 @@ type Backed struct {
 // backupLook is how often it is looked how far a copy has come.
 const backupLook = 100 * time.Millisecond
 
+// backuper is a store that can copy itself while in use.
+type backuper interface {
+	// Backup writes a consistent copy of the store to a path that does not exist yet.
+	Backup(ctx context.Context, path string) error
+}
+
+var (
+	_ backuper = (*sqlite.Store)(nil)
+	_ backuper = (*dir.Store)(nil)
+)
+
 // Backup copies the store to a path at which there is nothing, while others use it, and opens the copy to see what is in it.
 func (h *Home) Backup(ctx context.Context, s perdure.Store, path string) (*Backed, error) {
-	b, ok := s.(perdure.Backuper)
+	b, ok := s.(backuper)
 	if !ok {
 		return nil, perdure.Invalid(fmt.Errorf("a store of the kind %s cannot be copied while it is in use", h.Scheme))
 	}

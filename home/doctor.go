@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -118,7 +119,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 	sees := d.witness()
 	err := d.h.Use(d.ctx, false, func(ctx context.Context, s perdure.Store) error {
 		survives = SurvivedBy(s)
-		if r, ok := s.(perdure.Reindexer); d.Reindex && ok {
+		if r, ok := s.(reindexer); d.Reindex && ok {
 			err := r.Reindex(ctx, func(done, total int) { d.h.Progressed("reindex", int64(done), int64(total)) })
 			if err != nil && ctx.Err() == nil {
 				d.say("index", Unwell, "perdure doctor --repair", "%v", err)
@@ -358,3 +359,14 @@ func (d *Doctor) key() {
 	}
 	d.say("key", Well, "", "%s %s, readable by its owner alone", s.Name, s.Key().Short())
 }
+
+// reindexer is a store that can rebuild its indexes from its entries.
+type reindexer interface {
+	// Reindex rebuilds every derived index. Progress is called now and then with the number of agents done and their total.
+	Reindex(ctx context.Context, progress func(done, total int)) error
+}
+
+var (
+	_ reindexer = (*sqlite.Store)(nil)
+	_ reindexer = (*dir.Store)(nil)
+)

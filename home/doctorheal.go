@@ -176,12 +176,8 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 
 // unsound says what is wrong with the memory of an agent, as far as it is here.
 func unsound(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
-	verify := perdure.Verify
-	depth, err := perdure.DepthOf(ctx, s, id)
-	if err == nil && depth.Kind == perdure.DepthLast {
-		verify = perdure.VerifyPart
-	}
-	_, err = verify(perdure.Memory(ctx, s, id), perdure.VerifyOptions{})
+	depth, _ := perdure.DepthOf(ctx, s, id) // if that fails, so does reading the memory
+	_, err := perdure.Verify(perdure.Memory(ctx, s, id), perdure.VerifyOptions{Depth: depth})
 	return err
 }
 

@@ -95,7 +95,7 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 	if len(f.Asks) > 0 {
 		return perdure.Request{Action: f.Asks[0].Action, Effect: perdure.Once}, nil
 	}
-	if d, ok := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).(perdure.Decide); ok {
+	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == "decide" {
 		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
 	}
 	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions", view.Called(a))

@@ -100,7 +100,7 @@ func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg st
 			if err != nil {
 				return nil
 			}
-			name = perdure.Newborn(item.Entry).Name
+			name = item.Entry.Newborn().Name
 			break
 		}
 		if name == "" {

@@ -438,31 +438,32 @@ func (h *Home) MakeKey(name string) (*perdure.Signer, error) {
 
 // Node is a node that can tell agents things, but not run them.
 func (h *Home) Node(ctx context.Context, s perdure.Store) (*perdure.Node, error) {
-	key, err := h.Signer(ctx)
+	n, err := h.base(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	guard, err := h.guard(ctx)
-	if err != nil {
+	n.Guard, err = h.guard(ctx)
+	return n, err
+}
+
+// base is what every node over a store of this home has: the key it signs with, whom it trusts, what it has seen, the
+// schemas it knows, the vault and the place of the store. Its guard is for the caller to add.
+func (h *Home) base(ctx context.Context, s perdure.Store) (n *perdure.Node, err error) {
+	n = &perdure.Node{Store: s, Vault: h.Vault()}
+	if n.Key, err = h.Signer(ctx); err != nil {
 		return nil, err
 	}
-	schemas, err := h.Schemas()
-	if err != nil {
+	if n.State, err = h.Schemas(); err != nil {
 		return nil, err
 	}
-	trust, err := h.Trust()
-	if err != nil {
+	if n.Trust, err = h.Trust(); err != nil {
 		return nil, err
 	}
-	witness, err := h.witness()
-	if err != nil {
+	if n.Witness, err = h.witness(); err != nil {
 		return nil, err
 	}
-	place, err := h.PlaceOf(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return &perdure.Node{Store: s, Key: key, Trust: trust, Witness: witness, State: schemas, Guard: guard, Vault: h.Vault(), Place: place}, nil
+	n.Place, err = h.PlaceOf(ctx, s)
+	return n, err
 }
 
 // Trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not
@@ -500,6 +501,15 @@ func (h *Home) ReadTrust() (*perdure.Trust, error) {
 	}
 	t, err := perdure.ParseTrust(f)
 	return t, errors.Join(err, f.Close())
+}
+
+// Agent is the agent that a name or the beginning of an id means, as this home sees it.
+func (h *Home) Agent(ctx context.Context, s perdure.Store, arg string) (*perdure.Agent, error) {
+	id, err := Find(ctx, s, arg)
+	if err != nil {
+		return nil, err
+	}
+	return h.Load(ctx, s, id)
 }
 
 // Load is lookAt by whom this home trusts.

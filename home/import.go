@@ -101,7 +101,7 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 	if err != nil {
 		return err
 	}
-	missing, err := perdure.Behind(ctx, s, a, seen)
+	missing, err := a.Behind(ctx, s, seen)
 	if err != nil {
 		return err
 	}
@@ -113,5 +113,27 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 		return err
 	}
 	w.See(a.ID(), a.Fold().Seq, a.Heads())
+	return nil
+}
+
+// Admitting has an import go by this home: its key signs, its trust decides whose entries count, and policy, the home's
+// or that of the files named, is asked about an agent that is new here.
+func (h *Home) Admitting(ctx context.Context, policies []string, o *capsule.ImportOptions) error {
+	key, err := h.Signer(ctx)
+	if err != nil {
+		return err
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return err
+	}
+	set, err := LoadPolicy(h, policies)
+	if err != nil {
+		return err
+	}
+	o.Key, o.Trust = key, trust
+	o.Admit = func(a *perdure.Agent) perdure.Verdict {
+		return set.Admit(a, key.Key(), trust.Counts(a) == nil, time.Now())
+	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if err := p.Fill(h); err != nil {
 		return nil, err
 	}
-	key, err := h.Signer(ctx)
+	n, err := h.base(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -66,30 +66,10 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if p.Known, err = ReadSecrets(p.Secrets); err != nil {
 		return nil, err
 	}
-	guard, err := h.guardOf(ctx, p.Known, log)
-	if err != nil {
+	if n.Guard, err = h.guardOf(ctx, p.Known, log); err != nil {
 		return nil, err
 	}
-	schemas, err := h.Schemas()
-	if err != nil {
-		return nil, err
-	}
-	trust, err := h.Trust()
-	if err != nil {
-		return nil, err
-	}
-	witness, err := h.witness()
-	if err != nil {
-		return nil, err
-	}
-	place, err := h.PlaceOf(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	n := &perdure.Node{
-		Store: s, Key: key, Trust: trust, Witness: witness, Policy: set, PolicyHash: set.Hash(), State: schemas, Guard: guard, Vault: h.Vault(),
-		Place: place, Log: log, CollectEvery: 10 * time.Minute,
-	}
+	n.Policy, n.PolicyHash, n.Log, n.CollectEvery = set, set.Hash(), log, 10*time.Minute
 	if err := p.equip(ctx, h, n); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

@@ -35,7 +35,7 @@ func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	if err != nil {
 		return nil, err
 	}
-	missing, err := perdure.Behind(ctx, s, a, seen.Heads)
+	missing, err := a.Behind(ctx, s, seen.Heads)
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}

@@ -242,10 +242,9 @@ func (o *Verification) check(m *memory) (*perdure.Verified, error) {
 	if o.Policy != nil && m.depth != perdure.Full {
 		return nil, perdure.Invalid(errors.New("--policy needs the whole memory; export the agent at depth full"))
 	}
-	if m.depth.Kind == perdure.DepthLast {
-		return perdure.VerifyPart(m.entries, o.VerifyOptions)
-	}
-	return perdure.Verify(m.entries, o.VerifyOptions)
+	how := o.VerifyOptions
+	how.Depth = m.depth
+	return perdure.Verify(m.entries, how)
 }
 
 // audit adds what came of deriving the decisions of a memory again; a decision that does not hold is an error.

@@ -16,8 +16,7 @@ import (
 type Vault string
 
 var (
-	_ perdure.Vault  = Vault("")
-	_ perdure.Knower = Vault("")
+	_ perdure.Vault = Vault("")
 )
 
 // erasedMark is what is left of an erased key.
@@ -41,7 +40,7 @@ func (v Vault) Key(subject string) ([32]byte, error) {
 	return [32]byte(b), nil
 }
 
-// Knows implements perdure.Knower.
+// Knows implements perdure.Vault.
 func (v Vault) Knows(subject string) (bool, error) {
 	_, err := os.Lstat(v.path(subject))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -321,7 +321,7 @@ func testFeedProcesses(t *testing.T, s *suite) {
 
 func testFeedBackup(t *testing.T, s *suite) {
 	optional[perdure.Feeder](t, s.Store)
-	b := optional[perdure.Backuper](t, s.Store)
+	b := optional[backuper](t, s.Store)
 	all := s.fill(t, 6)
 	feed, end := feedEnd(t, s.Store)
 	path := filepath.Join(t.TempDir(), "copy")

@@ -166,7 +166,7 @@ func cmpString(x, y string) int {
 }
 
 func testReindex(t *testing.T, s *suite) {
-	x := optional[perdure.Reindexer](t, s.Store)
+	x := optional[reindexer](t, s.Store)
 	w := newAuthor(t)
 	var agents []*perdure.Agent
 	var want []perdure.Listing

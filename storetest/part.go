@@ -96,7 +96,7 @@ func testEnd(t *testing.T, s *suite) {
 	if _, err := perdure.Verify(perdure.Memory(t.Context(), s, id), perdure.VerifyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := s.Store.(perdure.Reindexer); ok {
+	if r, ok := s.Store.(reindexer); ok {
 		if err := r.Reindex(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}

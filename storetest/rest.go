@@ -329,7 +329,7 @@ func testKill(t *testing.T, s *suite) {
 }
 
 func testBackup(t *testing.T, s *suite) {
-	b := optional[perdure.Backuper](t, s.Store)
+	b := optional[backuper](t, s.Store)
 	w := newAuthor(t)
 	a := s.create(w, "a")
 	a = s.grow(w, a, began, event("x", 10), event("large", 100_000), snapshot(a))
@@ -421,7 +421,7 @@ func testFutureLease(t *testing.T, s *suite) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, ok := store.(perdure.Reclaimer); ok {
+		if r, ok := store.(perdure.Holder); ok {
 			if err := r.Reclaim(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -6,8 +6,8 @@
 //		}})
 //	}
 //
-// Optional interfaces (perdure.Claimer, Lister, Watcher, Pruner, Parter, Backuper, Reindexer, Placed, Feeder) are tested where a store has them. For a store on
-// disk the suite also runs the calling test in processes of its own, which it kills.
+// Optional interfaces (perdure.Claimer, Holder, Lister, Watcher, Pruner, Parter, Placed, Feeder) and methods (Backup, Reindex) are tested where a
+// store has them. For a store on disk the suite also runs the calling test in processes of its own, which it kills.
 package storetest
 
 import (
@@ -97,6 +97,16 @@ func (s *suite) reopen() {
 		s.test.Fatalf("close: %v", err)
 	}
 	s.Store = s.open()
+}
+
+// backuper is a store that can write a consistent copy of itself, while in use, to a path that does not exist yet.
+type backuper interface {
+	Backup(ctx context.Context, path string) error
+}
+
+// reindexer is a store that can rebuild every derived index from its entries.
+type reindexer interface {
+	Reindex(ctx context.Context, progress func(done, total int)) error
 }
 
 // optional returns the store as an optional interface, or ends the test when it is not one.

@@ -52,7 +52,7 @@ func testUnionWakes(t *testing.T, s *suite) {
 			t.Fatalf("due after reopening: %v, want the agent", got)
 		}
 	}
-	if r, ok := s.Store.(perdure.Reindexer); ok {
+	if r, ok := s.Store.(reindexer); ok {
 		if err := r.Reindex(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -246,3 +246,39 @@ func Live(ctx context.Context, s perdure.Store, followed []*Follower, show func(
 	}
 	return nil
 }
+
+// Stream shows the lines of an agent as they arrive, from now on, in a goroutine of its own. What it returns ends that,
+// after the last.
+func Stream(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(Line)) (func() error, error) {
+	w, _, err := FollowRecent(ctx, s, id, 0, Fitting(func(Line) bool { return false }))
+	if err != nil {
+		return nil, err
+	}
+	next := func(ctx context.Context) error {
+		return w.Next(ctx, func(one Line) error {
+			show(one)
+			return nil
+		})
+	}
+	ctx, stop := context.WithCancel(ctx)
+	changed := Watch(ctx, s)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed.Signal:
+				if next(ctx) != nil {
+					return
+				}
+			}
+		}
+	}()
+	return func() error {
+		stop()
+		<-done
+		return next(context.Background())
+	}, nil
+}

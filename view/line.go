@@ -232,6 +232,13 @@ func EventText(b *perdure.Event) string {
 		what = "the seat is in store " + n.At.Short() + Noted(n.Note)
 	case perdure.SeatGiven:
 		what = "hands over the seat" + Noted(n.Note)
+	case perdure.Document:
+		what = "document " + n.Path
+		if n.Gone {
+			what += " removed"
+		} else if n.Title != "" {
+			what += ": " + n.Title
+		}
 	case perdure.Enclosed:
 		what = "enclosed the text of " + n.Kind + " " + n.Of.Short()
 	case perdure.Lacks:

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -46,4 +47,28 @@ func Asked(a *perdure.Agent, prefix string) (perdure.Hash, error) {
 		asks = append(asks, q.Digest)
 	}
 	return Pick(asks, prefix, "question for a person", a)
+}
+
+// Unsettled is the decision that the beginning of its hash means, of those whose effect may be in doubt: open ones, and
+// those that two copies made. What it waits for is nil if the decision is not open.
+func Unsettled(a *perdure.Agent, prefix string) (perdure.Hash, *Wait, error) {
+	f := a.Fold()
+	var open []perdure.Hash
+	for _, o := range f.Open {
+		open = append(open, o.Decision)
+	}
+	for _, o := range f.Doubles() {
+		if !slices.Contains(open, o.Second) {
+			open = append(open, o.Second)
+		}
+	}
+	d, err := Pick(open, prefix, "open decision", a)
+	if err != nil {
+		return d, nil, err
+	}
+	if i := slices.Index(open, d); i < len(f.Open) {
+		o := f.Open[i]
+		return d, new(DoubtOf(a, &o)), nil
+	}
+	return d, nil, nil
 }

@@ -70,8 +70,8 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 	case seatDisputed:
 		add(Wait{Kind: WaitSeat, What: SeatText(f, at), Since: f.Updated, Answer: take})
 	case SeatElsewhere:
-		d, decides := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).(perdure.Decide)
-		if !decides || !bound(d.Action) {
+		d := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).Doing()
+		if d.What != "decide" || !bound(d.Action) {
 			break
 		}
 		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take,

@@ -12,33 +12,33 @@ import (
 
 // stepText says what a node would do next.
 func stepText(s perdure.Step) string {
-	switch s := s.(type) {
-	case perdure.Idle:
+	switch d := s.Doing(); d.What {
+	case "idle":
 		return "nothing"
-	case perdure.Flag:
-		return "record that " + s.Doubled.Second.Short() + " was decided twice"
-	case perdure.Sit:
+	case "flag":
+		return "record that " + d.Decision.Short() + " was decided twice"
+	case "sit":
 		return "take its seat"
-	case perdure.Rouse:
+	case "rouse":
 		return "wake it"
-	case perdure.Consult:
-		if s.Advisor == "" {
+	case "consult":
+		if d.Advisor == "" {
 			return "ask its advisor"
 		}
-		return "ask advisor " + s.Advisor
-	case perdure.Decide:
-		return "decide about " + ActionText(s.Action)
-	case perdure.Perform:
-		return "perform " + ActionText(s.Open.Action)
-	case perdure.Reconcile:
-		return "find out whether " + ActionText(s.Open.Action) + " happened"
-	case perdure.Lapse:
+		return "ask advisor " + d.Advisor
+	case "decide":
+		return "decide about " + ActionText(d.Action)
+	case "perform":
+		return "perform " + ActionText(d.Action)
+	case "reconcile":
+		return "find out whether " + ActionText(d.Action) + " happened"
+	case "lapse":
 		return "record a refusal"
-	case perdure.Escalate:
-		return "ask " + strings.Join(s.Asked, ", ") + " too, since nobody answered"
-	case perdure.Finish:
+	case "escalate":
+		return "ask " + strings.Join(d.Asked, ", ") + " too, since nobody answered"
+	case "finish":
 		return "end it: its deadline has passed"
-	case perdure.Announce:
+	case "announce":
 		return "tell its relatives that it has ended"
 	}
 	return "something not known here"
@@ -206,11 +206,10 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 
 // Judge puts in what the policy of this home says of a wake, if there is one that loads.
 func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
-	step, rouses := perdure.Plan(a, perdure.Capabilities{All: true}, now).(perdure.Rouse)
-	if !rouses {
+	if perdure.Plan(a, perdure.Capabilities{All: true}, now).Doing().What != "rouse" {
 		return
 	}
-	if idle, ok := perdure.Judged(step, p, perdure.Key{}, a, now).(perdure.Idle); ok {
+	if idle, ok := perdure.Plan(a, perdure.Capabilities{All: true, Policy: p}, now).(perdure.Idle); ok {
 		v.Next, v.Why, v.Due, v.Standing = stepText(idle), Why(idle), idle.Until, "dormant"
 		v.Reasons = idle.Reasons
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 
 func answerCommand() *cobra.Command {
 	c := command("answer", cobra.ExactArgs(2))
-	t := newTeller(c)
+	t := newTeller(c, "")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		text := args[1]
 		if text == "-" {
@@ -52,7 +51,7 @@ func answerCommand() *cobra.Command {
 
 func approveCommand() *cobra.Command {
 	c := command("approve", cobra.RangeArgs(1, 2))
-	t := newTeller(c).withNote("why")
+	t := newTeller(c, "why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
 	t.yes = c.Flags().Bool("yes", false, "do not ask for confirmation on a terminal")
 	expires := c.Flags().String("expires", "", "when an unused approval expires: a time, or a duration from now")
@@ -61,35 +60,27 @@ func approveCommand() *cobra.Command {
 		if err != nil {
 			return perdure.Invalid(fmt.Errorf("--expires: %w", err))
 		}
-		return t.vote(args, true, func(ctx context.Context, n *perdure.Node, id perdure.AgentID, digest perdure.Hash) (*perdure.Entry, error) {
-			return n.Approve(ctx, id, digest, until, *t.note)
-		})
+		return t.vote(args, true, until)
 	}
 	return c
 }
 
 func denyCommand() *cobra.Command {
 	c := command("deny", cobra.RangeArgs(1, 2))
-	t := newTeller(c).withNote("why")
+	t := newTeller(c, "why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return t.vote(args, false, func(ctx context.Context, n *perdure.Node, id perdure.AgentID, digest perdure.Hash) (*perdure.Entry, error) {
-			return n.Deny(ctx, id, digest, *t.note)
-		})
+		return t.vote(args, false, 0)
 	}
 	return c
 }
 
 // confirm shows a person on a terminal, whole, what they are about to permit, and asks whether they do; elsewhere it is
 // printed with the result.
-func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) error {
-	trust, err := t.h.Trust()
-	if err != nil {
-		return err
-	}
-	w := view.ApprovalOf(a.Fold(), q, trust, view.Callable(a), time.Now())
+func (t *teller) confirm(n *perdure.Node, a *perdure.Agent, q *perdure.Asking, approve bool) error {
+	w := view.ApprovalOf(a.Fold(), q, n.Trust, view.Callable(a), time.Now())
 	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
-	if err := w.Describe(t.c.Context(), t.store, a); err != nil {
+	if err := w.Describe(t.c.Context(), n.Store, a); err != nil {
 		return err
 	}
 	t.about = &w
@@ -97,19 +88,18 @@ func (t *teller) confirm(a *perdure.Agent, q *perdure.Asking, approve bool) erro
 		return nil
 	}
 	t.shown = true
-	if err := writeSheet(t.c.ErrOrStderr(), &w, time.Now()); err != nil {
+	if err := term.WriteSheet(t.c.ErrOrStderr(), &w, time.Now()); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprint(t.c.ErrOrStderr(), "approve this? [y/N] ") // without it the answer is still no
-	line, err := bufio.NewReader(t.c.InOrStdin()).ReadString('\n')
-	if said := strings.ToLower(strings.TrimSpace(line)); err != nil || said != "y" && said != "yes" {
+	if said := strings.ToLower(lineOf(t.c)); said != "y" && said != "yes" {
 		return errors.New("nothing was approved")
 	}
 	return nil
 }
 
-// vote tells an agent whether a person permits what it asks for.
-func (t *teller) vote(args []string, approve bool, verb func(context.Context, *perdure.Node, perdure.AgentID, perdure.Hash) (*perdure.Entry, error)) error {
+// vote tells an agent whether a person permits what it asks for; unused, a permission lapses at a time.
+func (t *teller) vote(args []string, approve bool, until perdure.Time) error {
 	return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 		digest, err := view.Asked(a, append(args, "")[1])
 		if err != nil {
@@ -119,9 +109,12 @@ func (t *teller) vote(args []string, approve bool, verb func(context.Context, *p
 		if err != nil {
 			return nil, err
 		}
-		if err := t.confirm(a, q, approve); err != nil {
+		if err := t.confirm(n, a, q, approve); err != nil {
 			return nil, err
 		}
-		return verb(ctx, n, a.ID(), digest)
+		if approve {
+			return n.Approve(ctx, a.ID(), digest, until, *t.note)
+		}
+		return n.Deny(ctx, a.ID(), digest, *t.note)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -22,7 +23,7 @@ type vote struct {
 
 // ask shows a person an action that policy asks about, whole, and asks what they say to it.
 func ask(ctx context.Context, t *term.Typist, out io.Writer, w *view.Wait) (vote, error) {
-	if err := writeSheet(out, w, time.Now()); err != nil {
+	if err := term.WriteSheet(out, w, time.Now()); err != nil {
 		return vote{}, err
 	}
 	t.Forget()
@@ -72,18 +73,6 @@ func parseVote(line string) (vote, bool) {
 	return vote{}, false
 }
 
-// approvable are the approvals that this node's key may give, of what waits.
-func approvable(n *perdure.Node, a *perdure.Agent, waits []view.Wait) (found []*view.Wait) {
-	for i := range waits {
-		if w := &waits[i]; w.Kind == view.WaitApproval {
-			if _, err := n.Votable(a, w.Digest, true); err == nil {
-				found = append(found, w)
-			}
-		}
-	}
-	return found
-}
-
 // askAll asks a person about everything of an agent that policy asks about, and tells the agent. It reports
 // whether anything was answered.
 func askAll(ctx context.Context, t *term.Typist, out io.Writer, n *perdure.Node, a *perdure.Agent) (
@@ -93,7 +82,7 @@ func askAll(ctx context.Context, t *term.Typist, out io.Writer, n *perdure.Node,
 	if err != nil {
 		return false, err
 	}
-	for _, w := range approvable(n, a, waits) {
+	for _, w := range home.Approvable(n, a, waits) {
 		typed(w)
 		v, err := ask(ctx, t, out, w)
 		if err != nil || v.leave {

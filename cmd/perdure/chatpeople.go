@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -32,23 +33,26 @@ func newPeopleFace(t *chat) *peopleFace {
 
 func (f *peopleFace) line(text string) { _, _ = fmt.Fprintln(f.out, text) } // whoever does not see it has gone
 
-func (f *peopleFace) delta(text string) { f.out.Say(perdure.AgentID{}, text) }
+// Delta implements home.Listener.
+func (f *peopleFace) Delta(text string) { f.out.Say(perdure.AgentID{}, text) }
 
-func (f *peopleFace) tell(format string, args ...any) {
-	f.line(f.style.Warn("perdure:") + " " + view.OneLine(here(fmt.Sprintf(format, args...)), 0))
+// Tell implements home.Listener.
+func (f *peopleFace) Tell(text string) {
+	f.line(f.style.Warn("perdure:") + " " + view.OneLine(here(text), 0))
 }
 
 func (f *peopleFace) past(of []view.Spoken) {
 	if f.t.made {
-		f.line(f.style.Dim("a new agent, " + f.t.id.Short() + "; Ctrl-D leaves, and perdure chat comes back to it"))
+		f.line(f.style.Dim("a new agent, " + f.t.Agent.Short() + "; Ctrl-D leaves, and perdure chat comes back to it"))
 	}
 	for _, s := range of {
 		f.print(s)
 	}
 }
 
-func (f *peopleFace) show(s view.Spoken) {
-	if f.typed && s.Entry == f.t.told || s.Type == view.SpokenAsked {
+// Show implements home.Listener.
+func (f *peopleFace) Show(s view.Spoken) {
+	if f.typed && s.Entry == f.t.Told || s.Type == view.SpokenAsked {
 		return // they have just typed it, or are asked next, with the action whole
 	}
 	f.print(s)
@@ -60,15 +64,15 @@ func (f *peopleFace) print(s view.Spoken) {
 	switch s.Type {
 	case view.SpokenPerson:
 		mark := "> "
-		if s.By != f.t.node.Key.Name {
+		if s.By != f.t.Node.Key.Name {
 			mark = view.ShownName(s.By) + "> "
 		}
 		for line := range strings.Lines(s.Text + "\n") {
 			f.line(f.style.Head(view.InLine(mark + strings.TrimRight(line, "\n"))))
 		}
 	case view.SpokenAnswer, view.SpokenText:
-		f.delta(strings.TrimRight(s.Text, "\n"))
-		f.delta("")
+		f.Delta(strings.TrimRight(s.Text, "\n"))
+		f.Delta("")
 	case view.SpokenCall:
 		aside(strings.TrimSpace("calls " + s.Tool + " " + view.DataText(s.Args) + s.Text))
 	case view.SpokenResult:
@@ -81,7 +85,7 @@ func (f *peopleFace) print(s view.Spoken) {
 		if s.Signal == perdure.Incapable {
 			return // where it rests it is said what to put right
 		}
-		f.tell("no answer, %s: %s", s.Signal, s.Text)
+		f.Tell(fmt.Sprintf("no answer, %s: %s", s.Signal, s.Text))
 	case view.SpokenEvent:
 		aside("told: " + s.Text)
 	case view.SpokenEnded: // said where the conversation ends
@@ -89,7 +93,7 @@ func (f *peopleFace) print(s view.Spoken) {
 }
 
 // rest says why nothing goes on, where that is not plain to see.
-func (f *peopleFace) rest(r *chatRest) error {
+func (f *peopleFace) rest(r *home.Rest) error {
 	for i := range r.Waits {
 		switch w := &r.Waits[i]; w.Kind {
 		case view.WaitQuestion, view.WaitApproval:
@@ -100,29 +104,29 @@ func (f *peopleFace) rest(r *chatRest) error {
 		}
 	}
 	switch {
-	case r.asks || len(r.Waits) > 0:
-	case r.lacks:
-		f.tell("it cannot go on here: %s; put that right and come back, nothing is lost", r.Why)
-	case !r.idle:
-		f.tell("it is in the middle of a turn; press Enter to go on, or say something")
+	case r.Asks || len(r.Waits) > 0:
+	case r.Lacks:
+		f.Tell(fmt.Sprintf("it cannot go on here: %s; put that right and come back, nothing is lost", r.Why))
+	case !r.Idle:
+		f.Tell("it is in the middle of a turn; press Enter to go on, or say something")
 	default:
-		f.tell("%s; say something, or press Enter to try again", r.said)
+		f.Tell(fmt.Sprintf("%s; say something, or press Enter to try again", r.Said))
 	}
 	return nil
 }
 
 // next asks a person what they say.
-func (f *peopleFace) next(ctx context.Context, r *chatRest) (chatInput, error) {
+func (f *peopleFace) next(ctx context.Context, r *home.Rest) (in home.Input, leave bool, err error) {
 	if f.in == nil {
 		f.in = term.NewTypist(f.t.c.InOrStdin(), f.t.interrupt)
 	}
-	if asked := approvable(f.t.node, r.agent, r.Waits); len(asked) > 0 {
+	if asked := home.Approvable(f.t.Node, r.Now, r.Waits); len(asked) > 0 {
 		v, err := ask(ctx, f.in, f.out, asked[0])
-		return chatInput{digest: asked[0].Digest, yes: v.yes, note: v.note, leave: v.leave}, err
+		return home.Input{Digest: asked[0].Digest, Yes: v.yes, Note: v.note}, v.leave, err
 	}
 	for i := range r.Waits {
 		if w := &r.Waits[i]; w.Kind == view.WaitApproval {
-			f.tell("policy asks others about %s; %s", w.What, w.Circumstances(time.Now()))
+			f.Tell(fmt.Sprintf("policy asks others about %s; %s", w.What, w.Circumstances(time.Now())))
 		}
 	}
 	prompt := func(text string) {
@@ -136,13 +140,13 @@ func (f *peopleFace) next(ctx context.Context, r *chatRest) (chatInput, error) {
 		switch text = strings.TrimSpace(text); {
 		case errors.Is(err, io.EOF), errors.Is(err, term.ErrInterrupted):
 			prompt("\n")
-			return chatInput{leave: true}, nil
+			return in, true, nil
 		case err != nil || text == quitWord:
-			return chatInput{leave: true}, err
-		case text == "" && r.asks:
+			return in, true, err
+		case text == "" && r.Asks:
 			continue // there is nothing to go on with
 		default:
-			return chatInput{say: text}, nil
+			return home.Input{Say: text}, false, nil
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -41,12 +43,10 @@ type askedInterrupt struct{}
 func (askedInterrupt) String() string { return "interrupt" }
 func (askedInterrupt) Signal()        {}
 
-func newProgramFace(t *chat) *programFace { return &programFace{t: t} }
-
 func (f *programFace) print(v any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return printJSON(f.t.c.OutOrStdout(), view.Readable(v))
+	return term.WriteJSON(f.t.c.OutOrStdout(), view.Readable(v))
 }
 
 // saying is what has no place in the agent's memory.
@@ -55,25 +55,26 @@ type saying struct {
 	Text string `json:"text"`
 }
 
-func (f *programFace) delta(text string) {
+// Delta implements home.Listener.
+func (f *programFace) Delta(text string) {
 	if text != "" {
 		_ = f.print(saying{"delta", text}) // what counts comes after it
 	}
 }
 
-func (f *programFace) show(s view.Spoken) { _ = f.print(s) } // whoever reads it next finds that it cannot
+// Show implements home.Listener.
+func (f *programFace) Show(s view.Spoken) { _ = f.print(s) } // whoever reads it next finds that it cannot
 
 func (f *programFace) past(of []view.Spoken) {
 	for _, s := range of {
-		f.show(s)
+		f.Show(s)
 	}
 }
 
-func (f *programFace) tell(format string, args ...any) {
-	_ = f.print(saying{"note", here(fmt.Sprintf(format, args...))}) // as above
-}
+// Tell implements home.Listener.
+func (f *programFace) Tell(text string) { _ = f.print(saying{"note", here(text)}) } // as above
 
-func (f *programFace) rest(r *chatRest) error { return f.print(r) }
+func (f *programFace) rest(r *home.Rest) error { return f.print(r) }
 
 // read reads the input. An interrupt is passed on at once; the rest waits until the turn is over.
 func (f *programFace) read() {
@@ -104,54 +105,51 @@ func (f *programFace) read() {
 }
 
 // next is what the program wants.
-func (f *programFace) next(ctx context.Context, r *chatRest) (chatInput, error) {
+func (f *programFace) next(ctx context.Context, r *home.Rest) (in home.Input, leave bool, err error) {
 	if f.in == nil {
 		f.in = make(chan programInput)
 		go f.read() // it ends with its input or with the process
 	}
 	for {
-		var in programInput
+		var got programInput
 		select {
-		case in = <-f.in:
+		case got = <-f.in:
 		case sig := <-f.t.interrupt:
 			if sig == os.Interrupt {
-				return chatInput{leave: true}, nil
+				return in, true, nil
 			}
 			continue // there is no turn to interrupt
 		case <-ctx.Done():
-			return chatInput{}, ctx.Err()
+			return in, false, ctx.Err()
 		}
-		out, err := in.wants(r)
-		if errors.Is(err, io.EOF) {
-			return chatInput{leave: true}, nil
+		if got.Quit && got.err == nil || errors.Is(got.err, io.EOF) {
+			return in, true, nil
 		}
-		if err == nil {
-			return out, nil
+		if in, err = got.wants(r); err == nil {
+			return in, false, nil
 		}
 		f.t.problem(err)
 	}
 }
 
 // wants is what an input asks for where a conversation rests.
-func (in *programInput) wants(r *chatRest) (chatInput, error) {
+func (in *programInput) wants(r *home.Rest) (home.Input, error) {
 	switch {
 	case in.err != nil:
-		return chatInput{}, in.err
-	case in.Quit:
-		return chatInput{leave: true}, nil
+		return home.Input{}, in.err
 	case in.Go:
-		return chatInput{}, nil
+		return home.Input{}, nil
 	case strings.TrimSpace(in.Say) != "":
-		return chatInput{say: in.Say}, nil
+		return home.Input{Say: in.Say}, nil
 	case in.Approve == "" && in.Deny == "":
-		return chatInput{}, perdure.Invalid(errors.New("want one of say, approve, deny, go, interrupt and quit"))
+		return home.Input{}, perdure.Invalid(errors.New("want one of say, approve, deny, go, interrupt and quit"))
 	}
 	prefix := strings.ToLower(in.Approve + in.Deny)
 	for i := range r.Waits {
 		w := &r.Waits[i]
 		if len(prefix) >= view.MinPrefix && w.Kind == view.WaitApproval && strings.HasPrefix(w.Digest.String(), prefix) {
-			return chatInput{digest: w.Digest, yes: in.Approve != "", note: in.Note}, nil
+			return home.Input{Digest: w.Digest, Yes: in.Approve != "", Note: in.Note}, nil
 		}
 	}
-	return chatInput{}, perdure.Missing("nothing with the digest " + prefix + " is asked for")
+	return home.Input{}, perdure.Missing("nothing with the digest " + prefix + " is asked for")
 }

@@ -37,7 +37,7 @@ func demoCommand() *cobra.Command {
 			return err
 		}
 		if jsonFlag(c) {
-			return printJSON(c.OutOrStdout(), struct {
+			return term.WriteJSON(c.OutOrStdout(), struct {
 				OK        bool    `json:"ok"`
 				Seconds   float64 `json:"seconds"`
 				Kills     int     `json:"kills"`

@@ -18,7 +18,7 @@ import (
 
 func editCommand() *cobra.Command {
 	c := command("edit", cobra.ExactArgs(1))
-	t := newTeller(c).withNote("why; the advisor is shown it")
+	t := newTeller(c, "why; the advisor is shown it")
 	e := editFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		m, set, err := e.change(c, time.Now())

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -103,17 +101,5 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 	if errors.As(err, &refused) {
 		object = refused
 	}
-	_ = printJSON(w, object) // as above
-}
-
-// printJSON writes one value as one line. What a terminal would not show as it is, is escaped by the rules of JSON.
-func printJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(view.EscapeJSON(b.Bytes()))
-	return err
+	_ = term.WriteJSON(w, object) // as above
 }

@@ -49,7 +49,7 @@ func allLines(t *testing.T, s perdure.Store, id perdure.AgentID) []view.Line {
 func texts(lines []view.Line) []string {
 	var out []string
 	for _, one := range lines {
-		out = append(out, lineText(one, term.Style{}))
+		out = append(out, term.Line(one, term.Style{}))
 	}
 	return out
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
@@ -96,8 +97,7 @@ func collect(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, s 
 // confirmed asks for the name of a subject again.
 func confirmed(c *cobra.Command, subject string) bool {
 	note(c, "what is erased cannot be read again by anybody; to go on, type %s", subject)
-	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
-	return err == nil && strings.TrimSpace(line) == strings.TrimSpace(subject)
+	return lineOf(c) == strings.TrimSpace(subject)
 }
 
 func eraseCommand() *cobra.Command {
@@ -135,4 +135,33 @@ func eraseCommand() *cobra.Command {
 		})
 	}
 	return c
+}
+
+// collectSet removes the chunks of a set that no capsule in it refers to.
+func collectSet(c *cobra.Command, out *output, dir string, dry bool) error {
+	if info, err := os.Stat(dir); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return perdure.Invalid(fmt.Errorf("--set %s: want a folder that perdure export --set wrote", dir))
+	}
+	set, err := capsule.OpenSet(dir)
+	if err != nil {
+		return err
+	}
+	got, err := set.Collect(c.Context(), dry)
+	if err = errors.Join(err, set.Close()); err != nil {
+		return err
+	}
+	verb := "removed"
+	if dry {
+		verb = "would remove"
+	}
+	r := struct {
+		Set    string `json:"set"`
+		Chunks int    `json:"chunks"`
+		Bytes  int64  `json:"bytes"`
+		Kept   int    `json:"kept"`
+		Dry    bool   `json:"dry_run"`
+	}{dir, got.Chunks, got.Bytes, got.Kept, dry}
+	return out.say(r, "%s: %s %d chunks of %d bytes, %d are referred to\n", dir, verb, got.Chunks, got.Bytes, got.Kept)
 }

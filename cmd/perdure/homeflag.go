@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -69,6 +69,45 @@ func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Stor
 	})
 }
 
+// agent calls f with the agent that an argument names, in the store or in a file.
+func (h *homeFlag) agent(arg string, f func(context.Context, perdure.Store, *perdure.Agent) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		a, err := h.Agent(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		return f(ctx, s, a)
+	})
+}
+
+// alone is agent for a command that runs it: nobody else runs it here meanwhile.
+func (h *homeFlag) alone(arg string, f func(context.Context, perdure.Store, perdure.AgentID) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		id, err := home.Find(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		done, err := h.Alone(ctx, id)
+		if err != nil {
+			return err
+		}
+		err = f(ctx, s, id)
+		h.CloseWitness()
+		return errors.Join(err, done())
+	})
+}
+
+// point is agent for a point in the agent's memory.
+func (h *homeFlag) point(arg string, f func(context.Context, perdure.Store, *home.Point) error) error {
+	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
+		p, err := home.FindPoint(ctx, h.Home, s, arg)
+		if err != nil {
+			return err
+		}
+		return f(ctx, s, p)
+	})
+}
+
 // bar shows how far long work has come.
 func (h *homeFlag) bar(what string, done, total int64) {
 	if h.shown == nil || !h.shown.Is(what) {
@@ -93,8 +132,7 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
 	}
 	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
 		"files and secrets in it are read, as you. To accept it, type yes")
-	line, err := bufio.NewReader(h.c.InOrStdin()).ReadString('\n')
-	return true, err == nil && strings.TrimSpace(line) == "yes"
+	return true, lineOf(h.c) == "yes"
 }
 
 // note tells people something beside the result.

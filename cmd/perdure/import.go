@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,43 +52,42 @@ func importCommand() *cobra.Command {
 		if *shallow && (src == nil || args[0] == "-") {
 			return perdure.Invalid(errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
 		}
-		o.Older = *older
+		o.Older, o.Ready, o.Refuse = *older, *ready, *trusted
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			key, err := h.Signer(ctx)
-			if err != nil {
+			if err := h.Admitting(ctx, policies, &o); err != nil {
 				return err
 			}
-			trust, err := h.Trust()
-			if err != nil {
-				return err
-			}
-			o.Key, o.Ready, o.Trust, o.Refuse = key, *ready, trust, *trusted
 			if *shallow {
 				if err := home.OnWord(h.Home, args[0], &o.ReadOptions); err != nil {
 					return err
 				}
 			}
-			set, err := home.LoadPolicy(h.Home, policies)
-			if err != nil {
-				return err
-			}
-			o.Admit = func(a *perdure.Agent) perdure.Verdict {
-				return set.Admit(a, key.Key(), trust.Counts(a) == nil, time.Now())
-			}
 			if src == nil {
-				return takeInSet(ctx, c, h, out, s, args[0], o)
+				found, err := h.ImportSet(ctx, s, args[0], o)
+				if found == nil {
+					return err
+				}
+				return errors.Join(err, list(out, found, func(w io.Writer) error { return writeArrived(w, found...) }))
 			}
-			r, err := h.TakeIn(ctx, s, read, o, func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) })
+			from := func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) }
+			r, err := h.TakeIn(ctx, s, read, o, from)
 			if err != nil {
 				return err
 			}
-			return out.print(r, func(w io.Writer) error {
-				_, err := io.WriteString(w, arrivedText(r))
-				return err
-			})
+			return out.print(r, func(w io.Writer) error { return writeArrived(w, r) })
 		})
 	}
 	return c
+}
+
+// writeArrived says what came of imports.
+func writeArrived(w io.Writer, all ...*home.Arrived) error {
+	var text strings.Builder
+	for _, r := range all {
+		text.WriteString(arrivedText(r))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
 // arrivedText says what came of an import.

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/term"
 )
 
 // withInput calls use with a file, or with standard input for "-". Reading ends when the command is interrupted.
@@ -32,6 +35,15 @@ func withInput(c *cobra.Command, name string, use func(io.Reader) error) error {
 	return errors.Join(use(r), r.Close())
 }
 
+// lineOf is the next line that a person types; empty: none.
+func lineOf(c *cobra.Command) string {
+	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(line)
+}
+
 // readWhole reads an input that holds one value. It stops after the limit: what is longer is refused by whoever reads it.
 func readWhole(c *cobra.Command, name string, lim perdure.Limits) ([]byte, error) {
 	var b []byte
@@ -42,4 +54,29 @@ func readWhole(c *cobra.Command, name string, lim perdure.Limits) ([]byte, error
 		return nil
 	})
 	return b, err
+}
+
+// writeOutput calls write with where output goes: standard output, or a file that takes its name only when write succeeds, and is on the disk
+// then.
+func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) error {
+	if name == "" {
+		return write(term.Raw(c.OutOrStdout()))
+	}
+	return disk.WriteWhole(name, write)
+}
+
+// writeBytes is writeOutput of bytes that are there.
+func writeBytes(c *cobra.Command, name string, b []byte) error {
+	return writeOutput(c, name, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// notBinary refuses to write binary to a terminal.
+func notBinary(c *cobra.Command, would bool) error {
+	if would && term.IsTerminal(c.OutOrStdout()) {
+		return perdure.Invalid(errors.New("this would write binary to a terminal; name a file, or use --force"))
+	}
+	return nil
 }

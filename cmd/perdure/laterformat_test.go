@@ -44,7 +44,7 @@ func writeLater(ts *testscript.TestScript, neg bool, args []string) {
 	_, err = capsule.Export(context.Background(), f, s, g.ID(), capsule.Options{Form: capsule.Text})
 	ts.Check(err)
 	ts.Check(f.Close())
-	text, err := perdure.EntryToText(later)
+	text, err := later.AppendText(nil)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,10 +79,10 @@ func (l *logged) prepare(c *cobra.Command) (err error) {
 	if l.reads && l.format != formatTable {
 		return perdure.Invalid(fmt.Errorf("%s has every read anyway; leave --reads out", strings.ToUpper(l.format)))
 	}
-	if l.reads && l.tool != "" {
+	if l.reads && l.Tool != "" {
 		return perdure.Invalid(errors.New("--tool shows every call of that tool anyway; leave --reads out"))
 	}
-	return l.parse(c)
+	return l.parse()
 }
 
 // lineFormat is the format for what never comes to an end: each value has a line of its own.
@@ -102,7 +101,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	var values []any
 	show := func(one view.Line) error {
 		one.Much = l.much
-		return l.out.line(l.format, one, func(s term.Style) string { return lineText(one, s) })
+		return l.out.line(l.format, one, func(s term.Style) string { return term.Line(one, s) })
 	}
 	if l.format == formatJSON || l.format == formatYAML {
 		show = func(one view.Line) error { values = append(values, one); return nil }
@@ -120,7 +119,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 		return nil
 	}
 	return view.Live(ctx, s, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
-		if !l.fits(one) {
+		if !l.Fits(one) {
 			return nil
 		}
 		return show(one)
@@ -138,42 +137,15 @@ func (l *logged) transcript(values *[]any) func(view.Line) error {
 			*values = append(*values, said)
 			return nil
 		}
-		return l.out.line(l.format, said, func(s term.Style) string { return saidText(&said, s, l.whole) })
+		return l.out.line(l.format, said, func(s term.Style) string { return term.Said(&said, s, l.whole) })
 	}
-}
-
-// saidText is one thing of a conversation for people: who and what on a line with a short text, else the text below.
-func saidText(said *view.Said, s term.Style, whole bool) string {
-	head := said.Who + " " + said.What
-	if said.Signal != 0 && said.Signal != perdure.OK {
-		head += " " + said.Signal.String()
-	}
-	head = view.InLine(head)
-	text := strings.TrimSpace(said.Text)
-	switch said.What {
-	case view.SaidText, view.SaidEnd, view.SaidGoal:
-		if strings.Contains(text, "\n") || s.Width > 0 && term.Columns(head+": "+text) > s.Width {
-			return s.Head(head) + ":\n" + term.Paragraphs("  ", text, s.Width)
-		}
-	case view.SaidCall, view.SaidResult:
-		if text = view.OneLine(text, 0); !whole {
-			text = view.OneLine(text, view.LineWidth)
-		}
-		return strings.TrimRight(term.Folded("  "+s.Dim(head)+" ", term.Columns(head)+3, text, s.Width), "\n")
-	default:
-		text = view.OneLine(text, 0)
-	}
-	if text == "" {
-		return s.Head(head)
-	}
-	return strings.TrimRight(term.Folded(s.Head(head)+": ", term.Columns(head)+2, view.InLine(text), s.Width), "\n")
 }
 
 // past shows what there is and returns a follower that stands behind it.
 func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(view.Line) error) (*view.Follower, error) {
-	pick := view.Fitting(l.fits)
-	if l.format == formatTable && !l.reads && !l.talk && l.tool == "" {
-		pick = view.FoldingReads(l.fits)
+	pick := view.Fitting(l.Fits)
+	if l.format == formatTable && !l.reads && !l.talk && l.Tool == "" {
+		pick = view.FoldingReads(l.Fits)
 	}
 	if l.last > 0 {
 		w, found, err := view.FollowRecent(ctx, s, id, l.last, pick)
@@ -190,43 +162,4 @@ func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		return nil, err
 	}
 	return w, nil
-}
-
-// text is the line for people. Columns have fixed widths, since lines come one at a time.
-func lineText(l view.Line, s term.Style) string { return lineAfter(l, s, "", 0) }
-
-// after is the line for people behind a head that takes so many columns. On a terminal it goes on under its own
-// beginning, so that nothing an entry says can look like another entry.
-func lineAfter(l view.Line, s term.Style, head string, width int) string {
-	signal := ""
-	if l.Signal != 0 {
-		signal = l.Signal.String()
-	}
-	pad := fmt.Sprintf("%-9s", signal)
-	switch l.Signal {
-	case 0, perdure.OK:
-	case perdure.Partial, perdure.Throttled, perdure.Incapable:
-		pad = s.Warn(pad)
-	default:
-		pad = s.Bad(pad)
-	}
-	kind := l.Folded
-	if kind == "" {
-		kind = l.Kind.String()
-	}
-	seq := fmt.Sprintf("%5d", l.Seq)
-	at := stamp(l.Time.Go().Local(), s.Width)
-	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.Dim(at), kind, pad)
-	return strings.TrimSuffix(term.Folded(head, width+len(seq)+2+len(at)+2+8+2+9+2, l.Said(), s.Width), "\n")
-}
-
-// wideLog is how many columns a terminal has that has room for a whole time beside what an entry says.
-const wideLog = 120
-
-// stamp is when an entry was written, as far as there is room.
-func stamp(t time.Time, width int) string {
-	if width > 0 && width < wideLog {
-		return t.Format("01-02 15:04:05")
-	}
-	return t.Format("2006-01-02 15:04:05.000")
 }

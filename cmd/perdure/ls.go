@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -57,21 +58,25 @@ func lsCommand() *cobra.Command {
 // filterFlags adds the flags that select agents.
 func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 	fl := c.Flags()
-	states := fl.StringSlice("state", nil, "only those in this state; may be repeated")
+	var states []string
+	wordsFlag(c, &states, "state", perdure.State(0).CanonNames()[1:], "only those in this state; may be repeated")
 	kind := fl.String("kind", "", "only those of this kind")
 	scope := fl.String("scope", "", "only those in this scope or below")
 	labels := fl.StringToString("label", nil, "only those with this label, name=value; may be repeated")
 	name := fl.String("name", "", "only those with this name; * and ? are wildcards")
 	since := fl.String("since", "", "only those with an entry since this time, or within this duration")
 	limit := fl.Int("limit", 0, "list at most N (default all)")
-	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(perdure.State(0).CanonNames()[1:], cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return func(now time.Time) (perdure.Filter, error) {
 		f := perdure.Filter{Name: *name, Kind: *kind, Scope: *scope, Labels: *labels, Limit: *limit}
 		if *limit < 0 {
 			return f, fmt.Errorf("--limit %d: want 0 or more", *limit)
 		}
-		for _, word := range *states {
-			s, err := perdure.ParseState(word)
+		for _, word := range states {
+			var s perdure.State
+			err := s.UnmarshalText([]byte(word))
+			if err == nil && s == 0 {
+				err = errors.New("want the name of a state")
+			}
 			if err != nil {
 				return f, fmt.Errorf("--state: %w", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/perdure/perdure/internal/roff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -52,13 +53,13 @@ func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPa
 func manual(c *cobra.Command) string {
 	var b strings.Builder
 	heading(&b, manualName(c), "1", c.Short)
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(strings.TrimSuffix(c.UseLine(), " [flags]")))
-	b.WriteString(".SH DESCRIPTION\n" + roffText(strings.TrimSpace(c.Long)))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff.Escape(strings.TrimSuffix(c.UseLine(), " [flags]")))
+	b.WriteString(".SH DESCRIPTION\n" + roff.Paragraphs(strings.TrimSpace(c.Long)))
 	if c.HasAvailableSubCommands() {
 		b.WriteString(".SH COMMANDS\n")
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() {
-				fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(manualName(sub)), roff(sub.Short))
+				fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff.Escape(manualName(sub)), roff.Escape(sub.Short))
 			}
 		}
 	}
@@ -76,24 +77,24 @@ func manual(c *cobra.Command) string {
 				name = "-" + f.Shorthand + ", " + name
 			}
 			kind, usage := pflag.UnquoteUsage(f)
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(name+" "+kind)), roff(usage))
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff.Escape(strings.TrimSpace(name+" "+kind)), roff.Escape(usage))
 		})
 	}
 	flags("OPTIONS", c.LocalNonPersistentFlags())
 	flags("OPTIONS OF EVERY COMMAND", c.Root().PersistentFlags())
 	if c.Example != "" {
-		b.WriteString(".SH EXAMPLES\n" + verbatim(c.Example))
+		b.WriteString(".SH EXAMPLES\n" + roff.Verbatim(c.Example))
 	}
 	if codes := strings.Fields(c.Annotations[exitsKey]); len(codes) > 0 {
 		b.WriteString(".SH EXIT STATUS\n")
 		for _, m := range exitMeanings {
 			if slices.Contains(codes, strconv.Itoa(m.code)) {
-				fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", m.code, roff(m.meaning))
+				fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", m.code, roff.Escape(m.meaning))
 			}
 		}
 	}
 	if c.HasParent() {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", roff(manualName(c.Parent())))
+		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", roff.Escape(manualName(c.Parent())))
 	}
 	return b.String()
 }
@@ -102,55 +103,10 @@ func manual(c *cobra.Command) string {
 func topicManual(name, topic string) string {
 	var b strings.Builder
 	heading(&b, name, "7", topic+" of Perdure")
-	b.WriteString(".SH DESCRIPTION\n" + roffText(topicText(topic)) + ".SH SEE ALSO\n.BR perdure (1)\n")
+	b.WriteString(".SH DESCRIPTION\n" + roff.Paragraphs(topicText(topic)) + ".SH SEE ALSO\n.BR perdure (1)\n")
 	return b.String()
 }
 
 func heading(b *strings.Builder, name, section, short string) {
-	fmt.Fprintf(b, ".TH %s %s \"\" \"perdure %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(name)), section, roff(version), roff(name), roff(short))
-}
-
-// roff is text as a manual page has it.
-func roff(s string) string {
-	s = strings.ReplaceAll(s, `\`, `\e`)
-	s = strings.ReplaceAll(s, "-", `\-`)
-	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
-		s = `\&` + s
-	}
-	return s
-}
-
-// roffText is paragraphs, which are filled, and indented lines, which stay as they are.
-func roffText(text string) string {
-	var b strings.Builder
-	indented := false
-	for line := range strings.SplitSeq(text, "\n") {
-		switch is := strings.HasPrefix(line, " "); {
-		case is && !indented:
-			b.WriteString(".nf\n")
-			indented = true
-		case !is && line != "" && indented:
-			b.WriteString(".fi\n")
-			indented = false
-		}
-		if line == "" && !indented {
-			b.WriteString(".PP\n")
-			continue
-		}
-		b.WriteString(roff(line) + "\n")
-	}
-	if indented {
-		b.WriteString(".fi\n")
-	}
-	return b.String()
-}
-
-// verbatim is lines that stay as they are.
-func verbatim(text string) string {
-	var b strings.Builder
-	b.WriteString(".nf\n")
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		b.WriteString(roff(line) + "\n")
-	}
-	return b.String() + ".fi\n"
+	fmt.Fprintf(b, ".TH %s %s \"\" \"perdure %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff.Escape(name)), section, roff.Escape(version), roff.Escape(name), roff.Escape(short))
 }

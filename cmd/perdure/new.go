@@ -113,16 +113,21 @@ func intentOf(c *cobra.Command, file string, args []string) (home.IntentFile, er
 	if len(args) > 0 {
 		return home.IntentFile{}, perdure.Invalid(errors.New("the goal is in the file; leave the argument out"))
 	}
-	var f home.IntentFile
-	err := withInput(c, file, func(r io.Reader) (err error) {
+	f, err := readIntent(c, file)
+	if err == nil && strings.TrimSpace(f.Goal) == "" {
+		err = perdure.Invalid(fmt.Errorf("intent %s has no goal; write `goal: …`", file))
+	}
+	return f, err
+}
+
+// readIntent reads an intent file.
+func readIntent(c *cobra.Command, file string) (f home.IntentFile, err error) {
+	err = withInput(c, file, func(r io.Reader) (err error) {
 		if f, err = home.ReadIntent(r); err != nil {
 			return fmt.Errorf("intent %s: %w", file, err)
 		}
 		return nil
 	})
-	if err == nil && strings.TrimSpace(f.Goal) == "" {
-		err = perdure.Invalid(fmt.Errorf("intent %s has no goal; write `goal: …`", file))
-	}
 	return f, err
 }
 

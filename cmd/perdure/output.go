@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -119,7 +115,7 @@ func (o *output) say(v any, format string, args ...any) error {
 // say prints what a command without formats has found: as a line for people, or as JSON.
 func say(c *cobra.Command, v any, format string, args ...any) error {
 	if jsonFlag(c) {
-		return printJSON(c.OutOrStdout(), v)
+		return term.WriteJSON(c.OutOrStdout(), v)
 	}
 	_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
 	return err
@@ -148,6 +144,13 @@ func list[T any](o *output, v []T, table func(io.Writer) error) error {
 		}
 	}
 	return nil
+}
+
+func writeValue(w io.Writer, format string, v any) error {
+	if format == formatYAML {
+		return term.WriteYAML(w, v)
+	}
+	return term.WriteJSON(w, v)
 }
 
 // value writes one value, through the jq expression if there is one.
@@ -185,34 +188,5 @@ func (o *output) value(w io.Writer, format string, v any) error {
 		if err := writeValue(w, format, r); err != nil {
 			return err
 		}
-	}
-}
-
-func writeValue(w io.Writer, format string, v any) error {
-	if format != formatYAML {
-		return printJSON(w, v)
-	}
-	var n yaml.Node
-	if err := n.Encode(v); err != nil {
-		return err
-	}
-	quoteHidden(&n)
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := errors.Join(enc.Encode(&n), enc.Close()); err != nil {
-		return err
-	}
-	_, err := w.Write(term.EscapeYAML(b.Bytes()))
-	return err
-}
-
-// quoteHidden puts strings with hidden runes into double quotes, where YAML knows escapes.
-func quoteHidden(n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(n.Value, func(r rune) bool { return glyph.Hidden(r) && r != '\n' && r != '\t' }) {
-		n.Style = yaml.DoubleQuotedStyle
-	}
-	for _, inner := range n.Content {
-		quoteHidden(inner)
 	}
 }

@@ -24,36 +24,12 @@ func runCommand() *cobra.Command {
 	listen := liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := home.Find(ctx, s, arg)
-			if err != nil {
-				return err
-			}
-			done, err := h.Alone(ctx, id)
-			if err != nil {
-				return err
-			}
+		return h.alone(args[0], func(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 			listen(p, *quiet)
-			err = runAgent(ctx, c, h, out, p, s, id, *quiet)
-			h.CloseWitness()
-			return errors.Join(err, done())
+			return runAgent(ctx, c, h, out, p, s, id, *quiet)
 		})
 	}
 	return c
-}
-
-// ran is what run prints.
-type ran struct {
-	Agent    perdure.AgentID `json:"agent"`
-	Name     string          `json:"name,omitempty"`
-	Standing string          `json:"standing"`
-	Why      string          `json:"why"`
-	Until    perdure.Time    `json:"until,omitempty"`
-	Person   bool            `json:"person"`           // a person must act first
-	Cannot   string          `json:"cannot,omitempty"` // what this node lacks
-	Ended    *perdure.Ending `json:"ended,omitempty"`
-
-	Reasons []perdure.Reason `json:"reasons,omitempty"` // why, for programs
 }
 
 // runAgent works on an agent and says where it stands.
@@ -64,57 +40,30 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	}
 	idle, err := runAsking(ctx, c, h, out, n, id, quiet)
 	if err = errors.Join(err, p.Close()); errors.Is(err, perdure.ErrConflict) {
-		return perdure.WithHint(home.Busy(home.NameOf(ctx, s, id)+" is being run by another node"), "watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
+		return perdure.WithHint(home.Busy(home.NameOf(ctx, s, id)+" is being run by another node"),
+			"watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
 	} else if err != nil {
 		return err
 	}
-	a, err := h.Load(context.WithoutCancel(ctx), s, id)
-	if err != nil {
-		return err
-	}
 	now := time.Now()
-	f := a.Fold()
-	r := ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, f.Ended, idle.Reasons}
-	if q, asks := f.Question(now); asks {
-		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
-	}
-	at, err := view.AttendanceOf(ctx, s)
+	r, err := h.Ran(context.WithoutCancel(ctx), s, id, idle, now)
 	if err != nil {
 		return err
 	}
-	if strays := at.Strays(a, now); len(strays) > 0 && !r.Person {
-		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+view.ActionText(strays[0].Action)
-	}
-	l := a.Listing(now)
-	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
-		l.Due = idle.Until // policy may know better than the plan
-	}
-	r.Standing = l.Standing(now)
+	called := view.Called(r.Now)
 	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.text(view.Called(a), now, term.WidthOf(w)))
+		_, err := fmt.Fprintln(w, ranText(r, called, now, term.WidthOf(w)))
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case idle.Is(perdure.RestOlder):
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the newer copy; or, if you mean this one to go on, perdure resume "+view.Callable(a)+" --older")
-	case idle.Is(perdure.RestHeld):
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count")
-	case idle.Is(perdure.RestShallow):
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "import the whole memory: perdure import FILE, of a capsule exported at depth full")
-	case idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
-		hint := "hand the seat over where it is, with export --move; or, if that store is lost, "
-		if f.Seats[0].Given {
-			hint = "import the file where it is to go on; or take the seat back: "
-		}
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), hint+"perdure seat take "+view.Callable(a)+" --why TEXT")
-	case r.Person:
-		return perdure.WithHint(fmt.Errorf("%s %w", view.Called(a), errPerson), "see perdure inbox")
-	case idle.Needs == "advisor:":
-		return perdure.WithHint(fmt.Errorf("%s: no advisor configured", view.Called(a)), view.AddAdvisor)
-	case idle.Needs != "":
-		return perdure.WithHint(fmt.Errorf("%s needs a node with %s", view.Called(a), view.Capability(idle.Needs)), "run it where that is set up; see perdure run --help")
+	}
+	what, hint := r.Stuck()
+	switch {
+	case what != "":
+		return perdure.WithHint(errors.New(called+what), hint)
+	case hint != "":
+		return perdure.WithHint(fmt.Errorf("%s %w", called, errPerson), hint)
 	}
 	return nil
 }
@@ -132,7 +81,11 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	for {
 		show := func() error { return nil }
 		if !quiet {
-			if show, err = streamEntries(ctx, c, n.Store, id); err != nil {
+			style := term.StyleOf(c.ErrOrStderr())
+			show, err = view.Stream(ctx, n.Store, id, func(one view.Line) {
+				_, _ = fmt.Fprintln(c.ErrOrStderr(), term.Line(one, style)) // the run does not depend on it
+			})
+			if err != nil {
 				return perdure.Idle{}, err
 			}
 		}
@@ -150,8 +103,8 @@ func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, 
 	}
 }
 
-// text is where the agent stands, for people.
-func (r *ran) text(name string, now time.Time, width int) string {
+// ranText is where the agent stands, for people.
+func ranText(r *home.Ran, name string, now time.Time, width int) string {
 	if r.Ended != nil {
 		text := name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
 		if r.Ended.Result != nil {
@@ -168,42 +121,6 @@ func (r *ran) text(name string, now time.Time, width int) string {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
 	return term.Hang(strings.TrimSuffix(text, ": "), 2, width)
-}
-
-// streamEntries shows the entries of an agent on standard error as they arrive. What it returns ends that, after the last.
-func streamEntries(ctx context.Context, c *cobra.Command, s perdure.Store, id perdure.AgentID) (func() error, error) {
-	w, _, err := view.FollowRecent(ctx, s, id, 0, view.Fitting(func(view.Line) bool { return false }))
-	if err != nil {
-		return nil, err
-	}
-	style := term.StyleOf(c.ErrOrStderr())
-	show := func(ctx context.Context) error {
-		return w.Next(ctx, func(one view.Line) error {
-			_, _ = fmt.Fprintln(c.ErrOrStderr(), lineText(one, style)) // the run does not depend on it
-			return nil
-		})
-	}
-	ctx, stop := context.WithCancel(ctx)
-	changed := view.Watch(ctx, s)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-changed.Signal:
-				if show(ctx) != nil {
-					return
-				}
-			}
-		}
-	}()
-	return func() error {
-		stop()
-		<-done
-		return show(context.Background())
-	}, nil
 }
 
 func nodeCommand() *cobra.Command {

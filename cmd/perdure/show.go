@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
 )
 
 func showCommand() *cobra.Command {
@@ -28,4 +31,28 @@ func showCommand() *cobra.Command {
 		})
 	}
 	return c
+}
+
+// writeSummary prints the summary for people.
+func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error {
+	return writeRows(w, v.Page(now, brief), true, func(s term.Style, r view.PageRow) (label, text string) {
+		text = r.Text + here(r.Do)
+		switch r.Label {
+		case "standing":
+			text = s.State(text)
+		case "older":
+			text = s.Bad(text)
+		}
+		return r.Label, text
+	})
+}
+
+// writeRows prints rows for people; those that are folded go on below.
+func writeRows(w io.Writer, rows []view.PageRow, fold bool, tint func(term.Style, view.PageRow) (label, text string)) error {
+	s := term.StyleOf(w)
+	t := term.Table{Fold: fold, Tint: []func(string) string{s.Head}}
+	for _, r := range rows {
+		t.Add(tint(s, r))
+	}
+	return t.Write(w)
 }

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/forms"
+	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
 )
 
 func verifyCommand() *cobra.Command {
@@ -100,7 +104,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 	if format, _ := out.check(); err != nil && format != formatTable {
 		err = &answered{err}
 	}
-	return errors.Join(err, out.print(r, func(w io.Writer) error { return writeChecked(w, r) }))
+	return errors.Join(err, out.print(r, func(w io.Writer) error { return writeRows(w, r.Page(), false, checkedTint(r)) }))
 }
 
 // parseHeads reads the heads a memory must have.
@@ -124,4 +128,32 @@ func auditWords(words []string, byPolicy bool) (what string, policies []string, 
 		err = perdure.Invalid(errors.New("name the agent or file first, then policies"))
 	}
 	return words[0], words[1:], err
+}
+
+// refusal is an error, printed as the result where that is for programs.
+func refusal(out *output, err error) error {
+	var refused *perdure.Rejection
+	if format, _ := out.check(); errors.As(err, &refused) && format != formatTable {
+		return errors.Join(&answered{err}, out.print(forms.Verdict{Rejection: refused}, nil))
+	}
+	return err
+}
+
+// checkedTint colours what is good and what is not.
+func checkedTint(r *home.Checked) func(term.Style, view.PageRow) (label, text string) {
+	return func(s term.Style, row view.PageRow) (string, string) {
+		tint := s.Good
+		switch {
+		case row.Label == home.LabelWrong:
+			return s.Bad(row.Label), row.Text
+		case row.Label == home.LabelUnknown:
+			return s.Warn(row.Label), row.Text
+		case row.Label != "verified":
+			return row.Label, row.Text
+		case !r.OK || r.Older != nil:
+			tint = s.Bad
+		}
+		result, agent, _ := strings.Cut(row.Text, ": agent ")
+		return row.Label, tint(result) + ": agent " + view.InLine(agent)
+	}
 }

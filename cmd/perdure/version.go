@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/term"
 )
 
 // version is set by the build: -ldflags '-X main.version=v1.2.3'.
@@ -17,7 +18,7 @@ func versionCommand() *cobra.Command {
 	c := command("version", cobra.NoArgs)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if jsonFlag(c) {
-			return printJSON(c.OutOrStdout(), struct {
+			return term.WriteJSON(c.OutOrStdout(), struct {
 				Version string `json:"version"`
 				Format  int    `json:"format"`
 				Unicode string `json:"unicode"`

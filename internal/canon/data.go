@@ -2,8 +2,8 @@ package canon
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 )
@@ -13,8 +13,9 @@ import (
 // text form keeps.
 type Data []byte
 
-// DataOf returns v as Data. v is nil, a bool, an integer, a float, a string, a []byte, a json.Number, Data, or a
-// []any, []string, map[string]any or map[string]string of these.
+// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists, maps
+// with text keys and structs of these, as encoding/json would show them. Structs go by their json tags; what marshals
+// itself as JSON or text does.
 func DataOf(v any) (Data, error) {
 	e := encoder{items: DefaultItems, depth: DefaultDepth}
 	if r := e.goValue(v); r != nil {
@@ -52,6 +53,14 @@ func (d Data) JSON() []byte {
 	w := textWriter{cursor: cursor{b: d}, plain: true}
 	w.free()
 	return w.dst
+}
+
+// String returns JSON; of no value, nothing.
+func (d Data) String() string {
+	if len(d) == 0 {
+		return ""
+	}
+	return string(d.JSON())
 }
 
 // MarshalJSON returns JSON, or an error if d holds bytes that are not canonical.
@@ -165,7 +174,7 @@ func (e *encoder) goValue(v any) *Rejection {
 	case map[string]string:
 		return goMap(e, v)
 	default:
-		return e.reject(PredType, fmt.Sprintf("%T", v), "a value JSON could hold")
+		return e.goReflect(reflect.ValueOf(v))
 	}
 	return nil
 }

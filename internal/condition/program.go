@@ -27,6 +27,16 @@ type Program struct {
 // String returns the condition as it was written.
 func (p *Program) String() string { return p.src }
 
+// Only reports whether the condition mentions no variable but this one.
+func (p *Program) Only(name string) bool {
+	for _, n := range p.names {
+		if n != name {
+			return false
+		}
+	}
+	return true
+}
+
 // Eval says whether the condition holds for the values of its variables. The answer depends on nothing else.
 //
 // It is an error if a variable the condition mentions has no value or one of another kind, if the condition reads a

@@ -61,9 +61,9 @@ func ReadEntry(b []byte, form string, lim perdure.Limits) (*perdure.Entry, error
 func WriteEntry(e *perdure.Entry, form string) ([]byte, error) {
 	switch form {
 	case Text:
-		return perdure.EntryToText(e)
+		return e.AppendText(nil)
 	case Described:
-		return perdure.EntryToDescribed(e)
+		return e.Described()
 	}
 	return e.MarshalBinary()
 }

@@ -80,19 +80,20 @@ func (r *run) checkDue(sub *subject, s *stock, a *perdure.Agent) {
 			continue
 		}
 		want := perdure.TimeOf(now)
-		switch step := perdure.Plan(a, r.caps(m), now).(type) {
-		case perdure.Announce:
+		step := perdure.Plan(a, r.caps(m), now)
+		switch idle, _ := step.(perdure.Idle); step.Doing().What {
+		case "announce":
 			continue // it may have been said
-		case perdure.Rouse:
+		case "rouse":
 			want = want.Add(conditionEvery)
-		case perdure.Idle:
-			if want = max(step.Until, want); step.Until == 0 || step.Needs != "" {
+		case "idle":
+			if want = max(idle.Until, want); idle.Until == 0 || idle.Needs != "" {
 				continue
 			}
 		}
 		if !listed || due > want {
-			r.violate("due agents are due", "%s in %s: %s would do %T at %s, and the store says %s (listed: %t)", r.short(sub.id), s.name,
-				m.life.name, perdure.Plan(a, r.caps(m), now), want, due, listed)
+			r.violate("due agents are due", "%s in %s: %s would do %s at %s, and the store says %s (listed: %t)", r.short(sub.id), s.name,
+				m.life.name, step.Doing().What, want, due, listed)
 		}
 	}
 }

@@ -157,8 +157,8 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
-// EscapeYAML is YAML with every hidden rune as an escape. Those runes stand in double quotes only.
-func EscapeYAML(b []byte) []byte {
+// escapeYAML is YAML with every hidden rune as an escape. Those runes stand in double quotes only.
+func escapeYAML(b []byte) []byte {
 	return view.EscapeHidden(b, func(r rune) string {
 		if r < 0x10000 {
 			return fmt.Sprintf(`\u%04x`, r)

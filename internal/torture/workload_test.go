@@ -45,7 +45,7 @@ type store interface {
 	perdure.Claimer
 	perdure.Lister
 	perdure.Pruner
-	perdure.Streamer
+	perdure.Parter
 }
 
 // kind is a kind of store.

@@ -238,11 +238,7 @@ func (s *Store) merge(name string, f *file) error {
 		return err
 	}
 	memory := memoryOf(other)
-	verify := perdure.Verify
-	if depth.Kind == perdure.DepthLast {
-		verify = perdure.VerifyPart
-	}
-	if _, err := verify(memory, perdure.VerifyOptions{}); err != nil {
+	if _, err := perdure.Verify(memory, perdure.VerifyOptions{Depth: depth}); err != nil {
 		return err
 	}
 	h, err := s.opened(f.agent, main)

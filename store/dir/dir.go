@@ -54,16 +54,14 @@ type Store struct {
 }
 
 var (
-	_ perdure.Store     = (*Store)(nil)
-	_ perdure.Claimer   = (*Store)(nil)
-	_ perdure.Lister    = (*Store)(nil)
-	_ perdure.Watcher   = (*Store)(nil)
-	_ perdure.Pruner    = (*Store)(nil)
-	_ perdure.Streamer  = (*Store)(nil)
-	_ perdure.Backuper  = (*Store)(nil)
-	_ perdure.Reindexer = (*Store)(nil)
-	_ perdure.Placed    = (*Store)(nil)
-	_ perdure.Parter    = (*Store)(nil)
+	_ perdure.Store   = (*Store)(nil)
+	_ perdure.Claimer = (*Store)(nil)
+	_ perdure.Lister  = (*Store)(nil)
+	_ perdure.Watcher = (*Store)(nil)
+	_ perdure.Pruner  = (*Store)(nil)
+	_ perdure.Holder  = (*Store)(nil)
+	_ perdure.Placed  = (*Store)(nil)
+	_ perdure.Parter  = (*Store)(nil)
 )
 
 // Options say how a folder is kept. The zero Options keep new agents as text.
@@ -344,7 +342,7 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 	return s.add(ctx, "put to", id, entries, func([]perdure.Hash) error { return nil })
 }
 
-// PutAll implements perdure.Streamer.
+// PutAll implements perdure.Parter.
 func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
 	existing := func(l *capsule.Log) error { return l.AddAll(entries) }
 	err := s.with(ctx, "put to", id, true, existing)
@@ -370,7 +368,7 @@ func (s *Store) stage(ctx context.Context, id perdure.AgentID, d perdure.Depth, 
 	if first == nil || err != nil {
 		return err == nil, err
 	}
-	name := capsule.FileName(perdure.Newborn(first).Name, id)
+	name := capsule.FileName(first.Newborn().Name, id)
 	staged, err := capsule.StageLog(s.path(name), s.form, id, d, entries)
 	if err != nil {
 		return false, err
@@ -418,12 +416,12 @@ func (s *Store) create(ctx context.Context, id perdure.AgentID, entries []*perdu
 	}
 	first := entries[0]
 	if first.ID() != id {
-		return false, perdure.Foreign(first, id)
+		return false, first.Foreign(id)
 	}
 	if len(first.Parents) > 0 {
-		return false, perdure.Unlinked(first, first.Parents[0])
+		return false, first.Unlinked(first.Parents[0])
 	}
-	name := capsule.FileName(perdure.Newborn(first).Name, id)
+	name := capsule.FileName(first.Newborn().Name, id)
 	return s.make(ctx, id, name, func() error { return capsule.CreateLog(s.path(name), s.form, entries...) })
 }
 

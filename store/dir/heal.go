@@ -22,8 +22,8 @@ const asideMark = ".damaged-"
 // Heal implements perdure.Healer. The damaged file is kept beside the new one.
 func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
 	if len(good) == 0 {
-		if err := perdure.Healable(ctx, s, id); err != nil {
-			return out, fmt.Errorf("heal agent %s: %w", id.Short(), err)
+		if d, err := s.Depth(ctx, id); err == nil && d.Healable() != nil {
+			return out, fmt.Errorf("heal agent %s: %w", id.Short(), d.Healable())
 		}
 	}
 	s.mu.Lock()
@@ -58,8 +58,8 @@ func (s *Store) heal(id perdure.AgentID, good []*perdure.Entry) (out perdure.Hea
 		}
 		all = append(all, more...)
 	}
-	whole, rest := perdure.Whole(slices.Concat(all, good))
-	out.Entries, out.Aside, out.Gaps = int64(len(whole)), int64(len(rest)+lost), perdure.Gaps(whole, rest)
+	whole, rest := out.Join(slices.Concat(all, good))
+	out.Aside = int64(len(rest) + lost)
 	out.Gained = out.Entries - int64(len(here))
 	if len(whole) == 0 || out.Gained == 0 && s.sound(name) {
 		return out, nil // nothing of it can be used, or nothing is wrong with it

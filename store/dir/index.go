@@ -133,7 +133,7 @@ func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) 
 	})
 }
 
-// Reindex implements perdure.Reindexer.
+// Reindex rebuilds every index from the entries.
 func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
 	err := s.journal.forget()
 	if err == nil {
@@ -166,7 +166,7 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 	return nil
 }
 
-// Backup implements perdure.Backuper. Each agent is copied as it is at some moment during the call.
+// Backup copies the store to a path that does not exist yet. Each agent is copied as it is at some moment during the call.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	err := s.backup(ctx, path)
 	if err != nil {

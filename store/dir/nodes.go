@@ -57,7 +57,7 @@ func (s *Store) holdings(ctx context.Context) (all []perdure.Holding, err error)
 	return all, err
 }
 
-// Reclaim implements perdure.Reclaimer.
+// Reclaim implements perdure.Holder.
 func (s *Store) Reclaim(ctx context.Context) error {
 	all, err := s.holdings(ctx)
 	for _, h := range all {

@@ -38,7 +38,7 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 // streamBytes is how much of a sequence is written at a time.
 const streamBytes = 4 << 20
 
-// PutAll implements perdure.Streamer: it is one transaction, so that a crash leaves nothing of it. Other writers wait until it has ended.
+// PutAll implements perdure.Parter: it is one transaction, so that a crash leaves nothing of it. Other writers wait until it has ended.
 func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
 	p, err := s.scanAll(ctx, id)
 	st := &streaming{past: p}
@@ -82,7 +82,7 @@ func (st *streaming) write(w *writer, id perdure.AgentID, entries iter.Seq2[*per
 	size := 0
 	for e, err := range entries {
 		if err == nil && e.ID() != id {
-			err = perdure.Foreign(e, id)
+			err = e.Foreign(id)
 		}
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 	bytes := 0
 	for _, e := range entries {
 		if e.ID() != id {
-			return fmt.Errorf("%s agent %s: %w", verb, id.Short(), perdure.Foreign(e, id))
+			return fmt.Errorf("%s agent %s: %w", verb, id.Short(), e.Foreign(id))
 		}
 		bytes += len(e.HeaderBytes()) + min(len(e.BodyBytes()), perdure.InlineBody)
 	}
@@ -200,7 +200,7 @@ func (w *writer) fresh(a *agent, entries []*perdure.Entry, p *past) ([]*perdure.
 // cannot, and whether the agent has those parents.
 func (w *writer) older(a *agent, e *perdure.Entry, top bool, fresh *names, p *past) (held bool, err error) {
 	if a.key == 0 {
-		return false, perdure.Unlinked(e, e.Parents[0])
+		return false, e.Unlinked(e.Parents[0])
 	}
 	if p == nil {
 		return false, errScan
@@ -218,7 +218,7 @@ func (w *writer) older(a *agent, e *perdure.Entry, top bool, fresh *names, p *pa
 	}
 	for _, parent := range e.Parents {
 		if !isHead(a.heads, parent) && !fresh.has(parent) && !p.has(parent) {
-			return false, perdure.Unlinked(e, parent)
+			return false, e.Unlinked(parent)
 		}
 	}
 	return false, nil
@@ -284,7 +284,7 @@ func (w *writer) create(a *agent, genesis *perdure.Entry) error {
 	}
 	a.key = key
 	w.agents[a.id] = a
-	return w.list(key, perdure.Newborn(genesis))
+	return w.list(key, genesis.Newborn())
 }
 
 // addRow writes as many of the entries as go into one row, and returns how many.

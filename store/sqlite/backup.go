@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Backup implements perdure.Backuper. The copy is the store as of one moment after the call began; others write on meanwhile.
+// Backup writes a consistent copy of the store to a path that does not exist yet: the store as of one moment after the call began; others write on meanwhile.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	path, err := filepath.Abs(path)
 	if err == nil {

@@ -101,7 +101,7 @@ func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
 	}
 }
 
-// Reclaim implements perdure.Reclaimer. It also ends claims that seem to hold for longer than any: they were taken while the clock was
+// Reclaim implements perdure.Holder. It also ends claims that seem to hold for longer than any: they were taken while the clock was
 // ahead.
 func (s *Store) Reclaim(ctx context.Context) error {
 	var ids []perdure.AgentID

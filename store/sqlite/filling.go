@@ -124,7 +124,8 @@ func (f *filling) word(number int64, value []byte) error {
 
 // depth takes how much there is of an agent. Of several the least counts: with more of a memory more may be done.
 func (f *filling) depth(key int64, text string) {
-	d, err := perdure.ParseDepth(text)
+	var d perdure.Depth
+	err := d.UnmarshalText([]byte(text))
 	f.unsure = f.unsure || err != nil
 	if was, ok := f.depths[key]; err == nil && (!ok || d.Kind > was.Kind || d.Kind == was.Kind && d.N < was.N) {
 		f.depths[key] = d

@@ -40,8 +40,8 @@ type remains struct {
 // Heal implements perdure.Healer. Entries of a good copy also tell what a row was written on where the row before it is lost.
 func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
 	if len(good) == 0 {
-		if err := perdure.Healable(ctx, s, id); err != nil {
-			return out, fmt.Errorf("heal agent %s: %w", id.Short(), err)
+		if d, err := s.Depth(ctx, id); err == nil && d.Healable() != nil {
+			return out, fmt.Errorf("heal agent %s: %w", id.Short(), d.Healable())
 		}
 	}
 	err = s.submit(ctx, &request{alone: true, apply: func(w *writer) (err error) {
@@ -137,8 +137,8 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 			return out, err
 		}
 	}
-	whole, rest := perdure.Whole(slices.Concat(m.read, m.aside, good, m.bare)) // a body that is lost here is taken from the copy
-	out.Entries, out.Gained, out.Gaps = int64(len(whole)), int64(len(whole))-m.held, perdure.Gaps(whole, rest)
+	whole, rest := out.Join(slices.Concat(m.read, m.aside, good, m.bare)) // a body that is lost here is taken from the copy
+	out.Gained = out.Entries - m.held
 	m.bad = superfluous(id, m.bad, whole)
 	if !slices.ContainsFunc(m.rows, func(r rawRow) bool { return r.left && !r.whos }) && m.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it

@@ -38,7 +38,7 @@ func (w *writer) replace(st *streaming, id perdure.AgentID, heads []perdure.Hash
 	}
 	first, err := firstOf(entries)
 	if err == nil {
-		err = perdure.CheckRoot(d, first)
+		err = d.CheckRoot(first)
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d perdure.Depth,
 		}
 		return c.query("SELECT depth FROM depths WHERE agent=?", func(v []driver.Value) error {
 			text, _ := v[0].(string)
-			d, err = perdure.ParseDepth(text)
+			err = d.UnmarshalText([]byte(text))
 			return err
 		}, key)
 	})

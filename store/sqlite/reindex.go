@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Reindex implements perdure.Reindexer. It reads and checks every entry. Others may use the store meanwhile. An agent that cannot be
+// Reindex rebuilds every index from the entries. It reads and checks every entry. Others may use the store meanwhile. An agent that cannot be
 // folded keeps the listing it has, and the others are done before Reindex says so.
 func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
 	var total int64

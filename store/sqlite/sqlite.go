@@ -69,17 +69,14 @@ type Store struct {
 }
 
 var (
-	_ perdure.Store     = (*Store)(nil)
-	_ perdure.Claimer   = (*Store)(nil)
-	_ perdure.Reclaimer = (*Store)(nil)
-	_ perdure.Lister    = (*Store)(nil)
-	_ perdure.Watcher   = (*Store)(nil)
-	_ perdure.Pruner    = (*Store)(nil)
-	_ perdure.Streamer  = (*Store)(nil)
-	_ perdure.Backuper  = (*Store)(nil)
-	_ perdure.Reindexer = (*Store)(nil)
-	_ perdure.Placed    = (*Store)(nil)
-	_ perdure.Parter    = (*Store)(nil)
+	_ perdure.Store   = (*Store)(nil)
+	_ perdure.Claimer = (*Store)(nil)
+	_ perdure.Holder  = (*Store)(nil)
+	_ perdure.Lister  = (*Store)(nil)
+	_ perdure.Watcher = (*Store)(nil)
+	_ perdure.Pruner  = (*Store)(nil)
+	_ perdure.Placed  = (*Store)(nil)
+	_ perdure.Parter  = (*Store)(nil)
 )
 
 // Open opens the store in a file, and makes it when there is none. It refuses, and leaves as it is, a file of another program, of a

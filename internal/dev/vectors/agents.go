@@ -126,7 +126,7 @@ func forms(e *perdure.Entry) ([]*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := perdure.EntryToText(e)
+	text, err := e.AppendText(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ func acceptedFolds() ([]*vector, error) {
 		{"basis-refused", "the read is denied: it has changed", basisRefused},
 		{"created-second", "a genesis of time 0 and two branches: created is the time of the entry folded second, not of the earlier one", createdSecond},
 		{"created-zero", "a genesis and a second entry of time 0: created stays 0, whatever comes after", createdZero},
+		{"documents", "documents change nothing, and one told twice under one id is one", documents},
 	} {
 		l, err := m.life()
 		if err != nil {
@@ -441,6 +442,23 @@ func (l *life) traced(t perdure.TraceID, b perdure.Body) perdure.Hash {
 	}
 	l.a, l.entries = a, append(l.entries, entries...)
 	return entries[len(entries)-1].Name
+}
+
+func documents() (*life, error) {
+	l := begin(bare())
+	text, err := perdure.DataOf("Sow in March.")
+	if err != nil {
+		return nil, err
+	}
+	one := perdure.Document{Path: "plans/spring.md", Kind: "plan", Title: "Spring", Body: text, Tags: []string{"garden"}}
+	write := perdure.Event{Name: "document", By: "alice", ID: "1", Notice: one}
+	first := l.write(1, write)
+	l.write(1, write)
+	one.Base, one.Links = []perdure.Hash{first}, []string{"plans/autumn.md"}
+	one.From = &perdure.Source{Agent: l.a.ID(), Entry: first}
+	second := l.write(1, told(one))
+	l.write(1, told(perdure.Document{Path: "plans/spring.md", Base: []perdure.Hash{second}, Gone: true}))
+	return l, l.err
 }
 
 func lacksTool() (*life, error) {

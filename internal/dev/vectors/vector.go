@@ -155,7 +155,7 @@ func (v *vector) entry(in []byte) error {
 	if err != nil {
 		return err
 	}
-	text, err := perdure.EntryToText(e)
+	text, err := e.AppendText(nil)
 	v.Binary, v.JSON, v.Entry = hex.EncodeToString(bin), string(text), e.Name.String()
 	return err
 }

@@ -1,0 +1,112 @@
+package home_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
+)
+
+// listened keeps what a conversation shows.
+type listened struct {
+	shown []string
+	told  []string
+}
+
+func (l *listened) Delta(string)       {}
+func (l *listened) Show(s view.Spoken) { l.shown = append(l.shown, s.Type+" "+s.Text) }
+func (l *listened) Tell(text string)   { l.told = append(l.told, text) }
+
+func TestAConversationIsTheAgentsMemory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "s.yaml")
+	if err := os.WriteFile(script, []byte("turns:\n  - sleep: {on: answer}\n  - text: hello to you\n  - text: and again\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := &home.Home{URL: filepath.Join(dir, "home"), Acts: true}
+	p := &home.Powers{Advisors: []string{"script:" + script}}
+	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
+		n, err := p.Node(ctx, h, s, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		id, _, err := h.Chat(ctx, s, false)
+		if err != nil {
+			return err
+		}
+		talk := func(say string, past int) *listened {
+			to := new(listened)
+			c := &home.Conversation{Home: h, Node: n, Agent: id, To: to}
+			said, err := c.Begin(ctx, 3)
+			if err != nil || len(said) != past {
+				t.Fatalf("it begins with %v, %v; want %d pieces", said, err, past)
+			}
+			r, ended, err := c.Rest(ctx)
+			if err != nil || ended || !r.Asks {
+				t.Fatalf("it rests at %+v, %v, %v", r, ended, err)
+			}
+			in := home.Input{Say: say}
+			if err := errors.Join(c.Do(ctx, in), c.Turn(ctx, in)); err != nil {
+				t.Fatal(err)
+			}
+			return to
+		}
+		first := talk("hello", 0)
+		if want := []string{"person hello", "answer hello to you"}; !slices.Equal(first.shown, want) {
+			t.Errorf("the first turn shows %q, want %q", first.shown, want)
+		}
+		second := talk("once more", 2) // as another process would
+		if want := []string{"person once more", "answer and again"}; !slices.Equal(second.shown, want) {
+			t.Errorf("the second turn shows %q, want %q", second.shown, want)
+		}
+		if _, err := n.Cancel(ctx, id, ""); err != nil {
+			return err
+		}
+		to := new(listened)
+		c := &home.Conversation{Home: h, Node: n, Agent: id, To: to}
+		if _, err := c.Begin(ctx, 1); err != nil {
+			return err
+		}
+		if _, ended, err := c.Rest(ctx); err != nil || !ended || !strings.Contains(strings.Join(to.told, " "), "has ended") {
+			t.Errorf("ended %v, %v, told %q", ended, err, to.told)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNobodyTalksToAnAgentWithoutAnAdvisor(t *testing.T) {
+	t.Parallel()
+	h := &home.Home{URL: t.TempDir(), Acts: true}
+	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
+		n, err := h.Node(ctx, s)
+		if err != nil {
+			return err
+		}
+		id, _, err := h.Chat(ctx, s, false)
+		if err != nil {
+			return err
+		}
+		c := &home.Conversation{Home: h, Node: n, Agent: id, To: new(listened)}
+		if _, err := c.Begin(ctx, 1); err == nil || !strings.Contains(err.Error(), "no advisor configured") {
+			t.Errorf("got %v", err)
+		}
+		c.Follow = true
+		_, err = c.Begin(ctx, 1)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,78 @@
+package home
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// Fork says how a fork differs from the agent it begins from. The zero fork is the same, and only rehearses.
+type Fork struct {
+	Goal, Name string
+	Over       *IntentFile // its fields replace those of the agent's intent
+	Live       bool        // it acts, as policy permits
+	Dry        bool        // nothing is made
+}
+
+// Forked is what came of a fork: the new agent, and what of the other's effects is not undone by it.
+type Forked struct {
+	Agent    perdure.AgentID `json:"agent,omitzero"` // none if nothing was made
+	Name     string          `json:"name"`
+	From     perdure.AgentID `json:"from"`
+	At       perdure.Hash    `json:"at"`
+	Rehearse bool            `json:"rehearse"`
+	Effects  []view.Undone   `json:"not_undone"`
+}
+
+// Fork makes an agent that begins where another was. It belongs to this home's key.
+func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Forked, error) {
+	g, err := f.genesis(ctx, s, p)
+	if err != nil {
+		return nil, err
+	}
+	r := &Forked{Name: g.Intent.Name, From: g.Lineage.Parent, At: g.Lineage.Cause, Rehearse: g.Lineage.Rehearse}
+	if r.Effects, err = view.EffectsOf(ctx, s, p.Agent); err != nil || f.Dry {
+		return r, err
+	}
+	n, err := h.Maker(ctx, s, &g)
+	if err != nil {
+		return nil, err
+	}
+	a, err := n.Fork(ctx, p.Agent, g)
+	if err != nil {
+		return nil, err
+	}
+	r.Agent = a.ID()
+	return r, nil
+}
+
+// genesis is what the new agent begins with.
+func (f *Fork) genesis(ctx context.Context, s perdure.Store, p *Point) (g perdure.Genesis, err error) {
+	at, now := p.Agent.Heads()[0], time.Now()
+	if p.Entry != nil {
+		at = p.Entry.Name
+	}
+	g = p.Agent.Fold().ForkGenesis(at, f.Live)
+	if f.Over != nil {
+		if err := f.Over.PutOver(&g, now); err != nil {
+			return g, perdure.Invalid(fmt.Errorf("intent: %w", err))
+		}
+	}
+	if d := g.Intent.Deadline; d != 0 && !d.Go().After(now) {
+		return g, perdure.Invalid(fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; "+
+			"name another one in a file for --intent", view.Called(p.Agent), d))
+	}
+	if f.Goal != "" {
+		g.Intent.Goal = f.Goal
+	}
+	if f.Name != "" {
+		g.Intent.Name = f.Name
+	}
+	if g.Intent.Name == "" {
+		g.Intent.Name, err = FreeName(ctx, s, view.Called(p.Agent))
+	}
+	return g, err
+}

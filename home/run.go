@@ -1,0 +1,78 @@
+package home
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// Ran is where an agent stands after a node has run it until it rests.
+type Ran struct {
+	Agent    perdure.AgentID `json:"agent"`
+	Name     string          `json:"name,omitempty"`
+	Standing string          `json:"standing"`
+	Why      string          `json:"why"`
+	Until    perdure.Time    `json:"until,omitempty"`
+	Person   bool            `json:"person"`           // a person must act first
+	Cannot   string          `json:"cannot,omitempty"` // what this node lacks
+	Ended    *perdure.Ending `json:"ended,omitempty"`
+
+	Reasons []perdure.Reason `json:"reasons,omitempty"` // why, for programs
+
+	Now  *perdure.Agent `json:"-"` // as it is now
+	idle perdure.Idle
+}
+
+// Ran says where an agent stands that rests here, for the reason its node gave.
+func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idle perdure.Idle, now time.Time) (*Ran, error) {
+	a, err := h.Load(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	f := a.Fold()
+	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, f.Ended, idle.Reasons, a, idle}
+	if q, asks := f.Question(now); asks {
+		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
+	}
+	at, err := view.AttendanceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if strays := at.Strays(a, now); len(strays) > 0 && !r.Person {
+		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+view.ActionText(strays[0].Action)
+	}
+	l := a.Listing(now)
+	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
+		l.Due = idle.Until // policy may know better than the plan
+	}
+	r.Standing = l.Standing(now)
+	return r, nil
+}
+
+// Stuck says what keeps the agent from going on here, if anything does but time, and what to do about it. An empty what
+// with a hint means that a person must act first.
+func (r *Ran) Stuck() (what, hint string) {
+	name := view.Callable(r.Now)
+	switch {
+	case r.idle.Is(perdure.RestOlder):
+		return "", "import the newer copy; or, if you mean this one to go on, perdure resume " + name + " --older"
+	case r.idle.Is(perdure.RestHeld):
+		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count"
+	case r.idle.Is(perdure.RestShallow):
+		return "", "import the whole memory: perdure import FILE, of a capsule exported at depth full"
+	case r.idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
+		if r.Now.Fold().Seats[0].Given {
+			return "", "import the file where it is to go on; or take the seat back: perdure seat take " + name + " --why TEXT"
+		}
+		return "", "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " + name + " --why TEXT"
+	case r.Person:
+		return "", "see perdure inbox"
+	case r.Cannot == "advisor:":
+		return ": no advisor configured", view.AddAdvisor
+	case r.Cannot != "":
+		return " needs a node with " + view.Capability(r.Cannot), "run it where that is set up; see perdure run --help"
+	}
+	return "", ""
+}

@@ -1,0 +1,98 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// Told is what an agent was told, and how it stands after it.
+type Told struct {
+	Agent    perdure.AgentID `json:"agent"`
+	Name     string          `json:"name,omitempty"`
+	Entry    perdure.Hash    `json:"entry"`
+	Seq      int64           `json:"seq"`
+	What     string          `json:"what"`
+	Standing string          `json:"standing"`
+	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
+	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
+
+	Now *perdure.Agent `json:"-"` // as it is now
+}
+
+// Told says what an entry told an agent. The entry is durable: that something went wrong here undoes nothing.
+func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) (*Told, error) {
+	a, err := h.Load(ctx, s, e.ID())
+	if err != nil {
+		return nil, err
+	}
+	if err := Index(ctx, s, a); err != nil {
+		h.note("it is recorded, but perdure ls does not show it yet: %v", err)
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return nil, err
+	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if a.Fold().HandedOver(place) {
+		h.note("%s was handed over: it goes on where its file was imported, and hears this only when a copy from here is imported there", view.Called(a))
+	}
+	ev, _ := e.Content().(perdure.Event)
+	return &Told{Agent: a.ID(), Name: a.Fold().Intent.Name, Entry: e.Name, Seq: e.Seq, What: view.EventText(&ev),
+		Standing: a.Standing(trust, place, time.Now()), Now: a}, nil
+}
+
+// Sealed is data that only the vault of this home opens, for a person, so that it can be erased everywhere.
+func (h *Home) Sealed(subject string, data perdure.Data) (perdure.Data, error) {
+	vault := h.Vault()
+	if vault == nil {
+		return nil, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another with --store"))
+	}
+	return perdure.Seal(vault, subject, data)
+}
+
+// Resume ends the pauses of an agent that are known here, and admits one that is held: this home's key vouches for all
+// of it, and the home learns what it brings along. With older it goes on from this copy although a newer one was seen.
+func (h *Home) Resume(ctx context.Context, n *perdure.Node, a *perdure.Agent, why string, older bool) (*perdure.Entry, error) {
+	if a.Fold().Ended != nil {
+		return nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
+	}
+	if older {
+		if _, err := n.Accept(ctx, a.ID(), why); err != nil {
+			return nil, err
+		}
+	}
+	admitted, err := h.admit(ctx, n, a, why)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Fold().Paused) == 0 && !admitted && !older {
+		return nil, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)), "see perdure show "+view.Callable(a)+" for what it waits for")
+	}
+	return n.Resume(ctx, a.ID(), why)
+}
+
+// admit makes an agent count here that is held, and says what it vouched for.
+func (h *Home) admit(ctx context.Context, n *perdure.Node, a *perdure.Agent, why string) (bool, error) {
+	held := n.Trust.Counts(a)
+	if held == nil {
+		return false, nil
+	}
+	if _, err := n.Admit(ctx, a, why); err != nil {
+		return false, err
+	}
+	f := a.Fold()
+	h.note("admitted %s: %s, owner %s, scope %s; %s", view.Called(a), view.Several(f.Count, "entry"), f.Charter.Owner.Short(), f.Charter.Scope,
+		view.HeldText(held))
+	if err := h.Learn(ctx, n.Store, a.ID()); err != nil {
+		h.note("%v; it runs here once the home has it", err)
+	}
+	return true, nil
+}

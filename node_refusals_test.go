@@ -1,0 +1,61 @@
+package perdure_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// TestRefusedMemoriesAreNotReadAtEveryLook: to see that nobody trusted vouches for a memory takes reading it; that is
+// not done again until something changes. Once its author is trusted, the agent runs.
+func TestRefusedMemoriesAreNotReadAtEveryLook(t *testing.T) {
+	t.Parallel()
+	key, err := perdure.GenerateSigner("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := perdure.Genesis{Intent: perdure.Intent{Goal: "g", TTL: 1}, Charter: perdure.Charter{Scope: "test"}}
+	e, err := key.Genesis(g, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []*perdure.Entry{e}
+	commit := func(b func() perdure.Body) {
+		t.Helper()
+		more, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: b()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, all = next, append(all, more...)
+	}
+	for range 100 {
+		commit(func() perdure.Body { return perdure.Event{Name: "x"} })
+	}
+	commit(func() perdure.Body { return perdure.Snapshot{Fold: *a.Fold()} })
+	all[50] = all[50].Drop()
+	s := &readCounter{MemStore: new(perdure.MemStore)}
+	if err := s.Put(t.Context(), e.ID(), all...); err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, s, scripted(steps("do", 1)))
+	look := func() (idle perdure.Idle, read int) {
+		t.Helper()
+		before := s.read
+		return run(t, n, e.ID()), s.read - before
+	}
+	_, first := look()
+	look()
+	idle, last := look()
+	if first < len(all) || last > 0 || idle.Until == 0 {
+		t.Errorf("%d entries are read at first, %d later, of %d; next look %v", first, last, len(all), idle.Until)
+	}
+	n.SetTrust(perdure.NewTrust(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope}))
+	if _, read := look(); read == 0 || load(t, s, e.ID()).Count == a.Fold().Count {
+		t.Error("the agent is refused although its author is trusted now")
+	}
+}

@@ -1,0 +1,180 @@
+package perdure
+
+import (
+	"fmt"
+	"slices"
+)
+
+// authored is a right that writing an entry took, where it was used first, and those used before it: a list that is only added to, so that
+// agents can share it.
+type authored struct {
+	key    Key // zero: one of more authors than are told apart
+	right  Right
+	scope  string // in force there
+	entry  Hash
+	vouch  bool  // the entry stands on top of everything before it, and vouches for that if its author may
+	count  int64 // entries there are with it
+	before *authored
+	n      int // how long the list is
+}
+
+// wrote is the authors of an agent and what writing e took, which is about to be folded and is the last of the window.
+func (a *Agent) wrote(e *Entry) *authored {
+	authors, f := a.authors, a.fold
+	scope := f.Charter.Scope
+	switch e.Kind {
+	case KindGenesis:
+		if g, ok := e.content.(Genesis); ok {
+			scope = g.Charter.Scope
+			authors = used(authors, e.Name, g.Charter.Owner, MayOwn, scope)
+		}
+	case KindSnapshot:
+		if e.content != nil {
+			return a.vouchedBy(authored{key: e.Origin, right: MayAuthor, scope: scope, entry: e.Name, count: f.Count + 1}, e)
+		}
+	case KindEvent:
+		ev, _ := e.content.(Event)
+		switch n := ev.Notice.(type) {
+		case KeyChange:
+			if e.Origin == f.Charter.Owner && !n.Owner.IsZero() {
+				authors = used(authors, e.Name, n.Owner, MayOwn, scope)
+			}
+		case Admitted:
+			return a.vouchedBy(authored{key: e.Origin, right: MayOwn, scope: scope, entry: e.Name, count: f.Count + 1}, e)
+		}
+	case KindAdvice, KindDecision, KindOutcome:
+	}
+	return used(authors, e.Name, e.Origin, rightFor(e), scope)
+}
+
+// vouchedBy is the authors of an agent and an entry that vouches for everything in its past. What was written beside it, unseen by its author, is
+// judged by itself. Where that cannot be told from the entries at hand, it vouches for nothing.
+func (a *Agent) vouchedBy(by authored, e *Entry) *authored {
+	if a.fold.onTop(e) {
+		return vouched(a.authors, by)
+	}
+	past := map[Hash]bool{}
+	for _, p := range e.Parents {
+		past[p] = true
+	}
+	w := a.window()
+	var beside []*Entry
+	for _, l := range slices.Backward(w.links) {
+		switch {
+		case l.Entry == e:
+		case !past[l.Name]:
+			beside = append(beside, l.Entry)
+		default:
+			for _, p := range l.Parents {
+				past[p] = true
+			}
+		}
+	}
+	if w.base != nil && slices.ContainsFunc(w.base.Heads, func(h Head) bool { return !past[h.Name] }) {
+		return used(a.authors, by.entry, by.key, by.right, by.scope)
+	}
+	authors := vouched(a.authors, by)
+	for _, b := range slices.Backward(beside) {
+		authors = used(authors, b.Name, b.Origin, rightFor(b), by.scope)
+	}
+	return authors
+}
+
+// used is authors and one use of a right. A use before the last entry that vouches is not this one: that entry may make it count.
+func used(authors *authored, e Hash, k Key, right Right, scope string) *authored {
+	for w := authors; w != nil; w = w.before {
+		if w.key == k && w.right == right && (w.scope == scope || InScope(scope, w.scope)) {
+			return authors
+		}
+		if w.vouch {
+			break
+		}
+	}
+	return pushAuthor(authors, authored{key: k, right: right, scope: scope, entry: e})
+}
+
+// vouched is authors and an entry that vouches for them. Of entries that vouch only the last of each author is kept, so the list does not grow
+// with the memory.
+func vouched(authors *authored, by authored) *authored {
+	var all []*authored
+	for w := authors; w != nil; w = w.before {
+		all = append(all, w)
+	}
+	var kept *authored
+	for _, w := range slices.Backward(all) {
+		switch {
+		case w.vouch && w.key == by.key:
+			kept = used(kept, w.entry, w.key, w.right, w.scope)
+		case w.vouch:
+			kept = pushAuthor(kept, *w)
+		default:
+			kept = used(kept, w.entry, w.key, w.right, w.scope)
+		}
+	}
+	by.vouch = true
+	return pushAuthor(kept, by)
+}
+
+// pushAuthor is authors and one more. Of too many, nobody can tell who they are.
+func pushAuthor(authors *authored, w authored) *authored {
+	w.before, w.n = authors, 1
+	if authors != nil {
+		w.n = authors.n + 1
+	}
+	switch {
+	case w.n > maxAuthors+1:
+		return authors
+	case w.n > maxAuthors:
+		w.key, w.vouch = Key{}, false
+	}
+	return &w
+}
+
+// rightFor is the right that writing e takes. Of an event without its body nobody can tell: any right will do.
+func rightFor(e *Entry) Right {
+	if e.Kind != KindEvent {
+		return MayAuthor
+	}
+	ev, ok := e.content.(Event)
+	if !ok {
+		return 0
+	}
+	switch n := ev.Notice.(type) {
+	case SeatTaken:
+		if n.Lost {
+			return MayOwn
+		}
+	case SeatGiven:
+		if n.Owned {
+			return MayOwn
+		}
+	case Approval, Resume: // to let an agent go on is a person's word
+		return MayApprove
+	case KeyChange, Admitted:
+		return MayOwn
+	case nil, ChildEnded, Pause, Grant, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks, Document:
+	}
+	return MayAuthor
+}
+
+func untrusted(w *authored) *Rejection {
+	want := w.right.String()
+	if want == "" {
+		want = "any right"
+	}
+	r := reject(predTrusted, nil, "$.header.origin", w.key.Short()+", who is not trusted with it", want+" in scope "+w.scope, "")
+	r.Entry = w.entry.String()
+	if w.key.IsZero() {
+		r.Got, r.Hint = fmt.Sprint("more than ", maxAuthors, " authors"), "nobody can tell them apart: fork it from before"
+		return r
+	}
+	if w.right == 0 {
+		want = MayAuthor.String()
+	}
+	scope := w.scope
+	if scope == AnyScope {
+		scope = "'*'" // as a shell takes it
+	}
+	r.Hint = fmt.Sprintf("if you trust this key: perdure key trust %s --rights %s --scope %s", w.key, want, scope)
+	return r
+}

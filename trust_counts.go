@@ -1,0 +1,148 @@
+package perdure
+
+import (
+	"iter"
+	"slices"
+)
+
+// Check refuses (key.trusted) a memory with an entry whose author had no right to write it in the scope in force at its place in memory, or
+// with an owner who is not trusted to own it. It verifies the memory on the way.
+func (t *Trust) Check(entries iter.Seq2[*Entry, error]) error {
+	_, err := Verify(entries, VerifyOptions{Trust: t})
+	return err
+}
+
+// Counts refuses (key.trusted) an agent with an entry that does not count here: whose author is neither trusted with the right it took, nor
+// given it by a charter that has a say. A node does nothing for such an agent, whatever its entries say.
+//
+// A snapshot or an admission on top of all that was there, by somebody trusted to own the agent, vouches for everything before it.
+func (t *Trust) Counts(a *Agent) error {
+	var first *authored
+	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
+		if !t.counts(a, w) {
+			first = w
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return untrusted(first)
+}
+
+// vouches reports whether everything before an entry counts because of its author.
+func (t *Trust) vouches(w *authored) bool { return w.vouch && t.Allows(w.key, MayOwn, w.scope) }
+
+// vouchedAt is how many entries an agent had when somebody trusted to own it last vouched for it.
+func (t *Trust) vouchedAt(a *Agent) int64 {
+	for w := a.authors; w != nil; w = w.before {
+		if t.vouches(w) {
+			return w.count
+		}
+	}
+	return 0
+}
+
+func (t *Trust) counts(a *Agent, w *authored) bool {
+	if w.key.IsZero() {
+		return false // there were too many to tell
+	}
+	f := a.fold
+	granted, revoked := t.granted(w.key, w.right, w.scope), t.revoked(w.key)
+	switch {
+	case granted && (!revoked || t.hadSeen(a, w)):
+		return true
+	case revoked || w.right.has(MayOwn):
+		return false
+	case t.admitted(f, w.scope):
+		if w.key == f.Charter.Owner {
+			return true
+		}
+	case !t.owned(f, w.scope):
+		return false
+	}
+	if w.right == MayApprove {
+		return slices.Contains(f.Charter.Approvers, w.key)
+	}
+	return slices.Contains(f.Charter.Delegates, w.key)
+}
+
+// hadSeen reports whether the owner of an agent, trusted here, revoked a key in its memory as well: then what the key had written stays good. A
+// thief of the key can write such a revocation, too, but nothing in the name of an owner who has another.
+func (t *Trust) hadSeen(a *Agent, w *authored) bool {
+	f := a.fold
+	if !slices.Contains(f.Revoked, w.key) || w.key == f.Charter.Owner || !t.owned(f, w.scope) {
+		return false
+	}
+	for u := a.authors; u != nil; u = u.before {
+		if u.key == f.Charter.Owner && u.right != MayOwn {
+			return true
+		}
+	}
+	return false
+}
+
+// owned reports whether the charter is that of an owner trusted here: who signed it, or let somebody trusted to own sign it.
+func (t *Trust) owned(f *Fold, scope string) bool {
+	return t.Allows(f.Charter.Owner, MayOwn, scope) && (f.Begun.IsZero() || t.Allows(f.Begun, MayOwn, scope))
+}
+
+// admitted reports whether somebody trusted to own the agent vouched for its charter.
+func (t *Trust) admitted(f *Fold, scope string) bool {
+	return slices.ContainsFunc(f.Admitted, func(k Key) bool { return t.Allows(k, MayOwn, scope) })
+}
+
+// Joins refuses (key.trusted) entries that are about to join an agent that counts here, if it would not count with them. An agent that does
+// not count itself may get more of the same: nothing is done for it. Had is its memory, and has tells which entries are in it.
+func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(Hash) bool) error {
+	if t.Counts(here) != nil {
+		return nil
+	}
+	fresh := func(yield func(*Entry, error) bool) {
+		for e, err := range more {
+			if (err != nil || !has(e.Name)) && !yield(e, err) {
+				return
+			}
+		}
+	}
+	a, err := here.applyAll(fresh)
+	if err == ErrBehind { // some belong before what somebody vouched for: then all is judged from the beginning
+		a, err = t.Fold(func(yield func(*Entry, error) bool) {
+			for _, part := range []iter.Seq2[*Entry, error]{had, fresh} {
+				for e, err := range part {
+					if !yield(e, err) {
+						return
+					}
+				}
+			}
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return t.Counts(a)
+}
+
+// applyAll is Apply for more entries than are held at once. Parents come before children.
+func (a *Agent) applyAll(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	var batch []*Entry
+	size := 0
+	flush := func() (err error) {
+		a, err = a.Apply(batch...)
+		batch, size = nil, 0
+		return err
+	}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if batch, size = append(batch, e), size+len(e.header)+len(e.body); size >= loadBytes {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	return a.whole()
+}

@@ -1,0 +1,67 @@
+package view_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+func TestTwoOfOneNameAreToldApart(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	key, err := perdure.GenerateSigner("me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: key}
+	var ids []perdure.AgentID
+	for range 2 {
+		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "twin"}, Charter: perdure.Charter{Scope: "home"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Cancel(ctx, a.ID(), ""); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, a.ID())
+	}
+	var labels []string
+	tail := &view.Tail{Store: n.Store, Choice: view.Choice{Kinds: []perdure.Kind{perdure.KindGenesis}}}
+	tail.Show = func(w *view.Follower, one view.Line) error {
+		if one.Kind != perdure.KindGenesis || w.AgentLine(one).Name != "twin" {
+			t.Errorf("shown: %+v", one)
+		}
+		labels = append(labels, w.Label)
+		return nil
+	}
+	begun := 0
+	err = tail.Agents(ctx, append(ids, ids[0]), 5, func(all []*view.Follower) { begun = len(all) })
+	if err != nil || begun != 2 { // both have ended, so it does
+		t.Fatalf("%d followed, %v", begun, err)
+	}
+	if want := []string{"twin", "twin~" + ids[1].Short()}; !slices.Equal(labels, want) {
+		t.Errorf("called %q, want %q", labels, want)
+	}
+	labels = nil
+	tail.Show = func(w *view.Follower, one view.Line) error {
+		labels = append(labels, w.Label)
+		stop()
+		return nil
+	}
+	done := make(chan error, 1)
+	go func() { done <- tail.Everyone(ctx) }()
+	for ctx.Err() == nil { // whether it watches yet cannot be seen: what is made before that it does not show
+		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "late"}, Charter: perdure.Charter{Scope: "home"}})
+		if err != nil {
+			break
+		}
+		_, _ = n.Cancel(ctx, a.ID(), "")
+	}
+	if err := <-done; !errors.Is(err, context.Canceled) || len(labels) == 0 || labels[0] == "twin" {
+		t.Errorf("everyone: %q, %v", labels, err)
+	}
+}
