@@ -1,10 +1,6 @@
 package perdure
 
-import (
-	"context"
-	"fmt"
-	"strings"
-)
+import "context"
 
 // Observer is told what a node does while it does it, for traces and metrics. It is called by many goroutines at once, must be quick, and
 // changes nothing of what the node does.
@@ -33,7 +29,7 @@ type Begun struct {
 
 // Over is how it ended.
 type Over struct {
-	Step   string // of a cycle: what was done, such as consult or decide; idle: nothing
+	Step   string // of a cycle: what was done, see Doing; idle: nothing
 	Signal Signal // of advice and calls
 	Model  string // that was asked
 	Usage  *Usage
@@ -56,15 +52,10 @@ func (w *work) observedCycle(ctx context.Context) (Step, error) {
 	f := w.a.fold
 	seen, over := w.n.observe(traced(ctx, f.Trace, f.Heads[0].Name), Begun{What: ObservedCycle, Agent: w.a.ID(), Name: f.Intent.Name})
 	step, err := w.cycle(seen)
-	over(Over{Step: stepName(step), Err: err})
-	return step, err
-}
-
-// stepName is what a step is called.
-func stepName(s Step) string {
-	if s == nil {
-		return "idle"
+	o := Over{Step: "idle", Err: err}
+	if step != nil {
+		o.Step = step.Doing().What
 	}
-	name := fmt.Sprintf("%T", s)
-	return strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "Step"))
+	over(o)
+	return step, err
 }
