@@ -60,9 +60,9 @@ type Node struct {
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	refusals   refusals
-	instance   Key                    // names this node in claims: its key may be that of other processes, too
-	trusted    atomic.Pointer[Trust]  // Trust and the key
-	placed     atomic.Pointer[Hash]   // where the seat of its agents is; nil: not known yet
+	instance   Key                   // names this node in claims: its key may be that of other processes, too
+	trusted    atomic.Pointer[Trust] // Trust and the key
+	placed     atomic.Pointer[Hash]  // where the seat of its agents is; nil: not known yet
 }
 
 // resting is an agent this node found nothing to do for.

@@ -101,7 +101,9 @@ func TestEveryNodeFileOfThePageIsRead(t *testing.T) {
 	if len(all) < 3 {
 		t.Fatalf("the page has %d files, want 3", len(all))
 	}
-	secret := func(c string) string { return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(c, 32))) }
+	secret := func(c string) string {
+		return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(c, 32)))
+	}
 	t.Setenv("SLACK_URL", "https://hooks.slack.com/services/x")
 	for _, m := range all {
 		h := hookedHome(t, string(m[1]))
