@@ -38,6 +38,7 @@ type Handler struct {
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
 	turns turns
+	taken recent
 }
 
 // Error is an error with the HTTP status it is answered with.
@@ -99,7 +100,8 @@ type post struct {
 	agent *perdure.Agent
 }
 
-// serve verifies a message and answers it. Messages to one agent take turns, so that one that comes twice at once is seen to.
+// serve verifies a message and answers it. Messages to one agent take turns: one that comes twice at once is seen to, and each is
+// written on top of the one before. Many heads at once would cost more than the sync of the disk that they share.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(context.Context, *post) (Answer, error)) {
 	answer, err := func() (Answer, error) {
 		p, id, err := h.verified(w, r)
@@ -237,10 +239,50 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 		}
 		ev.By, ev.Taint = p.hook.Person.Name, false
 	}
-	if p.agent.Fold().Received(&ev) {
+	message := p.agent.ID().String() + " " + ev.By + " " + ev.ID
+	if p.agent.Fold().Received(&ev) || h.taken.has(message) {
 		return Answer{Status: Already, Agent: p.agent.ID()}, nil
 	}
-	return told(Accepted)(h.Node.Tell(ctx, p.agent.ID(), ev))
+	answer, err := told(Accepted)(h.Node.Tell(ctx, p.agent.ID(), ev))
+	if err == nil {
+		h.taken.add(message)
+	}
+	return answer, err
+}
+
+// recent remembers messages that were taken: of very many to one agent its memory remembers the last alone, and one that comes again within the
+// window must not count again.
+type recent struct {
+	mu    sync.Mutex
+	known map[string]struct{}
+	order []string // a ring, once it is full
+	next  int
+}
+
+// maxRecent bounds the messages that are remembered, at about 250 bytes each.
+const maxRecent = 1 << 16
+
+func (r *recent) has(message string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.known[message]
+	return known
+}
+
+func (r *recent) add(message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known == nil {
+		r.known = map[string]struct{}{}
+	}
+	if len(r.order) < maxRecent {
+		r.order = append(r.order, message)
+	} else {
+		delete(r.known, r.order[r.next])
+		r.order[r.next] = message
+		r.next = (r.next + 1) % maxRecent
+	}
+	r.known[message] = struct{}{}
 }
 
 // told answers with an entry that was written.
@@ -422,34 +464,41 @@ func (h *Handler) answer(ctx context.Context, p *post, body *resumption) (Answer
 
 // turns lets one at a time work on an agent.
 type turns struct {
-	mu   sync.Mutex
-	busy map[perdure.AgentID]chan struct{} // closed when the turn is over
+	mu    sync.Mutex
+	taken map[perdure.AgentID]*turn
+}
+
+// turn is one that somebody has or waits for.
+type turn struct {
+	held  chan struct{} // has a value while somebody has it
+	users int
 }
 
 // take waits for a turn; what it returns ends it.
 func (t *turns) take(ctx context.Context, id perdure.AgentID) (func(), error) {
-	for {
+	t.mu.Lock()
+	if t.taken == nil {
+		t.taken = map[perdure.AgentID]*turn{}
+	}
+	one := t.taken[id]
+	if one == nil {
+		one = &turn{held: make(chan struct{}, 1)}
+		t.taken[id] = one
+	}
+	one.users++
+	t.mu.Unlock()
+	leave := func() {
 		t.mu.Lock()
-		if t.busy == nil {
-			t.busy = map[perdure.AgentID]chan struct{}{}
+		defer t.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(t.taken, id)
 		}
-		over := t.busy[id]
-		if over == nil {
-			over = make(chan struct{})
-			t.busy[id] = over
-			t.mu.Unlock()
-			return func() {
-				t.mu.Lock()
-				delete(t.busy, id)
-				t.mu.Unlock()
-				close(over)
-			}, nil
-		}
-		t.mu.Unlock()
-		select {
-		case <-over:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	}
+	select {
+	case one.held <- struct{}{}:
+		return func() { <-one.held; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
 	}
 }

@@ -347,3 +347,22 @@ func TestAnAnswerToAnEarlierQuestionIsNotOneToALater(t *testing.T) {
 		t.Error("it was taken for an approval")
 	}
 }
+
+// TestAReplayIsSeenAfterManyOthers has more messages come than an agent's memory remembers the ids of, and then the first again.
+func TestAReplayIsSeenAfterManyOthers(t *testing.T) {
+	s := newShop(t)
+	id, _ := s.asking()
+	path := "/v1/agents/" + id.String() + "/events"
+	at := time.Now()
+	if got := s.postAs("crm", path, `{"name":"order"}`, "first", at); got.Status != "accepted" {
+		t.Fatalf("the first: %+v", got)
+	}
+	for i := range 1100 {
+		if got := s.postAs("crm", path, `{"name":"order"}`, fmt.Sprint("other-", i), at); got.Status != "accepted" {
+			t.Fatalf("another: %+v", got)
+		}
+	}
+	if got := s.postAs("crm", path, `{"name":"order"}`, "first", at); got.Status != "already" {
+		t.Errorf("the first again: %+v", got)
+	}
+}

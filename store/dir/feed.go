@@ -155,15 +155,15 @@ func (s *Store) notice(ctx context.Context) error {
 		return errLooks // an arrival is noticed by writing it down
 	}
 	from, now := time.Now(), s.glance()
-	if s.feed.f == nil || !now.same(s.noticed) || from.Sub(s.listed) >= watchAll {
-		if err := s.look(); err != nil {
+	if id := s.feed.id; s.feed.f != nil && now.same(s.noticed) && from.Sub(s.listed) < watchAll { // nothing happened since
+		if err := s.ordered(func() error { return nil }); err != nil || s.feed.id == id {
 			return err
 		}
-		s.noticed, s.listed = now, from
-	} else if len(s.unnoticed()) == 0 {
-		return s.ordered(func() error { return nil })
 	}
-	return s.ordered(func() error {
+	if err := s.look(); err != nil {
+		return err
+	}
+	err := s.ordered(func() error {
 		for _, id := range s.departed() {
 			if err := s.feed.write([]record{{kind: recordGone, agent: id}}); err != nil {
 				return err
@@ -176,6 +176,10 @@ func (s *Store) notice(ctx context.Context) error {
 		}
 		return ctx.Err()
 	})
+	if err == nil {
+		s.noticed, s.listed = now, from
+	}
+	return err
 }
 
 // ordered calls f while no other process writes down what arrived, with all that others did.
