@@ -123,3 +123,58 @@ func TestACopyIsAnotherFeed(t *testing.T) {
 		t.Error("a copy has the same feed")
 	}
 }
+
+// BenchmarkFeed reads one new entry at the end of a long feed, and all of it.
+func BenchmarkFeed(b *testing.B) {
+	s := openBench(b, b.TempDir()+"/store.db")
+	key := newSigner(b)
+	g, a := begin(b, key, "a")
+	if err := s.Put(b.Context(), a.ID(), g); err != nil {
+		b.Fatal(err)
+	}
+	grow := func(n int) {
+		for range n {
+			es, next := commit(b, key, a, draft(1024))
+			if err := s.Put(b.Context(), a.ID(), es...); err != nil {
+				b.Fatal(err)
+			}
+			a = next
+		}
+	}
+	grow(5000)
+	b.Run("one new", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			_, end, err := s.FeedEnd(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			grow(1)
+			b.StartTimer()
+			for _, err := range s.Feed(b.Context(), end) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	b.Run("end", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := s.FeedEnd(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("all", func(b *testing.B) {
+		n := 0
+		for b.Loop() {
+			for _, err := range s.Feed(b.Context(), 0) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				n++
+			}
+		}
+		b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
+	})
+}
