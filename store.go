@@ -198,7 +198,7 @@ type Watcher interface {
 // stay, without bodies. Where a store had to write the memory of an agent anew (Heal, Replace, a file that came back), all of it arrives
 // again: who must do something once per entry goes by its name. Entries that cannot be read are left out, and arrive once healed.
 //
-// Positions are of one feed. A store that cannot go on with it, because it was rebuilt, restored from a backup, copied, or lost the order,
+// Positions are of one feed. A store that cannot go on with it, because it was rebuilt, restored from a backup, copied, or may have lost what it showed,
 // begins another, whose id no feed had before. Positions of an earlier feed mean nothing then: compare FeedEnd before reading with the id kept beside a
 // position, and once more before keeping the next position.
 type Feeder interface {

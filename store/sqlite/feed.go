@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
+	"strings"
+	"sync"
 
 	"github.com/perdure/perdure"
 )
@@ -14,8 +17,15 @@ import (
 var _ perdure.Feeder = (*Store)(nil)
 
 // feedTable has the id of the feed. It is made when somebody asks for it. A backup and a rebuilt file have none: they begin another feed, since rows
-// that were given numbers may be missing from them.
-const feedTable = "CREATE TABLE IF NOT EXISTS feed(id BLOB NOT NULL)"
+// that were given numbers may be missing from them. Boot is the run of the machine in which commits were not synced: once that is over, rows that
+// were seen may be gone, and their numbers given again.
+const feedTable = "CREATE TABLE IF NOT EXISTS feed(id BLOB NOT NULL, boot TEXT)"
+
+// bootID names this run of the machine; empty where the system does not say.
+var bootID = sync.OnceValue(func() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // of other systems than Linux
+	return strings.TrimSpace(string(b))
+})
 
 // maxFeedAgents bounds the agents whose last entry a reader of the feed remembers.
 const maxFeedAgents = 4096
@@ -167,7 +177,8 @@ func feedEnd(c *conn) (end perdure.Cursor, err error) {
 func (s *Store) FeedEnd(ctx context.Context) (feed perdure.Hash, end perdure.Cursor, err error) {
 	id, end, err := s.feedEnd(ctx)
 	if err == nil && id == nil {
-		if err = s.submit(ctx, &request{apply: (*writer).beginFeed}); err == nil {
+		begin := func(w *writer) error { return w.beginFeed(s.level) }
+		if err = s.submit(ctx, &request{apply: begin}); err == nil {
 			id, end, err = s.feedEnd(ctx)
 		}
 	}
@@ -181,12 +192,16 @@ func (s *Store) FeedEnd(ctx context.Context) (feed perdure.Hash, end perdure.Cur
 	return perdure.HashOf(append(id, place[:]...)), end, nil
 }
 
+// feedEnd reads the id of the feed and where it ends. There is no id where one is still to be given, or the one there is does not count any more.
 func (s *Store) feedEnd(ctx context.Context) (id []byte, end perdure.Cursor, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		_, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE type='table' AND name='feed'")
 		if err == nil && there {
-			err = c.query("SELECT id FROM feed", func(v []driver.Value) error {
-				id, _ = v[0].([]byte)
+			err = c.query("SELECT id, boot FROM feed", func(v []driver.Value) error {
+				boot, soft := v[1].(string)
+				if counts := !soft && s.level == Full || soft && boot == bootID(); counts {
+					id, _ = v[0].([]byte)
+				}
 				return nil
 			})
 		}
@@ -198,12 +213,21 @@ func (s *Store) feedEnd(ctx context.Context) (id []byte, end perdure.Cursor, err
 	return id, end, err
 }
 
-// beginFeed gives the feed an id, unless it has one.
-func (w *writer) beginFeed() error {
+// beginFeed gives the feed an id, unless it has one that counts. Who does not sync commits says in which run of the machine it counts.
+func (w *writer) beginFeed(level Sync) error {
 	if err := w.do(feedTable); err != nil {
 		return err
 	}
-	return w.do("INSERT INTO feed SELECT randomblob(32) WHERE NOT EXISTS (SELECT 1 FROM feed)")
+	if err := w.do("DELETE FROM feed WHERE boot<>?", bootID()); err != nil {
+		return err
+	}
+	if err := w.do("INSERT INTO feed SELECT randomblob(32), NULL WHERE NOT EXISTS (SELECT 1 FROM feed)"); err != nil {
+		return err
+	}
+	if level == Full {
+		return nil
+	}
+	return w.do("UPDATE feed SET boot=?", bootID())
 }
 
 // keepFeed begins another feed if rows at the end are gone, from the one that was to be next before: their numbers are given again.

@@ -124,6 +124,47 @@ func TestACopyIsAnotherFeed(t *testing.T) {
 	}
 }
 
+// TestAStoreThatIsNotSyncedBeginsAnotherFeedAfterABoot has the machine started again: rows that were seen may be lost.
+func TestAStoreThatIsNotSyncedBeginsAnotherFeedAfterABoot(t *testing.T) {
+	if bootID() == "" {
+		t.Skip("this system does not say which run of the machine it is")
+	}
+	boot := func(s *Store) {
+		t.Helper()
+		err := s.submit(t.Context(), &request{apply: func(w *writer) error {
+			return w.do("UPDATE feed SET boot='another' WHERE boot IS NOT NULL")
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	synced := openBench(t, t.TempDir()+"/store.db")
+	feed, _ := feedOf(t, synced)
+	boot(synced)
+	if now, _ := feedOf(t, synced); now != feed {
+		t.Error("a store whose commits are synced begins another feed after a boot")
+	}
+	path := t.TempDir() + "/store.db"
+	loose, err := Open(t.Context(), path, Options{Sync: Normal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = loose.Close() }()
+	feed, _ = feedOf(t, loose)
+	if now, _ := feedOf(t, loose); now != feed {
+		t.Fatal("the feed changes without a boot")
+	}
+	beside := openBench(t, path) // another process that syncs reads what this one wrote
+	if now, _ := feedOf(t, beside); now != feed {
+		t.Error("another handle has another feed")
+	}
+	boot(loose)
+	now, _ := feedOf(t, beside)
+	if now == feed {
+		t.Error("rows may be lost, and the feed is the same")
+	}
+}
+
 // BenchmarkFeed reads one new entry at the end of a long feed, and all of it.
 func BenchmarkFeed(b *testing.B) {
 	s := openBench(b, b.TempDir()+"/store.db")
