@@ -60,7 +60,7 @@ func (h *herald) derive(ctx context.Context, item perdure.Item) ([]notify.Event,
 	if err != nil {
 		return nil, err
 	}
-	return (&tidings{h, ctx, a, item, time.Now()}).all()
+	return (&tidings{h, a, item, time.Now()}).all(ctx)
 }
 
 // remember keeps what was proposed: decisions name it by its number.
@@ -95,7 +95,6 @@ func (h *herald) tells(d *perdure.Decision) bool {
 // tidings is one entry and its agent.
 type tidings struct {
 	h    *herald
-	ctx  context.Context //nolint:containedctx // it lives for one call
 	a    *perdure.Agent
 	item perdure.Item
 	now  time.Time
@@ -116,7 +115,7 @@ func (t *tidings) event(kind string, d notify.Data) notify.Event {
 	return e
 }
 
-func (t *tidings) all() ([]notify.Event, error) {
+func (t *tidings) all(ctx context.Context) ([]notify.Event, error) {
 	f := t.a.Fold()
 	switch b := t.item.Content().(type) {
 	case perdure.Advice, perdure.Outcome:
@@ -128,13 +127,13 @@ func (t *tidings) all() ([]notify.Event, error) {
 		case f.Sleep != nil && f.Sleep.Decision == t.item.Name:
 			return t.slept(), nil
 		}
-		return t.waits(view.WaitApproval, t.item.Name)
+		return t.waits(ctx, view.WaitApproval, t.item.Name)
 	case perdure.Event:
 		switch n := b.Notice.(type) {
 		case perdure.Escalated:
-			return t.waits(view.WaitApproval, n.Decision)
+			return t.waits(ctx, view.WaitApproval, n.Decision)
 		case perdure.Doubt:
-			return t.waits(view.WaitDoubt, n.Decision)
+			return t.waits(ctx, view.WaitDoubt, n.Decision)
 		case perdure.Doubled:
 			d := t.data("decided the same twice, in two places: %s and %s", n.First.Short(), n.Second.Short())
 			d.Decision, d.Answer = n.Second, fmt.Sprintf("perdure settle %s %s", view.Callable(t.a), n.Second)
@@ -175,8 +174,8 @@ func (t *tidings) slept() []notify.Event {
 }
 
 // waits is what still waits for a person about a decision.
-func (t *tidings) waits(kind string, decision perdure.Hash) ([]notify.Event, error) {
-	waits, err := view.Waits(t.ctx, t.h.node.Store, t.a, t.h.node.Trust, perdure.Key{}, t.now)
+func (t *tidings) waits(ctx context.Context, kind string, decision perdure.Hash) ([]notify.Event, error) {
+	waits, err := view.Waits(ctx, t.h.node.Store, t.a, t.h.node.Trust, perdure.Key{}, t.now)
 	if err != nil {
 		return nil, err
 	}
