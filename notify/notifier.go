@@ -97,7 +97,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	}
 	feed, ok := n.Store.(perdure.Feeder)
 	if !ok {
-		return errors.New("notify: this kind of store keeps no order of arrival; use sqlite: or dir:")
+		return errors.New("notify: this kind of store keeps no order of arrival; use a store of the kind sqlite or dir")
 	}
 	changed := make([]chan struct{}, len(n.Destinations))
 	var all sync.WaitGroup

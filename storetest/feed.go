@@ -367,9 +367,7 @@ func testFeedKill(t *testing.T, s *suite) {
 		s.reopen()
 		s.create(newAuthor(t), "goes on")
 	}
-	for _, item := range fed(t, s.Store, at) {
-		seen = append(seen, item)
-	}
+	seen = append(seen, fed(t, s.Store, at)...)
 	if now, _ := feedEnd(t, s.Store); now != feed {
 		t.Fatal("a killed writer began another feed")
 	}

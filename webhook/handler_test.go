@@ -169,7 +169,7 @@ func TestAnApprovalByWebhookResumes(t *testing.T) {
 		t.Errorf("an approval that was given: %+v", got)
 	}
 	count := s.load(id).Count
-	f := s.run(id)
+	s.run(id)
 	if s.paid != 1 {
 		t.Errorf("paid %d times, want 1", s.paid)
 	}
@@ -195,7 +195,7 @@ func TestAnApprovalByWebhookResumes(t *testing.T) {
 	if !said || !noted {
 		t.Errorf("the answer reached the agent: %v, the feedback: %v", said, noted)
 	}
-	if f = s.run(id); f.Ended == nil {
+	if f := s.run(id); f.Ended == nil {
 		t.Error("it did not end after the answer")
 	}
 	if got := s.post("bob", path, `{"approved":true}`); got.code != 200 || got.Status != "already" {
