@@ -10,7 +10,8 @@ import (
 // value, Decode sets a Go value from it, and it prints and marshals as JSON.
 type Data = canon.Data
 
-// Body is the content of an entry: Genesis, Advice, Decision, Outcome, Event or Snapshot.
+// Body is the content of an entry: a Genesis, Advice, Decision, Outcome, Event or Snapshot. All are values, never pointers: a pointer to one
+// compiles in a type switch, is never met there, and is refused when it is written. The same goes for an Action, a Trigger and a Notice.
 type Body interface{ kind() Kind }
 
 // Kind is the kind of an entry.

@@ -1,7 +1,9 @@
 package perdure
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -106,9 +108,21 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 
 // extendOn is extend on top of some of the heads.
 func (s *Signer) extendOn(a *Agent, parents []Hash, now time.Time, d Draft) (*Entry, *Agent, error) {
+	if d.Body == nil {
+		return nil, nil, errors.New("write entry: the draft has no body")
+	}
 	highest, _ := a.fold.highest(parents)
 	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy, Trace: a.trace(&d), TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
 	e := &Entry{Header: h, content: d.Body}
+	if next := a.ahead(e); next != nil {
+		e.Due = min(next.fold.Due(now), maxAmount)
+		if err := s.build(e); err != nil {
+			a.fold.takeBack(next.fold)
+			return nil, nil, err
+		}
+		next.named(a, e)
+		return e, next, nil
+	}
 	e.Due = min(a.fold.dueAfter(e, now), maxAmount)
 	if err := s.build(e); err != nil {
 		return nil, nil, err
@@ -122,15 +136,20 @@ func (f *Fold) dueAfter(e *Entry, now time.Time) Time {
 	after := folds.Get().(*Fold)
 	*after = *f
 	after.own = owned{}
-	after.step(e, false, f.past(e.Parents))
+	after.step(e, false, f.known(e.Parents))
 	due := after.Due(now)
+	f.takeBack(after)
+	*after = Fold{}
+	folds.Put(after)
+	return due
+}
+
+// takeBack takes back the room that a fold took which is f with one more entry, and of which nothing is kept.
+func (f *Fold) takeBack(after *Fold) {
 	giveBack(f.Inbox, after.Inbox, f.rooms.inbox, after.rooms.inbox)
 	giveBack(f.Dedupe, after.Dedupe, f.rooms.dedupe, after.rooms.dedupe)
 	giveBack(f.Conflicts, after.Conflicts, f.rooms.conflicts, after.rooms.conflicts)
 	giveBack(f.acts, after.acts, f.rooms.acts, after.rooms.acts)
-	*after = Fold{}
-	folds.Put(after)
-	return due
 }
 
 // folds are what dueAfter folds into. Nothing of them is left when it returns.
@@ -148,21 +167,33 @@ func (s *Signer) build(e *Entry) error {
 
 // encode is e with the bytes of its header and body, and its name.
 func (e *Entry) encode(rec *saltedBody) error {
-	var err error
-	if e.body, err = bodyCodec.Append(make([]byte, 0, 256), rec); err != nil {
+	scratch := drafts.Get().(*[]byte)
+	defer drafts.Put(scratch)
+	b, err := bodyCodec.Append((*scratch)[:0], rec)
+	if err != nil {
 		return under(err, "$.body")
 	}
+	n := len(b)
 	e.Version, e.Kind = FormatVersion, rec.Content.kind()
-	e.Body, e.Size = HashOf(e.body), int64(len(e.body))
-	if e.header, err = headerCodec.Append(make([]byte, 0, 224), &e.Header); err != nil {
+	e.Body, e.Size = HashOf(b), int64(n)
+	if b, err = headerCodec.Append(b, &e.Header); err != nil {
 		return under(err, "$.header")
 	}
+	if cap(b) <= maxDraft {
+		*scratch = b
+	}
+	e.body, e.header = bytes.Clone(b[:n]), bytes.Clone(b[n:]) // apart: a body may be dropped
 	e.Name = HashOf(e.header)
 	if err := e.checkHeader(); err != nil {
 		return err
 	}
 	return checkBody(e)
 }
+
+// drafts is room to encode entries in, up to maxDraft bytes each.
+var drafts = sync.Pool{New: func() any { return new(make([]byte, 0, 2048)) }}
+
+const maxDraft = 64 << 10
 
 // seal signs e and with it the commit that ends there.
 func (s *Signer) seal(e *Entry) error {

@@ -116,3 +116,29 @@ func TestForgedSignatureIsRejectedOnItsOwn(t *testing.T) {
 		t.Errorf("got %v, want entry.signed", err)
 	}
 }
+
+// TestOnlyValuesAreWritten refuses pointers to bodies, actions and notices, which no type switch would meet, and a draft without a body.
+func TestOnlyValuesAreWritten(t *testing.T) {
+	s, err := perdure.GenerateSigner("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "a"}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]perdure.Body{
+		"nothing":             nil,
+		"a pointer":           &perdure.Event{Name: "x"},
+		"a pointer in advice": perdure.Advice{Actions: []perdure.Action{&perdure.End{Signal: perdure.OK}}},
+		"a pointer in events": perdure.Event{Name: "x", Notice: &perdure.Pause{}},
+	} {
+		if _, _, err := s.Commit(a, time.Now(), perdure.Draft{Body: b}); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+}

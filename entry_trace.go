@@ -85,9 +85,16 @@ func traced(ctx context.Context, t TraceID, cause Hash) context.Context {
 	if t.IsZero() {
 		return ctx
 	}
-	c := spanContext{trace: t}
-	copy(c.span[:], cause[:])
-	return context.WithValue(ctx, traceKey{}, c)
+	return &tracedContext{ctx, spanOf(t, cause)}
+}
+
+// spanOf is what is done as part of a trace on account of an entry; zero without a trace.
+func spanOf(t TraceID, cause Hash) (c spanContext) {
+	if !t.IsZero() {
+		c.trace = t
+		copy(c.span[:], cause[:])
+	}
+	return c
 }
 
 // traceIn is the trace that ctx is part of, or a new one. Whoever calls chooses the id, which is recorded and sent on: one that the guard keeps out

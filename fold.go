@@ -212,6 +212,8 @@ type ToolRecord struct {
 	Calls int64          `canon:"2,calls,omitzero"` // how often it was called in all
 	Used  int64          `canon:"3,used"`           // seq of its last outcome
 	Last  []SignalRecord `canon:"4,last,omitzero"`  // the latest signals, oldest first
+
+	room *room // behind Last
 }
 
 // SignalRecord is one signal of a tool.

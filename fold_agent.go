@@ -13,7 +13,7 @@ type Agent struct {
 	prev  segment  // the entries before cur
 	cur   segment  // the most recent entries
 	top   Position // of the last entry folded
-	held  []*Entry // waiting for their parents or for the signature that covers them
+	early []*Entry // waiting for their parents or for the signature that covers them
 	full  bool     // hold every entry, however many
 	bare  bool     // fold entries without their bodies, as nothing
 	depth Depth    // of the memory it was loaded from
@@ -34,7 +34,7 @@ type segment struct {
 // next is an agent that goes on from a, with nothing waiting.
 func (a *Agent) next() *Agent {
 	n := *a
-	n.held = nil
+	n.early = nil
 	return &n
 }
 
@@ -95,7 +95,7 @@ func (a *Agent) holds(name Hash) bool {
 // Missing names the parents that entries given to Apply are still waiting for.
 func (a *Agent) Missing() []Hash {
 	have := map[Hash]bool{}
-	for _, e := range a.held {
+	for _, e := range a.early {
 		have[e.Name] = true
 	}
 	w := a.window()
@@ -108,7 +108,7 @@ func (a *Agent) Missing() []Hash {
 		}
 	}
 	var missing []Hash
-	for _, e := range a.held {
+	for _, e := range a.early {
 		for _, p := range e.Parents {
 			if !have[p] {
 				missing = append(missing, p)
@@ -149,7 +149,7 @@ func FromSnapshot(snapshot *Entry) (*Agent, error) {
 		return nil, reject(predAgent, snapshot, "$.body.content.snapshot.fold.agent", s.Fold.Agent.Short(), snapshot.Agent.Short(), "the snapshot is of another agent")
 	}
 	f := s.Fold.clone().forgetful()
-	f.step(snapshot, false, f.past(snapshot.Parents))
+	f.step(snapshot, false, f.known(snapshot.Parents))
 	return fromFold(f, snapshot.Position(), snapshot), nil
 }
 

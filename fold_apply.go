@@ -21,13 +21,13 @@ func (a *Agent) apply(entries []*Entry, unsealed bool) (*Agent, error) {
 		return next, err
 	}
 	w := a.window()
-	fresh := w.candidates(a.held, entries)
-	admitted, held, err := w.admit(fresh, unsealed, a.bare)
+	fresh := w.candidates(a.early, entries)
+	admitted, early, err := w.admit(fresh, unsealed, a.bare)
 	if err != nil {
 		return nil, err
 	}
 	next := a.next()
-	next.held = held
+	next.early = early
 	if len(admitted) == 0 {
 		return next, nil
 	}
@@ -36,7 +36,7 @@ func (a *Agent) apply(entries []*Entry, unsealed bool) (*Agent, error) {
 
 // extend is the common case: runs on top of the heads, each sealed at its end.
 func (a *Agent) extend(entries []*Entry, unsealed bool) (*Agent, bool, error) {
-	if len(a.held) > 0 || a.fold == nil || len(entries) == 0 {
+	if len(a.early) > 0 || a.fold == nil || len(entries) == 0 {
 		return nil, false, nil
 	}
 	next := a.next()
@@ -60,11 +60,11 @@ func (a *Agent) push(e *Entry) (bool, error) {
 	}
 	highest, onHeads := f.highest(e.Parents)
 	if !onHeads {
-		held := false
+		known := false
 		if len(f.Revoked)+len(f.Former) == 0 { // nothing is to be known of the past
-			highest, held = a.highest(e.Parents)
+			highest, known = a.highest(e.Parents)
 		}
-		if !held {
+		if !known {
 			return false, nil
 		}
 	}
@@ -87,7 +87,7 @@ func (a *Agent) push(e *Entry) (bool, error) {
 	if change && (!onHeads || len(f.Heads) > len(e.Parents)) {
 		return false, nil // not everything is in its past: entries of the key may have to be voided
 	}
-	past := f.past(e.Parents)
+	past := f.known(e.Parents)
 	revoked := slices.Contains(f.Revoked, e.Origin)
 	if revoked && slices.Contains(past.Knows, e.Origin) {
 		return false, revokedAuthor(e)
@@ -99,18 +99,28 @@ func (a *Agent) push(e *Entry) (bool, error) {
 
 // link puts e at the end of the window and folds it. The caller owns a.
 func (a *Agent) link(e *Entry, void bool, past Head) {
+	a.turn()
+	a.hold(e, past.missed)
+	if !void {
+		a.authors = a.wrote(e)
+	}
+	a.fold.step(e, void, past)
+}
+
+// turn begins a new segment of the window where the last is full.
+func (a *Agent) turn() {
 	// Each segment has a base of its own, with all the heads: many heads make it longer, so that copying them costs an entry no more.
 	if (a.cur.n >= max(tailWindow, len(a.fold.Heads)/4) || a.cur.size >= tailBytes) && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone(), authors: a.authors}
 		a.fold.own.alone = alone{} // base has them too
 	}
-	a.cur.last = &link{Entry: e, before: a.cur.last, missed: past.missed}
+}
+
+// hold puts e at the end of the window.
+func (a *Agent) hold(e *Entry, missed []Hash) {
+	a.cur.last = &link{Entry: e, before: a.cur.last, missed: missed}
 	a.cur.n, a.cur.size = a.cur.n+1, a.cur.size+int64(len(e.body))
 	a.top = e.Position()
-	if !void {
-		a.authors = a.wrote(e)
-	}
-	a.fold.step(e, void, past)
 }
 
 // highest is the highest seq of the parents, if all of them are heads.
@@ -153,8 +163,8 @@ func (f *Fold) head(name Hash) *Head {
 	return nil
 }
 
-// past is what is known to those of the parents that are heads, as the head of an entry without a name yet.
-func (f *Fold) past(parents []Hash) Head {
+// known is what is known to those of the parents that are heads, as the head of an entry without a name yet.
+func (f *Fold) known(parents []Hash) Head {
 	var past Head
 	if len(f.Revoked)+len(f.Former) == 0 {
 		return past
@@ -265,9 +275,9 @@ func (a *Agent) window() *window {
 }
 
 // candidates are the held and the new entries that are not folded yet, each once, in fold order.
-func (w *window) candidates(held, entries []*Entry) []*Entry {
+func (w *window) candidates(early, entries []*Entry) []*Entry {
 	fresh := map[Hash]*Entry{}
-	for _, list := range [][]*Entry{held, entries} {
+	for _, list := range [][]*Entry{early, entries} {
 		for _, e := range list {
 			if w.byName[e.Name] == nil {
 				fresh[e.Name] = e.joined(fresh[e.Name])
@@ -279,8 +289,8 @@ func (w *window) candidates(held, entries []*Entry) []*Entry {
 	return out
 }
 
-// admit sorts out which entries can be folded now: all parents are there and a signature covers them. The rest is held.
-func (w *window) admit(fresh []*Entry, unsealed, bare bool) (admitted, held []*Entry, err error) {
+// admit sorts out which entries can be folded now: all parents are there and a signature covers them. The rest is early.
+func (w *window) admit(fresh []*Entry, unsealed, bare bool) (admitted, early []*Entry, err error) {
 	byName := make(map[Hash]*Entry, len(fresh))
 	for _, e := range fresh {
 		byName[e.Name] = e
@@ -314,13 +324,13 @@ func (w *window) admit(fresh []*Entry, unsealed, bare bool) (admitted, held []*E
 		case !known && w.base != nil:
 			return nil, nil, ErrBehind
 		case !known:
-			held = append(held, e)
+			early = append(early, e)
 			continue
 		case e.Seq != highest+1:
 			return nil, nil, wrongSeq(e, highest)
 		}
 		if !sealed[e.Name] {
-			held = append(held, e)
+			early = append(early, e)
 			continue
 		}
 		if e.content == nil && !bare {
@@ -329,7 +339,7 @@ func (w *window) admit(fresh []*Entry, unsealed, bare bool) (admitted, held []*E
 		seqs[e.Name] = e.Seq
 		admitted = append(admitted, e)
 	}
-	return admitted, held, nil
+	return admitted, early, nil
 }
 
 // parents finds the highest seq among the parents of e, and whether all of them are there.
@@ -370,7 +380,7 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 		work = a.fold.work
 	}
 	for {
-		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors, held: a.held, full: a.full, bare: a.bare}
+		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors, early: a.early, full: a.full, bare: a.bare}
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}

@@ -113,9 +113,9 @@ func (f *Fold) reread(e *Entry, n int64, o *Outcome) {
 		return
 	}
 	if r := f.Basis; r.Changed == 0 && r.Next >= int64(len(r.Basis.Reads)) && !f.rereading() {
-		held := *r
-		held.Since, held.Next = e.Time, 0
-		f.Basis = &held
+		fresh := *r
+		fresh.Since, fresh.Next = e.Time, 0
+		f.Basis = &fresh
 	}
 }
 

@@ -123,11 +123,11 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		f.Spent = f.Spent.Plus(Spend{Cost: a.Usage.Cost, Tokens: a.Usage.In + a.Usage.Out})
 	}
 	if a.Signal != 0 {
-		f.recordSignal(advisorTool(a.Advisor), e, SignalRecord{Signal: a.Signal, After: a.RetryAfter, Took: a.Took}, a.Text)
+		f.recordSignal(f.advisorTool(a.Advisor), e, SignalRecord{Signal: a.Signal, After: a.RetryAfter, Took: a.Took}, a.Text)
 		return
 	}
 	if a.Advisor != "" {
-		f.recordSignal(advisorTool(a.Advisor), e, SignalRecord{Signal: OK, Took: a.Took}, "")
+		f.recordSignal(f.advisorTool(a.Advisor), e, SignalRecord{Signal: OK, Took: a.Took}, "")
 	}
 	if f.Ended != nil {
 		return
@@ -190,7 +190,20 @@ func (f *Fold) ownInbox() {
 }
 
 // advisorTool is the name under which an advisor's signals are kept.
-func advisorTool(advisor string) string { return "advisor:" + advisor }
+func advisorTool(advisor string) string { return advisorPrefix + advisor }
+
+const advisorPrefix = "advisor:"
+
+// advisorTool is the same, as the fold has it already, if it does.
+func (f *Fold) advisorTool(advisor string) string {
+	for i := range f.Tools {
+		name := f.Tools[i].Tool
+		if len(name) == len(advisorPrefix)+len(advisor) && name[len(advisorPrefix):] == advisor && name[:len(advisorPrefix)] == advisorPrefix {
+			return name
+		}
+	}
+	return advisorTool(advisor)
+}
 
 // stepDecision folds what authority decided.
 func (f *Fold) stepDecision(e *Entry, d *Decision) {

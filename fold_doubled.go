@@ -146,11 +146,11 @@ func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (paren
 			}
 		}
 		h, seen := known[name]
-		seq, held := seqs[name]
-		if !held {
-			seq, held = h.Seq, seen // a head of what came before
+		seq, known := seqs[name]
+		if !known {
+			seq, known = h.Seq, seen // a head of what came before
 		}
-		return parent{Position{seq, name}, h.missed}, held
+		return parent{Position{seq, name}, h.missed}, known
 	}
 }
 

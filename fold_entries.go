@@ -45,7 +45,7 @@ func foldStream(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	if e := s.broken(); e != nil {
 		return nil, unsealed(e)
 	}
-	return a.whole()
+	return a.complete()
 }
 
 // take folds the next entry of a memory, in place where that is possible, and has s see to it that a signature covers it. The caller owns a.
@@ -64,8 +64,8 @@ func (a *Agent) take(e *Entry, s *seals) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(next.held) > 0 {
-		return next.whole()
+	if len(next.early) > 0 {
+		return next.complete()
 	}
 	if next.fold == a.fold {
 		return nil, twice(e)
@@ -87,7 +87,7 @@ func foldWhole(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agen
 	if err != nil {
 		return nil, err
 	}
-	if a, err = a.whole(); err != nil {
+	if a, err = a.complete(); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(all, bodiless) {
@@ -135,7 +135,7 @@ func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a.whole()
+		return a.complete()
 	}
 	if doubted != nil {
 		snap, _ := doubted.content.(Snapshot)
@@ -154,10 +154,10 @@ func resumeBeside(s *Entry, rest []*Entry) (*Agent, error) {
 	return a.apply(append([]*Entry{s}, rest...), true)
 }
 
-// whole refuses a memory in which something is missing.
-func (a *Agent) whole() (*Agent, error) {
-	if len(a.held) > 0 {
-		e := a.held[0]
+// complete refuses a memory in which something is missing.
+func (a *Agent) complete() (*Agent, error) {
+	if len(a.early) > 0 {
+		e := a.early[0]
 		if missing := a.Missing(); len(missing) > 0 {
 			return nil, reject(predLinked, e, "$.header.parents", "parent "+missing[0].Short()+" is not in this memory", "every parent present", "get the missing entries from the copy this one came from")
 		}
@@ -196,7 +196,7 @@ func AgentAt(entries iter.Seq2[*Entry, error], at Hash) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.whole()
+	return a.complete()
 }
 
 // named is entries by name.

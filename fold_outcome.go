@@ -90,12 +90,12 @@ func (f *Fold) owe(e *Entry, o *Open, out *Outcome) {
 	if out.Signal == Incapable {
 		w.Attempt--
 	}
-	held, more := f.weigh(), weight(w.Action)
-	if len(f.Owed) >= maxOwed || held.actions+more > maxActionBytes {
+	weights, more := f.weigh(), weight(w.Action)
+	if len(f.Owed) >= maxOwed || weights.actions+more > maxActionBytes {
 		f.conflict(e, "more effects to try again than an agent has: this one is given up")
 		return
 	}
-	held.actions += more
+	weights.actions += more
 	f.Owed = append(mine(f, f.Owed, &f.own.owed), w)
 }
 
@@ -140,7 +140,7 @@ func (f *Fold) recordSignal(tool string, e *Entry, rec SignalRecord, note string
 	f.Tools = mine(f, f.Tools, &f.own.tools)
 	if found {
 		t := &f.Tools[i]
-		t.Calls, t.Used, t.Last = t.Calls+1, e.Seq, pushed(t.Last, rec, maxSignals)
+		t.Calls, t.Used, t.Last = t.Calls+1, e.Seq, extended(f, t.Last, rec, maxSignals, &t.room)
 		return
 	}
 	t := ToolRecord{Tool: tool, Calls: 1, Used: e.Seq, Last: []SignalRecord{rec}}

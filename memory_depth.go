@@ -157,9 +157,21 @@ func (d Depth) CheckRoot(e *Entry) error {
 	return reject(predGenesisFirst, e, "$", e.Kind.String(), "a snapshot with its body", "give the entries in their order")
 }
 
-// FoldPart folds the end of a memory: a snapshot, which is taken as it stands, and what came after it. Before it there may be
-// genesis, and entries without their bodies, which are passed over. It may range over entries a second time.
-func FoldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+// Fold folds a memory of which this much is there. Of less than all of it a snapshot is taken as it stands, and what came after it is
+// folded; before it there may be genesis, and entries without their bodies, which are passed over. It may range over entries a second time.
+func (d Depth) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
+	if d.Kind == DepthFull {
+		return FoldEntries(entries)
+	}
+	a, err := foldPart(entries)
+	if err != nil {
+		return nil, err
+	}
+	return a.At(d), nil
+}
+
+// foldPart folds the end of a memory.
+func foldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	var a *Agent
 	var batch []*Entry
 	var s seals
@@ -195,7 +207,7 @@ func FoldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	if e := s.broken(); e != nil {
 		return nil, unsealed(e)
 	}
-	return a.whole()
+	return a.complete()
 }
 
 // partEntries is how many entries are folded at a time.
@@ -204,7 +216,7 @@ const partEntries = 1024
 // verifyPart is Verify for the end of a memory.
 func verifyPart(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
 	v := newVerifier(o)
-	fold := FoldPart
+	fold := foldPart
 	if o.Trust != nil {
 		fold = o.Trust.Fold
 	}
@@ -281,7 +293,7 @@ func foldEnd(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agent,
 		if vouch != nil && !vouch(e) {
 			return nil, unrooted(e)
 		}
-		return FoldPart(entries)
+		return foldPart(entries)
 	}
 	return nil, nil
 }

@@ -195,7 +195,7 @@ func arrive(entries []*Entry, more func() bool) (*Agent, error) {
 		}
 		a, batch = next, nil
 	}
-	return a.whole()
+	return a.complete()
 }
 
 func foldBytes(t testing.TB, a *Agent) []byte {

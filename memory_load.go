@@ -157,7 +157,7 @@ func loadAfter(ctx context.Context, s Store, snap Item, from func(*Entry) (*Agen
 	if err := fold(); err != nil {
 		return nil, err
 	}
-	return a.whole()
+	return a.complete()
 }
 
 // covered yields entries after cover has seen them, by loadBytes of their bodies at a time.

@@ -65,7 +65,7 @@ func (a *Agent) takeAll(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 			return nil, err
 		}
 	}
-	return a.whole()
+	return a.complete()
 }
 
 // upTo yields entries up to one, or an error if that is not among them.

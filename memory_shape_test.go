@@ -14,7 +14,7 @@ import (
 func foldCost(t testing.TB, entries []*Entry) (*Agent, cost) {
 	t.Helper()
 	a, c := apply(t, new(Agent), entries)
-	if a.held != nil {
+	if a.early != nil {
 		t.Fatal("entries were held")
 	}
 	return a, c

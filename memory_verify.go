@@ -58,7 +58,7 @@ func Verify(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error
 		again := false
 		if err, again = refused(entries, err); again {
 			v = newVerifier(o)
-			found, err = v.finish(v.whole(entries))
+			found, err = v.finish(v.atOnce(entries))
 		}
 	}
 	if err != nil || o.Shallow {
@@ -180,8 +180,8 @@ func (v *verifier) snapshot(e *Entry) (taken bool, err error) {
 	return true, nil
 }
 
-// whole verifies entries with all of them in hand.
-func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
+// atOnce verifies entries with all of them in hand.
+func (v *verifier) atOnce(entries iter.Seq2[*Entry, error]) error {
 	all, err := collect(entries)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (v *verifier) whole(entries iter.Seq2[*Entry, error]) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.whole(); err != nil {
+	if _, err := a.complete(); err != nil {
 		return err
 	}
 	v.gap = false
@@ -305,7 +305,7 @@ func (v *verifier) report() (*Verified, error) {
 	if e := v.seals.broken(); e != nil {
 		return nil, unsealed(e)
 	}
-	a, err := v.a.whole()
+	a, err := v.a.complete()
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,10 @@ type Node struct {
 	Log           *slog.Logger  // nil: nothing is logged
 	Observer      Observer      // is told what the node does; nil: nobody is
 
+	// Survivors are the processes of this machine still at work on the effect with this key, whose worker may be gone.
+	// While there are any it cannot be settled. Nil: nobody looks. See tool.Survivors.
+	Survivors func(key string) []int
+
 	setup sync.Once
 	caps  Capabilities
 	tools map[string]Tool
@@ -88,7 +92,7 @@ func (n *Node) init() error {
 			_, spec.Reconciles = t.(Reconciler)
 			n.tools[spec.Name], n.caps.Tools[spec.Name] = t, spec
 		}
-		n.schemas, n.unfit = argumentSchemas(n.caps.Tools), CheckTools(n.Tools)
+		n.schemas, n.unfit = argumentSchemas(n.caps.Tools), n.CheckTools()
 		for name := range n.Advisors {
 			n.caps.Advisors = append(n.caps.Advisors, name)
 		}
@@ -181,6 +185,9 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c.Claimed, c.Busy, c.Trust = claimed, busy, n.trust()
 	if at := n.placed.Load(); at != nil {
 		c.Seat = *at
+	}
+	if n.Witness != nil {
+		c.Blind = n.Witness.Fault()
 	}
 	return c
 }

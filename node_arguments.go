@@ -33,11 +33,11 @@ const (
 	maxToolName = 256
 )
 
-// CheckTools refuses tools that cannot be told apart, or whose names are none. A name is what policy, people and the
+// CheckTools refuses tools of the node that cannot be told apart, or whose names are none. A name is what policy, people and the
 // intent go by: of two tools with one name, one would be judged as the other.
-func CheckTools(tools []Tool) error {
-	seen := make(map[string]Spec, len(tools))
-	for _, t := range tools {
+func (n *Node) CheckTools() error {
+	seen := make(map[string]Spec, len(n.Tools))
+	for _, t := range n.Tools {
 		spec := t.Spec()
 		if !isToolName(spec.Name) {
 			return fmt.Errorf("tool %q (%s): its name must have 1 to %d characters, all of them printable and none a space",

@@ -208,7 +208,7 @@ func TestTwoToolsWithOneNameAreRefused(t *testing.T) {
 	}
 	for _, name := range []string{"", "a b", "a\x1b[2J", "a\nb", "a\u202eb", "a\xff", "delegate", strings.Repeat("x", 300)} {
 		odd, _ := counter(name, perdure.Read)
-		if err := perdure.CheckTools([]perdure.Tool{odd}); err == nil {
+		if err := (&perdure.Node{Tools: []perdure.Tool{odd}}).CheckTools(); err == nil {
 			t.Errorf("a tool named %q was taken", name)
 		}
 	}

@@ -2,6 +2,7 @@ package perdure_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -298,14 +299,44 @@ func TestAnOldCopyDoesNothing(t *testing.T) {
 	}
 }
 
+// What must happen once waits while nobody would notice that an older copy did it again; reads go on.
+func TestABlindNodeDoesNothingThatMustHappenOnce(t *testing.T) {
+	pay, paid := counter("pay", perdure.Once)
+	look, looked := counter("look", perdure.Read)
+	w := &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}, fault: errors.New("the disk is full")}
+	n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, i int64) []perdure.Action {
+		if i < 2 {
+			return []perdure.Action{perdure.Execute{Tool: []string{"look", "pay"}[i]}}
+		}
+		return []perdure.Action{perdure.End{Signal: perdure.OK}}
+	}), pay, look)
+	n.Witness = w
+	id := create(t, n, perdure.Genesis{})
+	idle := run(t, n, id)
+	_, reads := calls(looked)
+	if _, total := calls(paid); total != 0 || reads != 1 || !idle.Is(perdure.RestBlind) || idle.Until == 0 {
+		t.Errorf("%d payments and %d looks, idle %+v: want to hear that it waits", total, reads, idle)
+	}
+	w.fault = nil
+	if run(t, n, id); load(t, n.Store, id).Ended == nil {
+		t.Error("it did not go on")
+	}
+	if _, total := calls(paid); total != 1 {
+		t.Errorf("%d payments, want 1", total)
+	}
+}
+
 // memoryWitness is a witness that forgets when the test ends.
 type memoryWitness struct {
-	seen map[perdure.AgentID][]perdure.Hash
+	seen  map[perdure.AgentID][]perdure.Hash
+	fault error
 }
 
 func (w *memoryWitness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
 	return w.seen[id], nil
 }
+
+func (w *memoryWitness) Fault() error { return w.fault }
 
 func (w *memoryWitness) Forget(id perdure.AgentID) error {
 	delete(w.seen, id)

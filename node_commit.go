@@ -93,14 +93,14 @@ func (w *work) flush(ctx context.Context) error {
 func (w *work) yield(ctx context.Context, id AgentID) error {
 	w.yields++
 	advice, turns, last := w.costly(), w.a.fold.Turns-1, w.pending[len(w.pending)-1].Name
-	done, whole := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
+	done, all := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
 	lasting, pending := context.WithoutCancel(ctx), w.pending
-	if whole = whole && !w.tooLate(lasting, id); len(done) > 0 && whole {
+	if all = all && !w.tooLate(lasting, id); len(done) > 0 && all {
 		if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, pending...) }); err != nil {
 			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 		}
 	}
-	if whole {
+	if all {
 		done = nil
 	}
 	if err := w.insist(ctx, len(done) > 0, func() error { return w.reload(lasting, id) }); err != nil {

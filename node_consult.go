@@ -93,10 +93,11 @@ func (w *work) watchAdvice(ctx context.Context, adv Advisor, a *Agent) (advice A
 		advice, err = w.n.advise(traced(ctx, trace, head), context.Background(), adv, a)
 		return advice, err, nil
 	}
-	call := newWatched(ctx)
+	call := newCall(ctx)
+	call.trace(trace, head)
 	t := w.attend(ctx, append(w.attention.calls[:0], call))
-	advice, err = w.n.advise(traced(call.ctx, trace, head), ctx, adv, a)
-	cause = context.Cause(call.ctx)
+	advice, err = w.n.advise(call, ctx, adv, a)
+	cause = context.Cause(call)
 	t.end()
 	return advice, err, cause
 }

@@ -29,6 +29,7 @@ type work struct {
 	base   *Agent // without what is pending
 	hushed bool   // a poll told nothing new and was not recorded
 	wrote  bool   // something was
+	retold []Hash // the polls whose note this node wrote, and not their tool: it says how often they told nothing new
 
 	begun TraceID // the trace of an agent that has none
 }
@@ -80,10 +81,10 @@ func (n *Node) unlocked(do func()) {
 	}
 	done := make(chan bool, 1)
 	go func() {
-		whole := false
-		defer func() { done <- whole }()
+		returned := false
+		defer func() { done <- returned }()
 		do()
-		whole = true
+		returned = true
 	}()
 	if !<-done {
 		runtime.Goexit() // as it did

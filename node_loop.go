@@ -64,7 +64,7 @@ type loop struct {
 	workCtx  context.Context // ends when effects under way are given up
 	slots    chan struct{}
 	wake     chan struct{} // something may be due earlier than thought
-	waiting  atomic.Bool   // an agent waits for a slot
+	queued   atomic.Bool   // an agent waits for a slot
 	workers  sync.WaitGroup
 	watchers sync.WaitGroup
 
@@ -254,8 +254,8 @@ func (l *loop) offer(id AgentID, now time.Time) bool {
 	select {
 	case l.slots <- struct{}{}:
 	default:
-		l.waiting.Store(true)
-		defer l.waiting.Store(false)
+		l.queued.Store(true)
+		defer l.queued.Store(false)
 		select {
 		case l.slots <- struct{}{}:
 		case <-l.ctx.Done():
@@ -325,7 +325,7 @@ func (l *loop) turn(id AgentID) {
 func (l *loop) quantum() func(cycles int) bool {
 	begun, most := time.Now(), or(l.n.Quantum, 64)
 	return func(cycles int) bool {
-		return cycles >= most && (l.waiting.Load() || time.Since(begun) >= longestTurn)
+		return cycles >= most && (l.queued.Load() || time.Since(begun) >= longestTurn)
 	}
 }
 

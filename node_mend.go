@@ -74,7 +74,7 @@ func (n *Node) mended(all []*Entry) (*Agent, error) {
 		}
 		f := a.fold.clone()
 		for _, e := range rest {
-			f.step(e, slices.Contains(f.Revoked, e.Origin), f.past(e.Parents))
+			f.step(e, slices.Contains(f.Revoked, e.Origin), f.known(e.Parents))
 		}
 		return fromFold(f, all[len(all)-1].Position(), s), nil
 	}

@@ -5,12 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // What a person tells an agent: each verb looks at the agent first, refuses what would count for nothing, and then tells it. The entry is
-// durable when the verb returns. By is the name of the node's key, unless an event says otherwise.
+// durable when the verb returns. By is the name of the node's key, unless an event or the context says otherwise.
+
+type speakerKey struct{}
+
+// WithSpeaker is a context under which the verbs of people name somebody else as the one who says it: a program that
+// speaks for whoever has the key. Whose word counts is decided by the signature, not by this name.
+func WithSpeaker(ctx context.Context, by string) context.Context { return context.WithValue(ctx, speakerKey{}, by) }
 
 // Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can stop.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
@@ -54,14 +61,11 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 	})
 }
 
-// editEvent is the event by which somebody changes an agent.
-const editEvent = "edit"
-
 // Edit changes an agent from outside: what it is for, narrower bounds, and its state by name. Its advisor is told before it
 // proposes anything else.
 func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Data) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		ev := Event{Name: editEvent, Notice: Edit{Mutate: m}, Set: set}
+		ev := Event{Name: "edit", Notice: Edit{Mutate: m}, Set: set}
 		if err := a.living(); err != nil {
 			return ev, err
 		}
@@ -88,6 +92,9 @@ func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error)
 // settleable refuses to settle what a node is at work on: nobody else can tell yet what will come of it.
 func (n *Node) settleable(ctx context.Context, a *Agent, decision Hash) error {
 	i, now := a.fold.findOpen(decision), time.Now()
+	if err := n.survived(a, i); err != nil {
+		return err
+	}
 	store, ok := n.Store.(Holder)
 	if !ok || i < 0 || a.fold.Open[i].Doubt || TimeOf(now) >= a.fold.Open[i].Deadline || ahead(a.fold.Open[i].Since, TimeOf(now)) {
 		return nil
@@ -103,6 +110,24 @@ func (n *Node) settleable(ctx context.Context, a *Agent, decision Hash) error {
 		}
 	}
 	return nil
+}
+
+// survived refuses to settle an open effect while processes that its worker left behind go on with it.
+func (n *Node) survived(a *Agent, i int) error {
+	if n.Survivors == nil || i < 0 {
+		return nil
+	}
+	o := &a.fold.Open[i]
+	pids := n.Survivors(o.Key.String())
+	if len(pids) == 0 {
+		return nil
+	}
+	words := make([]string, min(len(pids), 20))
+	for k := range words {
+		words[k] = strconv.Itoa(pids[k])
+	}
+	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: what it started runs on as process %s; nothing was settled",
+		o.toolName(), a.called(), strings.Join(words, ", "))), "wait until they have ended, or end them: kill "+strings.Join(words, " "))
 }
 
 // Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.
@@ -247,6 +272,9 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	}
 	q := &f.Asks[i]
 	switch x := q.Verdict.Expires; {
+	case n.Trust != nil && n.trust().Counts(a) != nil && a.pausedBy(n.Key.Key()):
+		return nil, WithHint(fmt.Errorf("%w: %s is held here, under a pause of this home; an answer on top of that is not taken where the agent runs", ErrDenied, a.called()),
+			"answer in the file you received, and send that back: perdure approve FILE; or admit the agent here with perdure resume "+a.ID().Short())
 	case !q.Bound(a.ID()):
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", digest.Short(), a.called()),
 			"its memory is not what was signed: see perdure verify "+a.ID().Short())
@@ -262,6 +290,14 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 		}
 	}
 	return q, nil
+}
+
+// pausedBy reports whether the agent is under a pause that a key wrote.
+func (a *Agent) pausedBy(k Key) bool {
+	return slices.ContainsFunc(a.fold.Paused, func(h Hash) bool {
+		e := a.recent(h)
+		return e != nil && e.Origin == k
+	})
 }
 
 // decided says who answered a question that is not open any more.
@@ -312,6 +348,9 @@ func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, 
 	ev, err := what(a)
 	if err != nil {
 		return nil, err
+	}
+	if ev.By == "" {
+		ev.By, _ = ctx.Value(speakerKey{}).(string)
 	}
 	if ev.By == "" {
 		ev.By = n.Key.Name

@@ -104,14 +104,14 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []ca
 	defer t.end()
 	if len(effects) == 1 {
 		if out[0].outcome == nil {
-			out[0] = w.call(&t.calls[0], &effects[0])
+			out[0] = w.call(t.calls[0], &effects[0])
 		}
 		return out
 	}
 	var wg sync.WaitGroup
 	for i := range effects {
 		if out[i].outcome == nil {
-			wg.Go(func() { out[i] = w.call(&t.calls[i], &effects[i]) })
+			wg.Go(func() { out[i] = w.call(t.calls[i], &effects[i]) })
 		}
 	}
 	wg.Wait()
@@ -119,8 +119,8 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []ca
 }
 
 // watched is the effect as a call under way.
-func (e *effect) watched(ctx context.Context) (c watched) {
-	c = newWatched(ctx)
+func (e *effect) watched(ctx context.Context) *callContext {
+	c := newCall(ctx)
 	if _, ok := e.open.Action.(Execute); !ok {
 		return c
 	}
@@ -178,7 +178,8 @@ func (w *work) unanswered(decision Hash) bool {
 }
 
 // call performs one effect under its deadline, unless it must not begin any more.
-func (w *work) call(c *watched, e *effect) called {
+func (w *work) call(c *callContext, e *effect) called {
+	defer c.cancel(nil)
 	n, start := w.n, time.Now()
 	out := &Outcome{Decision: e.open.Decision, Signal: OK}
 	var res Result
@@ -194,23 +195,22 @@ func (w *work) call(c *watched, e *effect) called {
 		if call.Args, err = Unseal(n.Vault, a.Args); err != nil {
 			break
 		}
-		ctx, cancel := context.WithDeadlineCause(traced(c.ctx, w.a.traceOf(e.open.Decision), e.open.Decision), c.deadline, errLate)
-		defer cancel()
+		c.trace(w.a.traceOf(e.open.Decision), e.open.Decision)
 		if not, late := w.unbegun(e, c.deadline, time.Now()); late {
 			return not
 		}
-		if res, err = n.callTool(ctx, c.node, tool, call); errors.Is(err, errLeft) {
+		if res, err = n.callTool(c, c.node, tool, call); errors.Is(err, errLeft) {
 			n.Log.Error("tool ignores its context: it is left behind", "tool", a.Tool, "agent", call.Agent.Short(), "decision", call.Decision.Short())
 		}
-		if err != nil && ctx.Err() != nil && !errors.Is(err, ErrInDoubt) {
-			return e.cutOff(ctx, err, time.Since(start))
+		if err != nil && c.Err() != nil && !errors.Is(err, ErrInDoubt) {
+			return e.cutOff(c, err, time.Since(start))
 		}
 		res.Spend = res.Spend.Plus(Spend{Calls: 1})
 	case Delegate:
 		if w.stopping() {
 			return called{} // it stays open: the next node does it
 		}
-		if err = n.spawn(c.ctx, e.open.Child); err != nil && c.ctx.Err() != nil {
+		if err = n.spawn(c, e.open.Child); err != nil && c.Err() != nil {
 			return called{}
 		}
 	case Mutate, Sleep, Wake, End:

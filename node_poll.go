@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -60,7 +59,7 @@ func (w *work) hush() bool {
 		case Decision:
 			decided[e.Name] = b
 		case Outcome:
-			p, ok := w.base.fold.repeats(decided[b.Decision], &b, e.Time)
+			p, ok := w.base.fold.repeats(decided[b.Decision], &b, e.Time, b.Note != "" && !slices.Contains(w.retold, b.Decision))
 			if !ok {
 				return false
 			}
@@ -78,11 +77,10 @@ func (w *work) hush() bool {
 }
 
 // repeats is the poll that a decision and its outcome are, if the answer is the one on record, and that is not long ago. What costs anything, or says
-// more than an answer, is no repetition.
-func (f *Fold) repeats(d Decision, o *Outcome, at Time) (Poll, bool) {
+// more than an answer, is no repetition; said: its tool has said something.
+func (f *Fold) repeats(d Decision, o *Outcome, at Time, said bool) (Poll, bool) {
 	x, _ := d.Action.(Execute)
 	index, isPoll := pollIndex(x.Call)
-	said := o.Note != "" && !strings.HasPrefix(o.Note, unheardNote)
 	limit := f.Intent.Budget // what counts calls counts polls
 	costs := limit != nil && limit.Calls != nil || o.Spend != nil && (o.Spend.Cost != 0 || o.Spend.Tokens != 0)
 	if !isPoll || d.Effect != Read || o.Signal != OK || costs || o.Set != nil || said || o.Taint && f.Taint.IsZero() {
@@ -127,9 +125,6 @@ func (n *Node) hush(a *Agent, polls []Poll) {
 	n.unheard[a.ID()] = next
 }
 
-// unheardNote begins the note of a poll whose answers before it were not recorded.
-const unheardNote = "the answer on record came again "
-
 // noteUnheard says in the outcome of a poll how often the same answer came since the last record.
 func (w *work) noteUnheard(o *Open, out *Outcome) {
 	x, _ := o.Action.(Execute)
@@ -140,6 +135,7 @@ func (w *work) noteUnheard(o *Open, out *Outcome) {
 	w.n.mu.Lock()
 	defer w.n.mu.Unlock()
 	if u := w.n.unheard[w.a.ID()]; u != nil && u.count[index] > 0 && w.base != nil && slices.Equal(u.heads, w.base.Heads()) {
-		out.Note = unheardNote + strconv.FormatInt(u.count[index], 10) + " times since"
+		out.Note = "the answer on record came again " + strconv.FormatInt(u.count[index], 10) + " times since"
+		w.retold = append(w.retold, out.Decision)
 	}
 }

@@ -62,3 +62,61 @@ func TestAPollThatLearnsNothingIsNotRecorded(t *testing.T) {
 		}
 	})
 }
+
+// What a tool says is recorded whatever it says: also in the words in which a node says that it heard nothing new.
+func TestANoteOfAToolIsNotTakenForTheNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		status := &tool{spec: perdure.Spec{Name: "status", Effect: perdure.Read}}
+		status.call = func(context.Context, perdure.Call) (perdure.Result, error) {
+			return perdure.Result{Note: "the answer on record came again, it says"}, nil
+		}
+		n := newNode(t, store, scripted(func(*perdure.Agent, int64) []perdure.Action {
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000, Poll: perdure.Execute{Tool: "status"}, Until: "false"}}}
+		}), status)
+		id := create(t, n, perdure.Genesis{})
+		ctx, stop := context.WithTimeout(t.Context(), 10500*time.Millisecond)
+		defer stop()
+		if err := n.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		said := 0
+		for e, err := range perdure.Memory(t.Context(), store, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o, ok := e.Content().(perdure.Outcome); ok && o.Note != "" {
+				said++
+			}
+		}
+		if said < 10 {
+			t.Errorf("%d of 10 notes are recorded", said)
+		}
+	})
+}
+
+// A proposal is dropped for an edit of the agent, and not for an event that is called so.
+func TestAnEventCalledEditIsNoEdit(t *testing.T) {
+	asked := int64(0)
+	n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		if asked = turn; turn == 0 {
+			return []perdure.Action{perdure.Execute{Tool: "elsewhere"}}
+		}
+		return []perdure.Action{perdure.End{Signal: perdure.OK}}
+	}))
+	id := create(t, n, perdure.Genesis{})
+	run(t, n, id)
+	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "edit"}); err != nil {
+		t.Fatal(err)
+	}
+	if idle := run(t, n, id); asked != 0 || idle.Needs != "elsewhere" {
+		t.Errorf("after an event called edit: turn %d, idle %+v; want it to wait for a node with the tool", asked, idle)
+	}
+	goal := "another"
+	if _, err := n.Edit(t.Context(), id, perdure.Mutate{Goal: &goal}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if run(t, n, id); asked == 0 {
+		t.Error("after an edit its advisor was not asked again")
+	}
+}

@@ -41,31 +41,32 @@ func leaving[T any](node context.Context, do func() (T, error)) (value T, err er
 		value, err = do()
 		return value, err, true
 	}
-	done := make(chan bool, 1)
-	var v T
-	var failed error
+	call := &struct {
+		value T
+		err   error
+		ended bool
+	}{}
+	done := make(chan struct{})
 	go func() {
-		whole := false
-		defer func() { done <- whole }()
-		v, failed = do()
-		whole = true
+		defer close(done)
+		call.value, call.err = do()
+		call.ended = true
 	}()
-	var whole bool
 	select {
-	case whole = <-done:
+	case <-done:
 	case <-node.Done():
 		timer := time.NewTimer(leaveAfter)
 		defer timer.Stop()
 		select {
-		case whole = <-done:
+		case <-done:
 		case <-timer.C:
 			return value, nil, false
 		}
 	}
-	if !whole {
+	if !call.ended {
 		runtime.Goexit() // as it did
 	}
-	return v, failed, true
+	return call.value, call.err, true
 }
 
 // stillness is why a call is cut off: a person has paused or ended the agent.
@@ -170,7 +171,7 @@ type attention struct {
 	n     *Node
 	id    AgentID
 	heads []Hash // that have been looked at
-	calls []watched
+	calls []*callContext
 
 	timer *time.Timer
 	begun time.Time
@@ -179,23 +180,8 @@ type attention struct {
 	wg    sync.WaitGroup
 }
 
-// watched is a call under way.
-type watched struct {
-	node     context.Context // ends when the node gives it up
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	deadline time.Time // zero: none
-}
-
-// newWatched is a call under way until ctx ends.
-func newWatched(ctx context.Context) (c watched) {
-	c.node = ctx
-	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	return c
-}
-
 // attend begins to watch over calls, which it keeps. Those that are over soon cost next to nothing: the watch begins later.
-func (w *work) attend(ctx context.Context, calls []watched) *attention {
+func (w *work) attend(ctx context.Context, calls []*callContext) *attention {
 	t := &w.attention
 	t.n, t.id, t.heads, t.calls, t.begun, t.ctx = w.n, w.a.ID(), w.heads, calls, time.Now(), ctx
 	if t.over == nil {
@@ -230,7 +216,7 @@ func (t *attention) watch() {
 	for t.ctx.Err() == nil {
 		now := time.Now()
 		for i := range t.calls {
-			if c := &t.calls[i]; !c.deadline.IsZero() && !now.Before(c.deadline) {
+			if c := t.calls[i]; !c.deadline.IsZero() && !now.Before(c.deadline) {
 				c.cancel(errLate)
 			}
 		}

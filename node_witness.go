@@ -15,6 +15,9 @@ type Witness interface {
 	// See remembers that an agent has these heads, the highest at this seq. They are durable in the store. It may return before it is
 	// remembered, and a crash may lose the last of it: then less is noticed, and nothing is refused that is good.
 	See(id AgentID, seq int64, heads []Hash)
+	// Fault says why what is seen cannot be remembered at present; nil: it can. A node then does nothing that must happen once.
+	// It is asked before every decision, so it answers from what it knows, and looks again from time to time.
+	Fault() error
 	// Forget forgets what was seen of an agent: an older copy of it is to go on.
 	Forget(id AgentID) error
 }

@@ -511,9 +511,10 @@ func (f *Fold) denies(tool string) bool {
 	return f.Intent.Tools != nil && !slices.Contains(f.Intent.Tools, tool)
 }
 
-// edited reports whether somebody has changed the agent, and its advisor has not been told yet.
+// edited reports whether somebody has changed the agent, and its advisor has not been told yet: the entry that gave the intent its present form is
+// an event in the inbox. What an event is called says nothing, as anybody may send one.
 func (f *Fold) edited() bool {
-	return slices.ContainsFunc(f.Inbox, func(m Message) bool { return m.Name == editEvent })
+	return slices.ContainsFunc(f.Inbox, func(m Message) bool { return m.Event == f.Edited })
 }
 
 // parallel reports whether an action may be decided while others are under way.
@@ -536,7 +537,7 @@ func (f *Fold) planCall(c *Capabilities, d decideStep, t Time, rest Idle) Step {
 
 // planConsult asks the advisor, unless it said it has nothing to do and nothing has happened since.
 func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
-	advisor, tool := f.Intent.Advisor, advisorTool(f.Intent.Advisor)
+	advisor, tool := f.Intent.Advisor, f.advisorTool(f.Intent.Advisor)
 	if n := len(f.Proposals); n > 0 && len(f.Proposals[n-1].Actions) == 0 && len(f.Inbox) == 0 {
 		rest.because(Reason{Kind: RestSilent})
 		return rest

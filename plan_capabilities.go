@@ -16,6 +16,7 @@ type Capabilities struct {
 	Seat     Hash            // the id of the store; zero for who only looks: the seat then binds nothing
 	Policy   Policy          // asked whether an agent may wake; nil: it may, for who only looks
 	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
+	Blind    error           // why the node cannot note how far agents come; nil: it can. See Witness.Fault
 
 	quiet bool  // nobody reads why the agent rests
 	depth Depth // of the memory of the agent; set by Plan
@@ -55,8 +56,16 @@ func (f *Fold) mayDecide(c *Capabilities, a Action, t Time, rest *Idle) (Step, b
 	if name := toolOf(a); name != "" && !f.capable(c, name, t, rest) || !f.deepEnough(c, a, rest) {
 		return nil, false
 	}
+	if c.Blind != nil && c.bound(a) && !f.rehearses() {
+		rest.Person = true
+		rest.because(Reason{Kind: RestBlind, Tool: toolOf(a), Until: t.Add(blindLook), Note: c.Blind.Error()})
+		return nil, false
+	}
 	return f.sits(c, a, rest)
 }
+
+// blindLook is how long what must happen once waits before its node tries again to note how far agents come.
+const blindLook = 5 * time.Second
 
 // tool finds a tool among the capabilities.
 func (c *Capabilities) tool(name string) (Spec, bool) {

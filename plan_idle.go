@@ -69,6 +69,7 @@ const (
 	RestGiven     Rest = "given"     // its seat was handed over
 	RestDisputed  Rest = "disputed"  // two stores claim its seat
 	RestElsewhere Rest = "elsewhere" // its seat is in the store Seat
+	RestBlind     Rest = "blind"     // this node cannot note how far agents come, for Note: nobody would notice an older copy
 	RestShallow   Rest = "shallow"   // too little of its memory is here for an effect of class Effect
 	RestDoubt     Rest = "in-doubt"  // nobody knows whether Decision happened
 	RestApproval  Rest = "approval"  // Digest is asked for

@@ -84,7 +84,7 @@ const lookCost = 100
 // errTooCostly is why a condition was not evaluated.
 var errTooCostly = errors.New("the conditions before it cost too much")
 
-// variables are the values of foldVars, made once for each look.
+// variables are the values of condition.FoldVars, made once for each look.
 func (q *question) variables() map[string]any {
 	if q.vars == nil {
 		q.vars = q.f.conditionVars(q.now)
@@ -408,49 +408,21 @@ func checkAll(of []Trigger) error {
 	return nil
 }
 
-// The variables of conditions. They are part of the format's meaning: names may be added, never changed.
-var foldVars = []condition.Var{
-	{Name: "now", Kind: condition.Time},
-	{Name: "asleep", Kind: condition.Duration}, // since the sleep began
-	{Name: "vars", Kind: condition.MapDyn},     // the agent's state
-	{Name: "spent", Kind: condition.MapDyn},    // cost, tokens, calls
-	{Name: "left", Kind: condition.MapDyn},     // the same, where there is a limit
-	{Name: "children", Kind: condition.MapDyn}, // open, ended, ok, failed
-	{Name: "inbox", Kind: condition.ListDyn},   // names of unseen events
-	{Name: "turns", Kind: condition.Int},
-	{Name: "signals", Kind: condition.MapDyn}, // by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, took, calls
-}
-
-// What a filter, and what ends a poll, know besides.
-var (
-	eventVars = []condition.Var{{Name: "event", Kind: condition.MapDyn}}
-	pollVars  = []condition.Var{{Name: "result", Kind: condition.Dyn}, {Name: "signal", Kind: condition.String}}
-)
-
-// ConditionVariables are the names that conditions of triggers know: all of them the first, filters also event, and what ends a poll also result
-// and signal.
-func ConditionVariables() (names []string) {
-	for _, v := range slices.Concat(foldVars, eventVars, pollVars) {
-		names = append(names, v.Name)
-	}
-	return names
-}
-
 var (
 	foldEnv  = sync.OnceValue(func() *condition.Env { return mustEnv() })
-	eventEnv = sync.OnceValue(func() *condition.Env { return mustEnv(eventVars...) })
-	pollEnv  = sync.OnceValue(func() *condition.Env { return mustEnv(pollVars...) })
+	eventEnv = sync.OnceValue(func() *condition.Env { return mustEnv(condition.EventVars...) })
+	pollEnv  = sync.OnceValue(func() *condition.Env { return mustEnv(condition.PollVars...) })
 )
 
 func mustEnv(more ...condition.Var) *condition.Env {
-	env, err := condition.NewEnv(append(slices.Clone(foldVars), more...)...)
+	env, err := condition.NewEnv(append(slices.Clone(condition.FoldVars), more...)...)
 	if err != nil {
 		panic(err)
 	}
 	return env
 }
 
-// conditionVars are the values of foldVars.
+// conditionVars are the values of condition.FoldVars.
 func (f *Fold) conditionVars(now time.Time) map[string]any {
 	amounts := func(s Spend) map[string]any {
 		return map[string]any{"cost": s.Cost, "tokens": s.Tokens, "calls": s.Calls}

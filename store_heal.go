@@ -42,17 +42,18 @@ func (d Depth) Healable() error {
 	return nil
 }
 
-// Join is whole, and says in h how many entries the memory has now and what is lost of it. Every store heals by it.
+// Join parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest, and says in h how many entries
+// the memory has now and what is lost of it. Every store heals by it.
 func (h *Healed) Join(entries []*Entry) (memory, rest []*Entry) {
-	memory, rest = whole(entries)
+	memory, rest = salvage(entries)
 	h.Entries, h.Gaps = int64(len(memory)), gaps(memory, rest)
 	return memory, rest
 }
 
-// whole parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest: whatever does not lead back
+// salvage parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest: whatever does not lead back
 // to genesis, whose signature is wrong or missing, or that cannot be folded. Of several with one name and a good signature the first is taken,
 // and the others are in neither.
-func whole(entries []*Entry) (whole, rest []*Entry) {
+func salvage(entries []*Entry) (whole, rest []*Entry) {
 	for _, e := range entries {
 		if e.Signature != nil && e.verifySignature() != nil {
 			rest = append(rest, e)

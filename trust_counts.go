@@ -144,5 +144,5 @@ func (a *Agent) applyAll(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	if err := flush(); err != nil {
 		return nil, err
 	}
-	return a.whole()
+	return a.complete()
 }

@@ -17,6 +17,7 @@ import (
 // ImportOptions say how to take in a capsule. The zero ImportOptions validate deeply and take whatever is good.
 type ImportOptions struct {
 	ReadOptions
+	Drop  bool      // drop what unknown keys alone have added to the agent here since this copy was made
 	Older bool      // an older copy than the one here is no error: nothing is added
 	Now   time.Time // zero: the time of the call
 
@@ -45,7 +46,7 @@ const (
 	Diverged                 // each has what the other lacks; now both are here
 	Deeper                   // it has the past that was missing here
 	Mended                   // the one here was damaged: what is good of both is here now
-	Restored                 // everything in it was here, and more, all of it by strangers: that is gone now
+	Restored                 // everything in it was here, and more, all of it by unknown keys: that is gone now (ImportOptions.Drop)
 )
 
 func (r Relation) String() string {
@@ -63,6 +64,7 @@ type Arrival struct {
 	Admitted bool            // policy or the owner of Key let it go on
 	Hold     perdure.Hash    // the pause the agent was put under; zero: none
 	Fold     perdure.Hash    // of the capsule at its depth; zero after shallow validation
+	Dropped  string          // in words, what Restored took away
 	Healed   perdure.Healed  // what became of one that was damaged here
 }
 
@@ -131,12 +133,12 @@ func (im *importing) run() (*Arrival, error) {
 		return nil, err
 	}
 	if a.Relation == Older {
-		restores, err := im.restores(a)
+		besides, err := im.restores(a)
 		if err != nil {
 			return nil, err
 		}
-		if restores {
-			return a, im.restore(a)
+		if besides.drops && (im.o.Drop || !im.o.Older) {
+			return a, im.restore(a, besides)
 		}
 	}
 	switch {

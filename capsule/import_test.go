@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"testing"
 	"time"
 
@@ -238,6 +239,11 @@ func TestLargeCapsulesArriveAtOnce(t *testing.T) {
 type countingStore struct {
 	*perdure.MemStore
 	puts int
+}
+
+func (s *countingStore) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
+	s.puts++
+	return s.MemStore.PutAll(ctx, id, entries)
 }
 
 func (s *countingStore) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {

@@ -93,7 +93,7 @@ func (im *importing) own(id perdure.AgentID) (own []*perdure.Entry, err error) {
 // together folds what the store will hold, checking all of it.
 func (im *importing) together(a *Arrival, whole iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, error) {
 	if a.Head.Anchor != nil {
-		return perdure.FoldPart(whole)
+		return a.Head.Depth.Fold(whole)
 	}
 	v, err := perdure.Verify(whole, perdure.VerifyOptions{})
 	if err != nil {

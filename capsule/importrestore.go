@@ -2,25 +2,36 @@ package capsule
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/perdure/perdure"
 )
 
-// restores reports whether an older copy counts here, and all that the store has besides it was written by strangers: by keys that neither the
-// trust of this place nor the copy knows. Anything else that is here may have been done, and stays.
-func (im *importing) restores(a *Arrival) (bool, error) {
+// strays are entries that the store has besides an older copy, all of them by unknown keys.
+type strays struct {
+	count int
+	keys  []perdure.Key // who wrote them, in order
+	drops bool          // the copy counts here, and there are no others besides it
+}
+
+// restores reports whether an older copy counts here, and all that the store has besides it was written by keys that neither the trust of this
+// place nor the copy knows. Nothing says that these were strangers always: the line that trusted one may be gone, and what it did has happened.
+// So it is for people to say whether that is dropped. Anything else that is here stays.
+func (im *importing) restores(a *Arrival) (besides strays, err error) {
 	if _, ok := im.s.(perdure.Parter); !ok || im.o.Trust == nil || a.Head.Holds() != perdure.Full || im.here != perdure.Full {
-		return false, nil
+		return besides, nil
 	}
 	good, err := im.o.Trust.Fold(im.entries())
 	if err == nil {
 		err = im.o.Trust.Counts(good)
 	}
 	if errors.Is(err, perdure.ErrRejected) {
-		return false, nil
+		return besides, nil
 	}
 	if err != nil {
-		return false, err
+		return besides, err
 	}
 	known := map[perdure.Key]bool{}
 	for _, one := range im.o.Trust.Trustees() {
@@ -32,23 +43,51 @@ func (im *importing) restores(a *Arrival) (bool, error) {
 	}
 	for e, err := range im.entries() {
 		if err != nil {
-			return false, err
+			return besides, err
 		}
 		known[e.Origin] = true
 	}
 	for item, err := range im.s.Entries(im.ctx, a.Head.Agent, 0) {
-		if err != nil {
-			return false, err
+		switch {
+		case err != nil:
+			return besides, err
+		case im.has(item.Name):
+			continue
+		case known[item.Origin]:
+			return strays{}, nil
 		}
-		if !im.has(item.Name) && known[item.Origin] {
-			return false, nil
+		if besides.count++; !slices.Contains(besides.keys, item.Origin) {
+			besides.keys = append(besides.keys, item.Origin)
 		}
 	}
-	return true, nil
+	besides.drops = besides.count > 0
+	return besides, nil
 }
 
-// restore puts the copy in the place of what is here.
-func (im *importing) restore(a *Arrival) error {
-	a.Relation = Restored
+// restore puts the copy in the place of what is here, if people said so.
+func (im *importing) restore(a *Arrival, besides strays) error {
+	if !im.o.Drop {
+		r := reject(PredRollback, 0, "$.heads", "a copy older than the one here, which has "+besides.words(), "one at least as new")
+		r.Hint = ""
+		return perdure.WithHint(r, fmt.Sprintf("nothing was dropped. If you know who that is, perdure key trust %s and keep them: what they did has happened. "+
+			"If not, import with --drop-unknown drops them, and what they did may be done again", besides.keys[0]))
+	}
+	a.Relation, a.Dropped = Restored, besides.words()
 	return im.s.(perdure.Parter).Replace(im.ctx, a.Head.Agent, im.held, perdure.Full, im.entries())
+}
+
+// words names the entries and who wrote them.
+func (s *strays) words() string {
+	var names []string
+	for _, k := range s.keys[:min(len(s.keys), 8)] {
+		names = append(names, k.String())
+	}
+	if more := len(s.keys) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	entries := fmt.Sprintf("%d entries", s.count)
+	if s.count == 1 {
+		entries = "1 entry"
+	}
+	return entries + " more by keys that are unknown here: " + strings.Join(names, ", ")
 }

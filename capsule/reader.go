@@ -513,6 +513,11 @@ func (c *Reader) finish(f *frame) error {
 	}
 	if !c.o.Shallow {
 		if err := c.lineage.sealed(f.at); err != nil {
+			if r := (*perdure.Rejection)(nil); c.sigs != nil && errors.As(err, &r) { // two files are replaced one after the other
+				stale := reject(PredDetached, f.at, "$.signature", "none of this entry in the file of signatures", "the one that was written with this capsule, not an older or newer one")
+				stale.Entry = r.Entry
+				return stale
+			}
 			return err
 		}
 		if !slices.Equal(x.Heads, c.lineage.sortedHeads()) {

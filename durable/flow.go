@@ -180,13 +180,13 @@ func (t *stepTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, er
 	if err != nil {
 		return perdure.Result{}, err
 	}
-	return o.body(ctx)
+	return o.step.call(ctx)
 }
 
 // stepArgs are the arguments of a step, which policies read: {"step": key}.
 func stepArgs(key string) (perdure.Data, error) {
 	name, err := perdure.DataOf(key)
-	return append(beforeName[:len(beforeName):len(beforeName)], name...), err
+	return slices.Concat(beforeName, name), err
 }
 
 // beforeName is how the arguments of every step begin: with all but their last value.

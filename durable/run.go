@@ -2,10 +2,10 @@ package durable
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/perdure/perdure"
@@ -34,7 +34,7 @@ type Run struct {
 type op struct {
 	key    string
 	action perdure.Action
-	body   func(ctx context.Context) (perdure.Result, error) // of a step
+	step   *task // of a step
 }
 
 // record is what came of an op.
@@ -62,6 +62,9 @@ func (r *Run) do(o op) record {
 
 // doAll returns the records of ops, having those done that have none, side by side. A record is taken once: no other op has its key.
 func (r *Run) doAll(ops []op) []record {
+	if !slices.ContainsFunc(ops, func(o op) bool { _, ok := r.records.done[o.key]; return ok }) {
+		return r.ask(ops)
+	}
 	out := make([]record, len(ops))
 	var todo []op
 	for i := range ops {
@@ -73,11 +76,8 @@ func (r *Run) doAll(ops []op) []record {
 		delete(r.records.done, ops[i].key)
 		out[i] = rec
 	}
-	switch len(todo) {
-	case 0:
+	if len(todo) == 0 {
 		return out
-	case len(ops):
-		return r.ask(ops)
 	}
 	came := r.ask(todo)
 	for i, n := 0, 0; n < len(todo); i++ {
@@ -140,7 +140,7 @@ func (r *Run) ended() bool { return r.waiting[0].key == "" }
 func (r *Run) find(args perdure.Data) *op {
 	for i := range r.waiting {
 		o := &r.waiting[i]
-		if x, ok := o.action.(perdure.Execute); ok && o.body != nil && bytes.Equal(x.Args, args) {
+		if x, ok := o.action.(perdure.Execute); ok && o.step != nil && bytes.Equal(x.Args, args) {
 			return o
 		}
 	}

@@ -23,7 +23,7 @@ const (
 // Pending is a step that Go or GoOnce has begun.
 type Pending[T any] struct {
 	r *Run
-	t *task
+	t task
 }
 
 // Go begins a step to be done beside others. The steps begun are done side by side, as many at once as Node.Parallel says, as soon as the
@@ -63,19 +63,20 @@ type task struct {
 
 // begin begins a step.
 func begin[T any](r *Run, tool, name string, fn func(ctx context.Context) (T, error), try []Try) *Pending[T] {
-	t := &task{key: r.key(name), tool: tool, attempt: 1}
+	p := &Pending[T]{r: r, t: task{key: r.key(name), tool: tool, attempt: 1}}
+	t := &p.t
 	if len(try) > 0 {
 		t.try = try[len(try)-1]
 	}
 	t.do = func(ctx context.Context) (perdure.Data, error) {
-		v, err := fn(context.WithValue(ctx, keyOf{}, stepKey{r.Agent, t.key}))
+		v, err := fn(&stepContext{ctx, r.Agent, t.key})
 		if err != nil {
 			return nil, err
 		}
 		return encode(v)
 	}
 	r.begun = append(r.begun, t)
-	return &Pending[T]{r: r, t: t}
+	return p
 }
 
 // settle waits until the steps begun have ended for good.
@@ -137,7 +138,7 @@ func (t *task) op() op {
 		}
 		x.Deadline = max(limit.Milliseconds(), 1)
 	}
-	return op{key: key, action: x, body: t.call}
+	return op{key: key, action: x, step: t}
 }
 
 // call makes the attempt. An error says whether it is worth another one, as the error itself will not be there when its record is read.
@@ -197,18 +198,27 @@ func (t *task) wait() time.Duration {
 
 type keyOf struct{}
 
-// stepKey is what the key of a step is made of.
-type stepKey struct {
+// stepContext is the context of a step, with what its key is made of.
+type stepContext struct {
+	context.Context
 	agent perdure.AgentID
 	step  string
+}
+
+// Value is the step itself for who asks for its key.
+func (c *stepContext) Value(key any) any {
+	if _, ok := key.(keyOf); ok {
+		return c
+	}
+	return c.Context.Value(key)
 }
 
 // Key is the idempotency key of the step that ctx belongs to: the same for every attempt at it, in every process, and no
 // other step has it. Pass it on to what the step calls.
 func Key(ctx context.Context) string {
-	k, ok := ctx.Value(keyOf{}).(stepKey)
+	k, ok := ctx.Value(keyOf{}).(*stepContext)
 	if !ok {
 		return ""
 	}
-	return perdure.HashOf(append(k.agent[:], k.step...)).String()
+	return perdure.HashOf(append(k.agent[:len(k.agent):len(k.agent)], k.step...)).String()
 }

@@ -107,10 +107,8 @@ func (t *Conversation) Do(ctx context.Context, in Input) error {
 	var e *perdure.Entry
 	var err error
 	switch {
-	case !in.Digest.IsZero() && in.Yes:
-		e, err = t.Node.Approve(ctx, t.Agent, in.Digest, 0, in.Note)
 	case !in.Digest.IsZero():
-		e, err = t.Node.Deny(ctx, t.Agent, in.Digest, in.Note)
+		e, err = Vote(ctx, t.Node, t.Agent, in)
 	case in.Say != "":
 		e, err = t.Node.Say(ctx, t.Agent, in.Say)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/view"
 )
 
@@ -47,13 +48,16 @@ func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (
 	return n, nil
 }
 
-// checkName refuses a name that commands would take for a file, and says when another agent has it.
+// checkName refuses a name that commands would take for a file or that is not what people see, and says when another agent has it.
 func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) error {
 	if name == "" {
 		return nil
 	}
 	if view.IsPath(name) {
 		return perdure.Invalid(fmt.Errorf("name %q: commands take it for a file; leave out slashes, and %s at the end", name, capsule.Ext))
+	}
+	if strings.ContainsFunc(name, glyph.Control) {
+		return perdure.Invalid(fmt.Errorf("name %s: it holds a character that cannot be seen; leave it out", view.Quoted(name)))
 	}
 	free, err := FreeName(ctx, s, name)
 	if err == nil && free != name {

@@ -137,3 +137,29 @@ func (h *Home) Admitting(ctx context.Context, policies []string, o *capsule.Impo
 	}
 	return nil
 }
+
+// Text is what came of an import, for people: a line, and lines on what to do about it.
+func (r *Arrived) Text() (head string, more []string) {
+	got, a := r.From, r.Now
+	what := r.Relation
+	switch got.Relation {
+	case capsule.Same, capsule.Older:
+		what += ", nothing new"
+	case capsule.Mended:
+		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
+	case capsule.Restored:
+		what = "this copy took the place of the one here; dropped: " + got.Dropped
+	}
+	if d := a.Depth(); d != perdure.Full {
+		more = append(more, "depth "+d.String()+": here is "+d.Words()+"; import the whole memory to give it all its rights")
+	} else if got.Relation == capsule.Deeper {
+		more = append(more, "the whole memory is here now: it has all its rights")
+	}
+	if r.Held {
+		more = append(more, "it is held: "+view.HeldText(got.Stranger))
+	}
+	if name := view.Callable(a); !got.Hold.IsZero() && a.Fold().Ended == nil {
+		more = append(more, "it arrived paused, with no local budget until admitted; look at it with perdure show "+name+", then perdure resume "+name)
+	}
+	return fmt.Sprintf("%s %s: %s, %s, now %s", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"), r.Standing), more
+}

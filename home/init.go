@@ -39,6 +39,18 @@ type Begun struct {
 	Kept    []string    `json:"kept"`              // that were there and stay as they are
 }
 
+// Begin says where a home that is to be made is: in the folder named, else where the environment says, else here, not
+// above.
+func (h *Home) Begin(dir string) error {
+	if dir != "" && filepath.Clean(dir) != HomeName { // else it is as if it had not been named
+		h.URL = dir
+	}
+	if h.URL == "" && os.Getenv(StoreEnv) == "" {
+		return os.MkdirAll(HomeName, 0o700)
+	}
+	return nil
+}
+
 // Init makes what a home lacks: the folder, its key, the store, a node.yaml and a first policy, all of them with comments. What is there
 // stays as it is, so that a second call changes nothing.
 func (h *Home) Init(ctx context.Context, set Setup) (*Begun, error) {

@@ -13,7 +13,6 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
-	"github.com/perdure/perdure/view"
 )
 
 const (
@@ -66,7 +65,7 @@ func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume,
 	r := &KeysChanged{Key: to.Key(), Text: to.VerifierKey(), Agents: []perdure.AgentID{}}
 	for _, old := range from {
 		r.Old = old.Key()
-		err := h.EachOwned(ctx, s, old, r, "key rotate", func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) {
+		err := h.eachOwned(ctx, s, old, r, "key rotate", func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) {
 			return n.HandOver(ctx, id, to.Key())
 		})
 		if err != nil {
@@ -152,18 +151,11 @@ func (h *Home) begins(prefix string) ([]string, error) {
 	return paths, err
 }
 
-// EachOwned does something to every agent a key owns, with that key, and notes what came of it.
-func (h *Home) EachOwned(ctx context.Context, s perdure.Store, key *perdure.Signer, r *KeysChanged, what string, do func(*perdure.Node, perdure.AgentID) (*perdure.Entry, error)) error {
-	l, err := view.Lister(s)
+// eachOwned does something to every agent a key owns, with that key, and notes what came of it.
+func (h *Home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Signer, r *KeysChanged, what string, do func(*perdure.Node, perdure.AgentID) (*perdure.Entry, error)) error {
+	ids, err := IDs(ctx, s)
 	if err != nil {
 		return err
-	}
-	var ids []perdure.AgentID
-	for one, err := range l.List(ctx, perdure.Filter{}) {
-		if err != nil {
-			return err
-		}
-		ids = append(ids, one.Agent)
 	}
 	n, err := h.Node(ctx, s)
 	if err != nil {
@@ -251,4 +243,32 @@ func (h *Home) lostKey(ctx context.Context) error {
 	return perdure.WithHint(fmt.Errorf("the key of this home is gone from %s: %s", path, why),
 		"put it back from a backup; if it is lost for good, perdure key new makes another, which owns none of the agents that are here")
 
+}
+
+// Revoke records in every agent this home's key owns that a key counts no more, and takes its rights in the trust file
+// back. The key the home signs with is refused.
+func (h *Home) Revoke(ctx context.Context, s perdure.Store, who perdure.Trustee, text string) (*KeysChanged, error) {
+	path, err := h.KeyPath()
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if key.Key() == who.Key {
+		return nil, perdure.WithHint(errors.New("this store signs with that key"), "give it another first: perdure key rotate")
+	}
+	r := &KeysChanged{Key: who.Key, Text: text, Agents: []perdure.AgentID{}}
+	revoke := func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) { return n.Revoke(ctx, id, who.Key) }
+	if err := h.eachOwned(ctx, s, key, r, "key revoke", revoke); err != nil {
+		return nil, err
+	}
+	if err := h.TrustKey(who); err != nil {
+		return nil, err
+	}
+	if len(r.Failed) > 0 {
+		err = fmt.Errorf("the key is not trusted here any more, but %d agents do not say so; run it again", len(r.Failed))
+	}
+	return r, err
 }

@@ -1,12 +1,16 @@
 package home
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/keyfile"
 )
 
 // KeyPath is where the key of this home is.
@@ -46,4 +50,99 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 		return perdure.Trustee{}, fmt.Errorf("key %q: want one key", key)
 	}
 	return lines[0], nil
+}
+
+// TrustLine is a line of the trust file, as it counts.
+type TrustLine struct {
+	Key     perdure.Key `json:"key"`
+	Name    string      `json:"name,omitempty"`
+	Rights  string      `json:"rights,omitempty"`
+	Scope   string      `json:"scope,omitempty"`
+	Comment string      `json:"comment,omitempty"`
+	Revoked bool        `json:"revoked"`
+	Text    string      `json:"-"` // as the file has it; what was taken back is a comment
+}
+
+// TrustLines are the lines of the trust file. What a key was trusted with before it was revoked is no line of it.
+func (h *Home) TrustLines() (lines []TrustLine, err error) {
+	t, err := h.ReadTrust()
+	if err != nil {
+		return nil, err
+	}
+	gone := map[perdure.Key]bool{}
+	for _, who := range t.Trustees() {
+		gone[who.Key] = gone[who.Key] || who.Revoked
+	}
+	for _, who := range t.Trustees() {
+		text := perdure.NewTrust(who).String()
+		if gone[who.Key] && !who.Revoked {
+			text = "# taken back: " + text
+		}
+		lines = append(lines, TrustLine{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key], text})
+	}
+	return lines, nil
+}
+
+// KeyView is the key of a home.
+type KeyView struct {
+	Name string      `json:"name"`
+	Key  perdure.Key `json:"key"`
+	Text string      `json:"text"` // as a trust file takes it
+	File string      `json:"file"`
+}
+
+// ShowKey is the key that signs what is written here.
+func (h *Home) ShowKey() (*KeyView, error) {
+	path, err := h.KeyPath()
+	if err != nil {
+		return nil, err
+	}
+	s, err := keyfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return &KeyView{s.Name, s.Key(), s.VerifierKey(), path}, nil
+}
+
+// NewKey makes the key of a home that has none, and trusts it; without a name it is called as the user is. It never
+// replaces a key.
+func (h *Home) NewKey(ctx context.Context, name string) (*KeyView, error) {
+	path, err := h.KeyPath()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err == nil {
+		return nil, perdure.WithHint(fmt.Errorf("there is a key at %s already", path),
+			"move it away first if you mean it; agents made with it answer to it alone")
+	}
+	before, err := h.HadKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.MakeKey(cmp.Or(name, KeyName())); err != nil {
+		return nil, err
+	}
+	if before != "" {
+		h.note("this home had another key (%s): agents that belong to it still do; put it back, or fork them", before)
+	}
+	return h.ShowKey()
+}
+
+// AddTrust adds a line to the trust file of a home that counts, which is made if there is none, and says when two keys
+// have one name.
+func (h *Home) AddTrust(who perdure.Trustee) error {
+	if err := h.Consent(); err != nil {
+		return err
+	}
+	if err := h.MakeHome(); err != nil {
+		return err
+	}
+	known, err := h.ReadTrust()
+	if err != nil {
+		return err
+	}
+	if other, taken := known.Namesake(who); taken {
+		h.note("key %s is called %s here, too: a policy that asks %s by name takes the answer of either", other.Short(), who.Name, who.Name)
+	}
+	return h.TrustKey(who)
 }

@@ -50,7 +50,7 @@ func (h *Home) parts() []part {
 	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir, ScriptDir} {
 		add(decides, filepath.Join(h.Dir, name))
 	}
-	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir), filepath.Join(h.Dir, TrustFile+".lock"))
+	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir), filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
 	if h.Scheme == "dir" {
 		add(shares, h.File)

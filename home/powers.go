@@ -91,7 +91,7 @@ func (p *Powers) equip(ctx context.Context, h *Home, n *perdure.Node) (err error
 		return err
 	}
 	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
-	return perdure.CheckTools(n.Tools)
+	return n.CheckTools()
 }
 
 // Close ends what was started for the node.

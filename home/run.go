@@ -60,6 +60,8 @@ func (r *Ran) Stuck() (what, hint string) {
 		return "", "import the newer copy; or, if you mean this one to go on, perdure resume " + name + " --older"
 	case r.idle.Is(perdure.RestHeld):
 		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count"
+	case r.idle.Is(perdure.RestBlind):
+		return "", "make room for seen.db in the home, or let it be written; see perdure doctor"
 	case r.idle.Is(perdure.RestShallow):
 		return "", "import the whole memory: perdure import FILE, of a capsule exported at depth full"
 	case r.idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):

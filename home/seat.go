@@ -184,3 +184,25 @@ func (h *Home) named(ctx context.Context, s perdure.Store, names []string, all b
 	}
 	return ids, nil
 }
+
+// Seated is where the seat of an agent is.
+type Seated struct {
+	Agent    perdure.AgentID `json:"agent"`
+	Name     string          `json:"name,omitempty"`
+	Here     bool            `json:"here"`
+	Standing string          `json:"standing"` // here, elsewhere, handed over, disputed or free
+	Place    perdure.Hash    `json:"place,omitzero"`
+	Seats    []perdure.Seat  `json:"seats"`
+	Text     string          `json:"-"` // for people
+}
+
+// Seated says where the seat of an agent is, as of the store.
+func (h *Home) Seated(ctx context.Context, s perdure.Store, a *perdure.Agent) (*Seated, error) {
+	at, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	f := a.Fold()
+	standing := view.SeatOf(f, at)
+	return &Seated{f.Agent, f.Intent.Name, standing == view.SeatHere, standing, at, f.Seats, view.SeatText(f, at)}, nil
+}

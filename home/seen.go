@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -104,6 +105,9 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 			return nil, err
 		}
 	}
+	if err := h.sample(ctx, s, out); err != nil {
+		return nil, err
+	}
 	if !all {
 		return out, nil
 	}
@@ -129,6 +133,37 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 	more := out[len(found):]
 	slices.SortFunc(more, func(a, b Listed) int { return perdure.Hash(a.Agent).Compare(perdure.Hash(b.Agent)) })
 	return out, nil
+}
+
+// sampled is how many entries a list reads to see whether memories can be read: it must stay quick. Doctor reads all of them.
+const sampled = 5000
+
+// sample reads memories of those listed, the ones that changed last first, and notes which cannot be read: an index says of a damaged agent what it
+// said before. What is in them is not folded.
+func (h *Home) sample(ctx context.Context, s perdure.Store, found []Listed) error {
+	if h.Scheme == "dir" {
+		return nil // its files are read to be listed
+	}
+	order := make([]*Listed, 0, len(found))
+	for i := range found {
+		order = append(order, &found[i])
+	}
+	slices.SortStableFunc(order, func(a, b *Listed) int { return cmp.Compare(b.Updated, a.Updated) })
+	left := sampled
+	for _, one := range order {
+		for _, err := range s.Entries(ctx, one.Agent, 0) {
+			if left--; err != nil || left <= 0 {
+				if err != nil && ctx.Err() == nil && !errors.Is(err, perdure.ErrNotFound) && one.Damaged == "" {
+					one.Damaged = "it cannot be read: " + err.Error()
+				}
+				break
+			}
+		}
+		if left <= 0 || ctx.Err() != nil {
+			break
+		}
+	}
+	return ctx.Err()
 }
 
 // ailing is the agents a store knows to be damaged.
@@ -164,6 +199,38 @@ func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 		out.Damaged = err.Error()
 	}
 	return out, nil
+}
+
+// List are the agents of a store that a filter selects, each with what is wrong with it; without one also those that
+// were seen here and are gone.
+func (h *Home) List(ctx context.Context, s perdure.Store, f perdure.Filter) ([]Listed, error) {
+	l, err := view.Lister(s)
+	if err != nil {
+		return nil, err
+	}
+	var found []perdure.Listing
+	for one, err := range l.List(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	all := f.Prefix == "" && f.Name == "" && f.Kind == "" && f.Scope == "" && f.States == nil && f.Labels == nil && f.Since == 0 && f.Before == 0 &&
+		!f.Waiting && f.Limit == 0
+	return h.Check(ctx, s, found, all)
+}
+
+// Next is when a node looks at the agent, for people.
+func (l *Listed) Next(now time.Time) string {
+	switch {
+	case l.State == perdure.Terminated:
+		return "-"
+	case l.Due == 0:
+		return "on an event"
+	case !l.Due.Go().After(now):
+		return "now"
+	}
+	return "in " + view.Span(l.Due.Go().Sub(now))
 }
 
 // Inbox is what waits for a person: what the agents of a store ask (view.Inbox), and copies of them that are older than what was seen here.

@@ -11,46 +11,61 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Typed is the state of an agent as a value of its schema.
+// Typed is the state of an agent under a schema.
 type Typed struct {
 	Schema *schema.Schema // in the version that was asked for
-	Value  []byte         // canonical
 
 	all *schema.Registry
+	of  *perdure.Agent
 }
 
-// TypedState is the state of an agent under a version of the schema its intent names, which it must fit; as is a number
-// or latest. The schemas are those of the home, and more.
-func (h *Home) TypedState(a *perdure.Agent, as string, more ...*schema.Schema) (*Typed, error) {
-	t, err := h.typed(a.Fold(), as, more)
+// Value is the state as canonical bytes, which must fit the schema.
+func (t *Typed) Value() ([]byte, error) {
+	f := t.of.Fold()
+	value, err := t.all.StateAs(f.Intent.StateSchema, f.Vars, t.Schema)
 	if err != nil {
-		return nil, fmt.Errorf("state of %s: %w", view.Called(a), err)
+		return nil, fmt.Errorf("state of %s: %w", view.Called(t.of), err)
 	}
-	return t, nil
+	return value, nil
 }
 
-func (h *Home) typed(f *perdure.Fold, as string, more []*schema.Schema) (*Typed, error) {
-	if f.Intent.StateSchema.IsZero() {
-		return nil, perdure.Missing("its intent names no schema: an agent gets one when it is made; see perdure state")
-	}
-	all, err := h.Schemas()
+// JSON is the state as JSON.
+func (t *Typed) JSON() ([]byte, error) {
+	value, err := t.Value()
 	if err != nil {
 		return nil, err
 	}
+	return t.Schema.ToJSON(value)
+}
+
+// TypedState is the state of an agent under a version of the schema its intent names; as is a number or latest. The
+// schemas are those of the home, and more.
+func (h *Home) TypedState(a *perdure.Agent, as string, more ...*schema.Schema) (*Typed, error) {
+	all, s, err := h.stateSchema(a.Fold(), as, more)
+	if err != nil {
+		return nil, fmt.Errorf("state of %s: %w", view.Called(a), err)
+	}
+	return &Typed{s, all, a}, nil
+}
+
+func (h *Home) stateSchema(f *perdure.Fold, as string, more []*schema.Schema) (*schema.Registry, *schema.Schema, error) {
+	if f.Intent.StateSchema.IsZero() {
+		return nil, nil, perdure.Missing("its intent names no schema: an agent gets one when it is made; see perdure state")
+	}
+	all, err := h.Schemas()
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, s := range more {
 		if err := all.Add(s); err != nil {
-			return nil, fmt.Errorf("schema %s: %w", s.Name(), err)
+			return nil, nil, fmt.Errorf("schema %s: %w", s.Name(), err)
 		}
 	}
 	s, err := all.Lookup(schema.Hash(f.Intent.StateSchema))
 	if err == nil {
 		s, err = all.Version(s, as)
 	}
-	if err != nil {
-		return nil, err
-	}
-	value, err := all.StateAs(f.Intent.StateSchema, f.Vars, s)
-	return &Typed{s, value, all}, err
+	return all, s, err
 }
 
 // Upgraded is what came of UpgradeState.

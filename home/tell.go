@@ -20,6 +20,7 @@ type Told struct {
 	Standing string          `json:"standing"`
 	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
 	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
+	SendBack bool            `json:"-"`                // it is an answer that counts elsewhere: the agent does not count here
 
 	Now *perdure.Agent `json:"-"` // as it is now
 }
@@ -45,7 +46,8 @@ func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) (*To
 		h.note("%s was handed over: it goes on where its file was imported, and hears this only when a copy from here is imported there", view.Called(a))
 	}
 	ev, _ := e.Content().(perdure.Event)
-	return &Told{Agent: a.ID(), Name: a.Fold().Intent.Name, Entry: e.Name, Seq: e.Seq, What: view.EventText(&ev),
+	_, vote := ev.Notice.(perdure.Approval)
+	return &Told{SendBack: vote && trust.Counts(a) != nil, Agent: a.ID(), Name: a.Fold().Intent.Name, Entry: e.Name, Seq: e.Seq, What: view.EventText(&ev),
 		Standing: a.Standing(trust, place, time.Now()), Now: a}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -129,4 +130,19 @@ func schemaType(v any) string {
 	}
 	word, _ := v.(string)
 	return word
+}
+
+// UseNew calls f with an agent such as Create would make, and with the store, or an empty one if there is none yet.
+func (h *Home) UseNew(ctx context.Context, f func(context.Context, perdure.Store, *perdure.Agent) error) error {
+	if err := h.Locate(); err != nil {
+		return err
+	}
+	a, err := h.Newcomer(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(h.File); h.File != "" && err == nil {
+		return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, a) })
+	}
+	return f(ctx, new(perdure.MemStore), a)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -384,8 +386,8 @@ func fileMemory(ctx context.Context, name string, m *Meter) iter.Seq2[*perdure.E
 	}
 }
 
-// Attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and returns this home's signed word for it, with how
-// many entries it is about.
+// Attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and writes this home's signed word for it to the file
+// beside it. It returns the word, with how many entries it is about.
 func (h *Home) Attest(ctx context.Context, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
 	key, err := h.Signer(ctx)
 	if err != nil {
@@ -408,7 +410,15 @@ func (h *Home) Attest(ctx context.Context, name string, ids []age.Identity) (*ca
 	if err = errors.Join(err, done()); err != nil {
 		return nil, 0, err
 	}
-	return a, r.Index().Entries, nil
+	b, err := a.MarshalBinary()
+	if err != nil {
+		return nil, 0, err
+	}
+	err = disk.WriteWhole(name+AttestExt, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	return a, r.Index().Entries, err
 }
 
 // Believe reads a capsule shallowly, on the word in the file beside it of a key this home trusts everywhere.
@@ -427,4 +437,41 @@ func (h *Home) Believe(name string, ids []age.Identity) (*capsule.Attestation, i
 		}
 	}
 	return o.Attestation, r.Index().Entries, done()
+}
+
+// Attested is a capsule and somebody's word that they verified it.
+type Attested struct {
+	OK      bool            `json:"ok"`
+	Agent   perdure.AgentID `json:"agent"`
+	Entries int64           `json:"entries"`
+	Digest  perdure.Hash    `json:"digest"`
+	By      perdure.Key     `json:"by"`
+	Name    string          `json:"name,omitempty"` // what this home calls that key
+	Time    perdure.Time    `json:"time"`
+	Shallow bool            `json:"shallow"` // it was read on that word
+}
+
+// Attested attests to the capsule in a file or, shallow, reads it on the word of somebody who did.
+func (h *Home) Attested(ctx context.Context, name string, ids []age.Identity, shallow bool) (*Attested, error) {
+	is, err := IsCapsule(name)
+	if errors.Is(err, fs.ErrNotExist) && !view.IsPath(name) {
+		return nil, perdure.WithHint(err, "only a capsule is attested to, and an agent of the store is none: write one with perdure export "+name)
+	}
+	if err == nil && !is {
+		err = perdure.Invalid(errors.New("only a capsule is attested to; export the agent"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var a *capsule.Attestation
+	var entries int64
+	if shallow {
+		a, entries, err = h.Believe(name, ids)
+	} else {
+		a, entries, err = h.Attest(ctx, name, ids)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Attested{true, a.Agent, entries, a.Digest, a.Key, h.KeyNames()[a.Key], a.Time, shallow}, nil
 }

@@ -33,6 +33,23 @@ type CaseResult struct {
 	Wrong       string // what differs from what was wanted; "" when nothing does
 }
 
+// CaseReport is a result as programs read it.
+type CaseReport struct {
+	Name   string   `json:"name"`
+	OK     bool     `json:"ok"`
+	Want   string   `json:"want"`
+	Got    string   `json:"got"`
+	Wrong  string   `json:"wrong,omitempty"`
+	Rules  []string `json:"rules"`
+	Reason string   `json:"reason,omitempty"`
+}
+
+// Report is the result as programs read it.
+func (r *CaseResult) Report() CaseReport {
+	v := &r.Explanation.Verdict
+	return CaseReport{r.Case.Name, r.Wrong == "", r.Case.Want, v.Answer.String(), r.Wrong, v.Rules, v.Reason}
+}
+
 // RunTests runs a table of cases, a YAML or JSON list of Case:
 //
 //   - name: a payment asks two people

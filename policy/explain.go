@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strings"
 	"time"
 
 	cedar "github.com/cedar-policy/cedar-go"
@@ -24,6 +25,27 @@ type RuleReport struct {
 	Reason     string      `json:"reason,omitempty"`
 	Where      string      `json:"where"`           // file:line:column
 	Fault      string      `json:"fault,omitempty"` // why it has no answer, which denies
+}
+
+// Words are what the rule does, whether it applies, and why.
+func (r *RuleReport) Words() (does, applies, why string) {
+	does, applies, why = "forbid", "does not apply", r.Reason
+	if r.Permit {
+		does = "permit"
+	}
+	if r.Obligation != nil {
+		does = "ask"
+	}
+	switch {
+	case r.Fault != "":
+		applies, why = "no answer", r.Fault
+	case r.Matched:
+		applies = "applies"
+		if r.Obligation != nil {
+			why = strings.Trim(why+"; "+r.Obligation.String(), "; ")
+		}
+	}
+	return does, applies, why
 }
 
 // Explain answers a request as Decide does, and says what every rule made of it.

@@ -122,6 +122,7 @@ func TestURLsHaveOneSpelling(t *testing.T) {
 		unclean(t, h("get"), map[string]any{"url": c}, "url")
 		unclean(t, h("post"), map[string]any{"url": c}, "url")
 	}
+	unclean(t, h("get"), map[string]any{"url": "https://user:pw@example.com/"}, "a name or password does not belong in it")
 	if asked.Load() != 0 {
 		t.Errorf("the server was asked %d times", asked.Load())
 	}

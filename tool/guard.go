@@ -1,31 +1,24 @@
 package tool
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/perdure/perdure"
 )
 
 // Guard refuses what holds the value of a secret, so that none enters a memory by any way: advice, an event, an agent's inputs, a result. It knows a
-// value as it is, and as it is written in JSON, a URL, base64, also as a part of a longer text in base64, and hexadecimal.
+// value as it is, and as it is written in JSON, a URL, HTML, base64, also as a part of a longer text in base64, hexadecimal and the dumps of xxd and
+// hexdump -C; the longer ones also in other case, with line breaks or other signs in between, and escaped more than once.
 type Guard struct {
-	first [1 << 16 / 64]uint64    // a bit for each hash of the first bytes of a spelling
-	by    map[uint32][]guardValue // by the first bytes
+	exact, plain *matcher
 }
 
 var _ perdure.Guard = (*Guard)(nil)
-
-// guardValue is one spelling of a secret.
-type guardValue struct {
-	spelling []byte
-	name     string
-}
 
 // NewGuard is a guard for the secrets as they are now. Values shorter than 6 bytes would be found everywhere: they are left out, which is logged.
 func NewGuard(ctx context.Context, secrets KnownSecrets, log *slog.Logger) (*Guard, error) {
@@ -33,49 +26,34 @@ func NewGuard(ctx context.Context, secrets KnownSecrets, log *slog.Logger) (*Gua
 	if err != nil {
 		return nil, fmt.Errorf("guard the secrets of this node: %w", err)
 	}
-	g := &Guard{by: map[uint32][]guardValue{}}
+	var values []spelling
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		value := all[name]
-		if len(value) < minGuarded {
-			if log != nil {
-				log.Warn("the secret is too short to be kept out of memory: use a longer one", "secret", name, "bytes", len(value), "least", minGuarded)
-			}
-			continue
-		}
-		for _, s := range spellings(value) {
-			if len(s) >= minGuarded {
-				g.add([]byte(s), name)
-			}
+		if value := all[name]; len(value) >= minGuarded {
+			values = append(values, spelling{value, name})
+		} else if log != nil {
+			log.Warn("the secret is too short to be kept out of memory: use a longer one", "secret", name, "bytes", len(value), "least", minGuarded)
 		}
 	}
-	return g, nil
+	exact, plain := spellingsOf(values, minGuarded)
+	return &Guard{newMatcher(exact), newMatcher(plain)}, nil
 }
 
-func (g *Guard) add(spelling []byte, name string) {
-	w := binary.LittleEndian.Uint32(spelling)
-	h := guardHash(w)
-	g.first[h/64] |= 1 << (h % 64)
-	g.by[w] = append(g.by[w], guardValue{spelling, name})
-}
-
-// guardHash spreads the first bytes of a spelling over the bits.
-func guardHash(w uint32) uint32 { return w * 0x9E3779B1 >> 16 }
+// normals are for reuse: bodies are checked at every step.
+var normals = sync.Pool{New: func() any { return new(normal) }}
 
 // Check implements perdure.Guard. It names the secret, never its value.
 func (g *Guard) Check(body []byte) error {
-	if len(g.by) == 0 {
+	s := g.exact.any(body)
+	if s == nil && len(g.plain.by) > 0 {
+		n := normals.Get().(*normal)
+		n.read(body, false)
+		if s = g.plain.any(n.text); s == nil && n.readDump(body, false) {
+			s = g.plain.any(n.text)
+		}
+		normals.Put(n)
+	}
+	if s == nil {
 		return nil
 	}
-	for i := 0; i+4 <= len(body); i++ {
-		w := binary.LittleEndian.Uint32(body[i:])
-		if h := guardHash(w); g.first[h/64]&(1<<(h%64)) == 0 {
-			continue
-		}
-		for _, v := range g.by[w] {
-			if bytes.HasPrefix(body[i:], v.spelling) {
-				return fmt.Errorf("it holds the value of secret %s, which must never be in a memory: refer to it as %s%s", v.name, reference, v.name)
-			}
-		}
-	}
-	return nil
+	return fmt.Errorf("it holds the value of secret %s, which must never be in a memory: refer to it as %s%s", s.name, reference, s.name)
 }

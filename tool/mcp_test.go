@@ -107,7 +107,7 @@ func TestAServerCannotPassForATool(t *testing.T) {
 		_ = m.Close()
 	}
 	one, two := connected(t, &tool.MCP{Name: "t", Transport: inProcess(testServer())}), connected(t, &tool.MCP{Name: "t", Transport: inProcess(testServer())})
-	if err := perdure.CheckTools(append(one, two...)); err == nil || !strings.Contains(err.Error(), "two tools are named t.") {
+	if err := (&perdure.Node{Tools: append(one, two...)}).CheckTools(); err == nil || !strings.Contains(err.Error(), "two tools are named t.") {
 		t.Errorf("got %v, want two servers with one name refused", err)
 	}
 }

@@ -1,66 +1,23 @@
 package tool_test
 
 import (
-	"context"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/npmtest"
 	"github.com/perdure/perdure/tool"
 )
 
 // The servers of other people that are driven, at the versions this was written against.
 var npmServers = []string{"@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"}
 
-// npmInstalled is a folder with the servers, installed once and kept in the user's cache. The test is skipped where that cannot be done.
-func npmInstalled(t *testing.T) string {
-	t.Helper()
-	for _, program := range []string{"npm", "node"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed: the MCP servers of npm are not driven", program)
-		}
-	}
-	if testing.Short() {
-		t.Skip("short: the MCP servers of npm are not driven")
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	dir := filepath.Join(cache, "perdure-test", "npm-2026.8.31")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Skipf("no place to install MCP servers to: %v", err)
-	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "install-")
-	if err != nil {
-		t.Skipf("no place to install MCP servers to: %v", err)
-	}
-	defer os.RemoveAll(fresh)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", append([]string{"install", "--prefix", fresh, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0"}, npmServers...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("npm cannot install the MCP servers (is its registry within reach?): %v: %s", err, out[max(0, len(out)-300):])
-	}
-	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, os.ErrExist) {
-		if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 func npmServer(t *testing.T, name, server string, args ...string) []perdure.Tool {
 	t.Helper()
-	script := filepath.Join(npmInstalled(t), "node_modules", "@modelcontextprotocol", server, "dist", "index.js")
+	script := filepath.Join(npmtest.Installed(t, "npm-2026.8.31", 50*time.Second, npmServers...), "node_modules", "@modelcontextprotocol", server, "dist", "index.js")
 	return connected(t, &tool.MCP{Name: name, Command: append([]string{"node", script}, args...), TrustHints: true})
 }
 

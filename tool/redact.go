@@ -2,13 +2,8 @@ package tool
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"sync"
 
 	"github.com/perdure/perdure"
@@ -134,38 +129,3 @@ func (g *givenSecrets) redactor() *redactor {
 	}
 	return g.made
 }
-
-// spellings are the ways in which a value is commonly written.
-func spellings(v string) []string {
-	b := []byte(v)
-	forms := []string{
-		v, url.QueryEscape(v), url.PathEscape(v), hex.EncodeToString(b), strings.ToUpper(hex.EncodeToString(b)),
-		base64.StdEncoding.EncodeToString(b), base64.RawStdEncoding.EncodeToString(b),
-		base64.URLEncoding.EncodeToString(b), base64.RawURLEncoding.EncodeToString(b),
-	}
-	if text, err := json.Marshal(v); err == nil {
-		forms = append(forms, string(text[1:len(text)-1]))
-	}
-	return append(forms, insideBase64(b)...)
-}
-
-// insideBase64 is what a value becomes as a part of something longer in base64, such as user and password: the characters that depend on
-// nothing but the value, for each place it can begin at.
-func insideBase64(b []byte) []string {
-	if len(b) < leastInside {
-		return nil
-	}
-	var forms []string
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for shift := range 3 {
-			text := enc.EncodeToString(append(make([]byte, shift), b...))
-			begin := (shift*8 + 5) / 6      // the first character with bits of the value alone
-			end := (shift + len(b)) * 8 / 6 // and the one after the last
-			forms = append(forms, text[begin:end])
-		}
-	}
-	return forms
-}
-
-// leastInside is the shortest value that is looked for inside of longer base64: of a shorter one too little is left.
-const leastInside = 8

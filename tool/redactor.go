@@ -1,9 +1,7 @@
 package tool
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"slices"
 	"strings"
 )
@@ -11,41 +9,28 @@ import (
 // redactor takes the values of secrets out of what a tool returns. A tool that cuts a text asks it first: a value cut
 // in two is in neither half as a whole, and two halves make one again. A nil redactor knows no secrets.
 type redactor struct {
-	spellings []spelling            // the longest first
-	first     [1 << 16 / 64]uint64  // a bit for each hash of the first bytes of a spelling
-	by        map[uint32][]spelling // by the first bytes, the longest first
+	spellings []spelling // exact ones
+	exact     *matcher
+	plain     *matcher // in normal form
 }
 
-// spelling is one way in which the value of a secret is written.
-type spelling struct{ text, reference string }
+// span is where the value of a secret is in a text.
+type span struct {
+	from, to int
+	name     string
+}
 
 // newRedactor is nil if there are no values.
 func newRedactor(values map[string]string) *redactor {
 	if len(values) == 0 {
 		return nil
 	}
-	r := &redactor{}
+	var all []spelling
 	for value, name := range values {
-		for _, form := range spellings(value) {
-			if len(form) >= minSecret {
-				r.spellings = append(r.spellings, spelling{form, reference + name})
-			}
-		}
+		all = append(all, spelling{value, name})
 	}
-	slices.SortFunc(r.spellings, func(a, b spelling) int {
-		if len(a.text) != len(b.text) {
-			return len(b.text) - len(a.text)
-		}
-		return strings.Compare(a.text+a.reference, b.text+b.reference)
-	})
-	r.by = make(map[uint32][]spelling, len(r.spellings))
-	for _, s := range r.spellings {
-		w := binary.LittleEndian.Uint32([]byte(s.text))
-		h := guardHash(w)
-		r.first[h/64] |= 1 << (h % 64)
-		r.by[w] = append(r.by[w], s)
-	}
-	return r
+	exact, plain := spellingsOf(all, minSecret)
+	return &redactor{spellings: exact, exact: newMatcher(exact), plain: newMatcher(plain)}
 }
 
 type redactorKey struct{}
@@ -61,16 +46,54 @@ func redactorOf(ctx context.Context) *redactor {
 	return r
 }
 
-// margin is how many bytes around a cut are looked at: one less than the longest spelling.
+// margin is how many bytes around a cut are looked at: one less than the longest spelling. One that is not exact is
+// taken for at most four times as long as its normal form, as a dump is.
 func (r *redactor) margin() int {
-	if r == nil || len(r.spellings) == 0 {
+	if r == nil {
 		return 0
 	}
-	return len(r.spellings[0].text) - 1
+	return max(r.exact.long, 4*r.plain.long) - 1
 }
 
-// replace puts references in the place of values. Values that overlap are replaced as one, so that no end of one is
-// left.
+// spans are where values are in a text, in order. Values that overlap are one, so that no end of one is left.
+func (r *redactor) spans(b []byte) []span {
+	var all []span
+	for at := range b {
+		if s := r.exact.at(b, at); s != nil {
+			all = append(all, span{at, at + len(s.text), s.name})
+		}
+	}
+	var n normal
+	if len(r.plain.by) > 0 {
+		n.read(b, true)
+		all = r.plainSpans(all, &n)
+		if n.readDump(b, true) {
+			all = r.plainSpans(all, &n)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b span) int { return a.from - b.from })
+	merged := all[:0]
+	for _, s := range all {
+		if last := len(merged) - 1; last >= 0 && s.from < merged[last].to {
+			merged[last].to = max(merged[last].to, s.to)
+			continue
+		}
+		merged = append(merged, s)
+	}
+	return merged
+}
+
+// plainSpans adds where values are by their normal form.
+func (r *redactor) plainSpans(all []span, n *normal) []span {
+	for at := range n.text {
+		if s := r.plain.at(n.text, at); s != nil {
+			all = append(all, span{n.from[at], n.to[at+len(s.text)-1], s.name})
+		}
+	}
+	return all
+}
+
+// replace puts references in the place of values.
 func (r *redactor) replace(text string) string {
 	if r == nil {
 		return text
@@ -78,19 +101,9 @@ func (r *redactor) replace(text string) string {
 	b := []byte(text)
 	var out []byte
 	done := 0
-	for at := 0; at < len(b); at++ {
-		s := r.at(b, at)
-		if s == nil {
-			continue
-		}
-		end := at + len(s.text)
-		for next := at + 1; next < end; next++ {
-			if more := r.at(b, next); more != nil {
-				end = max(end, next+len(more.text))
-			}
-		}
-		out = append(append(out, b[done:at]...), s.reference...)
-		done, at = end, end-1
+	for _, s := range r.spans(b) {
+		out = append(append(append(out, b[done:s.from]...), reference...), s.name...)
+		done = s.to
 	}
 	if done == 0 {
 		return text
@@ -104,40 +117,19 @@ func (r *redactor) cut(b []byte, from, to int) []byte {
 	if r == nil {
 		return b[from:to]
 	}
-	begin, before := from, ""
-	for at := max(0, from-r.margin()); at < begin; at++ { // values may overlap, so that begin moves on
-		if s := r.at(b, at); s != nil && at+len(s.text) > begin {
-			begin, before = at+len(s.text), s.reference
+	begin, end, before, after := from, to, "", ""
+	for _, s := range r.spans(b) {
+		if s.from < from && s.to > from {
+			begin, before = s.to, reference+s.name
+		}
+		if s.from >= begin && s.from < to && s.to > to {
+			end, after = s.from, reference+s.name
 		}
 	}
 	if begin >= to && before != "" {
 		return []byte(before)
 	}
-	end, after := to, ""
-	for at := to - 1; at >= max(begin, end-r.margin()); at-- {
-		if s := r.at(b, at); s != nil && at+len(s.text) > end {
-			end, after = at, s.reference
-		}
-	}
 	return slices.Concat([]byte(before), b[begin:end], []byte(after))
-}
-
-// at is the longest spelling that is at a place in b.
-func (r *redactor) at(b []byte, at int) *spelling {
-	if at+minSecret > len(b) {
-		return nil
-	}
-	w := binary.LittleEndian.Uint32(b[at:])
-	if h := guardHash(w); r.first[h/64]&(1<<(h%64)) == 0 {
-		return nil
-	}
-	list := r.by[w]
-	for i := range list {
-		if s := &list[i]; bytes.HasPrefix(b[at:], []byte(s.text)) {
-			return s
-		}
-	}
-	return nil
 }
 
 // replaceClipped is replace for a text that was cut at places where it says …: what is before one may be the beginning
@@ -166,7 +158,7 @@ func (r *redactor) dropBeginning(s string) string {
 	for at := max(0, len(s)-r.margin()); at <= len(s)-minSecret; at++ {
 		for _, sp := range r.spellings {
 			if strings.HasPrefix(sp.text, s[at:]) {
-				return s[:at] + sp.reference
+				return s[:at] + reference + sp.name
 			}
 		}
 	}

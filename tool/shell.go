@@ -20,7 +20,8 @@ import (
 // The result has exit, stdout and stderr; bytes of these that are not UTF-8 are replaced. It is marked as text from somebody not trusted. A command that exits with another number than 0
 // is a failed outcome. At the deadline the command is killed: nobody knows how far it got, so if it is of class once the effect is in doubt, and
 // else the outcome is timed-out. The same holds when somebody else kills it, and when the agent is paused or
-// ended meanwhile. Nothing it started outlives it, or this process, unless that has moved itself to a process group of its own.
+// ended meanwhile. Nothing it started outlives it, or this process, unless that has moved itself to a process group of its own;
+// Survivors finds such, and while one runs the effect cannot be settled.
 //
 // It is no sandbox: a command can do what the user of this process can. Allow says which programs may be run, not what they do with
 // their arguments.

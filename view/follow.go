@@ -112,6 +112,25 @@ func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n in
 	return at, last(), nil
 }
 
+// FollowFrom shows the last n lines that are picked, or all if n is zero, and is a follower that stands behind them.
+func FollowFrom(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker, show func(Line) error) (*Follower, error) {
+	if n > 0 {
+		w, found, err := FollowRecent(ctx, s, id, n, pick)
+		for _, one := range found {
+			if err == nil {
+				err = show(one)
+			}
+		}
+		return w, err
+	}
+	add, flush := pick(show)
+	w := Follow(s, id)
+	if err := errors.Join(w.Next(ctx, add), flush()); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
 // FollowAfter is a follower that stands behind the last of these entries to arrive; without any it stands at the beginning.
 func FollowAfter(ctx context.Context, s perdure.Store, id perdure.AgentID, heads []perdure.Hash) (*Follower, error) {
 	w := Follow(s, id)

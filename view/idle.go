@@ -92,6 +92,8 @@ func (s *speech) reason(r *perdure.Reason) string {
 		return fmt.Sprintf("held: %v", r.Fault)
 	case perdure.RestOlder:
 		return "this copy is older than one seen here: it lacks entry " + r.Entry.Short() + "; what was done since would be done again"
+	case perdure.RestBlind:
+		return "what must happen only once waits: how far agents have come cannot be noted, so that nobody would notice an older copy of this one: " + r.Note
 	case perdure.RestShallow:
 		return fmt.Sprintf("%s is an effect of class %s, and this store holds %s: import the whole memory", r.Tool, r.Effect, held(r.Depth))
 	case perdure.RestDoubt:

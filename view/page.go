@@ -178,7 +178,7 @@ func (p *page) polls() {
 	if p.Sleep == nil {
 		return
 	}
-	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Kind == WaitQuestion }) {
+	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Kind == WaitQuestion || w.Kind == WaitTalk }) {
 		p.row("note", "%s", note)
 	}
 	for _, one := range p.Sleep.Polls {

@@ -48,6 +48,22 @@ func InLine(s string) string {
 	return b.String()
 }
 
+// InText is text of several lines: line ends and tabs stay, and what else is hidden is escaped as InLine does.
+func InText(s string) string {
+	if !strings.ContainsAny(s, "\n\t") {
+		return InLine(s)
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexAny(s, "\n\t")
+		if i < 0 {
+			return b.String() + InLine(s)
+		}
+		b.WriteString(InLine(s[:i]) + s[i:i+1])
+		s = s[i+1:]
+	}
+}
+
 // InLines is inLine of each.
 func InLines(of []string) []string {
 	lines := make([]string, len(of))

@@ -23,6 +23,7 @@ func HeldText(err error) string {
 // The kinds of things that wait for a person.
 const (
 	WaitQuestion = "question"
+	WaitTalk     = "talk" // a chat whose turn is over
 	WaitApproval = "approval"
 	WaitDoubt    = "in-doubt"
 	WaitPause    = "paused"
@@ -198,7 +199,8 @@ func pauseNote(a *perdure.Agent) string {
 	return ""
 }
 
-// waitsOf is what of one agent waits for a person. Of one that does not count here nothing does, but to be admitted.
+// waitsOf is what of one agent waits for a person. Of one that does not count here nothing does, but to be
+// admitted, and what this key is asked: its answer counts where the agent runs.
 func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) []Wait {
 	f, name := a.Fold(), Callable(a)
 	var found []Wait
@@ -212,6 +214,14 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 			w.Kind, w.What = WaitPause, "paused"+pauseNote(a)+"; "+w.What
 		}
 		add(w)
+		for i := range f.Asks { // who is asked may answer without having it run here: see Node.Votable
+			q := &f.Asks[i]
+			if one := ApprovalOf(f, q, t, name, now); len(f.Paused) == 0 && f.Ended == nil && !settled(f, q, t, now) {
+				if one.forOthers(f, q, t, me, now); one.Answer != "" && !me.IsZero() {
+					add(one)
+				}
+			}
+		}
 		return found
 	}
 	for _, o := range f.Open {
@@ -235,7 +245,11 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 		}
 	}
 	if q, asks := f.Question(now); asks {
-		add(QuestionWait(a, q))
+		w := QuestionWait(a, q)
+		if f.Intent.Kind == perdure.ChatKind {
+			w.Kind, w.Answer = WaitTalk, "perdure chat "+name
+		}
+		add(w)
 	}
 	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
 		amount, _, _ := strings.Cut(what, ":")

@@ -53,6 +53,46 @@ func asking(t *testing.T) (*perdure.Node, perdure.AgentID) {
 	return n, a.ID()
 }
 
+// A chat is no question that somebody forgot to answer: its turn is over.
+func TestAChatWaitsToBeTalkedTo(t *testing.T) {
+	t.Parallel()
+	key, err := perdure.GenerateSigner("owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := perdure.NewTrust().With(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	allow := perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+		return perdure.Verdict{Answer: perdure.Allow}
+	})
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Trust: trust, Policy: allow, Advisors: map[string]perdure.Advisor{"": asks{}}}
+	for kind, want := range map[string]string{"": view.WaitQuestion, perdure.ChatKind: view.WaitTalk} {
+		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "a", Goal: "x", Kind: kind}, Charter: perdure.Charter{Scope: "home"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Say(t.Context(), a.ID(), "hello"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.RunAgent(t.Context(), a.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if a, err = perdure.Load(t.Context(), n.Store, a.ID()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := view.Waits(t.Context(), n.Store, a, trust, key.Key(), time.Now())
+		if err != nil || len(got) != 1 || got[0].Kind != want || (kind != "") != (got[0].Answer == "perdure chat a") {
+			t.Errorf("kind %q waits for %+v, %v; want %s", kind, got, err, want)
+		}
+	}
+}
+
+// asks says something to people and waits for their answer.
+type asks struct{}
+
+func (asks) Advise(context.Context, *perdure.Agent) (perdure.Advice, error) {
+	return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "answer"}, Note: "hello to you"}}}, nil
+}
+
 func TestTheInboxNamesACommandOnlyToThoseWhoseAnswerCounts(t *testing.T) {
 	n, id := asking(t)
 	trust := perdure.NewTrust().With(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})

@@ -14,64 +14,40 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// vote is a person's answer to what policy asks about.
-type vote struct {
-	yes   bool
-	note  string
-	leave bool // they left it open
-}
-
-// ask shows a person an action that policy asks about, whole, and asks what they say to it.
-func ask(ctx context.Context, t *term.Typist, out io.Writer, w *view.Wait) (vote, error) {
+// ask shows a person an action that policy asks about, whole, and asks what they say to it; leave says that they left it open.
+func ask(ctx context.Context, t *term.Typist, out io.Writer, w *view.Wait) (in home.Input, leave bool, err error) {
 	if err := term.WriteSheet(out, w, time.Now()); err != nil {
-		return vote{}, err
+		return in, false, err
 	}
 	t.Forget()
 	for {
 		if _, err := io.WriteString(out, "approve this? y, n, or n and why: "); err != nil {
-			return vote{}, err
+			return in, false, err
 		}
 		line, err := t.Line(ctx)
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, term.ErrInterrupted) || strings.TrimSpace(line) == quitWord:
 			_, err := fmt.Fprintln(out)
-			return vote{leave: true}, err
+			return in, true, err
 		case err != nil:
-			return vote{}, err
+			return in, false, err
 		case !t.Seen(): // nobody saw it typed
 			if _, err := fmt.Fprintln(out, view.InLine(line)); err != nil {
-				return vote{}, err
+				return in, false, err
 			}
 		}
-		if v, ok := parseVote(line); ok {
-			return v, nil
+		if in, ok := home.ParseVote(line, w.Digest); ok {
+			return in, false, nil
 		}
 		const help = "y approves this one action; n denies it; what comes after, or a question, is told to the agent"
 		if _, err := fmt.Fprintln(out, help); err != nil {
-			return vote{}, err
+			return in, false, err
 		}
 	}
 }
 
 // quitWord leaves a conversation.
 const quitWord = "/quit"
-
-// parseVote reads y or n, with a note or none; a question denies with the question as the note.
-func parseVote(line string) (vote, bool) {
-	line = strings.TrimSpace(line)
-	word, note, _ := strings.Cut(line, " ")
-	note = strings.TrimSpace(note)
-	switch strings.ToLower(strings.TrimRight(word, ",.:;")) {
-	case "y", "yes":
-		return vote{yes: true, note: note}, true
-	case "n", "no":
-		return vote{note: note}, true
-	}
-	if strings.HasSuffix(line, "?") {
-		return vote{note: line}, true
-	}
-	return vote{}, false
-}
 
 // askAll asks a person about everything of an agent that policy asks about, and tells the agent. It reports
 // whether anything was answered.
@@ -84,16 +60,11 @@ func askAll(ctx context.Context, t *term.Typist, out io.Writer, n *perdure.Node,
 	}
 	for _, w := range home.Approvable(n, a, waits) {
 		typed(w)
-		v, err := ask(ctx, t, out, w)
-		if err != nil || v.leave {
+		in, leave, err := ask(ctx, t, out, w)
+		if err != nil || leave {
 			return answered, err
 		}
-		if v.yes {
-			_, err = n.Approve(ctx, a.ID(), w.Digest, 0, v.note)
-		} else {
-			_, err = n.Deny(ctx, a.ID(), w.Digest, v.note)
-		}
-		if err != nil {
+		if _, err := home.Vote(ctx, n, a.ID(), in); err != nil {
 			return answered, err
 		}
 		answered = true

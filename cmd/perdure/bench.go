@@ -254,7 +254,7 @@ func benchCapsuleCommand() *cobra.Command {
 	child := b.Flags().StringArray("measure", nil, "measure this command, a word each")
 	b.hidden("measure")
 	b.check(func() (err error) {
-		if set.Blobs, err = parseBytes(*blobs); err != nil {
+		if set.Blobs, err = view.ParseBytes(*blobs); err != nil {
 			return fmt.Errorf("--blobs: %w", err)
 		}
 		if set.Entries == 0 && set.Blobs == 0 {

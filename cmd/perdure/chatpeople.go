@@ -96,9 +96,9 @@ func (f *peopleFace) print(s view.Spoken) {
 func (f *peopleFace) rest(r *home.Rest) error {
 	for i := range r.Waits {
 		switch w := &r.Waits[i]; w.Kind {
-		case view.WaitQuestion, view.WaitApproval:
+		case view.WaitQuestion, view.WaitTalk, view.WaitApproval:
 		default:
-			if err := writeInbox(f.out, r.Waits[i:i+1], time.Now(), false); err != nil {
+			if err := term.WriteWaits(f.out, r.Waits[i:i+1], time.Now(), false); err != nil {
 				return err
 			}
 		}
@@ -121,8 +121,7 @@ func (f *peopleFace) next(ctx context.Context, r *home.Rest) (in home.Input, lea
 		f.in = term.NewTypist(f.t.c.InOrStdin(), f.t.interrupt)
 	}
 	if asked := home.Approvable(f.t.Node, r.Now, r.Waits); len(asked) > 0 {
-		v, err := ask(ctx, f.in, f.out, asked[0])
-		return home.Input{Digest: asked[0].Digest, Yes: v.yes, Note: v.note}, v.leave, err
+		return ask(ctx, f.in, f.out, asked[0])
 	}
 	for i := range r.Waits {
 		if w := &r.Waits[i]; w.Kind == view.WaitApproval {

@@ -3,15 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
@@ -26,14 +23,7 @@ type programFace struct {
 
 // programInput is one value of the input.
 type programInput struct {
-	Say       string `json:"say"`
-	Approve   string `json:"approve"`
-	Deny      string `json:"deny"`
-	Note      string `json:"note"`
-	Go        bool   `json:"go"`
-	Interrupt bool   `json:"interrupt"`
-	Quit      bool   `json:"quit"`
-
+	home.Request
 	err error // it is none, or the input has ended
 }
 
@@ -83,11 +73,7 @@ func (f *programFace) read() {
 		line, err := r.ReadBytes('\n')
 		if len(strings.TrimSpace(string(line))) > 0 {
 			var in programInput
-			dec := json.NewDecoder(strings.NewReader(string(line)))
-			dec.DisallowUnknownFields()
-			if bad := dec.Decode(&in); bad != nil {
-				in.err = perdure.Invalid(fmt.Errorf("the input is no value chat knows: %w", bad))
-			}
+			in.Request, in.err = home.ReadRequest(line)
 			if in.Interrupt {
 				select {
 				case f.t.interrupt <- askedInterrupt{}:
@@ -125,31 +111,12 @@ func (f *programFace) next(ctx context.Context, r *home.Rest) (in home.Input, le
 		if got.Quit && got.err == nil || errors.Is(got.err, io.EOF) {
 			return in, true, nil
 		}
-		if in, err = got.wants(r); err == nil {
+		if err = got.err; err == nil {
+			in, err = got.Input(r)
+		}
+		if err == nil {
 			return in, false, nil
 		}
 		f.t.problem(err)
 	}
-}
-
-// wants is what an input asks for where a conversation rests.
-func (in *programInput) wants(r *home.Rest) (home.Input, error) {
-	switch {
-	case in.err != nil:
-		return home.Input{}, in.err
-	case in.Go:
-		return home.Input{}, nil
-	case strings.TrimSpace(in.Say) != "":
-		return home.Input{Say: in.Say}, nil
-	case in.Approve == "" && in.Deny == "":
-		return home.Input{}, perdure.Invalid(errors.New("want one of say, approve, deny, go, interrupt and quit"))
-	}
-	prefix := strings.ToLower(in.Approve + in.Deny)
-	for i := range r.Waits {
-		w := &r.Waits[i]
-		if len(prefix) >= view.MinPrefix && w.Kind == view.WaitApproval && strings.HasPrefix(w.Digest.String(), prefix) {
-			return home.Input{Digest: w.Digest, Yes: in.Approve != "", Note: in.Note}, nil
-		}
-	}
-	return home.Input{}, perdure.Missing("nothing with the digest " + prefix + " is asked for")
 }

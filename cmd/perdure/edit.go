@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ func editCommand() *cobra.Command {
 		}
 		m.Note = *t.note
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
-			m.Labels = relabelled(a.Fold().Intent.Labels, m.Labels)
+			m.Labels = home.Relabelled(a.Fold().Intent.Labels, m.Labels)
 			return n.Edit(ctx, a.ID(), m, set)
 		})
 	}
@@ -108,43 +107,9 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 	if m.Budget, err = b.Budget(); err != nil {
 		return m, nil, err
 	}
-	set, err := assignments(*e.set)
+	set, err := home.Assignments(*e.set)
 	if err == nil && len(view.Changed(&m)) == 0 && len(set) == 0 {
 		err = errors.New("say what to change, such as --goal, --label, --tool or --set")
 	}
 	return m, set, err
-}
-
-// assignments reads name=JSON.
-func assignments(of []string) (map[string]perdure.Data, error) {
-	if len(of) == 0 {
-		return nil, nil
-	}
-	set := map[string]perdure.Data{}
-	for _, s := range of {
-		name, text, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("--set %s: write name=JSON", s)
-		}
-		d, err := perdure.DataFromJSON([]byte(text))
-		if err != nil {
-			return nil, fmt.Errorf(`--set %s is not JSON (text is written "so", in quotes): %w`, name, err)
-		}
-		set[name] = d
-	}
-	return set, nil
-}
-
-// relabelled is labels with changes: a mutation names them all. Nothing to change is nil.
-func relabelled(now, changes map[string]string) map[string]string {
-	if changes == nil {
-		return nil
-	}
-	out := maps.Clone(now)
-	if out == nil {
-		out = map[string]string{}
-	}
-	maps.Copy(out, changes)
-	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
-	return out
 }

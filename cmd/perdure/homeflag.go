@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -168,23 +166,9 @@ func showSayings(w io.Writer, all []home.Saying) error {
 		if _, err := fmt.Fprintf(w, "%s:\n", view.InLine(s.Name)); err != nil {
 			return err
 		}
-		if err := showWhole(w, text); err != nil {
+		if err := term.WriteWhole(w, text); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// showWhole prints all of a text, such that nothing in it is taken for anything else.
-func showWhole(w io.Writer, text []byte) error {
-	var b strings.Builder
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) {
-			line = strconv.QuoteToASCII(line)
-		}
-		b.WriteString("  | " + line + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

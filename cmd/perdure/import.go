@@ -9,13 +9,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/view"
+	"github.com/spf13/cobra"
 )
 
 func importCommand() *cobra.Command {
@@ -27,6 +26,7 @@ func importCommand() *cobra.Command {
 	var policies []string
 	policyFlag(c, &policies)
 	older := c.Flags().Bool("older", false, "accept a copy older than the one here as no error, and add nothing")
+	drop := c.Flags().Bool("drop-unknown", false, "put an older copy in the place of the one here if only unknown keys have written to it since; theirs is dropped")
 	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule larger than this, packed or unpacked, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
 		int64(capsule.DefaultMaxBytes)>>30, capsule.DefaultUnpacked>>20, capsule.DefaultRatio))
 	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
@@ -39,7 +39,7 @@ func importCommand() *cobra.Command {
 			return err
 		}
 		if *most != "" {
-			if o.MaxBytes, err = parseBytes(*most); err != nil || o.MaxBytes == 0 {
+			if o.MaxBytes, err = view.ParseBytes(*most); err != nil || o.MaxBytes == 0 {
 				return perdure.Invalid(fmt.Errorf("--max %q: want a number of bytes such as 4096, 64MiB or 1GiB", *most))
 			}
 		}
@@ -52,7 +52,7 @@ func importCommand() *cobra.Command {
 		if *shallow && (src == nil || args[0] == "-") {
 			return perdure.Invalid(errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
 		}
-		o.Older, o.Ready, o.Refuse = *older, *ready, *trusted
+		o.Older, o.Drop, o.Ready, o.Refuse = *older, *drop, *ready, *trusted
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
 			if err := h.Admitting(ctx, policies, &o); err != nil {
 				return err
@@ -84,86 +84,35 @@ func importCommand() *cobra.Command {
 func writeArrived(w io.Writer, all ...*home.Arrived) error {
 	var text strings.Builder
 	for _, r := range all {
-		text.WriteString(arrivedText(r))
+		head, more := r.Text()
+		text.WriteString(head + "\n")
+		for _, line := range more {
+			text.WriteString(here(line) + "\n")
+		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// arrivedText says what came of an import.
-func arrivedText(r *home.Arrived) string {
-	got, a := r.From, r.Now
-	what := r.Relation
-	if got.Relation == capsule.Same || got.Relation == capsule.Older {
-		what += ", nothing new"
-	}
-	if got.Relation == capsule.Mended {
-		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
-	}
-	if got.Relation == capsule.Restored {
-		what = "the copy here had more, all of it by strangers; this one took its place"
-	}
-	text := fmt.Sprintf("%s %s: %s, %s, now %s\n", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"), r.Standing)
-	if d := a.Depth(); d != perdure.Full {
-		text += "depth " + d.String() + ": here is " + d.Words() + "; import the whole memory to give it all its rights\n"
-	}
-	if got.Relation == capsule.Deeper && a.Depth() == perdure.Full {
-		text += "the whole memory is here now: it has all its rights\n"
-	}
-	if r.Held {
-		text += here("it is held: "+view.HeldText(got.Stranger)) + "\n"
-	}
-	if !got.Hold.IsZero() && a.Fold().Ended == nil {
-		text += here("it arrived paused, with no local budget until admitted; look at it with perdure show "+view.Callable(a)+
-			", then perdure resume "+view.Callable(a)) + "\n"
-	}
-	return text
-}
-
 // importable opens what is to be imported, and what is beside it; nil for a set, which is opened as one.
 func importable(c *cobra.Command, name string, m *home.Meter, o *capsule.ImportOptions) (io.ReadSeeker, func(), error) {
+	remove, beside := func() {}, func() error { return nil }
 	if name == "-" {
-		return seekable(c, name, m, o.MaxBytes)
-	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return nil, func() {}, nil
-	}
-	src, done, err := seekable(c, name, m, o.MaxBytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	besides, err := home.Companions(name, &o.ReadOptions)
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return src, func() { done(); _ = besides() }, nil // they were only read
-}
-
-// seekable opens a file, or copies standard input to one that is gone afterwards: a capsule is read twice.
-func seekable(c *cobra.Command, name string, m *home.Meter, most int64) (io.ReadSeeker, func(), error) {
-	if name != "-" {
-		f, err := disk.Open(name)
+		spooled, gone, err := spool(c, cmp.Or(o.MaxBytes, capsule.DefaultMaxBytes)+(1<<20))
 		if err != nil {
 			return nil, nil, err
 		}
-		return m.Of(f), func() { _ = f.Close() }, nil // it was only read
-	}
-	f, err := os.CreateTemp("", "perdure-import-*")
-	if err != nil {
+		name, remove = spooled, gone
+	} else if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, remove, nil
+	} else if beside, err = home.Companions(name, &o.ReadOptions); err != nil {
 		return nil, nil, err
 	}
-	done := func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) } // a temporary file that stays does no harm
-	err = withInput(c, "-", func(r io.Reader) error {
-		_, err := io.Copy(f, io.LimitReader(r, cmp.Or(most, capsule.DefaultMaxBytes)+(1<<20)))
-		return err
-	})
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
+	f, err := disk.Open(name)
 	if err != nil {
-		done()
+		_ = beside() // it was only read
+		remove()
 		return nil, nil, err
 	}
-	return m.Of(f), done, nil
+	return m.Of(f), func() { _ = errors.Join(f.Close(), beside()); remove() }, nil // as above
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,7 +23,10 @@ func initCommand() *cobra.Command {
 	c.Flags().StringVar(&set.Advisor, "advisor", "", "who proposes what agents do: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], script:FILE or a URL")
 	c.Flags().StringVar(&set.Files, "files", "", "give agents the tools files.* in this folder, which is made if it is not there")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := homeAt(h, args); err != nil {
+		if len(args) > 0 && h.URL != "" {
+			return perdure.Invalid(errors.New("DIR and --store both say where the home is; use one of them"))
+		}
+		if err := h.Begin(strings.Join(args, "")); err != nil {
 			return err
 		}
 		if err := h.Locate(); err != nil {
@@ -43,23 +45,6 @@ func initCommand() *cobra.Command {
 		return err
 	}
 	return c
-}
-
-// homeAt says where the home is to be: in the folder named, else where the environment says, else here, not above.
-func homeAt(h *homeFlag, args []string) error {
-	switch {
-	case len(args) > 0 && h.URL != "":
-		return perdure.Invalid(errors.New("DIR and --store both say where the home is; use one of them"))
-	case len(args) > 0:
-		h.URL = args[0]
-		if filepath.Clean(args[0]) == home.HomeName { // as if it had not been named
-			h.URL = ""
-		}
-	}
-	if h.URL == "" && os.Getenv(home.StoreEnv) == "" {
-		return os.MkdirAll(home.HomeName, 0o700)
-	}
-	return nil
 }
 
 // writeBegun says what was made and what to do next.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,4 +80,25 @@ func notBinary(c *cobra.Command, would bool) error {
 		return perdure.Invalid(errors.New("this would write binary to a terminal; name a file, or use --force"))
 	}
 	return nil
+}
+
+// spool copies standard input to a file that is gone afterwards, for what is read more than once.
+func spool(c *cobra.Command, most int64) (name string, remove func(), err error) {
+	f, err := os.CreateTemp("", "perdure-*")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.Remove(f.Name()) } // a temporary file that stays does no harm
+	err = withInput(c, "-", func(r io.Reader) error {
+		n, err := io.Copy(f, io.LimitReader(r, most+1))
+		if err == nil && n > most {
+			err = fmt.Errorf("standard input has more than %d bytes; name a file instead", most)
+		}
+		return err
+	})
+	if err = errors.Join(err, f.Close()); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return f.Name(), remove, nil
 }

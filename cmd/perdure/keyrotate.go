@@ -10,7 +10,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/view"
 )
 
@@ -55,28 +54,10 @@ func keyRevokeCommand() *cobra.Command {
 		if err != nil {
 			return perdure.Invalid(err)
 		}
-		path, err := h.KeyPath()
-		if err != nil {
-			return err
-		}
-		key, err := keyfile.Read(path)
-		if err != nil {
-			return err
-		}
-		if key.Key() == who.Key {
-			return perdure.WithHint(errors.New("this store signs with that key"), "give it another first: perdure key rotate")
-		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			r := &home.KeysChanged{Key: who.Key, Text: args[0], Agents: []perdure.AgentID{}}
-			err := h.EachOwned(ctx, s, key, r, "key revoke", func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) { return n.Revoke(ctx, id, who.Key) })
-			if err != nil {
+			r, err := h.Revoke(ctx, s, who, args[0])
+			if r == nil {
 				return err
-			}
-			if err := h.TrustKey(who); err != nil {
-				return err
-			}
-			if len(r.Failed) > 0 {
-				err = fmt.Errorf("the key is not trusted here any more, but %d agents do not say so; run it again", len(r.Failed))
 			}
 			return errors.Join(err, out.print(r, func(w io.Writer) error { return writeKeys(w, r, "say that "+r.Text+" counts no more") }))
 		})

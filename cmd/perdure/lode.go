@@ -417,7 +417,11 @@ func lodeStateCommand() *cobra.Command {
 			if *file == "" {
 				return printState(c, t)
 			}
-			b, err := schema.Pack(t.Schema, t.Value, schema.Options{Embed: true, Parent: parent})
+			value, err := t.Value()
+			if err != nil {
+				return err
+			}
+			b, err := schema.Pack(t.Schema, value, schema.Options{Embed: true, Parent: parent})
 			if err != nil {
 				return fmt.Errorf("state of %s: %w", view.Called(at.Agent), err)
 			}
@@ -429,7 +433,7 @@ func lodeStateCommand() *cobra.Command {
 
 // printState prints the state of an agent as its schema has it.
 func printState(c *cobra.Command, t *home.Typed) error {
-	text, err := t.Schema.ToJSON(t.Value)
+	text, err := t.JSON()
 	if err == nil {
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s\n", text)
 	}

@@ -147,19 +147,5 @@ func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if l.format == formatTable && !l.reads && !l.talk && l.Tool == "" {
 		pick = view.FoldingReads(l.Fits)
 	}
-	if l.last > 0 {
-		w, found, err := view.FollowRecent(ctx, s, id, l.last, pick)
-		for _, one := range found {
-			if err == nil {
-				err = show(one)
-			}
-		}
-		return w, err
-	}
-	add, flush := pick(show)
-	w := view.Follow(s, id)
-	if err := errors.Join(w.Next(ctx, add), flush()); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return view.FollowFrom(ctx, s, id, l.last, pick, show)
 }

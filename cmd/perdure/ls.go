@@ -28,18 +28,7 @@ func lsCommand() *cobra.Command {
 			return perdure.Invalid(err)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			l, err := view.Lister(s)
-			if err != nil {
-				return err
-			}
-			var found []perdure.Listing
-			for one, err := range l.List(ctx, f) {
-				if err != nil {
-					return err
-				}
-				found = append(found, one)
-			}
-			lines, err := h.Check(ctx, s, found, filterless(f))
+			lines, err := h.List(ctx, s, f)
 			if err != nil {
 				return err
 			}
@@ -109,7 +98,7 @@ func listings(w io.Writer, found []home.Listed, now time.Time) error {
 	for _, l := range found {
 		updated, after := "-", "-"
 		if l.Updated != 0 {
-			updated, after = view.Ago(l.Updated, now), next(l.Listing, now)
+			updated, after = view.Ago(l.Updated, now), l.Next(now)
 		}
 		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), l.Standing, l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
 		if parts {
@@ -118,23 +107,4 @@ func listings(w io.Writer, found []home.Listed, now time.Time) error {
 		t.Add(cells...)
 	}
 	return t.Write(w)
-}
-
-// filterless reports whether a filter selects every agent.
-func filterless(f perdure.Filter) bool {
-	return f.Prefix == "" && f.Name == "" && f.Kind == "" && f.Scope == "" && f.States == nil && f.Labels == nil && f.Since == 0 && f.Before == 0 &&
-		!f.Waiting && f.Limit == 0
-}
-
-// next is when a node looks at the agent, for people.
-func next(l perdure.Listing, now time.Time) string {
-	switch {
-	case l.State == perdure.Terminated:
-		return "-"
-	case l.Due == 0:
-		return "on an event"
-	case !l.Due.Go().After(now):
-		return "now"
-	}
-	return "in " + view.Span(l.Due.Go().Sub(now))
 }

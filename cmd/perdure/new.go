@@ -44,62 +44,57 @@ func newCommand() *cobra.Command {
 
 // intentFlags are the fields of an intent as flags.
 type intentFlags struct {
-	name, kind, cost, deadline, advisor, scope *string
-	tokens, calls, depth                       *int64
-	labels                                     *map[string]string
-	tools                                      *[]string
+	home.IntentFile
+	tokens, calls int64
+	inputs        map[string]string
+	json          string
 }
 
 func newFlags(c *cobra.Command) *intentFlags {
-	f := c.Flags()
-	return &intentFlags{
-		name:     f.String("name", "", "what to call the agent"),
-		kind:     f.String("kind", "", "what kind of agent it is"),
-		advisor:  f.String("advisor", "", "the advisor that proposes what it does"),
-		scope:    f.String("scope", "", "where it belongs, a path such as acme/ops (default home)"),
-		deadline: f.String("deadline", "", "when it must have ended: a time, or a duration from now"),
-		cost:     f.String("budget-cost", "", "the most it may spend, in US dollars"),
-		tokens:   f.Int64("budget-tokens", 0, "the most model tokens it may use"),
-		calls:    f.Int64("budget-calls", 0, "the most tool calls it may make"),
-		depth:    f.Int64("depth", 0, "how many generations it may delegate to"),
-		labels:   f.StringToString("label", nil, "a label, name=value; may be repeated"),
-		tools:    f.StringSlice("tool", nil, "a tool it may use; may be repeated (default: whatever policy permits)"),
-	}
+	i, f := new(intentFlags), c.Flags()
+	f.StringVar(&i.Name, "name", "", "what to call the agent")
+	f.StringVar(&i.Kind, "kind", "", "what kind of agent it is")
+	f.StringVar(&i.Advisor, "advisor", "", "the advisor that proposes what it does")
+	f.StringVar(&i.Scope, "scope", "", "where it belongs, a path such as acme/ops (default home)")
+	f.StringVar(&i.Deadline, "deadline", "", "when it must have ended: a time, or a duration from now")
+	f.StringVar(&i.Budget.Cost, "budget-cost", "", "the most it may spend, in US dollars")
+	f.Int64Var(&i.tokens, "budget-tokens", 0, "the most model tokens it may use")
+	f.Int64Var(&i.calls, "budget-calls", 0, "the most tool calls it may make")
+	f.Int64Var(&i.Depth, "depth", 0, "how many generations it may delegate to")
+	f.StringToStringVar(&i.Labels, "label", nil, "a label, name=value; may be repeated")
+	f.StringToStringVar(&i.inputs, "input", nil, "an input, name=text; may be repeated")
+	f.StringVar(&i.json, "input-json", "", "its inputs: JSON, - for standard input, or @FILE")
+	f.StringSliceVar(&i.Tools, "tool", nil, "a tool it may use; may be repeated (default: whatever policy permits)")
+	return i
 }
 
 // apply puts what was given on the command line over the file.
 func (i *intentFlags) apply(c *cobra.Command, f *home.IntentFile) error {
 	given := c.Flags().Changed
-	for name, to := range map[string]struct{ from, to *string }{
-		"name": {i.name, &f.Name}, "kind": {i.kind, &f.Kind}, "advisor": {i.advisor, &f.Advisor}, "scope": {i.scope, &f.Scope},
-		"deadline": {i.deadline, &f.Deadline}, "budget-cost": {i.cost, &f.Budget.Cost},
-	} {
-		if given(name) {
-			*to.to = *to.from
-		}
-	}
 	if given("budget-tokens") {
-		f.Budget.Tokens = i.tokens
+		i.Budget.Tokens = &i.tokens
 	}
 	if given("budget-calls") {
-		f.Budget.Calls = i.calls
+		i.Budget.Calls = &i.calls
 	}
 	if given("depth") {
-		f.Depth = *i.depth
+		f.Depth = i.Depth
 	}
-	if given("tool") {
-		f.Tools = *i.tools
+	data, err := dataArg(c, i.json)
+	if err != nil {
+		return err
 	}
-	for k, v := range *i.labels {
-		if k == "" {
-			return fmt.Errorf("--label =%s has no name; write name=value", v)
-		}
-		if f.Labels == nil {
-			f.Labels = map[string]string{}
-		}
-		f.Labels[k] = v
+	if data != nil {
+		i.Inputs = data.Value()
 	}
-	return nil
+	if err := f.Override(&i.IntentFile); err != nil || len(i.inputs) == 0 {
+		return err
+	}
+	texts := map[string]any{}
+	for name, text := range i.inputs {
+		texts[name] = text
+	}
+	return f.Override(&home.IntentFile{Inputs: texts})
 }
 
 // intentOf is the intent that the argument or the file gives.

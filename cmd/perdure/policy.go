@@ -114,27 +114,19 @@ func policyTestCommand() *cobra.Command {
 // reportCases prints what came of each case.
 func reportCases(out *output, results []policy.CaseResult) error {
 	wrong := 0
-	var values []any
+	var reports []policy.CaseReport
 	for _, r := range results {
+		reports = append(reports, r.Report())
 		if r.Wrong != "" {
 			wrong++
 		}
-		values = append(values, struct {
-			Name   string   `json:"name"`
-			OK     bool     `json:"ok"`
-			Want   string   `json:"want"`
-			Got    string   `json:"got"`
-			Wrong  string   `json:"wrong,omitempty"`
-			Rules  []string `json:"rules"`
-			Reason string   `json:"reason,omitempty"`
-		}{r.Case.Name, r.Wrong == "", r.Case.Want, r.Explanation.Verdict.Answer.String(), r.Wrong, r.Explanation.Verdict.Rules, r.Explanation.Verdict.Reason})
 	}
-	err := list(out, values, func(w io.Writer) error {
+	err := list(out, reports, func(w io.Writer) error {
 		s := term.StyleOf(w)
-		for _, r := range results {
-			text := s.Good("ok   ") + "  " + view.InLine(r.Case.Name)
-			if r.Wrong != "" {
-				text = s.Bad("wrong") + "  " + view.InLine(r.Case.Name) + ": " + view.OneLine(r.Wrong, 0)
+		for _, r := range reports {
+			text := s.Good("ok   ") + "  " + view.InLine(r.Name)
+			if !r.OK {
+				text = s.Bad("wrong") + "  " + view.InLine(r.Name) + ": " + view.OneLine(r.Wrong, 0)
 			}
 			if _, err := fmt.Fprintln(w, text); err != nil {
 				return err
@@ -147,4 +139,16 @@ func reportCases(out *output, results []policy.CaseResult) error {
 		err = &answered{fmt.Errorf("%d of %d cases do not hold", wrong, len(results))}
 	}
 	return err
+}
+
+func policyDefaultCommand() *cobra.Command {
+	c := command("policy default", cobra.NoArgs)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if jsonFlag(c) {
+			return term.WriteJSON(c.OutOrStdout(), map[string]any{"hash": policy.Default().Hash(), "text": policy.DefaultText()})
+		}
+		_, err := io.WriteString(c.OutOrStdout(), policy.DefaultText())
+		return err
+	}
+	return c
 }

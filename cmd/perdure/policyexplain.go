@@ -92,38 +92,23 @@ func (x *explainFlag) question(c *cobra.Command) (q home.WhyQuestion, err error)
 // writeExplained prints why a verdict is what it is.
 func writeExplained(w io.Writer, e *home.Explained) error {
 	s := term.StyleOf(w)
-	t := term.Table{}
+	var b strings.Builder
+	line := func(text string) { b.WriteString(term.Hang(view.InLine(text), 4, s.Width) + "\n") }
 	if r := e.Recorded; r != nil {
-		rules := strings.Join(r.Verdict.Rules, ", ")
-		if _, err := fmt.Fprintf(w, "decision %s at seq %d, %s: %s by %s\n", r.Entry.Short(), r.Seq, r.Time, s.Head(view.InLine(answerText(&r.Verdict))), view.InLine(rules)); err != nil {
-			return err
-		}
+		line(fmt.Sprintf("decision %s at seq %d, %s: %s by %s", r.Entry.Short(), r.Seq, r.Time, answerText(&r.Verdict), strings.Join(r.Verdict.Rules, ", ")))
 	}
 	if e.Verdict == nil {
-		_, err := fmt.Fprintf(w, "%s: the runtime itself, without policy\n", view.InLine(e.Action))
+		line(e.Action + ": the runtime itself, without policy")
+	} else {
+		line(e.Action + ": " + answerText(e.Verdict))
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil || e.Verdict == nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s: %s\n", view.InLine(e.Action), s.Head(view.InLine(answerText(e.Verdict)))); err != nil {
-		return err
-	}
+	t := term.Table{Fold: true}
 	for _, rule := range e.Rules {
-		word, matched, why := "forbid", "does not apply", rule.Reason
-		if rule.Permit {
-			word = "permit"
-		}
-		if rule.Obligation != nil {
-			word = "ask"
-		}
-		switch {
-		case rule.Fault != "":
-			matched, why = "no answer", rule.Fault
-		case rule.Matched:
-			matched = "applies"
-			if rule.Obligation != nil {
-				why = strings.Trim(why+"; "+rule.Obligation.String(), "; ")
-			}
-		}
-		t.Add("  "+rule.ID, word, matched, rule.Where, why)
+		does, applies, why := rule.Words()
+		t.Add("  "+rule.ID, does, applies, strings.TrimSpace(rule.Where+"  "+why))
 	}
 	return t.Write(w)
 }

@@ -9,6 +9,8 @@ import (
 
 func TestReadmeSessionsRunAsShown(t *testing.T) { runDocument(t, newMachines(t), "README.md") }
 
+func TestTheMCPPageRunsAsShown(t *testing.T) { runDocument(t, newMachines(t), "docs/mcp.md") }
+
 func TestReadmeIsShortAndSaysHowToBegin(t *testing.T) {
 	text, blocks := document(t, "README.md")
 	if lines := strings.Count(text, "\n"); lines >= 200 {

@@ -158,6 +158,12 @@ func nodeCommand() *cobra.Command {
 				return err
 			}
 			n.Concurrency, n.Grace = *concurrency, *grace
+			leave, ours, err := h.Attend() // perdure mcp need not run them, too
+			if err != nil {
+				log.Warn("say that a node runs here", "err", err)
+			} else if ours {
+				defer func() { _ = leave() }() // it ends with the process anyway
+			}
 			advisors, tools := home.Describe(n)
 			log.Info("running", "store", h.Where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
 			unobserved, err := h.Observed(n, version, log)

@@ -19,33 +19,16 @@ func seatCommand() *cobra.Command {
 	return c
 }
 
-// seatLine is what seat show prints.
-type seatLine struct {
-	Agent    perdure.AgentID `json:"agent"`
-	Name     string          `json:"name,omitempty"`
-	Here     bool            `json:"here"`
-	Standing string          `json:"standing"` // here, elsewhere, handed over, disputed or free
-	Place    perdure.Hash    `json:"place,omitzero"`
-	Seats    []perdure.Seat  `json:"seats"`
-}
-
 func seatShowCommand() *cobra.Command {
 	c := command("seat show", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := home.FindPoint(ctx, h.Home, s, arg)
+		return h.point(args[0], func(ctx context.Context, s perdure.Store, p *home.Point) error {
+			v, err := h.Seated(ctx, s, p.Agent)
 			if err != nil {
 				return err
 			}
-			at, err := h.PlaceOf(ctx, s)
-			if err != nil {
-				return err
-			}
-			f := p.Agent.Fold()
-			v := seatLine{Agent: f.Agent, Name: f.Intent.Name, Place: at, Seats: f.Seats}
-			v.Standing, v.Here = view.SeatOf(f, at), view.SeatOf(f, at) == view.SeatHere
-			return out.say(v, "%s: %s\n", view.Called(p.Agent), view.SeatText(f, at))
+			return out.say(v, "%s: %s\n", view.Called(p.Agent), v.Text)
 		})
 	}
 	return c

@@ -18,14 +18,13 @@ func showCommand() *cobra.Command {
 	h, out := lookFlag(c), outputFlags(c)
 	brief := c.Flags().Bool("brief", false, "cut lines to fit")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := home.FindPoint(ctx, h.Home, s, arg)
-			if err != nil {
-				return err
-			}
+		return h.point(args[0], func(ctx context.Context, s perdure.Store, p *home.Point) error {
 			v, now, err := h.Summary(ctx, s, p)
 			if err != nil {
 				return err
+			}
+			for i := range v.Waits {
+				typed(&v.Waits[i])
 			}
 			return out.print(v, func(w io.Writer) error { return writeSummary(w, &v, now, *brief) })
 		})

@@ -18,11 +18,7 @@ func stateCommand() *cobra.Command {
 	c := command("state", cobra.ExactArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			p, err := home.FindPoint(ctx, h.Home, s, arg)
-			if err != nil {
-				return err
-			}
+		return h.point(args[0], func(ctx context.Context, s perdure.Store, p *home.Point) error {
 			f := p.Agent.Fold()
 			return out.print(f, func(w io.Writer) error { return writeValue(w, formatYAML, view.Readable(f)) })
 		})
@@ -52,9 +48,9 @@ func diffCommand() *cobra.Command {
 
 // pointOf is the point in memory an argument means, in the store or in a file.
 func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *home.Point, err error) {
-	err = h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) (err error) {
-		p, err = home.FindPoint(ctx, h.Home, s, arg)
-		return err
+	err = h.point(arg, func(_ context.Context, _ perdure.Store, at *home.Point) error {
+		p = at
+		return nil
 	})
 	return p, err
 }

@@ -68,6 +68,9 @@ func (t *teller) tell(arg string, do verb) error {
 		if r.Before, r.About = t.before != "", t.about; r.About != nil {
 			typed(r.About)
 		}
+		if inForce.file != "" && r.SendBack {
+			note(t.c, "your answer is in the file, and counts where the agent runs: send %s back, to be imported there", view.InLine(inForce.file))
+		}
 		return t.out.print(r, func(w io.Writer) error { return t.write(w, r) })
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,40 +25,18 @@ func toolsCommand() *cobra.Command {
 			found, err = p.ListTools(ctx, h.Home, s, a)
 			return err
 		}
-		if err := forAgentOrNew(c.Context(), h, args, find); err != nil {
+		var err error
+		if len(args) > 0 {
+			err = h.agent(args[0], find)
+		} else {
+			err = h.UseNew(c.Context(), find)
+		}
+		if err != nil {
 			return err
 		}
 		return list(out, found, func(w io.Writer) error { return writeTools(w, found, *brief) })
 	}
 	return c
-}
-
-// forAgentOrNew calls f with the agent that is named, or with one such as new would make.
-func forAgentOrNew(ctx context.Context, h *homeFlag, args []string, f func(context.Context, perdure.Store, *perdure.Agent) error) error {
-	if len(args) > 0 {
-		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := home.Find(ctx, s, arg)
-			if err != nil {
-				return err
-			}
-			a, err := h.Load(ctx, s, id)
-			if err != nil {
-				return err
-			}
-			return f(ctx, s, a)
-		})
-	}
-	if err := h.Locate(); err != nil {
-		return err
-	}
-	a, err := h.Newcomer(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(h.File); h.File != "" && err == nil {
-		return h.use(false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, a) })
-	}
-	return f(ctx, new(perdure.MemStore), a)
 }
 
 // writeTools prints tools for people.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/forms"
 	"github.com/perdure/perdure/internal/term"
@@ -87,7 +88,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 		if f.attest || f.shallow {
 			return perdure.Invalid(errors.New("--attest and --shallow are about two files; standard input is none"))
 		}
-		spooled, remove, err := spool(c)
+		spooled, remove, err := spool(c, capsule.DefaultMaxBytes)
 		if err != nil {
 			return err
 		}
@@ -105,6 +106,22 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 		err = &answered{err}
 	}
 	return errors.Join(err, out.print(r, func(w io.Writer) error { return writeRows(w, r.Page(), false, checkedTint(r)) }))
+}
+
+// attested attests to a capsule, or verifies one shallowly on the word of somebody who did.
+func (f *verifyFlag) attested(c *cobra.Command, h *homeFlag, out *output, name string, o home.Verification) error {
+	if o.Trust != nil || o.Policy != nil || o.Heads != nil {
+		return perdure.Invalid(errors.New("--attest and --shallow are about the file itself; verify it with the other flags first"))
+	}
+	r, err := h.Attested(c.Context(), name, o.Identities, f.shallow)
+	switch {
+	case err != nil:
+		return refusal(out, err)
+	case !f.shallow:
+		return out.say(r, "attested: %s, in %s\n", r.Agent, name+home.AttestExt)
+	}
+	return out.say(r, "ok: agent %s, %s well-formed; %s verified exactly this capsule at %s\n", r.Agent, view.Several(r.Entries, "entry"),
+		strings.TrimSpace(r.Name+" "+r.By.Short()), r.Time)
 }
 
 // parseHeads reads the heads a memory must have.

@@ -102,7 +102,7 @@ func TestOutputFitsATerminal(t *testing.T) {
 	fits("run", long, "--advisor", "script:s.yaml", "--files", "files")
 	for _, args := range [][]string{
 		{"ls"}, {"show", long}, {"log", long}, {"log", long, "--transcript"}, {"inbox"}, {"tools", "--files", "files"}, {"tools", "--brief"},
-		{"run", "other"}, {"show", "other"}, {"doctor"}, {"verify", long}, {"key"},
+		{"run", "other"}, {"show", "other"}, {"doctor"}, {"verify", long}, {"key"}, {"policy", "explain", long, "--tool", "files.write", "--args", `{"text":"` + strings.Repeat("x y ", 60) + `"}`},
 	} {
 		fits(args...)
 	}

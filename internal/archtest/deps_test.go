@@ -11,11 +11,11 @@ import (
 
 // adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
 // package below store is an adapter of its own.
-var adapters = []string{"advisor", "capsule", "keyfile", "notify", "policy", "server", "telemetry", "tool", "webhook", "workspace"}
+var adapters = []string{"a2a", "advisor", "capsule", "keyfile", "mcp", "notify", "policy", "server", "telemetry", "tool", "webhook", "workspace"}
 
-// shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them out; what is sent is signed
-// as what is received.
-var shared = map[string][]string{"capsule": {"store/dir", "server"}, "webhook": {"notify"}}
+// shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them out
+// and mount what speaks MCP; what is sent is signed as what is received.
+var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"server"}, "mcp": {"server"}, "webhook": {"notify"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
@@ -28,7 +28,7 @@ var house = map[string][]string{"home": append([]string{"store"}, adapters...), 
 
 // faces show agents to people and programs. Each imports the house, the core, what it serves and what is internal; no adapter, which is wired
 // by the home, and no other face.
-var faces = map[string][]string{"server": {"capsule"}}
+var faces = map[string][]string{"a2a": {}, "mcp": {}, "server": {"a2a", "capsule", "mcp"}}
 
 // impure are the packages the core must not import, and none of ours that it imports either. It may name the errors of
 // io/fs, which opens nothing.
@@ -37,7 +37,7 @@ var impure = []string{"database/sql", "net", "os", "path/filepath", "plugin", "s
 // testOnly are packages that tests need, and nothing that is shipped.
 var testOnly = []string{
 	"testing", "net/http/httptest", "github.com/google/go-cmp", "pgregory.net/rapid",
-	"storetest", "internal/simulate", "internal/torture",
+	"storetest", "internal/npmtest", "internal/simulate", "internal/torture",
 }
 
 // pureNet are the packages below net that only compute.

@@ -24,6 +24,9 @@ const (
 	cborF64   = 0xfb
 )
 
+// maxHead is the longest head of a value.
+const maxHead = 9
+
 func appendHead(dst []byte, major byte, n uint64) []byte {
 	m := major << 5
 	switch {

@@ -18,6 +18,9 @@ type Data []byte
 // itself as JSON or text does.
 func DataOf(v any) (Data, error) {
 	e := encoder{items: DefaultItems, depth: DefaultDepth}
+	if text, ok := v.(string); ok {
+		e.dst = make([]byte, 0, maxHead+len(text))
+	}
 	if r := e.goValue(v); r != nil {
 		return nil, rooted(r)
 	}

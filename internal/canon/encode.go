@@ -143,9 +143,12 @@ func compareKeys(a, b string) int {
 
 func (e *encoder) record(s *Schema, p unsafe.Pointer) *Rejection {
 	n := 0
+	var absent uint64 // which of the first fields are not there
 	for i := range s.Fields {
 		if f := &s.Fields[i]; f.Presence == Required || f.find(p) != nil {
 			n++
+		} else if i < 64 {
+			absent |= 1 << i
 		}
 	}
 	var kept cursor
@@ -162,10 +165,10 @@ func (e *encoder) record(s *Schema, p unsafe.Pointer) *Rejection {
 	}
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		v := f.find(p)
-		if v == nil {
+		if i < 64 && absent>>i&1 != 0 || i >= 64 && f.Presence != Required && f.find(p) == nil {
 			continue
 		}
+		v := f.at(p)
 		if f.ID > MaxCritical {
 			e.reservedBelow(&kept, uint64(f.ID))
 		}

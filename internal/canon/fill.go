@@ -47,6 +47,15 @@ func (f *Field) find(p unsafe.Pointer) unsafe.Pointer {
 	return p
 }
 
+// at is find for a value that is there.
+func (f *Field) at(p unsafe.Pointer) unsafe.Pointer {
+	p = unsafe.Add(p, f.offset)
+	if f.Presence == Optional && f.goElem != nil {
+		return *(*unsafe.Pointer)(p)
+	}
+	return p
+}
+
 // absent clears the field in the struct at p, or rejects the record at the given offset if the field is required.
 func (f *Field) absent(at int, p unsafe.Pointer) *Rejection {
 	if f.Presence == Required {

@@ -371,6 +371,25 @@ func TestSecretCutInTwoIsStillRedacted(t *testing.T) {
 	}
 }
 
+// A program prints a secret it was given in other spellings: memory gets none of them.
+func TestSecretInAnotherSpellingIsStillRedacted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	const token = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEYwJalrXUtnFEMIhere"
+	p.write("secrets", "TOKEN="+token+"\n")
+	for n, how := range []string{"cat", "base64", "base64 -w 16", "fold -w 9", "od -A x -t x1 -v", "tr a-z A-Z", "tr A-Z a-z", "sed s,/,%252F,g", "sed s,/,\\\\\\\\u002f,g",
+		"tr -d /", "rev"} {
+		name := fmt.Sprint("printer", n)
+		p.propose("print", "shell", fmt.Sprintf("command: [sh, -c, %q, \"secret:TOKEN\"]", "printf %s \"$0\" | "+how))
+		p.ok("new", "print", "--name", name)
+		p.perdure("run", name, "--quiet", "--advisor", "script:print.yaml", "--policy", "open.cedar", "--files", "work", "--program", "sh", "--secrets", "secrets")
+		log := p.ok("log", name, "--kind", "outcome", "--json")
+		if found := strings.Contains(log, "secret:TOKEN"); found == (how == "rev") { // nobody can know every cipher: security.md says so
+			t.Errorf("%s: redacted %v: %s", how, found, log)
+		}
+	}
+}
+
 func TestSwappedNamesInTheIndexApproveNothingElse(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -54,7 +54,7 @@ type subject struct {
 	rehearse bool
 	skewed   time.Time // until when a clock that was ahead may have put it off
 	copied   bool      // it is, or was, in more than one store
-	overdue  bool      // it was taken from a node that stood still or was cut off past its lease, and may have been at work
+	overdue  int64     // how often it was taken from a node that stood still or was cut off past its lease, and may have been at work
 	budget   *perdure.Budget
 	owner    perdure.Key
 	granted  int64

@@ -148,16 +148,31 @@ func (r *run) dueOf(s *stock, id perdure.AgentID) (perdure.Time, bool) {
 	return 0, false
 }
 
-// checkSpend looks whether an agent that was in one place has kept to its budget.
+// checkSpend looks whether an agent that was in one place has kept to its budget. Whoever takes it over from a node that stood still calls a second
+// time what that one had under way, and both calls count: a batch each time.
 func (r *run) checkSpend(sub *subject, a *perdure.Agent) {
-	if sub.budget == nil || sub.copied || sub.overdue || !sub.skewed.IsZero() { // who takes over calls a second time, and both calls count
+	if sub.budget == nil || sub.copied || !sub.skewed.IsZero() {
 		return
 	}
 	r.checks["spend is within budget"]++
 	f := a.Fold()
-	if got, most := f.Spent.Calls, *sub.budget.Calls+r.granted(sub); got > most {
+	if got, most := f.Spent.Calls, *sub.budget.Calls+r.granted(sub)+r.retaken(sub)*parallel; got > most {
 		r.violate("spend is within budget", "%s has made %d calls of %d", r.short(sub.id), got, most)
 	}
+}
+
+// parallel is how many effects of one agent a node performs at once.
+const parallel = 2
+
+// retaken is how often an agent, or one below it, which it pays for, was taken over from a node that stood still.
+func (r *run) retaken(sub *subject) int64 {
+	sum := sub.overdue
+	for _, s := range r.subjects {
+		if s.parent == sub {
+			sum += r.retaken(s)
+		}
+	}
+	return sum
 }
 
 // granted is what people granted an agent and those below it, which it pays for.

@@ -270,7 +270,7 @@ func (p *port) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, 
 		if c, err = p.s.inner.(perdure.Claimer).Claim(ctx, id, node, lease); err == nil {
 			b := p.r.book(p.s, id)
 			if sub := p.r.subject(id); sub != nil && !b.claimed.IsZero() && b.claim.Node != node {
-				sub.overdue = true
+				sub.overdue++
 			}
 			b.claim, b.claimed = c, time.Now().Add(min(lease, perdure.MaxLease))
 		}

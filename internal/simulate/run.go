@@ -215,7 +215,7 @@ func (r *run) node(m *machine, l *life) *perdure.Node {
 	return &perdure.Node{
 		Store: &port{r, l, m.s}, Key: m.key, Policy: r.policy, PolicyHash: r.policy.Hash(), Trust: r.trust, Tools: r.toolset(l, m.weak),
 		Advisors:    map[string]perdure.Advisor{"instant": &advisor{r, l, true}, "costly": &advisor{r, l, false}},
-		Concurrency: 3, Parallel: 2, Quantum: 8, SnapshotEvery: 12, CollectEvery: 10 * time.Minute, Grace: 5 * time.Second,
+		Concurrency: 3, Parallel: parallel, Quantum: 8, SnapshotEvery: 12, CollectEvery: 10 * time.Minute, Grace: 5 * time.Second,
 		CacheSize: -(m.n % 2), // all or none: which one goes out of a full one is left to chance
 	}
 }

@@ -53,6 +53,7 @@ type child struct {
 	Flaw   flaw   // what it does wrong, for the harness to find
 	Rivals bool   // there are other processes: leases end under a node that is slow, and then advice can be asked for twice
 	Point  int64  // at which of its points it kills itself; zero: it waits to be killed
+	Holds  string // it does nothing but to stop in the middle of a write to this store
 	Stops  bool   // there, and at every so-manieth after it, it stops instead, until it is told to go on
 }
 
@@ -77,6 +78,9 @@ func signerOf(name string) *perdure.Signer {
 }
 
 func (c *child) run(ctx context.Context) (err error) {
+	if c.Holds != "" {
+		return holdAndStop(ctx, c.Holds)
+	}
 	s, err := sqlite.Open(ctx, c.store(), sqlite.Options{})
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ func nodeParts() []part {
 	return []part{
 		{name: "node killed", round: nodeKilled, needs: needsProgram, sabotage: "a disk that goes back in time"},
 		{name: "orphans of a node", round: orphans, needs: needsOrphans, sabotage: "a command that leaves its group"},
+		{name: "orphans that left their group", round: runaways, needs: needsOrphans, sabotage: "a command that drops its mark"},
 	}
 }
 
@@ -238,4 +239,36 @@ func orphans(r *round) {
 	}
 	h.finish()
 	h.audit(nil)
+}
+
+// runaways kills a node whose command has left its group: nobody can say what came of it while that runs.
+func runaways(r *round) {
+	h := newHome(r, "", "sqlite")
+	r.must(syscall.Mkfifo(h.file("work/gate"), 0o600))
+	r.must(os.WriteFile(h.file("work/run"), []byte("echo away-0 >> ledger; read x < gate; echo away-late >> ledger\n"), 0o600))
+	script := "setsid sh run & wait"
+	if r.sabotaged {
+		script = "env -u PERDURE_KEY " + script
+	}
+	h.agent("away", script)
+	p := h.start(h.node("node")...)
+	h.until("the command runs", func() bool { return len(h.ledger()) > 0 })
+	p.kill()
+	r.faults++
+	decision := strings.TrimSpace(h.ok("show", "away", "--jq", open+" | .decision"))
+	_, err := h.try("settle", "away", decision, "--signal", "failed")
+	if r.checked++; err == nil || !strings.Contains(err.Error(), "still under way") {
+		r.Wrong("an effect whose process runs on was settled: %v", err)
+	}
+	gate, err := os.OpenFile(h.file("work/gate"), os.O_WRONLY, 0) // let it end
+	r.must(errors.Join(err, gate.Close()))
+	h.until("what ran away has ended", func() bool { return h.ledger()["away-late"] > 0 })
+	if r.sabotaged {
+		return
+	}
+	h.until("it can be settled", func() bool {
+		_, err := h.try("settle", "away", decision, "--signal", "ok")
+		return err == nil
+	})
+	h.finish()
 }

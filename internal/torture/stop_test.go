@@ -3,9 +3,12 @@
 package torture
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -115,5 +118,68 @@ func (c child) lookedAt(r *round) {
 	}
 	if took := time.Since(begun); took > lookLimit {
 		r.Wrong("a stopped writer kept a reader waiting for %v", took)
+	}
+}
+
+// holdAndStop begins to write to a store and stops, as Ctrl-Z in the wrong moment does.
+func holdAndStop(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "UPDATE agents SET due=due")
+	}
+	if err == nil {
+		err = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+	if err == nil {
+		err = tx.Rollback()
+	}
+	return errors.Join(err, db.Close())
+}
+
+// stoppedWriter has a command meet a store whose writer stands still: looking goes on, a write says after some seconds what
+// it waits for, gives up after half a minute with nothing written, and works once the writer goes on.
+func stoppedWriter(r *round) {
+	h := newHome(r, "", "sqlite")
+	h.ok("new", "listen", "--name", "listener")
+	c := newChild(r.t, "holder")
+	c.Holds = filepath.Join(h.store, storeFile)
+	p, err := c.start()
+	r.must(err)
+	defer func() { _ = p.kill() }()
+	if !stoppedWithin(p.cmd.Process.Pid, commandLimit) {
+		r.t.Fatal("the holder did not stop")
+	}
+	r.faults++
+	resume := func() {
+		r.must(syscall.Kill(p.cmd.Process.Pid, syscall.SIGCONT))
+		r.must(p.wait())
+	}
+	if r.sabotaged {
+		resume()
+	}
+	h.ok("ls")
+	h.ok("show", "listener")
+	begun := time.Now()
+	_, err = h.try("send", "listener", "hello")
+	took := time.Since(begun)
+	for _, said := range []string{"another process holds the store", "nothing was written", "kill -CONT"} {
+		if r.checked++; err == nil || !strings.Contains(err.Error(), said) {
+			r.Wrong("a write beside a stopped writer, after %v: want %q, got %v", took, said, err)
+		}
+	}
+	if r.sabotaged {
+		return
+	}
+	if took < 25*time.Second || took > commandLimit {
+		r.Wrong("it gave up after %v, want about 30 s", took)
+	}
+	resume()
+	h.ok("send", "listener", "again")
+	if log := h.ok("log", "listener"); strings.Contains(log, "hello") || !strings.Contains(log, "again") {
+		r.Wrong("want only what was acknowledged:\n%s", log)
 	}
 }

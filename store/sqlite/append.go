@@ -284,12 +284,15 @@ func (w *writer) create(a *agent, genesis *perdure.Entry) error {
 	}
 	a.key = key
 	w.agents[a.id] = a
+	if err := w.keepBirth(key, genesis); err != nil {
+		return err
+	}
 	return w.list(key, genesis.Newborn())
 }
 
 // addRow writes as many of the entries as go into one row, and returns how many.
 func (w *writer) addRow(a *agent, entries []*perdure.Entry) (int, error) {
-	r, size, rid := &row{}, 0, w.next
+	r, size, rid := &row{parts: w.parts[:0]}, 0, w.next
 	for i, e := range entries {
 		if i == maxRowEntries || i > 0 && size+len(e.BodyBytes()) > maxRowBytes {
 			break
@@ -321,5 +324,8 @@ func (w *writer) addRow(a *agent, entries []*perdure.Entry) (int, error) {
 	}
 	a.rid = rid
 	w.buffer = r.append(append(w.buffer[:0], 0))
-	return len(r.parts), w.insert(a.key, w.buffer)
+	n := len(r.parts)
+	clear(r.parts) // nothing of the entries is kept
+	w.parts = r.parts
+	return n, w.insert(a.key, w.buffer)
 }

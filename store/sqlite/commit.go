@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -95,11 +96,15 @@ type writer struct {
 	recent  int64                     // rows in recent
 	tail    []driver.Value            // agent and rid of the rows after mark
 	buffer  []byte
-	relaxed bool  // commits are not synced at present
-	synced  int   // how many commits were
-	log     int64 // length of the log's file when last looked at, or made so
+	parts   []part // room for those of one row
+	births  bool   // the file has that table
+	relaxed bool   // commits are not synced at present
+	synced  int    // how many commits were
+	log     int64  // length of the log's file when last looked at, or made so
 	changed []perdure.AgentID
-	locked  patience // while others write
+	crowd   int       // requests in a batch, of late
+	hasty   time.Time // until when nothing is gathered
+	locked  patience  // while others write
 
 	poisoned error         // why nothing is written
 	pause    time.Duration // until the file is opened again
@@ -134,6 +139,7 @@ func openWriter(path string, level Sync, p patience) (*writer, error) {
 // run commits what is in the queue until it is closed, then closes the connection.
 func (w *writer) run(queue <-chan *request) {
 	for first := range queue {
+		w.gather(queue)
 		batch, bytes := []*request{first}, first.bytes
 		var next *request // one that goes alone
 	fill:
@@ -152,6 +158,7 @@ func (w *writer) run(queue <-chan *request) {
 				break fill
 			}
 		}
+		w.crowd = max(len(batch), w.crowd*7/8)
 		w.commit(batch...)
 		if next != nil {
 			w.commit(next)
@@ -159,6 +166,32 @@ func (w *writer) run(queue <-chan *request) {
 	}
 	if w.conn != nil {
 		_ = w.close() // everything acknowledged has been committed
+	}
+}
+
+const (
+	// slowGather is how long one more request may take to come: where they take longer, others use the processor for themselves.
+	slowGather = time.Millisecond
+	// hasty is how many times as long as such a gathering took nothing is gathered, and longestHaste how long at most.
+	hasty        = 20
+	longestHaste = 200 * time.Millisecond
+)
+
+// gather lets those go first who are about to write, where several do at once: what a transaction costs is mostly not what is in it. Where
+// one writes after the other it waits for nobody.
+func (w *writer) gather(queue <-chan *request) {
+	if w.crowd < 2 {
+		return
+	}
+	begun := time.Now()
+	if begun.Before(w.hasty) {
+		return
+	}
+	waiting := len(queue)
+	runtime.Gosched()
+	now := time.Now()
+	if took := now.Sub(begun); took > slowGather*time.Duration(1+len(queue)-waiting) {
+		w.hasty = now.Add(min(hasty*took, longestHaste))
 	}
 }
 
@@ -286,6 +319,7 @@ func (w *writer) undo() error {
 func (w *writer) unlearn() {
 	clear(w.agents)
 	clear(w.pasts)
+	w.births = false
 }
 
 // sync switches whether commits are synced. A synced commit also syncs those before it.

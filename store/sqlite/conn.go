@@ -124,6 +124,9 @@ func (c *conn) number(text string, args ...driver.Value) (n int64, found bool, e
 
 // code is the primary result code of an error of SQLite, or zero.
 func code(err error) int {
+	if err == nil { // the usual: what follows costs more than a look
+		return 0
+	}
 	var e *engine.Error
 	if errors.As(err, &e) {
 		return e.Code() & 0xff
@@ -138,6 +141,9 @@ func busy(err error) bool {
 
 // explain says what an error of SQLite means for the store at path, and what to do.
 func explain(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	switch code(err) {
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%s is not a store: it was left as it is; choose another path or, if it was one, run `perdure doctor --repair`: %w", path, err)

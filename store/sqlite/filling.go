@@ -99,6 +99,8 @@ func (f *filling) name(rowid int64, v []value) error {
 		return f.word(rowid, v[1].bytes)
 	case len(v) == 2 && rowid == 0 && len(v[0].bytes) == hashSize && v[1].number != nil: // the index has them, too
 		return f.word(*v[1].number, v[0].bytes)
+	case len(v) == 2 && rowid > 0 && v[0].null() && len(v[1].bytes) > hashSize && !v[1].text:
+		return f.birth(rowid, v[1].bytes)
 	case len(v) == 2 && rowid > 0 && v[0].null() && v[1].text:
 		f.depth(rowid, string(v[1].bytes))
 	case len(v) == 3 && rowid == 0 && v[0].number != nil && v[1].text && v[2].number != nil: // the index

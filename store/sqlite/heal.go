@@ -111,7 +111,7 @@ func (w *writer) forget(key int64) error {
 			return err
 		}
 	}
-	return nil
+	return w.dropBirth(key)
 }
 
 func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
@@ -246,6 +246,13 @@ func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
 	if m.key = key; key != 0 {
 		if m.rows, err = rawRows(c, rowsInPlace, key); err != nil {
 			return nil, err
+		}
+		first, err := birth(c, key, id)
+		if err != nil {
+			return nil, err
+		}
+		if first != nil {
+			m.aside = append(m.aside, first)
 		}
 	}
 	aside, err := rawRows(c, "SELECT rid, data, 1, id=x'' FROM orphans WHERE data IS NOT NULL AND (id=? OR id=x'') ORDER BY agent, rid", id[:])

@@ -86,6 +86,15 @@ func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, er
 				}
 				blobs = append(blobs, p.hash)
 			}
+			if p.kind == perdure.KindGenesis {
+				key, _, err := w.number("SELECT agent FROM log WHERE rid=?", rid)
+				if err == nil {
+					err = w.dropBirth(key)
+				}
+				if err != nil {
+					return 0, nil, brokenOr(err)
+				}
+			}
 			gone += p.size
 			p.place, p.body = bodyDropped, nil
 		}

@@ -208,7 +208,7 @@ func (m *image) copyTo(path string) error {
 const orphans = "CREATE TABLE IF NOT EXISTS orphans(id BLOB NOT NULL, agent INTEGER, rid INTEGER, data BLOB, entry BLOB, name TEXT)"
 
 // known are the tables whose rows are found or derived. What else there is says which store it is, and is taken over as it stands.
-var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths", "heads"}
+var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths", "heads", "births"}
 
 // fill writes all there is in an image into a fresh file.
 func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) error {

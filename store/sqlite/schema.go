@@ -30,6 +30,7 @@ const (
 //     after mark, are in neither: whoever looks for rows reads those few. See maxTail and maxRecent.
 //   - agents has when to look at each; while a node holds the agent, that is the end of its lease.
 //   - depths has how much of a memory is there, of agents of which that is not all; its index is a second copy, for Rebuild.
+//   - births has the first entry of each agent a second time, for Heal and Rebuild.
 //   - words are the keys and policies that rows name by number.
 const schema = `
 CREATE TABLE log(rid INTEGER PRIMARY KEY, agent INTEGER, data BLOB NOT NULL);
@@ -48,7 +49,7 @@ CREATE TABLE listings(agent INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT, 
 CREATE INDEX listings_name ON listings(name);
 CREATE INDEX listings_waiting ON listings(name) WHERE waiting;
 CREATE TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL);
-` + depthsCopy
+` + depthsCopy + "; " + birthsTable
 
 // depthsCopy is made in files that were made without it as soon as they hold a part of a memory.
 const depthsCopy = "CREATE INDEX IF NOT EXISTS depths_copy ON depths(agent, depth)"

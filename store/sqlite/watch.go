@@ -211,6 +211,7 @@ func (s *Store) follow(ctx context.Context, f func(perdure.AgentID) bool) error 
 		return err
 	}
 	defer s.watch.leave(w)
+	spare := map[perdure.AgentID]struct{}{} // for what changes while they are told
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -229,12 +230,14 @@ func (s *Store) follow(ctx context.Context, f func(perdure.AgentID) bool) error 
 		}
 		s.watch.mu.Lock()
 		changed := w.changed
-		w.changed = map[perdure.AgentID]struct{}{}
+		w.changed = spare
 		s.watch.mu.Unlock()
 		for id := range changed {
 			if ctx.Err() != nil || !f(id) {
 				return nil
 			}
 		}
+		clear(changed)
+		spare = changed
 	}
 }

@@ -28,8 +28,12 @@ type Witness struct {
 	store string                       // where agents are seen
 	fresh map[perdure.AgentID]Sighting // not written yet
 	timer *time.Timer
-	looks bool
-	err   error // that kept the last of it from being written
+	looks bool      // it is only asked, or closed
+	err   error     // that kept the last of it from being written
+	tried time.Time // when that was
+	path  string
+	lost  error // why it cannot even be asked
+	blind bool  // it could not be written: it is opened again before the next try
 }
 
 // Sighting is how far a memory had come when it was seen last.
@@ -45,12 +49,33 @@ var _ perdure.Witness = (*Witness)(nil)
 // witnessEvery is how long sightings wait to be written together: so many steps of one agent cost one row.
 const witnessEvery = 50 * time.Millisecond
 
+// witnessTrust is how long a witness that could write is believed to be able to.
+const witnessTrust = time.Second
+
 // seenTable is what a witness holds.
 const seenTable = "CREATE TABLE seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, store TEXT) WITHOUT ROWID"
 
 // OpenWitness opens a witness, and makes the file if there is none. Store is where the agents are that it is told of. It refuses a file that is
-// damaged: one that has forgotten what it saw would let an older copy do again what was done.
+// damaged: one that has forgotten what it saw would let an older copy do again what was done. One that cannot be written, for the disk is full or
+// read-only, can be asked, and Fault says why.
 func OpenWitness(path, store string) (*Witness, error) {
+	c, err := writeWitness(path)
+	switch {
+	case err == nil:
+		return &Witness{c: c, path: path, store: store, fresh: map[perdure.AgentID]Sighting{}}, nil
+	case forgot(err):
+		return nil, err
+	}
+	w, lookErr := LookWitness(path)
+	if lookErr != nil {
+		return nil, err
+	}
+	w.store, w.fresh, w.looks, w.blind, w.err, w.tried = store, map[perdure.AgentID]Sighting{}, false, true, err, time.Now()
+	return w, nil
+}
+
+// writeWitness opens the file of a witness to write to it.
+func writeWitness(path string) (*conn, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := createWitness(path); err != nil {
 			return nil, fmt.Errorf("open witness: %w", err)
@@ -75,7 +100,7 @@ func OpenWitness(path, store string) (*Witness, error) {
 	if err != nil {
 		return nil, witnessError(path, errors.Join(err, c.close()))
 	}
-	return &Witness{c: c, store: store, fresh: map[perdure.AgentID]Sighting{}}, nil
+	return c, nil
 }
 
 // createWitness makes a witness that has seen nothing, whole or not at all. It is no error when another process was first.
@@ -128,7 +153,7 @@ func (c *conn) saw() error {
 
 // LookWitness opens a witness to ask it, and changes nothing. One that is not there has seen nothing.
 func LookWitness(path string) (*Witness, error) {
-	w := &Witness{looks: true}
+	w := &Witness{path: path, looks: true}
 	err := short(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
@@ -176,8 +201,14 @@ func PutAside(path string) (string, error) {
 	return to, nil
 }
 
+// forgot reports whether the file of a witness is damaged.
+func forgot(err error) bool {
+	c := code(err)
+	return c == sqlite3.SQLITE_CORRUPT || c == sqlite3.SQLITE_NOTADB || errors.Is(err, errForgot)
+}
+
 func witnessError(path string, err error) error {
-	if c := code(err); c == sqlite3.SQLITE_CORRUPT || c == sqlite3.SQLITE_NOTADB || errors.Is(err, errForgot) {
+	if forgot(err) {
 		return fmt.Errorf("%s, which says how far agents had come, cannot be read, so that an older copy would not be noticed: "+
 			"run `perdure doctor --repair`, which makes it anew from the store: %w", path, err)
 	}
@@ -229,7 +260,7 @@ func (w *Witness) Sightings() iter.Seq2[perdure.AgentID, Sighting] {
 // rows reads what is written. The caller holds the lock.
 func (w *Witness) rows(where string, f func(perdure.AgentID, Sighting) error, args ...driver.Value) error {
 	if w.c == nil {
-		return nil
+		return w.lost
 	}
 	each := func(v []driver.Value) error {
 		var id perdure.AgentID
@@ -254,7 +285,7 @@ func (w *Witness) rows(where string, f func(perdure.AgentID, Sighting) error, ar
 func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.c == nil || w.looks || w.fresh[id].Seq > seq {
+	if w.looks || w.fresh[id].Seq > seq {
 		return
 	}
 	w.fresh[id] = Sighting{seq, append([]perdure.Hash(nil), heads...), perdure.TimeOf(time.Now()), w.store}
@@ -270,7 +301,11 @@ func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 // write writes what is fresh. The caller holds the lock.
 func (w *Witness) write() {
 	w.timer = nil
-	if w.c == nil || len(w.fresh) == 0 {
+	if w.looks || len(w.fresh) == 0 && !w.blind {
+		return
+	}
+	w.tried = time.Now()
+	if w.blind && !w.regain() || len(w.fresh) == 0 {
 		return
 	}
 	err := w.c.exec("BEGIN IMMEDIATE")
@@ -290,10 +325,42 @@ func (w *Witness) write() {
 	} else {
 		_ = w.c.exec("ROLLBACK") // there may be no transaction
 	}
-	if w.err = err; err == nil {
+	w.err, w.blind = err, err != nil // SQLite opens what it cannot write as read-only, and then goes on so
+	if err == nil {
 		clear(w.fresh)
 		_, _, _ = w.c.number("PRAGMA wal_checkpoint(PASSIVE)") // the next one does what this one could not
 	}
+}
+
+// regain opens the file of a blind witness to write to it, or else to look, and reports whether it can be written. What was open is closed first:
+// connections of a process share what SQLite found out about the file. The caller holds the lock.
+func (w *Witness) regain() bool {
+	if w.c != nil {
+		_ = w.c.close() // nothing was written
+	}
+	w.lost = nil
+	if w.c, w.err = writeWitness(w.path); w.err == nil {
+		w.blind = false
+		return true
+	}
+	look, err := LookWitness(w.path)
+	if w.lost = err; err == nil {
+		w.c = look.c
+	}
+	return false
+}
+
+// Fault says why sightings cannot be written; nil: they can, as far as was tried within the last second.
+func (w *Witness) Fault() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if (w.blind || len(w.fresh) > 0) && time.Since(w.tried) > witnessTrust {
+		if w.timer != nil {
+			w.timer.Stop()
+		}
+		w.write()
+	}
+	return w.err
 }
 
 // Forget forgets what was seen of an agent.
@@ -301,8 +368,11 @@ func (w *Witness) Forget(id perdure.AgentID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.fresh, id)
-	if w.c == nil || w.looks {
+	switch {
+	case w.looks:
 		return nil
+	case w.blind:
+		return w.err
 	}
 	return w.c.exec("DELETE FROM seen WHERE agent = ?", id[:])
 }
@@ -315,8 +385,11 @@ func (w *Witness) Unplace(id perdure.AgentID) error {
 		s.Store = ""
 		w.fresh[id] = s
 	}
-	if w.c == nil || w.looks {
+	switch {
+	case w.looks:
 		return nil
+	case w.blind:
+		return w.err
 	}
 	return w.c.exec("UPDATE seen SET store = NULL WHERE agent = ?", id[:])
 }
@@ -325,14 +398,14 @@ func (w *Witness) Unplace(id perdure.AgentID) error {
 func (w *Witness) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.c == nil {
-		return nil
-	}
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	w.write()
-	err := errors.Join(w.err, w.c.close())
-	w.c = nil
+	err := w.err
+	if w.c != nil {
+		err = errors.Join(err, w.c.close())
+	}
+	w.c, w.looks, w.err = nil, true, nil
 	return err
 }

@@ -42,6 +42,11 @@ func (w *writer) numberOf(value perdure.Hash) (int64, error) {
 	if ok {
 		return n, nil
 	}
+	return w.newNumber(value)
+}
+
+// newNumber is numberOf for a word that is not remembered.
+func (w *writer) newNumber(value perdure.Hash) (int64, error) {
 	n, ok, err := w.number("SELECT number FROM words WHERE value=?", value[:])
 	if err == nil && !ok {
 		n, _, err = w.number("INSERT INTO words(value) VALUES(?) RETURNING number", value[:])

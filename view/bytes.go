@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// parseBytes reads a number of bytes: 4096, 64KiB, 10MiB, 1GiB.
-func parseBytes(s string) (int64, error) {
+// ParseBytes reads a number of bytes: 4096, 64KiB, 10MiB, 1GiB.
+func ParseBytes(s string) (int64, error) {
 	digits, unit := s, int64(1)
 	for i, suffix := range []string{"KiB", "MiB", "GiB"} {
 		if cut, ok := strings.CutSuffix(s, suffix); ok {
@@ -24,8 +24,8 @@ func parseBytes(s string) (int64, error) {
 // maxBytes is more than anybody waits for.
 const maxBytes = 1 << 40
 
-// bytesText is a number of bytes for people.
-func bytesText(n int64) string {
+// BytesText is a number of bytes for people.
+func BytesText(n int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if size := int64(1) << (10 * (3 - i)); n >= size {
 			return fmt.Sprintf("%.1f %s", float64(n)/float64(size), unit)

@@ -1,0 +1,477 @@
+// Package a2a serves the agents of a home as tasks of the Agent2Agent protocol: a message without a task starts an agent,
+// one with a task is told to it, and the task is a view of the agent's memory. It keeps nothing of its own.
+//
+// A client sees only the agents that were started this way. What policy asks a person about is not the client's to
+// answer: such a task is in state auth-required until somebody here approves or denies. A question of the agent makes it
+// input-required, and the client may answer it, as the one that gave the task.
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
+)
+
+// Server serves agents as tasks. All fields must be set, and none changed after the first use.
+type Server struct {
+	Home    *home.Home
+	Store   perdure.Store
+	Node    *perdure.Node // tells agents things
+	URL     string        // where Handler is mounted, for the card
+	Version string        // of the program
+
+	mu sync.Mutex // guards Home, and that one message starts one agent
+}
+
+// The labels of an agent that is a task.
+const (
+	contextLabel = "a2a-context"
+	messageLabel = "a2a-message"
+)
+
+const (
+	// maxWait is how long a message waits for the agent to rest.
+	maxWait = 50 * time.Second
+	// maxID bounds the ids that clients choose.
+	maxID = 128
+	// history is how many entries are looked through for messages.
+	history = 200
+	// usualPage and maxPage are how many tasks are listed at once.
+	usualPage, maxPage = 50, 100
+	// maxProblem is how much of an error is sent.
+	maxProblem = 4 << 10
+	// maxRequest bounds a request.
+	maxRequest = 4 << 20
+)
+
+// Handler serves the protocol over JSON-RPC. Who may come this far is for whoever mounts it to decide.
+func (s *Server) Handler() http.Handler {
+	inner := a2asrv.NewJSONRPCHandler(tasks{s})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// Card serves what clients read first, at /.well-known/agent-card.json.
+func (s *Server) Card() http.Handler {
+	text := []string{"text/plain", "application/json"}
+	return a2asrv.NewStaticAgentCardHandler(&a2a.AgentCard{
+		Name: "perdure", Version: cmp.Or(s.Version, "devel"),
+		Description:         "Starts durable agents, each of which works on a goal by itself, for minutes or months.",
+		SupportedInterfaces: []*a2a.AgentInterface{{URL: s.URL, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: a2a.Version}},
+		Capabilities:        a2a.AgentCapabilities{Streaming: true}, DefaultInputModes: text, DefaultOutputModes: text,
+		Skills: []a2a.AgentSkill{{ID: "goal", Name: "Work on a goal", Tags: []string{"agent"},
+			Description: "A message starts an agent with its text as the goal and its data as inputs."}},
+	})
+}
+
+// tasks implements a2asrv.RequestHandler.
+type tasks struct{ s *Server }
+
+var _ a2asrv.RequestHandler = tasks{}
+
+// wrong is an error of the protocol in the words of the command line.
+func wrong(err error) error {
+	message, hint := view.Explain(err, "perdure")
+	if hint != "" {
+		message += "; " + hint
+	}
+	kind := a2a.ErrInternalError
+	switch {
+	case errors.Is(err, perdure.ErrInvalid), errors.Is(err, perdure.ErrTerminated):
+		kind = a2a.ErrInvalidParams
+	case errors.Is(err, perdure.ErrNotFound):
+		kind = a2a.ErrTaskNotFound
+	case errors.Is(err, perdure.ErrDenied):
+		kind = a2a.ErrUnauthorized
+	}
+	return &a2a.Error{Err: kind, Message: view.Cut(view.InText(message), maxProblem)}
+}
+
+// find is the agent of a task.
+func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, standing string, err error) {
+	var agent perdure.AgentID
+	if agent.UnmarshalText([]byte(id)) != nil {
+		return nil, "", a2a.ErrTaskNotFound
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	trust, err := s.Home.Trust()
+	if err == nil {
+		a, err = view.LookAt(ctx, s.Store, trust, agent)
+	}
+	if err != nil {
+		return nil, "", wrong(err)
+	}
+	if a.Fold().Intent.Labels[contextLabel] == "" {
+		return nil, "", a2a.ErrTaskNotFound
+	}
+	return a, a.Standing(trust, s.Node.Place, time.Now()), nil
+}
+
+// task is an agent as a task, with so many of its messages; nil: all.
+func (s *Server) task(ctx context.Context, id a2a.TaskID, messages *int) (*a2a.Task, error) {
+	a, standing, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	f := a.Fold()
+	t := &a2a.Task{ID: id, ContextID: view.InText(f.Intent.Labels[contextLabel]), Metadata: map[string]any{"standing": standing}}
+	t.Status = status(a, standing)
+	if f.Ended != nil && f.Ended.Result != nil {
+		t.Artifacts = []*a2a.Artifact{{ID: "result", Parts: a2a.ContentParts{a2a.NewTextPart(view.InText(view.AnswerText(f.Ended.Result)))}}}
+	}
+	if messages != nil && *messages == 0 {
+		return t, nil
+	}
+	lines, _, err := view.LinesAt(ctx, s.Store, a, nil, history)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	for i := range lines {
+		t.History = append(t.History, said(&lines[i], t)...)
+	}
+	if messages != nil && len(t.History) > *messages {
+		t.History = t.History[len(t.History)-max(*messages, 0):]
+	}
+	return t, nil
+}
+
+// said is what an entry adds to the messages of a task.
+func said(l *view.Line, t *a2a.Task) (all []*a2a.Message) {
+	add := func(role a2a.MessageRole, text string) {
+		all = append(all, &a2a.Message{ID: l.Entry.String(), TaskID: t.ID, ContextID: t.ContextID, Role: role,
+			Parts: a2a.ContentParts{a2a.NewTextPart(view.InText(text))}})
+	}
+	if g, ok := l.Body.(perdure.Genesis); ok {
+		add(a2a.MessageRoleUser, g.Intent.Goal)
+	}
+	for _, one := range l.Spoken() {
+		switch one.Type {
+		case view.SpokenPerson:
+			add(a2a.MessageRoleUser, one.Text)
+		case view.SpokenAnswer:
+			add(a2a.MessageRoleAgent, one.Text)
+		}
+	}
+	return all
+}
+
+// status is where an agent stands, as a task does.
+func status(a *perdure.Agent, standing string) a2a.TaskStatus {
+	f := a.Fold()
+	at := f.Updated.Go()
+	st := a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: &at}
+	text := ""
+	q, asks := f.Question(time.Now())
+	switch {
+	case f.Ended != nil:
+		if text, st.State = f.Ended.Note, a2a.TaskStateFailed; f.Ended.Signal == perdure.OK {
+			st.State = a2a.TaskStateCompleted
+		} else if cancelled(a) {
+			st.State = a2a.TaskStateCanceled
+		}
+	case asks:
+		text, st.State = q.Text, a2a.TaskStateInputRequired
+	case standing == "waiting":
+		text, st.State = "it waits for a person where it runs, who has to approve or look into something", a2a.TaskStateAuthRequired
+	case f.Turns == 0:
+		st.State = a2a.TaskStateSubmitted
+	}
+	if text != "" {
+		st.Message = &a2a.Message{ID: a.Heads()[0].String(), Role: a2a.MessageRoleAgent, TaskID: a2a.TaskID(a.ID().String()),
+			ContextID: view.InText(f.Intent.Labels[contextLabel]), Parts: a2a.ContentParts{a2a.NewTextPart(view.InText(text))}}
+	}
+	return st
+}
+
+// cancelled reports whether an agent was ended by somebody's word.
+func cancelled(a *perdure.Agent) bool {
+	for e := range a.Recent() {
+		if e.Name == a.Fold().Ended.Entry {
+			ev, _ := e.Content().(perdure.Event)
+			_, is := ev.Notice.(perdure.Cancel)
+			return is
+		}
+	}
+	return false
+}
+
+// take starts an agent with a message, or tells one, and returns the task.
+func (s *Server) take(ctx context.Context, req *a2a.SendMessageRequest) (a2a.TaskID, error) {
+	m := req.Message
+	if m == nil || m.ID == "" || len(m.ID) > maxID || len(m.ContextID) > maxID {
+		return "", wrong(perdure.Invalid(fmt.Errorf("want a message with an id; ids have up to %d bytes", maxID)))
+	}
+	text, data, err := read(m)
+	if err != nil {
+		return "", err
+	}
+	if m.TaskID == "" {
+		return s.start(ctx, m, text, data)
+	}
+	a, _, err := s.find(ctx, m.TaskID)
+	if err != nil {
+		return "", err
+	}
+	answer := map[string]any{}
+	for name, value := range map[string]any{"say": text, "data": data} {
+		if value != nil && value != "" {
+			answer[name] = value
+		}
+	}
+	ev := perdure.Event{Name: "message", ID: m.ID, By: "an A2A client for " + s.Node.Key.Name}
+	if q, asks := a.Fold().Question(time.Now()); asks || a.Fold().Intent.Kind == perdure.ChatKind {
+		if ev.Name = perdure.AnswerEvent; q.To != "" {
+			answer["to"] = q.To
+		}
+	}
+	if ev.Data, err = perdure.DataOf(answer); err == nil {
+		_, err = s.Node.Tell(ctx, a.ID(), ev)
+	}
+	if err != nil {
+		return "", wrong(err)
+	}
+	return m.TaskID, nil
+}
+
+// read is the text and the data of a message.
+func read(m *a2a.Message) (text string, data any, err error) {
+	var texts []string
+	var all []any
+	for _, p := range m.Parts {
+		switch {
+		case p != nil && p.Text() != "":
+			texts = append(texts, p.Text())
+		case p != nil && p.Data() != nil:
+			all = append(all, p.Data())
+		default:
+			return "", nil, &a2a.Error{Err: a2a.ErrUnsupportedContentType, Message: "want parts of text or data; files go elsewhere, and their place into the text"}
+		}
+	}
+	if len(all) == 1 {
+		data = all[0]
+	} else if len(all) > 1 {
+		data = all
+	}
+	if text = strings.Join(texts, "\n"); strings.TrimSpace(text) == "" {
+		return "", nil, wrong(perdure.Invalid(errors.New("the message has no text; say what the agent is to do")))
+	}
+	return text, data, nil
+}
+
+// start starts the agent of a message, once.
+func (s *Server) start(ctx context.Context, m *a2a.Message, goal string, inputs any) (a2a.TaskID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := view.Lister(s.Store)
+	if err != nil {
+		return "", wrong(err)
+	}
+	for one, err := range l.List(ctx, perdure.Filter{Labels: map[string]string{messageLabel: m.ID}}) {
+		if err != nil {
+			return "", wrong(err)
+		}
+		return a2a.TaskID(one.Agent.String()), nil // it was sent before
+	}
+	f := home.IntentFile{Goal: goal, Inputs: inputs,
+		Labels: map[string]string{contextLabel: cmp.Or(m.ContextID, a2a.NewContextID()), messageLabel: m.ID}}
+	g, err := f.Genesis(time.Now())
+	if err != nil {
+		return "", wrong(perdure.Invalid(err))
+	}
+	a, err := s.Home.Create(ctx, s.Store, g)
+	if err != nil {
+		return "", wrong(err)
+	}
+	return a2a.TaskID(a.ID().String()), nil
+}
+
+// SendMessage implements a2asrv.RequestHandler. Unless the client wants the task at once, the agent is let to work first.
+func (t tasks) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
+	id, err := t.s.take(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	c := req.Config
+	if c == nil {
+		c = &a2a.SendMessageConfig{}
+	}
+	if !c.ReturnImmediately {
+		err := view.AwaitRest(ctx, t.s.Store, maxWait, func(ctx context.Context) (string, error) {
+			_, standing, err := t.s.find(ctx, id)
+			return standing, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return t.s.task(ctx, id, c.HistoryLength)
+}
+
+// SendStreamingMessage implements a2asrv.RequestHandler.
+func (t tasks) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
+	id, err := t.s.take(ctx, req)
+	if err != nil {
+		return func(yield func(a2a.Event, error) bool) { yield(nil, err) }
+	}
+	return t.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: id})
+}
+
+// SubscribeToTask implements a2asrv.RequestHandler: the task, and then each change of its status, until it is over or
+// somebody has to say something.
+func (t tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		changed := view.Watch(ctx, t.s.Store)
+		var last *a2a.Task
+		for {
+			now, err := t.s.task(ctx, req.ID, nil)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if (last == nil && !yield(now, nil)) || (last != nil && !reflect.DeepEqual(last.Status, now.Status) && !t.changed(now, yield)) {
+				return
+			}
+			last = now
+			if st := now.Status.State; st.Terminal() || st == a2a.TaskStateInputRequired || st == a2a.TaskStateAuthRequired {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed.Signal:
+				changed.Take()
+			}
+		}
+	}
+}
+
+// changed yields what is new of a task.
+func (tasks) changed(now *a2a.Task, yield func(a2a.Event, error) bool) bool {
+	for _, one := range now.Artifacts {
+		if !yield(&a2a.TaskArtifactUpdateEvent{TaskID: now.ID, ContextID: now.ContextID, Artifact: one, LastChunk: true}, nil) {
+			return false
+		}
+	}
+	return yield(&a2a.TaskStatusUpdateEvent{TaskID: now.ID, ContextID: now.ContextID, Status: now.Status}, nil)
+}
+
+// GetTask implements a2asrv.RequestHandler.
+func (t tasks) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	return t.s.task(ctx, req.ID, req.HistoryLength)
+}
+
+// CancelTask implements a2asrv.RequestHandler.
+func (t tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	a, _, err := t.s.find(ctx, req.ID)
+	if err != nil {
+		return nil, err
+	}
+	speaking := perdure.WithSpeaker(ctx, "an A2A client for "+t.s.Node.Key.Name)
+	switch _, err := t.s.Node.Cancel(speaking, a.ID(), ""); {
+	case errors.Is(err, perdure.ErrTerminated):
+		return nil, a2a.ErrTaskNotCancelable
+	case err != nil:
+		return nil, wrong(err)
+	}
+	return t.s.task(ctx, req.ID, nil)
+}
+
+// ListTasks implements a2asrv.RequestHandler. Tasks are listed by the ids of their agents; the token is the last.
+func (t tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	size := cmp.Or(req.PageSize, usualPage)
+	if size < 1 || size > maxPage {
+		return nil, wrong(perdure.Invalid(fmt.Errorf("page size %d: want 1 to %d", size, maxPage)))
+	}
+	ids, err := t.s.ids(ctx, req.ContextID)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	res := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: len(ids)}
+	none := 0
+	for _, id := range ids {
+		if id <= req.PageToken {
+			continue
+		}
+		one, err := t.s.task(ctx, a2a.TaskID(id), cmp.Or(req.HistoryLength, &none))
+		if err != nil || req.Status != "" && one.Status.State != req.Status ||
+			req.StatusTimestampAfter != nil && one.Status.Timestamp.Before(*req.StatusTimestampAfter) {
+			continue // one that cannot be read hides no other
+		}
+		if !req.IncludeArtifacts {
+			one.Artifacts = nil
+		}
+		if len(res.Tasks) == size {
+			res.NextPageToken = string(res.Tasks[size-1].ID)
+			break
+		}
+		res.Tasks = append(res.Tasks, one)
+	}
+	return res, nil
+}
+
+var errUnsupported = a2a.ErrPushNotificationNotSupported
+
+// GetTaskPushConfig implements a2asrv.RequestHandler.
+func (tasks) GetTaskPushConfig(context.Context, *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
+	return nil, errUnsupported
+}
+
+// ListTaskPushConfigs implements a2asrv.RequestHandler.
+func (tasks) ListTaskPushConfigs(context.Context, *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
+	return nil, errUnsupported
+}
+
+// CreateTaskPushConfig implements a2asrv.RequestHandler.
+func (tasks) CreateTaskPushConfig(context.Context, *a2a.PushConfig) (*a2a.PushConfig, error) {
+	return nil, errUnsupported
+}
+
+// DeleteTaskPushConfig implements a2asrv.RequestHandler.
+func (tasks) DeleteTaskPushConfig(context.Context, *a2a.DeleteTaskPushConfigRequest) error {
+	return errUnsupported
+}
+
+// GetExtendedAgentCard implements a2asrv.RequestHandler.
+func (tasks) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	return nil, a2a.ErrExtendedCardNotConfigured
+}
+
+// ids are the agents that are tasks, of one context or of all, ascending.
+func (s *Server) ids(ctx context.Context, of string) (ids []string, err error) {
+	l, err := view.Lister(s.Store)
+	if err != nil {
+		return nil, err
+	}
+	f := perdure.Filter{}
+	if of != "" {
+		f.Labels = map[string]string{contextLabel: of}
+	}
+	for one, err := range l.List(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		if one.Labels[contextLabel] != "" {
+			ids = append(ids, one.Agent.String())
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}

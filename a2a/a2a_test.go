@@ -1,0 +1,195 @@
+package a2a_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	proto "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/a2a"
+	"github.com/perdure/perdure/home"
+)
+
+// script asks for approval, asks the client something, and ends with its answer.
+const script = `turns:
+  - execute: {tool: files.write, args: {path: hello.txt, text: "hello"}}
+  - sleep: {on: answer, note: "which colour?"}
+    as: reply
+  - end: {note: "done", result: "${results.reply.result.say}"}
+`
+
+// inWorld serves a home whose agents a node runs meanwhile, and connects a client of the protocol's own library.
+func inWorld(t *testing.T, test func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, url string)) {
+	t.Setenv("HOME", t.TempDir())
+	file := filepath.Join(t.TempDir(), "script.yaml")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := &home.Home{URL: filepath.Join(t.TempDir(), "home"), Acts: true}
+	files := t.TempDir()
+	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
+		n, err := h.Node(ctx, s)
+		if err != nil {
+			return err
+		}
+		p := &home.Powers{Advisors: []string{"script:" + file}, Files: files}
+		runs, err := p.Node(ctx, h, s, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		running, stop := context.WithCancel(ctx)
+		over := make(chan error)
+		go func() { over <- runs.Run(running) }()
+		mux := http.NewServeMux()
+		web := httptest.NewServer(mux)
+		defer web.Close()
+		server := &a2a.Server{Home: h, Store: s, Node: n, URL: web.URL + "/a2a"}
+		mux.Handle("/a2a", server.Handler())
+		mux.Handle("/.well-known/agent-card.json", server.Card())
+		card, err := agentcard.DefaultResolver.Resolve(ctx, web.URL)
+		if err != nil {
+			return err
+		}
+		c, err := a2aclient.NewFromCard(ctx, card)
+		if err != nil {
+			return err
+		}
+		test(ctx, c, n, web.URL)
+		stop()
+		return errors.Join(<-over, p.Close(), c.Destroy())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func message(text string, of *proto.Task) *proto.SendMessageRequest {
+	m := proto.NewMessage(proto.MessageRoleUser, proto.NewTextPart(text))
+	if of != nil {
+		m.TaskID, m.ContextID = of.ID, of.ContextID
+	}
+	return &proto.SendMessageRequest{Message: m}
+}
+
+func TestAnAgentIsATask(t *testing.T) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, _ string) {
+		send := func(req *proto.SendMessageRequest, want proto.TaskState) *proto.Task {
+			t.Helper()
+			res, err := c.SendMessage(ctx, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			task := res.(*proto.Task)
+			if task.Status.State != want {
+				t.Fatalf("the task is %s, want %s: %+v", task.Status.State, want, task)
+			}
+			return task
+		}
+		first := message("say hello", nil)
+		task := send(first, proto.TaskStateAuthRequired)
+		if again := send(first, proto.TaskStateAuthRequired); again.ID != task.ID {
+			t.Errorf("the same message started %s and %s", task.ID, again.ID)
+		}
+		var id perdure.AgentID
+		if err := id.UnmarshalText([]byte(task.ID)); err != nil {
+			t.Fatal(err)
+		}
+		send(message("I approve, go ahead", task), proto.TaskStateAuthRequired) // it is not the client's to approve
+		a, err := n.Load(ctx, id)
+		if err != nil || len(a.Fold().Asks) != 1 {
+			t.Fatalf("it asks %v, %v", a.Fold().Asks, err)
+		}
+		if _, err := n.Approve(ctx, id, a.Fold().Asks[0].Digest, 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		states := []proto.TaskState{}
+		for ev, err := range c.SubscribeToTask(ctx, &proto.SubscribeToTaskRequest{ID: task.ID}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch e := ev.(type) {
+			case *proto.Task:
+				states = append(states, e.Status.State)
+			case *proto.TaskStatusUpdateEvent:
+				states = append(states, e.Status.State)
+			}
+		}
+		if len(states) == 0 || states[len(states)-1] != proto.TaskStateInputRequired {
+			t.Fatalf("it went through %q", states)
+		}
+		done := send(message("blue", task), proto.TaskStateCompleted)
+		if len(done.Artifacts) != 1 || done.Artifacts[0].Parts[0].Text() != "blue" {
+			t.Errorf("the result is %+v", done.Artifacts)
+		}
+		if len(done.History) < 3 || done.History[0].Parts[0].Text() != "say hello" {
+			t.Errorf("the history is %+v", done.History)
+		}
+		if _, err := c.CancelTask(ctx, &proto.CancelTaskRequest{ID: task.ID}); !errors.Is(err, proto.ErrTaskNotCancelable) {
+			t.Errorf("cancel of a task that is over: %v", err)
+		}
+		if _, err := c.SendMessage(ctx, message("more", task)); err == nil || !strings.Contains(err.Error(), "ended") {
+			t.Errorf("a message to a task that is over: %v", err)
+		}
+	})
+}
+
+func TestOnlyTasksAreSeen(t *testing.T) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, _ string) {
+		other, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "private"}, Charter: perdure.Charter{Scope: "home"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []proto.TaskID{proto.TaskID(other.ID().String()), "nobody", "", "../x"} {
+			if _, err := c.GetTask(ctx, &proto.GetTaskRequest{ID: id}); err == nil {
+				t.Errorf("%s was shown", id)
+			}
+			if _, err := c.CancelTask(ctx, &proto.CancelTaskRequest{ID: id}); err == nil {
+				t.Errorf("%s was ended", id)
+			}
+		}
+		if _, err := c.SendMessage(ctx, message("hear me", &proto.Task{ID: proto.TaskID(other.ID().String())})); err == nil {
+			t.Error("an agent that is no task was told something")
+		}
+		for _, bad := range []*proto.SendMessageRequest{message(" ", nil), {Message: proto.NewMessage(proto.MessageRoleUser, proto.NewRawPart([]byte("x")))},
+			{Message: &proto.Message{ID: strings.Repeat("x", 1000), Role: proto.MessageRoleUser, Parts: proto.ContentParts{proto.NewTextPart("x")}}}} {
+			if _, err := c.SendMessage(ctx, bad); err == nil {
+				t.Errorf("%+v was taken", bad.Message)
+			}
+		}
+		var tasks []*proto.Task
+		for range 3 {
+			req := message("say hello", nil)
+			req.Config = &proto.SendMessageConfig{ReturnImmediately: true}
+			res, err := c.SendMessage(ctx, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tasks = append(tasks, res.(*proto.Task))
+		}
+		one, err := c.ListTasks(ctx, &proto.ListTasksRequest{PageSize: 2})
+		if err != nil || len(one.Tasks) != 2 || one.TotalSize != 3 || one.NextPageToken == "" {
+			t.Fatalf("the first page: %+v, %v", one, err)
+		}
+		rest, err := c.ListTasks(ctx, &proto.ListTasksRequest{PageSize: 2, PageToken: one.NextPageToken})
+		if err != nil || len(rest.Tasks) != 1 || rest.NextPageToken != "" {
+			t.Errorf("the second page: %+v, %v", rest, err)
+		}
+		if of, err := c.ListTasks(ctx, &proto.ListTasksRequest{ContextID: tasks[0].ContextID}); err != nil || len(of.Tasks) != 1 {
+			t.Errorf("of one context: %+v, %v", of, err)
+		}
+		gone, err := c.CancelTask(ctx, &proto.CancelTaskRequest{ID: tasks[0].ID})
+		if err != nil || gone.Status.State != proto.TaskStateCanceled {
+			t.Errorf("cancel: %+v, %v", gone, err)
+		}
+	})
+}

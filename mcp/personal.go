@@ -1,0 +1,299 @@
+package mcp
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
+)
+
+// addPersonal adds the tools that ask a person. A model can call them; only the person's reply is recorded.
+func (s *Server) addPersonal() {
+	const asks = " It asks the person, with everything they must see, and records only their reply; you cannot answer for them."
+	once := hints{destroys: true, openWorld: true}
+	add(s, "approve", "Have a person approve an action",
+		"Put an action that policy asks about before the person, who approves or denies exactly it."+asks, once, s.approve)
+	add(s, "deny", "Have a person deny an action",
+		"Put an action that policy asks about before the person, for them to deny it (or approve it)."+asks, once, s.deny)
+	add(s, "answer", "Have a person answer a question",
+		"Put a question that an agent asks before the person."+asks+" You may suggest an answer.", once, s.answer)
+	add(s, "resume", "Have a person resume a paused agent",
+		"Ask the person to end the pauses of an agent."+asks, once, s.resume)
+}
+
+// maxSheet is the longest text a person is shown through a client. An action that takes more is read in a terminal,
+// which pages.
+const maxSheet = 16 << 10
+
+// question is what a person is asked.
+type question struct {
+	what    string         // the verb, for errors
+	text    string         // what they are shown
+	fields  map[string]any // of the form, by name
+	need    []string       // of them
+	bind    []string       // what the reply is for, and for nothing else
+	command string         // that a person types instead
+}
+
+// person is the name of the one thing that is asked for in a call.
+const person = "person"
+
+// ask asks the person behind a client. Without a reply yet, it returns the result that asks for it. A reply that
+// refuses to say anything, or is to another question, is none.
+func (s *Server) ask(req *sdk.CallToolRequest, q *question) (reply map[string]any, asking *sdk.CallToolResult, err error) {
+	if !elicits(req.Session) {
+		return nil, nil, perdure.WithHint(fmt.Errorf("only a person can %s, and this client cannot ask them; nothing was changed", q.what),
+			"they type: "+q.command)
+	}
+	if len(q.text) > maxSheet {
+		return nil, nil, perdure.WithHint(fmt.Errorf("there is too much to read (%d bytes) for a person to %s here; nothing was changed",
+			len(q.text), q.what), "they read it in a terminal and type: "+q.command)
+	}
+	given, ok := req.Params.InputResponses[person].(*sdk.ElicitResult)
+	if ok && hmac.Equal([]byte(req.Params.RequestState), []byte(s.bound(q.bind))) {
+		switch {
+		case given.Action == "accept" && given.Content != nil:
+			return given.Content, nil, nil
+		case given.Action == "accept":
+			return nil, nil, errors.New("the reply is empty; nothing was changed, and it can still be answered")
+		}
+		return nil, nil, fmt.Errorf("the person did not answer (%s); nothing was changed, and it can still be answered", view.OneLine(given.Action, 20))
+	}
+	form := map[string]any{"type": "object", "properties": q.fields, "required": q.need}
+	return nil, &sdk.CallToolResult{
+		InputRequests: sdk.InputRequestMap{person: &sdk.ElicitParams{Mode: "form", Message: view.InText(q.text), RequestedSchema: form}},
+		RequestState:  s.bound(q.bind),
+	}, nil
+}
+
+// elicits reports whether a client can show its person a form.
+func elicits(session *sdk.ServerSession) bool {
+	p := session.InitializeParams()
+	if p == nil || p.Capabilities == nil || p.Capabilities.Elicitation == nil {
+		return false
+	}
+	e := p.Capabilities.Elicitation
+	return e.Form != nil || e.URL == nil // one that names neither has forms
+}
+
+// bound is a word only this process can make, for what a person is asked about. A reply comes back with it, through
+// the client and perhaps much later: what it is for is then checked against what is open.
+func (s *Server) bound(to []string) string {
+	mac := hmac.New(sha256.New, s.secret[:])
+	for _, part := range to {
+		fmt.Fprintf(mac, "%d:%s", len(part), part) // a hash never fails
+	}
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// signer is the node that signs what the person behind a call decides.
+func (s *Server) signer(ctx context.Context, req *sdk.CallToolRequest) (*perdure.Node, error) {
+	if s.Person == nil {
+		return s.Node, nil
+	}
+	return s.Person(ctx, req)
+}
+
+type voteIn struct {
+	Agent   string `json:"agent" jsonschema:"its name or the beginning of its id"`
+	Digest  string `json:"digest,omitempty" jsonschema:"the digest of the action, or its first digits; may be left out if the agent asks about one action"`
+	Expires string `json:"expires,omitempty" jsonschema:"when an unused approval lapses: a time, or a duration from now such as 1h"`
+}
+
+func (s *Server) approve(ctx context.Context, req *sdk.CallToolRequest, in voteIn) (*sdk.CallToolResult, *told, error) {
+	return s.vote(ctx, req, in, "approve")
+}
+
+func (s *Server) deny(ctx context.Context, req *sdk.CallToolRequest, in voteIn) (*sdk.CallToolResult, *told, error) {
+	return s.vote(ctx, req, in, "deny")
+}
+
+func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, verb string) (*sdk.CallToolResult, *told, error) {
+	now := time.Now()
+	until, err := home.ParseDeadline(in.Expires, now)
+	if err != nil {
+		return nil, nil, perdure.Invalid(fmt.Errorf("expires: %w", err))
+	}
+	a, err := s.find(ctx, in.Agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := s.signer(ctx, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	digest, err := view.Asked(a, in.Digest)
+	if err != nil {
+		return nil, nil, err
+	}
+	open, err := n.Votable(a, digest, verb == "approve")
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	trust, err := s.Home.Trust()
+	s.mu.Unlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	w := view.ApprovalOf(a.Fold(), open, trust, view.Callable(a), now)
+	if err := w.Describe(ctx, s.Store, a); err != nil {
+		return nil, nil, err
+	}
+	text := fmt.Sprintf("agent %s %s\n%s\n%s", view.Called(a), a.ID(), view.InLine(w.Head()), sheet(&w, now))
+	if until != 0 {
+		text += "\nan approval lapses " + view.Moment(until, now)
+	}
+	reply, asking, err := s.ask(req, &question{
+		what: verb + " an action", text: text, bind: []string{"vote", a.ID().String(), digest.String(), in.Expires},
+		fields: map[string]any{
+			"decision": choice("Your decision about exactly this action", "approve", "deny"),
+			"note":     words("Why, for the agent (may be empty)"),
+		},
+		need: []string{"decision"}, command: fmt.Sprintf("perdure %s %s %s", verb, view.Callable(a), digest),
+	})
+	if reply == nil {
+		return asking, nil, err
+	}
+	note, _ := reply["note"].(string)
+	s.voting.Lock() // of two who answer at once, the second is told
+	defer s.voting.Unlock()
+	var e *perdure.Entry
+	switch reply["decision"] {
+	case "approve":
+		e, err = n.Approve(ctx, a.ID(), digest, until, note)
+	case "deny":
+		e, err = n.Deny(ctx, a.ID(), digest, note)
+	default:
+		err = errors.New("the reply decides nothing; nothing was changed, and it can still be answered")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, s.report(ctx, a.ID(), e), nil
+}
+
+// choice is a field of a form for one of several words.
+func choice(title string, words ...string) map[string]any {
+	return map[string]any{"type": "string", "title": title, "enum": words}
+}
+
+// words is a field of a form for a text. No field is filled in already: a client that sends forms back unread would
+// answer with what a model suggests.
+func words(title string) map[string]any { return map[string]any{"type": "string", "title": title} }
+
+type answerIn struct {
+	Agent      string `json:"agent" jsonschema:"its name or the beginning of its id"`
+	Suggestion string `json:"suggestion,omitempty" jsonschema:"an answer to suggest to the person"`
+}
+
+func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answerIn) (*sdk.CallToolResult, *told, error) {
+	a, err := s.find(ctx, in.Agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.Fold().Ended != nil {
+		return nil, nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
+	}
+	q, asks := a.Fold().Question(time.Now())
+	if !asks {
+		hint := "see show_agent for what it waits for"
+		if len(a.Fold().Asks) > 0 {
+			hint = "it asks for permission: call approve"
+		}
+		return nil, nil, perdure.WithHint(perdure.Missing(view.Called(a)+" asks no question"), hint)
+	}
+	text := fmt.Sprintf("agent %s %s asks:\n%s", view.Called(a), a.ID(), quoted(q.Text))
+	if in.Suggestion != "" {
+		text += "\na model suggests to answer:\n" + quoted(in.Suggestion)
+	}
+	reply, asking, err := s.ask(req, &question{
+		what: "answer it", text: text, fields: map[string]any{"answer": words("Your answer")}, need: []string{"answer"},
+		bind:    []string{"answer", a.ID().String(), a.Fold().Sleep.Decision.String()},
+		command: "perdure answer " + view.Callable(a) + " TEXT",
+	})
+	if reply == nil {
+		return asking, nil, err
+	}
+	answer, _ := reply["answer"].(string)
+	n, err := s.signer(ctx, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := n.Answer(ctx, a.ID(), answer)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, s.report(ctx, a.ID(), e), nil
+}
+
+// quoted is a text of somebody else in lines that cannot pass for ours.
+func quoted(text string) string {
+	return "| " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n| ")
+}
+
+type agentIn struct {
+	Agent string `json:"agent" jsonschema:"its name or the beginning of its id"`
+}
+
+func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentIn) (*sdk.CallToolResult, *told, error) {
+	a, err := s.find(ctx, in.Agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := s.signer(ctx, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, typed := a.Fold(), "perdure resume "+view.Callable(a)
+	s.mu.Lock()
+	trust, err := s.Home.Trust()
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case f.Ended != nil:
+		return nil, nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
+	case trust.Counts(a) != nil:
+		return nil, nil, perdure.WithHint(fmt.Errorf("%s is held: %s", view.Called(a), view.HeldText(trust.Counts(a))),
+			"a person looks at it with perdure show, and admits it with "+typed)
+	case len(f.Paused) == 0:
+		return nil, nil, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)), "see show_agent for what it waits for")
+	}
+	bind := []string{"resume", a.ID().String()}
+	for _, p := range f.Paused {
+		bind = append(bind, p.String())
+	}
+	idle, _ := perdure.Plan(a, perdure.Capabilities{All: true, Trust: trust}, time.Now()).(perdure.Idle)
+	reply, asking, err := s.ask(req, &question{
+		what: "resume it", command: typed, bind: bind,
+		text: fmt.Sprintf("agent %s %s\n%s\ngoal:\n%s", view.Called(a), a.ID(), view.OneLine(view.Why(idle), 0), quoted(view.Cut(f.Intent.Goal, maxSaid))),
+		fields: map[string]any{
+			"decision": choice("Let it go on?", "resume", "leave it paused"),
+			"note":     words("Why (may be empty)"),
+		},
+		need: []string{"decision"},
+	})
+	if reply == nil {
+		return asking, nil, err
+	}
+	if reply["decision"] != "resume" {
+		return nil, nil, errors.New("the person leaves it paused; nothing was changed")
+	}
+	note, _ := reply["note"].(string)
+	e, err := n.Resume(ctx, a.ID(), note)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, s.report(ctx, a.ID(), e), nil
+}

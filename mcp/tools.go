@@ -1,0 +1,275 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
+)
+
+// hints say what a tool does to the world.
+type hints struct {
+	reads     bool // it changes nothing
+	destroys  bool // what it does cannot be taken back
+	repeats   bool // doing it again changes nothing more
+	openWorld bool // what comes of it reaches beyond the store
+}
+
+func (h hints) annotations(title string) *sdk.ToolAnnotations {
+	return &sdk.ToolAnnotations{Title: title, ReadOnlyHint: h.reads, DestructiveHint: &h.destroys, IdempotentHint: h.repeats,
+		OpenWorldHint: &h.openWorld}
+}
+
+// add adds a tool. What do returns is made plain, and its error is said in the words of the command line.
+func add[In, Out any](
+	s *Server, name, title, description string, h hints,
+	do func(context.Context, *sdk.CallToolRequest, In) (*sdk.CallToolResult, *Out, error),
+) {
+	t := &sdk.Tool{Name: name, Title: title, Description: description, Annotations: h.annotations(title),
+		InputSchema: schemaOf[In](), OutputSchema: schemaOf[Out]()}
+	sdk.AddTool(s.server, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
+		res, out, err := do(ctx, req, in)
+		if err != nil || out == nil {
+			var none Out
+			if err != nil {
+				err = s.problem(err)
+			}
+			return res, none, err
+		}
+		tidy(out)
+		return res, *out, nil
+	})
+}
+
+// addTools adds every tool. Clients list them by name.
+func (s *Server) addTools() {
+	look := hints{reads: true, repeats: true}
+	add(s, "start_agent", "Start an agent",
+		"Create an agent that works on a goal by itself and keeps its state through restarts. Returns its name and id at once;"+
+			" follow it with show_agent. Use it for work that takes long, waits for something, or needs approvals.",
+		hints{openWorld: true}, s.start)
+	add(s, "list_agents", "List agents",
+		"List agents by name, with where each stands: ready, running, dormant, waiting (for a person) or terminated.", look, s.list)
+	add(s, "show_agent", "Show an agent",
+		"Show one agent: goal, standing and why, result if it ended, what it waits for, spending, children and the last things"+
+			" said and done. With wait it first lets the agent work until it rests.", look, s.show)
+	add(s, "list_waits", "List what waits for a person",
+		"List what only a person can answer, of one agent or all: approvals with the exact action and digest, questions, effects"+
+			" in doubt, pauses, used-up budgets; each with the tool or command that answers it.", look, s.waits)
+	add(s, "tell_agent", "Tell an agent something",
+		"Send an agent a message (text for its advisor) or a named event with data, which may wake it. It cannot answer what"+
+			" an agent asks a person: use answer for that. The same id twice counts once.", hints{openWorld: true}, s.tell)
+	add(s, "pause_agent", "Pause an agent",
+		"Keep an agent from deciding anything until it is resumed. A call under way is cut off where its tool can stop.",
+		hints{repeats: true}, s.pause)
+	add(s, "end_agent", "End an agent",
+		"End an agent for good. Its memory stays readable, but it never runs again. To stop it for a while, use pause_agent.",
+		hints{destroys: true}, s.end)
+	s.addPersonal()
+}
+
+type startIn struct {
+	Goal     string            `json:"goal" jsonschema:"what the agent is to achieve, with everything it must know"`
+	Name     string            `json:"name,omitempty" jsonschema:"what to call it; default: the first words of the goal"`
+	Inputs   object            `json:"inputs,omitempty" jsonschema:"data it works on"`
+	Advisor  string            `json:"advisor,omitempty" jsonschema:"the advisor that proposes what it does, by its name in node.yaml; default: the one for agents that name none"`
+	Tools    []string          `json:"tools,omitempty" jsonschema:"the only tools it may use; default: whatever policy permits"`
+	Kind     string            `json:"kind,omitempty" jsonschema:"what kind of agent it is; chat: it answers messages until it is ended"`
+	Scope    string            `json:"scope,omitempty" jsonschema:"where it belongs, a path such as acme/ops; default home"`
+	Labels   map[string]string `json:"labels,omitempty" jsonschema:"labels to find it by"`
+	Budget   *budgetIn         `json:"budget,omitempty" jsonschema:"the most it may spend"`
+	Deadline string            `json:"deadline,omitempty" jsonschema:"when it must have ended: a time, or a duration from now such as 24h"`
+}
+
+type budgetIn struct {
+	Cost   string `json:"cost,omitempty" jsonschema:"US dollars, such as 1.50"`
+	Tokens *int64 `json:"tokens,omitempty" jsonschema:"model tokens"`
+	Calls  *int64 `json:"calls,omitempty" jsonschema:"tool calls"`
+}
+
+type startOut struct {
+	Agent string `json:"agent" jsonschema:"its id"`
+	Name  string `json:"name" jsonschema:"its name"`
+	Next  string `json:"next" jsonschema:"what happens now"`
+}
+
+func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn) (*sdk.CallToolResult, *startOut, error) {
+	if strings.TrimSpace(in.Goal) == "" {
+		return nil, nil, perdure.Invalid(errors.New("say what the agent is for: goal is empty"))
+	}
+	f := home.IntentFile{Name: in.Name, Goal: in.Goal, Kind: in.Kind, Inputs: exact(req, "inputs"), Deadline: in.Deadline, Advisor: in.Advisor,
+		Tools: in.Tools, Labels: in.Labels, Scope: in.Scope}
+	if in.Budget != nil {
+		f.Budget = home.BudgetFile{Cost: in.Budget.Cost, Tokens: in.Budget.Tokens, Calls: in.Budget.Calls}
+	}
+	g, err := f.Genesis(time.Now())
+	if err != nil {
+		return nil, nil, perdure.Invalid(err)
+	}
+	s.mu.Lock()
+	a, err := s.Home.Create(ctx, s.Store, g)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	next := "it works by itself; see show_agent"
+	if s.Running != nil {
+		if why := s.Running(); why != nil {
+			message, hint := view.Explain(why, "perdure")
+			next = strings.TrimSuffix("nothing runs it yet ("+message+"; "+hint, "; ") + "); a person types " +
+				"perdure run " + view.Callable(a) + ", or perdure node for every agent"
+		}
+	}
+	next = s.typed(next)
+	return nil, &startOut{a.ID().String(), a.Fold().Intent.Name, next}, nil
+}
+
+type listIn struct {
+	Name    string `json:"name,omitempty" jsonschema:"only those with this name; * and ? are wildcards"`
+	Scope   string `json:"scope,omitempty" jsonschema:"only those in this scope or below"`
+	Waiting bool   `json:"waiting,omitempty" jsonschema:"only those that wait for a person"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"at most so many, up to 200; default 50"`
+	Cursor  string `json:"cursor,omitempty" jsonschema:"next of the answer before, for what comes after it"`
+}
+
+type listOut struct {
+	Agents []agentLine `json:"agents"`
+	Next   string      `json:"next,omitempty" jsonschema:"the cursor for more; absent: these are all"`
+}
+
+type agentLine struct {
+	Agent    string `json:"agent" jsonschema:"its id"`
+	Name     string `json:"name,omitempty"`
+	Standing string `json:"standing" jsonschema:"ready, running, dormant, waiting, terminated, or what is wrong: damaged, older"`
+	Kind     string `json:"kind,omitempty"`
+	Scope    string `json:"scope"`
+	Entries  int64  `json:"entries" jsonschema:"how long its memory is"`
+	Updated  string `json:"updated"`
+	Wrong    string `json:"wrong,omitempty" jsonschema:"what is wrong with it and what to do"`
+}
+
+func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*sdk.CallToolResult, *listOut, error) {
+	limit := in.Limit
+	switch {
+	case limit < 0 || limit > maxPage:
+		return nil, nil, perdure.Invalid(fmt.Errorf("limit %d: want 1 to %d", limit, maxPage))
+	case limit == 0:
+		limit = page
+	}
+	if in.Scope != "" {
+		if err := perdure.CheckScope(in.Scope); err != nil {
+			return nil, nil, perdure.Invalid(err)
+		}
+	}
+	found, next, err := s.page(ctx, perdure.Filter{Name: in.Name, Scope: in.Scope, Waiting: in.Waiting}, in.Cursor, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	lines, err := s.Home.Check(ctx, s.Store, found, false)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &listOut{Agents: []agentLine{}, Next: next}
+	for i := range lines {
+		l := &lines[i]
+		one := agentLine{Agent: l.Agent.String(), Name: l.Name, Standing: l.Standing, Kind: l.Kind, Scope: l.Scope,
+			Entries: l.Entries, Updated: l.Updated.String()}
+		if what, fix := l.Wrong(); what != "" {
+			one.Wrong = what + "; " + s.typed(fix)
+		}
+		out.Agents = append(out.Agents, one)
+	}
+	return nil, out, nil
+}
+
+type waitsIn struct {
+	Agent string `json:"agent,omitempty" jsonschema:"only those of this agent, by its name or the beginning of its id"`
+}
+
+type waitsOut struct {
+	Waits   []waitOut `json:"waits"`
+	LeftOut string    `json:"left_out,omitempty" jsonschema:"agents that could not be read, and why"`
+}
+
+type waitOut struct {
+	Agent   string `json:"agent" jsonschema:"the id of the agent"`
+	Name    string `json:"name,omitempty"`
+	Kind    string `json:"kind" jsonschema:"approval, question, in-doubt, paused, held, budget, seat, doubled, older or other"`
+	What    string `json:"what" jsonschema:"what is asked"`
+	Details string `json:"details,omitempty" jsonschema:"the action and the circumstances"`
+	Digest  string `json:"digest,omitempty" jsonschema:"what an approval is bound to"`
+	Since   string `json:"since,omitempty"`
+	Tool    string `json:"tool,omitempty" jsonschema:"the tool that asks the person"`
+	Command string `json:"command,omitempty" jsonschema:"what a person types to answer it"`
+	Others  string `json:"others,omitempty" jsonschema:"why nobody here can answer it, and who can"`
+}
+
+func (s *Server) waits(ctx context.Context, _ *sdk.CallToolRequest, in waitsIn) (*sdk.CallToolResult, *waitsOut, error) {
+	out := &waitsOut{Waits: []waitOut{}}
+	now := time.Now()
+	if in.Agent != "" {
+		v, err := s.summary(ctx, in.Agent)
+		if err == nil {
+			out.Waits = s.waitsOf(v.Waits, now)
+		}
+		return nil, out, err
+	}
+	s.mu.Lock()
+	found, faults, err := s.Home.Inbox(ctx, s.Store, now)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	if faults != nil {
+		out.LeftOut = faults.Error()
+	}
+	out.Waits = s.waitsOf(found, now)
+	return nil, out, nil
+}
+
+// waitsOf is what waits for a person, for a client.
+func (s *Server) waitsOf(found []view.Wait, now time.Time) []waitOut {
+	out := []waitOut{}
+	for i := range found {
+		w := &found[i]
+		one := waitOut{Agent: w.Agent.String(), Name: w.Name, Kind: w.Kind, What: w.Head(), Details: view.Cut(sheet(w, now), maxDetails),
+			Command: s.typed(w.Answer), Others: w.Others}
+		if w.Since != 0 {
+			one.Since = w.Since.String()
+		}
+		if !w.Digest.IsZero() {
+			one.Digest = w.Digest.String()
+		}
+		if w.Answer != "" {
+			one.Tool = map[string]string{view.WaitApproval: "approve", view.WaitQuestion: "answer", view.WaitPause: "resume"}[w.Kind]
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// maxDetails is how much of an action a list shows. A person who is asked about it sees all of it.
+const maxDetails = 4000
+
+// sheet is what a person answers for, whole, as lines.
+func sheet(w *view.Wait, now time.Time) string {
+	var lines []string
+	for _, r := range w.Sheet(now) {
+		for i, text := range r.Text {
+			if r.Label != "" && i == 0 {
+				text = r.Label + " " + text
+			}
+			lines = append(lines, text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
