@@ -136,7 +136,7 @@ type spanKey struct{}
 
 // Begin implements perdure.Observer.
 func (t *Telemetry) Begin(ctx context.Context, b perdure.Begun) (context.Context, func(perdure.Over)) {
-	s := &span{begun: time.Now(), id: randomHex(8)}
+	s := &span{begun: time.Now()}
 	if t.out != nil {
 		ctx = s.join(ctx)
 		s.describe(&b)
@@ -154,6 +154,7 @@ func (t *Telemetry) Begin(ctx context.Context, b perdure.Begun) (context.Context
 // join finds the trace and the parent of a span, and makes it the parent of what is done under the context. The parent is the operation it is part
 // of, if that is of the same trace, else the entry that it is done on account of.
 func (s *span) join(ctx context.Context) context.Context {
+	s.id = randomHex(8)
 	if parts := strings.Split(perdure.Traceparent(ctx), "-"); len(parts) == 4 {
 		s.trace, s.parent = parts[1], parts[2]
 	}
