@@ -11,11 +11,11 @@ GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.14.0
 # A CI run tests what is there, not what a cache remembers.
 TESTFLAGS := $(if $(CI),-count=1)
 
-.PHONY: help demo test race fuzz lint bench build man torture
+.PHONY: help demo test race fuzz lint bench build man deb container torture
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: build ## build perdure and run its demonstration
 	bin/perdure demo
@@ -48,6 +48,12 @@ build: ## build bin/perdure
 
 man: build ## write manual pages to bin/man
 	bin/perdure help --man bin/man
+
+deb: build ## make a Debian package in bin (needs dpkg-deb)
+	packaging/deb.sh bin/perdure '$(VERSION)' "$$(dpkg --print-architecture)" bin
+
+container: ## build a container image named perdure (needs podman or docker)
+	$$(command -v podman || command -v docker) build -f packaging/Containerfile --build-arg VERSION='$(VERSION)' -t perdure .
 
 torture: ## hurt everything in every way for FOR, print one table, then simulate for a long time
 	cd internal/torture && PERDURE_TORTURE_FOR=$(FOR) $(GO) test -count=1 -timeout 0

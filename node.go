@@ -39,6 +39,7 @@ type Node struct {
 	CollectEvery  time.Duration // how often Run drops bodies that have outlived their time; zero: never
 	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
 	Log           *slog.Logger  // nil: nothing is logged
+	Observer      Observer      // is told what the node does; nil: nobody is
 
 	// Survivors are the processes of this machine still at work on the effect with this key, whose worker may be gone.
 	// While there are any it cannot be settled. Nil: nobody looks. See tool.Survivors.
@@ -147,6 +148,12 @@ func (n *Node) SetTrust(t *Trust) {
 // MayAnswer reports whether an answer to a question in this node's name counts here.
 func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
 	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
+}
+
+// Lacking is how many more people must approve what a question asks about, by whom this node trusts, and whether somebody has refused it.
+func (n *Node) Lacking(f *Fold, q *Asking, now time.Time) (people int64, refused bool) {
+	yes, refused := n.trust().Tally(f, q, now)
+	return max(0, max(q.Verdict.Quorum, 1)-int64(yes)), refused
 }
 
 // load folds an agent for this node to act on.

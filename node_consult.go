@@ -118,6 +118,7 @@ func (w *work) addAdvice(a *Advice) error {
 
 // advise asks an advisor and turns a panic into an error. One that does not return when this node stops is left behind.
 func (n *Node) advise(ctx, node context.Context, adv Advisor, a *Agent) (Advice, error) {
+	ctx, over := n.observe(ctx, Begun{What: ObservedAdvice, Agent: a.ID(), Name: a.fold.Intent.Name, Advisor: a.fold.Intent.Advisor})
 	call := func() (advice Advice, err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -127,6 +128,7 @@ func (n *Node) advise(ctx, node context.Context, adv Advisor, a *Agent) (Advice,
 		return adv.Advise(ctx, a)
 	}
 	advice, err, returned := leaving(node, call)
+	over(Over{Signal: advice.Signal, Model: advice.Model, Usage: advice.Usage, Err: err})
 	if !returned {
 		n.Log.Error("advisor ignores its context: it is left behind", "advisor", a.fold.Intent.Advisor, "agent", a.ID().Short())
 		return Advice{}, errLeft

@@ -46,7 +46,7 @@ func (n *Node) cycle(ctx context.Context, id AgentID) (Step, error) {
 		return nil, err
 	}
 	w.stop = ctx.Done()
-	step, err := w.cycle(ctx)
+	step, err := w.observedCycle(ctx)
 	if err == nil {
 		err = w.flush(ctx)
 	}
@@ -166,7 +166,7 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 		if over != nil && over(w.cycles) {
 			return idleFor(Reason{Kind: RestTurn, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
-		step, err := w.cycle(ctx)
+		step, err := w.observedCycle(ctx)
 		if err != nil {
 			return Idle{}, errors.Join(err, w.flush(ctx))
 		}

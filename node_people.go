@@ -208,22 +208,27 @@ func (n *Node) answer(ctx context.Context, id AgentID, text string, asked bool) 
 		return nil, Invalid(errors.New("the answer is empty; say something"))
 	}
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		ev := Event{Name: AnswerEvent}
 		if err := a.living(); err != nil {
-			return ev, err
+			return Event{}, err
 		}
-		q, asks := a.fold.Question(time.Now())
-		if asked && !asks {
-			return ev, Missing(a.called() + " asks no question")
+		ev, asks, err := a.fold.Reply(text, time.Now())
+		if err == nil && asked && !asks {
+			err = Missing(a.called() + " asks no question")
 		}
-		answer := map[string]any{"say": text}
-		if asks && q.To != "" {
-			answer["to"] = q.To
-		}
-		var err error
-		ev.Data, err = DataOf(answer)
 		return ev, err
 	})
+}
+
+// Reply is the event by which a person says something to an agent, and whether it answers what the agent asks at a time.
+func (f *Fold) Reply(text string, now time.Time) (ev Event, answers bool, err error) {
+	q, asks := f.Question(now)
+	said := map[string]any{"say": text}
+	if asks && q.To != "" {
+		said["to"] = q.To
+	}
+	ev = Event{Name: AnswerEvent}
+	ev.Data, err = DataOf(said)
+	return ev, asks, err
 }
 
 // Approve permits exactly the effect whose digest it is, which policy asks a person about, once. Expires is when that lapses; zero: never.
@@ -250,13 +255,21 @@ func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (*Entry, error)
 
 // Votable is the question with this digest, if this answer of the node's key to it would count now. Who approved may still deny.
 func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
+	if n.Key == nil {
+		return nil, errNoKey
+	}
+	return n.VotableBy(a, n.Key.Key(), digest, approve)
+}
+
+// VotableBy is Votable for the answer of another key.
+func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, error) {
 	if err := a.living(); err != nil {
 		return nil, err
 	}
 	f, now := a.fold, time.Now()
 	i := slices.IndexFunc(f.Asks, func(q Asking) bool { return q.Digest == digest })
 	if i < 0 {
-		return nil, a.decided(digest)
+		return nil, n.decided(a, digest)
 	}
 	q := &f.Asks[i]
 	switch x := q.Verdict.Expires; {
@@ -266,14 +279,14 @@ func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 	case !q.Bound(a.ID()):
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", digest.Short(), a.called()),
 			"its memory is not what was signed: see perdure verify "+a.ID().Short())
-	case !n.MayAnswer(f, q):
-		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied, a.called(), f.Whom(q), n.Key.Key().Short()),
+	case !n.trust().MayAnswer(f, q, by):
+		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied, a.called(), f.Whom(q), by.Short()),
 			"let one of them answer, or see perdure key trust for who may approve")
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 	}
 	for _, v := range q.Votes {
-		if v.Origin == n.Key.Key() && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
+		if v.Origin == by && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
 			return nil, already(v.Approve, "with this key")
 		}
 	}
@@ -289,11 +302,11 @@ func (a *Agent) pausedBy(k Key) bool {
 }
 
 // decided says who answered a question that is not open any more.
-func (a *Agent) decided(digest Hash) error {
+func (n *Node) decided(a *Agent, digest Hash) error {
 	for e := range a.Recent() {
 		told, _ := e.Content().(Event)
 		if v, ok := told.Notice.(Approval); ok && v.Digest == digest {
-			return already(v.Approve, "by "+e.Origin.Short())
+			return already(v.Approve, "by "+n.trust().nameOf(e.Origin))
 		}
 	}
 	return Missing(fmt.Sprintf("%s has no question for a person %s", a.called(), digest.Short()))

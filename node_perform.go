@@ -249,7 +249,14 @@ func (r *Result) fill(o *Outcome, latency time.Duration) {
 
 // callTool calls a tool and turns a panic into an error. One that does not return when this node stops is left behind: errLeft.
 func (n *Node) callTool(ctx, node context.Context, t Tool, c Call) (Result, error) {
-	return n.tooling(node, c.Agent, func() (Result, error) { return t.Call(ctx, c) })
+	b := Begun{What: ObservedCall, Agent: c.Agent, Decision: c.Decision}
+	if n.Observer != nil {
+		b.Tool, b.Name = t.Spec().Name, c.Caller.Intent.Name
+	}
+	ctx, over := n.observe(ctx, b)
+	res, err := n.tooling(node, c.Agent, func() (Result, error) { return t.Call(ctx, c) })
+	over(Over{Signal: res.Signal, Err: err})
+	return res, err
 }
 
 // askTool asks a tool whether an effect happened and turns a panic into an error: then it cannot tell.

@@ -69,7 +69,7 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if time.Since(begun) > settled/4 {
 		return nil, errStopped
 	}
-	current, err := n.store(ctx, a, told, func() error { return n.Store.Put(ctx, id, entries...) })
+	current, err := n.put(ctx, a, told, entries...)
 	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}

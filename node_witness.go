@@ -104,8 +104,23 @@ func (n *Node) append(ctx context.Context, before, next *Agent, entries ...*Entr
 	if before != nil {
 		heads = before.Heads()
 	}
-	_, err := n.store(ctx, before, next, func() error { return n.Store.Append(ctx, next.ID(), heads, entries...) })
+	_, err := n.store(ctx, before, next, func() error {
+		if err := journal(ctx, next.ID(), entries); err != nil {
+			return err
+		}
+		return n.Store.Append(ctx, next.ID(), heads, entries...)
+	})
 	return err
+}
+
+// put is store of entries whatever the heads are. It reports whether before was current.
+func (n *Node) put(ctx context.Context, before, next *Agent, entries ...*Entry) (current bool, err error) {
+	return n.store(ctx, before, next, func() error {
+		if err := journal(ctx, next.ID(), entries); err != nil {
+			return err
+		}
+		return n.Store.Put(ctx, next.ID(), entries...)
+	})
 }
 
 // see tells the witness how far an agent has come, unless it is an older copy, as behind says. What became of a copy whose seat is elsewhere is no matter:

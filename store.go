@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -33,7 +34,8 @@ type Store interface {
 	Close() error
 }
 
-// Cursor is a place in the order of arrival of one agent's memory in one store. Cursors of different stores do not compare.
+// Cursor is a place in the order of arrival of one agent's memory in one store, or of all that arrived there, see Feeder. Cursors of
+// different stores do not compare.
 type Cursor int64
 
 // Item is an entry and where it stands in a store.
@@ -186,6 +188,30 @@ type Watcher interface {
 	// Watch yields the ids of agents that got entries, until ctx ends. It may yield an id more than once, and yields the zero AgentID
 	// when it cannot tell which agents changed.
 	Watch(ctx context.Context) iter.Seq2[AgentID, error]
+}
+
+// Feeder is a store that keeps the order in which the entries of all its agents arrived: what streams and notifications resume from.
+//
+// A position in it is the Cursor of an item that Feed yielded, or one that FeedEnd returned; zero is before everything. It is not a cursor
+// of Entries. Positions grow in the order of arrival, whichever process wrote: nothing that arrives later ever appears at or before a
+// position that was yielded or returned, so whoever keeps only the last position misses nothing. Where entries are pruned, their positions
+// stay, without bodies. Where a store had to write the memory of an agent anew (Heal, Replace, a file that came back), all of it arrives
+// again: who must do something once per entry goes by its name. Entries that cannot be read are left out, and arrive once healed.
+//
+// Positions are of one feed. A store that cannot go on with it, because it was rebuilt, restored from a backup, copied, or may have lost what it showed,
+// begins another, whose id no feed had before. Positions of an earlier feed mean nothing then: compare FeedEnd before reading with the id kept beside a
+// position, and once more before keeping the next position.
+type Feeder interface {
+	// Feed yields what arrived after a position, oldest first, over all agents, and ends where there is nothing more for now. What it
+	// costs depends on what is new. After a position behind the end it yields an error wrapping ErrNotFound: that is of another feed.
+	Feed(ctx context.Context, after Cursor) iter.Seq2[Item, error]
+	// FeedEnd returns the id of the feed, and the position of what arrived last.
+	FeedEnd(ctx context.Context) (feed Hash, end Cursor, err error)
+}
+
+// Unfed is the refusal of a position that a feed does not have.
+func Unfed(after, end Cursor) error {
+	return fmt.Errorf("position %d of the feed, which ends at %d: %w: the store was restored or rebuilt; begin at 0", after, end, ErrNotFound)
 }
 
 // Pruner is a store that can drop bodies.

@@ -24,6 +24,13 @@ type MemStore struct {
 	watchers map[*memWatcher]struct{}
 	closed   bool
 	place    Hash // its own id; zero: not needed yet
+	feed     []memArrival
+}
+
+// memArrival is where an entry that arrived is kept: a position in the feed is the number of arrivals up to and including it.
+type memArrival struct {
+	agent *memAgent // nil: its memory was written anew since, and arrived again
+	at    int
 }
 
 var (
@@ -35,6 +42,7 @@ var (
 	_ Pruner  = (*MemStore)(nil)
 	_ Placed  = (*MemStore)(nil)
 	_ Parter  = (*MemStore)(nil)
+	_ Feeder  = (*MemStore)(nil)
 )
 
 // memAgent is one agent in a MemStore. A cursor is the number of entries up to and including the one it stands for.
@@ -150,6 +158,7 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 	}
 	for _, e := range fresh {
 		a.at[e.Name] = len(a.entries)
+		s.feed = append(s.feed, memArrival{a, len(a.entries)})
 		a.entries = append(a.entries, e)
 		a.index(e, Cursor(len(a.entries)))
 	}
@@ -196,6 +205,9 @@ func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Dept
 		err := s.arrive(a, id, all)
 		for _, p := range all[0].Parents {
 			delete(a.at, p)
+		}
+		if err == nil {
+			s.unfeed(old)
 		}
 		return err
 	})
@@ -256,6 +268,70 @@ func (s *MemStore) Entries(ctx context.Context, id AgentID, after Cursor) iter.S
 			}
 		}
 	}
+}
+
+// unfeed takes the arrivals of a memory out of the feed that another has taken the place of.
+func (s *MemStore) unfeed(old *memAgent) {
+	for i := range s.feed {
+		if s.feed[i].agent == old {
+			s.feed[i].agent = nil
+		}
+	}
+}
+
+// Feed implements Feeder.
+func (s *MemStore) Feed(ctx context.Context, after Cursor) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for at := max(after, 0); ; {
+			page, end, err := s.fed(ctx, at)
+			if err != nil {
+				yield(Item{}, fmt.Errorf("read feed: %w", err))
+				return
+			}
+			for _, item := range page {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if at == end {
+				return
+			}
+			at = end
+		}
+	}
+}
+
+// fed reads a page of the feed, and where it ends.
+func (s *MemStore) fed(ctx context.Context, after Cursor) (page []Item, end Cursor, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, 0, err
+	}
+	if after > Cursor(len(s.feed)) {
+		return nil, 0, Unfed(after, Cursor(len(s.feed)))
+	}
+	end = min(after+256, Cursor(len(s.feed)))
+	for at := after; at < end; at++ {
+		if x := s.feed[at]; x.agent != nil {
+			page = append(page, Item{x.agent.entries[x.at], at + 1})
+		}
+	}
+	return page, end, nil
+}
+
+// FeedEnd implements Feeder.
+func (s *MemStore) FeedEnd(ctx context.Context) (Hash, Cursor, error) {
+	place, err := s.Place(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		err = s.usable(ctx)
+	}
+	if err != nil {
+		return Hash{}, 0, fmt.Errorf("end of feed: %w", err)
+	}
+	return place, Cursor(len(s.feed)), nil
 }
 
 // Heads implements Store.

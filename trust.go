@@ -165,6 +165,16 @@ func parseTrustee(words []string) (t Trustee, err error) {
 // Trustees yields the lines.
 func (t *Trust) Trustees() []Trustee { return slices.Clone(t.lines) }
 
+// nameOf is what people call a key, for messages: its name here and the beginning of the key, or that alone.
+func (t *Trust) nameOf(k Key) string {
+	for _, who := range t.lines {
+		if who.Key == k && who.Name != "" {
+			return who.Name + " (" + k.Short() + ")"
+		}
+	}
+	return k.Short()
+}
+
 // String is the canonical text: lines by scope, then key.
 func (t *Trust) String() string {
 	var b strings.Builder

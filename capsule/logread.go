@@ -351,6 +351,37 @@ func (l *Log) Read(after perdure.Cursor, n int) ([]perdure.Item, error) {
 	return out, nil
 }
 
+// Names returns the names of the entries after a cursor, at most n of them. Their bodies are not read.
+func (l *Log) Names(after perdure.Cursor, n int) ([]perdure.Hash, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []perdure.Hash
+	for i := int(max(after, 0)); i < l.len() && len(out) < n; i++ {
+		r, err := l.row(i)
+		if err != nil {
+			if err = l.distrust(); err == nil {
+				r, err = l.row(i)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", l.path, err)
+		}
+		out = append(out, r.name)
+	}
+	return out, nil
+}
+
+// Find is where an entry stands; false: it is not there.
+func (l *Log) Find(name perdure.Hash) (perdure.Cursor, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i, found, err := l.find(name)
+	if err != nil {
+		return 0, false, fmt.Errorf("read %s: %w", l.path, err)
+	}
+	return perdure.Cursor(i + 1), found, nil
+}
+
 // read reads the entry of a row with a decoder that stands before it.
 func (l *Log) read(dec decoder, r row) (*perdure.Entry, error) {
 	f, err := dec.next()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +97,62 @@ func (d *Doctor) powers() {
 		d.server(s)
 	}
 	d.advisors()
+	d.hooks()
+	d.notified()
+}
+
+// hooks looks whether who may post can be told apart, and who stands behind them.
+func (d *Doctor) hooks() {
+	file, err := ReadNodeFile(d.h)
+	if err != nil || len(file.Hooks) == 0 {
+		return // said before
+	}
+	all, err := d.h.hooks(&file)
+	if err != nil {
+		_, hint := view.Explain(err, "perdure doctor")
+		d.say("hooks", Unwell, cmp.Or(hint, "correct it in node.yaml"), "%v", err)
+		return
+	}
+	trust, err := d.h.Trust()
+	for _, hook := range all {
+		switch {
+		case hook.Person == nil:
+			d.say("hook", Well, "", "%s may send events", hook.Name)
+		case err == nil && !trust.Allows(hook.Person.Key(), perdure.MayApprove, perdure.AnyScope) && !slices.ContainsFunc(trust.Trustees(), func(t perdure.Trustee) bool { return t.Key == hook.Person.Key() }):
+			d.say("hook", Odd, "perdure key trust "+hook.Person.Key().String()+" --rights approve", "%s approves in the name of %s, whose key is not trusted here", hook.Name, hook.Person.Name)
+		default:
+			d.say("hook", Well, "", "%s may send events, and approves in the name of %s", hook.Name, hook.Person.Name)
+		}
+	}
+}
+
+// notified looks whether everybody has been told what they were to be told.
+func (d *Doctor) notified() {
+	n, err := d.h.Notifier(&perdure.Node{}, nil)
+	if err != nil {
+		_, hint := view.Explain(err, "perdure doctor")
+		d.say("notify", Unwell, cmp.Or(hint, "correct it in node.yaml"), "%v", err)
+		return
+	}
+	all, err := n.Statuses(d.ctx)
+	if err != nil {
+		d.say("notify", Unwell, "remove the file: its destination is told what happens from then on", "%v", err)
+		return
+	}
+	for _, s := range all {
+		switch dead := int64(len(s.Dead)) + s.Dropped; {
+		case dead > 0:
+			last := "of which none is kept"
+			if len(s.Dead) > 0 {
+				last = "the last because " + s.Dead[len(s.Dead)-1].Why
+			}
+			d.say("notify", Unwell, "correct what is wrong, then perdure notify retry "+s.Name, "%s was not told %s, %s", s.Name, view.Several(dead, "event"), last)
+		case !s.Told:
+			d.say("notify", Odd, "it is told what happens once perdure node runs here", "%s has been told nothing yet", s.Name)
+		default:
+			d.say("notify", Well, "", "%s has been told %s", s.Name, view.Several(s.Sent, "event"))
+		}
+	}
 }
 
 // files looks at the tools that work here: the folder, programs and hosts.

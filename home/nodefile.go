@@ -33,6 +33,10 @@ type NodeFile struct {
 	MCP      map[string]tool.MCPConfig `yaml:"mcp"`     // by name
 	Effects  map[string]string         `yaml:"effects"` // classes by the names of tools of MCP servers
 	Demo     string                    `yaml:"demo"`
+	Hooks    []HookConfig              `yaml:"hooks"`  // who may post to agents
+	Notify   []NotifyConfig            `yaml:"notify"` // who is told what happens to them
+
+	Telemetry TelemetryConfig `yaml:"telemetry"` // where traces and metrics go
 }
 
 // ReadNodeFile reads the file of a home; no file says nothing.
@@ -86,6 +90,9 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 		}
 		at(&server.Dir)
 		n.MCP[name] = server
+	}
+	for i := range n.Hooks {
+		at(&n.Hooks[i].Key)
 	}
 	n.Advisor = n.Advisors[""]
 	return n, nil

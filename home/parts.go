@@ -50,7 +50,7 @@ func (h *Home) parts() []part {
 	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir, ScriptDir} {
 		add(decides, filepath.Join(h.Dir, name))
 	}
-	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
+	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir), filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
 	if h.Scheme == "dir" {
 		add(shares, h.File)
@@ -60,6 +60,9 @@ func (h *Home) parts() []part {
 	add(keeps, h.File+"-blobs", h.File+"-nodes", h.File+".lock")
 	return all
 }
+
+// peopleDir is where the keys of people are whom a home signs for, each named in node.yaml.
+const peopleDir = "people"
 
 // database are the files of an SQLite database.
 func database(path string) []string {

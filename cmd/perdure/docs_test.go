@@ -197,6 +197,14 @@ func TestTutorialRunsAsShown(t *testing.T) {
 	runDocument(t, m, "docs/tutorial.md")
 }
 
+// TestBackupAndRestoreRunAsShown loses a home, and puts it back.
+func TestBackupAndRestoreRunAsShown(t *testing.T) {
+	runDocument(t, newMachines(t), "docs/operations.md")
+}
+
+// TestWebhooksRunAsShown also has its files written: what signs a post is run by the tests of package webhook, and each node.yaml is read by those of home.
+func TestWebhooksRunAsShown(t *testing.T) { runDocument(t, newMachines(t), "docs/webhooks.md") }
+
 func TestGoInDocumentsCompiles(t *testing.T) {
 	overlay := map[string]string{}
 	var folders []string

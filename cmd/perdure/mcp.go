@@ -53,7 +53,7 @@ func mcpCommand() *cobra.Command {
 
 // serveMCP serves one client, and runs agents meanwhile.
 func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, p *home.Powers, alone bool) error {
-	log := nodeLog(c, slog.LevelWarn)
+	log := nodeLog(c, "auto", slog.LevelWarn)
 	n, err := h.Node(ctx, s)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func nodeCommand() *cobra.Command {
 	p := powerFlags(c)
 	concurrency := c.Flags().Int("concurrency", 0, "agents run at once (default 64)")
 	grace := c.Flags().Duration("grace", 10*time.Second, "how long effects under way may continue after a stop")
-	verbose := c.Flags().BoolP("verbose", "v", false, "log more detail")
+	logger := logFlags(c)
 	accept := c.Flags().Bool("accept", false, "show and accept the home found here, and run nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *accept {
@@ -147,11 +147,10 @@ func nodeCommand() *cobra.Command {
 		if h.Scheme == "mem" {
 			return perdure.Invalid(errors.New("a store in memory has no agents and is gone when the command ends; name another with --store"))
 		}
-		level := slog.LevelInfo
-		if *verbose {
-			level = slog.LevelDebug
+		log, err := logger()
+		if err != nil {
+			return err
 		}
-		log := nodeLog(c, level)
 		h.Patient = true
 		return h.use(!h.Fresh, func(ctx context.Context, s perdure.Store) error {
 			n, err := p.Node(ctx, h.Home, s, log)
@@ -167,9 +166,19 @@ func nodeCommand() *cobra.Command {
 			}
 			advisors, tools := home.Describe(n)
 			log.Info("running", "store", h.Where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
+			unobserved, err := h.Observed(n, version, log)
+			if err != nil {
+				return errors.Join(err, p.Close())
+			}
+			told, err := h.Notifying(ctx, n, log)
+			if err != nil {
+				return errors.Join(err, p.Close())
+			}
 			stop := h.FollowTrust(ctx, n, log)
 			err = n.Run(ctx)
 			stop()
+			told()
+			unobserved()
 			if err := errors.Join(err, p.Close()); err != nil {
 				return err
 			}

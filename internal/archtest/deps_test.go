@@ -11,11 +11,11 @@ import (
 
 // adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
 // package below store is an adapter of its own.
-var adapters = []string{"a2a", "advisor", "capsule", "keyfile", "mcp", "policy", "server", "tool", "workspace"}
+var adapters = []string{"a2a", "advisor", "capsule", "keyfile", "mcp", "notify", "policy", "server", "telemetry", "tool", "webhook", "workspace"}
 
 // shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them out
-// and mount what speaks MCP.
-var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"server"}, "mcp": {"server"}}
+// and mount what speaks MCP; what is sent is signed as what is received.
+var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"server"}, "mcp": {"server"}, "webhook": {"notify"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}

@@ -4,7 +4,7 @@
 //
 //	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
 //	.index/        what can be thrown away: claims, listings, when to look at which agent, and in rows/ where the entries of long files
-//	               lie; and place, which tells this folder from its copies: without it the agents here have lost their seat, until their owner takes it again
+//	               lie; arrivals, the order in which entries came, see perdure.Feeder; and place, which tells this folder from its copies: without it the agents here have lost their seat, until their owner takes it again
 //
 // Any number of processes may use a folder at once. Others may put files into it. A copy beside the file of an agent
 // joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that came as a file of its
@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
@@ -47,6 +48,9 @@ type Store struct {
 	trust   *perdure.Trust
 	secret  []byte
 	nodes   alive.Folder
+	feed    arrivals
+	noticed glance    // when arrivals were last looked for
+	listed  time.Time // the same
 }
 
 var (
@@ -86,6 +90,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s := &Store{dir: dir, trust: o.Trust, secret: o.Secret, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
 		written: map[perdure.AgentID]bool{}, bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
 	s.nodes.Path = filepath.Join(dir, indexDir, nodesDir)
+	s.feed.path = filepath.Join(dir, indexDir, arrivalsName)
 	if o.Binary {
 		s.form = capsule.Binary
 	}
@@ -490,7 +495,7 @@ func (s *Store) Close() error {
 	}
 	s.settle()
 	s.closed = true
-	err := errors.Join(s.journal.close(), s.bell.close(), s.nodes.Close())
+	err := errors.Join(s.journal.close(), s.bell.close(), s.nodes.Close(), s.feed.close())
 	for id, h := range s.open {
 		delete(s.open, id)
 		if h.users > 0 {

@@ -74,7 +74,7 @@ func (s *Store) heal(id perdure.AgentID, good []*perdure.Entry) (out perdure.Hea
 	}
 	delete(s.files, name)
 	delete(s.agents, id)
-	return out, s.look()
+	return out, errors.Join(s.unfeed(id), s.look())
 }
 
 // sound reports whether a file holds a memory that verifies.

@@ -63,6 +63,9 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 	if err := errors.Join(err, c.close()); err != nil {
 		return err
 	}
+	if err := ownFeed(temp); err != nil {
+		return err
+	}
 	hashes, err := blobsOf(temp)
 	if err != nil {
 		return err
@@ -88,6 +91,16 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 		}
 	}
 	return errors.Join(disk.Sync(temp), place(temp, path), disk.Sync(filepath.Dir(path)))
+}
+
+// ownFeed takes the id of the feed out of a copy: the store goes on with it, and the copy, once restored, would give the same positions to
+// other entries.
+func ownFeed(path string) error {
+	c, err := dial(path, "rw")
+	if err != nil {
+		return err
+	}
+	return errors.Join(endFeed(c), c.close())
 }
 
 // blobsOf lists the bodies that a store nobody uses refers to.

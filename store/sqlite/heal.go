@@ -45,8 +45,12 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 		}
 	}
 	err = s.submit(ctx, &request{alone: true, apply: func(w *writer) (err error) {
+		next := w.next
 		if id, err = s.rename(w, id); err == nil {
 			out, err = s.heal(w, id, good)
+		}
+		if err == nil {
+			err = w.keepFeed(next)
 		}
 		return err
 	}})

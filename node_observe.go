@@ -1,0 +1,61 @@
+package perdure
+
+import "context"
+
+// Observer is told what a node does while it does it, for traces and metrics. It is called by many goroutines at once, must be quick, and
+// changes nothing of what the node does.
+type Observer interface {
+	// Begin is told that something begins. The context it returns is the one it is done under; the function is called once, when it is over.
+	// Traceparent of ctx names the trace of the agent's entries, if there is one.
+	Begin(ctx context.Context, b Begun) (context.Context, func(Over))
+}
+
+// The kinds of what is observed.
+const (
+	ObservedCycle  = "cycle"  // one step for an agent
+	ObservedAdvice = "advice" // an advisor is asked
+	ObservedCall   = "call"   // a tool is called
+)
+
+// Begun is something that begins.
+type Begun struct {
+	What     string // ObservedCycle, ObservedAdvice or ObservedCall
+	Agent    AgentID
+	Name     string // of the agent
+	Advisor  string // that is asked; empty: the node's own
+	Tool     string // that is called
+	Decision Hash   // to call it
+}
+
+// Over is how it ended.
+type Over struct {
+	Step   string // of a cycle: what was done, see Doing; idle: nothing
+	Signal Signal // of advice and calls
+	Model  string // that was asked
+	Usage  *Usage
+	Err    error
+}
+
+// observe tells the observer that something begins. What it returns is never nil.
+func (n *Node) observe(ctx context.Context, b Begun) (context.Context, func(Over)) {
+	if n.Observer == nil {
+		return ctx, func(Over) {}
+	}
+	return n.Observer.Begin(ctx, b)
+}
+
+// observedCycle is cycle under the eyes of the observer.
+func (w *work) observedCycle(ctx context.Context) (Step, error) {
+	if w.n.Observer == nil {
+		return w.cycle(ctx)
+	}
+	f := w.a.fold
+	seen, over := w.n.observe(traced(ctx, f.Trace, f.Heads[0].Name), Begun{What: ObservedCycle, Agent: w.a.ID(), Name: f.Intent.Name})
+	step, err := w.cycle(seen)
+	o := Over{Step: "idle", Err: err}
+	if step != nil {
+		o.Step = step.Doing().What
+	}
+	over(o)
+	return step, err
+}

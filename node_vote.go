@@ -1,0 +1,188 @@
+package perdure
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// A vote counts for the key that signed it. Somebody whose key is not with the node votes in three steps: the node
+// prepares the entries (PrepareVote), whoever has the key looks at them and signs the last (SignVote), and the node
+// stores them after checking them as it checks everything that arrives (TakeVote).
+
+// PrepareVote is the commit by which a key answers a question, without its signature. It is refused if the answer would
+// count for nothing, as Approve and Deny are. Nothing is stored.
+func (n *Node) PrepareVote(ctx context.Context, id AgentID, by Key, name string, v Approval) ([]*Entry, error) {
+	if err := n.init(); err != nil {
+		return nil, err
+	}
+	a, _, err := n.hearer(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	q, err := n.VotableBy(a, by, v.Digest, v.Approve)
+	if err != nil {
+		return nil, err
+	}
+	v.Decision = q.Decision
+	unsigned, err := NewSigner(name, absent(by))
+	if err != nil {
+		return nil, err
+	}
+	ev := Event{Name: "approval", By: name, Notice: v}
+	entries, _, err := unsigned.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
+	if err != nil {
+		return nil, err
+	}
+	last := entries[len(entries)-1]
+	last.Signature, last.verified = nil, 0
+	return entries, nil
+}
+
+// absent is a key whose private part is elsewhere.
+type absent Key
+
+func (k absent) Public() crypto.PublicKey { return ed25519.PublicKey(k[:]) }
+
+func (k absent) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	return make([]byte, signatureSize), nil
+}
+
+// VoteOf is the answer that a commit records, if it records one by this key for this agent and nothing else. Whoever signs
+// for somebody else's node looks at this first.
+func VoteOf(entries []*Entry, id AgentID, by Key) (Approval, error) {
+	for i, e := range entries {
+		if e.Header.Agent != id || e.Origin != by {
+			return Approval{}, fmt.Errorf("entry %s is not one of agent %s by this key", e.Name.Short(), id.Short())
+		}
+		if i > 0 && !slices.Contains(e.Parents, entries[i-1].Name) {
+			return Approval{}, fmt.Errorf("entry %s does not follow the one before it", e.Name.Short())
+		}
+		ev, _ := e.content.(Event)
+		switch v := ev.Notice.(type) {
+		case Approval:
+			if i == len(entries)-1 && len(ev.Set) == 0 && ev.Data == nil {
+				return v, nil
+			}
+		case Joined:
+			continue
+		default:
+		}
+		break
+	}
+	return Approval{}, errors.New("these entries are not one answer to a question, and nothing else")
+}
+
+// SignVote signs a prepared commit, if it is this answer and nothing else.
+func (s *Signer) SignVote(entries []*Entry, id AgentID, want Approval) ([]*Entry, error) {
+	got, err := VoteOf(entries, id, s.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign the answer: %w", err)
+	}
+	if want.Decision.IsZero() {
+		want.Decision = got.Decision
+	}
+	if got != want {
+		return nil, errors.New("sign the answer: what was prepared is not what was asked for; nothing was signed")
+	}
+	signed := slices.Clone(entries)
+	last := *entries[len(entries)-1]
+	if err := s.seal(&last); err != nil {
+		return nil, err
+	}
+	signed[len(signed)-1] = &last
+	return signed, nil
+}
+
+// TakeVote durably adds a signed answer that somebody brings, and returns its entry. It is checked as everything is that
+// arrives; the question must be open and the answer count. One that is here already changes nothing: again is true.
+func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *Entry, again bool, err error) {
+	if err := n.init(); err != nil {
+		return nil, false, err
+	}
+	if len(entries) == 0 {
+		return nil, false, Invalid(errors.New("no entries were given"))
+	}
+	last := entries[len(entries)-1]
+	v, err := VoteOf(entries, id, last.Origin)
+	if err == nil && len(last.Signature) == 0 {
+		err = errors.New("the answer is not signed")
+	}
+	if err == nil {
+		err = last.CheckSignature()
+	}
+	if err != nil {
+		return nil, false, Invalid(err)
+	}
+	a, _, err := n.hearer(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	q, err := n.VotableBy(a, last.Origin, v.Digest, v.Approve)
+	switch {
+	case err != nil:
+		if there := n.voted(ctx, a, last); there != nil {
+			return there, true, nil
+		}
+		return nil, false, err
+	case q.Decision != v.Decision:
+		return nil, false, Invalid(fmt.Errorf("the answer is to decision %s, and %s asked", v.Decision.Short(), q.Decision.Short()))
+	}
+	told, err := a.Apply(entries...)
+	if errors.Is(err, ErrBehind) {
+		return nil, false, WithHint(alreadyErr("the agent has gone on since this answer was prepared"), "prepare it again")
+	}
+	for _, one := range entries {
+		if err == nil {
+			err = n.guard(one)
+		}
+	}
+	if err == nil {
+		_, err = n.put(ctx, a, told, entries...)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("take the answer to %s: %w", id.Short(), err)
+	}
+	if err := n.list(ctx, id); err != nil {
+		n.Log.Warn("list agent", "agent", id.Short(), "err", err)
+	}
+	return last, false, nil
+}
+
+// voted is an entry that is here already; nil: it is not.
+func (n *Node) voted(ctx context.Context, a *Agent, e *Entry) *Entry {
+	if r := a.recent(e.Name); r != nil {
+		return r
+	}
+	for one, err := range Memory(ctx, n.Store, a.ID()) {
+		if err != nil {
+			return nil
+		}
+		if one.Name == e.Name && bytes.Equal(one.header, e.header) {
+			return one
+		}
+	}
+	return nil
+}
+
+type journalKey struct{}
+
+// WithJournal has a node call keep with the entries it is about to store for one request, before it does. If keep fails,
+// nothing is stored. Whoever kept them can store them again after a crash with Store.Put, which adds nothing twice.
+func WithJournal(ctx context.Context, keep func(id AgentID, entries []*Entry) error) context.Context {
+	return context.WithValue(ctx, journalKey{}, keep)
+}
+
+// journal calls what WithJournal was given, if anything was.
+func journal(ctx context.Context, id AgentID, entries []*Entry) error {
+	if keep, ok := ctx.Value(journalKey{}).(func(AgentID, []*Entry) error); ok {
+		return keep(id, entries)
+	}
+	return nil
+}

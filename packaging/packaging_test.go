@@ -1,0 +1,112 @@
+package packaging
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// have skips a test where a program is not there.
+func have(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s", name)
+		}
+	}
+}
+
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	b, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, b)
+	}
+	return string(b)
+}
+
+// bin is the program, built once.
+var bin string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "packaging")
+	if err == nil {
+		bin = filepath.Join(dir, "perdure")
+		var said []byte
+		if said, err = exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../cmd/perdure").CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func TestTheDebianPackageHasWhatItShould(t *testing.T) {
+	have(t, "dpkg-deb", "gzip", "install")
+	dir := t.TempDir()
+	output(t, "./deb.sh", bin, "v0.1.0-3-gabc", runtime.GOARCH, dir)
+	deb := filepath.Join(dir, "perdure_0.1.0~3~gabc_"+runtime.GOARCH+".deb")
+	if got := output(t, "dpkg-deb", "--field", deb, "Package", "Version"); !strings.Contains(got, "Package: perdure") || !strings.Contains(got, "0.1.0~3~gabc") {
+		t.Errorf("fields: %s", got)
+	}
+	content := output(t, "dpkg-deb", "-c", deb)
+	for _, want := range []string{
+		`-rwxr-xr-x root/root .* \./usr/bin/perdure\n`, `-rw-r--r-- root/root .* \./usr/lib/systemd/system/perdure.service\n`, `\./usr/lib/sysusers.d/perdure.conf\n`,
+		`\./usr/share/man/man1/perdure.1.gz\n`, `\./usr/share/man/man1/perdure-node.1.gz\n`, `\./usr/share/bash-completion/completions/perdure\n`, `\./usr/share/doc/perdure/copyright\n`,
+	} {
+		if !regexp.MustCompile(want).MatchString(content) {
+			t.Errorf("no %s in\n%s", want, content)
+		}
+	}
+	if strings.Contains(content, "/home/") || strings.Contains(content, "/var/") {
+		t.Errorf("it brings files of a user:\n%s", content)
+	}
+	out := filepath.Join(dir, "root")
+	output(t, "dpkg-deb", "-x", deb, out)
+	if got := output(t, filepath.Join(out, "usr/bin/perdure"), "version"); got == "" {
+		t.Error("the program in it does not run")
+	}
+}
+
+// TestTheUnitIsHardened has systemd say how much of the system the service can reach: 0 is nothing, 10 everything.
+func TestTheUnitIsHardened(t *testing.T) {
+	have(t, "systemd-analyze")
+	b, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", "perdure.service").CombinedOutput()
+	if strings.Contains(string(b), "unrecognized option") {
+		t.Skip("systemd is too old to say")
+	}
+	if err != nil || !strings.Contains(string(b), "Overall exposure level") {
+		t.Errorf("%v\n%s", err, b)
+	}
+}
+
+// TestRecipesNameCommandsThatAreThere looks whether what the unit and the container run is a command line that perdure takes.
+func TestRecipesNameCommandsThatAreThere(t *testing.T) {
+	flags := output(t, bin, "node", "--help")
+	for file, pattern := range map[string]string{"perdure.service": `ExecStart=/usr/bin/perdure node (.*)`, "Containerfile": `CMD \["node", (.*)\]`} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(pattern).FindSubmatch(text)
+		if m == nil {
+			t.Errorf("%s does not run perdure node", file)
+			continue
+		}
+		for _, word := range regexp.MustCompile(`--[a-z-]+`).FindAllString(string(m[1]), -1) {
+			if !strings.Contains(flags, word) {
+				t.Errorf("%s gives %s, which perdure node does not take", file, word)
+			}
+		}
+	}
+}

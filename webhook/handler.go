@@ -1,0 +1,504 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Hook is somebody who may post to agents.
+type Hook struct {
+	Name string // what events of it say they are by
+	Keys []Key  // any of which may have signed: more than one while they are changed
+	// Scope is where the agents are that it may post to; empty: everywhere.
+	Scope string
+	// Person is the key of the person behind the hook, which signs their votes; nil: the hook is a program's, and neither answers nor approves
+	// anything. It must not be the key of a node: that would approve what it proposes itself.
+	Person *perdure.Signer
+}
+
+// Handler answers posts that a hook signed: Resume at POST /webhook/resume/{agent}, Events at POST /v1/agents/{agent}/events.
+//
+// What it acknowledges is durable. A message that comes again, or at the same time twice, changes nothing and is answered with the status already.
+type Handler struct {
+	Node  *perdure.Node // stores what is posted
+	Hooks []Hook
+	// Find is the agent that a path names.
+	Find func(ctx context.Context, name string) (perdure.AgentID, error)
+	// Fail answers with an error; nil: as a problem (RFC 9457). What has a status of its own is an *Error.
+	Fail func(w http.ResponseWriter, r *http.Request, err error)
+
+	turns turns
+	taken recent
+}
+
+// Error is an error with the HTTP status it is answered with.
+type Error struct {
+	Status int
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+const (
+	// MaxBody is the longest body that is taken.
+	MaxBody = 1 << 20
+	// maxFeedback is the longest feedback.
+	maxFeedback = 64 << 10
+)
+
+// The statuses of answers.
+const (
+	Resuming = "resuming" // approved, or answered: the agent goes on
+	Recorded = "recorded" // approved, and more people are asked
+	Denied   = "denied"
+	Already  = "already"  // it came before, or somebody was first
+	Accepted = "accepted" // an event was told to the agent
+)
+
+// Answer is what a post is answered with.
+type Answer struct {
+	Status string          `json:"status"`
+	Agent  perdure.AgentID `json:"agent"`
+	Entry  *perdure.Hash   `json:"entry,omitempty"`  // that was written
+	Detail string          `json:"detail,omitempty"` // who was first, or what else is needed
+}
+
+// Signed reports whether a request claims to be signed by a hook. Others need another way to say who they are.
+func Signed(r *http.Request) bool { return r.Header.Get(HeaderSignature) != "" }
+
+// ServeHTTP serves both.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /webhook/resume/{agent}", h.Resume)
+	mux.HandleFunc("POST /v1/agents/{agent}/events", h.Events)
+	mux.ServeHTTP(w, r)
+}
+
+// Resume takes what a person says to what an agent asks about.
+func (h *Handler) Resume(w http.ResponseWriter, r *http.Request) { h.serve(w, r, h.resume) }
+
+// Events takes an event.
+func (h *Handler) Events(w http.ResponseWriter, r *http.Request) { h.serve(w, r, h.event) }
+
+// post is a message that was verified, to an agent.
+type post struct {
+	hook  *Hook
+	id    string
+	at    time.Time
+	body  []byte
+	agent *perdure.Agent
+}
+
+// serve verifies a message and answers it. Messages to one agent take turns: one that comes twice at once is seen to, and each is
+// written on top of the one before. Many heads at once would cost more than the sync of the disk that they share.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(context.Context, *post) (Answer, error)) {
+	answer, err := func() (Answer, error) {
+		p, id, err := h.verified(w, r)
+		if err != nil {
+			return Answer{}, err
+		}
+		done, err := h.turns.take(r.Context(), id)
+		if err != nil {
+			return Answer{}, err
+		}
+		defer done()
+		if p.agent, err = h.Node.Load(r.Context(), id); err != nil {
+			return Answer{}, err
+		}
+		if scope := p.agent.Fold().Charter.Scope; p.hook.Scope != "" && !perdure.InScope(scope, p.hook.Scope) {
+			return Answer{}, missing(r.PathValue("agent")) // not even that it is there
+		}
+		return do(r.Context(), p)
+	}()
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer) // who has gone posts again, and is answered with already
+}
+
+func missing(name string) error { return perdure.Missing("no agent " + name) }
+
+// verified is a message signed by a hook, and the agent it is for. Nothing about agents is looked at before.
+func (h *Handler) verified(w http.ResponseWriter, r *http.Request) (*post, perdure.AgentID, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if err != nil {
+		var long *http.MaxBytesError
+		if errors.As(err, &long) {
+			return nil, perdure.AgentID{}, &Error{http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", MaxBody)}
+		}
+		return nil, perdure.AgentID{}, &Error{http.StatusBadRequest, fmt.Errorf("read body: %w", err)}
+	}
+	var keys []Key
+	var of []int
+	for i, hook := range h.Hooks {
+		for _, k := range hook.Keys {
+			keys, of = append(keys, k), append(of, i)
+		}
+	}
+	m, err := Verify(r.Header, body, time.Now(), keys...)
+	switch {
+	case errors.Is(err, ErrMalformed):
+		return nil, perdure.AgentID{}, &Error{http.StatusBadRequest, err}
+	case errors.Is(err, ErrReplayed):
+		return nil, perdure.AgentID{}, &Error{http.StatusConflict, perdure.WithHint(err, "send it again with the time of now and the same id")}
+	case err != nil:
+		return nil, perdure.AgentID{}, &Error{http.StatusUnauthorized, perdure.WithHint(err, "name the secret under hooks in node.yaml, and sign the raw body")}
+	}
+	id, err := h.Find(r.Context(), r.PathValue("agent"))
+	if err != nil {
+		return nil, id, err
+	}
+	return &post{hook: &h.Hooks[of[m.By]], id: m.ID, at: m.Time, body: body}, id, nil
+}
+
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if h.Fail != nil {
+		h.Fail(w, r, err)
+		return
+	}
+	p := map[string]any{"title": http.StatusText(StatusOf(err)), "status": StatusOf(err), "detail": err.Error()}
+	var hint *perdure.Hint
+	if errors.As(err, &hint) {
+		p["hint"] = hint.Do
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(StatusOf(err))
+	_ = json.NewEncoder(w).Encode(p) // who has gone needs no answer
+}
+
+// StatusOf is the HTTP status of an error.
+func StatusOf(err error) int {
+	var own *Error
+	switch {
+	case errors.As(err, &own):
+		return own.Status
+	case errors.Is(err, perdure.ErrInvalid):
+		return http.StatusBadRequest
+	case errors.Is(err, perdure.ErrDenied):
+		return http.StatusForbidden
+	case errors.Is(err, perdure.ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, perdure.ErrConflict), errors.Is(err, perdure.ErrTerminated):
+		return http.StatusConflict
+	case errors.Is(err, perdure.ErrRejected):
+		return http.StatusUnprocessableEntity
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// strictly reads a body that has these fields and no others, one value and nothing after it.
+func strictly(body []byte, into any) error {
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &Error{http.StatusBadRequest, fmt.Errorf("the body is not what is expected: %w", err)}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return &Error{http.StatusBadRequest, errors.New("the body has more after its value")}
+	}
+	return nil
+}
+
+// event tells an agent what a program posts.
+func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
+	var body struct {
+		Name string          `json:"name"`
+		Data json.RawMessage `json:"data"`
+	}
+	if err := strictly(p.body, &body); err != nil {
+		return Answer{}, err
+	}
+	if strings.TrimSpace(body.Name) == "" {
+		return Answer{}, &Error{http.StatusBadRequest, errors.New("an event needs a name")}
+	}
+	ev := perdure.Event{Name: body.Name, By: p.hook.Name, ID: p.id, Taint: true}
+	if len(body.Data) > 0 {
+		var err error
+		if ev.Data, err = perdure.DataFromJSON(body.Data); err != nil {
+			return Answer{}, &Error{http.StatusBadRequest, fmt.Errorf("data: %w", err)}
+		}
+	}
+	if body.Name == perdure.AnswerEvent { // models are shown it as a person's word
+		if err := p.personal(); err != nil {
+			return Answer{}, err
+		}
+		ev.By, ev.Taint = p.hook.Person.Name, false
+	}
+	message := p.agent.ID().String() + " " + ev.By + " " + ev.ID
+	if p.agent.Fold().Received(&ev) || h.taken.has(message) {
+		return Answer{Status: Already, Agent: p.agent.ID()}, nil
+	}
+	answer, err := told(Accepted)(h.Node.Tell(ctx, p.agent.ID(), ev))
+	if err == nil {
+		h.taken.add(message)
+	}
+	return answer, err
+}
+
+// recent remembers messages that were taken: of very many to one agent its memory remembers the last alone, and one that comes again within the
+// window must not count again.
+type recent struct {
+	mu    sync.Mutex
+	known map[string]struct{}
+	order []string // a ring, once it is full
+	next  int
+}
+
+// maxRecent bounds the messages that are remembered, at about 250 bytes each.
+const maxRecent = 1 << 16
+
+func (r *recent) has(message string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.known[message]
+	return known
+}
+
+func (r *recent) add(message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known == nil {
+		r.known = map[string]struct{}{}
+	}
+	if len(r.order) < maxRecent {
+		r.order = append(r.order, message)
+	} else {
+		delete(r.known, r.order[r.next])
+		r.order[r.next] = message
+		r.next = (r.next + 1) % maxRecent
+	}
+	r.known[message] = struct{}{}
+}
+
+// told answers with an entry that was written.
+func told(status string) func(e *perdure.Entry, err error) (Answer, error) {
+	return func(e *perdure.Entry, err error) (Answer, error) {
+		if err != nil {
+			return Answer{}, err
+		}
+		return Answer{Status: status, Agent: e.ID(), Entry: &e.Name}, nil
+	}
+}
+
+// personal refuses a hook that has nobody behind it.
+func (p *post) personal() error {
+	if p.hook.Person != nil {
+		return nil
+	}
+	return perdure.WithHint(fmt.Errorf("%w: nobody stands behind the hook %s, so it can neither approve nor answer", perdure.ErrDenied, p.hook.Name),
+		"name a person and the file of their key as approver and key of this hook in node.yaml, and trust the key with approve: perdure key trust")
+}
+
+// resumption is the body of a post that resumes an agent.
+type resumption struct {
+	Approved *bool  `json:"approved"`
+	Feedback string `json:"feedback"`
+	Approver string `json:"approver"`
+	Digest   string `json:"digest"` // of what is approved; none: the only thing the agent asks about
+}
+
+func (p *post) resumption() (body resumption, err error) {
+	if err := strictly(p.body, &body); err != nil {
+		return body, err
+	}
+	switch {
+	case body.Approved == nil:
+		return body, &Error{http.StatusBadRequest, errors.New("approved is missing: true or false")}
+	case len(body.Feedback) > maxFeedback:
+		return body, &Error{http.StatusBadRequest, fmt.Errorf("feedback has more than %d bytes", maxFeedback)}
+	}
+	if err := p.personal(); err != nil {
+		return body, err
+	}
+	if who := p.hook.Person.Name; body.Approver != "" && body.Approver != who {
+		return body, perdure.WithHint(fmt.Errorf("%w: the hook %s speaks for %s, not for %s", perdure.ErrDenied, p.hook.Name, who, body.Approver),
+			"give "+body.Approver+" a hook of their own in node.yaml, with their own secret and key: votes count per key")
+	}
+	return body, nil
+}
+
+// resume tells an agent what a person says to what it asks about: an effect that policy asks about, else a question of its own.
+func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
+	body, err := p.resumption()
+	if err != nil {
+		return Answer{}, err
+	}
+	asks := p.agent.Fold().Asks
+	if _, question := p.agent.Fold().Question(time.Now()); body.Digest == "" && len(asks) == 0 && question {
+		return h.answer(ctx, p, &body)
+	}
+	digest, err := p.digest(body.Digest)
+	if err != nil {
+		return Answer{}, err
+	}
+	if digest.IsZero() {
+		return p.nothing()
+	}
+	e, err := h.vote(ctx, p, perdure.Approval{Approve: *body.Approved, Digest: digest, Note: body.Feedback})
+	if errors.Is(err, perdure.ErrConflict) {
+		return Answer{Status: Already, Agent: p.agent.ID(), Detail: err.Error()}, nil
+	}
+	if err != nil || !*body.Approved {
+		return told(Denied)(e, err)
+	}
+	return h.approved(ctx, p, digest, e)
+}
+
+// vote records what a person says about an effect, signed with their key.
+func (h *Handler) vote(ctx context.Context, p *post, v perdure.Approval) (*perdure.Entry, error) {
+	who := p.hook.Person
+	entries, err := h.Node.PrepareVote(ctx, p.agent.ID(), who.Key(), who.Name, v)
+	if err == nil {
+		entries, err = who.SignVote(entries, p.agent.ID(), v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, _, err := h.Node.TakeVote(ctx, p.agent.ID(), entries)
+	return e, err
+}
+
+// approved says whether an approval was enough.
+func (h *Handler) approved(ctx context.Context, p *post, digest perdure.Hash, e *perdure.Entry) (Answer, error) {
+	out := Answer{Status: Resuming, Agent: p.agent.ID(), Entry: &e.Name}
+	a, err := h.Node.Load(ctx, p.agent.ID())
+	if err != nil { // it is recorded all the same
+		return out, nil //nolint:nilerr // what it takes to go on is for a node to say
+	}
+	f := a.Fold()
+	i := slices.IndexFunc(f.Asks, func(q perdure.Asking) bool { return q.Digest == digest })
+	if i < 0 {
+		return out, nil
+	}
+	if lacking, refused := h.Node.Lacking(f, &f.Asks[i], time.Now()); lacking > 0 || refused {
+		out.Status, out.Detail = Recorded, fmt.Sprintf("%d more must approve", lacking)
+		if refused {
+			out.Detail = "somebody denied it, which stands"
+		}
+	}
+	return out, nil
+}
+
+// digest is what a post answers: what it names, by all or the beginning of its digest, else the only thing the agent asked about when the
+// post was signed. Zero: the agent asks about nothing.
+func (p *post) digest(text string) (perdure.Hash, error) {
+	asks := p.agent.Fold().Asks
+	if whole, err := perdure.ParseHash(text); err == nil {
+		return whole, nil
+	}
+	var fitting []perdure.Hash
+	for _, q := range asks {
+		if strings.HasPrefix(q.Digest.String(), strings.ToLower(text)) {
+			fitting = append(fitting, q.Digest)
+		}
+	}
+	switch {
+	case text != "" && len(text) < 8:
+		return perdure.Hash{}, &Error{http.StatusBadRequest, errors.New("digest: want 8 or more of its digits")}
+	case len(fitting) == 1 && text == "" && asks[0].Since > perdure.TimeOf(p.at.Add(time.Second)):
+		return perdure.Hash{}, &Error{http.StatusConflict, errors.New("what the agent asks about now it had not asked yet when this was signed; nothing was answered")}
+	case len(fitting) == 1:
+		return fitting[0], nil
+	case len(fitting) > 1:
+		names := make([]string, len(fitting))
+		for i, d := range fitting {
+			names[i] = d.String()
+		}
+		return perdure.Hash{}, perdure.WithHint(&Error{http.StatusConflict, fmt.Errorf("the agent asks about several things: %s", strings.Join(names, ", "))},
+			"say which by digest")
+	case text != "":
+		return perdure.Hash{}, perdure.Missing("the agent does not ask about " + text)
+	}
+	return perdure.Hash{}, nil
+}
+
+// nothing answers for an agent that asks nothing: already, if the person has answered something, since posts come again.
+func (p *post) nothing() (Answer, error) {
+	who := p.hook.Person
+	for e := range p.agent.Recent() {
+		ev, _ := e.Content().(perdure.Event)
+		_, vote := ev.Notice.(perdure.Approval)
+		_, word := ev.Said()
+		if vote && e.Origin == who.Key() || word && ev.By == who.Name {
+			return Answer{Status: Already, Agent: p.agent.ID()}, nil
+		}
+	}
+	return Answer{}, perdure.Missing("the agent asks nothing of a person")
+}
+
+// answer answers a question of the agent with the feedback, else with whether it was approved.
+func (h *Handler) answer(ctx context.Context, p *post, body *resumption) (Answer, error) {
+	text, status := body.Feedback, Resuming
+	if strings.TrimSpace(text) == "" {
+		if text = "approved"; !*body.Approved {
+			text = "not approved"
+		}
+	}
+	if !*body.Approved {
+		status = Denied
+	}
+	ev, _, err := p.agent.Fold().Reply(text, time.Now())
+	if err != nil {
+		return Answer{}, err
+	}
+	if ev.ID, ev.By = p.id, p.hook.Person.Name; p.agent.Fold().Received(&ev) {
+		return Answer{Status: Already, Agent: p.agent.ID()}, nil
+	}
+	return told(status)(h.Node.Tell(ctx, p.agent.ID(), ev))
+}
+
+// turns lets one at a time work on an agent.
+type turns struct {
+	mu    sync.Mutex
+	taken map[perdure.AgentID]*turn
+}
+
+// turn is one that somebody has or waits for.
+type turn struct {
+	held  chan struct{} // has a value while somebody has it
+	users int
+}
+
+// take waits for a turn; what it returns ends it.
+func (t *turns) take(ctx context.Context, id perdure.AgentID) (func(), error) {
+	t.mu.Lock()
+	if t.taken == nil {
+		t.taken = map[perdure.AgentID]*turn{}
+	}
+	one := t.taken[id]
+	if one == nil {
+		one = &turn{held: make(chan struct{}, 1)}
+		t.taken[id] = one
+	}
+	one.users++
+	t.mu.Unlock()
+	leave := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(t.taken, id)
+		}
+	}
+	select {
+	case one.held <- struct{}{}:
+		return func() { <-one.held; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+}
