@@ -384,9 +384,7 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}
-		if next.fold.judged = new(judged); a.fold != nil && a.fold.judged != nil {
-			next.fold.judged = a.fold.judged
-		}
+		next.fold.judged = new(judged) // the inbox may have another order
 		next.fold.work = work
 		found, err := next.refold(entries, void, w.base)
 		if err != nil {

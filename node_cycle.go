@@ -106,10 +106,12 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 	idle Idle, heads []Hash, err error,
 ) {
 	var w *work
-	r, was := n.refusals.find(ctx, n, id)
+	was := n.refusals.find(ctx, n, id)
+	r := was.why
 	if r == nil {
 		if w, err = n.begin(ctx, id); errors.As(err, &r) && r.Predicate == predTrusted.Name {
-			n.refusals.note(n, id, was, r)
+			was.why = r
+			n.refusals.note(id, was)
 		}
 	}
 	if r != nil && r.Predicate == predTrusted.Name { // only somebody's word stands for its past, and it does not count here

@@ -29,32 +29,35 @@ const (
 	refusalHolds = 10 * time.Minute
 )
 
-// find is why an agent was refused, if that still holds; and else, of one that was refused before, its heads now.
-func (r *refusals) find(ctx context.Context, n *Node, id AgentID) (why *Rejection, heads []Hash) {
+// find is the refusal of an agent, if it still holds; else one without a reason, with what it would have to be judged
+// by: the trust of now, and of an agent that was refused before its heads.
+func (r *refusals) find(ctx context.Context, n *Node, id AgentID) refusal {
+	now := refusal{trust: n.trust(), until: time.Now().Add(refusalHolds)}
 	r.mu.Lock()
 	was, ok := r.list[id]
 	r.mu.Unlock()
 	if !ok {
-		return nil, nil
+		return now
 	}
 	heads, err := n.Store.Heads(ctx, id)
 	if err != nil {
-		return nil, nil
+		return now
 	}
-	if was.heads != nil && slices.Equal(heads, was.heads) && was.trust == n.trust() && time.Now().Before(was.until) {
-		return was.why, heads
+	if was.heads != nil && slices.Equal(heads, was.heads) && was.trust == now.trust && time.Now().Before(was.until) {
+		return was
 	}
-	return nil, heads
+	now.heads = heads
+	return now
 }
 
-// note remembers why an agent was refused, with the heads it had before that was found out.
-func (r *refusals) note(n *Node, id AgentID, heads []Hash, why *Rejection) {
+// note remembers a refusal.
+func (r *refusals) note(id AgentID, was refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.list == nil || len(r.list) >= maxRefusals {
 		r.list = map[AgentID]refusal{}
 	}
-	r.list[id] = refusal{heads, n.trust(), time.Now().Add(refusalHolds), why}
+	r.list[id] = was
 }
 
 // forget drops what is known of an agent to which something has come; zero: of all.

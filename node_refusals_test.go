@@ -1,6 +1,8 @@
 package perdure_test
 
 import (
+	"context"
+	"iter"
 	"testing"
 	"time"
 
@@ -56,6 +58,74 @@ func TestRefusedMemoriesAreNotReadAtEveryLook(t *testing.T) {
 	}
 	n.SetTrust(perdure.NewTrust(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope}))
 	if _, read := look(); read == 0 || load(t, s, e.ID()).Count == a.Fold().Count {
+		t.Error("the agent is refused although its author is trusted now")
+	}
+}
+
+// hookedStore has something happen each time a memory was read.
+type hookedStore struct {
+	*perdure.MemStore
+	on func()
+}
+
+func (s *hookedStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for it, err := range s.MemStore.Entries(ctx, id, after) {
+			if !yield(it, err) {
+				return
+			}
+		}
+		if s.on != nil {
+			s.on()
+		}
+	}
+}
+
+// TestTrustThatChangesDuringARefusalCounts: what a memory was refused by is the trust it was read under.
+func TestTrustThatChangesDuringARefusalCounts(t *testing.T) {
+	t.Parallel()
+	key, err := perdure.GenerateSigner("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := perdure.Genesis{Intent: perdure.Intent{Goal: "g", TTL: 1}, Charter: perdure.Charter{Scope: "test"}}
+	e, err := key.Genesis(g, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []*perdure.Entry{e}
+	commit := func(b func() perdure.Body) {
+		more, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: b()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, all = next, append(all, more...)
+	}
+	for range 100 {
+		commit(func() perdure.Body { return perdure.Event{Name: "x"} })
+	}
+	commit(func() perdure.Body { return perdure.Snapshot{Fold: *a.Fold()} })
+	all[50] = all[50].Drop()
+	s := &hookedStore{MemStore: new(perdure.MemStore)}
+	if err := s.Put(t.Context(), e.ID(), all...); err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, s, scripted(steps("do", 1)))
+	run(t, n, e.ID()) // refused; nobody looked at the heads
+	s.on = func() { // the trust file is read again while the memory is being judged
+		s.on = nil
+		n.SetTrust(perdure.NewTrust(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope}))
+	}
+	run(t, n, e.ID())
+	if s.on != nil {
+		t.Fatal("hook did not run")
+	}
+	run(t, n, e.ID())
+	if load(t, s, e.ID()).Count == a.Fold().Count {
 		t.Error("the agent is refused although its author is trusted now")
 	}
 }

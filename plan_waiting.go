@@ -136,21 +136,34 @@ func (q *question) after(since Time, millis int64) Time {
 }
 
 func (q *question) event(t On) outlook {
-	fits := q.filter(t.Filter)
-	for i := range q.f.Inbox {
-		m := &q.f.Inbox[i]
+	met := func(m *Message) outlook { return outlook{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event} }
+	inbox, lasting := q.unjudged(t)
+	last := Hash{}
+	defer func() {
+		if lasting && !last.IsZero() {
+			q.f.judged.note(t, last)
+		}
+	}()
+	for i := range inbox {
+		m := &inbox[i]
 		if m.Spent || m.Name != t.Event {
 			continue
 		}
 		if t.Filter == "" {
-			return outlook{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
+			return met(m)
 		}
-		ok, judged := fits(m)
-		if ok {
-			return outlook{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event}
+		if q.cost >= condition.MaxCost {
+			if lasting {
+				return q.not(outlook{Due: TimeOf(q.now.Add(filterAgain))}, Pending{Trigger: t})
+			}
+			break // of a filter that reads more than the event, the oldest that can be judged count
 		}
-		if !judged {
-			return q.not(outlook{Due: TimeOf(q.now.Add(filterAgain))}, Pending{Trigger: t})
+		event := map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
+		if ok, err := q.holds(eventEnv(), t.Filter, "event", event); ok && err == nil {
+			return met(m)
+		}
+		if !m.Event.IsZero() { // one that is being written has no name yet
+			last = m.Event
 		}
 	}
 	return q.not(outlook{}, Pending{Trigger: t})
@@ -159,58 +172,45 @@ func (q *question) event(t On) outlook {
 // filterAgain is when to go on with events that one look could not all hold against a filter.
 const filterAgain = time.Second
 
-// filter says of a message whether it fits, and whether that was judged: one look does no more than one condition may cost. What does not fit
-// a filter that reads nothing but the event never will: it is not judged again, so that however many events do not fit, the one that does
-// is found, and each costs once.
-func (q *question) filter(src string) func(*Message) (fits, judged bool) {
-	p, err := eventEnv().Compile(src)
-	lasting := err == nil && q.f.judged != nil && p.Only("event")
-	return func(m *Message) (bool, bool) {
-		of := judgement{src, m.Event}
-		lasting := lasting && !m.Event.IsZero() // one that is being written has no name yet
-		if lasting && q.f.judged.unfit(of) {
-			return false, true
-		}
-		if q.cost >= condition.MaxCost {
-			return false, !lasting // of one that reads more, the oldest that can be judged count
-		}
-		event := map[string]any{"name": m.Name, "by": m.By, "data": m.Data.Value()}
-		ok, err := q.holds(eventEnv(), src, "event", event)
-		if ok = ok && err == nil; lasting && !ok {
-			q.f.judged.note(of)
-		}
-		return ok, true
+// unjudged is the part of the inbox that was not held against a filter yet. One look does no more than one condition may cost. What does not
+// fit a filter that reads nothing but the event never will, so it is judged once: however many events do not fit, the one that does is found.
+func (q *question) unjudged(t On) (inbox []Message, lasting bool) {
+	if t.Filter == "" || q.f.judged == nil {
+		return q.f.Inbox, false
 	}
+	if p, err := eventEnv().Compile(t.Filter); err != nil || !p.Only("event") {
+		return q.f.Inbox, false
+	}
+	if last := q.f.judged.last(t); !last.IsZero() {
+		for i := range slices.Backward(q.f.Inbox) {
+			if q.f.Inbox[i].Event == last {
+				return q.f.Inbox[i+1:], true
+			}
+		}
+	}
+	return q.f.Inbox, true
 }
 
-// judged is which events did not fit which filters, as far as this process has looked. It saves work and decides nothing.
+// judged is how far this process has held the inbox of an agent against filters. It saves work and decides nothing. Messages only ever join the
+// end of an inbox; a memory that is folded again in another order has another one.
 type judged struct {
-	mu  sync.Mutex
-	not map[judgement]struct{}
+	mu   sync.Mutex
+	upTo map[On]Hash // the last event that did not fit
 }
 
-type judgement struct {
-	filter string
-	event  Hash
-}
-
-// maxJudged bounds the judgements that are kept: a full inbox, under several filters.
-const maxJudged = 8 * maxInbox
-
-func (j *judged) unfit(of judgement) bool {
+func (j *judged) last(t On) Hash {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_, ok := j.not[of]
-	return ok
+	return j.upTo[t]
 }
 
-func (j *judged) note(of judgement) {
+func (j *judged) note(t On, last Hash) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.not == nil || len(j.not) >= maxJudged {
-		j.not = map[judgement]struct{}{}
+	if _, ok := j.upTo[t]; j.upTo == nil || !ok && len(j.upTo) >= maxTriggers {
+		j.upTo = map[On]Hash{} // those of earlier sleeps
 	}
-	j.not[of] = struct{}{}
+	j.upTo[t] = last
 }
 
 func (q *question) done(t Done) outlook {
