@@ -17,7 +17,9 @@ type speakerKey struct{}
 
 // WithSpeaker is a context under which the verbs of people name somebody else as the one who says it: a program that
 // speaks for whoever has the key. Whose word counts is decided by the signature, not by this name.
-func WithSpeaker(ctx context.Context, by string) context.Context { return context.WithValue(ctx, speakerKey{}, by) }
+func WithSpeaker(ctx context.Context, by string) context.Context {
+	return context.WithValue(ctx, speakerKey{}, by)
+}
 
 // Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can stop.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {

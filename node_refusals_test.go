@@ -116,7 +116,7 @@ func TestTrustThatChangesDuringARefusalCounts(t *testing.T) {
 	}
 	n := newNode(t, s, scripted(steps("do", 1)))
 	run(t, n, e.ID()) // refused; nobody looked at the heads
-	s.on = func() { // the trust file is read again while the memory is being judged
+	s.on = func() {   // the trust file is read again while the memory is being judged
 		s.on = nil
 		n.SetTrust(perdure.NewTrust(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope}))
 	}
