@@ -6,7 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Whoever sends an event says themselves who they are. One that takes a child's id must not keep its parent from hearing that the child ended.
+// Whoever sends an event says themselves who they are. One that takes a child's id must not keep its parent from
+// hearing that the child ended.
 func TestNobodySwallowsTheEndOfAChild(t *testing.T) {
 	store := new(perdure.MemStore)
 	n := newNode(t, store, scripted(func(a *perdure.Agent, turn int64) []perdure.Action {
@@ -53,7 +54,8 @@ func TestNobodySwallowsAGrant(t *testing.T) {
 	if eve.a, err = perdure.Load(t.Context(), store, id); err != nil {
 		t.Fatal(err)
 	}
-	grant := perdure.Event{Name: "grant", By: "boss", ID: "june", Notice: perdure.Grant{Amount: perdure.Spend{Calls: 5}}}
+	grant := perdure.Event{Name: "grant", By: "boss", ID: "june",
+		Notice: perdure.Grant{Amount: perdure.Spend{Calls: 5}}}
 	eve.write(perdure.Event{Name: "noise", By: "boss", ID: "june"}, grant)
 	put(t, store, id, eve.all...)
 	for range 2 { // and a second time it counts for nothing

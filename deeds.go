@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// logDeeds logs what the agent did by the entries that have just become durable, for whoever watches a node. Arguments and results are not
-// logged: they belong to the agent.
+// logDeeds logs what the agent did by the entries that have just become durable, for whoever watches a node. Arguments
+// and results are not logged: they belong to the agent.
 func (w *work) logDeeds(ctx context.Context) {
 	if !w.n.Log.Enabled(ctx, slog.LevelInfo) {
 		return
@@ -22,7 +22,8 @@ func (w *work) logDeeds(ctx context.Context) {
 		case Decision:
 			logDecision(log, &b, w.selected(&b))
 		case Outcome:
-			log.Info("performed", "action", deed(w.outcomeOf(b.Decision)), "signal", b.Signal.String(), "took", b.Elapsed().Round(time.Millisecond).String())
+			log.Info("performed", "action", deed(w.outcomeOf(b.Decision)), "signal", b.Signal.String(), "took",
+				b.Elapsed().Round(time.Millisecond).String())
 		case Genesis, Event, Snapshot, nil:
 		}
 	}

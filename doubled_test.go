@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Two copies that both may pay: one pays many bills and bill 0 last, the other only bill 0. However many there were, a person is asked about bill 0.
+// Two copies that both may pay: one pays many bills and bill 0 last, the other only bill 0. However many there were, a
+// person is asked about bill 0.
 func TestWhatWasDoubledFarApartIsFound(t *testing.T) {
 	for _, before := range []int64{0, 1, 70, 300} {
 		arg := func(i int64) perdure.Data { d, _ := perdure.DataOf(map[string]any{"bill": i}); return d }
@@ -69,7 +70,9 @@ func TestWhatWasSeenIsNotTakenForDoubled(t *testing.T) {
 	if d := f.Doubles(); len(d) > 0 {
 		t.Errorf("%d payments are taken for doubled, such as %+v", len(d), d[0])
 	}
-	if i := slices.IndexFunc(f.Tools, func(r perdure.ToolRecord) bool { return r.Tool == "pay" }); i < 0 || f.Tools[i].Calls < 300 {
+	if i := slices.IndexFunc(f.Tools, func(r perdure.ToolRecord) bool {
+		return r.Tool == "pay"
+	}); i < 0 || f.Tools[i].Calls < 300 {
 		t.Fatalf("it is not about many payments: %+v", f.Tools)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Header is what of an entry is hashed and signed. It commits to the body by hash, so the body can be dropped while every link and
-// signature still verifies.
+// Header is what of an entry is hashed and signed. It commits to the body by hash, so the body can be dropped while
+// every link and signature still verifies.
 type Header struct {
 	Version  int64          `canon:"1,version"`
 	Agent    AgentID        `canon:"2,agent,omitzero"`   // absent in genesis, whose name it is
@@ -28,8 +28,8 @@ type Header struct {
 	Reserved canon.Reserved `canon:",reserved"`
 }
 
-// Entry is one thing that happened to an agent: a header, its body unless that was dropped, and on the last entry of a commit the
-// signature that covers the commit. Entries are immutable.
+// Entry is one thing that happened to an agent: a header, its body unless that was dropped, and on the last entry of a
+// commit the signature that covers the commit. Entries are immutable.
 type Entry struct {
 	Header
 	Name      Hash   // SHA-256 of the canonical header
@@ -58,7 +58,8 @@ func (e *Entry) Content() Body { return e.content }
 // HeaderBytes are the canonical bytes that Name is the hash of. They must not be changed.
 func (e *Entry) HeaderBytes() []byte { return e.header }
 
-// BodyBytes are the canonical bytes that the header commits to, or nil when the body was dropped. They must not be changed.
+// BodyBytes are the canonical bytes that the header commits to, or nil when the body was dropped. They must not be
+// changed.
 func (e *Entry) BodyBytes() []byte { return e.body }
 
 // Drop returns the entry without its body. Everything about it still verifies.
@@ -93,9 +94,9 @@ func (e *Entry) MarshalBinary() ([]byte, error) {
 	return e.AppendBinary(make([]byte, 0, len(e.header)+len(e.body)+80))
 }
 
-// DecodeEntry reads the canonical bytes of one entry and checks everything that can be checked of it alone: form, fields, the body
-// against the header's commitment. It keeps b, which must not change afterwards. Links and signatures need the rest of the memory:
-// see Agent.Apply.
+// DecodeEntry reads the canonical bytes of one entry and checks everything that can be checked of it alone: form,
+// fields, the body against the header's commitment. It keeps b, which must not change afterwards. Links and signatures
+// need the rest of the memory: see Agent.Apply.
 func DecodeEntry(b []byte, lim Limits) (*Entry, error) {
 	rec := records.Get().(*entryRecord)
 	err := entryCodec.Decode(b, rec, lim)
@@ -125,8 +126,8 @@ func DecodeEntry(b []byte, lim Limits) (*Entry, error) {
 // records are what DecodeEntry decodes into: an Entry holds the parts.
 var records = sync.Pool{New: func() any { return new(entryRecord) }}
 
-// NewEntry builds an entry from its canonical parts, as a store keeps them: body is nil when dropped, signature nil inside a commit. It
-// checks what DecodeEntry checks and keeps the slices, which must not change afterwards.
+// NewEntry builds an entry from its canonical parts, as a store keeps them: body is nil when dropped, signature nil
+// inside a commit. It checks what DecodeEntry checks and keeps the slices, which must not change afterwards.
 func NewEntry(header, body, signature []byte, lim Limits) (*Entry, error) {
 	e := &Entry{Signature: signature, header: header, body: body}
 	if err := headerCodec.Decode(header, &e.Header, lim); err != nil {
@@ -175,13 +176,16 @@ func (e *Entry) check(body *saltedBody) error {
 		return nil
 	}
 	if got := int64(len(e.body)); got != e.Size {
-		return reject(predBodySize, e, "$.header.size", fmt.Sprint(got, " bytes"), fmt.Sprint(e.Size), "the body is not the one the header commits to")
+		return reject(predBodySize, e, "$.header.size", fmt.Sprint(got, " bytes"), fmt.Sprint(e.Size),
+			"the body is not the one the header commits to")
 	}
 	if got := HashOf(e.body); got != e.Body {
-		return reject(predBodyHash, e, "$.header.body", got.Short(), e.Body.Short(), "the body was changed after it was signed; get the entry from another copy")
+		return reject(predBodyHash, e, "$.header.body", got.Short(), e.Body.Short(),
+			"the body was changed after it was signed; get the entry from another copy")
 	}
 	if body.Content.kind() != e.Kind {
-		return reject(predBodyKind, e, "$.body.content", body.Content.kind().String(), e.Kind.String(), "the body is of another kind than the header says")
+		return reject(predBodyKind, e, "$.body.content", body.Content.kind().String(), e.Kind.String(),
+			"the body is of another kind than the header says")
 	}
 	e.content = body.Content
 	return checkBody(e)
@@ -192,31 +196,39 @@ func (e *Entry) checkHeader() error {
 	h := &e.Header
 	switch {
 	case !reads(h.Version):
-		return reject(predVersion, e, "$.header.version", fmt.Sprint(h.Version), fmt.Sprint(FormatVersion), "written by a newer version: upgrade to read it")
+		return reject(predVersion, e, "$.header.version", fmt.Sprint(h.Version), fmt.Sprint(FormatVersion),
+			"written by a newer version: upgrade to read it")
 	case h.Kind == KindGenesis && (len(h.Parents) > 0 || h.Seq != 0 || !h.Agent.IsZero()):
-		return reject(predGenesisFirst, e, "$.header", "genesis with parents, seq or agent", "none of them", "a genesis entry is the first of its memory")
+		return reject(predGenesisFirst, e, "$.header", "genesis with parents, seq or agent", "none of them",
+			"a genesis entry is the first of its memory")
 	case h.Kind != KindGenesis && h.Agent.IsZero():
 		return reject(predAgent, e, "$.header.agent", "absent", "the agent's id", "only a genesis entry has no agent")
 	case h.Kind != KindGenesis && len(h.Parents) == 0:
-		return reject(predLinked, e, "$.header.parents", "none", "at least one", "every entry but genesis names the heads its author saw")
+		return reject(predLinked, e, "$.header.parents", "none", "at least one",
+			"every entry but genesis names the heads its author saw")
 	case h.Kind != KindGenesis && h.Seq < 1:
 		return reject(predSeq, e, "$.header.seq", fmt.Sprint(h.Seq), "at least 1", "")
 	case len(h.Parents) > MaxParents:
-		return reject(predParents, e, "$.header.parents", fmt.Sprint(len(h.Parents)), fmt.Sprint("at most ", MaxParents), "join the heads by several entries")
+		return reject(predParents, e, "$.header.parents", fmt.Sprint(len(h.Parents)),
+			fmt.Sprint("at most ", MaxParents), "join the heads by several entries")
 	case len(e.header) > MaxHeader:
-		return reject(predHeaderSize, e, "$.header", fmt.Sprint(len(e.header), " bytes"), fmt.Sprint("at most ", MaxHeader), "the header is not from this format")
+		return reject(predHeaderSize, e, "$.header", fmt.Sprint(len(e.header), " bytes"),
+			fmt.Sprint("at most ", MaxHeader), "the header is not from this format")
 	case h.Size < 1 || h.Size > MaxBody:
-		return reject(predBodySize, e, "$.header.size", fmt.Sprint(h.Size), fmt.Sprint("1 to ", MaxBody), "keep large things outside, by hash")
+		return reject(predBodySize, e, "$.header.size", fmt.Sprint(h.Size), fmt.Sprint("1 to ", MaxBody),
+			"keep large things outside, by hash")
 	case h.Time < 0 || h.Due < 0 || h.TTL < 0:
 		return reject(predTime, e, "$.header.time", h.Time.String(), "a time since 1970", "")
 	case unsound((*[32]byte)(&h.Origin)) != "":
 		return h.Origin.check(e, "$.header.origin")
 	case e.Signature != nil && len(e.Signature) != signatureSize:
-		return reject(predSignature, e, "$.signature", fmt.Sprint(len(e.Signature), " bytes"), fmt.Sprint(signatureSize), "")
+		return reject(predSignature, e, "$.signature", fmt.Sprint(len(e.Signature), " bytes"),
+			fmt.Sprint(signatureSize), "")
 	}
 	for i := 1; i < len(h.Parents); i++ {
 		if h.Parents[i-1].Compare(h.Parents[i]) >= 0 {
-			return reject(predParents, e, fmt.Sprintf("$.header.parents[%d]", i), h.Parents[i].Short(), "ascending and distinct", "sort the parents")
+			return reject(predParents, e, fmt.Sprintf("$.header.parents[%d]", i), h.Parents[i].Short(),
+				"ascending and distinct", "sort the parents")
 		}
 	}
 	return nil

@@ -1,17 +1,20 @@
 package perdure
 
-// Action is what one cycle may do: Execute, Mutate, Delegate, Sleep, Wake or End. An advisor proposes actions; a decision selects one.
+// Action is what one cycle may do: Execute, Mutate, Delegate, Sleep, Wake or End. An advisor proposes actions; a
+// decision selects one.
 type Action interface{ action() }
 
 // Execute calls a tool.
 type Execute struct {
-	Tool     string `canon:"1,tool"`                   // the name of the tool
-	Args     Data   `canon:"2,args,omitzero"`          // what it is called with; sealed parts are opened for the tool only
+	Tool string `canon:"1,tool"` // the name of the tool
+	// what it is called with; sealed parts are opened for the tool only
+	Args     Data   `canon:"2,args,omitzero"`
 	Call     string `canon:"3,call,omitzero,verbatim"` // the model's own id of this call
 	Deadline int64  `canon:"4,deadline_ms,omitzero"`   // how long it may take; zero: as the tool says
 }
 
-// Mutate changes the intent. Bounds can only become narrower; goal, kind, inputs and labels are replaced. Absent fields stay.
+// Mutate changes the intent. Bounds can only become narrower; goal, kind, inputs and labels are replaced. Absent fields
+// stay.
 type Mutate struct {
 	Goal     *string           `canon:"1,goal,optional,verbatim"`  // replaces that of the intent
 	Kind     *string           `canon:"2,kind,optional"`           // replaces that of the intent
@@ -24,22 +27,26 @@ type Mutate struct {
 	Depth    *int64            `canon:"9,depth,optional"`          // if it is less than that of the charter
 	Note     string            `canon:"10,note,omitzero,verbatim"` // why, in words
 
-	StateSchema Hash `canon:"11,state_schema,omitzero"` // a later version of the schema of the state; see Node.UpgradeState
+	// a later version of the schema of the state; see Node.UpgradeState
+	StateSchema Hash `canon:"11,state_schema,omitzero"`
 }
 
 // Delegate creates a child agent with a scope, budget and depth no wider than its parent's.
 type Delegate struct {
-	Intent   Intent `canon:"1,intent"`                 // what the child is for; its budget is set aside from the parent's
-	Scope    string `canon:"2,scope,omitzero"`         // none: the parent's
-	Depth    int64  `canon:"3,depth,omitzero"`         // how many generations the child may delegate to; less than the parent's
+	// what the child is for; its budget is set aside from the parent's
+	Intent Intent `canon:"1,intent"`
+	Scope  string `canon:"2,scope,omitzero"` // none: the parent's
+	// how many generations the child may delegate to; less than the parent's
+	Depth    int64  `canon:"3,depth,omitzero"`
 	Policies []Hash `canon:"4,policies,omitzero"`      // the child's own, besides those of its parent
 	Call     string `canon:"5,call,omitzero,verbatim"` // the model's own id of this call
 }
 
 // Sleep makes the agent dormant until its trigger is met.
 type Sleep struct {
-	Trigger Trigger   `canon:"1,trigger"`                // what ends the sleep
-	Note    string    `canon:"2,note,omitzero,verbatim"` // what it waits for, in words; of a question to people, the question
+	Trigger Trigger `canon:"1,trigger"` // what ends the sleep
+	// what it waits for, in words; of a question to people, the question
+	Note    string    `canon:"2,note,omitzero,verbatim"`
 	Stale   int64     `canon:"3,stale_ms,omitzero"`      // after sleeping this long, recheck what was assumed
 	Recheck []Execute `canon:"4,recheck,omitzero"`       // what was assumed, as calls of class read
 	Call    string    `canon:"5,call,omitzero,verbatim"` // the model's own id of this call

@@ -6,12 +6,13 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Data is a value nobody gave a schema: tool arguments, results, event data. It is held as its canonical bytes. DataOf makes it of a Go
-// value, Decode sets a Go value from it, and it prints and marshals as JSON.
+// Data is a value nobody gave a schema: tool arguments, results, event data. It is held as its canonical bytes. DataOf
+// makes it of a Go value, Decode sets a Go value from it, and it prints and marshals as JSON.
 type Data = canon.Data
 
-// Body is the content of an entry: a Genesis, Advice, Decision, Outcome, Event or Snapshot. All are values, never pointers: a pointer to one
-// compiles in a type switch, is never met there, and is refused when it is written. The same goes for an Action, a Trigger and a Notice.
+// Body is the content of an entry: a Genesis, Advice, Decision, Outcome, Event or Snapshot. All are values, never
+// pointers: a pointer to one compiles in a type switch, is never met there, and is refused when it is written. The same
+// goes for an Action, a Trigger and a Notice.
 type Body interface{ kind() Kind }
 
 // Kind is the kind of an entry.
@@ -64,8 +65,10 @@ type Advice struct {
 	Took       int64    `canon:"12,took_us,omitzero"` // how long asking took, in microseconds
 	Basis      *Basis   `canon:"13,basis,optional"`   // what the proposals rest on
 	Epoch      int64    `canon:"14,epoch,omitzero"`   // of the seat, if the store it was asked in had that
-	Apart      bool     `canon:"15,apart,omitzero"`   // it was asked for in a copy: what a copy thinks is not acted on elsewhere
-	Replays    bool     `canon:"16,replays,omitzero"` // it follows from all of memory: no body is dropped before the agent has ended
+	// it was asked for in a copy: what a copy thinks is not acted on elsewhere
+	Apart bool `canon:"15,apart,omitzero"`
+	// it follows from all of memory: no body is dropped before the agent has ended
+	Replays bool `canon:"16,replays,omitzero"`
 }
 
 // Usage is what an advice cost.
@@ -76,7 +79,8 @@ type Usage struct {
 	Cost   int64 `canon:"4,cost,omitzero"`   // millionths of a US dollar
 }
 
-// Shown commits to what an advisor was shown without storing it again: the digest of the hashes of the entries shown, in order.
+// Shown commits to what an advisor was shown without storing it again: the digest of the hashes of the entries shown,
+// in order.
 type Shown struct {
 	From   Hash  `canon:"1,from,omitzero"` // the first entry of the transcript
 	Count  int64 `canon:"2,count,omitzero"`
@@ -126,16 +130,18 @@ type Escalation struct {
 
 // Decision is what authority decided about one action.
 type Decision struct {
-	Advice    Hash    `canon:"1,advice,omitzero"` // the advice it answers
-	Index     int64   `canon:"2,index,omitzero"`  // which of its actions
-	Action    Action  `canon:"3,action,omitzero"` // the action, when it is not that proposal word for word
-	Verdict   Verdict `canon:"4,verdict"`
-	Effect    Effect  `canon:"5,effect,omitzero"`    // the class of an Execute
-	Deadline  Time    `canon:"6,deadline,omitzero"`  // when silence becomes a signal
-	Reserve   *Spend  `canon:"7,reserve,optional"`   // held until the outcome settles it
-	Approvals []Hash  `canon:"8,approvals,omitzero"` // the approvals it uses up, and refusals by people who were not asked
-	Key       Hash    `canon:"9,key,omitzero"`       // of the effect, the same for every attempt at it; none: this decision's own name
-	Child     []byte  `canon:"10,child,omitzero"`    // the signed genesis entry of a delegated agent
+	Advice   Hash    `canon:"1,advice,omitzero"` // the advice it answers
+	Index    int64   `canon:"2,index,omitzero"`  // which of its actions
+	Action   Action  `canon:"3,action,omitzero"` // the action, when it is not that proposal word for word
+	Verdict  Verdict `canon:"4,verdict"`
+	Effect   Effect  `canon:"5,effect,omitzero"`   // the class of an Execute
+	Deadline Time    `canon:"6,deadline,omitzero"` // when silence becomes a signal
+	Reserve  *Spend  `canon:"7,reserve,optional"`  // held until the outcome settles it
+	// the approvals it uses up, and refusals by people who were not asked
+	Approvals []Hash `canon:"8,approvals,omitzero"`
+	// of the effect, the same for every attempt at it; none: this decision's own name
+	Key   Hash   `canon:"9,key,omitzero"`
+	Child []byte `canon:"10,child,omitzero"` // the signed genesis entry of a delegated agent
 }
 
 // Outcome is how an allowed action ended.
@@ -172,8 +178,9 @@ type Event struct {
 	Set    map[string]Data `canon:"7,set,omitzero"`
 }
 
-// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists, maps with text keys and
-// structs of these, as encoding/json would show them. Structs go by their json tags; what marshals itself as JSON or text does.
+// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists,
+// maps with text keys and structs of these, as encoding/json would show them. Structs go by their json tags; what
+// marshals itself as JSON or text does.
 func DataOf(v any) (Data, error) { return canon.DataOf(v) }
 
 // DataFromJSON returns any JSON text as Data.

@@ -11,7 +11,8 @@ func checkBody(e *Entry) error {
 	case Genesis:
 		return checkGenesis(e, &b)
 	case Advice:
-		if err := atMost(e, "$.body.content.advice", list{"actions", len(b.Actions), maxActions}, list{"seen", len(b.Seen), maxSeen}); err != nil {
+		if err := atMost(e, "$.body.content.advice", list{"actions", len(b.Actions), maxActions},
+			list{"seen", len(b.Seen), maxSeen}); err != nil {
 			return err
 		}
 		for i, act := range b.Actions {
@@ -40,7 +41,8 @@ func checkBody(e *Entry) error {
 			return negative(e, "$.body.content.snapshot.fold")
 		}
 		if name := b.Fold.full(); name != "" {
-			return reject(predFoldSize, e, "$.body.content.snapshot.fold."+name, "more than a fold holds", "what its limit allows", "do not resume from it")
+			return reject(predFoldSize, e, "$.body.content.snapshot.fold."+name, "more than a fold holds",
+				"what its limit allows", "do not resume from it")
 		}
 		return checkKeys(e, "$.body.content.snapshot.fold.charter", &b.Fold.Charter)
 	}
@@ -67,12 +69,15 @@ func checkBasis(e *Entry, b *Basis) error {
 func checkGenesis(e *Entry, g *Genesis) error {
 	const at = "$.body.content.genesis"
 	if err := CheckScope(g.Charter.Scope); err != nil {
-		return reject(predScope, e, at+".charter.scope", fmt.Sprintf("%q", g.Charter.Scope), "words joined by slashes", "name a scope such as acme/ops")
+		return reject(predScope, e, at+".charter.scope", fmt.Sprintf("%q", g.Charter.Scope), "words joined by slashes",
+			"name a scope such as acme/ops")
 	}
 	if g.Lineage == nil && g.Charter.Owner != e.Origin {
-		return reject(predOwner, e, at+".charter.owner", g.Charter.Owner.Short(), e.Origin.Short(), "an agent is created by its owner, or descends from one that was")
+		return reject(predOwner, e, at+".charter.owner", g.Charter.Owner.Short(), e.Origin.Short(),
+			"an agent is created by its owner, or descends from one that was")
 	}
-	if err := atMost(e, at+".charter", list{"policies", len(g.Charter.Policies), maxPolicies}, list{"approvers", len(g.Charter.Approvers), maxApprovers},
+	if err := atMost(e, at+".charter", list{"policies", len(g.Charter.Policies), maxPolicies},
+		list{"approvers", len(g.Charter.Approvers), maxApprovers},
 		list{"delegates", len(g.Charter.Delegates), maxApprovers}); err != nil {
 		return err
 	}
@@ -149,7 +154,8 @@ func checkAction(e *Entry, at string, act Action) error {
 		if a.Scope != nil && CheckScope(*a.Scope) != nil {
 			return reject(predScope, e, at+".mutate.scope", fmt.Sprintf("%q", *a.Scope), "words joined by slashes", "")
 		}
-		return atMost(e, at+".mutate", list{"tools", len(a.Tools), maxToolNames}, list{"labels", len(a.Labels), maxLabels})
+		return atMost(e, at+".mutate", list{"tools", len(a.Tools), maxToolNames},
+			list{"labels", len(a.Labels), maxLabels})
 	case Delegate:
 		if a.Scope != "" && CheckScope(a.Scope) != nil {
 			return reject(predScope, e, at+".delegate.scope", fmt.Sprintf("%q", a.Scope), "words joined by slashes", "")
@@ -171,9 +177,12 @@ func checkAction(e *Entry, at string, act Action) error {
 			}
 		}
 		var size triggerSize
-		if size.add(a.Trigger, 1); size.parts > maxTriggers || size.depth > maxTriggerDepth || size.bytes > maxConditionBytes {
-			return reject(predTriggerSize, e, at+".sleep.trigger", fmt.Sprintf("%d parts, %d deep, conditions of %d bytes", size.parts, size.depth, size.bytes),
-				fmt.Sprintf("at most %d, %d and %d", maxTriggers, maxTriggerDepth, maxConditionBytes), "wait for less at a time")
+		if size.add(a.Trigger, 1); size.parts > maxTriggers || size.depth > maxTriggerDepth ||
+			size.bytes > maxConditionBytes {
+			return reject(predTriggerSize, e, at+".sleep.trigger",
+				fmt.Sprintf("%d parts, %d deep, conditions of %d bytes", size.parts, size.depth, size.bytes),
+				fmt.Sprintf("at most %d, %d and %d", maxTriggers, maxTriggerDepth, maxConditionBytes),
+				"wait for less at a time")
 		}
 		return checkTrigger(e, at+".sleep.trigger", a.Trigger)
 	case Wake:
@@ -186,7 +195,8 @@ func checkAction(e *Entry, at string, act Action) error {
 func checkDecision(e *Entry, d *Decision) error {
 	const at = "$.body.content.decision"
 	if d.Advice.IsZero() && d.Action == nil {
-		return reject(predProposal, e, at, "neither advice nor action", "one of them", "name the proposal or state the action")
+		return reject(predProposal, e, at, "neither advice nor action", "one of them",
+			"name the proposal or state the action")
 	}
 	if d.Index < 0 || d.Verdict.Quorum < 0 || (d.Reserve != nil && d.Reserve.negative()) {
 		return negative(e, at)
@@ -196,10 +206,13 @@ func checkDecision(e *Entry, d *Decision) error {
 			return err
 		}
 	}
-	if d.Deadline < 0 || d.Verdict.Expires < 0 || slices.ContainsFunc(d.Verdict.Escalate, func(s Escalation) bool { return s.At < 0 }) {
+	if d.Deadline < 0 || d.Verdict.Expires < 0 || slices.ContainsFunc(d.Verdict.Escalate, func(s Escalation) bool {
+		return s.At < 0
+	}) {
 		return negative(e, at)
 	}
-	lists := []list{{"approvals", len(d.Approvals), maxApprovals}, {"verdict.rules", len(d.Verdict.Rules), maxRules}, {"verdict.asked", len(d.Verdict.Asked), maxAsked},
+	lists := []list{{"approvals", len(d.Approvals), maxApprovals}, {"verdict.rules", len(d.Verdict.Rules), maxRules},
+		{"verdict.asked", len(d.Verdict.Asked), maxAsked},
 		{"verdict.escalate", len(d.Verdict.Escalate), maxEscalate}}
 	for i := range d.Verdict.Escalate {
 		lists = append(lists, list{"verdict.escalate", len(d.Verdict.Escalate[i].Asked), maxAsked})
@@ -218,7 +231,8 @@ func checkDecision(e *Entry, d *Decision) error {
 	}
 	child, err := DecodeEntry(d.Child, Limits{})
 	if err != nil || child.Kind != KindGenesis || child.content == nil || !child.Signed() {
-		return reject(predChild, e, at+".child", "something else", "a signed genesis entry", "the delegation was changed or forged")
+		return reject(predChild, e, at+".child", "something else", "a signed genesis entry",
+			"the delegation was changed or forged")
 	}
 	return nil
 }
@@ -295,8 +309,9 @@ func (s *triggerSize) add(t Trigger, depth int) {
 	}
 }
 
-// checkTrigger refuses a trigger that is not one. Whether its conditions compile is not a question of form, or readers of memory would have
-// to agree on a version of CEL: a node asks CheckTrigger before it decides, and a condition that cannot be evaluated is never met.
+// checkTrigger refuses a trigger that is not one. Whether its conditions compile is not a question of form, or readers
+// of memory would have to agree on a version of CEL: a node asks CheckTrigger before it decides, and a condition that
+// cannot be evaluated is never met.
 func checkTrigger(e *Entry, at string, t Trigger) error {
 	bad := func(path, got, want, hint string) error { return reject(predTrigger, e, at+path, got, want, hint) }
 	switch t := t.(type) {

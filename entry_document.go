@@ -12,16 +12,18 @@ import (
 // The versions of a path that no other version replaces are current. There is one, unless two authors wrote at once
 // without having read each other: then all of them are kept, until a version replaces them together.
 type Document struct {
-	Path  string   `canon:"1,path"`                     // where it stands, such as plans/autumn.md; see ValidPath of io/fs
-	Kind  string   `canon:"2,kind,omitzero"`            // what it is: note, session, decision, plan, …
-	Title string   `canon:"3,title,omitzero,verbatim"`  // one line, by which people find it
-	Body  Data     `canon:"4,body,omitzero"`            // a text, or a list of texts and sealed parts
-	Links []string `canon:"5,links,omitzero"`           // the paths and agents it refers to
-	Tags  []string `canon:"6,tags,omitzero"`            // words to find it by
-	Base  []Hash   `canon:"7,base,omitzero"`            // the versions it replaces: the entries its author had read
-	From  *Source  `canon:"8,from,optional"`            // where its text was taken from
-	Gone  bool     `canon:"9,gone,omitzero"`            // it was removed: the path has no text from here on
-	Check string   `canon:"10,check,omitzero,verbatim"` // how to find out whether it still holds; nothing runs it unasked
+	// where it stands, such as plans/autumn.md; see ValidPath of io/fs
+	Path  string   `canon:"1,path"`
+	Kind  string   `canon:"2,kind,omitzero"`           // what it is: note, session, decision, plan, …
+	Title string   `canon:"3,title,omitzero,verbatim"` // one line, by which people find it
+	Body  Data     `canon:"4,body,omitzero"`           // a text, or a list of texts and sealed parts
+	Links []string `canon:"5,links,omitzero"`          // the paths and agents it refers to
+	Tags  []string `canon:"6,tags,omitzero"`           // words to find it by
+	Base  []Hash   `canon:"7,base,omitzero"`           // the versions it replaces: the entries its author had read
+	From  *Source  `canon:"8,from,optional"`           // where its text was taken from
+	Gone  bool     `canon:"9,gone,omitzero"`           // it was removed: the path has no text from here on
+	// how to find out whether it still holds; nothing runs it unasked
+	Check string `canon:"10,check,omitzero,verbatim"`
 }
 
 // Source names an entry in the memory of an agent.

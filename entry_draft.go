@@ -40,9 +40,10 @@ func (s *Signer) genesis(g Genesis, now time.Time, trace TraceID) (*Entry, error
 	return e, s.build(e)
 }
 
-// Commit writes one commit on top of everything the agent holds: each entry is linked to the one before and says when a node should look
-// next, and the last is signed. It returns the entries and the agent with them; nothing is stored yet. Where the agent has more heads than
-// one entry can name, entries that join them come first: the last entries are those of the drafts.
+// Commit writes one commit on top of everything the agent holds: each entry is linked to the one before and says when a
+// node should look next, and the last is signed. It returns the entries and the agent with them; nothing is stored yet.
+// Where the agent has more heads than one entry can name, entries that join them come first: the last entries are those
+// of the drafts.
 func (s *Signer) Commit(a *Agent, now time.Time, drafts ...Draft) ([]*Entry, *Agent, error) {
 	entries := make([]*Entry, 0, len(drafts))
 	next := a
@@ -63,8 +64,8 @@ func (s *Signer) Commit(a *Agent, now time.Time, drafts ...Draft) ([]*Entry, *Ag
 	return entries, next, s.seal(entries[len(entries)-1])
 }
 
-// join writes the entries that join the heads of an agent until one more can name them all; none, if it can. Each names the one before and
-// the newest heads left, so that it comes after everything there is.
+// join writes the entries that join the heads of an agent until one more can name them all; none, if it can. Each names
+// the one before and the newest heads left, so that it comes after everything there is.
 func (s *Signer) join(a *Agent, now time.Time, d Draft) ([]*Entry, *Agent, error) {
 	total := len(a.fold.Heads)
 	if total <= MaxParents {
@@ -92,7 +93,8 @@ func (s *Signer) join(a *Agent, now time.Time, d Draft) ([]*Entry, *Agent, error
 	return entries, a, nil
 }
 
-// on is the draft as it is to be written on top of an agent whose heads were joined by so many entries: a snapshot is of these, too.
+// on is the draft as it is to be written on top of an agent whose heads were joined by so many entries: a snapshot is
+// of these, too.
 func (d Draft) on(a *Agent, joins int) Draft {
 	if _, ok := d.Body.(Snapshot); ok && joins > 0 {
 		d.Body = Snapshot{Fold: *a.fold}
@@ -100,8 +102,8 @@ func (d Draft) on(a *Agent, joins int) Draft {
 	return d
 }
 
-// extend writes one entry on top of everything the agent holds, which has no more heads than an entry can name, and folds it. It is not
-// signed: the last one of a run must be sealed.
+// extend writes one entry on top of everything the agent holds, which has no more heads than an entry can name, and
+// folds it. It is not signed: the last one of a run must be sealed.
 func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error) {
 	return s.extendOn(a, a.Heads(), now, d)
 }
@@ -112,7 +114,8 @@ func (s *Signer) extendOn(a *Agent, parents []Hash, now time.Time, d Draft) (*En
 		return nil, nil, errors.New("write entry: the draft has no body")
 	}
 	highest, _ := a.fold.highest(parents)
-	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy, Trace: a.trace(&d), TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
+	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy,
+		Trace: a.trace(&d), TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
 	e := &Entry{Header: h, content: d.Body}
 	if next := a.ahead(e); next != nil {
 		e.Due = min(next.fold.Due(now), maxAmount)

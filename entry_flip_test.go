@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// flipMemory is a memory of just over 64 KiB in which every kind of entry occurs, with a signature at every eighth entry and a snapshot.
+// flipMemory is a memory of just over 64 KiB in which every kind of entry occurs, with a signature at every eighth
+// entry and a snapshot.
 func flipMemory(t *testing.T) []*Entry {
 	t.Helper()
 	s := people["owner"]
-	g, err := s.Genesis(Genesis{Intent: Intent{Goal: "be read", Labels: map[string]string{"a": "b"}}, Charter: Charter{Scope: "acme"}}, epoch)
+	g, err := s.Genesis(Genesis{Intent: Intent{Goal: "be read", Labels: map[string]string{"a": "b"}},
+		Charter: Charter{Scope: "acme"}}, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,8 @@ func flipMemory(t *testing.T) []*Entry {
 		t.Fatal(err)
 	}
 	entries, size := []*Entry{g}, 0
-	result, err := DataOf(map[string]any{"text": strings.Repeat("the tool said this. ", 60), "ok": true, "n": 1.5, "list": []any{1, nil, "é"}})
+	result, err := DataOf(map[string]any{"text": strings.Repeat("the tool said this. ", 60), "ok": true, "n": 1.5,
+		"list": []any{1, nil, "é"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,17 +37,21 @@ func flipMemory(t *testing.T) []*Entry {
 		last := entries[len(entries)-1]
 		switch len(entries) % 6 {
 		case 1:
-			b = Advice{Advisor: "a", Model: "m", Text: strings.Repeat("thinking. ", 100), Actions: []Action{Execute{Tool: "x", Args: result}}, Usage: &Usage{In: 300, Out: 20}}
+			b = Advice{Advisor: "a", Model: "m", Text: strings.Repeat("thinking. ", 100),
+				Actions: []Action{Execute{Tool: "x", Args: result}}, Usage: &Usage{In: 300, Out: 20}}
 		case 2:
-			b = Decision{Advice: last.Name, Verdict: Verdict{Answer: Allow, Rules: []string{"r"}}, Effect: Idempotent, Deadline: TimeOf(epoch.Add(time.Hour)), Reserve: &Spend{Calls: 1}}
+			b = Decision{Advice: last.Name, Verdict: Verdict{Answer: Allow, Rules: []string{"r"}}, Effect: Idempotent,
+				Deadline: TimeOf(epoch.Add(time.Hour)), Reserve: &Spend{Calls: 1}}
 		case 3:
 			b = Outcome{Decision: last.Name, Signal: OK, Result: result, Spend: &Spend{Cost: 3, Calls: 1}}
 		case 4:
-			b = Event{Name: "told", By: "ann", ID: fmt.Sprint(len(entries)), Data: result, Set: map[string]Data{"k": {1}}}
+			b = Event{Name: "told", By: "ann", ID: fmt.Sprint(len(entries)), Data: result,
+				Set: map[string]Data{"k": {1}}}
 		case 5:
 			b = Event{Name: "grant", Notice: Grant{Amount: Spend{Cost: 5}}}
 		default:
-			b = Decision{Action: Sleep{Trigger: Any{Of: []Trigger{After{Millis: 9}, On{Event: "e", Filter: "true"}}}}, Verdict: Verdict{Answer: Deny}}
+			b = Decision{Action: Sleep{Trigger: Any{Of: []Trigger{After{Millis: 9}, On{Event: "e", Filter: "true"}}}},
+				Verdict: Verdict{Answer: Deny}}
 		}
 		if len(entries) == 20 {
 			b = Snapshot{Fold: *a.fold}
@@ -63,7 +70,8 @@ func flipMemory(t *testing.T) []*Entry {
 	return entries
 }
 
-// flipReader reads a memory that differs from a good one from some entry on: what Verify does, begun after the entries that are the same.
+// flipReader reads a memory that differs from a good one from some entry on: what Verify does, begun after the entries
+// that are the same.
 type flipReader struct {
 	good   []byte
 	starts []int       // where each entry starts
@@ -134,7 +142,8 @@ func (r *flipReader) readWhole(b []byte) error {
 	return err
 }
 
-// each calls f for the numbers below n, on all processors, and holds the error it returns against the predicates there are.
+// each calls f for the numbers below n, on all processors, and holds the error it returns against the predicates there
+// are.
 func (r *flipReader) each(t *testing.T, n int, f func(scratch []byte, i int) error) {
 	t.Helper()
 	known := map[string]bool{}

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// An entry has three forms of one value. The binary form is what is stored, hashed and signed: see Entry.AppendBinary and DecodeEntry.
-// The other two are read as strictly: exactly what these functions write is accepted.
+// An entry has three forms of one value. The binary form is what is stored, hashed and signed: see Entry.AppendBinary
+// and DecodeEntry. The other two are read as strictly: exactly what these functions write is accepted.
 
 // AppendText appends the text form of the entry: one line of RFC 8785 JSON, without its line end.
 func (e *Entry) AppendText(dst []byte) ([]byte, error) {
@@ -26,13 +26,14 @@ func (e *Entry) AppendText(dst []byte) ([]byte, error) {
 // binaries are what AppendText spells out: no part of them is kept.
 var binaries = sync.Pool{New: func() any { return new([]byte) }}
 
-// EntryFromText reads the text form of one entry and checks what DecodeEntry checks. Offsets in a *Rejection are those of the text.
+// EntryFromText reads the text form of one entry and checks what DecodeEntry checks. Offsets in a *Rejection are those
+// of the text.
 func EntryFromText(text []byte, lim Limits) (*Entry, error) {
 	return fromForm(func(t *canon.Type) ([]byte, error) { return canon.FromText(nil, t, text, lim) }, lim)
 }
 
-// Described returns the described form of the entry: CBOR with names in place of numbers, and the schema beside it, so that any
-// CBOR tool can show it.
+// Described returns the described form of the entry: CBOR with names in place of numbers, and the schema beside it, so
+// that any CBOR tool can show it.
 func (e *Entry) Described() ([]byte, error) {
 	bin, err := e.MarshalBinary()
 	if err != nil {
@@ -45,8 +46,8 @@ func (e *Entry) Described() ([]byte, error) {
 	return describedBy(b, laterCodec.Type(), entryCodec.Type()), nil
 }
 
-// EntryFromDescribed reads the described form of one entry, whose embedded schema must be that of entries, and checks what DecodeEntry
-// checks. Offsets in a *Rejection are those of the described form.
+// EntryFromDescribed reads the described form of one entry, whose embedded schema must be that of entries, and checks
+// what DecodeEntry checks. Offsets in a *Rejection are those of the described form.
 func EntryFromDescribed(b []byte, lim Limits) (*Entry, error) {
 	return fromForm(func(t *canon.Type) ([]byte, error) {
 		if t == entryCodec.Type() {
@@ -56,6 +57,6 @@ func EntryFromDescribed(b []byte, lim Limits) (*Entry, error) {
 	}, lim)
 }
 
-// CheckSignature refuses a signature that is not by the entry's origin over its name. An entry without one, inside a commit, passes: only
-// the rest of its commit can tell who wrote it.
+// CheckSignature refuses a signature that is not by the entry's origin over its name. An entry without one, inside a
+// commit, passes: only the rest of its commit can tell who wrote it.
 func (e *Entry) CheckSignature() error { return e.verifySignature() }

@@ -85,7 +85,8 @@ func TestTextOfAChangedBodyIsRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = perdure.EntryFromText(bytes.Replace(text, []byte("watch the door"), []byte("watch the moor"), 1), perdure.Limits{})
+	_, err = perdure.EntryFromText(bytes.Replace(text, []byte("watch the door"), []byte("watch the moor"), 1),
+		perdure.Limits{})
 	var r *perdure.Rejection
 	if !errors.As(err, &r) {
 		t.Fatalf("got %v, want a rejection", err)
@@ -117,13 +118,15 @@ func TestForgedSignatureIsRejectedOnItsOwn(t *testing.T) {
 	}
 }
 
-// TestOnlyValuesAreWritten refuses pointers to bodies, actions and notices, which no type switch would meet, and a draft without a body.
+// TestOnlyValuesAreWritten refuses pointers to bodies, actions and notices, which no type switch would meet, and a
+// draft without a body.
 func TestOnlyValuesAreWritten(t *testing.T) {
 	s, err := perdure.GenerateSigner("ann")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "a"}}, time.Now())
+	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "a"}},
+		time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

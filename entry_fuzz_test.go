@@ -86,7 +86,8 @@ func FuzzReadMemory(f *testing.F) {
 		}
 		Plan(a, Capabilities{All: true}, epoch)
 		var again bytes.Buffer
-		if err := WriteMemory(&again, ReadMemory(bytes.NewReader(b), lim)); err != nil || !bytes.Equal(again.Bytes(), b) {
+		if err := WriteMemory(&again, ReadMemory(bytes.NewReader(b), lim)); err != nil ||
+			!bytes.Equal(again.Bytes(), b) {
 			t.Fatalf("accepted bytes are not written again: %v", err)
 		}
 	})

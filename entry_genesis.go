@@ -12,22 +12,27 @@ type Genesis struct {
 
 // Intent is what an agent is for. It changes only by recorded mutations, which keep every earlier intent in memory.
 type Intent struct {
-	Name        string            `canon:"1,name,omitzero"`          // what people call it; need not be unique
-	Goal        string            `canon:"2,goal,verbatim"`          // what is to be achieved, in words for the advisor
-	Kind        string            `canon:"3,kind,omitzero"`          // a word for what sort of agent it is, which policies and listings go by
-	Inputs      Data              `canon:"4,inputs,omitzero"`        // what it is given to work with
-	Budget      *Budget           `canon:"5,budget,optional"`        // absent: no limit but policy's
-	Deadline    Time              `canon:"6,deadline,omitzero"`      // when it ends by itself, timed out; none: never
-	Advisor     string            `canon:"7,advisor,omitzero"`       // the advisor it wants, by name; none: the default of the node
-	Tools       []string          `canon:"8,tools,optional"`         // absent: whatever policy permits; empty: none
-	Labels      map[string]string `canon:"9,labels,omitzero"`        // words of its makers, to find it by
-	StateSchema Hash              `canon:"10,state_schema,omitzero"` // the schema its state is held against; none: anything goes
-	TTL         int64             `canon:"11,ttl_ms,omitzero"`       // how long bodies are kept, in milliseconds; zero: for ever
+	Name string `canon:"1,name,omitzero"` // what people call it; need not be unique
+	Goal string `canon:"2,goal,verbatim"` // what is to be achieved, in words for the advisor
+	// a word for what sort of agent it is, which policies and listings go by
+	Kind     string  `canon:"3,kind,omitzero"`
+	Inputs   Data    `canon:"4,inputs,omitzero"`   // what it is given to work with
+	Budget   *Budget `canon:"5,budget,optional"`   // absent: no limit but policy's
+	Deadline Time    `canon:"6,deadline,omitzero"` // when it ends by itself, timed out; none: never
+	// the advisor it wants, by name; none: the default of the node
+	Advisor string            `canon:"7,advisor,omitzero"`
+	Tools   []string          `canon:"8,tools,optional"`  // absent: whatever policy permits; empty: none
+	Labels  map[string]string `canon:"9,labels,omitzero"` // words of its makers, to find it by
+	// the schema its state is held against; none: anything goes
+	StateSchema Hash `canon:"10,state_schema,omitzero"`
+	// how long bodies are kept, in milliseconds; zero: for ever
+	TTL int64 `canon:"11,ttl_ms,omitzero"`
 }
 
 // Charter is who an agent is and within what bounds it acts.
 type Charter struct {
-	Owner     Key    `canon:"1,owner"`              // whose agent it is: the only key that may change keys or add budget
+	// whose agent it is: the only key that may change keys or add budget
+	Owner     Key    `canon:"1,owner"`
 	Scope     string `canon:"2,scope"`              // trust scope, a path such as acme/ops; narrower means below
 	Policies  []Hash `canon:"3,policies,omitzero"`  // the agent's own policies; they only narrow what the node's permit
 	Depth     int64  `canon:"4,depth,omitzero"`     // how many generations it may delegate to
@@ -56,13 +61,15 @@ func (r Relation) MarshalText() ([]byte, error) { return marshalName(r, "relatio
 // UnmarshalText reads a name.
 func (r *Relation) UnmarshalText(b []byte) error { return unmarshalName(r, "relation", b) }
 
-// Lineage is where an agent came from. For a child, Cause is the advice that proposed the delegation, and the parent's decision carries
-// the child's signed genesis, so each commits to the other. For a fork, Cause is the entry it was forked at.
+// Lineage is where an agent came from. For a child, Cause is the advice that proposed the delegation, and the parent's
+// decision carries the child's signed genesis, so each commits to the other. For a fork, Cause is the entry it was
+// forked at.
 type Lineage struct {
-	Parent   AgentID  `canon:"1,parent"`            // the agent it came from
-	Cause    Hash     `canon:"2,cause"`             // the advice that proposed it, or the entry it was forked at
-	Relation Relation `canon:"3,relation"`          // child or fork
-	Rehearse bool     `canon:"4,rehearse,omitzero"` // a fork whose effects come from its parent's record, and are refused where it has none
+	Parent   AgentID  `canon:"1,parent"`   // the agent it came from
+	Cause    Hash     `canon:"2,cause"`    // the advice that proposed it, or the entry it was forked at
+	Relation Relation `canon:"3,relation"` // child or fork
+	// a fork whose effects come from its parent's record, and are refused where it has none
+	Rehearse bool `canon:"4,rehearse,omitzero"`
 }
 
 // Budget is a limit on what an agent may spend. An absent amount is no limit; zero is nothing.

@@ -66,8 +66,8 @@ func ParseHash(s string) (Hash, error) {
 	return h, nil
 }
 
-// Position is where an entry stands in the fold order: by seq, ties by name. Sequence numbers grow along every link, so the order is
-// topological, and no clock takes part in it.
+// Position is where an entry stands in the fold order: by seq, ties by name. Sequence numbers grow along every link, so
+// the order is topological, and no clock takes part in it.
 type Position struct {
 	Seq  int64
 	Name Hash

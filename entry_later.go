@@ -10,15 +10,17 @@ import (
 
 var laterFormats sync.Map // int64 to func([]byte) ([]byte, error)
 
-// RegisterFormat makes entries of a later format version readable here, in all three forms. Their header is that of this version; its hash, links
-// and signatures are checked as they are, and so are the hash and size of the body. What the body says is what transform makes of its canonical
-// bytes: those of a body of this version, which are then checked as any. Transform must depend on nothing but the bytes, or nodes come to different
-// folds. An entry is stored and handed on as it was written: in text and described, its body is a value without a schema. It panics for a version
-// that is not later, or is registered already: both are mistakes of the program. One of more than 128 KiB travels in capsules, not in a bare stream
-// of entries.
+// RegisterFormat makes entries of a later format version readable here, in all three forms. Their header is that of
+// this version; its hash, links and signatures are checked as they are, and so are the hash and size of the body. What
+// the body says is what transform makes of its canonical bytes: those of a body of this version, which are then checked
+// as any. Transform must depend on nothing but the bytes, or nodes come to different folds. An entry is stored and
+// handed on as it was written: in text and described, its body is a value without a schema. It panics for a version
+// that is not later, or is registered already: both are mistakes of the program. One of more than 128 KiB travels in
+// capsules, not in a bare stream of entries.
 func RegisterFormat(version int64, transform func(body []byte) ([]byte, error)) {
 	if version <= FormatVersion || transform == nil {
-		panic(fmt.Sprintf("perdure: register format %d: want a version after %d and its transform", version, FormatVersion))
+		panic(fmt.Sprintf("perdure: register format %d: want a version after %d and its transform", version,
+			FormatVersion))
 	}
 	if _, there := laterFormats.LoadOrStore(version, transform); there {
 		panic(fmt.Sprintf("perdure: format %d is registered twice", version))
@@ -53,8 +55,8 @@ type laterRecord struct {
 	Signature [signatureSize]byte `canon:"3,signature,omitzero"`
 }
 
-// decodeLater reads an entry of a later format version; false: it is none. One of a version that is not registered is refused as that, whatever
-// its body is: what else this reader would say of it helps nobody.
+// decodeLater reads an entry of a later format version; false: it is none. One of a version that is not registered is
+// refused as that, whatever its body is: what else this reader would say of it helps nobody.
 func decodeLater(b []byte, lim Limits) (*Entry, bool, error) {
 	var rec laterRecord
 	if laterCodec.Decode(b, &rec, lim) != nil || rec.Header.Version <= FormatVersion {
@@ -76,8 +78,8 @@ func (e *Entry) typeOf() *canon.Type {
 	return entryCodec.Type()
 }
 
-// fromForm reads an entry out of a form that binary turns into canonical bytes of a type. One of a later version is read by the type it is
-// written by, so that it has one spelling.
+// fromForm reads an entry out of a form that binary turns into canonical bytes of a type. One of a later version is
+// read by the type it is written by, so that it has one spelling.
 func fromForm(binary func(*canon.Type) ([]byte, error), lim Limits) (*Entry, error) {
 	b, err := binary(entryCodec.Type())
 	var e *Entry
@@ -98,8 +100,9 @@ func fromForm(binary func(*canon.Type) ([]byte, error), lim Limits) (*Entry, err
 	return nil, err
 }
 
-// describedBy is the described form of an entry with the schema of one type in the place of another's. There is one schema of entries, that of this
-// version, so that a capsule has it once; of a later version it describes all but the body.
+// describedBy is the described form of an entry with the schema of one type in the place of another's. There is one
+// schema of entries, that of this version, so that a capsule has it once; of a later version it describes all but the
+// body.
 func describedBy(b []byte, from, to *canon.Type) []byte {
 	value, ok := bytes.CutSuffix(b, canon.AppendSchema(nil, from))
 	if !ok {

@@ -130,7 +130,8 @@ func TestEntryOfALaterFormatIsReadByItsTransform(t *testing.T) {
 	spellings(t, e)
 	spellings(t, e.Drop())
 	asOfToday(t, later(sameFormat, nil))
-	for _, garbage := range []string{"", "\xa0", "\xa1", "\xa1\x61\x01\x00", "\xa1\x63abc\x00", "\xa2\x01\x00", "\xa1\x01\x00", "\xa1\x02\x40"} {
+	for _, garbage := range []string{"", "\xa0", "\xa1", "\xa1\x61\x01\x00", "\xa1\x63abc\x00", "\xa2\x01\x00",
+		"\xa1\x01\x00", "\xa1\x02\x40"} {
 		if _, err := DecodeEntry([]byte(garbage), Limits{}); err == nil {
 			t.Errorf("%x was read as an entry", garbage)
 		}

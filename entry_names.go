@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// wireName is a wire number that has names: CanonNames()[n] is that of n, and "" means that n is not in use. Zero without a name is no value
-// at all, which is the empty text.
+// wireName is a wire number that has names: CanonNames()[n] is that of n, and "" means that n is not in use. Zero
+// without a name is no value at all, which is the empty text.
 type wireName interface {
 	~uint8
 	CanonNames() []string

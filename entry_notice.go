@@ -74,10 +74,12 @@ type Pruned struct {
 	Through Hash   `canon:"2,through"` // the entries were in the past of this one
 	Entries int64  `canon:"3,entries"`
 	Bytes   int64  `canon:"4,bytes"`
-	Events  []Hash `canon:"5,events,omitzero"` // what they said leaves the inbox, too: the messages stay without their data
+	// what they said leaves the inbox, too: the messages stay without their data
+	Events []Hash `canon:"5,events,omitzero"`
 }
 
-// Erased tells that the key of a subject was destroyed, and with it everything sealed for it. The subject is not named again.
+// Erased tells that the key of a subject was destroyed, and with it everything sealed for it. The subject is not named
+// again.
 type Erased struct {
 	Subject Hash   `canon:"1,subject"` // SHA-256 of its name
 	Note    string `canon:"2,note,omitzero,verbatim"`
@@ -89,15 +91,16 @@ type Escalated struct {
 	Stage    int64 `canon:"2,stage"`    // how many escalations have come, this one included
 }
 
-// Enclosed tells the text of a policy or schema that entries name by its hash, so that whoever has the agent has everything it depends on. The
-// text proves itself: it is one with that hash, or it says nothing.
+// Enclosed tells the text of a policy or schema that entries name by its hash, so that whoever has the agent has
+// everything it depends on. The text proves itself: it is one with that hash, or it says nothing.
 type Enclosed struct {
 	Of   Hash   `canon:"1,of"`
 	Kind string `canon:"2,kind"` // policy or schema
 	Text Data   `canon:"3,text"` // as whoever told it reads it
 }
 
-// Joined tells that an entry joins heads of a memory that has more of them than one entry can name. It changes nothing else.
+// Joined tells that an entry joins heads of a memory that has more of them than one entry can name. It changes nothing
+// else.
 type Joined struct {
 	Heads int64 `canon:"1,heads"` // how many there were
 }
@@ -125,13 +128,14 @@ func (SeatGiven) notice() {}
 func (Doubled) notice()   {}
 func (Joined) notice()    {}
 
-// Admitted tells that its author looked at the agent and vouches for it: everything before this entry counts where the author is trusted to own
-// the agent, and what the charter says.
+// Admitted tells that its author looked at the agent and vouches for it: everything before this entry counts where the
+// author is trusted to own the agent, and what the charter says.
 type Admitted struct {
 	Note string `canon:"1,note,omitzero,verbatim"`
 }
 
-// Lacks tells that a node cannot go on with the agent, because it has no such tool or advisor. It is told once for each.
+// Lacks tells that a node cannot go on with the agent, because it has no such tool or advisor. It is told once for
+// each.
 type Lacks struct {
 	What string `canon:"1,what"` // the tool, or advisor:NAME
 	Note string `canon:"2,note,omitzero,verbatim"`

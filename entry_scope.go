@@ -24,7 +24,9 @@ func InScope(scope, outer string) bool {
 // CheckScope says what is wrong with a scope, if anything.
 func CheckScope(scope string) error {
 	for _, word := range strings.Split(scope, "/") {
-		if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`*?"\`, r) }) {
+		if word == "" || strings.ContainsFunc(word, func(r rune) bool {
+			return r <= ' ' || r == 0x7f || strings.ContainsRune(`*?"\`, r)
+		}) {
 			return fmt.Errorf("scope %q: want words joined by slashes, such as acme/ops", scope)
 		}
 	}

@@ -114,7 +114,8 @@ func tables(notes map[string]string, roots ...*canon.Type) string {
 				continue
 			}
 			presence := []string{"required", "optional", "omitzero"}[f.Presence]
-			fmt.Fprintf(&out, "| %d | %s | %s | %s | %s |\n", f.ID, f.Name, kindText(f.Type), presence, notes[from+"."+f.Name])
+			fmt.Fprintf(&out, "| %d | %s | %s | %s | %s |\n", f.ID, f.Name, kindText(f.Type), presence,
+				notes[from+"."+f.Name])
 		}
 		for _, f := range t.Schema.Fields {
 			write(f.Type)
@@ -187,7 +188,8 @@ func TestSpecSaysWhatTheCodeDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme := between(t, string(old), "records", tables(comments(files), entryCodec.Type(), foldCodec.Type(), effectCodec.Type(), keyCodec.Type())+"\n")
+	readme := between(t, string(old), "records", tables(comments(files), entryCodec.Type(), foldCodec.Type(),
+		effectCodec.Type(), keyCodec.Type())+"\n")
 	readme = between(t, readme, "conflicts", conflictTexts(files))
 	same(t, "spec/README.md", readme)
 }

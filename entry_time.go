@@ -2,7 +2,8 @@ package perdure
 
 import "time"
 
-// Time is milliseconds since 1970 in UTC; zero means none. It is what an author's clock said, and is never used to order entries.
+// Time is milliseconds since 1970 in UTC; zero means none. It is what an author's clock said, and is never used to
+// order entries.
 type Time int64
 
 // TimeOf converts t, cutting it to milliseconds. The zero time.Time is none.

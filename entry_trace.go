@@ -38,18 +38,19 @@ type spanContext struct {
 
 type traceKey struct{}
 
-// WithTraceparent is a context under which agents are created and told things as part of a trace: the one that a traceparent names, as the W3C
-// Trace Context recommendation writes it. Without one, each begins a trace of its own.
+// WithTraceparent is a context under which agents are created and told things as part of a trace: the one that a
+// traceparent names, as the W3C Trace Context recommendation writes it. Without one, each begins a trace of its own.
 func WithTraceparent(ctx context.Context, traceparent string) (context.Context, error) {
 	c, ok := parseTraceparent(traceparent)
 	if !ok {
-		return ctx, fmt.Errorf("traceparent %.80q: want 00-TRACE-SPAN-FLAGS, with 32, 16 and 2 lower-case hex digits, not all zero", traceparent)
+		return ctx, fmt.Errorf("traceparent %.80q: want 00-TRACE-SPAN-FLAGS, with 32, 16 and 2 lower-case hex "+
+			"digits, not all zero", traceparent)
 	}
 	return context.WithValue(ctx, traceKey{}, c), nil
 }
 
-// Traceparent is the traceparent to send on with what is done under ctx; empty if it is part of no trace. A tool or an advisor finds that of the
-// agent it works for there.
+// Traceparent is the traceparent to send on with what is done under ctx; empty if it is part of no trace. A tool or an
+// advisor finds that of the agent it works for there.
 func Traceparent(ctx context.Context) string {
 	c, ok := ctx.Value(traceKey{}).(spanContext)
 	if !ok {
@@ -61,7 +62,8 @@ func Traceparent(ctx context.Context) string {
 // parseTraceparent reads a traceparent of version 00, and of a later version what 00 has.
 func parseTraceparent(s string) (c spanContext, ok bool) {
 	var version, flags [1]byte
-	if len(s) < 55 || s[2] != '-' || s[35] != '-' || s[52] != '-' || !lowerHex(s[:2], version[:]) || version[0] == 0xff {
+	if len(s) < 55 || s[2] != '-' || s[35] != '-' || s[52] != '-' || !lowerHex(s[:2], version[:]) ||
+		version[0] == 0xff {
 		return c, false
 	}
 	if len(s) > 55 && (version[0] == 0 || s[55] != '-') {
@@ -97,8 +99,8 @@ func spanOf(t TraceID, cause Hash) (c spanContext) {
 	return c
 }
 
-// traceIn is the trace that ctx is part of, or a new one. Whoever calls chooses the id, which is recorded and sent on: one that the guard keeps out
-// of memory, as it holds a secret, is not taken over.
+// traceIn is the trace that ctx is part of, or a new one. Whoever calls chooses the id, which is recorded and sent on:
+// one that the guard keeps out of memory, as it holds a secret, is not taken over.
 func (n *Node) traceIn(ctx context.Context) TraceID {
 	c, ok := ctx.Value(traceKey{}).(spanContext)
 	if !ok {
@@ -122,8 +124,8 @@ func newTrace() (t TraceID) {
 	return t
 }
 
-// trace is the trace an entry to be written belongs to: an outcome to that of its decision, a wake to that of the event that woke the agent,
-// and everything else to what the agent was told last.
+// trace is the trace an entry to be written belongs to: an outcome to that of its decision, a wake to that of the event
+// that woke the agent, and everything else to what the agent was told last.
 func (a *Agent) trace(d *Draft) TraceID {
 	var cause Hash
 	switch b := d.Body.(type) {

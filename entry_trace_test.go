@@ -28,14 +28,16 @@ func traces(t *testing.T, s perdure.Store, id perdure.AgentID) (ids []perdure.Tr
 	return ids
 }
 
-// TestEntriesBelongToTheTraceOfTheirCause: everything an event leads to has its trace id, children and what tools send on too.
+// TestEntriesBelongToTheTraceOfTheirCause: everything an event leads to has its trace id, children and what tools send
+// on too.
 func TestEntriesBelongToTheTraceOfTheirCause(t *testing.T) {
 	t.Parallel()
 	var sent string
-	look := &tool{spec: perdure.Spec{Name: "look", Effect: perdure.Read}, call: func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
-		sent = perdure.Traceparent(ctx)
-		return perdure.Result{}, nil
-	}}
+	look := &tool{spec: perdure.Spec{Name: "look", Effect: perdure.Read},
+		call: func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
+			sent = perdure.Traceparent(ctx)
+			return perdure.Result{}, nil
+		}}
 	turns := [][]perdure.Action{
 		{perdure.Sleep{Trigger: perdure.On{Event: "go"}}},
 		{perdure.Execute{Tool: "look"}, perdure.Delegate{Intent: perdure.Intent{Goal: "help"}}},
@@ -87,7 +89,9 @@ func TestEntriesBelongToTheTraceOfTheirCause(t *testing.T) {
 func TestAWakeBelongsToTheEventThatWoke(t *testing.T) {
 	t.Parallel()
 	turns := [][]perdure.Action{{perdure.Sleep{Trigger: perdure.On{Event: "go"}}}, {perdure.End{Signal: perdure.OK}}}
-	n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, turn int64) []perdure.Action { return turns[min(turn, 1)] }))
+	n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		return turns[min(turn, 1)]
+	}))
 	id := create(t, n, perdure.Genesis{})
 	run(t, n, id)
 	ctx, err := perdure.WithTraceparent(t.Context(), someParent)
@@ -111,7 +115,8 @@ func TestTraceparentsThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{
 		"", "00-" + someTrace, strings.ToUpper(someParent), "ff" + someParent[2:], someParent + "-00",
-		"00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-" + someTrace + "-0000000000000000-01", "00_" + someParent[3:], "00-" + someTrace[:31] + "x-00f067aa0ba902b7-01",
+		"00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-" + someTrace + "-0000000000000000-01",
+		"00_" + someParent[3:], "00-" + someTrace[:31] + "x-00f067aa0ba902b7-01",
 	} {
 		if _, err := perdure.WithTraceparent(t.Context(), bad); err == nil {
 			t.Errorf("%q was taken", bad)
@@ -132,7 +137,8 @@ func TestASecretIsNoTraceID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "test"}})
+		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
+			Charter: perdure.Charter{Scope: "test"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package perdure
 
-// Trigger is what wakes a dormant agent: At, After, On, Done, Gather, When, Every, or Any and All of these. It is a pure question to the fold.
+// Trigger is what wakes a dormant agent: At, After, On, Done, Gather, When, Every, or Any and All of these. It is a
+// pure question to the fold.
 type Trigger interface{ trigger() }
 
 // At is met from a time on.
@@ -13,11 +14,12 @@ type After struct {
 	Millis int64 `canon:"1,ms"` // after the decision to sleep
 }
 
-// On is met by an event of this name that the advisor has not seen and that has not woken the agent before, whether it arrived before or
-// after the sleep was written. Filter, if any, is a condition over `event` (name, by, data).
+// On is met by an event of this name that the advisor has not seen and that has not woken the agent before, whether it
+// arrived before or after the sleep was written. Filter, if any, is a condition over `event` (name, by, data).
 type On struct {
-	Event  string `canon:"1,event"`                    // its name
-	Filter string `canon:"2,filter,omitzero,verbatim"` // a condition that must hold for the event; none: any event of the name
+	Event string `canon:"1,event"` // its name
+	// a condition that must hold for the event; none: any event of the name
+	Filter string `canon:"2,filter,omitzero,verbatim"`
 }
 
 // Done is met when a child has ended or a decision has its outcome.
@@ -26,8 +28,8 @@ type Done struct {
 	Decision Hash    `canon:"2,decision,omitzero"` // a decision of this agent
 }
 
-// Gather is met when enough children have ended: all of them; or OK of them with ok, or fewer than that still can; or Failed of them otherwise
-// than with ok. It counts those of Of, or without any, all the agent has.
+// Gather is met when enough children have ended: all of them; or OK of them with ok, or fewer than that still can; or
+// Failed of them otherwise than with ok. It counts those of Of, or without any, all the agent has.
 type Gather struct {
 	Of     []AgentID `canon:"1,of,omitzero"`     // which children; none: all there are
 	OK     int64     `canon:"2,ok,omitzero"`     // how many must end with ok; zero: all must have ended

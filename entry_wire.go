@@ -5,14 +5,16 @@ import "github.com/perdure/perdure/internal/canon"
 // signatureSize is the length of an Ed25519 signature.
 const signatureSize = 64
 
-// saltedBody is a body on the wire: its content under a salt, so that the hash of a short secret cannot be guessed once the body is gone.
+// saltedBody is a body on the wire: its content under a salt, so that the hash of a short secret cannot be guessed once
+// the body is gone.
 type saltedBody struct {
 	Salt     [16]byte       `canon:"1,salt"`
 	Content  Body           `canon:"2,content"`
 	Reserved canon.Reserved `canon:",reserved"`
 }
 
-// entryRecord is an entry on the wire. The name of the entry is the hash of the header's bytes, the header commits to the body's.
+// entryRecord is an entry on the wire. The name of the entry is the hash of the header's bytes, the header commits to
+// the body's.
 type entryRecord struct {
 	Header    Header              `canon:"1,header"`
 	Body      *saltedBody         `canon:"2,body,optional"`      // absent when dropped

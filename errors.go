@@ -17,7 +17,8 @@ var (
 	ErrDenied = errors.New("denied")
 	// ErrIncapable says that this node cannot do what the agent needs next; another may.
 	ErrIncapable = errors.New("this node cannot do it")
-	// ErrInDoubt is what a tool's error wraps when nobody can know whether the effect happened: the call was sent, and no answer came.
+	// ErrInDoubt is what a tool's error wraps when nobody can know whether the effect happened: the call was sent, and
+	// no answer came.
 	ErrInDoubt = errors.New("in doubt: it is not known whether it happened")
 	// ErrBehind says that an entry belongs before what this Agent still holds: fold the memory again from the store.
 	ErrBehind = errors.New("entry belongs before the fold's window: fold the memory again")
@@ -29,8 +30,8 @@ var (
 	ErrRejected = canon.ErrRejected
 )
 
-// Rejection is a refusal of bytes: which predicate refused them, where, what was found, and what to do. Predicates are listed in
-// spec/predicates.md and are stable.
+// Rejection is a refusal of bytes: which predicate refused them, where, what was found, and what to do. Predicates are
+// listed in spec/predicates.md and are stable.
 type Rejection = canon.Rejection
 
 // reject builds the refusal of entry e by predicate p.

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What an entry holds is one of six values. Ask for the value, not for a pointer to it: `case *perdure.Event` compiles and is never met.
+// What an entry holds is one of six values. Ask for the value, not for a pointer to it: `case *perdure.Event` compiles
+// and is never met.
 func ExampleBody() {
 	ctx := context.Background()
 	key, _ := perdure.GenerateSigner("ann")

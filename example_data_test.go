@@ -20,8 +20,8 @@ func ExampleDataOf() {
 	_, err = perdure.DataOf(map[string]any{"reply": make(chan int)})
 	fmt.Println(err)
 	// Output:
-	// {"amount":9007199254740993,"to":"ann"} <nil>
-	// rejected by field.type at $.reply (byte 7): got chan int, want a value JSON could hold; send the type the schema asks for
+	// {"amount":9007199254740993,"to":"ann"} <nil> rejected by field.type at $.reply (byte 7): got chan int, want a
+	// value JSON could hold; send the type the schema asks for
 }
 
 // Decode sets a Go value. What does not fit is named by its place.

@@ -2,14 +2,17 @@ package perdure
 
 import "slices"
 
-// Fold is everything a decision may depend on, derived from memory and from nothing else. It has canonical bytes, so two nodes that hold the
-// same entries can compare the hash of theirs. It must not be changed: get a new one with Agent.Apply.
+// Fold is everything a decision may depend on, derived from memory and from nothing else. It has canonical bytes, so
+// two nodes that hold the same entries can compare the hash of theirs. It must not be changed: get a new one with
+// Agent.Apply.
 //
 // Its size is that of what is open (effects under way, questions, children, unseen events), not of the history.
 type Fold struct {
-	Agent   AgentID  `canon:"1,agent"`            // the name of its genesis entry, for life
-	Intent  Intent   `canon:"2,intent"`           // what it is for, as genesis says and mutations and edits have changed it since
-	Charter Charter  `canon:"3,charter"`          // who it is and within what bounds, as genesis says; the owner changes by key changes, the scope only narrows
+	Agent AgentID `canon:"1,agent"` // the name of its genesis entry, for life
+	// what it is for, as genesis says and mutations and edits have changed it since
+	Intent Intent `canon:"2,intent"`
+	// who it is and within what bounds, as genesis says; the owner changes by key changes, the scope only narrows
+	Charter Charter  `canon:"3,charter"`
 	Lineage *Lineage `canon:"4,lineage,optional"` // where it came from, as genesis says; absent: from nobody
 
 	Created Time   `canon:"5,created"` // time of the genesis entry
@@ -18,42 +21,61 @@ type Fold struct {
 	Seq     int64  `canon:"8,seq"`     // the highest seq
 	Heads   []Head `canon:"9,heads"`   // the entries without a child, ascending by name
 
-	Did       State       `canon:"10,did,omitzero"`       // the state the last advice or decision led to; see State
-	Ended     *Ending     `canon:"11,ended,optional"`     // how it ended; set by a decision to end or a cancellation, and by nothing after the first of them
-	Paused    []Hash      `canon:"12,paused,omitzero"`    // the pauses that no resume has named
-	Contested bool        `canon:"13,contested,omitzero"` // set when two owners were named on two branches, or more key changes came than can be followed: it stays still for good
-	Sleep     *Sleeping   `canon:"14,sleep,optional"`     // the sleep it is in; set by a decision to sleep, absent after one to wake
-	Recheck   []Execute   `canon:"15,recheck,omitzero"`   // what a stale wake must look at again: set by the wake, each call leaves it when it is decided
+	Did State `canon:"10,did,omitzero"` // the state the last advice or decision led to; see State
+	// how it ended; set by a decision to end or a cancellation, and by nothing after the first of them
+	Ended  *Ending `canon:"11,ended,optional"`
+	Paused []Hash  `canon:"12,paused,omitzero"` // the pauses that no resume has named
+	// set when two owners were named on two branches, or more key changes came than can be followed: it stays still for
+	// good
+	Contested bool `canon:"13,contested,omitzero"`
+	// the sleep it is in; set by a decision to sleep, absent after one to wake
+	Sleep *Sleeping `canon:"14,sleep,optional"`
+	// what a stale wake must look at again: set by the wake, each call leaves it when it is decided
+	Recheck   []Execute   `canon:"15,recheck,omitzero"`
 	Proposals []Proposals `canon:"16,proposals,omitzero"` // recent advice with actions, the current one last
 	Open      []Open      `canon:"17,open,omitzero"`      // decisions allowed, without an outcome yet
-	Asks      []Asking    `canon:"18,asks,omitzero"`      // decisions that ask a person, without an answer that settles them yet
-	Owed      []Owed      `canon:"19,owed,omitzero"`      // effects that did not happen and are to be tried again; set by outcomes
-	Inbox     []Message   `canon:"20,inbox,omitzero"`     // events the advisor has not seen: each leaves it when an advice names it as seen
-	Dedupe    []string    `canon:"21,dedupe,omitzero"`    // recent ids of events, so that a second event with one changes nothing
-	Children  []ChildInfo `canon:"22,children,omitzero"`  // its children: a delegation adds one, the notice of its end marks it
+	// decisions that ask a person, without an answer that settles them yet
+	Asks []Asking `canon:"18,asks,omitzero"`
+	// effects that did not happen and are to be tried again; set by outcomes
+	Owed []Owed `canon:"19,owed,omitzero"`
+	// events the advisor has not seen: each leaves it when an advice names it as seen
+	Inbox []Message `canon:"20,inbox,omitzero"`
+	// recent ids of events, so that a second event with one changes nothing
+	Dedupe []string `canon:"21,dedupe,omitzero"`
+	// its children: a delegation adds one, the notice of its end marks it
+	Children []ChildInfo `canon:"22,children,omitzero"`
 
-	Spent     Spend           `canon:"23,spent"`              // what advice, outcomes and ended children have cost, on all branches
-	Granted   Spend           `canon:"24,granted"`            // what its owner has added to the budget of the intent
-	Turns     int64           `canon:"25,turns,omitzero"`     // times the advisor was asked
-	Tools     []ToolRecord    `canon:"26,tools,omitzero"`     // recent signals, by tool
-	Incapable []Incapability  `canon:"27,incapable,omitzero"` // what nodes have shown they cannot do; set by outcomes and by notices
-	Revoked   []Key           `canon:"28,revoked,omitzero"`   // keys whose entries no longer count, as its owner said
-	Former    []Key           `canon:"29,former,omitzero"`    // owners before this one
-	Vars      map[string]Data `canon:"30,vars,omitzero"`      // the agent's state, as outcomes and events set it
-	Taint     Hash            `canon:"31,taint,omitzero"`     // the last entry that brought in untrusted text
-	Summary   Hash            `canon:"32,summary,omitzero"`   // the advice whose summary stands for the transcript before it
-	Since     int64           `canon:"33,since,omitzero"`     // seq of the summary: the transcript begins there
-	Snapshot  int64           `canon:"34,snapshot,omitzero"`  // count at the last snapshot
-	Denials   int64           `canon:"35,denials,omitzero"`   // refusals in a row
-	Conflicts []Conflict      `canon:"36,conflicts,omitzero"` // entries that did not go together with another branch or do not count, and why; the latest
-	Edited    Hash            `canon:"37,edited,omitzero"`    // the entry that gave the intent its present form
-	Enclosed  []Hash          `canon:"38,enclosed,omitzero"`  // the policies and schemas whose text is in memory
-	Begun     Key             `canon:"39,begun,omitzero"`     // who began it, when not its owner: the charter is then only their word
-	Admitted  []Key           `canon:"40,admitted,omitzero"`  // who vouched for it by a notice
-	Seats     []Seat          `canon:"41,seats,omitzero"`     // the claims on the seat that nobody has followed; one, unless it is disputed
-	Doubled   []Doubled       `canon:"42,doubled,omitzero"`   // what somebody found decided on two branches, and nobody has settled
-	Trace     TraceID         `canon:"45,trace,omitzero"`     // of the last genesis, event or wake that has one: what is written next belongs to it
-	Basis     *Resting        `canon:"46,basis,optional"`     // what the current proposals rest on, if their advice said so
+	// what advice, outcomes and ended children have cost, on all branches
+	Spent   Spend        `canon:"23,spent"`
+	Granted Spend        `canon:"24,granted"`        // what its owner has added to the budget of the intent
+	Turns   int64        `canon:"25,turns,omitzero"` // times the advisor was asked
+	Tools   []ToolRecord `canon:"26,tools,omitzero"` // recent signals, by tool
+	// what nodes have shown they cannot do; set by outcomes and by notices
+	Incapable []Incapability  `canon:"27,incapable,omitzero"`
+	Revoked   []Key           `canon:"28,revoked,omitzero"` // keys whose entries no longer count, as its owner said
+	Former    []Key           `canon:"29,former,omitzero"`  // owners before this one
+	Vars      map[string]Data `canon:"30,vars,omitzero"`    // the agent's state, as outcomes and events set it
+	Taint     Hash            `canon:"31,taint,omitzero"`   // the last entry that brought in untrusted text
+	// the advice whose summary stands for the transcript before it
+	Summary  Hash  `canon:"32,summary,omitzero"`
+	Since    int64 `canon:"33,since,omitzero"`    // seq of the summary: the transcript begins there
+	Snapshot int64 `canon:"34,snapshot,omitzero"` // count at the last snapshot
+	Denials  int64 `canon:"35,denials,omitzero"`  // refusals in a row
+	// entries that did not go together with another branch or do not count, and why; the latest
+	Conflicts []Conflict `canon:"36,conflicts,omitzero"`
+	Edited    Hash       `canon:"37,edited,omitzero"`   // the entry that gave the intent its present form
+	Enclosed  []Hash     `canon:"38,enclosed,omitzero"` // the policies and schemas whose text is in memory
+	// who began it, when not its owner: the charter is then only their word
+	Begun    Key   `canon:"39,begun,omitzero"`
+	Admitted []Key `canon:"40,admitted,omitzero"` // who vouched for it by a notice
+	// the claims on the seat that nobody has followed; one, unless it is disputed
+	Seats []Seat `canon:"41,seats,omitzero"`
+	// what somebody found decided on two branches, and nobody has settled
+	Doubled []Doubled `canon:"42,doubled,omitzero"`
+	// of the last genesis, event or wake that has one: what is written next belongs to it
+	Trace TraceID `canon:"45,trace,omitzero"`
+	// what the current proposals rest on, if their advice said so
+	Basis *Resting `canon:"46,basis,optional"`
 
 	own     owned
 	rooms   rooms
@@ -92,7 +114,8 @@ type Sleeping struct {
 	Sleep    Sleep  `canon:"3,sleep"`          // what it said
 	Polls    []Poll `canon:"4,polls,omitzero"` // the latest answer to each Every of the trigger, in order
 
-	Refused bool `canon:"5,refused,omitzero"` // a person was asked whether it may wake and did not let it; what it is told next ends that
+	// a person was asked whether it may wake and did not let it; what it is told next ends that
+	Refused bool `canon:"5,refused,omitzero"`
 }
 
 // Poll is the latest answer to a polling tool.
@@ -116,10 +139,11 @@ type Proposals struct {
 
 // Open is an allowed action without an outcome.
 type Open struct {
-	Decision Hash   `canon:"1,decision"`          // the entry that allowed it
-	Key      Hash   `canon:"2,key"`               // of the effect: the same for every attempt at it
-	Action   Action `canon:"3,action"`            // what is to be done
-	Effect   Effect `canon:"4,effect,omitzero"`   // the class that the deciding node recorded; the tool itself may be more careful
+	Decision Hash   `canon:"1,decision"` // the entry that allowed it
+	Key      Hash   `canon:"2,key"`      // of the effect: the same for every attempt at it
+	Action   Action `canon:"3,action"`   // what is to be done
+	// the class that the deciding node recorded; the tool itself may be more careful
+	Effect   Effect `canon:"4,effect,omitzero"`
 	Since    Time   `canon:"5,since"`             // time of the decision
 	Deadline Time   `canon:"6,deadline,omitzero"` // when silence becomes a signal
 	Reserve  Spend  `canon:"7,reserve"`           // held from the budget until the outcome settles it
@@ -185,8 +209,8 @@ type Owed struct {
 	After   int64  `canon:"7,after_ms,omitzero"` // the retry-after it named
 	Limit   int64  `canon:"8,limit_ms,omitzero"` // the time it was allowed
 
-	// The attempt that surely did not happen, of a once effect: whoever began it said so, or a node of the agent's looked. Without it, it is
-	// somebody's word, and nobody tries again.
+	// The attempt that surely did not happen, of a once effect: whoever began it said so, or a node of the agent's
+	// looked. Without it, it is somebody's word, and nobody tries again.
 	Decision Hash `canon:"9,decision,omitzero"`
 }
 

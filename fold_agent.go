@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Agent is an agent as a node sees it: the fold of the entries it was given, and the recent ones of them. It is immutable: Apply returns
-// a new one. Any order of arrival gives the same fold, byte for byte.
+// Agent is an agent as a node sees it: the fold of the entries it was given, and the recent ones of them. It is
+// immutable: Apply returns a new one. Any order of arrival gives the same fold, byte for byte.
 type Agent struct {
 	fold  *Fold
 	prev  segment  // the entries before cur
@@ -48,7 +48,8 @@ type link struct {
 // Fold is what memory comes to. It must not be changed.
 func (a *Agent) Fold() *Fold { return a.fold }
 
-// Epoch is that of the agent's seat, as a node tells the advisor it asks: zero where the agent is a copy, and to everybody else.
+// Epoch is that of the agent's seat, as a node tells the advisor it asks: zero where the agent is a copy, and to
+// everybody else.
 func (a *Agent) Epoch() int64 { return a.epoch }
 
 // ID is the agent's name for life.
@@ -119,8 +120,8 @@ func (a *Agent) Missing() []Hash {
 	return slices.Compact(missing)
 }
 
-// Diverged says in words where branches of this memory did not go together, and which heads it has if more than one. It is empty for a
-// memory nobody wrote to from two places at once.
+// Diverged says in words where branches of this memory did not go together, and which heads it has if more than one. It
+// is empty for a memory nobody wrote to from two places at once.
 func (a *Agent) Diverged() []string {
 	var out []string
 	if n := len(a.fold.Heads); n > 1 {
@@ -138,32 +139,35 @@ func (a *Agent) Diverged() []string {
 // Begin is the agent that a genesis entry begins.
 func Begin(genesis *Entry) (*Agent, error) { return new(Agent).Apply(genesis) }
 
-// FromSnapshot is the agent as of a snapshot entry, whose fold is taken as it stands: on the word of whoever signed it. Verify derives
-// snapshots again; Trust.Load takes only those of people trusted to own the agent.
+// FromSnapshot is the agent as of a snapshot entry, whose fold is taken as it stands: on the word of whoever signed it.
+// Verify derives snapshots again; Trust.Load takes only those of people trusted to own the agent.
 func FromSnapshot(snapshot *Entry) (*Agent, error) {
 	s, ok := snapshot.content.(Snapshot)
 	if !ok {
-		return nil, fmt.Errorf("resume %s: entry %s is not a snapshot with its body", snapshot.Agent.Short(), snapshot.Name.Short())
+		return nil, fmt.Errorf("resume %s: entry %s is not a snapshot with its body", snapshot.Agent.Short(),
+			snapshot.Name.Short())
 	}
 	if s.Fold.Agent != snapshot.Agent {
-		return nil, reject(predAgent, snapshot, "$.body.content.snapshot.fold.agent", s.Fold.Agent.Short(), snapshot.Agent.Short(), "the snapshot is of another agent")
+		return nil, reject(predAgent, snapshot, "$.body.content.snapshot.fold.agent", s.Fold.Agent.Short(),
+			snapshot.Agent.Short(), "the snapshot is of another agent")
 	}
 	f := s.Fold.clone().forgetful()
 	f.step(snapshot, false, f.known(snapshot.Parents))
 	return fromFold(f, snapshot.Position(), snapshot), nil
 }
 
-// fromFold is an agent that goes on from a fold at a position, for which the author of a snapshot vouches. To be believed in everything takes the
-// right to own.
+// fromFold is an agent that goes on from a fold at a position, for which the author of a snapshot vouches. To be
+// believed in everything takes the right to own.
 func fromFold(f *Fold, top Position, snapshot *Entry) *Agent {
-	authors := vouched(nil, authored{key: snapshot.Origin, right: MayOwn, scope: f.Charter.Scope, entry: snapshot.Name, count: f.Count})
+	authors := vouched(nil, authored{key: snapshot.Origin, right: MayOwn, scope: f.Charter.Scope, entry: snapshot.Name,
+		count: f.Count})
 	a := &Agent{fold: f.clone(), cur: segment{base: f, authors: authors}, top: top, authors: authors}
 	a.fold.judged = new(judged)
 	return a
 }
 
-// beforeSnapshot is FromSnapshot without the snapshot itself, which is to be folded next. From there entries can be folded that were written
-// beside the snapshot, on the heads it names: whatever is in its past comes before both.
+// beforeSnapshot is FromSnapshot without the snapshot itself, which is to be folded next. From there entries can be
+// folded that were written beside the snapshot, on the heads it names: whatever is in its past comes before both.
 func beforeSnapshot(snapshot *Entry) (*Agent, error) {
 	if _, err := FromSnapshot(snapshot); err != nil {
 		return nil, err

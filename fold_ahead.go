@@ -1,11 +1,11 @@
 package perdure
 
-// An entry says in its header when a node should look next, which is known only once it is folded; and it is folded under its name, which is
-// known only once its header is. What a node writes all the time is folded once all the same: without its name, which is then put where the
-// fold says it.
+// An entry says in its header when a node should look next, which is known only once it is folded; and it is folded
+// under its name, which is known only once its header is. What a node writes all the time is folded once all the same:
+// without its name, which is then put where the fold says it.
 
-// ahead is the agent with e folded, which is written on top of everything and has no name yet; nil if that is not to be had, because the fold
-// of such an entry may say its name in many places. It is to be named before anybody sees it.
+// ahead is the agent with e folded, which is written on top of everything and has no name yet; nil if that is not to be
+// had, because the fold of such an entry may say its name in many places. It is to be named before anybody sees it.
 func (a *Agent) ahead(e *Entry) *Agent {
 	f := a.fold
 	if len(a.early) > 0 || len(f.Heads) != 1 || !f.onTop(e) || len(f.Revoked)+len(f.Former) > 0 || e.Seq <= a.top.Seq {
@@ -38,8 +38,8 @@ func (a *Agent) ahead(e *Entry) *Agent {
 	return next
 }
 
-// nameable reports whether f, which is before with one more entry of a kind that ahead takes, says the name of that entry only where named
-// puts it.
+// nameable reports whether f, which is before with one more entry of a kind that ahead takes, says the name of that
+// entry only where named puts it.
 func (f *Fold) nameable(before *Fold, kind Kind) bool {
 	if n := len(f.Conflicts); n != len(before.Conflicts) || n > 0 && &f.Conflicts[n-1] != &before.Conflicts[n-1] {
 		return false
@@ -55,7 +55,8 @@ func (f *Fold) nameable(before *Fold, kind Kind) bool {
 	return calls
 }
 
-// named puts the name of the last entry, e, where the fold says it, and e among those the agent holds. Before is the agent without it.
+// named puts the name of the last entry, e, where the fold says it, and e among those the agent holds. Before is the
+// agent without it.
 func (a *Agent) named(before *Agent, e *Entry) {
 	f := a.fold
 	f.Heads[0].Name = e.Name

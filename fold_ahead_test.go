@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// TestWhatIsFoldedOnceIsFoldedAsAnythingElse writes random memories, and holds each entry that is folded without its name, and named afterwards,
-// against the same entry folded under its name.
+// TestWhatIsFoldedOnceIsFoldedAsAnythingElse writes random memories, and holds each entry that is folded without its
+// name, and named afterwards, against the same entry folded under its name.
 func TestWhatIsFoldedOnceIsFoldedAsAnythingElse(t *testing.T) {
 	key, other := must(GenerateSigner("writer")), must(GenerateSigner("other"))
 	once := map[Kind]int{}
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		g, err := key.Genesis(Genesis{Intent: Intent{Goal: "be folded", Advisor: "random"}, Charter: Charter{Scope: "test"}}, now)
+		g, err := key.Genesis(Genesis{Intent: Intent{Goal: "be folded", Advisor: "random"},
+			Charter: Charter{Scope: "test"}}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,8 @@ func TestWhatIsFoldedOnceIsFoldedAsAnythingElse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if due := min(a.fold.dueAfter(unnamed(&Entry{Header: e.Header, content: e.content}), now), maxAmount); e.Due != due {
+			if due := min(a.fold.dueAfter(unnamed(&Entry{Header: e.Header, content: e.content}), now),
+				maxAmount); e.Due != due {
 				t.Fatalf("seed %d: due of a %s: %v, want %v", seed, e.Kind, e.Due, due)
 			}
 			sameAgent(t, seed, e, next, want)
@@ -86,10 +88,13 @@ func sameAgent(t *testing.T, seed uint64, e *Entry, got, want *Agent) {
 	for e := range want.Recent() {
 		w = append(w, e.Name)
 	}
-	if !reflect.DeepEqual(g, w) || got.top != want.top || got.cur.n != want.cur.n || got.cur.size != want.cur.size || !reflect.DeepEqual(got.authors, want.authors) {
-		t.Fatalf("seed %d: after a %s: the agent holds %d entries up to %v, want %d up to %v", seed, e.Kind, len(g), got.top, len(w), want.top)
+	if !reflect.DeepEqual(g, w) || got.top != want.top || got.cur.n != want.cur.n || got.cur.size != want.cur.size ||
+		!reflect.DeepEqual(got.authors, want.authors) {
+		t.Fatalf("seed %d: after a %s: the agent holds %d entries up to %v, want %d up to %v", seed, e.Kind, len(g),
+			got.top, len(w), want.top)
 	}
-	if (got.cur.base == nil) != (want.cur.base == nil) || got.cur.base != nil && !reflect.DeepEqual(plain(got.cur.base), plain(want.cur.base)) {
+	if (got.cur.base == nil) != (want.cur.base == nil) || got.cur.base != nil &&
+		!reflect.DeepEqual(plain(got.cur.base), plain(want.cur.base)) {
 		t.Fatalf("seed %d: after a %s: the base of the window differs", seed, e.Kind)
 	}
 }
@@ -118,7 +123,8 @@ func randomAdvice(r *rand.Rand) Advice {
 		case 1:
 			a.Actions = append(a.Actions, Mutate{Goal: new("another")})
 		default:
-			a.Actions = append(a.Actions, Execute{Tool: []string{"look", "pay"}[r.IntN(2)], Args: must(DataOf(int64(r.IntN(3))))})
+			a.Actions = append(a.Actions, Execute{Tool: []string{"look", "pay"}[r.IntN(2)],
+				Args: must(DataOf(int64(r.IntN(3))))})
 		}
 	}
 	switch r.IntN(12) {
@@ -136,7 +142,8 @@ func randomAdvice(r *rand.Rand) Advice {
 }
 
 func randomDecision(r *rand.Rand, f *Fold, now time.Time) Decision {
-	d := Decision{Verdict: Verdict{Answer: Allow, Rules: []string{"test"}}, Effect: []Effect{Read, Idempotent, Once}[r.IntN(3)]}
+	d := Decision{Verdict: Verdict{Answer: Allow, Rules: []string{"test"}},
+		Effect: []Effect{Read, Idempotent, Once}[r.IntN(3)]}
 	if n := len(f.Proposals); n > 0 && r.IntN(8) > 0 {
 		p := &f.Proposals[r.IntN(n)]
 		d.Advice = p.Advice
@@ -161,7 +168,8 @@ func randomDecision(r *rand.Rand, f *Fold, now time.Time) Decision {
 }
 
 func randomOutcome(r *rand.Rand, f *Fold) Outcome {
-	o := Outcome{Signal: []Signal{OK, OK, OK, Failed, Throttled, TimedOut, Incapable}[r.IntN(7)], Took: int64(r.IntN(100))}
+	o := Outcome{Signal: []Signal{OK, OK, OK, Failed, Throttled, TimedOut, Incapable}[r.IntN(7)],
+		Took: int64(r.IntN(100))}
 	switch n := len(f.Open); {
 	case n > 0 && r.IntN(10) > 0:
 		o.Decision = f.Open[r.IntN(n)].Decision

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// Apply folds entries into the agent and returns the result; a itself does not change. Entries may come in any order and more than once:
-// those whose parents or whose covering signature have not arrived are held until they do, see Missing. The cost is that of the new
-// entries, unless some belong before entries already folded; then also that of the ones after them. ErrBehind says that they belong
-// before what the agent still holds: fold the memory again.
+// Apply folds entries into the agent and returns the result; a itself does not change. Entries may come in any order
+// and more than once: those whose parents or whose covering signature have not arrived are held until they do, see
+// Missing. The cost is that of the new entries, unless some belong before entries already folded; then also that of the
+// ones after them. ErrBehind says that they belong before what the agent still holds: fold the memory again.
 //
 // A *Rejection says what is wrong with an entry; nothing was folded then.
 func (a *Agent) Apply(entries ...*Entry) (*Agent, error) { return a.apply(entries, false) }
@@ -52,7 +52,8 @@ func (a *Agent) extend(entries []*Entry, unsealed bool) (*Agent, bool, error) {
 	return next, true, nil
 }
 
-// push folds e in place if it links to what is held and comes after everything folded, and reports whether it did. The caller owns a.
+// push folds e in place if it links to what is held and comes after everything folded, and reports whether it did. The
+// caller owns a.
 func (a *Agent) push(e *Entry) (bool, error) {
 	f := a.fold
 	if e.Kind == KindGenesis {
@@ -109,7 +110,8 @@ func (a *Agent) link(e *Entry, void bool, past Head) {
 
 // turn begins a new segment of the window where the last is full.
 func (a *Agent) turn() {
-	// Each segment has a base of its own, with all the heads: many heads make it longer, so that copying them costs an entry no more.
+	// Each segment has a base of its own, with all the heads: many heads make it longer, so that copying them costs an
+	// entry no more.
 	if (a.cur.n >= max(tailWindow, len(a.fold.Heads)/4) || a.cur.size >= tailBytes) && !a.full {
 		a.prev, a.cur = a.cur, segment{base: a.fold.clone(), authors: a.authors}
 		a.fold.own.alone = alone{} // base has them too
@@ -177,8 +179,8 @@ func (f *Fold) known(parents []Hash) Head {
 	return past
 }
 
-// learn adds to a past what another head knows. Where branches handed the agent on more often than can be followed, nobody is its owner any
-// more: it is contested, and what its owners do there does not count.
+// learn adds to a past what another head knows. Where branches handed the agent on more often than can be followed,
+// nobody is its owner any more: it is contested, and what its owners do there does not count.
 func (f *Fold) learn(past, from *Head) {
 	f.work += int64(len(from.Knows) + len(from.Owners) + len(from.Handed))
 	past.Knows = united(past.Knows, from.Knows)
@@ -289,7 +291,8 @@ func (w *window) candidates(early, entries []*Entry) []*Entry {
 	return out
 }
 
-// admit sorts out which entries can be folded now: all parents are there and a signature covers them. The rest is early.
+// admit sorts out which entries can be folded now: all parents are there and a signature covers them. The rest is
+// early.
 func (w *window) admit(fresh []*Entry, unsealed, bare bool) (admitted, early []*Entry, err error) {
 	byName := make(map[Hash]*Entry, len(fresh))
 	for _, e := range fresh {
@@ -316,7 +319,8 @@ func (w *window) admit(fresh []*Entry, unsealed, bare bool) (admitted, early []*
 		switch {
 		case e.Kind == KindGenesis:
 			if !w.id.IsZero() && w.id != e.ID() {
-				return nil, nil, reject(predGenesisFirst, e, "$.header", "a second genesis", "one", "two memories are mixed here")
+				return nil, nil, reject(predGenesisFirst, e, "$.header", "a second genesis", "one",
+					"two memories are mixed here")
 			}
 			w.id = e.ID()
 		case !w.id.IsZero() && e.Agent != w.id:
@@ -380,7 +384,8 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 		work = a.fold.work
 	}
 	for {
-		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors, early: a.early, full: a.full, bare: a.bare}
+		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors,
+			early: a.early, full: a.full, bare: a.bare}
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}
@@ -397,7 +402,8 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 	}
 }
 
-// refold folds entries in order, the void ones as void, and returns the ones that the revocations it met make void. The caller owns a.
+// refold folds entries in order, the void ones as void, and returns the ones that the revocations it met make void. The
+// caller owns a.
 func (a *Agent) refold(entries []*Entry, void map[Hash]bool, base *Fold) (map[Hash]bool, error) {
 	found := map[Hash]bool{}
 	known := map[Hash]Head{} // of the entries whose past knows anything
@@ -445,9 +451,10 @@ type revocation struct {
 	key Key
 }
 
-// voidUnseen finds the entries of revoked keys that the author of a revocation had not seen. Key changes are never void: whoever could
-// make one was the owner, and of two that exclude each other nobody can tell which is right. It follows 64 revocations at a time, so that a
-// memory in which one key is revoked on every branch costs no more than others.
+// voidUnseen finds the entries of revoked keys that the author of a revocation had not seen. Key changes are never
+// void: whoever could make one was the owner, and of two that exclude each other nobody can tell which is right. It
+// follows 64 revocations at a time, so that a memory in which one key is revoked on every branch costs no more than
+// others.
 func (a *Agent) voidUnseen(entries []*Entry, revocations []revocation, base *Fold, found map[Hash]bool) error {
 	place := make(map[Hash]int, len(entries))
 	for i, e := range entries {
@@ -519,13 +526,16 @@ func wrongAgent(e *Entry, want AgentID) error {
 }
 
 func noBody(e *Entry) error {
-	return reject(predBodyPresent, e, "$.body", "absent", "the body", "what it says is not known: resume from a snapshot after it, or get the body from another copy")
+	return reject(predBodyPresent, e, "$.body", "absent", "the body",
+		"what it says is not known: resume from a snapshot after it, or get the body from another copy")
 }
 
 func wrongSeq(e *Entry, highest int64) error {
-	return reject(predSeq, e, "$.header.seq", fmt.Sprint(e.Seq), fmt.Sprint(highest+1), "seq is one more than the highest of the parents")
+	return reject(predSeq, e, "$.header.seq", fmt.Sprint(e.Seq), fmt.Sprint(highest+1),
+		"seq is one more than the highest of the parents")
 }
 
 func revokedAuthor(e *Entry) error {
-	return reject(predRevoked, e, "$.header.origin", e.Origin.Short(), "a key not revoked in the entry's own past", "the key was revoked before this entry was written")
+	return reject(predRevoked, e, "$.header.origin", e.Origin.Short(), "a key not revoked in the entry's own past",
+		"the key was revoked before this entry was written")
 }

@@ -1,7 +1,8 @@
 package perdure
 
-// Bound reports whether the digest of a question is that of its own action, for this agent and decision: an approval of the digest then
-// permits the action that is shown, and no other. A fold taken over from a snapshot could say otherwise.
+// Bound reports whether the digest of a question is that of its own action, for this agent and decision: an approval of
+// the digest then permits the action that is shown, and no other. A fold taken over from a snapshot could say
+// otherwise.
 func (q *Asking) Bound(id AgentID) bool {
 	digest, err := effectDigest(id, q.Decision, q.Action)
 	return err == nil && digest == q.Digest

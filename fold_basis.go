@@ -9,28 +9,32 @@ import (
 	"time"
 )
 
-// Basis is what advice rests on: reads whose results its advisor took into account. Where a proposal is decided long after, because an approval
-// came late, the agent was paused or nobody ran it, they are made again first. If they come to the same, the decision is made; if not, what
-// was proposed is dropped, approved or not, and the advisor is asked again.
+// Basis is what advice rests on: reads whose results its advisor took into account. Where a proposal is decided long
+// after, because an approval came late, the agent was paused or nobody ran it, they are made again first. If they come
+// to the same, the decision is made; if not, what was proposed is dropped, approved or not, and the advisor is asked
+// again.
 type Basis struct {
-	Reads []Assumption `canon:"1,reads"`                  // made again, in order, when they are stale
-	Stale int64        `canon:"2,stale_ms,omitzero"`      // how long they hold; none: an hour. Less than 5 seconds counts as these
-	Call  string       `canon:"3,call,omitzero,verbatim"` // the model's own id of the call that named them
+	Reads []Assumption `canon:"1,reads"` // made again, in order, when they are stale
+	// how long they hold; none: an hour. Less than 5 seconds counts as these
+	Stale int64  `canon:"2,stale_ms,omitzero"`
+	Call  string `canon:"3,call,omitzero,verbatim"` // the model's own id of the call that named them
 }
 
 // Assumption is a read, and what it came to when its advisor relied on it.
 type Assumption struct {
-	Read   Execute `canon:"1,read"`            // a call of class read
-	Result Hash    `canon:"2,result,omitzero"` // SHA-256 of its result; none: nobody knows, so whatever it comes to is something else
+	Read Execute `canon:"1,read"` // a call of class read
+	// SHA-256 of its result; none: nobody knows, so whatever it comes to is something else
+	Result Hash `canon:"2,result,omitzero"`
 }
 
 // Resting is the basis of the current proposals.
 type Resting struct {
-	Advice  Hash  `canon:"1,advice"`           // the advice that proposed them
-	Basis   Basis `canon:"2,basis"`            // what it said it rests on
-	Since   Time  `canon:"3,since"`            // when it was last known to hold
-	Next    int64 `canon:"4,next,omitzero"`    // how many of the reads are decided in the look under way
-	Changed int64 `canon:"5,changed,omitzero"` // 1 + the index of the first read that came to something else, or to nothing
+	Advice Hash  `canon:"1,advice"`        // the advice that proposed them
+	Basis  Basis `canon:"2,basis"`         // what it said it rests on
+	Since  Time  `canon:"3,since"`         // when it was last known to hold
+	Next   int64 `canon:"4,next,omitzero"` // how many of the reads are decided in the look under way
+	// 1 + the index of the first read that came to something else, or to nothing
+	Changed int64 `canon:"5,changed,omitzero"`
 }
 
 const (
@@ -81,7 +85,8 @@ func (f *Fold) setBasis(e *Entry, a *Advice) {
 	}
 }
 
-// decideRead folds that a read of the basis is decided: the next one is to follow. One that is denied counts as changed.
+// decideRead folds that a read of the basis is decided: the next one is to follow. One that is denied counts as
+// changed.
 func (f *Fold) decideRead(d *Decision, action Action) {
 	n, ok := f.rereads(action)
 	if !ok || !d.Advice.IsZero() {
@@ -106,7 +111,8 @@ func (f *Fold) changed(n int64) {
 	f.Basis = &r
 }
 
-// reread folds the outcome of a read of the basis, which is not tried again. With the last of them the basis is known to hold, or not.
+// reread folds the outcome of a read of the basis, which is not tried again. With the last of them the basis is known
+// to hold, or not.
 func (f *Fold) reread(e *Entry, n int64, o *Outcome) {
 	if want := f.Basis.Basis.Reads[n].Result; o.Signal != OK || want.IsZero() || HashOf(o.Result) != want {
 		f.changed(n)
@@ -127,8 +133,8 @@ func (f *Fold) rereading() bool {
 		slices.ContainsFunc(f.Owed, func(w Owed) bool { return is(w.Action) })
 }
 
-// planChanged drops what rests on a basis that no longer holds: questions, answered or not, effects to be tried again, and proposals. Each gets
-// an entry that says so; then the advisor is asked.
+// planChanged drops what rests on a basis that no longer holds: questions, answered or not, effects to be tried again,
+// and proposals. Each gets an entry that says so; then the advisor is asked.
 func (f *Fold) planChanged() Step {
 	if f.Basis == nil || f.Basis.Changed == 0 || f.Sleep != nil {
 		return nil
@@ -151,11 +157,12 @@ func (f *Fold) planChanged() Step {
 
 // whyChanged says which read of the basis came to something else.
 func (f *Fold) whyChanged() string {
-	return fmt.Sprintf("not done: %s, which it rests on, is not what it was; the advisor is asked again", f.Basis.Basis.Reads[f.Basis.Changed-1].Read.Tool)
+	return fmt.Sprintf("not done: %s, which it rests on, is not what it was; the advisor is asked again",
+		f.Basis.Basis.Reads[f.Basis.Changed-1].Read.Tool)
 }
 
-// outdated reports whether an action waits until what it rests on has been looked at again, and what to do for that, if this node can do
-// something now. Going to sleep and ending wait for nothing.
+// outdated reports whether an action waits until what it rests on has been looked at again, and what to do for that, if
+// this node can do something now. Going to sleep and ending wait for nothing.
 func (f *Fold) outdated(c *Capabilities, a Action, t Time, rest *Idle) (Step, bool) {
 	r := f.Basis
 	if r == nil || rests(a) || !r.stale(t) {

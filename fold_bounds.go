@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Every list of a fold is bounded, so that a hostile memory costs a reader no more for each entry than an honest one: by how many it holds,
-// and by how many bytes where its elements carry data of any size. What goes beyond a bound is read in the most restrictive way: a question is
-// refused, an effect does not happen, a revocation or a hand-over makes the agent stay still.
+// Every list of a fold is bounded, so that a hostile memory costs a reader no more for each entry than an honest one:
+// by how many it holds, and by how many bytes where its elements carry data of any size. What goes beyond a bound is
+// read in the most restrictive way: a question is refused, an effect does not happen, a revocation or a hand-over makes
+// the agent stay still.
 
 // owned says what a fold may change in place, so that a long run of entries does not copy its lists at each.
 type owned struct {
@@ -22,8 +23,9 @@ type alone struct {
 	heads, open, asks, owed, children, tools, incapable, paused, vars, messages bool
 }
 
-// rooms are the room behind the lists of a fold that are appended to again and again, one entry at a time: many folds share one array, and each
-// sees it up to its own length. They belong to the arrays: a list that is copied, or made shorter at its end, gets a new one.
+// rooms are the room behind the lists of a fold that are appended to again and again, one entry at a time: many folds
+// share one array, and each sees it up to its own length. They belong to the arrays: a list that is copied, or made
+// shorter at its end, gets a new one.
 type rooms struct {
 	inbox, dedupe, conflicts, acts *room
 }
@@ -84,7 +86,8 @@ func mine[T any](f *Fold, s []T, own *bool) []T {
 	return append(make([]T, 0, len(s)+1), s...)
 }
 
-// without is s without element i, as a slice that no other fold has; nil when nothing is left, as in a fold that never had one.
+// without is s without element i, as a slice that no other fold has; nil when nothing is left, as in a fold that never
+// had one.
 func without[T any](f *Fold, s []T, i int, own *bool) []T {
 	f.work += int64(len(s) - i)
 	if len(s) == 1 {
@@ -136,7 +139,8 @@ func (f *Fold) weigh() *weights {
 	return w
 }
 
-// weight is what an action counts against maxActionBytes: the bytes of a call's tool, args and call id, and the canonical bytes of any other.
+// weight is what an action counts against maxActionBytes: the bytes of a call's tool, args and call id, and the
+// canonical bytes of any other.
 func weight(a Action) int {
 	if x, ok := a.(Execute); ok {
 		return len(x.Tool) + len(x.Args) + len(x.Call)
@@ -205,7 +209,8 @@ func oneOf(list []Hash) func(Hash) bool {
 	return func(h Hash) bool { _, ok := set[h]; return ok }
 }
 
-// full names the first list of f that is longer than a fold's can be, if there is one: such a fold is not that of any memory.
+// full names the first list of f that is longer than a fold's can be, if there is one: such a fold is not that of any
+// memory.
 func (f *Fold) full() string {
 	w := f.weigh()
 	for _, l := range []struct {
@@ -264,8 +269,8 @@ func (f *Fold) full() string {
 	return ""
 }
 
-// dedupeID is what is remembered of an event's id: who sent it and the id, or their hash where they are long. A grant's is its own: nobody but
-// the owner makes one, and no other event with the same id must take its place.
+// dedupeID is what is remembered of an event's id: who sent it and the id, or their hash where they are long. A grant's
+// is its own: nobody but the owner makes one, and no other event with the same id must take its place.
 func (ev *Event) dedupeID() string {
 	id := ev.By + "\x00" + ev.ID
 	if _, ok := ev.Notice.(Grant); ok {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// These tests count the work a hostile memory makes, not the time: the elements of lists that steps copy or compare, and the bytes they allocate.
+// These tests count the work a hostile memory makes, not the time: the elements of lists that steps copy or compare,
+// and the bytes they allocate.
 
 // attack writes a memory by hand, as whoever wants to hurt its readers does.
 type attack struct {
@@ -91,12 +92,13 @@ func apply(t testing.TB, a *Agent, entries []*Entry) (*Agent, cost) {
 	return next, cost{(next.fold.work - work) / n, int64(after.TotalAlloc-before.TotalAlloc) / n}
 }
 
-// TestEveryListIsBounded folds, for each list of the fold, a memory that only makes it longer, and holds the cost of an entry on top of that
-// against what it may be: a few passes over a list that is full, and a few kilobytes.
+// TestEveryListIsBounded folds, for each list of the fold, a memory that only makes it longer, and holds the cost of an
+// entry on top of that against what it may be: a few passes over a list that is full, and a few kilobytes.
 func TestEveryListIsBounded(t *testing.T) {
 	call := func(i int) Execute { return Execute{Tool: fmt.Sprint("t", i%7), Call: fmt.Sprint("c", i)} }
 	allow := func(i int) Decision {
-		return Decision{Action: call(i), Verdict: Verdict{Answer: Allow}, Effect: Once, Deadline: TimeOf(epoch.Add(time.Hour))}
+		return Decision{Action: call(i), Verdict: Verdict{Answer: Allow}, Effect: Once,
+			Deadline: TimeOf(epoch.Add(time.Hour))}
 	}
 	tests := []struct {
 		name  string
@@ -107,7 +109,11 @@ func TestEveryListIsBounded(t *testing.T) {
 		want  func(f *Fold) bool // what became of what was beyond the limit
 	}{
 		{name: "open", limit: maxOpen, write: func(w *attack, i int) { w.owner(allow(i)) },
-			len: func(f *Fold) int { return len(f.Open) }, want: func(f *Fold) bool { return f.Open[maxOpen-1].Action.(Execute).Call == fmt.Sprint("c", maxOpen-1) }},
+			len: func(f *Fold) int {
+				return len(f.Open)
+			}, want: func(f *Fold) bool {
+				return f.Open[maxOpen-1].Action.(Execute).Call == fmt.Sprint("c", maxOpen-1)
+			}},
 		{name: "outcomes of open effects", limit: maxOpen, n: 4 * maxOpen, write: func(w *attack, i int) {
 			if i < maxOpen {
 				w.owner(allow(i))
@@ -129,7 +135,8 @@ func TestEveryListIsBounded(t *testing.T) {
 			}
 			ask := w.entries[1]
 			digest, _ := effectDigest(w.entries[0].ID(), ask.Name, call(0))
-			w.put(Event{Name: "vote", Notice: Approval{Decision: ask.Name, Digest: digest, Approve: i != 4*maxVotes}}, w.key(i))
+			w.put(Event{Name: "vote", Notice: Approval{Decision: ask.Name, Digest: digest, Approve: i != 4*maxVotes}},
+				w.key(i))
 		}, len: func(f *Fold) int { return len(f.Asks[0].Votes) }, want: func(f *Fold) bool {
 			_, no := f.Asks[0].count(f.Updated, func(*Vote) bool { return true }, func(k Key) Key { return k })
 			return no
@@ -141,18 +148,24 @@ func TestEveryListIsBounded(t *testing.T) {
 			}
 			w.owner(Outcome{Decision: w.entries[len(w.entries)-1].Name, Signal: Throttled})
 		}, len: func(f *Fold) int { return len(f.Owed) }, want: func(f *Fold) bool { return len(f.Open) == 0 }},
-		{name: "pauses", limit: maxPaused, n: 1024, write: func(w *attack, i int) { w.owner(Event{Name: "pause", Notice: Pause{}}) },
+		{name: "pauses", limit: maxPaused, n: 1024, write: func(w *attack, i int) {
+			w.owner(Event{Name: "pause", Notice: Pause{}})
+		},
 			len: func(f *Fold) int { return len(f.Paused) }},
 		{name: "revocations", limit: maxKeys, n: 1000, write: func(w *attack, i int) {
 			w.owner(Event{Name: "keys", Notice: KeyChange{Revoke: w.key(i + 1)}})
-		}, len: func(f *Fold) int { return len(f.Heads[0].Knows) }, want: func(f *Fold) bool { return f.Contested && len(f.Revoked) == maxKeys }},
+		}, len: func(f *Fold) int {
+			return len(f.Heads[0].Knows)
+		}, want: func(f *Fold) bool { return f.Contested && len(f.Revoked) == maxKeys }},
 		{name: "owners", limit: maxKeys, n: 1000, write: func(w *attack, i int) {
 			by := w.key(i)
 			if i == 0 {
 				by = people["owner"].key
 			}
 			w.put(Event{Name: "keys", Notice: KeyChange{Owner: w.key(i + 1)}}, by)
-		}, len: func(f *Fold) int { return len(f.Heads[0].Owners) }, want: func(f *Fold) bool { return f.Contested && len(f.Former) == maxKeys }},
+		}, len: func(f *Fold) int {
+			return len(f.Heads[0].Owners)
+		}, want: func(f *Fold) bool { return f.Contested && len(f.Former) == maxKeys }},
 		{name: "vars", limit: maxVars, write: func(w *attack, i int) {
 			w.owner(Event{Name: "set", Set: map[string]Data{fmt.Sprint("v", i): {0x01}}})
 		}, len: func(f *Fold) int { return len(f.Vars) }},
@@ -171,7 +184,9 @@ func TestEveryListIsBounded(t *testing.T) {
 		}, len: func(f *Fold) int { return max(len(f.Dedupe), len(f.Inbox)) }},
 		{name: "long ids", limit: maxDedupe * maxDedupeID, n: 512, write: func(w *attack, i int) {
 			w.owner(Event{Name: "e", ID: strings.Repeat("b", 1<<10) + fmt.Sprint(i), Notice: Grant{}})
-		}, len: func(f *Fold) int { return texts(f.Dedupe) }, want: func(f *Fold) bool { return len(f.Dedupe[0]) <= maxDedupeID }},
+		}, len: func(f *Fold) int {
+			return texts(f.Dedupe)
+		}, want: func(f *Fold) bool { return len(f.Dedupe[0]) <= maxDedupeID }},
 		{name: "seen one by one", limit: maxInbox, n: 4 * maxInbox, write: func(w *attack, i int) {
 			if i < maxInbox || i%2 == 0 {
 				w.owner(Event{Name: "e"})
@@ -197,9 +212,12 @@ func TestEveryListIsBounded(t *testing.T) {
 			w.owner(Decision{Action: Execute{Tool: "p", Call: fmt.Sprint(pollCall, i-1)}, Verdict: Verdict{}})
 		}, len: func(f *Fold) int { return len(f.Sleep.Polls) }},
 		{name: "enclosed", limit: maxEnclosed, n: 1024, write: func(w *attack, i int) {
-			w.owner(Event{Name: "enclosed", Notice: Enclosed{Of: Hash(w.key(i)), Kind: EnclosedPolicy, Text: Data{0x01}}})
+			w.owner(Event{Name: "enclosed", Notice: Enclosed{Of: Hash(w.key(i)), Kind: EnclosedPolicy,
+				Text: Data{0x01}}})
 		}, len: func(f *Fold) int { return len(f.Enclosed) }},
-		{name: "conflicts", limit: maxConflicts, n: 1024, write: func(w *attack, i int) { w.owner(Outcome{Signal: OK}) },
+		{name: "conflicts", limit: maxConflicts, n: 1024, write: func(w *attack, i int) {
+			w.owner(Outcome{Signal: OK})
+		},
 			len: func(f *Fold) int { return len(f.Conflicts) }},
 	}
 	for _, tt := range tests {
@@ -244,7 +262,8 @@ func TestEveryListIsBounded(t *testing.T) {
 func TestChildrenAreBounded(t *testing.T) {
 	w := newAttack(t, Genesis{Charter: Charter{Depth: 4}})
 	s := people["owner"]
-	g, err := s.Genesis(Genesis{Intent: Intent{Goal: "c"}, Charter: Charter{Scope: "acme", Owner: s.key}, Lineage: &Lineage{Parent: w.entries[0].ID(), Relation: Child}}, epoch)
+	g, err := s.Genesis(Genesis{Intent: Intent{Goal: "c"}, Charter: Charter{Scope: "acme", Owner: s.key},
+		Lineage: &Lineage{Parent: w.entries[0].ID(), Relation: Child}}, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +272,8 @@ func TestChildrenAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range maxChildren + 512 {
-		w.owner(Decision{Action: Delegate{Intent: Intent{Goal: "c"}}, Child: child, Verdict: Verdict{Answer: Allow}, Effect: Idempotent})
+		w.owner(Decision{Action: Delegate{Intent: Intent{Goal: "c"}}, Child: child, Verdict: Verdict{Answer: Allow},
+			Effect: Idempotent})
 		w.owner(Outcome{Decision: w.entries[len(w.entries)-1].Name, Signal: OK})
 	}
 	a, _ := apply(t, new(Agent), w.entries[:1])
@@ -275,7 +295,8 @@ func TestChildrenAreBounded(t *testing.T) {
 	t.Log(c)
 }
 
-// An event costs the fold what is new, not what waits in the inbox, when events come one at a time: each fold sees the array of the one before.
+// An event costs the fold what is new, not what waits in the inbox, when events come one at a time: each fold sees the
+// array of the one before.
 func TestEventsCostWhatIsNew(t *testing.T) {
 	s := people["owner"]
 	g, err := s.Genesis(Genesis{Charter: Charter{Scope: "acme"}}, epoch)
@@ -327,7 +348,8 @@ func TestInboxesShareTheirPast(t *testing.T) {
 		for i := range a.fold.Inbox {
 			names = append(names, a.fold.Inbox[i].Name)
 		}
-		if got := strings.Join(names, " "); got != want || len(a.fold.Dedupe) != len(names) || a.fold.Dedupe[len(names)-1] != (&Event{By: "desk", ID: names[len(names)-1]}).dedupeID() {
+		if got := strings.Join(names, " "); got != want || len(a.fold.Dedupe) != len(names) ||
+			a.fold.Dedupe[len(names)-1] != (&Event{By: "desk", ID: names[len(names)-1]}).dedupeID() {
 			t.Errorf("inbox %q with ids %q, want %q", got, a.fold.Dedupe, want)
 		}
 	}

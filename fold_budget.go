@@ -28,7 +28,8 @@ func (b *Budget) Meet(o *Budget) *Budget {
 	if o == nil {
 		return b
 	}
-	return &Budget{Cost: narrower(b.Cost, o.Cost), Tokens: narrower(b.Tokens, o.Tokens), Calls: narrower(b.Calls, o.Calls)}
+	return &Budget{Cost: narrower(b.Cost, o.Cost), Tokens: narrower(b.Tokens, o.Tokens),
+		Calls: narrower(b.Calls, o.Calls)}
 }
 
 func narrower(a, b *int64) *int64 {

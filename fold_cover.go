@@ -9,8 +9,8 @@ import "slices"
 // something whose body is gone, are not tried.
 const maxResumes = 16
 
-// resumable are the snapshots, the newest first, that have seen every entry of a lower seq and every entry whose body is
-// gone: what is left can be folded on top of them. The entries are in fold order.
+// resumable are the snapshots, the newest first, that have seen every entry of a lower seq and every entry whose body
+// is gone: what is left can be folded on top of them. The entries are in fold order.
 func resumable(all []*Entry) []*Entry {
 	fits := complete(all)
 	missing := uncovering(all)
@@ -75,8 +75,8 @@ func indexes(all []*Entry) map[Hash]int {
 // maxPasses bounds how often uncovering goes over a memory, for 64 lost bodies at a time.
 const maxPasses = 64
 
-// uncovering says of each entry whether it has not seen every entry whose body is gone. Of very many bodies that were lost side
-// by side it looks at the first 4096.
+// uncovering says of each entry whether it has not seen every entry whose body is gone. Of very many bodies that were
+// lost side by side it looks at the first 4096.
 func uncovering(all []*Entry) []bool {
 	at := indexes(all)
 	missing := make([]bool, len(all))

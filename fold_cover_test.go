@@ -56,8 +56,8 @@ func TestWhatCanBeResumedFromIsFoundInPasses(t *testing.T) {
 	})
 }
 
-// TestNoSnapshotIsTriedInVain: behind a lost body at the tip, or beside one that came late, however many snapshots there
-// are, none is tried.
+// TestNoSnapshotIsTriedInVain: behind a lost body at the tip, or beside one that came late, however many snapshots
+// there are, none is tried.
 func TestNoSnapshotIsTriedInVain(t *testing.T) {
 	t.Parallel()
 	var all []*Entry
@@ -70,7 +70,8 @@ func TestNoSnapshotIsTriedInVain(t *testing.T) {
 		all = append(all, e)
 	}
 	lost := func(on *Entry) *Entry {
-		return &Entry{Header: Header{Kind: KindEvent, Seq: on.Seq + 1, Parents: []Hash{on.Name}}, Name: HashOf([]byte("lost"))}
+		return &Entry{Header: Header{Kind: KindEvent, Seq: on.Seq + 1, Parents: []Hash{on.Name}},
+			Name: HashOf([]byte("lost"))}
 	}
 	if n := len(resumable(sorted(all))); n != len(all) {
 		t.Errorf("%d snapshots can be resumed from, want all %d", n, len(all))

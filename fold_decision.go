@@ -4,10 +4,10 @@ import (
 	"slices"
 )
 
-// step folds one entry into f, which the caller owns; slices inside f may be shared with other folds and are replaced, never written.
-// It is total: an entry that does not go with what is there becomes a Conflict, and the most restrictive reading wins. A void entry
-// (of a revoked key) takes its place in memory and changes nothing else. An entry without its body changes nothing either; only a
-// memory that a snapshot resumes is folded with such.
+// step folds one entry into f, which the caller owns; slices inside f may be shared with other folds and are replaced,
+// never written. It is total: an entry that does not go with what is there becomes a Conflict, and the most restrictive
+// reading wins. A void entry (of a revoked key) takes its place in memory and changes nothing else. An entry without
+// its body changes nothing either; only a memory that a snapshot resumes is folded with such.
 func (f *Fold) step(e *Entry, void bool, past Head) {
 	f.work++
 	f.Count++
@@ -77,10 +77,11 @@ func (f *Fold) advanceHeads(e *Entry, h Head) {
 	f.replaceHeads(gone[:n], at, h)
 }
 
-// replaceHeads takes the heads at these places away and puts h where it belongs, which is before the one at a place, moving each head between
-// once.
+// replaceHeads takes the heads at these places away and puts h where it belongs, which is before the one at a place,
+// moving each head between once.
 func (f *Fold) replaceHeads(gone []int, at int, h Head) {
-	// The hole nearest to the place is filled with h; what lies between moves by one. The other holes close in one pass.
+	// The hole nearest to the place is filled with h; what lies between moves by one. The other holes close in one
+	// pass.
 	near, _ := slices.BinarySearch(gone, at)
 	if near == len(gone) || (near > 0 && at-gone[near-1] < gone[near]-at) {
 		near--
@@ -123,7 +124,8 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		f.Spent = f.Spent.Plus(Spend{Cost: a.Usage.Cost, Tokens: a.Usage.In + a.Usage.Out})
 	}
 	if a.Signal != 0 {
-		f.recordSignal(f.advisorTool(a.Advisor), e, SignalRecord{Signal: a.Signal, After: a.RetryAfter, Took: a.Took}, a.Text)
+		f.recordSignal(f.advisorTool(a.Advisor), e, SignalRecord{Signal: a.Signal, After: a.RetryAfter, Took: a.Took},
+			a.Text)
 		return
 	}
 	if a.Advisor != "" {
@@ -137,8 +139,8 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	if a.Summary != "" {
 		f.Summary, f.Since = e.Name, e.Seq
 	}
-	// Advice whose proposals were all decided is behind us; what is left of older advice is kept a while, so that a decision taken on
-	// another branch still finds what it decided.
+	// Advice whose proposals were all decided is behind us; what is left of older advice is kept a while, so that a
+	// decision taken on another branch still finds what it decided.
 	keep := make([]Proposals, 0, 1)
 	for _, p := range f.Proposals {
 		if slices.Contains(p.Decided, false) {
@@ -146,7 +148,8 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		}
 	}
 	keep = keep[max(0, len(keep)+1-maxAdvice):]
-	f.Proposals = append(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)), Epoch: a.Epoch, Apart: a.Apart})
+	f.Proposals = append(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)),
+		Epoch: a.Epoch, Apart: a.Apart})
 	for size := 0; len(f.Proposals) > 1; { // the usual: one
 		for i := range f.Proposals {
 			size += f.Proposals[i].weight()
@@ -198,7 +201,8 @@ const advisorPrefix = "advisor:"
 func (f *Fold) advisorTool(advisor string) string {
 	for i := range f.Tools {
 		name := f.Tools[i].Tool
-		if len(name) == len(advisorPrefix)+len(advisor) && name[len(advisorPrefix):] == advisor && name[:len(advisorPrefix)] == advisorPrefix {
+		if len(name) == len(advisorPrefix)+len(advisor) && name[len(advisorPrefix):] == advisor &&
+			name[:len(advisorPrefix)] == advisorPrefix {
 			return name
 		}
 	}
@@ -221,7 +225,8 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 		}
 		return
 	}
-	if x, ok := action.(Execute); ok && d.Advice.IsZero() && len(d.Approvals) == 0 && !f.owes(d.Key) && len(f.Recheck) > 0 && isRecheck(x.Call) {
+	if x, ok := action.(Execute); ok && d.Advice.IsZero() && len(d.Approvals) == 0 && !f.owes(d.Key) &&
+		len(f.Recheck) > 0 && isRecheck(x.Call) {
 		f.Recheck = f.Recheck[1:] // whatever the verdict, or it would be asked for ever
 	}
 	f.decideRead(d, action)
@@ -281,7 +286,8 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 	if err != nil || f.Ended != nil {
 		return
 	}
-	q := Asking{Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time, Verdict: d.Verdict}
+	q := Asking{Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time,
+		Verdict: d.Verdict}
 	if f.findOwed(d.Key) >= 0 {
 		q.Key = d.Key // once approved, it is still the same effect
 		f.dropOwed(d.Key)
@@ -318,7 +324,8 @@ func (f *Fold) findOwed(key Hash) int {
 	return find(f, f.Owed, func(w *Owed) bool { return w.Key == key })
 }
 
-// refuse remembers that a call was denied. A poll counts as answered, so that it is not asked for again before its time.
+// refuse remembers that a call was denied. A poll counts as answered, so that it is not asked for again before its
+// time.
 func (f *Fold) refuse(e *Entry, action Action) {
 	x, ok := action.(Execute)
 	if !ok {
@@ -330,9 +337,9 @@ func (f *Fold) refuse(e *Entry, action Action) {
 	}
 }
 
-// useApprovals takes away the ask whose approvals the decision uses, and reports whether they permit it. An approval serves once and for
-// exactly what was asked, and one refusal outweighs all approvals: otherwise the decision counts for nothing. A refusal that the decision
-// names, too, was by somebody who was not asked.
+// useApprovals takes away the ask whose approvals the decision uses, and reports whether they permit it. An approval
+// serves once and for exactly what was asked, and one refusal outweighs all approvals: otherwise the decision counts
+// for nothing. A refusal that the decision names, too, was by somebody who was not asked.
 func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 	named := oneOf(d.Approvals)
 	i := find(f, f.Asks, func(q *Asking) bool {
@@ -343,7 +350,9 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 		return false
 	}
 	q := &f.Asks[i]
-	if slices.ContainsFunc(d.Approvals, func(h Hash) bool { return !slices.ContainsFunc(q.Votes, func(v Vote) bool { return v.Event == h }) }) {
+	if slices.ContainsFunc(d.Approvals, func(h Hash) bool {
+		return !slices.ContainsFunc(q.Votes, func(v Vote) bool { return v.Event == h })
+	}) {
 		f.conflict(e, "approval used that was already used or never given: the decision does not count")
 		return false
 	}
@@ -400,9 +409,11 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 	}
 }
 
-// open records an effect under way, and reports whether there was room for it: else it does not count, and nobody performs it.
+// open records an effect under way, and reports whether there was room for it: else it does not count, and nobody
+// performs it.
 func (f *Fold) open(e *Entry, d *Decision, action Action) bool {
-	o := Open{Decision: e.Name, Key: e.Name, Action: action, Effect: d.Effect, Since: e.Time, Deadline: d.Deadline, Origin: e.Origin, Attempt: 1, Child: d.Child}
+	o := Open{Decision: e.Name, Key: e.Name, Action: action, Effect: d.Effect, Since: e.Time, Deadline: d.Deadline,
+		Origin: e.Origin, Attempt: 1, Child: d.Child}
 	if d.Reserve != nil {
 		o.Reserve = *d.Reserve
 	}

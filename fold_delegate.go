@@ -53,8 +53,8 @@ func (b *Budget) amounts() Spend {
 	return Spend{Cost: at(b.Cost), Tokens: at(b.Tokens), Calls: at(b.Calls)}
 }
 
-// ChildGenesis is the genesis of a child that fits inside its parent: scope, budget, deadline, tools and depth are the narrower of what
-// is asked and what the parent has left. Cause is the advice that proposed it.
+// ChildGenesis is the genesis of a child that fits inside its parent: scope, budget, deadline, tools and depth are the
+// narrower of what is asked and what the parent has left. Cause is the advice that proposed it.
 func (f *Fold) ChildGenesis(d *Delegate, cause Hash) (Genesis, error) {
 	if f.Charter.Depth < 1 {
 		return Genesis{}, fmt.Errorf("delegate: the charter of %s allows no further generation", f.Agent.Short())
@@ -67,8 +67,11 @@ func (f *Fold) ChildGenesis(d *Delegate, cause Hash) (Genesis, error) {
 		return Genesis{}, fmt.Errorf("delegate: scope %s is not within %s", scope, f.Charter.Scope)
 	}
 	g := Genesis{
-		Intent:  d.Intent,
-		Charter: Charter{Owner: f.Charter.Owner, Scope: scope, Policies: append(f.Charter.Policies[:len(f.Charter.Policies):len(f.Charter.Policies)], d.Policies...), Depth: min(max(d.Depth, 0), f.Charter.Depth-1), Approvers: f.Charter.Approvers, Delegates: f.Charter.Delegates},
+		Intent: d.Intent,
+		Charter: Charter{Owner: f.Charter.Owner, Scope: scope,
+			Policies: append(f.Charter.Policies[:len(f.Charter.Policies):len(f.Charter.Policies)], d.Policies...),
+			Depth:    min(max(d.Depth, 0), f.Charter.Depth-1), Approvers: f.Charter.Approvers,
+			Delegates: f.Charter.Delegates},
 		Lineage: &Lineage{Parent: f.Agent, Cause: cause, Relation: Child},
 		Taint:   !f.Taint.IsZero(),
 	}
@@ -97,7 +100,8 @@ func (f *Fold) CheckChild(g *Genesis) error {
 		return fmt.Errorf("child has tools its parent does not have")
 	case !within(f.Charter.Policies, g.Charter.Policies):
 		return fmt.Errorf("child leaves out a policy of its parent")
-	case len(f.Charter.Approvers) > 0 && (len(g.Charter.Approvers) == 0 || !within(g.Charter.Approvers, f.Charter.Approvers)):
+	case len(f.Charter.Approvers) > 0 && (len(g.Charter.Approvers) == 0 ||
+		!within(g.Charter.Approvers, f.Charter.Approvers)):
 		return fmt.Errorf("child has approvers its parent does not have")
 	case !within(g.Charter.Delegates, f.Charter.Delegates):
 		return fmt.Errorf("child has delegates its parent does not have")
@@ -107,8 +111,9 @@ func (f *Fold) CheckChild(g *Genesis) error {
 	return nil
 }
 
-// checkCameOf says in what the genesis of a child is not what its delegation comes to. Policy and people judge the delegation; the genesis is
-// written down beside it, by whoever decided. Of budget and deadline it may have less: what the parent had left then, and CheckChild has looked.
+// checkCameOf says in what the genesis of a child is not what its delegation comes to. Policy and people judge the
+// delegation; the genesis is written down beside it, by whoever decided. Of budget and deadline it may have less: what
+// the parent had left then, and CheckChild has looked.
 func (f *Fold) checkCameOf(d *Delegate, child []byte) error {
 	want, err := f.ChildGenesis(d, Hash{})
 	if err != nil {
@@ -119,7 +124,8 @@ func (f *Fold) checkCameOf(d *Delegate, child []byte) error {
 		return err
 	}
 	got, _ := e.content.(Genesis)
-	if !got.Intent.Budget.Within(d.Intent.Budget) || d.Intent.Deadline != 0 && (got.Intent.Deadline == 0 || got.Intent.Deadline > d.Intent.Deadline) {
+	if !got.Intent.Budget.Within(d.Intent.Budget) || d.Intent.Deadline != 0 &&
+		(got.Intent.Deadline == 0 || got.Intent.Deadline > d.Intent.Deadline) {
 		return fmt.Errorf("the child has more budget or time than it was delegated")
 	}
 	want.Intent.Budget, want.Intent.Deadline = got.Intent.Budget, got.Intent.Deadline

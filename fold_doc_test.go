@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestEveryFieldOfAFoldIsExplained reads the source: each field of Fold, and of the records inside it, says what it means. Whoever writes
-// another implementation, or reads a snapshot, has nothing else.
+// TestEveryFieldOfAFoldIsExplained reads the source: each field of Fold, and of the records inside it, says what it
+// means. Whoever writes another implementation, or reads a snapshot, has nothing else.
 func TestEveryFieldOfAFoldIsExplained(t *testing.T) {
 	records, cases := sourceRecords(t)
 	seen := map[string]bool{}

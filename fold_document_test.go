@@ -41,7 +41,8 @@ func TestDocumentsAreAMatterOfRecord(t *testing.T) {
 	run()
 	after := load(t, n.Store, id)
 	if asked != 1 || len(after.Inbox) != 0 || after.Sleep == nil || after.State() != before.State() {
-		t.Errorf("asked %d times, inbox %v, %s; want 1, nothing and %s", asked, after.Inbox, after.State(), before.State())
+		t.Errorf("asked %d times, inbox %v, %s; want 1, nothing and %s", asked, after.Inbox, after.State(),
+			before.State())
 	}
 	found := 0
 	for e, err := range n.Store.Entries(t.Context(), id, 0) {

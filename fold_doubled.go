@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Doubled tells that the same act, a once effect or a child, was decided on two branches of a memory, neither decision having seen the other: it
-// may have happened twice. The node that finds it out records it. Nobody but a person can tell what to make of it; Settle of either
-// decision says that somebody has.
+// Doubled tells that the same act, a once effect or a child, was decided on two branches of a memory, neither decision
+// having seen the other: it may have happened twice. The node that finds it out records it. Nobody but a person can
+// tell what to make of it; Settle of either decision says that somebody has.
 type Doubled struct {
 	First  Hash `canon:"1,first"`  // the decisions, in fold order
 	Second Hash `canon:"2,second"` // the other one
@@ -26,9 +26,10 @@ type flagStep struct{ Doubled Doubled }
 // Doubles are the acts decided twice that nobody has settled: those on record, and those found in the entries at hand.
 func (f *Fold) Doubles() []Doubled { return slices.Concat(f.Doubled, f.doubled) }
 
-// acted remembers an allowed act, and whether it was decided on another branch as well. It is remembered with the fold in memory only: branches
-// that part before the fold was begun with are folded again from before. Of more acts than are remembered the oldest are forgotten; an act
-// whose author had not seen one of those may be the same, so a person is asked about the two.
+// acted remembers an allowed act, and whether it was decided on another branch as well. It is remembered with the fold
+// in memory only: branches that part before the fold was begun with are folded again from before. Of more acts than are
+// remembered the oldest are forgotten; an act whose author had not seen one of those may be the same, so a person is
+// asked about the two.
 func (f *Fold) acted(e *Entry, what Hash) {
 	h := f.head(e.Name)
 	if len(h.missed) > 0 { // few acts have others beside them
@@ -59,8 +60,8 @@ func (f *Fold) record(e *Entry, n *Doubled) {
 	}
 }
 
-// settled forgets that a decision was doubled, and reports whether that was on record: what is only known from the entries at hand must not
-// change what they come to.
+// settled forgets that a decision was doubled, and reports whether that was on record: what is only known from the
+// entries at hand must not change what they come to.
 func (f *Fold) settled(decision Hash) bool {
 	n := len(f.Doubled)
 	if n+len(f.doubled) == 0 {
@@ -107,8 +108,8 @@ type unseen struct {
 	beyond bool // some that are not remembered any more, as far as can be told
 }
 
-// unseen is what of the acts folded so far is not in the past of e: of none of its parents. Whatever was folded after a parent is not in the past
-// of that.
+// unseen is what of the acts folded so far is not in the past of e: of none of its parents. Whatever was folded after a
+// parent is not in the past of that.
 func (f *Fold) unseen(e *Entry, parentOf func(Hash) (parent, bool)) (u unseen) {
 	if len(f.acts) == 0 || f.onTop(e) {
 		return u
@@ -189,6 +190,7 @@ func (a *Agent) flags(policy Hash) []Draft {
 
 // flag records that something was decided twice.
 func (w *work) flag(ctx context.Context, s flagStep) error {
-	w.n.Log.Warn("decided in two copies: it may have happened twice", "agent", w.a.ID().Short(), "first", s.Doubled.First.Short(), "second", s.Doubled.Second.Short())
+	w.n.Log.Warn("decided in two copies: it may have happened twice", "agent", w.a.ID().Short(), "first",
+		s.Doubled.First.Short(), "second", s.Doubled.Second.Short())
 	return w.addFlushed(ctx, Event{Name: "doubled", By: "runtime", Notice: s.Doubled})
 }

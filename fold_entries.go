@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// FoldEntries folds a whole memory. Parents come before children, in any such order. An entry whose parents are missing or that no
-// signature covers is a *Rejection. Where bodies are gone it resumes from a snapshot that has seen all such entries. It may range over
-// entries a second time, if branches lie far apart or bodies are gone.
+// FoldEntries folds a whole memory. Parents come before children, in any such order. An entry whose parents are missing
+// or that no signature covers is a *Rejection. Where bodies are gone it resumes from a snapshot that has seen all such
+// entries. It may range over entries a second time, if branches lie far apart or bodies are gone.
 func FoldEntries(entries iter.Seq2[*Entry, error]) (*Agent, error) { return foldEntries(entries, nil) }
 
 // foldEntries is FoldEntries. Vouch says which snapshots to believe where bodies are gone; nil: all.
@@ -48,8 +48,9 @@ func foldStream(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	return a.complete()
 }
 
-// take folds the next entry of a memory, in place where that is possible, and has s see to it that a signature covers it. The caller owns a.
-// An entry whose parents did not come before it is refused at once: what nobody can fold must not pile up.
+// take folds the next entry of a memory, in place where that is possible, and has s see to it that a signature covers
+// it. The caller owns a. An entry whose parents did not come before it is refused at once: what nobody can fold must
+// not pile up.
 func (a *Agent) take(e *Entry, s *seals) (*Agent, error) {
 	if a.fold != nil {
 		if ok, err := a.push(e); ok || err != nil {
@@ -99,8 +100,9 @@ func foldWhole(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agen
 
 func bodiless(e *Entry) bool { return e.content == nil }
 
-// resume folds a memory some bodies of which are gone: from the newest snapshot that has seen all such entries and that no other
-// entry comes before. The entries have been checked, and are in fold order. Vouch says which snapshots to believe; nil: all.
+// resume folds a memory some bodies of which are gone: from the newest snapshot that has seen all such entries and that
+// no other entry comes before. The entries have been checked, and are in fold order. Vouch says which snapshots to
+// believe; nil: all.
 func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 	m := byName(all)
 	var doubted *Entry
@@ -159,7 +161,8 @@ func (a *Agent) complete() (*Agent, error) {
 	if len(a.early) > 0 {
 		e := a.early[0]
 		if missing := a.Missing(); len(missing) > 0 {
-			return nil, reject(predLinked, e, "$.header.parents", "parent "+missing[0].Short()+" is not in this memory", "every parent present", "get the missing entries from the copy this one came from")
+			return nil, reject(predLinked, e, "$.header.parents", "parent "+missing[0].Short()+" is not in this memory",
+				"every parent present", "get the missing entries from the copy this one came from")
 		}
 		return nil, unsealed(e)
 	}
@@ -170,11 +173,12 @@ func (a *Agent) complete() (*Agent, error) {
 }
 
 func unsealed(e *Entry) error {
-	return reject(predSealed, e, "$.signature", "none", "a signature by its author on it or on the run after it", "the commit was cut short; get its last entries")
+	return reject(predSealed, e, "$.signature", "none", "a signature by its author on it or on the run after it",
+		"the commit was cut short; get its last entries")
 }
 
-// AgentAt is the agent as it was at one entry: the fold of that entry and everything in its past. The entries are of a memory that was
-// folded before: which signatures cover them is not checked again.
+// AgentAt is the agent as it was at one entry: the fold of that entry and everything in its past. The entries are of a
+// memory that was folded before: which signatures cover them is not checked again.
 //
 // It ranges over entries twice, and returns an agent that holds all of that past.
 func AgentAt(entries iter.Seq2[*Entry, error], at Hash) (*Agent, error) {
@@ -230,6 +234,8 @@ func (m named) past(names ...Hash) []*Entry {
 
 // sorted is entries in fold order, each once.
 func sorted(entries []*Entry) []*Entry {
-	out := slices.SortedFunc(slices.Values(entries), func(a, b *Entry) int { return a.Position().Compare(b.Position()) })
+	out := slices.SortedFunc(slices.Values(entries), func(a, b *Entry) int {
+		return a.Position().Compare(b.Position())
+	})
 	return slices.CompactFunc(out, func(a, b *Entry) bool { return a.Name == b.Name })
 }

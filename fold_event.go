@@ -21,8 +21,8 @@ func (f *Fold) stepEvent(e *Entry, ev *Event) {
 	}
 }
 
-// notice folds what the runtime itself understands of an event; a grant only if it counts. It reports whether the event is one for the advisor,
-// too, and the data it has.
+// notice folds what the runtime itself understands of an event; a grant only if it counts. It reports whether the event
+// is one for the advisor, too, and the data it has.
 func (f *Fold) notice(e *Entry, ev *Event, counts bool) (data Data, told bool) {
 	switch n := ev.Notice.(type) {
 	case nil:
@@ -67,7 +67,8 @@ func (f *Fold) notice(e *Entry, ev *Event, counts bool) (data Data, told bool) {
 	case SeatGiven:
 		f.giveSeat(e, &n)
 	case Lacks:
-		f.recordIncapable(Incapability{Node: e.Origin, What: n.What, Note: n.Note, Since: e.Time, Times: 1, Missing: true})
+		f.recordIncapable(Incapability{Node: e.Origin, What: n.What, Note: n.Note, Since: e.Time, Times: 1,
+			Missing: true})
 	case Enclosed:
 		if !slices.Contains(f.Enclosed, n.Of) {
 			f.Enclosed = pushed(f.Enclosed, n.Of, maxEnclosed)
@@ -84,7 +85,8 @@ func (f *Fold) settle(e *Entry, ev *Event, n *Settle) {
 	if f.settled(n.Decision) && f.findOpen(n.Decision) < 0 {
 		return
 	}
-	f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set, Reconciled: true}, true)
+	f.close(e, &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: ev.Set,
+		Reconciled: true}, true)
 }
 
 // deliver puts an event into the inbox. Of too many the oldest leave it; the newest stays.
@@ -121,8 +123,8 @@ func (f *Fold) blank(events []Hash) {
 	}
 }
 
-// pause remembers that the agent is to stay still. A pause too many is joined with the last one: only a resume that names what the two hash to,
-// so one whose author has seen both, ends them.
+// pause remembers that the agent is to stay still. A pause too many is joined with the last one: only a resume that
+// names what the two hash to, so one whose author has seen both, ends them.
 func (f *Fold) pause(e *Entry) {
 	f.Paused = mine(f, f.Paused, &f.own.paused)
 	if len(f.Paused) < maxPaused {
@@ -134,25 +136,28 @@ func (f *Fold) pause(e *Entry) {
 	f.conflict(e, "more pauses than are named one by one: it is joined with the last")
 }
 
-// repeatable reports whether a second event with the same id is to change nothing. That does not hold for notices that bound the agent: an
-// id that somebody used before must not keep a revocation, a pause or a refusal from counting. Those do the same however often they come.
+// repeatable reports whether a second event with the same id is to change nothing. That does not hold for notices that
+// bound the agent: an id that somebody used before must not keep a revocation, a pause or a refusal from counting.
+// Those do the same however often they come.
 func (ev *Event) repeatable() bool {
 	switch ev.Notice.(type) {
 	case nil, ChildEnded, Grant, Document:
 		return true
-	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted, Joined, SeatTaken, SeatGiven, Doubled, Lacks:
+	case Approval, KeyChange, Pause, Resume, Settle, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Admitted,
+		Joined, SeatTaken, SeatGiven, Doubled, Lacks:
 	}
 	return false
 }
 
-// news reports whether an event counts although its id was used before: who sent it is only its author's word, and that word must not keep a
-// parent from hearing of a child's end. A child ends once.
+// news reports whether an event counts although its id was used before: who sent it is only its author's word, and that
+// word must not keep a parent from hearing of a child's end. A child ends once.
 func (f *Fold) news(ev *Event) bool {
 	n, ok := ev.Notice.(ChildEnded)
 	return ok && slices.ContainsFunc(f.Children, func(c ChildInfo) bool { return c.Agent == n.Child && !c.Ended })
 }
 
-// vote counts a person's answer to an ask. A refusal stands, whatever else is said; an approval of another digest is not one of this.
+// vote counts a person's answer to an ask. A refusal stands, whatever else is said; an approval of another digest is
+// not one of this.
 func (f *Fold) vote(e *Entry, a *Approval) {
 	i := f.findAsk(a.Decision)
 	switch {
@@ -170,7 +175,8 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 		return
 	}
 	votes := slices.Clone(f.Asks[i].Votes)
-	if len(votes) >= maxVotes { // a repetition does not replace what was said first: a decision on another branch may have used that
+	// a repetition does not replace what was said first: a decision on another branch may have used that
+	if len(votes) >= maxVotes {
 		votes = slices.DeleteFunc(votes, func(v Vote) bool { return v.Origin == e.Origin && v.Approve == a.Approve })
 	}
 	f.work += int64(len(votes))
@@ -185,8 +191,8 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 	f.Asks[i].Votes = append(votes, Vote{Event: e.Name, Origin: e.Origin, Approve: a.Approve, Expires: a.Expires})
 }
 
-// byCharter reports whether a question goes to nobody but those the charter names: whoever else is asked by a name, only a node can tell who
-// that is.
+// byCharter reports whether a question goes to nobody but those the charter names: whoever else is asked by a name,
+// only a node can tell who that is.
 func (q *Asking) byCharter() bool {
 	return !slices.ContainsFunc(q.Asked(), func(who string) bool { return who != AskedOwner })
 }
@@ -201,8 +207,9 @@ func (f *Fold) escalate(n *Escalated) {
 	f.Asks[i].Stage = n.Stage
 }
 
-// changeKey changes whose entries count. That the owner hands the agent on twice, neither time having seen the other, is a sign of a stolen
-// key: nobody can tell which is right, so the agent stays still for good. A revocation absorbs: it counts even then.
+// changeKey changes whose entries count. That the owner hands the agent on twice, neither time having seen the other,
+// is a sign of a stolen key: nobody can tell which is right, so the agent stays still for good. A revocation absorbs:
+// it counts even then.
 func (f *Fold) changeKey(e *Entry, k *KeyChange) {
 	if !f.byOwner(e) {
 		return
@@ -250,8 +257,8 @@ func (f *Fold) revoke(k Key) bool {
 	return true
 }
 
-// byOwner reports whether e is by the owner as its author knew it, and records that somebody else tried. What is not in the past of e has
-// no say in it: whoever folds a part of this memory only must come to the same.
+// byOwner reports whether e is by the owner as its author knew it, and records that somebody else tried. What is not in
+// the past of e has no say in it: whoever folds a part of this memory only must come to the same.
 func (f *Fold) byOwner(e *Entry) bool {
 	h := f.head(e.Name)
 	if (e.Origin == f.firstOwner() || slices.Contains(h.Owners, e.Origin)) && !slices.Contains(h.Handed, e.Origin) {

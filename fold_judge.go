@@ -37,9 +37,9 @@ func twice(e *Entry) error {
 	return reject(predOnce, e, "$", "the same entry again", "each entry once", "leave the second copy out")
 }
 
-// judge checks, in fold order, what makes a memory of entries but for what they say: that they are of one agent, linked, numbered and signed,
-// each in this order; then that signatures cover all of them. Whichever order they came in, the same rule is named. The entries are in fold
-// order, each once. This is the order of spec/README.md §4.
+// judge checks, in fold order, what makes a memory of entries but for what they say: that they are of one agent,
+// linked, numbered and signed, each in this order; then that signatures cover all of them. Whichever order they came
+// in, the same rule is named. The entries are in fold order, each once. This is the order of spec/README.md §4.
 func judge(all []*Entry) error {
 	var id AgentID
 	seqs := make(map[Hash]int64, len(all))
@@ -72,7 +72,8 @@ func judgeEntry(e *Entry, id AgentID, before map[Hash]int64) error {
 	for _, p := range e.Parents {
 		seq, ok := before[p]
 		if !ok {
-			return reject(predLinked, e, "$.header.parents", "parent "+p.Short()+" is not in this memory", "every parent present", "get the missing entries from the copy this one came from")
+			return reject(predLinked, e, "$.header.parents", "parent "+p.Short()+" is not in this memory",
+				"every parent present", "get the missing entries from the copy this one came from")
 		}
 		highest = max(highest, seq)
 	}
@@ -82,9 +83,10 @@ func judgeEntry(e *Entry, id AgentID, before map[Hash]int64) error {
 	return e.verifySignature()
 }
 
-// refused is what to say of a memory that was refused, or could not be folded, as it streamed by. Which rule is met first there may depend on the
-// order of arrival, so the entries are judged again in fold order. Again is set where that is not enough: entries lie on branches, and what they
-// say decides. A stream that cannot be read twice stays refused as it was.
+// refused is what to say of a memory that was refused, or could not be folded, as it streamed by. Which rule is met
+// first there may depend on the order of arrival, so the entries are judged again in fold order. Again is set where
+// that is not enough: entries lie on branches, and what they say decides. A stream that cannot be read twice stays
+// refused as it was.
 func refused(entries iter.Seq2[*Entry, error], err error) (verdict error, again bool) {
 	var r *Rejection
 	if err == ErrBehind || !errors.As(err, &r) {
@@ -93,7 +95,8 @@ func refused(entries iter.Seq2[*Entry, error], err error) (verdict error, again 
 	all, cerr := collect(func(yield func(*Entry, error) bool) {
 		for e, err := range entries {
 			if err == nil {
-				e = e.Drop() // headers and signatures are enough: a memory may be refused that does not fit into this process
+				// headers and signatures are enough: a memory may be refused that does not fit into this process
+				e = e.Drop()
 			}
 			if !yield(e, err) {
 				return
@@ -117,5 +120,7 @@ func refused(entries iter.Seq2[*Entry, error], err error) (verdict error, again 
 
 // onTop reports whether an entry names exactly the heads.
 func (f *Fold) onTop(e *Entry) bool {
-	return len(f.Heads) == len(e.Parents) && !slices.ContainsFunc(e.Parents, func(p Hash) bool { return f.head(p) == nil })
+	return len(f.Heads) == len(e.Parents) && !slices.ContainsFunc(e.Parents, func(p Hash) bool {
+		return f.head(p) == nil
+	})
 }

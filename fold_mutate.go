@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mutate changes the intent. Bounds meet: whatever order mutations of several branches are folded in, the narrowest bound results, and
-// one that asks for more gets none. The earlier intent stays in memory, where AgentAt finds it.
+// mutate changes the intent. Bounds meet: whatever order mutations of several branches are folded in, the narrowest
+// bound results, and one that asks for more gets none. The earlier intent stays in memory, where AgentAt finds it.
 func (f *Fold) mutate(e *Entry, m *Mutate) {
 	if f.Ended != nil {
 		return
@@ -45,7 +45,8 @@ func (f *Fold) mutate(e *Entry, m *Mutate) {
 	}
 }
 
-// Widens says what of a change asks for more than the agent has: of that nothing would come, since bounds only ever meet.
+// Widens says what of a change asks for more than the agent has: of that nothing would come, since bounds only ever
+// meet.
 func (f *Fold) Widens(m *Mutate) error {
 	in := &f.Intent
 	switch {
@@ -54,7 +55,8 @@ func (f *Fold) Widens(m *Mutate) error {
 	case !m.Budget.inside(in.Budget):
 		return errors.New("a budget can be made smaller, never larger: its owner grants more")
 	case m.Depth != nil && (*m.Depth < 0 || *m.Depth > f.Charter.Depth):
-		return fmt.Errorf("it may delegate to %d generations; want that many or fewer, got %d", f.Charter.Depth, *m.Depth)
+		return fmt.Errorf("it may delegate to %d generations; want that many or fewer, got %d", f.Charter.Depth,
+			*m.Depth)
 	case m.Scope != nil && !InScope(*m.Scope, f.Charter.Scope):
 		return fmt.Errorf("its scope is %s; want one inside it, got %s", f.Charter.Scope, *m.Scope)
 	}
@@ -63,7 +65,8 @@ func (f *Fold) Widens(m *Mutate) error {
 	}
 	for _, tool := range m.Tools {
 		if !slices.Contains(in.Tools, tool) {
-			return fmt.Errorf("tool %s is not among its tools (%s): tools can be taken away, not added", tool, strings.Join(in.Tools, ", "))
+			return fmt.Errorf("tool %s is not among its tools (%s): tools can be taken away, not added", tool,
+				strings.Join(in.Tools, ", "))
 		}
 	}
 	return nil
@@ -78,7 +81,8 @@ func (b *Budget) inside(o *Budget) bool {
 	return in(b.Cost, o.Cost) && in(b.Tokens, o.Tokens) && in(b.Calls, o.Calls)
 }
 
-// narrowScope makes the scope the narrower of two. Scopes that exclude each other leave none: the agent may act nowhere.
+// narrowScope makes the scope the narrower of two. Scopes that exclude each other leave none: the agent may act
+// nowhere.
 func (f *Fold) narrowScope(e *Entry, scope string) {
 	switch {
 	case InScope(scope, f.Charter.Scope):

@@ -2,22 +2,23 @@ package perdure
 
 import "slices"
 
-// What must happen once: who can say what came of it, and whether it may be tried again. Everything that asks, asks here.
+// What must happen once: who can say what came of it, and whether it may be tried again. Everything that asks, asks
+// here.
 //
-// That it happened is anybody's to say: then it is not done again, which is the careful way to be wrong. That it did not, or only in part, or
-// that nobody knows, lets it happen again. So it takes somebody who can know:
+// That it happened is anybody's to say: then it is not done again, which is the careful way to be wrong. That it did
+// not, or only in part, or that nobody knows, lets it happen again. So it takes somebody who can know:
 //
 //   - whoever began it;
 //   - the owner's node, or one the charter names (delegates), that asked the tool to look at the world (Reconciled);
 //   - a person who looked, by a Settle, which takes the right to approve.
 //
-// The word of others, though trusted to write to the agent, only puts it in doubt, and then a person says. An effect is tried again by itself
-// on the word of the first two alone.
+// The word of others, though trusted to write to the agent, only puts it in doubt, and then a person says. An effect is
+// tried again by itself on the word of the first two alone.
 
 // believes reports whether an outcome by somebody says what came of an open effect.
 //
-// In an agent without a seat everybody is believed, as memories of before there were seats have it (frozen). No node decides a once effect for
-// such an agent: it takes the seat first.
+// In an agent without a seat everybody is believed, as memories of before there were seats have it (frozen). No node
+// decides a once effect for such an agent: it takes the seat first.
 func (f *Fold) believes(by Key, o *Open, out *Outcome) bool {
 	return o.Effect.Repeatable() || out.Signal == OK || f.surely(by, o, out) || len(f.Seats) == 0
 }
@@ -27,14 +28,16 @@ func (f *Fold) surely(by Key, o *Open, out *Outcome) bool {
 	return by == o.Origin || out.Reconciled && (by == f.Charter.Owner || slices.Contains(f.Charter.Delegates, by))
 }
 
-// Believes reports whether an outcome counts for whoever reads the memory instead of its fold: of a decision with this class that was begun by one
-// key, said by another. Of several that count the first does, in fold order. A Settle always counts.
+// Believes reports whether an outcome counts for whoever reads the memory instead of its fold: of a decision with this
+// class that was begun by one key, said by another. Of several that count the first does, in fold order. A Settle
+// always counts.
 func (f *Fold) Believes(by, began Key, class Effect, out *Outcome) bool {
 	return f.believes(by, &Open{Origin: began, Effect: class}, out)
 }
 
-// Ledger tells which outcomes count to whoever reads a memory entry by entry, in fold order, instead of its fold. Of each decision the first that is
-// believed does, and one that says that it happened after one after which it is to be tried again. The zero Ledger is ready for use.
+// Ledger tells which outcomes count to whoever reads a memory entry by entry, in fold order, instead of its fold. Of
+// each decision the first that is believed does, and one that says that it happened after one after which it is to be
+// tried again. The zero Ledger is ready for use.
 type Ledger struct {
 	decided map[Hash]*reckoned
 }
@@ -47,8 +50,8 @@ type reckoned struct {
 	signal Signal // of what came of it; zero: nothing yet
 }
 
-// Counts reports whether whoever reads a memory is to take an entry for what it says. It is false only for outcomes; those of decisions that
-// the ledger was not shown count. F is the fold of the memory.
+// Counts reports whether whoever reads a memory is to take an entry for what it says. It is false only for outcomes;
+// those of decisions that the ledger was not shown count. F is the fold of the memory.
 func (l *Ledger) Counts(f *Fold, e *Entry) bool {
 	switch b := e.content.(type) {
 	case Decision:
@@ -88,7 +91,8 @@ func (f *Fold) doubt(i int) {
 // didNot reports whether an effect with this signal surely did not happen.
 func didNot(s Signal) bool { return s == Denied || s == Throttled || s == Incapable }
 
-// retryable reports whether the same effect should be tried again after signal s: it surely did not happen, or may happen again.
+// retryable reports whether the same effect should be tried again after signal s: it surely did not happen, or may
+// happen again.
 func (o *Open) retryable(s Signal) bool {
 	if o.Attempt >= maxAttempts {
 		return false
@@ -103,8 +107,8 @@ func (o *Open) retryable(s Signal) bool {
 	return false
 }
 
-// again reports whether an effect is to be tried again after an outcome that was believed. Incapable makes a once effect of an agent without a
-// seat owed whoever says so (frozen); it is not tried again on that, see mayTry.
+// again reports whether an effect is to be tried again after an outcome that was believed. Incapable makes a once
+// effect of an agent without a seat owed whoever says so (frozen); it is not tried again on that, see mayTry.
 func (f *Fold) again(by Key, o *Open, out *Outcome, settled bool) bool {
 	if !o.retryable(out.Signal) {
 		return false
@@ -112,8 +116,8 @@ func (f *Fold) again(by Key, o *Open, out *Outcome, settled bool) bool {
 	return o.Effect.Repeatable() || by == o.Origin || !settled && (f.surely(by, o, out) || out.Signal == Incapable)
 }
 
-// closeOwed folds an outcome of an effect that is to be tried again, and reports whether it was one: that it happened after all, or what a person
-// found who looked because nobody could tell. It is not tried again then.
+// closeOwed folds an outcome of an effect that is to be tried again, and reports whether it was one: that it happened
+// after all, or what a person found who looked because nobody could tell. It is not tried again then.
 func (f *Fold) closeOwed(e *Entry, o *Outcome, settled bool) bool {
 	i := find(f, f.Owed, func(w *Owed) bool {
 		happened := o.Signal == OK && !w.Effect.Repeatable() && (w.Decision == o.Decision || w.Key == o.Decision)
@@ -128,24 +132,26 @@ func (f *Fold) closeOwed(e *Entry, o *Outcome, settled bool) bool {
 	return true
 }
 
-// mayTry reports whether an effect that is owed may be tried again: it can be repeated, or its last attempt surely did not happen.
+// mayTry reports whether an effect that is owed may be tried again: it can be repeated, or its last attempt surely did
+// not happen.
 func (c *Capabilities) mayTry(f *Fold, w *Owed) bool {
 	return !w.Decision.IsZero() || c.class(f, w.Action, w.Effect).Repeatable()
 }
 
-// Hearsay are once effects that others than those who can know say did not happen, in an agent without a seat: each as if it were open and in
-// doubt, by the decision to settle. They are not tried again before that.
+// Hearsay are once effects that others than those who can know say did not happen, in an agent without a seat: each as
+// if it were open and in doubt, by the decision to settle. They are not tried again before that.
 func (f *Fold) Hearsay() (open []Open) {
 	for i := range f.Owed {
 		if w := &f.Owed[i]; !w.Effect.Repeatable() && w.Decision.IsZero() {
-			open = append(open, Open{Decision: w.Key, Key: w.Key, Action: w.Action, Effect: w.Effect, Since: w.Since, Attempt: w.Attempt, Doubt: true})
+			open = append(open, Open{Decision: w.Key, Key: w.Key, Action: w.Action, Effect: w.Effect, Since: w.Since,
+				Attempt: w.Attempt, Doubt: true})
 		}
 	}
 	return open
 }
 
-// class is the more careful of the class on record and that of the tool itself: whoever wrote the record may have lied. What a fork rehearses
-// happens nowhere.
+// class is the more careful of the class on record and that of the tool itself: whoever wrote the record may have lied.
+// What a fork rehearses happens nowhere.
 func (c *Capabilities) class(f *Fold, a Action, recorded Effect) Effect {
 	spec, known := c.Tools[toolOf(a)]
 	switch {

@@ -33,7 +33,8 @@ var worldPeople = []string{"owner", "ann", "bob", "cy", "dee"}
 func newWorld(choose chooser) (*world, error) {
 	w := &world{choose: choose}
 	n := func(v int64) *int64 { return &v }
-	g := Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(100)}, Tools: []string{"x", "y"}}, Charter: Charter{Owner: people["owner"].key, Scope: "acme", Depth: 2}}
+	g := Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(100)}, Tools: []string{"x", "y"}},
+		Charter: Charter{Owner: people["owner"].key, Scope: "acme", Depth: 2}}
 	e, err := newEntry(Header{Time: TimeOf(epoch)}, &saltedBody{Content: g}, people["owner"].key)
 	if err != nil {
 		return nil, err
@@ -135,10 +136,12 @@ func (w *world) body(f *Fold) Body {
 	}
 	switch choice {
 	case 0, 1:
-		return Advice{Advisor: "a", Actions: []Action{Execute{Tool: "x"}, Sleep{Trigger: After{Millis: amount}}, Mutate{Scope: &scope}}, Usage: &Usage{In: amount}, Seen: []Hash{some(w, f.Inbox).Event}}
+		return Advice{Advisor: "a", Actions: []Action{Execute{Tool: "x"}, Sleep{Trigger: After{Millis: amount}},
+			Mutate{Scope: &scope}}, Usage: &Usage{In: amount}, Seen: []Hash{some(w, f.Inbox).Event}}
 	case 2, 3:
 		p := some(w, f.Proposals)
-		d := Decision{Advice: p.Advice, Verdict: Verdict{Answer: Answer(w.choose(3))}, Effect: Effect(1 + w.choose(3)), Reserve: &Spend{Cost: amount}}
+		d := Decision{Advice: p.Advice, Verdict: Verdict{Answer: Answer(w.choose(3))}, Effect: Effect(1 + w.choose(3)),
+			Reserve: &Spend{Cost: amount}}
 		if len(p.Actions) == 0 {
 			d.Action = Execute{Tool: "y"}
 		} else {
@@ -146,7 +149,8 @@ func (w *world) body(f *Fold) Body {
 		}
 		return d
 	case 4, 5, 6:
-		return Outcome{Decision: some(w, f.Open).Decision, Signal: Signal(1 + w.choose(8)), Spend: &Spend{Cost: amount}, Taint: amount == 1}
+		return Outcome{Decision: some(w, f.Open).Decision, Signal: Signal(1 + w.choose(8)), Spend: &Spend{Cost: amount},
+			Taint: amount == 1}
 	case 7:
 		q := some(w, f.Asks)
 		return event(Approval{Decision: q.Decision, Digest: q.Digest, Approve: w.choose(3) > 0})
@@ -194,7 +198,8 @@ func (w *world) body(f *Fold) Body {
 	case 21:
 		return Decision{Action: Execute{Tool: "pay"}, Verdict: Verdict{Answer: Allow}, Effect: Once}
 	case 18:
-		return Event{Name: "n", By: "b", ID: fmt.Sprint(amount % 3), Set: map[string]Data{"v": {byte(amount)}, scope: {0xf6}}}
+		return Event{Name: "n", By: "b", ID: fmt.Sprint(amount % 3),
+			Set: map[string]Data{"v": {byte(amount)}, scope: {0xf6}}}
 	}
 	return Event{Name: "n", Set: map[string]Data{scope: {byte(amount)}}}
 }
@@ -224,7 +229,8 @@ func (w *world) sameWhateverTheOrder() error {
 			return err
 		}
 		if !bytes.Equal(got, wantBytes) {
-			return fmt.Errorf("%d entries in another order fold to\n%s\nwant\n%s", len(w.entries), describe(a), describe(want))
+			return fmt.Errorf("%d entries in another order fold to\n%s\nwant\n%s", len(w.entries), describe(a),
+				describe(want))
 		}
 	}
 	return nil
@@ -262,7 +268,8 @@ func (w *world) sameFromAnywhere() error {
 		return err
 	}
 	if all, err := want.fold.MarshalBinary(); err != nil || !bytes.Equal(got, all) {
-		return fmt.Errorf("%d entries from the fold of %d come to\n%s\nwant\n%s", len(w.entries), n, describe(a), describe(want))
+		return fmt.Errorf("%d entries from the fold of %d come to\n%s\nwant\n%s", len(w.entries), n, describe(a),
+			describe(want))
 	}
 	return nil
 }

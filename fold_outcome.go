@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// close folds an outcome: it settles the reservation, frees what was open, and remembers the signal. Settled says that a person looked, and told
-// what came of it by a Settle.
+// close folds an outcome: it settles the reservation, frees what was open, and remembers the signal. Settled says that
+// a person looked, and told what came of it by a Settle.
 func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 	if o.Spend != nil {
 		f.Spent = f.Spent.Plus(*o.Spend) // of all branches: spend adds up, whatever else is in conflict
@@ -28,7 +28,8 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 	i := f.findOpen(o.Decision)
 	if i < 0 {
 		if !f.closeOwed(e, o, settled) {
-			f.conflict(e, "a second outcome of one decision") // what it sets was set when the first came, and may have changed since
+			// what it sets was set when the first came, and may have changed since
+			f.conflict(e, "a second outcome of one decision")
 		}
 		return
 	}
@@ -61,7 +62,8 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 	}
 }
 
-// refuseWake remembers that a person did not let the agent wake, so that nobody is asked again before something has happened to it.
+// refuseWake remembers that a person did not let the agent wake, so that nobody is asked again before something has
+// happened to it.
 func (f *Fold) refuseWake(a Action) {
 	if w, ok := a.(Wake); ok && f.Sleep != nil && f.Sleep.Decision == w.Sleep {
 		s := *f.Sleep
@@ -72,7 +74,8 @@ func (f *Fold) refuseWake(a Action) {
 
 // owe keeps an effect to be tried again. An incapable node costs no attempt: another one has not tried yet.
 func (f *Fold) owe(e *Entry, o *Open, out *Outcome) {
-	w := Owed{Key: o.Key, Action: o.Action, Effect: o.Effect, Attempt: o.Attempt, Signal: out.Signal, Since: e.Time, After: out.RetryAfter}
+	w := Owed{Key: o.Key, Action: o.Action, Effect: o.Effect, Attempt: o.Attempt, Signal: out.Signal, Since: e.Time,
+		After: out.RetryAfter}
 	if o.Deadline != 0 {
 		w.Limit = int64(o.Deadline - o.Since)
 	}
@@ -105,7 +108,8 @@ func (f *Fold) closeDelegate(o *Open, out *Outcome) {
 	f.endChild(i, c)
 }
 
-// endChild makes c, which has ended, the i-th child, and forgets those that ended longest ago where there are too many, or their results too large.
+// endChild makes c, which has ended, the i-th child, and forgets those that ended longest ago where there are too many,
+// or their results too large.
 func (f *Fold) endChild(i int, c ChildInfo) {
 	w := f.weigh()
 	if !c.Ended {
@@ -128,7 +132,9 @@ func (f *Fold) recordSignal(tool string, e *Entry, rec SignalRecord, note string
 		return
 	}
 	rec.Time = e.Time
-	i, found := slices.BinarySearchFunc(f.Tools, tool, func(t ToolRecord, name string) int { return strings.Compare(t.Tool, name) })
+	i, found := slices.BinarySearchFunc(f.Tools, tool, func(t ToolRecord, name string) int {
+		return strings.Compare(t.Tool, name)
+	})
 	f.Tools = mine(f, f.Tools, &f.own.tools)
 	if found {
 		t := &f.Tools[i]
@@ -150,7 +156,8 @@ func (f *Fold) recordSignal(tool string, e *Entry, rec SignalRecord, note string
 	}
 }
 
-// recordIncapable adds what a node has shown that it cannot do, in the place of what it had shown before of the same kind.
+// recordIncapable adds what a node has shown that it cannot do, in the place of what it had shown before of the same
+// kind.
 func (f *Fold) recordIncapable(inc Incapability) {
 	i := find(f, f.Incapable, func(i *Incapability) bool {
 		return i.Node == inc.Node && i.What == inc.What && i.Missing == inc.Missing

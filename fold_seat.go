@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Seat says where effects that must happen once may be decided: in one store, by its own id. Nodes that share the store take over from each
-// other without ceremony. A copy of the agent in another store, or of the store itself, lacks the seat: it may look, think and repeat what
-// can be repeated, but decides no once effect and creates no child until the seat is handed over to it, or its owner takes it.
+// Seat says where effects that must happen once may be decided: in one store, by its own id. Nodes that share the store
+// take over from each other without ceremony. A copy of the agent in another store, or of the store itself, lacks the
+// seat: it may look, think and repeat what can be repeated, but decides no once effect and creates no child until the
+// seat is handed over to it, or its owner takes it.
 type Seat struct {
 	Claim Hash  `canon:"1,claim"`          // the entry that says so
 	At    Hash  `canon:"2,at"`             // the id of the store; that of the one that handed it over, while Given
@@ -22,8 +23,8 @@ type Seat struct {
 
 // Placed is a store that knows itself from its copies.
 type Placed interface {
-	// Place is the store's own id: the same for every process that uses the store, and another for a copy of it. Zero: it cannot be told,
-	// as in a copy that was opened only to look at.
+	// Place is the store's own id: the same for every process that uses the store, and another for a copy of it. Zero:
+	// it cannot be told, as in a copy that was opened only to look at.
 	Place(ctx context.Context) (Hash, error)
 }
 
@@ -32,10 +33,12 @@ type sitStep struct {
 	Of []Hash // the claims it follows
 }
 
-// Disputed reports whether two stores claim the seat, neither having seen the other's claim. Nobody decides a once effect until the owner
-// settles it by taking the seat.
+// Disputed reports whether two stores claim the seat, neither having seen the other's claim. Nobody decides a once
+// effect until the owner settles it by taking the seat.
 func (f *Fold) Disputed() bool {
-	return slices.ContainsFunc(f.Seats, func(s Seat) bool { return s.Given || s.At != f.Seats[0].At }) && len(f.Seats) > 1
+	return slices.ContainsFunc(f.Seats, func(s Seat) bool {
+		return s.Given || s.At != f.Seats[0].At
+	}) && len(f.Seats) > 1
 }
 
 // seatedAt reports whether the seat is in a store; who only looks is told so.
@@ -61,13 +64,15 @@ func (s *Seat) open(at Hash, by Key) bool {
 	return s.Given && s.At != at && (s.To.IsZero() || s.To == by)
 }
 
-// HandedOver reports whether a store has handed the seat over, and nobody has been seen to take it: it goes on elsewhere.
+// HandedOver reports whether a store has handed the seat over, and nobody has been seen to take it: it goes on
+// elsewhere.
 func (f *Fold) HandedOver(at Hash) bool {
 	return len(f.Seats) == 1 && f.Seats[0].Given && f.Seats[0].At == at
 }
 
-// takeSeat folds that a store has the seat. Whoever says so of the store that has it changes nothing: who may hand it over stays who took it. A
-// claim that its author made without having seen another stands beside it, and makes a dispute, which the owner settles by taking the seat.
+// takeSeat folds that a store has the seat. Whoever says so of the store that has it changes nothing: who may hand it
+// over stays who took it. A claim that its author made without having seen another stands beside it, and makes a
+// dispute, which the owner settles by taking the seat.
 func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
 	followed := oneOf(n.Of)
 	epoch, sits := int64(0), false
@@ -93,7 +98,8 @@ func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
 	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: epoch, By: e.Origin}, followed)
 }
 
-// giveSeat folds that a store hands the seat over. Who took the seat there may, and who says that they own the agent, which takes that right.
+// giveSeat folds that a store hands the seat over. Who took the seat there may, and who says that they own the agent,
+// which takes that right.
 func (f *Fold) giveSeat(e *Entry, n *SeatGiven) {
 	followed := oneOf(n.Of)
 	epoch := int64(0)
@@ -115,7 +121,8 @@ func (f *Fold) giveSeat(e *Entry, n *SeatGiven) {
 	f.seat(e, Seat{Claim: e.Name, At: n.At, Epoch: epoch, Given: true, To: n.To, By: e.Origin}, followed)
 }
 
-// seat puts a claim in the place of those it follows. One of too many is not told from the others: the dispute is there already.
+// seat puts a claim in the place of those it follows. One of too many is not told from the others: the dispute is there
+// already.
 func (f *Fold) seat(e *Entry, s Seat, followed func(Hash) bool) {
 	seats := slices.DeleteFunc(slices.Clone(f.Seats), func(s Seat) bool { return followed(s.Claim) })
 	f.work += int64(len(f.Seats))
@@ -127,8 +134,8 @@ func (f *Fold) seat(e *Entry, s Seat, followed func(Hash) bool) {
 	}
 }
 
-// planSeat is what comes before any other work: to take the seat if it was handed over to this store, to leave the agent alone if this store
-// handed it over; nil: neither.
+// planSeat is what comes before any other work: to take the seat if it was handed over to this store, to leave the
+// agent alone if this store handed it over; nil: neither.
 func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	if c.Seat.IsZero() || len(f.Seats) != 1 || !f.Seats[0].Given {
 		return nil
@@ -145,8 +152,8 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	return nil
 }
 
-// sits reports whether an action that is not to happen in two copies may be decided here. If not, it returns the step that takes a seat
-// nobody has, or says in rest what keeps it waiting.
+// sits reports whether an action that is not to happen in two copies may be decided here. If not, it returns the step
+// that takes a seat nobody has, or says in rest what keeps it waiting.
 func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	switch {
 	case c.Seat.IsZero() || f.rehearses() || !c.bound(a):
@@ -164,8 +171,8 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	return nil, false
 }
 
-// fromCopy reports whether advice was asked for where the seat was not, or not any more, and is now to be acted on where it is: its advisor had not
-// seen what was done here meanwhile, so the advisor is asked again.
+// fromCopy reports whether advice was asked for where the seat was not, or not any more, and is now to be acted on
+// where it is: its advisor had not seen what was done here meanwhile, so the advisor is asked again.
 func (f *Fold) fromCopy(c *Capabilities, p *Proposals) bool {
 	if c.Seat.IsZero() || len(f.Seats) == 0 || !f.seatedAt(c.Seat) || f.rehearses() {
 		return false
@@ -174,7 +181,8 @@ func (f *Fold) fromCopy(c *Capabilities, p *Proposals) bool {
 }
 
 // thoughtElsewhere is why the advice of a copy is not acted on.
-const thoughtElsewhere = "not done: it was proposed in a copy, which may not have seen what was done here; the advisor is asked again"
+const thoughtElsewhere = "not done: it was proposed in a copy, which may not have seen what was done here; the " +
+	"advisor is asked again"
 
 // epochAt is the epoch of the seat if a store has it, else zero.
 func (f *Fold) epochAt(at Hash) int64 {
@@ -229,12 +237,13 @@ func (n *Node) place(ctx context.Context) (Hash, error) {
 
 // sit records that the seat is in this store.
 func (w *work) sit(ctx context.Context, s sitStep) error {
-	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name, Notice: SeatTaken{At: *w.n.placed.Load(), Of: s.Of}})
+	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name,
+		Notice: SeatTaken{At: *w.n.placed.Load(), Of: s.Of}})
 }
 
-// GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or any if that is zero.
-// From then on nothing is done for the agent here. It keeps other nodes off the agent meanwhile, and refuses (ErrConflict) while one is at work
-// on it. To give what was given before, and not taken, changes nothing.
+// GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or
+// any if that is zero. From then on nothing is done for the agent here. It keeps other nodes off the agent meanwhile,
+// and refuses (ErrConflict) while one is at work on it. To give what was given before, and not taken, changes nothing.
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
 	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
 		f := a.fold
@@ -248,24 +257,29 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 		case len(f.Seats) == 0:
 			return nil, fmt.Errorf("%w: nobody has taken its seat yet: run it here first", ErrDenied)
 		}
-		if i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return !c.Ended }); i >= 0 { // they tell their parent here
-			return nil, fmt.Errorf("%w: its child %s is still at work here; wait until it has ended, or end it", ErrConflict, f.Children[i].Agent.Short())
+		// they tell their parent here
+		if i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return !c.Ended }); i >= 0 {
+			return nil, fmt.Errorf("%w: its child %s is still at work here; wait until it has ended, or end it",
+				ErrConflict, f.Children[i].Agent.Short())
 		}
 		now := TimeOf(time.Now())
 		for i := range f.Open {
 			if o := &f.Open[i]; !o.Effect.Repeatable() && !o.Doubt && now < o.Deadline {
-				return nil, fmt.Errorf("%w: %s is under way until %s; wait, or settle decision %s", ErrConflict, o.toolName(), o.Deadline, o.Decision.Short())
+				return nil, fmt.Errorf("%w: %s is under way until %s; wait, or settle decision %s", ErrConflict,
+					o.toolName(), o.Deadline, o.Decision.Short())
 			}
 		}
 		return SeatGiven{At: at, Of: f.seatClaims(), To: to, Note: note, Owned: f.Seats[0].By != n.Key.Key()}, nil
 	})
 }
 
-// TakeSeat moves the seat of an agent here and records why: whoever had it is lost, or two claim it. Only its owner may, or, if that is nobody
-// trusted here, this node: what the other decides meanwhile may be done twice. A seat that is free or was handed over needs no taking.
+// TakeSeat moves the seat of an agent here and records why: whoever had it is lost, or two claim it. Only its owner
+// may, or, if that is nobody trusted here, this node: what the other decides meanwhile may be done twice. A seat that
+// is free or was handed over needs no taking.
 func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
 	if why == "" {
-		return fmt.Errorf("take the seat of agent %s: say why: its memory records what happened to the other store", id.Short())
+		return fmt.Errorf("take the seat of agent %s: say why: its memory records what happened to the other store",
+			id.Short())
 	}
 	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Hash) (Notice, error) {
 		f := a.fold
@@ -280,7 +294,8 @@ func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
 }
 
 // seated writes a notice about the seat of an agent that counts here, while no node works on it.
-func (n *Node) seated(ctx context.Context, verb string, id AgentID, say func(*Agent, Hash) (Notice, error)) (err error) {
+func (n *Node) seated(ctx context.Context, verb string, id AgentID,
+	say func(*Agent, Hash) (Notice, error)) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)

@@ -12,7 +12,8 @@ func TestASecondOutcomeOfOneDecisionSetsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	genesis, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be tested"}, Charter: perdure.Charter{Scope: "test"}}, time.Now())
+	genesis, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be tested"},
+		Charter: perdure.Charter{Scope: "test"}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,8 @@ func TestASecondOutcomeOfOneDecisionSetsNothing(t *testing.T) {
 		}
 		return map[string]perdure.Data{"paid": d}
 	}
-	pay := perdure.Decision{Action: perdure.Execute{Tool: "pay"}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Once}
+	pay := perdure.Decision{Action: perdure.Execute{Tool: "pay"}, Verdict: perdure.Verdict{Answer: perdure.Allow},
+		Effect: perdure.Once}
 	first := add(pay)
 	add(perdure.Outcome{Decision: first, Signal: perdure.OK, Set: set(1)})
 	add(perdure.Outcome{Decision: add(pay), Signal: perdure.OK, Set: set(2)})

@@ -18,7 +18,8 @@ const (
 
 // CanonNames are the names of the wire numbers.
 func (State) CanonNames() []string {
-	return []string{"", "instantiated", "evaluation", "execution", "mutation", "delegation", "dormant", "reentry", "terminated"}
+	return []string{"", "instantiated", "evaluation", "execution", "mutation", "delegation", "dormant", "reentry",
+		"terminated"}
 }
 
 func (s State) String() string { return name(s) }

@@ -79,12 +79,15 @@ func TestMutationOnlyNarrowsBounds(t *testing.T) {
 	wide, late, depth, n := "other", TimeOf(epoch.Add(48*time.Hour)), int64(9), func(v int64) *int64 { return &v }
 	goal := "new"
 	d := lineage(t, "G -> A -> B", begins(Genesis{
-		Intent:  Intent{Goal: "g", Budget: &Budget{Cost: n(100)}, Deadline: TimeOf(epoch.Add(time.Hour)), Tools: []string{"a", "b"}},
+		Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(100)}, Deadline: TimeOf(epoch.Add(time.Hour)),
+			Tools: []string{"a", "b"}},
 		Charter: Charter{Scope: "acme", Depth: 2},
-	}), says("A", allowed(Mutate{Goal: &goal, Scope: &wide, Deadline: late, Depth: &depth, Budget: &Budget{Cost: n(500), Calls: n(3)}, Tools: []string{"b", "c"}})),
+	}), says("A", allowed(Mutate{Goal: &goal, Scope: &wide, Deadline: late, Depth: &depth,
+		Budget: &Budget{Cost: n(500), Calls: n(3)}, Tools: []string{"b", "c"}})),
 		says("B", event(Edit{Mutate: Mutate{Budget: &Budget{Cost: n(50)}}})))
 	f := d.agent().fold
-	if f.Charter.Scope != NoScope || f.Intent.Deadline != TimeOf(epoch.Add(time.Hour)) || f.Charter.Depth != 2 || *f.Intent.Budget.Cost != 50 || *f.Intent.Budget.Calls != 3 || !slices.Equal(f.Intent.Tools, []string{"b"}) {
+	if f.Charter.Scope != NoScope || f.Intent.Deadline != TimeOf(epoch.Add(time.Hour)) || f.Charter.Depth != 2 ||
+		*f.Intent.Budget.Cost != 50 || *f.Intent.Budget.Calls != 3 || !slices.Equal(f.Intent.Tools, []string{"b"}) {
 		t.Errorf("a bound became wider: %+v %+v", f.Intent, f.Charter)
 	}
 	if f.Intent.Goal != goal || f.Edited != d.name("B") {
@@ -175,11 +178,13 @@ G -> Q -> Y -> A
 
 func TestApprovalNeedsItsQuorumItsDigestAndItsPeople(t *testing.T) {
 	ask, vote, use := asks(2)
-	one := lineage(t, "G -> Q -> Y -> Y2 -> A", ask, saysOf("Y", vote(true)), saysOf("Y2", vote(true)), by("ann", "Y", "Y2"), saysOf("A", use("Y", "Y2")))
+	one := lineage(t, "G -> Q -> Y -> Y2 -> A", ask, saysOf("Y", vote(true)), saysOf("Y2", vote(true)),
+		by("ann", "Y", "Y2"), saysOf("A", use("Y", "Y2")))
 	if a := one.agent(); len(a.fold.Open) != 0 {
 		t.Error("one person approved twice and that was enough")
 	}
-	two := lineage(t, "G -> Q -> Y -> Y2 -> A", ask, saysOf("Y", vote(true)), saysOf("Y2", vote(true)), by("ann", "Y"), by("bob", "Y2"), saysOf("A", use("Y", "Y2")))
+	two := lineage(t, "G -> Q -> Y -> Y2 -> A", ask, saysOf("Y", vote(true)), saysOf("Y2", vote(true)), by("ann", "Y"),
+		by("bob", "Y2"), saysOf("A", use("Y", "Y2")))
 	if a := two.agent(); len(a.fold.Open) != 1 {
 		t.Errorf("two people approved: got %q", conflicts(a))
 	}
@@ -191,11 +196,12 @@ func TestApprovalNeedsItsQuorumItsDigestAndItsPeople(t *testing.T) {
 	stranger := lineage(t, "G -> Q -> Y", begins(g), ask, by("bob", "Y"), saysOf("Y", vote(true)))
 	wantConflict(t, stranger.agent(), "charter does not name")
 	askOne, vote, _ := asks(1)
-	swapped := lineage(t, "G -> Q -> Y -> A", askOne, by("ann", "Y"), saysOf("Y", vote(true)), saysOf("A", func(d *dag) Body {
-		dec := allowed(Execute{Tool: "pay", Call: "more"})
-		dec.Approvals = []Hash{d.name("Y")}
-		return dec
-	}))
+	swapped := lineage(t, "G -> Q -> Y -> A", askOne, by("ann", "Y"), saysOf("Y", vote(true)),
+		saysOf("A", func(d *dag) Body {
+			dec := allowed(Execute{Tool: "pay", Call: "more"})
+			dec.Approvals = []Hash{d.name("Y")}
+			return dec
+		}))
 	a := swapped.agent()
 	wantConflict(t, a, "something else")
 	if len(a.fold.Open) != 0 {
@@ -219,7 +225,8 @@ G -> P1 -> R
 }
 
 func TestIdUsedBeforeDoesNotStopAPause(t *testing.T) {
-	d := lineage(t, "G -> A -> B -> P", says("A", Event{Name: "x", By: "me", ID: "1"}), says("B", Event{Name: "x", By: "me", ID: "1"}),
+	d := lineage(t, "G -> A -> B -> P", says("A", Event{Name: "x", By: "me", ID: "1"}),
+		says("B", Event{Name: "x", By: "me", ID: "1"}),
 		says("P", Event{Name: "pause", By: "me", ID: "1", Notice: Pause{}}))
 	f := d.agent().fold
 	if len(f.Inbox) != 1 || len(f.Paused) != 1 {
@@ -266,7 +273,8 @@ G -> F -> B1
 func TestOwnershipIsHandedOn(t *testing.T) {
 	heir, n := people["heir"].key, func(v int64) *int64 { return &v }
 	g := Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(1)}}, Charter: Charter{Scope: "acme"}}
-	d := lineage(t, "G -> H -> F -> G2 -> G3", begins(g), says("H", event(KeyChange{Owner: heir, Revoke: people["owner"].key})), by("heir", "F", "G2"), by("ann", "G3"),
+	d := lineage(t, "G -> H -> F -> G2 -> G3", begins(g), says("H",
+		event(KeyChange{Owner: heir, Revoke: people["owner"].key})), by("heir", "F", "G2"), by("ann", "G3"),
 		says("G2", event(Grant{Amount: Spend{Cost: 5}})), says("G3", event(Grant{Amount: Spend{Cost: 50}})))
 	a := d.agent()
 	if a.fold.Charter.Owner != heir || a.fold.Granted.Cost != 5 || *a.fold.Left().Cost != 6 {
@@ -294,7 +302,8 @@ G -> A -> H
 }
 
 func TestFormerOwnerCannotStopTheAgent(t *testing.T) {
-	d := lineage(t, "G -> H -> X", says("H", event(KeyChange{Owner: people["heir"].key})), says("X", event(KeyChange{Owner: people["thief"].key})))
+	d := lineage(t, "G -> H -> X", says("H", event(KeyChange{Owner: people["heir"].key})),
+		says("X", event(KeyChange{Owner: people["thief"].key})))
 	a := d.agent()
 	if a.fold.Contested || a.fold.Charter.Owner != people["heir"].key {
 		t.Error("an owner who handed the agent on still disposes of it")
@@ -388,7 +397,8 @@ func TestFoldGoesOnFromASnapshot(t *testing.T) {
 func TestLateEntryIsFoldedWhereItBelongsOrTheMemoryAgain(t *testing.T) {
 	for _, n := range []int{300, 700, 1500} {
 		entries := chain(t, n, 1<<30)
-		d := &dag{t: t, names: []string{"G"}, entries: map[string]*Entry{"G": entries[0]}, parents: map[string][]string{}, by: map[string]string{}, body: map[string]func(*dag) Body{}}
+		d := &dag{t: t, names: []string{"G"}, entries: map[string]*Entry{"G": entries[0]},
+			parents: map[string][]string{}, by: map[string]string{}, body: map[string]func(*dag) Body{}}
 		late := d.add("late", "G")
 		a, err := FoldEntries(seq(entries))
 		if err != nil {
@@ -429,7 +439,8 @@ func TestEntriesAreHeldUntilTheirParentsAndTheirSignatureCome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	es, want, err := s.Commit(begun, epoch, Draft{Body: Event{Name: "a"}}, Draft{Body: Event{Name: "b"}}, Draft{Body: Event{Name: "c"}})
+	es, want, err := s.Commit(begun, epoch, Draft{Body: Event{Name: "a"}}, Draft{Body: Event{Name: "b"}},
+		Draft{Body: Event{Name: "c"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +451,8 @@ func TestEntriesAreHeldUntilTheirParentsAndTheirSignatureCome(t *testing.T) {
 	if a, err = a.Apply(es[0]); err != nil || a.fold.Count != 1 { // nothing that links to it is signed yet
 		t.Fatalf("got %d entries, %v", a.fold.Count, err)
 	}
-	if a, err = a.Apply(es[1], es[0], es[2]); err != nil || !bytes.Equal(foldBytes(t, a), foldBytes(t, want)) || len(a.Missing()) != 0 {
+	if a, err = a.Apply(es[1], es[0], es[2]); err != nil || !bytes.Equal(foldBytes(t, a), foldBytes(t, want)) ||
+		len(a.Missing()) != 0 {
 		t.Fatalf("got %v, or another fold", err)
 	}
 	again, err := a.Apply(es...)
@@ -531,7 +543,8 @@ func TestAgentIsImmutable(t *testing.T) {
 	}
 	want := foldBytes(t, left)
 	s := people["owner"]
-	_, right, err := s.Commit(a, epoch, Draft{Body: Event{Name: "other"}}, Draft{Body: Event{Name: "other", ID: "1"}}, Draft{Body: Advice{}})
+	_, right, err := s.Commit(a, epoch, Draft{Body: Event{Name: "other"}}, Draft{Body: Event{Name: "other", ID: "1"}},
+		Draft{Body: Advice{}})
 	if err != nil || right == nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,8 @@ func (w *world) disturb() error {
 		w.entries[i] = w.entries[i].Drop()
 	}
 	if w.choose(4) == 0 && len(w.entries) > 1 {
-		w.entries = slices.Delete(w.entries, len(w.entries)-1, len(w.entries)) // some entry may miss a signature or a parent below
+		// some entry may miss a signature or a parent below
+		w.entries = slices.Delete(w.entries, len(w.entries)-1, len(w.entries))
 	}
 	for range w.choose(3) {
 		i := w.choose(len(w.entries))
@@ -63,7 +64,8 @@ func (w *world) extend(node *worldNode, b Body) error {
 	highest, _ := f.highest(node.a.Heads())
 	rec := saltedBody{Content: b}
 	rec.Salt[0] = byte(len(w.entries))
-	e, err := newEntry(Header{Agent: f.Agent, Parents: node.a.Heads(), Seq: highest + 1, Time: TimeOf(epoch)}, &rec, node.s.key)
+	e, err := newEntry(Header{Agent: f.Agent, Parents: node.a.Heads(), Seq: highest + 1, Time: TimeOf(epoch)}, &rec,
+		node.s.key)
 	if err != nil {
 		return err
 	}
@@ -120,7 +122,8 @@ func verdicts(entries []*Entry) string {
 	}
 	out := "verify " + said(hash, err)
 	if err == nil {
-		out += fmt.Sprint(" entries ", found.Entries, " signatures ", found.Signatures, " snapshots ", found.Snapshots, " taken ", found.Taken)
+		out += fmt.Sprint(" entries ", found.Entries, " signatures ", found.Signatures, " snapshots ", found.Snapshots,
+			" taken ", found.Taken)
 	}
 	a, err := FoldEntries(seq(fresh))
 	if err == nil {

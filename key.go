@@ -31,7 +31,8 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 // UnmarshalText reads 64 hex digits.
 func (k *Key) UnmarshalText(b []byte) error { return (*Hash)(k).UnmarshalText(b) }
 
-// Signer signs the entries of one author. The private key may be anywhere a crypto.Signer can reach: a file, an ssh-agent, a KMS.
+// Signer signs the entries of one author. The private key may be anywhere a crypto.Signer can reach: a file, an
+// ssh-agent, a KMS.
 type Signer struct {
 	Name   string // what people call the key
 	key    Key
@@ -75,8 +76,8 @@ func ParseSigner(text string) (*Signer, error) {
 	return NewSigner(s.Name(), ed25519.NewKeyFromSeed(seed))
 }
 
-// PrivateText is the private key of a signer from GenerateSigner or ParseSigner as one line, PRIVATE+KEY+NAME+HASH+SEED, as
-// golang.org/x/mod/sumdb/note writes it. Other signers keep theirs to themselves.
+// PrivateText is the private key of a signer from GenerateSigner or ParseSigner as one line,
+// PRIVATE+KEY+NAME+HASH+SEED, as golang.org/x/mod/sumdb/note writes it. Other signers keep theirs to themselves.
 func (s *Signer) PrivateText() (string, error) {
 	priv, ok := s.signer.(ed25519.PrivateKey)
 	if !ok {
@@ -84,7 +85,8 @@ func (s *Signer) PrivateText() (string, error) {
 	}
 	pub := append([]byte{algEd25519}, priv.Public().(ed25519.PublicKey)...)
 	seed := append([]byte{algEd25519}, priv.Seed()...)
-	return fmt.Sprintf("PRIVATE+KEY+%s+%08x+%s", s.Name, keyHash(s.Name, pub), base64.StdEncoding.EncodeToString(seed)), nil
+	return fmt.Sprintf("PRIVATE+KEY+%s+%08x+%s", s.Name, keyHash(s.Name, pub), base64.StdEncoding.EncodeToString(seed)),
+		nil
 }
 
 // Key is the public key.
@@ -100,7 +102,8 @@ func (s *Signer) Sign(name Hash) ([]byte, error) {
 		return nil, fmt.Errorf("sign with key %s: %w", s.Name, err)
 	}
 	if len(sig) != signatureSize {
-		return nil, fmt.Errorf("sign with key %s: the signer returned %d bytes, want %d", s.Name, len(sig), signatureSize)
+		return nil, fmt.Errorf("sign with key %s: the signer returned %d bytes, want %d", s.Name, len(sig),
+			signatureSize)
 	}
 	return sig, nil
 }
@@ -114,7 +117,8 @@ func keyText(name string, k Key) string {
 	return text
 }
 
-// ParseKey reads a public key written by KeyText, or 64 hex digits, and returns the name in it, if any. It refuses a key that Key.Check refuses.
+// ParseKey reads a public key written by KeyText, or 64 hex digits, and returns the name in it, if any. It refuses a
+// key that Key.Check refuses.
 func ParseKey(text string) (Key, string, error) {
 	k, name, err := parseKey(text)
 	if err == nil {

@@ -5,9 +5,10 @@ import (
 	"fmt"
 )
 
-// The one rule by which keys and signatures are judged, wherever they enter: spec/README.md §2 states it. Libraries differ on what they accept
-// beside honest signatures, and two readers that differ on one entry differ on the whole memory. What is refused here on top of RFC 8032 are the
-// encodings that belong to nobody: with a key of small order anyone can make signatures that verify, for any entry.
+// The one rule by which keys and signatures are judged, wherever they enter: spec/README.md §2 states it. Libraries
+// differ on what they accept beside honest signatures, and two readers that differ on one entry differ on the whole
+// memory. What is refused here on top of RFC 8032 are the encodings that belong to nobody: with a key of small order
+// anyone can make signatures that verify, for any entry.
 
 // smallOrder are the y coordinates of the eight points whose order divides 8, little endian, the sign of x left out.
 var smallOrder = [...][32]byte{
@@ -21,8 +22,8 @@ var smallOrder = [...][32]byte{
 		0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a}, // order 8
 }
 
-// unsound says what is wrong with the encoding of a point; empty: nothing. Both points of the curve with x = 0 are of small order, so their
-// other encodings, with the sign set, are refused as that.
+// unsound says what is wrong with the encoding of a point; empty: nothing. Both points of the curve with x = 0 are of
+// small order, so their other encodings, with the sign set, are refused as that.
 func unsound(point *[32]byte) string {
 	y := *point
 	y[31] &= 0x7f
@@ -42,7 +43,8 @@ func unsound(point *[32]byte) string {
 	return "an encoding that is not canonical" // y is at least 2^255-19
 }
 
-// Check refuses a key that can be nobody's: a point of small order, or an encoding that is not canonical (key.sound). The zero key is one.
+// Check refuses a key that can be nobody's: a point of small order, or an encoding that is not canonical (key.sound).
+// The zero key is one.
 func (k Key) Check() error { return k.check(nil, "$") }
 
 // check is Check for a key at a place in an entry.
@@ -51,11 +53,13 @@ func (k Key) check(e *Entry, path string) error {
 	if got == "" {
 		return nil
 	}
-	return reject(predKeySound, e, path, k.Short()+" is no key: "+got, "the canonical encoding of a key", "anyone can sign for such a key: get the right one from its holder")
+	return reject(predKeySound, e, path, k.Short()+" is no key: "+got, "the canonical encoding of a key",
+		"anyone can sign for such a key: get the right one from its holder")
 }
 
-// Verify refuses a signature over a hash that is not by this key: 64 bytes R and S, S below the order of the base point, R and the key canonical
-// and not of small order, and the encoding of [S]B - [SHA-512(R, key, hash)]key equal to R, byte for byte: no factor of 8.
+// Verify refuses a signature over a hash that is not by this key: 64 bytes R and S, S below the order of the base
+// point, R and the key canonical and not of small order, and the encoding of [S]B - [SHA-512(R, key, hash)]key equal to
+// R, byte for byte: no factor of 8.
 func (k Key) Verify(hash Hash, signature []byte) error { return k.verify(hash[:], signature) }
 
 func (k Key) verify(message, signature []byte) error {
@@ -63,13 +67,16 @@ func (k Key) verify(message, signature []byte) error {
 		return err
 	}
 	if len(signature) != signatureSize {
-		return reject(predSignature, nil, "$.signature", fmt.Sprint(len(signature), " bytes"), fmt.Sprint(signatureSize), "")
+		return reject(predSignature, nil, "$.signature", fmt.Sprint(len(signature), " bytes"),
+			fmt.Sprint(signatureSize), "")
 	}
 	if got := unsound((*[32]byte)(signature[:32])); got != "" {
-		return reject(predSignature, nil, "$.signature", "a signature that begins with "+got, "one by "+k.Short(), forgedHint)
+		return reject(predSignature, nil, "$.signature", "a signature that begins with "+got, "one by "+k.Short(),
+			forgedHint)
 	}
 	if !ed25519.Verify(k[:], message, signature) { // compares the encodings, and refuses S that is not reduced
-		return reject(predSignature, nil, "$.signature", "a signature that does not verify", "one by "+k.Short(), forgedHint)
+		return reject(predSignature, nil, "$.signature", "a signature that does not verify", "one by "+k.Short(),
+			forgedHint)
 	}
 	return nil
 }

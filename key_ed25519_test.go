@@ -34,7 +34,8 @@ func TestKeysOfNobodyAreRefusedWhereverTheyEnter(t *testing.T) {
 		if _, _, err := ParseKey(keyText("eve", Key(pub))); !refusedFor(err, "key.sound") {
 			t.Errorf("as a note key: %s: got %v", text, err)
 		}
-		if _, err := NewSigner("eve", ed25519.PrivateKey(append(make([]byte, 32), pub...))); !refusedFor(err, "key.sound") {
+		if _, err := NewSigner("eve", ed25519.PrivateKey(append(make([]byte, 32), pub...))); !refusedFor(err,
+			"key.sound") {
 			t.Errorf("as a signer: %s: got %v", text, err)
 		}
 		if err := Key(pub).Verify(Hash{}, make([]byte, 64)); !refusedFor(err, "key.sound") {
@@ -60,13 +61,14 @@ func outside() []string {
 	return []string{filepath.Join("..", "shared", "vectors"), filepath.Join(modules, filepath.FromSlash(flagged))}
 }
 
-// TestPublishedSignaturesAreJudgedByProperty holds the verdicts against vectors that others publish: files whose objects have A, R, S, M and Flags
-// (C2SP/CCTV), or test groups with keys and results (Wycheproof).
+// TestPublishedSignaturesAreJudgedByProperty holds the verdicts against vectors that others publish: files whose
+// objects have A, R, S, M and Flags (C2SP/CCTV), or test groups with keys and results (Wycheproof).
 func TestPublishedSignaturesAreJudgedByProperty(t *testing.T) {
 	judged := 0
 	for _, dir := range outside() {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.Contains(strings.ToLower(path), "ed25519") || filepath.Ext(path) != ".json" {
+			if err != nil || d.IsDir() || !strings.Contains(strings.ToLower(path), "ed25519") ||
+				filepath.Ext(path) != ".json" {
 				return err
 			}
 			b, err := os.ReadFile(path)
@@ -80,13 +82,14 @@ func TestPublishedSignaturesAreJudgedByProperty(t *testing.T) {
 		}
 	}
 	if judged == 0 {
-		t.Skipf("no published Ed25519 vectors in %s: go mod download %s gets some; the project's own are in spec/vectors (key-*, entry-mixed-*)", outside(), flagged)
+		t.Skipf("no published Ed25519 vectors in %s: go mod download %s gets some; the project's own are in "+
+			"spec/vectors (key-*, entry-mixed-*)", outside(), flagged)
 	}
 	t.Logf("%d signatures", judged)
 }
 
-// TestHonestSignaturesAreAccepted reads the signatures that come with Go, those of the authors of Ed25519: each is accepted, and not with a bit
-// of its R, its S, its key or its message changed.
+// TestHonestSignaturesAreAccepted reads the signatures that come with Go, those of the authors of Ed25519: each is
+// accepted, and not with a bit of its R, its S, its key or its message changed.
 func TestHonestSignaturesAreAccepted(t *testing.T) {
 	f, err := os.Open(filepath.Join(build.Default.GOROOT, "src", "crypto", "ed25519", "testdata", "sign.input.gz"))
 	if err != nil {
@@ -103,7 +106,8 @@ func TestHonestSignaturesAreAccepted(t *testing.T) {
 		if len(fields) != 5 {
 			t.Fatalf("line %d has %d fields", judged+1, len(fields))
 		}
-		key, message, signature := Key(must(hex.DecodeString(fields[1]))), must(hex.DecodeString(fields[2])), must(hex.DecodeString(fields[3][:128]))
+		key, message, signature := Key(must(hex.DecodeString(fields[1]))), must(hex.DecodeString(fields[2])),
+			must(hex.DecodeString(fields[3][:128]))
 		if err := key.verify(message, signature); err != nil {
 			t.Fatalf("line %d: %v", judged+1, err)
 		}
@@ -158,7 +162,8 @@ func judgeGroups(t *testing.T, b []byte) (judged int) {
 	}
 	for _, g := range file.TestGroups {
 		for _, v := range g.Tests {
-			judged += judgeOne(t, v.TcID, g.Key.Pk+g.PublicKey.Pk, must(hex.DecodeString(v.Msg)), v.Sig, v.Result == "valid")
+			judged += judgeOne(t, v.TcID, g.Key.Pk+g.PublicKey.Pk, must(hex.DecodeString(v.Msg)), v.Sig,
+				v.Result == "valid")
 		}
 	}
 	return judged

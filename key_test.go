@@ -14,13 +14,15 @@ import (
 
 func TestKeyTextComesBack(t *testing.T) {
 	ann := people["ann"]
-	for text, name := range map[string]string{ann.VerifierKey(): "ann", ann.Key().String(): "", strings.ToUpper(ann.Key().String()): ""} {
+	for text, name := range map[string]string{ann.VerifierKey(): "ann", ann.Key().String(): "",
+		strings.ToUpper(ann.Key().String()): ""} {
 		k, got, err := ParseKey(text)
 		if err != nil || k != ann.Key() || got != name {
 			t.Errorf("%s: got %s %q, %v", text, k.Short(), got, err)
 		}
 	}
-	for _, text := range []string{"", "abc", "ann+1+x", strings.Replace(ann.VerifierKey(), "ann", "bob", 1), ann.Key().String()[:62] + "zz"} {
+	for _, text := range []string{"", "abc", "ann+1+x", strings.Replace(ann.VerifierKey(), "ann", "bob", 1),
+		ann.Key().String()[:62] + "zz"} {
 		if _, _, err := ParseKey(text); err == nil {
 			t.Errorf("%q is taken for a key", text)
 		}

@@ -9,25 +9,29 @@ import (
 // Limits bound what decoding may cost. Zero fields mean the documented defaults.
 type Limits = canon.Limits
 
-// The bounds of the format and of the fold. Those marked frozen are part of the format: every implementation must agree on them.
+// The bounds of the format and of the fold. Those marked frozen are part of the format: every implementation must agree
+// on them.
 const (
 	// FormatVersion is the version of the format this package writes and reads.
 	FormatVersion = 1
-	// MaxLease is the longest lease of a claim; a longer one counts as one that long. A claim that seems to hold for longer was taken while
-	// the clock was ahead: it is not believed.
+	// MaxLease is the longest lease of a claim; a longer one counts as one that long. A claim that seems to hold for
+	// longer was taken while the clock was ahead: it is not believed.
 	MaxLease = time.Hour
-	// MaxParents bounds the heads one entry can join (frozen). 64 concurrent branches is far more than nodes that talk at all produce;
-	// a memory with more heads is joined by several entries.
+	// MaxParents bounds the heads one entry can join (frozen). 64 concurrent branches is far more than nodes that talk
+	// at all produce; a memory with more heads is joined by several entries.
 	MaxParents = 64
-	// MaxHeader bounds the canonical bytes of a header (frozen): 64 parents of 34 bytes and every other field fit well below it.
+	// MaxHeader bounds the canonical bytes of a header (frozen): 64 parents of 34 bytes and every other field fit well
+	// below it.
 	MaxHeader = 4 << 10
 	// MaxBody bounds the canonical bytes of one body. Larger things belong in several entries or outside, by hash.
 	MaxBody = 64 << 20
 	// InlineBody is the largest body a store keeps in its main file; above it bodies are blobs.
 	InlineBody = 64 << 10
-	// maxInbox bounds the events a fold keeps waiting to be seen (frozen). The oldest leave the inbox, never the memory.
+	// maxInbox bounds the events a fold keeps waiting to be seen (frozen). The oldest leave the inbox, never the
+	// memory.
 	maxInbox = 1024
-	// maxInboxBytes bounds the data of those events (frozen), so that nobody can make a fold too large to be written down. The newest stays.
+	// maxInboxBytes bounds the data of those events (frozen), so that nobody can make a fold too large to be written
+	// down. The newest stays.
 	maxInboxBytes = 8 << 20
 	// maxDedupe bounds the remembered dedupe ids (frozen): a sender that repeats itself does so soon.
 	maxDedupe = 1024
@@ -41,45 +45,54 @@ const (
 	maxEndedChildren = 1024
 	// maxIncapable bounds the recorded incapabilities (frozen).
 	maxIncapable = 256
-	// maxAdvice bounds the advice whose undecided proposals are kept (frozen): one is current, the others came from other branches.
+	// maxAdvice bounds the advice whose undecided proposals are kept (frozen): one is current, the others came from
+	// other branches.
 	maxAdvice = 4
-	// maxAuthors bounds the authors of one memory that are told apart. A memory of more does not count anywhere: no agent has that many nodes
-	// and people, and each entry is held against all of them.
+	// maxAuthors bounds the authors of one memory that are told apart. A memory of more does not count anywhere: no
+	// agent has that many nodes and people, and each entry is held against all of them.
 	maxAuthors = 256
 	// maxSeats bounds the claims on the seat that stand beside each other (frozen): two are a dispute already.
 	maxSeats = 16
-	// maxActs bounds the bound effects that are compared with those of other branches, one by one: what lies further back is for a person to
-	// compare. It changes what is asked, never the fold. maxDoubled bounds those found doubled (frozen).
+	// maxActs bounds the bound effects that are compared with those of other branches, one by one: what lies further
+	// back is for a person to compare. It changes what is asked, never the fold. maxDoubled bounds those found doubled
+	// (frozen).
 	maxActs    = 256
 	maxDoubled = 64
 	// maxEnclosed bounds the texts a fold knows to be in memory (frozen); one it forgets is recorded again.
 	maxEnclosed = 64
-	// maxOpen bounds the effects under way (frozen). An agent has tens; one allowed beyond it does not count and is not performed.
+	// maxOpen bounds the effects under way (frozen). An agent has tens; one allowed beyond it does not count and is not
+	// performed.
 	maxOpen = 1024
 	// maxAsks bounds the open questions (frozen): more than anybody answers. One beyond it is refused.
 	maxAsks = 256
 	// maxVotes bounds the answers to one question (frozen). An approval beyond it does not count; a refusal does.
 	maxVotes = 64
-	// maxOwed bounds the effects to be tried again (frozen). One beyond it is not tried again: the advisor is asked for another way.
+	// maxOwed bounds the effects to be tried again (frozen). One beyond it is not tried again: the advisor is asked for
+	// another way.
 	maxOwed = 1024
-	// maxActionBytes bounds what the actions of open, asks and owed weigh (frozen), so that nobody can make a fold too large to be written down.
-	// What goes beyond it is as beyond maxOpen, maxAsks and maxOwed. It bounds the proposals kept, too: the oldest go, the newest stay.
+	// maxActionBytes bounds what the actions of open, asks and owed weigh (frozen), so that nobody can make a fold too
+	// large to be written down. What goes beyond it is as beyond maxOpen, maxAsks and maxOwed. It bounds the proposals
+	// kept, too: the oldest go, the newest stay.
 	maxActionBytes = 16 << 20
 	// maxChildren bounds the living children (frozen); a delegation beyond it does not count.
 	maxChildren = 4096
-	// maxResultBytes bounds the results of ended children that a fold keeps (frozen); the oldest leave the fold, never the memory.
+	// maxResultBytes bounds the results of ended children that a fold keeps (frozen); the oldest leave the fold, never
+	// the memory.
 	maxResultBytes = 8 << 20
-	// maxPaused bounds the pauses a fold names (frozen). One beyond it is joined with the last: whoever resumes must have seen both.
+	// maxPaused bounds the pauses a fold names (frozen). One beyond it is joined with the last: whoever resumes must
+	// have seen both.
 	maxPaused = 64
-	// maxKeys bounds the keys revoked, and those the agent was handed on to (frozen). What goes beyond it cannot be followed, so the agent
-	// stays still: it is contested.
+	// maxKeys bounds the keys revoked, and those the agent was handed on to (frozen). What goes beyond it cannot be
+	// followed, so the agent stays still: it is contested.
 	maxKeys = 128
-	// maxVars bounds the names in the agent's state, and maxVarBytes names and values together (frozen). What goes beyond them is not set.
+	// maxVars bounds the names in the agent's state, and maxVarBytes names and values together (frozen). What goes
+	// beyond them is not set.
 	maxVars     = 1024
 	maxVarBytes = 4 << 20
 	// maxDedupeID is the longest id of an event that is remembered as it is (frozen); of a longer one it is the hash.
 	maxDedupeID = 256
-	// maxPollBytes bounds the results of polls that a sleep keeps (frozen). One beyond it is not kept, so no condition on it is met.
+	// maxPollBytes bounds the results of polls that a sleep keeps (frozen). One beyond it is not kept, so no condition
+	// on it is met.
 	maxPollBytes = 8 << 20
 
 	// The lists an entry may carry (frozen, predicate body.lists). Each is more than an honest writer has use for.
@@ -101,27 +114,33 @@ const (
 	maxBase      = 64  // versions a document replaces
 	maxPath      = 512 // bytes
 
-	// The size of a trigger (frozen, predicate trigger.bounded). All its conditions are looked at each time the agent is.
+	// The size of a trigger (frozen, predicate trigger.bounded). All its conditions are looked at each time the agent
+	// is.
 	maxTriggers       = 64
 	maxTriggerDepth   = 8
 	maxConditionBytes = 16 << 10
 	// maxExplained bounds the conditions whose open part is worked out for people.
 	maxExplained = 8
 
-	// maxDenials is how many refusals in a row make an agent wait for a person: whoever advises it goes round in circles, and that costs.
+	// maxDenials is how many refusals in a row make an agent wait for a person: whoever advises it goes round in
+	// circles, and that costs.
 	maxDenials = 12
 	// maxUnpaid is how many refusals in a row make an agent without tool calls left wait for a person.
 	maxUnpaid = 3
-	// maxAttempts is how often one effect is tried before the advisor is asked for another way (frozen, as the fold forgets it then).
+	// maxAttempts is how often one effect is tried before the advisor is asked for another way (frozen, as the fold
+	// forgets it then).
 	maxAttempts = 5
-	// tailWindow is how many recent entries an Agent holds so that a late entry can be folded where it belongs. Later than that, the
-	// memory is folded again from the store. It changes cost only, never the result.
+	// tailWindow is how many recent entries an Agent holds so that a late entry can be folded where it belongs. Later
+	// than that, the memory is folded again from the store. It changes cost only, never the result.
 	tailWindow = 64
-	// tailBytes is how many bytes of their bodies end the window sooner, so that an agent of large bodies is not held in memory by the dozen.
+	// tailBytes is how many bytes of their bodies end the window sooner, so that an agent of large bodies is not held
+	// in memory by the dozen.
 	tailBytes = 4 << 20
-	// maxCovered is how many authors are remembered as having signed after an entry, when an agent is loaded. It changes cost only.
+	// maxCovered is how many authors are remembered as having signed after an entry, when an agent is loaded. It
+	// changes cost only.
 	maxCovered = 16
-	// loadBytes is how many bytes of bodies are folded at a time when an agent is loaded: far more than the usual entries since a snapshot.
+	// loadBytes is how many bytes of bodies are folded at a time when an agent is loaded: far more than the usual
+	// entries since a snapshot.
 	loadBytes = 8 << 20
 	// defaultDeadline is how long an effect may take when neither its tool nor the proposal says.
 	defaultDeadline = 5 * time.Minute

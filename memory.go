@@ -11,9 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// ReadMemory yields the entries of a memory written by WriteMemory: a CBOR sequence of entry records, parents before children. It refuses
-// bytes that are not one within a read buffer of the first bad one, with the offset in the stream, and ends there; it holds one entry at a
-// time, and no more than the limits allow. It can be ranged over again if r can seek.
+// ReadMemory yields the entries of a memory written by WriteMemory: a CBOR sequence of entry records, parents before
+// children. It refuses bytes that are not one within a read buffer of the first bad one, with the offset in the stream,
+// and ends there; it holds one entry at a time, and no more than the limits allow. It can be ranged over again if r can
+// seek.
 func ReadMemory(r io.Reader, lim Limits) iter.Seq2[*Entry, error] {
 	var start int64
 	seeker, seekable := r.(io.Seeker)
@@ -45,8 +46,8 @@ func ReadMemory(r io.Reader, lim Limits) iter.Seq2[*Entry, error] {
 	}
 }
 
-// memoryBlock is how much of a memory is read at once, beginning with firstBlock, as many memories are small. Entries keep the block they
-// stand in.
+// memoryBlock is how much of a memory is read at once, beginning with firstBlock, as many memories are small. Entries
+// keep the block they stand in.
 const (
 	memoryBlock = 128 << 10
 	firstBlock  = 8 << 10
@@ -120,8 +121,8 @@ func at(err error, off int64) {
 	}
 }
 
-// itemLen finds where the first CBOR item of b ends, and whether it does within b. It judges nothing: for bytes that are no CBOR it is all
-// of them, so that the decoder finds out where they are wrong.
+// itemLen finds where the first CBOR item of b ends, and whether it does within b. It judges nothing: for bytes that
+// are no CBOR it is all of them, so that the decoder finds out where they are wrong.
 func itemLen(b []byte) (n int, whole bool) {
 	i := 0
 	for left := uint64(1); left > 0; left-- {

@@ -21,13 +21,14 @@ func benchSigner(tb testing.TB) *Signer {
 	return s
 }
 
-// benchMemory is a memory of n entries of about 1 KiB with a signature at every so many and at the end: cycles of advice, decision and
-// outcome, as a node writes them.
+// benchMemory is a memory of n entries of about 1 KiB with a signature at every so many and at the end: cycles of
+// advice, decision and outcome, as a node writes them.
 func benchMemory(tb testing.TB, n, signEvery int) []*Entry {
 	tb.Helper()
 	s := benchSigner(tb)
 	now := time.UnixMilli(1_700_000_000_000)
-	g, err := s.Genesis(Genesis{Intent: Intent{Goal: strings.Repeat("a goal in words. ", 40)}, Charter: Charter{Scope: "acme/ops"}}, now)
+	g, err := s.Genesis(Genesis{Intent: Intent{Goal: strings.Repeat("a goal in words. ", 40)},
+		Charter: Charter{Scope: "acme/ops"}}, now)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -49,9 +50,11 @@ func benchMemory(tb testing.TB, n, signEvery int) []*Entry {
 		var b Body
 		switch last := entries[i-1]; i % 3 {
 		case 1:
-			b = Advice{Advisor: "script", Model: "none", Text: text, Actions: []Action{Execute{Tool: "query"}}, Usage: &Usage{In: 900, Out: 40, Cost: 12}}
+			b = Advice{Advisor: "script", Model: "none", Text: text, Actions: []Action{Execute{Tool: "query"}},
+				Usage: &Usage{In: 900, Out: 40, Cost: 12}}
 		case 2:
-			b = Decision{Advice: last.Name, Action: Execute{Tool: "query", Args: args}, Verdict: Verdict{Answer: Allow}, Effect: Read, Deadline: TimeOf(now.Add(time.Minute)), Reserve: &Spend{Calls: 1}}
+			b = Decision{Advice: last.Name, Action: Execute{Tool: "query", Args: args}, Verdict: Verdict{Answer: Allow},
+				Effect: Read, Deadline: TimeOf(now.Add(time.Minute)), Reserve: &Spend{Calls: 1}}
 		default:
 			b = Outcome{Decision: last.Name, Signal: OK, Result: result, Spend: &Spend{Calls: 1}, Latency: 20}
 		}

@@ -43,8 +43,8 @@ var (
 	Headers = Depth{Kind: DepthHeaders}
 )
 
-// Last holds the newest snapshot that at least n entries follow, and those; the whole memory if none is that old. Last(0) is
-// the newest snapshot, what came after it, and the hash of everything before.
+// Last holds the newest snapshot that at least n entries follow, and those; the whole memory if none is that old.
+// Last(0) is the newest snapshot, what came after it, and the hash of everything before.
 func Last(n int64) Depth { return Depth{Kind: DepthLast, N: max(n, 0)} }
 
 // MarshalText writes the depth as String does.
@@ -86,8 +86,8 @@ func (d Depth) String() string {
 //	n > 0    yes   yes         no
 //	0        yes   no          no
 //
-// What is done once needs the decisions and outcomes of the whole past, to show that it was not done yet: a snapshot is only
-// somebody's word for it. What is idempotent needs the recent ones, for its key. Reading needs nothing.
+// What is done once needs the decisions and outcomes of the whole past, to show that it was not done yet: a snapshot is
+// only somebody's word for it. What is idempotent needs the recent ones, for its key. Reading needs nothing.
 func (d Depth) Allows(e Effect) bool {
 	switch {
 	case e == Read || d.Kind == DepthFull:
@@ -111,16 +111,16 @@ func (d Depth) Words() string {
 	return "only a snapshot and what came after it: it may read, and do nothing else"
 }
 
-// Parter is a store that takes in memories of any length and of any depth, all or nothing. What takes in a memory must not leave a part of
-// it: a part is an older copy, in which effects that have been performed are still to be done.
+// Parter is a store that takes in memories of any length and of any depth, all or nothing. What takes in a memory must
+// not leave a part of it: a part is an older copy, in which effects that have been performed are still to be done.
 type Parter interface {
-	// PutAll is Put of a sequence, which it may range over more than once. If the sequence yields an error, or the process or the machine
-	// stops before PutAll returns, nothing was added. The sequence must not use the store.
+	// PutAll is Put of a sequence, which it may range over more than once. If the sequence yields an error, or the
+	// process or the machine stops before PutAll returns, nothing was added. The sequence must not use the store.
 	PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*Entry, error]) error
-	// Replace durably puts a memory of a depth in the place of what the store holds of an agent, all of it or nothing, if
-	// heads are still its heads; none: the agent is not there. Otherwise it changes nothing and returns an error wrapping
-	// ErrConflict. At a depth of the last entries the first one is a snapshot, whose parents are not there; a later entry
-	// without its parents is refused. Cursors from before are of no use after it.
+	// Replace durably puts a memory of a depth in the place of what the store holds of an agent, all of it or nothing,
+	// if heads are still its heads; none: the agent is not there. Otherwise it changes nothing and returns an error
+	// wrapping ErrConflict. At a depth of the last entries the first one is a snapshot, whose parents are not there; a
+	// later entry without its parents is refused. Cursors from before are of no use after it.
 	Replace(ctx context.Context, id AgentID, heads []Hash, d Depth, entries iter.Seq2[*Entry, error]) error
 	// Depth is how much of an agent the store holds, or an error wrapping ErrNotFound.
 	Depth(ctx context.Context, id AgentID) (Depth, error)
@@ -154,11 +154,13 @@ func (d Depth) CheckRoot(e *Entry) error {
 	if len(e.Parents) > 0 {
 		return e.Unlinked(e.Parents[0])
 	}
-	return reject(predGenesisFirst, e, "$", e.Kind.String(), "a snapshot with its body", "give the entries in their order")
+	return reject(predGenesisFirst, e, "$", e.Kind.String(), "a snapshot with its body",
+		"give the entries in their order")
 }
 
-// Fold folds a memory of which this much is there. Of less than all of it a snapshot is taken as it stands, and what came after it is
-// folded; before it there may be genesis, and entries without their bodies, which are passed over. It may range over entries a second time.
+// Fold folds a memory of which this much is there. Of less than all of it a snapshot is taken as it stands, and what
+// came after it is folded; before it there may be genesis, and entries without their bodies, which are passed over. It
+// may range over entries a second time.
 func (d Depth) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	if d.Kind == DepthFull {
 		return FoldEntries(entries)
@@ -198,7 +200,8 @@ func foldPart(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 		}
 	}
 	if a == nil {
-		return nil, reject(predBodyPresent, nil, "$", "no snapshot", "one to begin with", "get the memory from a copy that has it")
+		return nil, reject(predBodyPresent, nil, "$", "no snapshot", "one to begin with",
+			"get the memory from a copy that has it")
 	}
 	a, err := a.Apply(batch...)
 	if err != nil {
@@ -238,8 +241,8 @@ func verifyPart(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, e
 	return v.report()
 }
 
-// deepEnough reports whether enough of the memory is here for an action; if not, rest says so. A child can do whatever the
-// agent could, so delegation takes what the most careful effect takes. What a fork rehearses happens nowhere.
+// deepEnough reports whether enough of the memory is here for an action; if not, rest says so. A child can do whatever
+// the agent could, so delegation takes what the most careful effect takes. What a fork rehearses happens nowhere.
 func (f *Fold) deepEnough(c *Capabilities, act Action, rest *Idle) bool {
 	if c.depth == Full || f.rehearses() {
 		return true
@@ -275,8 +278,8 @@ func (i *Idle) tooShallow(d Depth, tool string, e Effect) {
 	i.because(Reason{Kind: RestShallow, Tool: tool, Effect: e, Depth: &d})
 }
 
-// unrooted is the refusal of the end of a memory whose snapshot is by somebody who is not trusted everywhere: in which scope
-// the agent is only its genesis can say.
+// unrooted is the refusal of the end of a memory whose snapshot is by somebody who is not trusted everywhere: in which
+// scope the agent is only its genesis can say.
 func unrooted(first *Entry) error {
 	return untrusted(used(nil, first.Name, first.Origin, MayOwn, AnyScope))
 }
@@ -300,7 +303,9 @@ func foldEnd(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agent,
 
 // isEnd reports whether entries, in fold order, are the end of a memory.
 func isEnd(sorted []*Entry) bool {
-	return len(sorted) > 0 && sorted[0].Kind == KindSnapshot && !slices.ContainsFunc(sorted, func(e *Entry) bool { return e.Kind == KindGenesis })
+	return len(sorted) > 0 && sorted[0].Kind == KindSnapshot && !slices.ContainsFunc(sorted, func(e *Entry) bool {
+		return e.Kind == KindGenesis
+	})
 }
 
 // stored is what a store holds at a depth, in few words.

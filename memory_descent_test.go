@@ -44,26 +44,31 @@ func TestDescentIsHeldAgainstTheMemoryOfTheParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ended := load(t, store, child).Ended; d.Relation != perdure.Child || !d.Ended || d.Signal != perdure.OK || d.Head != ended.Entry {
+	if ended := load(t, store, child).Ended; d.Relation != perdure.Child || !d.Ended || d.Signal != perdure.OK ||
+		d.Head != ended.Entry {
 		t.Errorf("descent: %+v, want that of a child that ended ok at %s", d, ended.Entry.Short())
 	}
 	refused := func(what string, genesis *perdure.Entry, of perdure.AgentID) {
 		t.Helper()
-		if _, err := perdure.VerifyDescent(genesis, perdure.Memory(t.Context(), store, of)); !errors.Is(err, perdure.ErrRejected) {
+		if _, err := perdure.VerifyDescent(genesis, perdure.Memory(t.Context(), store, of)); !errors.Is(err,
+			perdure.ErrRejected) {
 			t.Errorf("%s: %v, want a rejection", what, err)
 		}
 	}
 	refused("another parent", genesisOf(t, store, child), stranger)
 	refused("no lineage", genesisOf(t, store, stranger), parent)
 	lie := func(l perdure.Lineage, depth int64) *perdure.Entry {
-		e := genesisOf(t, store, create(t, n, perdure.Genesis{Charter: perdure.Charter{Scope: "test", Depth: depth}, Lineage: &l}))
+		e := genesisOf(t, store, create(t, n, perdure.Genesis{Charter: perdure.Charter{Scope: "test", Depth: depth},
+			Lineage: &l}))
 		return e
 	}
 	real := genesisOf(t, store, child).Content().(perdure.Genesis).Lineage
 	refused("a child nobody created", lie(*real, 0), parent)
-	refused("a fork of an entry that is not there", lie(perdure.Lineage{Parent: parent, Cause: perdure.Hash{1}, Relation: perdure.Fork}, 0), parent)
+	refused("a fork of an entry that is not there", lie(perdure.Lineage{Parent: parent, Cause: perdure.Hash{1},
+		Relation: perdure.Fork}, 0), parent)
 	fork := lie(perdure.Lineage{Parent: parent, Cause: real.Cause, Relation: perdure.Fork}, 0)
-	if d, err := perdure.VerifyDescent(fork, perdure.Memory(t.Context(), store, parent)); err != nil || d.Entry != real.Cause {
+	if d, err := perdure.VerifyDescent(fork, perdure.Memory(t.Context(), store, parent)); err != nil ||
+		d.Entry != real.Cause {
 		t.Errorf("a fork of an entry that is there: %+v, %v", d, err)
 	}
 }

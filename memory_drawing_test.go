@@ -38,11 +38,13 @@ type dag struct {
 	genesis Genesis
 }
 
-// lineage reads a drawing of a memory: chains `G -> A -> B`, branches `| -> C` that leave the entry above the bar, and joins `B,C -> D`.
-// Who wrote an entry and what it says is given by name; else it is an event of the owner. Each entry is a commit of its own.
+// lineage reads a drawing of a memory: chains `G -> A -> B`, branches `| -> C` that leave the entry above the bar, and
+// joins `B,C -> D`. Who wrote an entry and what it says is given by name; else it is an event of the owner. Each entry
+// is a commit of its own.
 func lineage(t testing.TB, drawing string, parts ...func(*dag)) *dag {
 	t.Helper()
-	d := &dag{t: t, entries: map[string]*Entry{}, parents: map[string][]string{}, by: map[string]string{}, body: map[string]func(*dag) Body{},
+	d := &dag{t: t, entries: map[string]*Entry{}, parents: map[string][]string{}, by: map[string]string{},
+		body:    map[string]func(*dag) Body{},
 		genesis: Genesis{Intent: Intent{Name: "a", Goal: "g"}, Charter: Charter{Scope: "acme"}}}
 	for _, p := range parts {
 		p(d)

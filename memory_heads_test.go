@@ -19,7 +19,8 @@ func TestManyHeadsDoNotStopAReader(t *testing.T) {
 		for i := 1; i < n; i++ {
 			p := parent(i, all)
 			rec := saltedBody{Content: Event{Name: fmt.Sprint(i)}}
-			e, err := newEntry(Header{Agent: g.ID(), Parents: []Hash{p.Name}, Seq: p.Seq + 1, Time: g.Time}, &rec, g.Origin)
+			e, err := newEntry(Header{Agent: g.ID(), Parents: []Hash{p.Name}, Seq: p.Seq + 1, Time: g.Time}, &rec,
+				g.Origin)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,13 +8,15 @@ import (
 	"slices"
 )
 
-// Load folds an agent out of a store: from the newest snapshot nothing came before, or from genesis. Its cost is that of the entries since.
+// Load folds an agent out of a store: from the newest snapshot nothing came before, or from genesis. Its cost is that
+// of the entries since.
 //
 // It believes the snapshots it finds: use it to look at an agent. What acts on one uses Trust.Load.
 func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) { return load(ctx, s, id, nil) }
 
-// Load is the package's Load, but resumes only from snapshots by people trusted to own the agent: what others wrote is folded from the entries
-// themselves. Where bodies are gone and nobody trusted vouches for what they came to, it refuses (key.trusted).
+// Load is the package's Load, but resumes only from snapshots by people trusted to own the agent: what others wrote is
+// folded from the entries themselves. Where bodies are gone and nobody trusted vouches for what they came to, it
+// refuses (key.trusted).
 func (t *Trust) Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
 	return load(ctx, s, id, t.vouch(ctx, s, id))
 }
@@ -33,7 +35,8 @@ func (t *Trust) vouch(ctx context.Context, s Store, id AgentID) func(*Entry) boo
 	}
 }
 
-// Fold is FoldEntries, but where bodies are gone it resumes only from snapshots by people trusted to own the agent, as Load does.
+// Fold is FoldEntries, but where bodies are gone it resumes only from snapshots by people trusted to own the agent, as
+// Load does.
 func (t *Trust) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	scope := NoScope
 	watched := func(yield func(*Entry, error) bool) {
@@ -51,7 +54,8 @@ func (t *Trust) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	return foldEntries(watched, func(snapshot *Entry) bool { return t.Allows(snapshot.Origin, MayOwn, scope) })
 }
 
-// scopeOf is the scope of an agent as its genesis says. Where that is not here, nothing is in it: only who is trusted everywhere is.
+// scopeOf is the scope of an agent as its genesis says. Where that is not here, nothing is in it: only who is trusted
+// everywhere is.
 func scopeOf(ctx context.Context, s Store, id AgentID) string {
 	for item, err := range s.Entries(ctx, id, 0) {
 		if err != nil {
@@ -84,8 +88,8 @@ func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*A
 			a, err = loadAfter(ctx, s, snap, beforeSnapshot)
 		}
 		if errors.Is(err, ErrBehind) {
-			// An entry belongs before this snapshot: an older one may do. Each time twice as many are passed over, so that all tries
-			// together cost about what the last one does.
+			// An entry belongs before this snapshot: an older one may do. Each time twice as many are passed over, so
+			// that all tries together cost about what the last one does.
 			failed++
 			skip = 1<<(failed-1) - 1
 			continue
@@ -188,9 +192,9 @@ func covered(entries iter.Seq2[*Entry, error]) iter.Seq2[*Entry, error] {
 	}
 }
 
-// cover verifies the newest signatures of each author among entries, which come parents first, and marks the signatures they make
-// superfluous: an entry in the past of one its own author signed is covered by that signature through the links. It is for entries out of
-// a store that verified each when it came in; Verify checks every signature.
+// cover verifies the newest signatures of each author among entries, which come parents first, and marks the signatures
+// they make superfluous: an entry in the past of one its own author signed is covered by that signature through the
+// links. It is for entries out of a store that verified each when it came in; Verify checks every signature.
 func cover(entries []*Entry) {
 	covered := make(map[Hash][]Key, len(entries)) // the authors that have signed something after the entry
 	for _, e := range slices.Backward(entries) {

@@ -12,10 +12,12 @@ func (a *Agent) Straight() bool {
 	return len(a.fold.Heads) == 1 && a.fold.Heads[0].Seq+1 == a.fold.Count
 }
 
-// LoadAt is Load of an agent as it was at one of its entries: the fold of that entry and everything in its past. Now is the agent as it is.
+// LoadAt is Load of an agent as it was at one of its entries: the fold of that entry and everything in its past. Now is
+// the agent as it is.
 //
-// Of a memory that never branched it reads what lies between the nearest snapshot it may believe and the entry; of another one everything, once for
-// the links and once for what is in the past. It holds no more of it than Load does, unless branches lie far apart or bodies are gone.
+// Of a memory that never branched it reads what lies between the nearest snapshot it may believe and the entry; of
+// another one everything, once for the links and once for what is in the past. It holds no more of it than Load does,
+// unless branches lie far apart or bodies are gone.
 func (t *Trust) LoadAt(ctx context.Context, s Store, now *Agent, at *Entry) (*Agent, error) {
 	a, err := t.loadAt(ctx, s, now, at)
 	var r *Rejection
@@ -53,8 +55,8 @@ func (t *Trust) loadAt(ctx context.Context, s Store, now *Agent, at *Entry) (*Ag
 	return new(Agent).takeAll(upTo(s.Entries(ctx, now.ID(), 0), at.Name))
 }
 
-// takeAll folds entries of a memory that was folded before, so that which signatures cover them is not asked: it may end inside a commit. The
-// caller owns a.
+// takeAll folds entries of a memory that was folded before, so that which signatures cover them is not asked: it may
+// end inside a commit. The caller owns a.
 func (a *Agent) takeAll(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	var asked seals
 	for e, err := range covered(entries) {

@@ -16,7 +16,8 @@ type tallied struct {
 	entries int
 }
 
-func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
 	return func(yield func(perdure.Item, error) bool) {
 		for item, err := range s.Store.Entries(ctx, id, after) {
 			if s.entries++; !yield(item, err) {
@@ -26,8 +27,8 @@ func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure
 	}
 }
 
-// TestAPointInThePastCostsWhatIsNearIt: an agent at any entry is what folding everything up to it gives, and takes no more entries than lie
-// between two snapshots, however long its memory is.
+// TestAPointInThePastCostsWhatIsNearIt: an agent at any entry is what folding everything up to it gives, and takes no
+// more entries than lie between two snapshots, however long its memory is.
 func TestAPointInThePastCostsWhatIsNearIt(t *testing.T) {
 	const every, entries = 20, 600
 	key, err := perdure.GenerateSigner("author")
@@ -35,7 +36,8 @@ func TestAPointInThePastCostsWhatIsNearIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "go on"}, Charter: perdure.Charter{Scope: "acme"}}, now)
+	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "go on"},
+		Charter: perdure.Charter{Scope: "acme"}}, now)
 	if err != nil {
 		t.Fatal(err)
 	}

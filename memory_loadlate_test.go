@@ -47,6 +47,7 @@ func TestLateEntriesCostOneReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(a.Fold().Inbox); n != 1 || s.read > 8*len(all) {
-		t.Errorf("%d entries were read of %d, and %d messages; want at most 8 times as many, and 1", s.read, len(all), n)
+		t.Errorf("%d entries were read of %d, and %d messages; want at most 8 times as many, and 1", s.read,
+			len(all), n)
 	}
 }

@@ -7,14 +7,16 @@ import (
 
 // Moment is an entry of a memory, and the agent as its author saw it.
 type Moment struct {
-	Before *Agent // everything in the past of the entry and nothing beside it; nil for genesis, and where bodies are gone that no snapshot stands for
+	// everything in the past of the entry and nothing beside it; nil for genesis, and where bodies are gone that no
+	// snapshot stands for
+	Before *Agent
 	Entry  *Entry
 }
 
-// Replay yields every entry of a memory with the agent as its author saw it: what a decision was taken on can be looked at again. Parents
-// come before children, as in FoldEntries. The memory must have been verified: that signatures cover every entry is not checked again. The cost is that of
-// folding the memory once, and once more for every entry that joins branches which lie further apart than an Agent holds; then entries is
-// ranged over a second time.
+// Replay yields every entry of a memory with the agent as its author saw it: what a decision was taken on can be looked
+// at again. Parents come before children, as in FoldEntries. The memory must have been verified: that signatures cover
+// every entry is not checked again. The cost is that of folding the memory once, and once more for every entry that
+// joins branches which lie further apart than an Agent holds; then entries is ranged over a second time.
 func Replay(entries iter.Seq2[*Entry, error]) iter.Seq2[Moment, error] {
 	return func(yield func(Moment, error) bool) {
 		r := replay{entries: entries, recent: map[Hash]point{}}
@@ -53,7 +55,8 @@ type point struct {
 	a *Agent
 }
 
-// replayWindow is how many recent entries are held with their agents. Branches that part further back cost a fold of the memory each.
+// replayWindow is how many recent entries are held with their agents. Branches that part further back cost a fold of
+// the memory each.
 const replayWindow = 1024
 
 // before is the agent its author had when writing e.
@@ -89,8 +92,8 @@ func (r *replay) before(e *Entry) (*Agent, error) {
 	return a, err
 }
 
-// beside is what lies in the past of the tips and not in that of one of them, in fold order. It reports false if it goes back further than
-// the recent entries.
+// beside is what lies in the past of the tips and not in that of one of them, in fold order. It reports false if it
+// goes back further than the recent entries.
 func (r *replay) beside(base Hash, tips []Hash) ([]*Entry, bool) {
 	todo := map[Hash]bool{} // those to look at, and whether they are in the past of base
 	for _, name := range tips {

@@ -63,7 +63,8 @@ func TestReplayShowsEveryAuthorWhatItSaw(t *testing.T) {
 	}
 }
 
-// longBranches is two branches of a memory, each longer than an Agent holds and one longer than Replay does, joined at the end.
+// longBranches is two branches of a memory, each longer than an Agent holds and one longer than Replay does, joined at
+// the end.
 func longBranches(t *testing.T, left, right int) []*Entry {
 	t.Helper()
 	owner := people["owner"]
@@ -79,7 +80,8 @@ func longBranches(t *testing.T, left, right int) []*Entry {
 		var out []*Entry
 		a := root
 		for i := range n {
-			es, next, err := people[by].Commit(a, epoch.Add(time.Duration(i)*time.Second), Draft{Body: Event{Name: by, Set: map[string]Data{by: {byte(i % 24)}}}})
+			es, next, err := people[by].Commit(a, epoch.Add(time.Duration(i)*time.Second),
+				Draft{Body: Event{Name: by, Set: map[string]Data{by: {byte(i % 24)}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +127,8 @@ func TestReplaySaysWhereBodiesAreGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tail, _, err := people["owner"].Commit(a, epoch.Add(2*time.Hour), Draft{Body: Snapshot{Fold: *a.fold}}, Draft{Body: Event{Name: "after"}})
+	tail, _, err := people["owner"].Commit(a, epoch.Add(2*time.Hour), Draft{Body: Snapshot{Fold: *a.fold}},
+		Draft{Body: Event{Name: "after"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +152,8 @@ func TestReplaySaysWhereBodiesAreGone(t *testing.T) {
 func BenchmarkReplay(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			a, err := Begin(must(people["owner"].Genesis(Genesis{Intent: Intent{Goal: "g"}, Charter: Charter{Scope: "acme"}}, epoch)))
+			a, err := Begin(must(people["owner"].Genesis(Genesis{Intent: Intent{Goal: "g"},
+				Charter: Charter{Scope: "acme"}}, epoch)))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -20,8 +20,8 @@ func foldCost(t testing.TB, entries []*Entry) (*Agent, cost) {
 	return a, c
 }
 
-// TestShapesCostTheSame draws memories whose shape makes readers work, and folds them at n and at 4n entries: the cost of an entry must not grow
-// with their number.
+// TestShapesCostTheSame draws memories whose shape makes readers work, and folds them at n and at 4n entries: the cost
+// of an entry must not grow with their number.
 func TestShapesCostTheSame(t *testing.T) {
 	owner := people["owner"].key
 	told := func(i int) Event { return Event{Name: fmt.Sprint("e", i%3)} }
@@ -60,7 +60,8 @@ func TestShapesCostTheSame(t *testing.T) {
 			for i := range n / 65 {
 				var heads []*Entry
 				for j := range 64 {
-					heads = append(heads, w.put(Event{Name: "keys", Notice: KeyChange{Revoke: w.key(i*64 + j)}}, owner, last))
+					heads = append(heads, w.put(Event{Name: "keys", Notice: KeyChange{Revoke: w.key(i*64 + j)}}, owner,
+						last))
 				}
 				last = w.put(told(i), owner, heads...)
 			}
@@ -70,7 +71,8 @@ func TestShapesCostTheSame(t *testing.T) {
 			for i := range n / 65 {
 				var heads []*Entry
 				for j := range 64 {
-					heads = append(heads, w.put(Event{Name: "keys", Notice: KeyChange{Owner: w.key(i*64 + j + 1)}}, owner, w.entries[0]))
+					heads = append(heads, w.put(Event{Name: "keys", Notice: KeyChange{Owner: w.key(i*64 + j + 1)}},
+						owner, w.entries[0]))
 				}
 				last = w.put(told(i), owner, append(heads[:63], last)...)
 			}
@@ -95,8 +97,8 @@ func TestShapesCostTheSame(t *testing.T) {
 	}
 }
 
-// TestLateEntriesCostAWindow tells an agent, one by one, of entries that belong before those it has folded last: each costs the recent ones
-// again, or the word that it is too late, and never the memory.
+// TestLateEntriesCostAWindow tells an agent, one by one, of entries that belong before those it has folded last: each
+// costs the recent ones again, or the word that it is too late, and never the memory.
 func TestLateEntriesCostAWindow(t *testing.T) {
 	for _, back := range []int{8, 10 * tailWindow} {
 		w := newAttack(t, Genesis{})
@@ -138,10 +140,12 @@ func TestALookAtFullListsIsCheap(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	w := newAttack(t, Genesis{})
 	for i := range maxOpen {
-		w.owner(Decision{Action: Execute{Tool: fmt.Sprint("tool", i)}, Verdict: Verdict{Answer: Allow}, Effect: Once, Deadline: TimeOf(epoch.Add(time.Hour))})
+		w.owner(Decision{Action: Execute{Tool: fmt.Sprint("tool", i)}, Verdict: Verdict{Answer: Allow}, Effect: Once,
+			Deadline: TimeOf(epoch.Add(time.Hour))})
 	}
 	for i := range maxAsks {
-		w.owner(Decision{Action: Execute{Tool: fmt.Sprint("tool", i)}, Verdict: Verdict{Answer: Ask, Asked: []string{"ann"}}})
+		w.owner(Decision{Action: Execute{Tool: fmt.Sprint("tool", i)},
+			Verdict: Verdict{Answer: Ask, Asked: []string{"ann"}}})
 	}
 	a, _ := foldCost(t, w.entries)
 	if n := testing.AllocsPerRun(10, func() { a.fold.Due(now) }); n > 400 {
@@ -185,8 +189,11 @@ func fan(t testing.TB, n int) (*Node, *Agent) {
 	t.Helper()
 	s := people["owner"]
 	yes := PolicyFunc(func(*Agent, Request, time.Time) Verdict { return Verdict{Answer: Allow} })
-	end := AdvisorFunc(func(context.Context, *Agent) (Advice, error) { return Advice{Actions: []Action{End{Signal: OK}}}, nil })
-	node := &Node{Store: new(MemStore), Key: s, Trust: NewTrust(trustee("ann", MayAuthor, "acme")), Policy: yes, Advisors: map[string]Advisor{"": end}}
+	end := AdvisorFunc(func(context.Context, *Agent) (Advice, error) {
+		return Advice{Actions: []Action{End{Signal: OK}}}, nil
+	})
+	node := &Node{Store: new(MemStore), Key: s, Trust: NewTrust(trustee("ann", MayAuthor, "acme")), Policy: yes,
+		Advisors: map[string]Advisor{"": end}}
 	a, err := node.Create(t.Context(), Genesis{Intent: Intent{Goal: "g"}, Charter: Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)

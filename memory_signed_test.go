@@ -47,7 +47,8 @@ func TestAForgedSnapshotIsNotResumedFrom(t *testing.T) {
 // Whose memory an entry belongs to is asked before whether its parents are here.
 func TestAnEntryOfAnotherAgentIsNamedAsThat(t *testing.T) {
 	d := lineage(t, "G -> A -> B")
-	other := lineage(t, "G -> A -> B", begins(Genesis{Intent: Intent{Goal: "another"}, Charter: Charter{Scope: "acme"}}))
+	other := lineage(t, "G -> A -> B", begins(Genesis{Intent: Intent{Goal: "another"},
+		Charter: Charter{Scope: "acme"}}))
 	_, err := Verify(seq([]*Entry{d.entries["G"], d.entries["A"], d.entries["B"], other.entries["B"]}), VerifyOptions{})
 	rejected(t, err, predAgent.Name)
 }
@@ -71,7 +72,8 @@ func TestTheOwnerOfAnAdmittedAgentIsNoOwnerHere(t *testing.T) {
 		body Body
 		want bool
 	}{"a message": {Event{Name: "hello"}, true}, "a revocation": {event(KeyChange{Revoke: people["bob"].key}), false}} {
-		d := lineage(t, "G -> N -> S -> E", by("eve", "G", "E"), by("owner", "N", "S"), says("N", event(Admitted{})), saysOf("S", snapshotOf("N")), says("E", c.body))
+		d := lineage(t, "G -> N -> S -> E", by("eve", "G", "E"), by("owner", "N", "S"), says("N", event(Admitted{})),
+			saysOf("S", snapshotOf("N")), says("E", c.body))
 		if err := trust.Counts(d.agent()); (err == nil) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -83,7 +85,8 @@ func TestTallyGoesByTheClock(t *testing.T) {
 	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("cy", MayApprove, "acme"))
 	f := &Fold{Charter: Charter{Owner: people["owner"].key, Scope: "acme"}}
 	q := &Asking{Stage: 1, Votes: []Vote{{Origin: people["cy"].key, Approve: true}}, Verdict: Verdict{
-		Answer: Ask, Asked: []string{AskedOwner}, Escalate: []Escalation{{At: TimeOf(later(time.Hour)), Asked: []string{"cy"}}},
+		Answer: Ask, Asked: []string{AskedOwner}, Escalate: []Escalation{{At: TimeOf(later(time.Hour)),
+			Asked: []string{"cy"}}},
 	}}
 	for after, want := range map[time.Duration]int{0: 0, time.Hour: 1} {
 		if yes, _ := trust.Tally(f, q, later(after)); yes != want {

@@ -12,10 +12,14 @@ import (
 
 // VerifyOptions say how deep a memory is verified.
 type VerifyOptions struct {
-	Trust    *Trust              // who may write; nil: signatures are checked, but not whose they are
-	Heads    []Hash              // the heads the memory must have; nil: any. A memory that was cut short is a memory: only its heads tell.
-	Depth    Depth               // how much of the memory is there. Of the last entries the first snapshot is taken as it stands; with Trust, only if its author is trusted to own every agent.
-	Shallow  bool                // check nothing but that there are entries: their form was checked when they were decoded
+	Trust *Trust // who may write; nil: signatures are checked, but not whose they are
+	// the heads the memory must have; nil: any. A memory that was cut short is a memory: only its heads tell.
+	Heads []Hash
+	// how much of the memory is there. Of the last entries the first snapshot is taken as it stands; with Trust, only
+	// if its author is trusted to own every agent.
+	Depth Depth
+	// check nothing but that there are entries: their form was checked when they were decoded
+	Shallow  bool
 	Progress func(entries int64) // called now and then with the number of entries done
 }
 
@@ -45,9 +49,10 @@ type Origin struct {
 // progressEvery is how many entries pass between two calls of Progress.
 const progressEvery = 4096
 
-// Verify verifies a whole memory: every link, every seq, that every entry is covered by a signature of its author, every signature, that
-// every snapshot is the fold of its past, and, if trust is given, that every author may write there. Parents come before children. It
-// holds the recent entries only, unless branches lie further apart than those; then it ranges over entries a second time and holds all.
+// Verify verifies a whole memory: every link, every seq, that every entry is covered by a signature of its author,
+// every signature, that every snapshot is the fold of its past, and, if trust is given, that every author may write
+// there. Parents come before children. It holds the recent entries only, unless branches lie further apart than those;
+// then it ranges over entries a second time and holds all.
 func Verify(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
 	if o.Depth.Kind == DepthLast {
 		return verifyPart(entries, o)
@@ -173,7 +178,8 @@ func (v *verifier) snapshot(e *Entry) (taken bool, err error) {
 		return false, err
 	}
 	v.seals.add(e)
-	// Who wrote what came before is still to be judged, and whether the author of this is to be believed: by the scope of the entries, not its own.
+	// Who wrote what came before is still to be judged, and whether the author of this is to be believed: by the scope
+	// of the entries, not its own.
 	a.bare, a.authors = v.a.bare, used(v.a.authors, e.Name, e.Origin, MayOwn, v.a.fold.Charter.Scope)
 	v.a, v.gap = a, false
 	v.Taken++
@@ -245,8 +251,8 @@ func (v *verifier) atOnce(entries iter.Seq2[*Entry, error]) error {
 	return nil
 }
 
-// fromLast holds a snapshot against what the one taken before it comes to, if everything since is there. Only the first of a run stands on the
-// word of its author.
+// fromLast holds a snapshot against what the one taken before it comes to, if everything since is there. Only the first
+// of a run stands on the word of its author.
 func (v *verifier) fromLast(taken *Entry, past []*Entry, e *Entry) (derived bool, err error) {
 	if taken == nil || !slices.Contains(past, taken) {
 		return false, nil
@@ -273,7 +279,8 @@ func (v *verifier) fromLast(taken *Entry, past []*Entry, e *Entry) (derived bool
 	return true, a.fold.matches(e)
 }
 
-// vouches says which snapshots to believe where bodies are gone: those of people trusted to own the agent as its genesis says; nil: all.
+// vouches says which snapshots to believe where bodies are gone: those of people trusted to own the agent as its
+// genesis says; nil: all.
 func (v *verifier) vouches(first *Entry) func(*Entry) bool {
 	if v.Trust == nil {
 		return nil
@@ -315,11 +322,14 @@ func (v *verifier) report() (*Verified, error) {
 				return nil, noBody(e)
 			}
 		}
-		return nil, reject(predBodyPresent, nil, "$", "entries without bodies", "a snapshot that stands for them", "get the memory from a copy that has them")
+		return nil, reject(predBodyPresent, nil, "$", "entries without bodies", "a snapshot that stands for them",
+			"get the memory from a copy that has them")
 	}
 	r.Agent, r.Heads, r.Diverged = a.ID(), a.Heads(), a.Diverged()
-	if want := v.VerifyOptions.Heads; want != nil && !slices.Equal(slices.SortedFunc(slices.Values(want), Hash.Compare), r.Heads) {
-		return nil, reject(predHeads, nil, "$", shorts(r.Heads), shorts(want), "the memory was cut short or grew; get it again")
+	if want := v.VerifyOptions.Heads; want != nil && !slices.Equal(slices.SortedFunc(slices.Values(want), Hash.Compare),
+		r.Heads) {
+		return nil, reject(predHeads, nil, "$", shorts(r.Heads), shorts(want),
+			"the memory was cut short or grew; get it again")
 	}
 	if v.Trust != nil {
 		if err := v.Trust.Counts(a); err != nil {
@@ -355,11 +365,12 @@ func (f *Fold) matches(e *Entry) error {
 			break
 		}
 	}
-	return reject(predSnapshot, e, path, HashOf(recorded).Short(), HashOf(derived).Short(), "the snapshot is not what its past comes to: do not resume from it")
+	return reject(predSnapshot, e, path, HashOf(recorded).Short(), HashOf(derived).Short(),
+		"the snapshot is not what its past comes to: do not resume from it")
 }
 
-// seals tells which entries no signature covers yet. An entry that a later one of its author links to is covered when that one is, so it
-// need not be remembered.
+// seals tells which entries no signature covers yet. An entry that a later one of its author links to is covered when
+// that one is, so it need not be remembered.
 type seals struct {
 	last   *Entry // not covered yet
 	others map[Hash]*Entry

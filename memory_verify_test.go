@@ -28,7 +28,9 @@ G -> A -> B -> S
 S,C -> D
 `, by("ann", "B"), by("bob", "C"), saysOf("S", snapshotOf("B")))
 	var progress []int64
-	v, err := Verify(seq(d.all()), VerifyOptions{Heads: []Hash{d.name("D")}, Progress: func(n int64) { progress = append(progress, n) }})
+	v, err := Verify(seq(d.all()), VerifyOptions{Heads: []Hash{d.name("D")}, Progress: func(n int64) {
+		progress = append(progress, n)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,8 @@ S,C -> D
 	}
 	origins := []Origin{{people["owner"].key, 4}, {people["ann"].key, 1}, {people["bob"].key, 1}}
 	slices.SortFunc(origins, func(a, b Origin) int { return Hash(a.Key).Compare(Hash(b.Key)) })
-	want := &Verified{Agent: d.entries["G"].ID(), Entries: 6, Bodies: 6, Signatures: 6, Snapshots: 1, Origins: origins, Heads: []Hash{d.name("D")}, Fold: fold}
+	want := &Verified{Agent: d.entries["G"].ID(), Entries: 6, Bodies: 6, Signatures: 6, Snapshots: 1, Origins: origins,
+		Heads: []Hash{d.name("D")}, Fold: fold}
 	if diff := cmp.Diff(want, v, cmpopts.IgnoreUnexported(Verified{})); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
@@ -88,7 +91,8 @@ func TestSnapshotThatIsNotItsPastIsRejected(t *testing.T) {
 func farApart(t *testing.T) []*Entry {
 	t.Helper()
 	entries := chain(t, 1500, 400)
-	d := &dag{t: t, names: []string{"G"}, entries: map[string]*Entry{"G": entries[0]}, parents: map[string][]string{}, by: map[string]string{}, body: map[string]func(*dag) Body{}}
+	d := &dag{t: t, names: []string{"G"}, entries: map[string]*Entry{"G": entries[0]}, parents: map[string][]string{},
+		by: map[string]string{}, body: map[string]func(*dag) Body{}}
 	return append(entries, d.add("late", "G"), d.add("later", "late"))
 }
 
@@ -103,7 +107,9 @@ func TestBranchesFarApartAreVerifiedInASecondPass(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot seek") {
 		t.Errorf("got %v, want to be told to put it in a file", err)
 	}
-	_, err = Verify(seq(slices.DeleteFunc(slices.Clone(entries), func(e *Entry) bool { return e.Seq == 700 })), VerifyOptions{})
+	_, err = Verify(seq(slices.DeleteFunc(slices.Clone(entries), func(e *Entry) bool {
+		return e.Seq == 700
+	})), VerifyOptions{})
 	rejected(t, err, "entry.linked")
 }
 
@@ -130,7 +136,8 @@ func TestVerifyTakesASnapshotWhereBodiesAreGone(t *testing.T) {
 	for i := range 900 {
 		far[i] = far[i].Drop()
 	}
-	_, err = Verify(seq(far), VerifyOptions{}) // what came late belongs before every snapshot that has seen the entries without bodies
+	// what came late belongs before every snapshot that has seen the entries without bodies
+	_, err = Verify(seq(far), VerifyOptions{})
 	rejected(t, err, "body.present")
 }
 
@@ -154,7 +161,8 @@ func TestVerifyRefusesWhatIsMissing(t *testing.T) {
 	if err != stop {
 		t.Errorf("got %v, want what ended the entries", err)
 	}
-	for _, twice := range [][]*Entry{append(d.all(), d.all()...), append(d.all(), d.entries["G"]), append(d.all(), d.entries["B"].Drop())} {
+	for _, twice := range [][]*Entry{append(d.all(), d.all()...), append(d.all(), d.entries["G"]),
+		append(d.all(), d.entries["B"].Drop())} {
 		_, err = Verify(seq(twice), VerifyOptions{})
 		rejected(t, err, "memory.once")
 		_, err = FoldEntries(seq(twice))
@@ -185,7 +193,8 @@ B,Y -> Z
 	for _, c := range []struct {
 		unsigned string
 		ok       bool
-	}{{"A", true}, {"A B", true}, {"X", true}, {"Y", false}, {"X Y", false}, {"B C", false}, {"C", false}, {"Z", false}, {"A B X", true}, {"B C Z", false}} {
+	}{{"A", true}, {"A B", true}, {"X", true}, {"Y", false}, {"X Y", false}, {"B C", false}, {"C", false}, {"Z", false},
+		{"A B X", true}, {"B C Z", false}} {
 		entries := strip(strings.Fields(c.unsigned)...)
 		_, err := Verify(seq(entries), VerifyOptions{})
 		if (err == nil) != c.ok {
@@ -212,13 +221,16 @@ func TestMemoryComesBackAsItWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, a, err := people["owner"].Commit(a, epoch, Draft{Body: Event{Name: "large", Data: large}}, Draft{Body: Event{Name: "small"}})
+	more, a, err := people["owner"].Commit(a, epoch, Draft{Body: Event{Name: "large", Data: large}},
+		Draft{Body: Event{Name: "small"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	entries = append(entries, more...)
 	raw := memoryBytes(t, entries)
-	for name, r := range map[string]io.Reader{"at once": bytes.NewReader(raw), "half by half": iotest.HalfReader(bytes.NewReader(raw)), "with its end": iotest.DataErrReader(bytes.NewReader(raw))} {
+	for name, r := range map[string]io.Reader{"at once": bytes.NewReader(raw),
+		"half by half": iotest.HalfReader(bytes.NewReader(raw)),
+		"with its end": iotest.DataErrReader(bytes.NewReader(raw))} {
 		got, err := FoldEntries(ReadMemory(r, Limits{}))
 		if err != nil || !bytes.Equal(foldBytes(t, got), foldBytes(t, a)) {
 			t.Errorf("%s: got %v, or another fold", name, err)
@@ -251,7 +263,8 @@ func TestBadInputIsRefusedWithinItsLimits(t *testing.T) {
 	huge := canon.AppendUint(canon.AppendMap(nil, 2), 1)
 	huge = append(huge, d.entries["G"].header...)
 	huge = append(canon.AppendUint(huge, 2), 0xa2, 1, 0x50)
-	huge = append(append(huge, make([]byte, 16)...), 2, 0xa1, 5, 0xa2, 1, 0x7b, 0, 0, 0, 0x40, 0, 0, 0, 0) // a text of 2^38 bytes
+	// a text of 2^38 bytes
+	huge = append(append(huge, make([]byte, 16)...), 2, 0xa1, 5, 0xa2, 1, 0x7b, 0, 0, 0, 0x40, 0, 0, 0, 0)
 	many := canon.AppendUint(canon.AppendMap(nil, 1), 1)
 	many = append(many, 0xab, 1, 1, 3, 0x9b, 0, 0, 0, 0x40, 0, 0, 0, 0) // 2^38 parents
 	for name, c := range map[string]struct {
@@ -306,8 +319,10 @@ func TestTwoProcessesFoldTheSameBytes(t *testing.T) {
 G -> A -> B -> S -> T
      | -> C -> D
 `, by("ann", "C", "D"), says("A", Event{Name: "x", Set: map[string]Data{"z": {1}, "a": {2}, "é": {3}, "Z": {4}}}),
-		says("B", allowed(Mutate{Labels: map[string]string{"ß": "1", "b": "2", "a": "3"}})), saysOf("S", snapshotOf("B")),
-		says("C", Advice{Advisor: "m", Actions: []Action{Sleep{Trigger: After{Millis: 86_400_000}}}}), says("T", allowed(Sleep{Trigger: When{Condition: "now > timestamp('2026-01-01T00:00:00Z')"}})))
+		says("B", allowed(Mutate{Labels: map[string]string{"ß": "1", "b": "2", "a": "3"}})),
+		saysOf("S", snapshotOf("B")),
+		says("C", Advice{Advisor: "m", Actions: []Action{Sleep{Trigger: After{Millis: 86_400_000}}}}),
+		says("T", allowed(Sleep{Trigger: When{Condition: "now > timestamp('2026-01-01T00:00:00Z')"}})))
 	path := filepath.Join(t.TempDir(), "memory")
 	if err := os.WriteFile(path, memoryBytes(t, w.all()), 0o600); err != nil {
 		t.Fatal(err)

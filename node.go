@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/entropy"
 )
 
-// Node runs agents. It keeps nothing they depend on: kill it at any moment and another node goes on from the store. Its exported fields
-// are set before use and not changed afterwards; zero fields mean the documented default.
+// Node runs agents. It keeps nothing they depend on: kill it at any moment and another node goes on from the store. Its
+// exported fields are set before use and not changed afterwards; zero fields mean the documented default.
 type Node struct {
 	Store    Store
 	Key      *Signer            // signs what the node writes
@@ -24,10 +24,11 @@ type Node struct {
 	Tools    []Tool             // what it can do
 	Advisors map[string]Advisor // by the name an intent asks for; "" for those that name none
 
-	State         StateChecker  // knows the schemas of agents' states; nil: agents that name one wait for another node
-	Guard         Guard         // refuses what must not enter memory; nil: everything may
-	Witness       Witness       // remembers how far memories had come; nil: a store that was put back is not noticed
-	Vault         Vault         // opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
+	State   StateChecker // knows the schemas of agents' states; nil: agents that name one wait for another node
+	Guard   Guard        // refuses what must not enter memory; nil: everything may
+	Witness Witness      // remembers how far memories had come; nil: a store that was put back is not noticed
+	// opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
+	Vault         Vault
 	Place         Hash          // where this node's agents have their seat; zero: in the store, if that is Placed
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64
@@ -77,7 +78,8 @@ type resting struct {
 }
 
 // errNoKey says that a node has nothing to sign with: everything it does is signed.
-var errNoKey = errors.New("this node has no key to sign with: set Node.Key, for example with GenerateSigner or keyfile.Read")
+var errNoKey = errors.New("this node has no key to sign with: set Node.Key, for example with GenerateSigner or " +
+	"keyfile.Read")
 
 // init makes the node ready. It returns an error when no entry can be written with it.
 func (n *Node) init() error {
@@ -150,7 +152,8 @@ func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
 	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
 }
 
-// Lacking is how many more people must approve what a question asks about, by whom this node trusts, and whether somebody has refused it.
+// Lacking is how many more people must approve what a question asks about, by whom this node trusts, and whether
+// somebody has refused it.
 func (n *Node) Lacking(f *Fold, q *Asking, now time.Time) (people int64, refused bool) {
 	yes, refused := n.trust().Tally(f, q, now)
 	return max(0, max(q.Verdict.Quorum, 1)-int64(yes)), refused
@@ -161,9 +164,9 @@ func (n *Node) load(ctx context.Context, id AgentID) (*Agent, error) {
 	return n.trust().Load(ctx, n.Store, id)
 }
 
-// Load is an agent of this node's store that counts here: what this process holds of it, if that is still all there is, else what Trust.Load
-// derives. It refuses (key.trusted) one that does not count: what that says of itself, whose child it is and where it belongs, is nothing to
-// act on.
+// Load is an agent of this node's store that counts here: what this process holds of it, if that is still all there is,
+// else what Trust.Load derives. It refuses (key.trusted) one that does not count: what that says of itself, whose child
+// it is and where it belongs, is nothing to act on.
 func (n *Node) Load(ctx context.Context, id AgentID) (a *Agent, err error) {
 	if err := n.init(); err != nil {
 		return nil, err
@@ -269,7 +272,8 @@ func (n *Node) keep(w *work) {
 	}
 }
 
-// remember puts an agent into the cache. It is one that load returned, with what this node wrote since, and no older than one seen here.
+// remember puts an agent into the cache. It is one that load returned, with what this node wrote since, and no older
+// than one seen here.
 func (n *Node) remember(a *Agent) {
 	size := or(n.CacheSize, 256)
 	if size < 0 {
@@ -349,8 +353,9 @@ func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 	return append(entries, more...), a, err
 }
 
-// Start writes a new agent and does the first work on it here, so that its genesis and what follows without delay (a first decision, going
-// to sleep) share one commit. It returns once that is durable; the agent goes on when a node next looks.
+// Start writes a new agent and does the first work on it here, so that its genesis and what follows without delay (a
+// first decision, going to sleep) share one commit. It returns once that is durable; the agent goes on when a node next
+// looks.
 func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	if err := n.fit(); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
@@ -384,9 +389,9 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	return w.a, n.index(ctx, w)
 }
 
-// Snapshot writes down what the agent comes to, so that a copy of it can begin there. Nodes do so by themselves now and then. It refuses
-// (key.trusted) an agent that does not count here: a snapshot vouches for what came before. If another node was first, it returns an error
-// wrapping ErrConflict.
+// Snapshot writes down what the agent comes to, so that a copy of it can begin there. Nodes do so by themselves now and
+// then. It refuses (key.trusted) an agent that does not count here: a snapshot vouches for what came before. If another
+// node was first, it returns an error wrapping ErrConflict.
 func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("snapshot agent %s: %w", id.Short(), err)
@@ -407,7 +412,8 @@ func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
 	}
-	entries, next, err := n.Key.Commit(flagged, time.Now(), Draft{Body: Snapshot{Fold: *flagged.fold}, Policy: n.PolicyHash})
+	entries, next, err := n.Key.Commit(flagged, time.Now(), Draft{Body: Snapshot{Fold: *flagged.fold},
+		Policy: n.PolicyHash})
 	if entries = append(flags, entries...); err == nil {
 		err = n.append(ctx, a, next, entries...)
 	}
@@ -417,10 +423,11 @@ func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
 	return entries[len(entries)-1], nil
 }
 
-// Admit lets an agent count here that has entries by people who are not trusted: this node vouches for what somebody looked at, which is given,
-// and says so in the agent's memory. Its owner may go on writing to it. It changes nothing about an agent that counts. It refuses
-// (key.trusted) one that cannot be derived here, because bodies are gone that only a stranger's snapshot stands for. If others wrote to
-// the agent since it was looked at, it returns an error wrapping ErrConflict.
+// Admit lets an agent count here that has entries by people who are not trusted: this node vouches for what somebody
+// looked at, which is given, and says so in the agent's memory. Its owner may go on writing to it. It changes nothing
+// about an agent that counts. It refuses (key.trusted) one that cannot be derived here, because bodies are gone that
+// only a stranger's snapshot stands for. If others wrote to the agent since it was looked at, it returns an error
+// wrapping ErrConflict.
 func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, error) {
 	if err := n.init(); err != nil {
 		return false, fmt.Errorf("admit agent %s: %w", looked.ID().Short(), err)
@@ -444,9 +451,11 @@ func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, err
 	return true, nil
 }
 
-// Admission is the entries by which the signer vouches for an agent: a notice that says so, and what the agent comes to.
+// Admission is the entries by which the signer vouches for an agent: a notice that says so, and what the agent comes
+// to.
 func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, error) {
-	told, next, err := s.Commit(a, now, append(a.flags(Hash{}), Draft{Body: Event{Name: "admitted", By: s.Name, Notice: Admitted{Note: note}}})...)
+	told, next, err := s.Commit(a, now, append(a.flags(Hash{}),
+		Draft{Body: Event{Name: "admitted", By: s.Name, Notice: Admitted{Note: note}}})...)
 	if err != nil {
 		return nil, err
 	}
@@ -454,8 +463,8 @@ func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, erro
 	return append(told, snapshot...), err
 }
 
-// announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that one agent calls another
-// its child or its parent is only its word.
+// announce tells an ended agent's relatives. It looks first, so that saying it again adds nothing, and at both: that
+// one agent calls another its child or its parent is only its word.
 func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 	ctx = traced(context.WithoutCancel(ctx), a.fold.Trace, a.fold.Ended.Entry)
 	if !r.Parent.IsZero() {
@@ -463,8 +472,11 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 		if err != nil {
 			return err
 		}
-		if parent != nil && slices.ContainsFunc(parent.fold.Children, func(c ChildInfo) bool { return c.Agent == a.ID() && !c.Ended }) {
-			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended", Notice: r.Ended, Taint: !a.fold.Taint.IsZero()}); err != nil {
+		if parent != nil && slices.ContainsFunc(parent.fold.Children, func(c ChildInfo) bool {
+			return c.Agent == a.ID() && !c.Ended
+		}) {
+			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended",
+				Notice: r.Ended, Taint: !a.fold.Taint.IsZero()}); err != nil {
 				return err
 			}
 		}
@@ -475,7 +487,8 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 			return err
 		}
 		if child != nil && child.fold.childOf(a.ID()) && child.fold.Ended == nil {
-			if _, err := n.Tell(ctx, id, Event{Name: "cancel", By: a.ID().String(), ID: "parent-ended", Notice: Cancel{Note: "its parent has ended"}}); err != nil {
+			if _, err := n.Tell(ctx, id, Event{Name: "cancel", By: a.ID().String(), ID: "parent-ended",
+				Notice: Cancel{Note: "its parent has ended"}}); err != nil {
 				return err
 			}
 		}
@@ -483,9 +496,9 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 	return nil
 }
 
-// Arrived tells an agent that came from elsewhere and its relatives here what they missed of each other: its parent that it has ended, it of its
-// children that have, its living children that they are cancelled, and it that its parent has ended. Of agents that do not count here it says
-// nothing. Saying it again adds nothing. Call it after an import.
+// Arrived tells an agent that came from elsewhere and its relatives here what they missed of each other: its parent
+// that it has ended, it of its children that have, its living children that they are cancelled, and it that its parent
+// has ended. Of agents that do not count here it says nothing. Saying it again adds nothing. Call it after an import.
 func (n *Node) Arrived(ctx context.Context, id AgentID) error {
 	if err := n.init(); err != nil {
 		return fmt.Errorf("arrived: agent %s: %w", id.Short(), err)
@@ -529,7 +542,8 @@ func (n *Node) counted(ctx context.Context, id AgentID) (*Agent, error) {
 	return a, nil
 }
 
-// relative is an agent that another calls its parent or child; nil if it is not here, or nothing it says of itself can be believed here.
+// relative is an agent that another calls its parent or child; nil if it is not here, or nothing it says of itself can
+// be believed here.
 func (n *Node) relative(ctx context.Context, id AgentID) (*Agent, error) {
 	a, err := n.load(ctx, id)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrRejected) {

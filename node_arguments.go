@@ -33,18 +33,20 @@ const (
 	maxToolName = 256
 )
 
-// CheckTools refuses tools of the node that cannot be told apart, or whose names are none. A name is what policy, people and the
-// intent go by: of two tools with one name, one would be judged as the other.
+// CheckTools refuses tools of the node that cannot be told apart, or whose names are none. A name is what policy,
+// people and the intent go by: of two tools with one name, one would be judged as the other.
 func (n *Node) CheckTools() error {
 	seen := make(map[string]Spec, len(n.Tools))
 	for _, t := range n.Tools {
 		spec := t.Spec()
 		if !isToolName(spec.Name) {
-			return fmt.Errorf("tool %q (%s): its name must have 1 to %d characters, all of them printable and none a space",
+			return fmt.Errorf("tool %q (%s): its name must have 1 to %d characters, all of them printable and none a "+
+				"space",
 				clipped(spec.Name, 64), clipped(spec.Description, 64), maxToolName)
 		}
 		if spec.Name == delegateTool { // a call of it would be judged as making a child
-			return fmt.Errorf("tool %s (%s): an agent makes a child by that name; rename it", spec.Name, clipped(spec.Description, 64))
+			return fmt.Errorf("tool %s (%s): an agent makes a child by that name; rename it", spec.Name,
+				clipped(spec.Description, 64))
 		}
 		if other, ok := seen[spec.Name]; ok {
 			return fmt.Errorf("two tools are named %s: one %q, the other %q; rename or leave out one of them",
@@ -76,7 +78,8 @@ func argumentSchemas(specs map[string]Spec) map[string]any {
 func (n *Node) checkArguments(x *Execute) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			n.Log.Error("checking arguments panicked", "tool", x.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			n.Log.Error("checking arguments panicked", "tool", x.Tool, "panic", fmt.Sprint(p), "stack",
+				string(debug.Stack()))
 			err = fmt.Errorf("checking them panicked: %v", p)
 		}
 	}()
@@ -102,9 +105,9 @@ func (n *Node) checkArguments(x *Execute) (err error) {
 }
 
 // checkSchema holds arguments against a JSON Schema. It knows what says which fields there are and of what type: type,
-// properties, required, additionalProperties, items, prefixItems, enum, const, allOf, anyOf, oneOf and references within
-// the schema. The rest is left to the tool, which looks again. It exists beside the validator of package tool because
-// this one reads schemas of strangers: its work is bounded, sealed values pass, and no number loses digits.
+// properties, required, additionalProperties, items, prefixItems, enum, const, allOf, anyOf, oneOf and references
+// within the schema. The rest is left to the tool, which looks again. It exists beside the validator of package tool
+// because this one reads schemas of strangers: its work is bounded, sealed values pass, and no number loses digits.
 func checkSchema(schema any, args Data) error {
 	value := any(map[string]any{}) // no arguments, and null, are an empty object, as for policy
 	if len(args) > 0 {

@@ -29,8 +29,8 @@ type choosy struct {
 
 func (c *choosy) CheckArgs(args perdure.Data) error { return c.check(args) }
 
-// judged runs an agent that proposes one call, and returns its decision on it, how often policy was asked about it, and how
-// often the tool was called.
+// judged runs an agent that proposes one call, and returns its decision on it, how often policy was asked about it, and
+// how often the tool was called.
 func judged(t *testing.T, tl perdure.Tool, args perdure.Data) (v perdure.Verdict, asked, called int) {
 	t.Helper()
 	store := new(perdure.MemStore)
@@ -87,7 +87,8 @@ func TestArgumentsAToolDoesNotTakeAreDeniedBeforePolicyIsAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tl := &choosy{tool{spec: perdure.Spec{Name: "files.read", Effect: perdure.Read}, call: ok}, check}
 			v, asked, called := judged(t, tl, dataJSON(t, `{"path":"./a"}`))
-			if v.Answer != perdure.Deny || v.Rules[0] != perdure.RuleArguments || !strings.Contains(v.Reason, "want a") {
+			if v.Answer != perdure.Deny || v.Rules[0] != perdure.RuleArguments ||
+				!strings.Contains(v.Reason, "want a") {
 				t.Errorf("got %+v, want a denial that says what is wanted", v)
 			}
 			if asked != 0 || called != 0 {
@@ -95,7 +96,10 @@ func TestArgumentsAToolDoesNotTakeAreDeniedBeforePolicyIsAsked(t *testing.T) {
 			}
 		})
 	}
-	tl := &choosy{tool{spec: perdure.Spec{Name: "files.read", Effect: perdure.Read}, call: ok}, func(perdure.Data) error { return nil }}
+	tl := &choosy{tool{spec: perdure.Spec{Name: "files.read", Effect: perdure.Read}, call: ok},
+		func(perdure.Data) error {
+			return nil
+		}}
 	if v, asked, called := judged(t, tl, nil); v.Answer != perdure.Allow || asked != 1 || called != 1 {
 		t.Errorf("got %+v, asked %d, called %d", v, asked, called)
 	}
@@ -113,7 +117,8 @@ func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withSealed, err := perdure.DataOf(map[string]any{"item": "a", "where": sealed.Value(), "tags": []any{sealed.Value()}})
+	withSealed, err := perdure.DataOf(map[string]any{"item": "a", "where": sealed.Value(),
+		"tags": []any{sealed.Value()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +128,18 @@ func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
 		args perdure.Data
 		want string // "": they fit
 	}{
-		"fits":           {dataJSON(t, `{"item":"a","count":3,"price":1,"where":{"city":"b","in":{"city":"c"}},"tags":null,"size":"m","pair":["a",1],"id":1}`), ""},
+		"fits": {dataJSON(t,
+			`{"item":"a","count":3,"price":1,"where":{"city":"b","in":{"city":"c"}},"tags":null,"size":"m","pair":["a",1],"id":1}`), ""},
 		"whole fraction": {dataJSON(t, `{"item":"a","count":3.0}`), ""},
 		"sealed":         {withSealed, ""},
 		"none":           {nil, "field item: it is missing"},
 		"null":           {dataJSON(t, `null`), "field item: it is missing"},
-		"unknown":        {dataJSON(t, `{"item":"a","Count":1}`), "field Count: there is no such field; the fields are count, id, item"},
-		"type":           {dataJSON(t, `{"item":1}`), "field item: want string, got integer"},
-		"fraction":       {dataJSON(t, `{"item":"a","count":1.5}`), "field count: want integer, got number"},
-		"nested":         {dataJSON(t, `{"item":"a","where":{"city":"b","in":{"city":"c","zip":1}}}`), "field where.in.zip: there is no such field"},
+		"unknown": {dataJSON(t, `{"item":"a","Count":1}`),
+			"field Count: there is no such field; the fields are count, id, item"},
+		"type":     {dataJSON(t, `{"item":1}`), "field item: want string, got integer"},
+		"fraction": {dataJSON(t, `{"item":"a","count":1.5}`), "field count: want integer, got number"},
+		"nested": {dataJSON(t, `{"item":"a","where":{"city":"b","in":{"city":"c","zip":1}}}`),
+			"field where.in.zip: there is no such field"},
 		"nested missing": {dataJSON(t, `{"item":"a","where":{}}`), "field where.city: it is missing"},
 		"element":        {dataJSON(t, `{"item":"a","tags":["b",1]}`), "field tags[1]: want string"},
 		"choice":         {dataJSON(t, `{"item":"a","size":"xl"}`), "field size: want one of [s m]"},
@@ -148,7 +156,8 @@ func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
 				}
 				return
 			}
-			if v.Answer != perdure.Deny || v.Rules[0] != perdure.RuleArguments || !strings.Contains(v.Reason, c.want) || len(v.Reason) > 2<<10 {
+			if v.Answer != perdure.Deny || v.Rules[0] != perdure.RuleArguments || !strings.Contains(v.Reason, c.want) ||
+				len(v.Reason) > 2<<10 {
 				t.Errorf("got %+v, want a denial with %q", v, c.want)
 			}
 			if asked != 0 || called != 0 {
@@ -180,7 +189,9 @@ func TestSchemaOfAStrangerCannotStopTheNode(t *testing.T) {
 			}
 		})
 	}
-	odd := &tool{spec: perdure.Spec{Name: "s.t", Effect: perdure.Read, Args: dataJSON(t, `{"$ref":"https://example.com/x","type":7,"properties":[1],"required":{"a":1},"items":3,"enum":4,"allOf":5}`)},
+	odd := &tool{spec: perdure.Spec{Name: "s.t", Effect: perdure.Read,
+		Args: dataJSON(t,
+			`{"$ref":"https://example.com/x","type":7,"properties":[1],"required":{"a":1},"items":3,"enum":4,"allOf":5}`)},
 		call: func(context.Context, perdure.Call) (perdure.Result, error) { return perdure.Result{}, nil }}
 	if v, _, _ := judged(t, odd, dataJSON(t, `{"a":[1]}`)); v.Answer != perdure.Allow {
 		t.Errorf("got %+v, want what is no schema left to the tool", v)
@@ -197,16 +208,19 @@ func TestTwoToolsWithOneNameAreRefused(t *testing.T) {
 	}), first, second)
 	id := create(t, n, perdure.Genesis{})
 	_, runErr := n.RunAgent(t.Context(), id)
-	_, startErr := n.Start(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "test"}})
+	_, startErr := n.Start(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
+		Charter: perdure.Charter{Scope: "test"}})
 	for _, err := range []error{runErr, startErr, n.Run(t.Context())} {
-		if err == nil || !strings.Contains(err.Error(), "reads a file") || !strings.Contains(err.Error(), "sends it away") {
+		if err == nil || !strings.Contains(err.Error(), "reads a file") ||
+			!strings.Contains(err.Error(), "sends it away") {
 			t.Errorf("got %v, want an error that names both", err)
 		}
 	}
 	if _, total := calls(seen); total != 0 {
 		t.Errorf("a tool was called %d times", total)
 	}
-	for _, name := range []string{"", "a b", "a\x1b[2J", "a\nb", "a\u202eb", "a\xff", "delegate", strings.Repeat("x", 300)} {
+	for _, name := range []string{"", "a b", "a\x1b[2J", "a\nb", "a\u202eb", "a\xff", "delegate",
+		strings.Repeat("x", 300)} {
 		odd, _ := counter(name, perdure.Read)
 		if err := (&perdure.Node{Tools: []perdure.Tool{odd}}).CheckTools(); err == nil {
 			t.Errorf("a tool named %q was taken", name)

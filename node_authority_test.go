@@ -62,7 +62,8 @@ func (s *stranger) write(bodies ...perdure.Body) {
 
 // open is a decision that a call be made, long past its deadline, of a class it may lie about.
 func open(tool string, class perdure.Effect) perdure.Decision {
-	return perdure.Decision{Action: perdure.Execute{Tool: tool}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: class,
+	return perdure.Decision{Action: perdure.Execute{Tool: tool}, Verdict: perdure.Verdict{Answer: perdure.Allow},
+		Effect:   class,
 		Deadline: perdure.TimeOf(time.Now().Add(-time.Hour))}
 }
 
@@ -80,7 +81,8 @@ func TestNothingOfAStrangersAgentCounts(t *testing.T) {
 		"an open decision of class read": open("shell", perdure.Read),
 		"an open decision of class once": open("shell", perdure.Once),
 		"advice":                         perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "shell"}}},
-		"the end":                        perdure.Decision{Action: perdure.End{Signal: perdure.OK}, Verdict: perdure.Verdict{Answer: perdure.Allow}},
+		"the end": perdure.Decision{Action: perdure.End{Signal: perdure.OK},
+			Verdict: perdure.Verdict{Answer: perdure.Allow}},
 	} {
 		store := new(perdure.MemStore)
 		shell, seen := counter("shell", perdure.Once)
@@ -93,8 +95,10 @@ func TestNothingOfAStrangersAgentCounts(t *testing.T) {
 		s.write(body)
 		put(t, store, s.a.ID(), s.all...)
 		idle := run(t, n, s.a.ID())
-		if _, total := calls(seen); total != 0 || asked != 0 || !idle.Is(perdure.RestHeld) || !idle.Person || !strings.Contains(idle.Reasons[0].Fault.Error(), s.key.Key().Short()) {
-			t.Errorf("%s: %d effects, asked %d times, idle %+v; want it held, and to hear whose entries they are", what, total, asked, idle)
+		if _, total := calls(seen); total != 0 || asked != 0 || !idle.Is(perdure.RestHeld) || !idle.Person ||
+			!strings.Contains(idle.Reasons[0].Fault.Error(), s.key.Key().Short()) {
+			t.Errorf("%s: %d effects, asked %d times, idle %+v; want it held, and to hear whose entries they are", what,
+				total, asked, idle)
 		}
 		if got := load(t, store, s.a.ID()).Count; got != int64(len(s.all)) {
 			t.Errorf("%s: the node wrote to it", what)
@@ -183,7 +187,8 @@ func TestEntriesOfStrangersHoldAnAgent(t *testing.T) {
 	}
 	q := a.Fold().Asks[0]
 	s := on(t, a)
-	s.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
+	s.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
+		Approve: true}})
 	put(t, store, s.a.ID(), s.all...)
 	if idle := run(t, n, id); !idle.Is(perdure.RestHeld) {
 		t.Errorf("idle %+v, want it held for the stranger's vote", idle)
@@ -196,7 +201,8 @@ func TestEntriesOfStrangersHoldAnAgent(t *testing.T) {
 func TestOnlyThoseAskedCanAnswer(t *testing.T) {
 	keys := map[string]*perdure.Signer{}
 	trust := new(perdure.Trust)
-	for name, right := range map[string]perdure.Right{"owner": perdure.MayOwn, "ann": perdure.MayApprove, "bob": perdure.MayApprove, "cy": perdure.MayAuthor} {
+	for name, right := range map[string]perdure.Right{"owner": perdure.MayOwn, "ann": perdure.MayApprove,
+		"bob": perdure.MayApprove, "cy": perdure.MayAuthor} {
 		key, err := perdure.GenerateSigner(name)
 		if err != nil {
 			t.Fatal(err)
@@ -218,9 +224,11 @@ func TestOnlyThoseAskedCanAnswer(t *testing.T) {
 		{"one by name in another scope", []string{"ann"}, nil, "other", "owner", ""},
 		{"an author by name", []string{"cy"}, nil, "acme", "owner", ""},
 		{"nobody in particular", nil, nil, "acme", "owner", "owner ann bob"},
-		{"the owner, whose charter names an approver", []string{"owner"}, []perdure.Key{key("cy")}, "acme", "owner", "cy"},
+		{"the owner, whose charter names an approver", []string{"owner"}, []perdure.Key{key("cy")}, "acme", "owner",
+			"cy"},
 		{"nobody, and the charter names one", nil, []perdure.Key{key("bob")}, "acme", "owner", "bob"},
-		{"the owner, a stranger, of what was admitted", []string{"owner"}, []perdure.Key{key("cy")}, "acme", "cy", "owner"},
+		{"the owner, a stranger, of what was admitted", []string{"owner"}, []perdure.Key{key("cy")}, "acme", "cy",
+			"owner"},
 		{"the operator", []string{"operator"}, []perdure.Key{key("cy")}, "acme", "owner", "owner"},
 		{"two", []string{"ann", "bob"}, nil, "acme", "owner", "ann bob"},
 	} {
@@ -238,7 +246,8 @@ func TestOnlyThoseAskedCanAnswer(t *testing.T) {
 	}
 }
 
-// An author who is trusted to write asks an easier question than policy here would: it names somebody else, and one is enough.
+// An author who is trusted to write asks an easier question than policy here would: it names somebody else, and one is
+// enough.
 func TestAnEasierQuestionIsAskedAgain(t *testing.T) {
 	store := new(perdure.MemStore)
 	pay, seen := counter("pay", perdure.Once)
@@ -262,10 +271,12 @@ func TestAnEasierQuestionIsAskedAgain(t *testing.T) {
 	if author.a, err = perdure.Load(t.Context(), store, id); err != nil {
 		t.Fatal(err)
 	}
-	author.write(perdure.Decision{Action: perdure.Execute{Tool: "pay"}, Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"bob"}}})
+	author.write(perdure.Decision{Action: perdure.Execute{Tool: "pay"},
+		Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"bob"}}})
 	q := author.a.Fold().Asks[0]
 	bob.a = author.a
-	bob.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
+	bob.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
+		Approve: true}})
 	put(t, store, id, append(author.all, bob.all...)...)
 	run(t, n, id)
 	f := load(t, store, id)
@@ -345,7 +356,8 @@ func (w *memoryWitness) Forget(id perdure.AgentID) error {
 
 func (w *memoryWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash) { w.seen[id] = heads }
 
-// A quorum is of people: who has two keys, by one name or because the agent was handed on to their new one, is one of them.
+// A quorum is of people: who has two keys, by one name or because the agent was handed on to their new one, is one of
+// them.
 func TestAQuorumCountsPeople(t *testing.T) {
 	keys := map[string]perdure.Key{}
 	trust := new(perdure.Trust)
@@ -353,7 +365,8 @@ func TestAQuorumCountsPeople(t *testing.T) {
 		key, name string
 		right     perdure.Right
 	}{
-		{"old", "alice", perdure.MayOwn}, {"new", "", perdure.MayOwn}, {"laptop", "bob", perdure.MayApprove}, {"phone", "bob", perdure.MayApprove},
+		{"old", "alice", perdure.MayOwn}, {"new", "", perdure.MayOwn}, {"laptop", "bob", perdure.MayApprove},
+		{"phone", "bob", perdure.MayApprove},
 		{"cy", "", perdure.MayApprove}, {"dan", "", perdure.MayApprove},
 	} {
 		key, err := perdure.GenerateSigner("k")
@@ -387,7 +400,8 @@ func TestAQuorumCountsPeople(t *testing.T) {
 	}
 }
 
-// Rules that let an effect happen once enough approved it count only those whom they ask now, not those who were asked before they changed.
+// Rules that let an effect happen once enough approved it count only those whom they ask now, not those who were asked
+// before they changed.
 func TestAChangedPolicyCountsWhomItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pay, seen := counter("pay", perdure.Once)

@@ -60,7 +60,8 @@ func (n *Node) collectDue(ctx context.Context, pruner Pruner, id AgentID, agents
 	case errors.Is(err, ErrConflict):
 		return nil // somebody is at work on it: the next time will do
 	case errors.Is(err, ErrRejected):
-		c.next = now + Time(time.Hour.Milliseconds()) // it does not count here, and reading all of it to see that is not cheap
+		// it does not count here, and reading all of it to see that is not cheap
+		c.next = now + Time(time.Hour.Milliseconds())
 		return nil
 	}
 	if err != nil {

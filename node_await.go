@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Ended waits until an agent has ended, here or in another process, and returns it as it ended. An agent that ends here is not read back from
-// the store. It does not run the agent: that is for Run, here or elsewhere. A store that is no Watcher is looked at now and then.
+// Ended waits until an agent has ended, here or in another process, and returns it as it ended. An agent that ends here
+// is not read back from the store. It does not run the agent: that is for Run, here or elsewhere. A store that is no
+// Watcher is looked at now and then.
 func (n *Node) Ended(ctx context.Context, id AgentID) (*Agent, error) {
 	if err := n.init(); err != nil {
 		return nil, err
@@ -37,7 +38,8 @@ func (n *Node) Ended(ctx context.Context, id AgentID) (*Agent, error) {
 	}
 }
 
-// same reports whether there is nothing new to see of an agent: this node is at work on it, or nothing came since it was.
+// same reports whether there is nothing new to see of an agent: this node is at work on it, or nothing came since it
+// was.
 func (n *Node) same(ctx context.Context, w *waiter) bool {
 	n.mu.Lock()
 	known, working := w.known, n.working[w.id] > 0
@@ -116,7 +118,8 @@ func (n *Node) forgo(w *waiter) {
 // watchEnds tells those who wait of what arrives from elsewhere.
 func (n *Node) watchEnds(ctx context.Context) {
 	if s, ok := n.Store.(Watcher); ok {
-		settled := time.AfterFunc(watchSettles, func() { n.arrived(AgentID{}) }) // what came while the watch began may not be told
+		// what came while the watch began may not be told
+		settled := time.AfterFunc(watchSettles, func() { n.arrived(AgentID{}) })
 		defer settled.Stop()
 		for id, err := range s.Watch(ctx) {
 			if err != nil {

@@ -24,15 +24,17 @@ type market struct {
 func newMarket(t *testing.T) *market {
 	t.Helper()
 	s := &market{price: 10}
-	look := &tool{spec: perdure.Spec{Name: "price", Effect: perdure.Read}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-		s.looks++
-		d, err := perdure.DataOf(map[string]any{"price": s.price})
-		return perdure.Result{Data: d}, err
-	}}
-	pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-		s.paid++
-		return perdure.Result{}, nil
-	}}
+	look := &tool{spec: perdure.Spec{Name: "price", Effect: perdure.Read},
+		call: func(context.Context, perdure.Call) (perdure.Result, error) {
+			s.looks++
+			d, err := perdure.DataOf(map[string]any{"price": s.price})
+			return perdure.Result{Data: d}, err
+		}}
+	pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once},
+		call: func(context.Context, perdure.Call) (perdure.Result, error) {
+			s.paid++
+			return perdure.Result{}, nil
+		}}
 	adv := perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 		switch a.Fold().Turns {
 		case 0:
@@ -40,7 +42,8 @@ func newMarket(t *testing.T) *market {
 		case 1:
 			return perdure.Advice{
 				Actions: append(s.after, perdure.Execute{Tool: "pay"}),
-				Basis:   &perdure.Basis{Stale: s.stale, Reads: []perdure.Assumption{{Read: perdure.Execute{Tool: "price"}}}},
+				Basis: &perdure.Basis{Stale: s.stale,
+					Reads: []perdure.Assumption{{Read: perdure.Execute{Tool: "price"}}}},
 			}, nil
 		}
 		return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
@@ -55,11 +58,13 @@ func newMarket(t *testing.T) *market {
 func (s *market) want(looks, paid int, turns int64) {
 	s.t.Helper()
 	if f := s.fold(); s.looks != looks || s.paid != paid || f.Turns != turns {
-		s.t.Errorf("got %d looks, %d payments and %d turns, want %d, %d and %d", s.looks, s.paid, f.Turns, looks, paid, turns)
+		s.t.Errorf("got %d looks, %d payments and %d turns, want %d, %d and %d", s.looks, s.paid, f.Turns, looks, paid,
+			turns)
 	}
 }
 
-// TestALateApprovalIsUsedAfterAnotherLook: if things are as they were, what was approved is done; if not, the advisor is asked again.
+// TestALateApprovalIsUsedAfterAnotherLook: if things are as they were, what was approved is done; if not, the advisor
+// is asked again.
 func TestALateApprovalIsUsedAfterAnotherLook(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -74,7 +79,8 @@ func TestALateApprovalIsUsedAfterAnotherLook(t *testing.T) {
 		{after: 2 * time.Hour, price: 10, looks: 2, paid: 1, turns: 3},                  // as it was
 		{after: 2 * time.Hour, price: 20, looks: 2, paid: 0, turns: 3},                  // not as it was
 		{after: 2 * time.Minute, stale: 60_000, price: 20, looks: 2, paid: 0, turns: 3}, // by a bound of its own
-		{after: 10 * time.Second, stale: 1, price: 10, looks: 2, paid: 1, turns: 3},     // a bound too small ends all the same
+		// a bound too small ends all the same
+		{after: 10 * time.Second, stale: 1, price: 10, looks: 2, paid: 1, turns: 3},
 	} {
 		t.Run(fmt.Sprint(c.after, c.price), func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +181,8 @@ func TestWithoutABasisNothingIsLookedAtAgain(t *testing.T) {
 		before := s.fold().Count
 		s.answer(true)
 		s.run()
-		if _, total := countCalls(calls); total != 1 || s.fold().Count != before+5 { // vote, decision, outcome, advice, end
+		// vote, decision, outcome, advice, end
+		if _, total := countCalls(calls); total != 1 || s.fold().Count != before+5 {
 			t.Errorf("got %d calls and %d more entries, want 1 and 5", total, s.fold().Count-before)
 		}
 	})
@@ -197,7 +204,8 @@ func TestAReadThatIsRefusedCountsAsChanged(t *testing.T) {
 				if answer == perdure.Ask {
 					f := s.fold()
 					q := f.Asks[len(f.Asks)-1]
-					s.tell(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest}})
+					s.tell(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision,
+						Digest: q.Digest}})
 					s.run()
 				}
 				s.want(1, 0, 3)

@@ -26,16 +26,18 @@ func idleMoves() map[string]perdure.Action {
 	}
 }
 
-// circle runs an agent whose advisor proposes the moves of a script over and over, and returns what it has written and why it rests.
+// circle runs an agent whose advisor proposes the moves of a script over and over, and returns what it has written and
+// why it rests.
 func circle(t *testing.T, script [][]string, most int64) (int64, perdure.Idle) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a circle need not lead past the advisor
 	defer cancel()
 	store := new(perdure.MemStore)
 	moves := idleMoves()
-	fail := &tool{spec: perdure.Spec{Name: "fail", Effect: perdure.Read}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-		return perdure.Result{}, errors.New("no such thing")
-	}}
+	fail := &tool{spec: perdure.Spec{Name: "fail", Effect: perdure.Read},
+		call: func(context.Context, perdure.Call) (perdure.Result, error) {
+			return perdure.Result{}, errors.New("no such thing")
+		}}
 	refused, _ := counter("refused", perdure.Read)
 	asked, _ := counter("asked", perdure.Read)
 	n := newNode(t, store, scripted(func(a *perdure.Agent, turn int64) (out []perdure.Action) {
@@ -63,8 +65,8 @@ func circle(t *testing.T, script [][]string, most int64) (int64, perdure.Idle) {
 	return load(t, store, id).Count, idle
 }
 
-// TestWhatGoesInCirclesStops searches for scripts that keep an agent busy with nothing: whatever an advisor proposes over and over, if nothing
-// new comes of it the agent stops and waits for a person.
+// TestWhatGoesInCirclesStops searches for scripts that keep an agent busy with nothing: whatever an advisor proposes
+// over and over, if nothing new comes of it the agent stops and waits for a person.
 func TestWhatGoesInCirclesStops(t *testing.T) {
 	t.Parallel()
 	const most = 400

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAnEntryOfAClockThatWasAheadHoldsNobodyUp works on agents until they rest, and then turns the clock back by a year: what they rest on was
-// written while it was ahead.
+// TestAnEntryOfAClockThatWasAheadHoldsNobodyUp works on agents until they rest, and then turns the clock back by a
+// year: what they rest on was written while it was ahead.
 func TestAnEntryOfAClockThatWasAheadHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -20,7 +20,8 @@ func TestAnEntryOfAClockThatWasAheadHoldsNobodyUp(t *testing.T) {
 		ask  bool // the advisor fails
 	}{
 		"sleep": {act: []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 3_600_000}}}},
-		"poll":  {act: []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 3_600_000, Poll: perdure.Execute{Tool: "look"}, Until: "result == 1"}}}},
+		"poll": {act: []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 3_600_000,
+			Poll: perdure.Execute{Tool: "look"}, Until: "result == 1"}}}},
 		"throttled": {act: []perdure.Action{perdure.Execute{Tool: "look"}}, ends: func() (perdure.Result, error) {
 			return perdure.Result{Signal: perdure.Throttled, RetryAfter: 600_000}, nil
 		}},
@@ -29,12 +30,13 @@ func TestAnEntryOfAClockThatWasAheadHoldsNobodyUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := new(perdure.MemStore)
-			look := &tool{spec: perdure.Spec{Name: "look", Effect: perdure.Read}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-				if c.ends != nil {
-					return c.ends()
-				}
-				return perdure.Result{}, nil
-			}}
+			look := &tool{spec: perdure.Spec{Name: "look", Effect: perdure.Read},
+				call: func(context.Context, perdure.Call) (perdure.Result, error) {
+					if c.ends != nil {
+						return c.ends()
+					}
+					return perdure.Result{}, nil
+				}}
 			advisor := perdure.AdvisorFunc(func(context.Context, *perdure.Agent) (perdure.Advice, error) {
 				if c.ask {
 					return perdure.Advice{}, errors.New("out of order")
@@ -49,14 +51,16 @@ func TestAnEntryOfAClockThatWasAheadHoldsNobodyUp(t *testing.T) {
 			a := loaded(t, store, id)
 			then := time.Now().AddDate(-1, 0, 0)
 			caps := perdure.Capabilities{All: true, Claimed: true}
-			if idle, rests := perdure.Plan(a, caps, then).(perdure.Idle); rests && idle.Until.Go().After(then.Add(perdure.MaxLease)) {
+			if idle, rests := perdure.Plan(a, caps, then).(perdure.Idle); rests &&
+				idle.Until.Go().After(then.Add(perdure.MaxLease)) {
 				t.Errorf("a year ahead of what it rests on it waits until %s: %+v", idle.Until, idle.Reasons)
 			}
 			if due := a.Fold().Due(then); due.Go().After(then.Add(perdure.MaxLease)) {
 				t.Errorf("it is due %s", due)
 			}
 			if idle, rests := perdure.Plan(a, caps, time.Now().Add(-time.Minute)).(perdure.Idle); !rests {
-				t.Errorf("a minute ahead counts as a year: %#v, want to wait", perdure.Plan(a, caps, time.Now().Add(-time.Minute)))
+				t.Errorf("a minute ahead counts as a year: %#v, want to wait",
+					perdure.Plan(a, caps, time.Now().Add(-time.Minute)))
 			} else if idle.Until == 0 {
 				t.Errorf("a minute ahead: it waits for nothing: %+v", idle)
 			}
@@ -73,16 +77,19 @@ func TestAnEffectBegunWhileTheClockWasAheadIsLookedIntoNow(t *testing.T) {
 	a := loaded(t, store, id)
 	now := time.Now()
 	ahead := now.AddDate(1, 0, 0)
-	advised, a, err := n.Key.Commit(a, ahead, perdure.Draft{Body: perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "pay"}}}})
+	advised, a, err := n.Key.Commit(a, ahead,
+		perdure.Draft{Body: perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "pay"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, a, err = n.Key.Commit(a, ahead, perdure.Draft{Body: perdure.Decision{Advice: advised[0].Name, Effect: perdure.Once,
+	_, a, err = n.Key.Commit(a, ahead, perdure.Draft{Body: perdure.Decision{Advice: advised[0].Name,
+		Effect:  perdure.Once,
 		Verdict: perdure.Verdict{Answer: perdure.Allow}, Deadline: perdure.TimeOf(ahead.Add(5 * time.Minute))}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	caps := perdure.Capabilities{Node: n.Key.Key(), Tools: map[string]perdure.Spec{"pay": pay.spec}, Advisors: []string{""}}
+	caps := perdure.Capabilities{Node: n.Key.Key(), Tools: map[string]perdure.Spec{"pay": pay.spec},
+		Advisors: []string{""}}
 	if idle, ok := perdure.Plan(a, caps, now).(perdure.Idle); !ok || idle.Person {
 		t.Errorf("who does not hold the agent: %+v, want to leave it to who does", idle)
 	}
@@ -95,7 +102,8 @@ func TestAnEffectBegunWhileTheClockWasAheadIsLookedIntoNow(t *testing.T) {
 	}
 }
 
-// A machine whose clock is a year ahead tells an agent something. When a node should look is by its clock: a node that runs looks all the same.
+// A machine whose clock is a year ahead tells an agent something. When a node should look is by its clock: a node that
+// runs looks all the same.
 func TestAWordFromAClockThatIsAheadIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(perdure.MemStore)

@@ -34,8 +34,9 @@ func (e *Entry) lasts(ttl int64) int64 {
 	return ttl
 }
 
-// settled is how long the entries under a snapshot have lain there before bodies they carry are dropped. An entry that was being written
-// meanwhile comes beside or after the snapshot, not before it: what it would take to fold it again must not be gone.
+// settled is how long the entries under a snapshot have lain there before bodies they carry are dropped. An entry that
+// was being written meanwhile comes beside or after the snapshot, not before it: what it would take to fold it again
+// must not be gone.
 const settled = time.Minute
 
 // Expired finds what Collect would drop. Nothing is changed.
@@ -54,14 +55,15 @@ func (n *Node) Expired(ctx context.Context, id AgentID) (Collected, error) {
 	return s.Collected, nil
 }
 
-// Collect drops the bodies that have outlived their time, by the entry's own ttl or the intent's, and takes what they said out of the inbox.
-// It first records what goes and why. What it drops is in the past of a snapshot under which everything has lain for a while (a minute, or
-// the ttl if that is shorter), and which stays: so every copy that has the same entries comes to the same fold, with the bodies or without.
-// The rest goes with a later collection, as does what a collection that was cut off has left. Nothing of an agent goes before its end if its
-// advisor goes through its memory again, as those of package durable do: what they did would be done again.
+// Collect drops the bodies that have outlived their time, by the entry's own ttl or the intent's, and takes what they
+// said out of the inbox. It first records what goes and why. What it drops is in the past of a snapshot under which
+// everything has lain for a while (a minute, or the ttl if that is shorter), and which stays: so every copy that has
+// the same entries comes to the same fold, with the bodies or without. The rest goes with a later collection, as does
+// what a collection that was cut off has left. Nothing of an agent goes before its end if its advisor goes through its
+// memory again, as those of package durable do: what they did would be done again.
 //
-// Entries that were written on what came before that snapshot, in a copy made long ago, can then no longer be folded here: Mergeable says so
-// before they are added.
+// Entries that were written on what came before that snapshot, in a copy made long ago, can then no longer be folded
+// here: Mergeable says so before they are added.
 func (n *Node) Collect(ctx context.Context, id AgentID) (Collected, error) {
 	if err := n.init(); err != nil {
 		return Collected{}, fmt.Errorf("collect agent %s: %w", id.Short(), err)
@@ -180,7 +182,9 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	drop := func(e *Entry) bool {
 		return past[e.Name] && e.content != nil && (over[e.Name] || e.repeats(silent))
 	}
-	if !slices.ContainsFunc(s.all, func(e *Entry) bool { return drop(e) && (!e.derived() || !over[e.Name] || e.repeats(silent)) }) {
+	if !slices.ContainsFunc(s.all, func(e *Entry) bool {
+		return drop(e) && (!e.derived() || !over[e.Name] || e.repeats(silent))
+	}) {
 		return s, nil // snapshots and records go along with others
 	}
 	for _, e := range s.all {
@@ -193,8 +197,8 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	return s, nil
 }
 
-// base is the past of the snapshot that stands for what is dropped: one that is there, or one to be written now. Everything under it is from
-// before a time.
+// base is the past of the snapshot that stands for what is dropped: one that is there, or one to be written now.
+// Everything under it is from before a time.
 func (s *survey) base(before Time, due int, over map[Hash]bool) map[Hash]bool {
 	m := byName(s.all)
 	newest := true
@@ -254,8 +258,8 @@ func (e *Entry) repeats(silent map[Hash]bool) bool {
 	return slices.ContainsFunc(snap.Fold.Inbox, func(m Message) bool { return len(m.Data) > 0 && silent[m.Event] })
 }
 
-// record writes what goes: after a snapshot on the very heads there are, if one is needed, so that what is being written on them can be folded
-// beside it; and before another one in which the inbox does not say it any more.
+// record writes what goes: after a snapshot on the very heads there are, if one is needed, so that what is being
+// written on them can be folded beside it; and before another one in which the inbox does not say it any more.
 func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, next *Agent, err error) {
 	next = a
 	write := func(b Body) {
@@ -281,7 +285,8 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 	return entries, next, err
 }
 
-// rehearse folds the memory as the collection would leave it. Whatever is amiss, nothing is dropped that the agent needs.
+// rehearse folds the memory as the collection would leave it. Whatever is amiss, nothing is dropped that the agent
+// needs.
 func (s *survey) rehearse(n *Node, entries []*Entry, want *Agent) error {
 	if len(s.names) == 0 {
 		return nil
@@ -308,9 +313,10 @@ func (s *survey) rehearse(n *Node, entries []*Entry, want *Agent) error {
 	return nil
 }
 
-// Mergeable refuses entries (entry.body-present) that, once added to the memory of an agent in a store, would keep it from being folded: they
-// were written on what came before a snapshot that stands for bodies that are gone. Ask it before entries of another copy are added. The
-// sequence holds parents before children; what of it the store has is left out.
+// Mergeable refuses entries (entry.body-present) that, once added to the memory of an agent in a store, would keep it
+// from being folded: they were written on what came before a snapshot that stands for bodies that are gone. Ask it
+// before entries of another copy are added. The sequence holds parents before children; what of it the store has is
+// left out.
 func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
 	err := MergeableInto(Memory(ctx, s, id), entries)
 	if errors.Is(err, ErrNotFound) {
@@ -359,16 +365,20 @@ func MergeableInto(memory, entries iter.Seq2[*Entry, error]) error {
 		return err
 	}
 	if _, err := resume(sorted(append(here, more...)), nil); err != nil {
-		return reject(predBodyPresent, first, "$.body", "entries on top of what came before bodies that are gone here", "entries written after them",
-			"the copies parted before one of them collected its past (perdure gc), so they cannot be merged any more: go on with one of them. "+
-				"That is the one that has the seat; to go on with the other, take the seat there (perdure seat take) and end the first (perdure end)")
+		return reject(predBodyPresent, first, "$.body", "entries on top of what came before bodies that are gone here",
+			"entries written after them",
+			"the copies parted before one of them collected its past (perdure gc), so they cannot be merged any "+
+				"more: go on with one of them. "+
+				"That is the one that has the seat; to go on with the other, take the seat there (perdure seat take) "+
+				"and end the first (perdure end)")
 	}
 	return nil
 }
 
-// Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any copy of any agent. First it
-// records that in this agent: a key that is gone without a word would look like damage. If it is cut off between the two, do it again. It refuses a subject the vault never had a key for, with an error that wraps ErrNotFound: a name
-// spelled wrong would be recorded as erased while everything can still be read.
+// Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any
+// copy of any agent. First it records that in this agent: a key that is gone without a word would look like damage. If
+// it is cut off between the two, do it again. It refuses a subject the vault never had a key for, with an error that
+// wraps ErrNotFound: a name spelled wrong would be recorded as erased while everything can still be read.
 func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*Entry, error) {
 	if err := n.init(); err != nil { // before anything is destroyed: it could not be recorded
 		return nil, fmt.Errorf("erase %s: %w", subject, err)
@@ -381,17 +391,20 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	}
 	known, err := n.Vault.Knows(subject)
 	if err == nil && !known {
-		err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: check the name, or erase it where it was sealed", subject, ErrNotFound)
+		err = fmt.Errorf("erase %q: %w: nothing was ever sealed for it with this vault: check the name, or erase it "+
+			"where it was sealed", subject, ErrNotFound)
 	}
 	if err != nil {
 		return nil, err
 	}
-	e, err := n.Tell(ctx, id, Event{Name: "erased", By: "runtime", Notice: Erased{Subject: HashOf([]byte(subject)), Note: note}})
+	e, err := n.Tell(ctx, id, Event{Name: "erased", By: "runtime",
+		Notice: Erased{Subject: HashOf([]byte(subject)), Note: note}})
 	if err != nil {
 		return nil, err
 	}
 	if err := n.Vault.Erase(subject); err != nil {
-		return nil, WithHint(fmt.Errorf("erase %q: it is recorded, and its key is still there: %w", subject, err), "do it again")
+		return nil, WithHint(fmt.Errorf("erase %q: it is recorded, and its key is still there: %w", subject, err),
+			"do it again")
 	}
 	return e, nil
 }

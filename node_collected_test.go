@@ -107,7 +107,8 @@ func (h *horizon) step(op string, which int) {
 			h.fatal(err)
 			return
 		}
-		es, _, err := h.n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "flew", Data: words("words")}})
+		es, _, err := h.n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "flew",
+			Data: words("words")}})
 		h.fatal(err)
 		h.flying = append(h.flying, es...)
 	case "land":
@@ -235,7 +236,8 @@ func TestAnOutcomeThatComesAfterACollectionIsRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f := load(t, store, id); f.Ended == nil || len(f.Open) > 0 {
-			t.Errorf("ended %v with %d effects open, want the outcome recorded and the agent to go on", f.Ended, len(f.Open))
+			t.Errorf("ended %v with %d effects open, want the outcome recorded and the agent to go on", f.Ended,
+				len(f.Open))
 		}
 	})
 }
@@ -246,7 +248,8 @@ func TestWhatIsGoneIsGone(t *testing.T) {
 		n := newNode(t, store, scripted(steps("none", 0)))
 		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
 		for i := range 3 {
-			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: fmt.Sprint("said-", i), Data: words("sesame")}); err != nil {
+			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: fmt.Sprint("said-", i),
+				Data: words("sesame")}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -337,7 +340,8 @@ func TestAnAgentThatALateEntryBrokeIsMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &horizon{t: t, pruned: new(perdure.MemStore), full: new(perdure.MemStore)}
 		h.n = newNode(t, h.pruned, scripted(steps("none", 0)))
-		h.id = create(t, h.n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}, Charter: perdure.Charter{Owner: h.n.Key.Key()}})
+		h.id = create(t, h.n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()},
+			Charter: perdure.Charter{Owner: h.n.Key.Key()}})
 		for _, op := range []string{"tell", "copy", "tell", "tell", "elsewhere", "wait 2h", "collect", "tell"} {
 			h.step(op, 0)
 		}
@@ -354,7 +358,8 @@ func TestAnAgentThatALateEntryBrokeIsMended(t *testing.T) {
 		}
 		after := load(t, h.pruned, h.id)
 		if len(after.Inbox) != len(before.Inbox)+1 || len(after.Heads) != 1 {
-			t.Errorf("%d messages and %d heads, want the late one of %d too, and one head", len(after.Inbox), len(after.Heads), len(before.Inbox)+1)
+			t.Errorf("%d messages and %d heads, want the late one of %d too, and one head", len(after.Inbox),
+				len(after.Heads), len(before.Inbox)+1)
 		}
 		if _, err := perdure.Verify(perdure.Memory(t.Context(), h.pruned, h.id), perdure.VerifyOptions{}); err != nil {
 			t.Error(err)

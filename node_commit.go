@@ -7,18 +7,23 @@ import (
 	"time"
 )
 
-// When things become durable. What a node writes for an agent is pending until flush makes it one commit: linked, signed once, and
-// appended on the heads it was written on. Nothing outside this rule writes what an agent does.
+// When things become durable. What a node writes for an agent is pending until flush makes it one commit: linked,
+// signed once, and appended on the heads it was written on. Nothing outside this rule writes what an agent does.
 //
-//   - Before anything happens that the memory must not miss: an effect is called only when its decision is durable (perform), and an advisor
+//   - Before anything happens that the memory must not miss: an effect is called only when its decision is durable
+//     (perform), and an advisor
 //     is asked only when what it is told is, unless it is instant, that is, costs nothing to ask again (consult).
-//   - As soon as something has happened: outcomes and doubts (perform, reconcile, doubt), and advice that cost something (consult). The
-//     outcome of a once effect may wait for the next decision of an instant advisor: both share a commit, before anything else happens.
+//   - As soon as something has happened: outcomes and doubts (perform, reconcile, doubt), and advice that cost
+//     something (consult). The
+//     outcome of a once effect may wait for the next decision of an instant advisor: both share a commit, before
+//     anything else happens.
 //   - What is complete in itself at once: wakes, ends, seats, lapses, escalations, what a node lacks (addFlushed).
-//   - Whatever is left before the node turns away: it rests, stops, gives others their turn, meets an error, or sees that others
+//   - Whatever is left before the node turns away: it rests, stops, gives others their turn, meets an error, or sees
+//     that others
 //     wrote (run, look).
 //
-// What is not durable did not happen: a node that dies, or finds that another was first, drops it. Only outcomes are kept in any case.
+// What is not durable did not happen: a node that dies, or finds that another was first, drops it. Only outcomes are
+// kept in any case.
 
 // addFlushed adds an entry that is complete in itself and makes it durable.
 func (w *work) addFlushed(ctx context.Context, b Body) error {
@@ -57,9 +62,9 @@ func (w *work) addAt(now time.Time, b Body) error {
 	return nil
 }
 
-// flush makes what is pending durable. If another node was first, the outcomes among it are recorded all the same, the rest did not
-// happen, and the work goes on with what the other node wrote. It is done even if ctx has ended. Where it cannot be done, as on a full disk,
-// outcomes are kept and it is tried again until ctx ends.
+// flush makes what is pending durable. If another node was first, the outcomes among it are recorded all the same, the
+// rest did not happen, and the work goes on with what the other node wrote. It is done even if ctx has ended. Where it
+// cannot be done, as on a full disk, outcomes are kept and it is tried again until ctx ends.
 func (w *work) flush(ctx context.Context) error {
 	if len(w.pending) == 0 || w.hush() {
 		return nil
@@ -85,9 +90,9 @@ func (w *work) flush(ctx context.Context) error {
 	return w.yield(ctx, id)
 }
 
-// sum adds a snapshot to what is pending, if there has been none for long; others' may be no use here. It only saves reading: one that cannot be
-// written, because it is too large or the guard refuses what the agent's state holds by now, keeps nothing else from becoming durable. It is
-// tried once in so many entries, whatever comes of it.
+// sum adds a snapshot to what is pending, if there has been none for long; others' may be no use here. It only saves
+// reading: one that cannot be written, because it is too large or the guard refuses what the agent's state holds by
+// now, keeps nothing else from becoming durable. It is tried once in so many entries, whatever comes of it.
 func (w *work) sum() {
 	f, every := w.a.fold, w.n.snapshotEvery()
 	since, before := w.n.trust().vouchedAt(w.a), int64(0)
@@ -106,7 +111,8 @@ func (w *work) sum() {
 func (w *work) yield(ctx context.Context, id AgentID) error {
 	w.yields++
 	advice, turns, last := w.costly(), w.a.fold.Turns-1, w.pending[len(w.pending)-1].Name
-	done, all := w.pending[:w.outcome], w.outcome == len(w.pending) || (w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
+	done, all := w.pending[:w.outcome], w.outcome == len(w.pending) ||
+		(w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
 	lasting, pending := context.WithoutCancel(ctx), w.pending
 	if all = all && !w.tooLate(lasting, id); len(done) > 0 && all {
 		if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, pending...) }); err != nil {
@@ -119,8 +125,8 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	if err := w.insist(ctx, len(done) > 0, func() error { return w.reload(lasting, id) }); err != nil {
 		return err
 	}
-	// What is left are outcomes of decisions that are durable already. One whose decision has an outcome by now is there: the append was
-	// done after all, and its answer lost.
+	// What is left are outcomes of decisions that are durable already. One whose decision has an outcome by now is
+	// there: the append was done after all, and its answer lost.
 	var lost []Draft
 	for _, e := range done {
 		o, ok := e.content.(Outcome)
@@ -150,7 +156,8 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	return w.reload(lasting, id)
 }
 
-// isLost reports whether an outcome is to be written again. That an effect happened is said even if somebody said otherwise meanwhile.
+// isLost reports whether an outcome is to be written again. That an effect happened is said even if somebody said
+// otherwise meanwhile.
 func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
 	if w.unanswered(o.Decision) || o.Signal != OK {
 		return w.unanswered(o.Decision), nil
@@ -159,7 +166,8 @@ func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
 	return there == nil, err
 }
 
-// tooLate reports whether what is pending was written on what has been collected since: put beside it, it would keep the agent from being folded.
+// tooLate reports whether what is pending was written on what has been collected since: put beside it, it would keep
+// the agent from being folded.
 func (w *work) tooLate(ctx context.Context, id AgentID) bool {
 	a, err := w.n.load(ctx, id)
 	if err != nil {
@@ -190,15 +198,17 @@ func (w *work) costly() *Entry {
 	return nil
 }
 
-// late is what to write of advice that was asked for after so many turns and that others came before. If all they did was to tell the agent something, it stands: the advisor sees that
-// next time. If the agent has got other advice or ended meanwhile, only what it cost is recorded.
+// late is what to write of advice that was asked for after so many turns and that others came before. If all they did
+// was to tell the agent something, it stands: the advisor sees that next time. If the agent has got other advice or
+// ended meanwhile, only what it cost is recorded.
 func (w *work) late(e *Entry, turns int64) []Draft {
 	a, _ := e.content.(Advice)
 	if f := w.a.fold; f.Turns != turns || f.Ended != nil {
 		if a.Usage == nil {
 			return nil
 		}
-		a = Advice{Advisor: a.Advisor, Model: a.Model, Usage: a.Usage, Signal: Partial, Text: "another node was first: what it proposed is not taken up"}
+		a = Advice{Advisor: a.Advisor, Model: a.Model, Usage: a.Usage, Signal: Partial,
+			Text: "another node was first: what it proposed is not taken up"}
 	}
 	return []Draft{{Body: a, Policy: e.Policy}}
 }

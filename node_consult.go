@@ -47,7 +47,8 @@ func (w *work) consult(ctx context.Context, s consultStep) error {
 		return err
 	}
 	advice.Advisor = s.Advisor
-	if advice.Signal == 0 && advice.Seen == nil { // an advisor that takes events one by one says itself which it has taken
+	// an advisor that takes events one by one says itself which it has taken
+	if advice.Signal == 0 && advice.Seen == nil {
 		advice.Seen = seen
 	}
 	if err := w.addAdvice(&advice); err != nil {
@@ -59,8 +60,8 @@ func (w *work) consult(ctx context.Context, s consultStep) error {
 	return nil
 }
 
-// ask asks an advisor. What keeps it from answering becomes the signal of the advice: a person who pauses or ends the agent meanwhile cuts it
-// off. An error says that this node is stopping.
+// ask asks an advisor. What keeps it from answering becomes the signal of the advice: a person who pauses or ends the
+// agent meanwhile cuts it off. An error says that this node is stopping.
 func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
 	a := *w.a
 	a.epoch = a.fold.epochAt(*w.n.placed.Load())
@@ -108,7 +109,8 @@ func (w *work) addAdvice(a *Advice) error {
 	if !unrecordable(err) {
 		return err
 	}
-	*a = Advice{Advisor: a.Advisor, Model: a.Model, Usage: a.Usage, Signal: Failed, Text: "its advice cannot be recorded: " + err.Error()}
+	*a = Advice{Advisor: a.Advisor, Model: a.Model, Usage: a.Usage, Signal: Failed,
+		Text: "its advice cannot be recorded: " + err.Error()}
 	if err = w.add(*a); unrecordable(err) { // even its usage or name is wrong
 		*a = Advice{Advisor: a.Advisor, Signal: Failed, Text: "its advice cannot be recorded"}
 		err = w.add(*a)
@@ -118,7 +120,8 @@ func (w *work) addAdvice(a *Advice) error {
 
 // advise asks an advisor and turns a panic into an error. One that does not return when this node stops is left behind.
 func (n *Node) advise(ctx, node context.Context, adv Advisor, a *Agent) (Advice, error) {
-	ctx, over := n.observe(ctx, Begun{What: ObservedAdvice, Agent: a.ID(), Name: a.fold.Intent.Name, Advisor: a.fold.Intent.Advisor})
+	ctx, over := n.observe(ctx, Begun{What: ObservedAdvice, Agent: a.ID(), Name: a.fold.Intent.Name,
+		Advisor: a.fold.Intent.Advisor})
 	call := func() (advice Advice, err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -130,7 +133,8 @@ func (n *Node) advise(ctx, node context.Context, adv Advisor, a *Agent) (Advice,
 	advice, err, returned := leaving(node, call)
 	over(Over{Signal: advice.Signal, Model: advice.Model, Usage: advice.Usage, Err: err})
 	if !returned {
-		n.Log.Error("advisor ignores its context: it is left behind", "advisor", a.fold.Intent.Advisor, "agent", a.ID().Short())
+		n.Log.Error("advisor ignores its context: it is left behind", "advisor", a.fold.Intent.Advisor, "agent",
+			a.ID().Short())
 		return Advice{}, errLeft
 	}
 	return advice, err

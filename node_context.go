@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// callContext is the context of a call under way: part of a trace, and over when the node gives the call up, when it is cut off, or at a
-// deadline. What a context costs, such as a timer and a channel, it costs only where somebody looks at it: most steps never do.
+// callContext is the context of a call under way: part of a trace, and over when the node gives the call up, when it is
+// cut off, or at a deadline. What a context costs, such as a timer and a channel, it costs only where somebody looks at
+// it: most steps never do.
 type callContext struct {
 	node     context.Context // ends when the node gives the call up
 	deadline time.Time       // zero: none

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCallsEndAsContextsDo holds the context of a call against what package context makes of the same, for who looks before it is over and for
-// who looks only then.
+// TestCallsEndAsContextsDo holds the context of a call against what package context makes of the same, for who looks
+// before it is over and for who looks only then.
 func TestCallsEndAsContextsDo(t *testing.T) {
 	reason := errors.New("a person said so")
 	type end struct {
@@ -20,11 +20,23 @@ func TestCallsEndAsContextsDo(t *testing.T) {
 	}
 	ends := []end{
 		{name: "under way", deadline: time.Minute, do: func(_, _ context.CancelCauseFunc) {}},
-		{name: "cut off", deadline: time.Minute, do: func(_, cut context.CancelCauseFunc) { cut(reason); cut(nil) }, err: context.Canceled, cause: reason},
-		{name: "over", do: func(_, cut context.CancelCauseFunc) { cut(nil) }, err: context.Canceled, cause: context.Canceled},
-		{name: "given up", deadline: time.Minute, do: func(stop, _ context.CancelCauseFunc) { stop(errStopping) }, err: context.Canceled, cause: errStopping},
-		{name: "cut off, then given up", do: func(stop, cut context.CancelCauseFunc) { cut(reason); stop(errStopping) }, err: context.Canceled, cause: reason},
-		{name: "late", deadline: time.Second, do: func(_, _ context.CancelCauseFunc) { time.Sleep(2 * time.Second) }, err: context.DeadlineExceeded, cause: errLate},
+		{name: "cut off", deadline: time.Minute, do: func(_, cut context.CancelCauseFunc) {
+			cut(reason)
+			cut(nil)
+		}, err: context.Canceled, cause: reason},
+		{name: "over", do: func(_, cut context.CancelCauseFunc) {
+			cut(nil)
+		}, err: context.Canceled, cause: context.Canceled},
+		{name: "given up", deadline: time.Minute, do: func(stop, _ context.CancelCauseFunc) {
+			stop(errStopping)
+		}, err: context.Canceled, cause: errStopping},
+		{name: "cut off, then given up", do: func(stop, cut context.CancelCauseFunc) {
+			cut(reason)
+			stop(errStopping)
+		}, err: context.Canceled, cause: reason},
+		{name: "late", deadline: time.Second, do: func(_, _ context.CancelCauseFunc) {
+			time.Sleep(2 * time.Second)
+		}, err: context.DeadlineExceeded, cause: errLate},
 	}
 	for _, e := range ends {
 		for _, early := range []bool{true, false} {
@@ -78,7 +90,8 @@ func TestCallsEndAsContextsDo(t *testing.T) {
 func TestCallsHaveTheEarlierDeadline(t *testing.T) {
 	soon, later := time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
 	for _, c := range []struct{ node, call, want time.Time }{
-		{want: time.Time{}}, {call: soon, want: soon}, {node: soon, want: soon}, {node: soon, call: later, want: soon}, {node: later, call: soon, want: soon},
+		{want: time.Time{}}, {call: soon, want: soon}, {node: soon, want: soon}, {node: soon, call: later, want: soon},
+		{node: later, call: soon, want: soon},
 	} {
 		node := t.Context()
 		if !c.node.IsZero() {
@@ -89,7 +102,8 @@ func TestCallsHaveTheEarlierDeadline(t *testing.T) {
 		call := newCall(node)
 		call.deadline = c.call
 		if got, ok := call.Deadline(); !got.Equal(c.want) || ok == c.want.IsZero() {
-			t.Errorf("deadline of a call until %v on a node until %v: got %v, %v, want %v", c.call, c.node, got, ok, c.want)
+			t.Errorf("deadline of a call until %v on a node until %v: got %v, %v, want %v", c.call, c.node, got, ok,
+				c.want)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The crash matrix: agents whose nodes die at every point between advice, decision, effect and outcome. What really happened is kept in a
-// ledger the agent cannot see, and at the end memory must say the same.
+// The crash matrix: agents whose nodes die at every point between advice, decision, effect and outcome. What really
+// happened is kept in a ledger the agent cannot see, and at the end memory must say the same.
 
 // fault is what goes wrong.
 type fault int
@@ -150,7 +150,8 @@ func (l *life) isDead() bool {
 	return l.dead
 }
 
-// Advise implements perdure.Advisor: what it proposes is a function of the turn. It must not be asked for advice that is recorded.
+// Advise implements perdure.Advisor: what it proposes is a function of the turn. It must not be asked for advice that
+// is recorded.
 func (l *life) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
 	turn := a.Fold().Turns
 	var advice perdure.Advice
@@ -202,19 +203,23 @@ func (l *life) node(once perdure.Effect) *perdure.Node {
 		store = &claimStore{crashStore: crashStore{Store: l.inner, l: l}, Claimer: l.inner}
 	}
 	spec := func(name string, e perdure.Effect) tool {
-		return tool{spec: perdure.Spec{Name: name, Effect: e, Deadline: time.Minute}, call: l.effect, reconcile: l.happened}
+		return tool{spec: perdure.Spec{Name: name, Effect: e, Deadline: time.Minute}, call: l.effect,
+			reconcile: l.happened}
 	}
-	read, same, pay, wire := spec("read", perdure.Read), spec("idempotent", perdure.Idempotent), spec("once", once), spec("reconciled", once)
+	read, same, pay, wire := spec("read", perdure.Read), spec("idempotent", perdure.Idempotent), spec("once", once),
+		spec("reconciled", once)
 	return &perdure.Node{
-		Store: store, Key: l.signer, Policy: perdure.PolicyFunc(allow), Advisors: map[string]perdure.Advisor{"": l}, SnapshotEvery: 7,
-		Tools: []perdure.Tool{&read, &same, &pay, &looker{wire}},
+		Store: store, Key: l.signer, Policy: perdure.PolicyFunc(allow), Advisors: map[string]perdure.Advisor{"": l},
+		SnapshotEvery: 7,
+		Tools:         []perdure.Tool{&read, &same, &pay, &looker{wire}},
 	}
 }
 
 // newWorld is the world of a seed.
 func newWorld(t *testing.T, seed uint64, signer *perdure.Signer) (*world, *rand.Rand) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	w := &world{seed: seed, inner: new(perdure.MemStore), claims: r.IntN(2) == 0, instant: r.IntN(3) == 0, signer: signer, ledger: map[string][]string{}, struck: map[string]int{}}
+	w := &world{seed: seed, inner: new(perdure.MemStore), claims: r.IntN(2) == 0, instant: r.IntN(3) == 0,
+		signer: signer, ledger: map[string][]string{}, struck: map[string]int{}}
 	for turn := range 1 + r.IntN(3) {
 		var actions []perdure.Action
 		for i := range 1 + r.IntN(2) {
@@ -238,7 +243,8 @@ func newWorld(t *testing.T, seed uint64, signer *perdure.Signer) (*world, *rand.
 func (w *world) run(t *testing.T, r *rand.Rand, once perdure.Effect) {
 	ctx := context.Background()
 	last := &life{world: w}
-	a, err := (&perdure.Node{Store: w.inner, Key: w.signer}).Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "survive"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := (&perdure.Node{Store: w.inner, Key: w.signer}).
+		Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "survive"}, Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +256,8 @@ func (w *world) run(t *testing.T, r *rand.Rand, once perdure.Effect) {
 		wg.Go(func() { _, _ = l.node(once).RunAgent(lctx, a.ID()) }) // how it ends does not matter: it may be dead
 		wg.Wait()
 		cancel()
-		time.Sleep(time.Duration(r.IntN(3)) * 45 * time.Second) // of the bubble: sometimes past the lease, the deadline, or neither
+		// of the bubble: sometimes past the lease, the deadline, or neither
+		time.Sleep(time.Duration(r.IntN(3)) * 45 * time.Second)
 	}
 	n := last.node(once)
 	for range 50 {
@@ -291,7 +298,8 @@ func (w *world) settle(ctx context.Context, n *perdure.Node, a *perdure.Agent, i
 		if times > 0 {
 			signal = perdure.OK
 		}
-		if _, err := n.Tell(ctx, a.ID(), perdure.Event{Name: "settle", By: "a person", Notice: perdure.Settle{Decision: o.Decision, Signal: signal}}); err != nil {
+		if _, err := n.Tell(ctx, a.ID(), perdure.Event{Name: "settle", By: "a person",
+			Notice: perdure.Settle{Decision: o.Decision, Signal: signal}}); err != nil {
 			w.complain("an effect in doubt cannot be settled: %v", err)
 		}
 	}
@@ -313,7 +321,8 @@ func (w *world) check(ctx context.Context, a *perdure.Agent) {
 			id, _ := x.Args.Value().(string)
 			keys, signals := w.ledger[id], said[id]
 			switch {
-			case len(signals) == 0 || signals[len(signals)-1] != perdure.OK && x.Tool != "once" && x.Tool != "reconciled":
+			case len(signals) == 0 || signals[len(signals)-1] != perdure.OK && x.Tool != "once" &&
+				x.Tool != "reconciled":
 				w.complain("turn %d: memory says %v of %s", turn, signals, id)
 			case len(slices.Compact(slices.Clone(signals))) != 1 || len(signals) > 1:
 				w.complain("turn %d: memory says %v of %s", turn, signals, id)
@@ -333,7 +342,8 @@ func (w *world) check(ctx context.Context, a *perdure.Agent) {
 
 // outcomes are the signals that memory has of each effect.
 func (w *world) outcomes(ctx context.Context, id perdure.AgentID) (map[string][]perdure.Signal, error) {
-	said, advised, decided := map[string][]perdure.Signal{}, map[perdure.Hash]perdure.Advice{}, map[perdure.Hash]string{}
+	said, advised, decided := map[string][]perdure.Signal{}, map[perdure.Hash]perdure.Advice{},
+		map[perdure.Hash]string{}
 	for e, err := range perdure.Memory(ctx, w.inner, id) {
 		if err != nil {
 			return nil, err
@@ -409,10 +419,12 @@ func TestNoCrashRepeatsAnEffectOrHidesOne(t *testing.T) {
 	}
 	wrong, struck := matrix(t, seeds, perdure.Once)
 	if len(wrong) > 0 {
-		t.Errorf("%d of %d runs went wrong, such as:\n%s", len(wrong), seeds, strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+		t.Errorf("%d of %d runs went wrong, such as:\n%s", len(wrong), seeds,
+			strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
 	for _, f := range []fault{killBefore, killAfter, stop} {
-		for _, point := range []string{"advice", "effect", "append of advice", "append of decision", "append of outcome"} {
+		for _, point := range []string{"advice", "effect", "append of advice", "append of decision",
+			"append of outcome"} {
 			if struck[f.String()+" "+point] == 0 {
 				t.Errorf("no run had: %s %s", f, point)
 			}
@@ -428,7 +440,8 @@ func TestNoCrashRepeatsAnEffectOrHidesOne(t *testing.T) {
 	}
 }
 
-// A matrix that cannot find a repeated effect proves nothing: tools that call their once effects repeatable must be found out.
+// A matrix that cannot find a repeated effect proves nothing: tools that call their once effects repeatable must be
+// found out.
 func TestTheCrashMatrixFindsARepeatedEffect(t *testing.T) {
 	wrong, _ := matrix(t, 500, perdure.Read)
 	if !slices.ContainsFunc(wrong, func(s string) bool { return strings.Contains(s, "happened 2 times") }) {

@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// CreateOnce is Create for an agent that is to exist once, however often and in however many processes it is called: the same genesis names
-// the same agent, for all who sign with this key and share the store. It returns the agent that is there, if one is. Inputs are not
-// part of its name: the first call's count. The time it was created is that of its second entry.
+// CreateOnce is Create for an agent that is to exist once, however often and in however many processes it is called:
+// the same genesis names the same agent, for all who sign with this key and share the store. It returns the agent that
+// is there, if one is. Inputs are not part of its name: the first call's count. The time it was created is that of its
+// second entry.
 func (n *Node) CreateOnce(ctx context.Context, g Genesis, inputs Data) (*Agent, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
@@ -52,15 +53,16 @@ func (n *Node) only(ctx context.Context, g Genesis, inputs Data, at Hash) ([]*En
 	given := Event{Name: "given-inputs", By: n.Key.Name, Notice: Edit{Mutate: Mutate{Inputs: inputs}}}
 	// The seat is not in the genesis: in a store that was put back or copied the same agent must have the same name.
 	sits := Event{Name: "seat-taken", By: n.Key.Name, Notice: SeatTaken{At: at}}
-	entries, a, err := n.Key.Commit(a, time.Now(), Draft{Body: given, Policy: n.PolicyHash, Trace: n.traceIn(ctx)}, Draft{Body: sits, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
+	entries, a, err := n.Key.Commit(a, time.Now(), Draft{Body: given, Policy: n.PolicyHash, Trace: n.traceIn(ctx)},
+		Draft{Body: sits, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
 	if err == nil {
 		err = n.guard(entries[0])
 	}
 	return append([]*Entry{e}, entries...), a, err
 }
 
-// onlyGenesis writes the first entry of an agent that is to exist once: nothing in it is of the moment, and its salt follows from the rest. It
-// is not signed.
+// onlyGenesis writes the first entry of an agent that is to exist once: nothing in it is of the moment, and its salt
+// follows from the rest. It is not signed.
 func (s *Signer) onlyGenesis(g Genesis) (*Entry, error) {
 	if g.Charter.Owner.IsZero() {
 		g.Charter.Owner = s.key

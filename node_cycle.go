@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// work is one node's work on one agent: the agent with the entries written so far, and those of them that are not durable yet.
+// work is one node's work on one agent: the agent with the entries written so far, and those of them that are not
+// durable yet.
 type work struct {
 	n       *Node
 	a       *Agent // with pending folded
@@ -54,8 +55,9 @@ func (n *Node) cycle(ctx context.Context, id AgentID) (Step, error) {
 	return step, err
 }
 
-// RunAgent works on the agent until there is nothing to do for it here: it sleeps, waits, has ended, or needs another node. It returns
-// why. When ctx ends, nothing more begins, the effect under way is cut off, and what is known of it recorded: its outcome, or that it is in doubt.
+// RunAgent works on the agent until there is nothing to do for it here: it sleeps, waits, has ended, or needs another
+// node. It returns why. When ctx ends, nothing more begins, the effect under way is cut off, and what is known of it
+// recorded: its outcome, or that it is in doubt.
 func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 	c, err := n.claim(ctx, id)
 	if err != nil {
@@ -67,8 +69,9 @@ func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 	return idle, err
 }
 
-// unlocked works on an agent in a goroutine that is locked to no thread, which the caller's may be: a program's main one, or one that C called.
-// An advisor that keeps functions under way (package durable) switches to them, and the Go runtime gives up where one side is locked.
+// unlocked works on an agent in a goroutine that is locked to no thread, which the caller's may be: a program's main
+// one, or one that C called. An advisor that keeps functions under way (package durable) switches to them, and the Go
+// runtime gives up where one side is locked.
 func (n *Node) unlocked(do func()) {
 	keeps := false
 	for _, adv := range n.Advisors {
@@ -100,9 +103,11 @@ func (n *Node) release(ids ...AgentID) {
 	}
 }
 
-// runClaimed works on an agent under a claim, until over says after a number of cycles that others have their turn (nil: never), and gives the
-// claim up. It returns why it is idle, and with which heads. Once stop is closed nothing more begins; what is under way goes on until ctx ends.
-func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal, over func(cycles int) bool) (
+// runClaimed works on an agent under a claim, until over says after a number of cycles that others have their turn
+// (nil: never), and gives the claim up. It returns why it is idle, and with which heads. Once stop is closed nothing
+// more begins; what is under way goes on until ctx ends.
+func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal,
+	over func(cycles int) bool) (
 	idle Idle, heads []Hash, err error,
 ) {
 	var w *work
@@ -114,7 +119,8 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 			n.refusals.note(id, was)
 		}
 	}
-	if r != nil && r.Predicate == predTrusted.Name { // only somebody's word stands for its past, and it does not count here
+	// only somebody's word stands for its past, and it does not count here
+	if r != nil && r.Predicate == predTrusted.Name {
 		idle, now := heldBack(r), time.Now()
 		idle.Until = TimeOf(now.Add(heldLook))
 		return idle, nil, c.release(ctx, nil, idle.Until)
@@ -137,8 +143,8 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 	return idle, w.heads, errors.Join(err, c.release(ctx, seen, w.due(idle)))
 }
 
-// due is when a node should look at the agent again. What this one cannot do, does not trust or must not touch, another may: it never
-// hides the agent from others. This one remembers by itself that it is at rest.
+// due is when a node should look at the agent again. What this one cannot do, does not trust or must not touch, another
+// may: it never hides the agent from others. This one remembers by itself that it is at rest.
 func (w *work) due(idle Idle) Time {
 	if w.a == nil {
 		return 0
@@ -180,7 +186,8 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 			} // else others wrote meanwhile, and there may be something to do after all
 		case announceStep:
 			return idleFor(Reason{Kind: RestEnded}), nil
-		case flagStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep, lapseStep, escalateStep, finishStep:
+		case flagStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep, lapseStep, escalateStep,
+			finishStep:
 		}
 	}
 }
@@ -265,8 +272,8 @@ func (w *work) lacks(ctx context.Context) (*Idle, error) {
 	return w.n.lacksRecord(ctx, w.a)
 }
 
-// rouse wakes the agent unless policy forbids it: that no rule permits it does not keep an agent asleep. A refusal is no entry: it would be one
-// at every look. A question is asked once.
+// rouse wakes the agent unless policy forbids it: that no rule permits it does not keep an agent asleep. A refusal is
+// no entry: it would be one at every look. A question is asked once.
 func (w *work) rouse(ctx context.Context, s rouseStep, now time.Time) (Step, error) {
 	v := w.n.verdict(w.a, Request{Action: s.Wake, Node: w.n.Key.Key()}, new(Decision), now)
 	if v.Answer == Deny && v.unruled() {
@@ -281,7 +288,8 @@ func (w *work) rouse(ctx context.Context, s rouseStep, now time.Time) (Step, err
 	return s, w.flush(ctx)
 }
 
-// inTheirWords is the outcome of what lapsed, with what the person who refused it said, so that whoever reads the outcome reads that.
+// inTheirWords is the outcome of what lapsed, with what the person who refused it said, so that whoever reads the
+// outcome reads that.
 func (w *work) inTheirWords(s lapseStep) Outcome {
 	o := s.Outcome
 	e := w.a.recent(s.Refusal)
@@ -302,10 +310,12 @@ func (w *work) escalate(ctx context.Context, s escalateStep) error {
 	if err != nil {
 		return err
 	}
-	return w.addFlushed(ctx, Event{Name: "escalated", Data: data, By: "runtime", Notice: Escalated{Decision: s.Ask, Stage: s.Stage}})
+	return w.addFlushed(ctx, Event{Name: "escalated", Data: data, By: "runtime",
+		Notice: Escalated{Decision: s.Ask, Stage: s.Stage}})
 }
 
-// trace begins one for an agent that was told nothing since entries have traces; else it is none, and memory says which.
+// trace begins one for an agent that was told nothing since entries have traces; else it is none, and memory says
+// which.
 func (w *work) trace() TraceID {
 	if !w.a.fold.Trace.IsZero() {
 		return TraceID{}

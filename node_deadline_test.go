@@ -16,15 +16,16 @@ func TestEffectDoneAgainAfterItsDeadlineGetsItsTimeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(perdure.MemStore)
 		left := time.Duration(-1)
-		put := &tool{spec: perdure.Spec{Name: "put", Effect: perdure.Idempotent, Deadline: time.Minute}, call: func(ctx context.Context, c perdure.Call) (perdure.Result, error) {
-			if !c.Again {
-				<-ctx.Done() // until its node is stopped
+		put := &tool{spec: perdure.Spec{Name: "put", Effect: perdure.Idempotent, Deadline: time.Minute},
+			call: func(ctx context.Context, c perdure.Call) (perdure.Result, error) {
+				if !c.Again {
+					<-ctx.Done() // until its node is stopped
+					return perdure.Result{}, ctx.Err()
+				}
+				deadline, _ := ctx.Deadline()
+				left = time.Until(deadline)
 				return perdure.Result{}, ctx.Err()
-			}
-			deadline, _ := ctx.Deadline()
-			left = time.Until(deadline)
-			return perdure.Result{}, ctx.Err()
-		}}
+			}}
 		adv := scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
 			if turn == 0 {
 				return []perdure.Action{perdure.Execute{Tool: "put"}}

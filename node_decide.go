@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// decideAll asks policy about a proposal, and about those after it that may run beside it; then performs what was allowed.
+// decideAll asks policy about a proposal, and about those after it that may run beside it; then performs what was
+// allowed.
 func (w *work) decideAll(ctx context.Context, d decideStep, now time.Time) error {
 	var effects []effect
 	var busy []Hash
@@ -47,7 +48,8 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 	spec, _ := w.n.spec(toolOf(d.Action))
 	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
 	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: slices.Concat(d.Approvals, d.Ignored), Key: d.Key}
-	// What was approved is said again, and what is no longer offered: the advice of a question may be gone before its answer comes.
+	// What was approved is said again, and what is no longer offered: the advice of a question may be gone before its
+	// answer comes.
 	if len(d.Approvals) > 0 || !w.a.fold.offers(d.Advice, d.Index) {
 		dec.Action = d.Action
 	}
@@ -87,7 +89,8 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 	case why != "":
 		dec.Verdict = Verdict{Rules: []string{"runtime.rehearsal"}, Reason: why + "; a live fork acts for itself"}
 	case r.has(d.Action): // nothing happens outside, so there is nothing to permit, to pay for or to be in doubt about
-		dec.Verdict = Verdict{Answer: Allow, Rules: []string{RuleRecord}, Reason: "it is answered from the record of " + r.parent.Short()}
+		dec.Verdict = Verdict{Answer: Allow, Rules: []string{RuleRecord},
+			Reason: "it is answered from the record of " + r.parent.Short()}
 		dec.Effect, dec.Reserve, dec.Key = Read, nil, Hash{}
 	default:
 		if dec.Verdict, err = w.judged(ctx, req, &dec, d.Approvals, now); err != nil {
@@ -100,7 +103,8 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 		}
 	}
 	if dec.Verdict.Answer != Deny && !w.a.fold.fits(d.Action) {
-		dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.size"}, Reason: "its arguments and those of what is under way are too large together: pass large things by name"}
+		dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.size"},
+			Reason: "its arguments and those of what is under way are too large together: pass large things by name"}
 		dec.Child = nil
 	}
 	if dec.Verdict.Answer != Allow {
@@ -109,7 +113,9 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 	if err := w.addAt(now, dec); err != nil {
 		return nil, err
 	}
-	if o := slices.IndexFunc(w.a.fold.Open, func(o Open) bool { return o.Decision == w.pending[len(w.pending)-1].Name }); o >= 0 {
+	if o := slices.IndexFunc(w.a.fold.Open, func(o Open) bool {
+		return o.Decision == w.pending[len(w.pending)-1].Name
+	}); o >= 0 {
 		return &effect{open: w.a.fold.Open[o]}, nil
 	}
 	return nil, nil
@@ -145,8 +151,8 @@ func (w *work) attachChild(d decideStep, dec *Decision, now time.Time) error {
 	return err
 }
 
-// idempotencyKey is the key of an effect that may be performed before its decision is durable: after a crash the same proposal at the
-// same turn has the same key again.
+// idempotencyKey is the key of an effect that may be performed before its decision is durable: after a crash the same
+// proposal at the same turn has the same key again.
 func idempotencyKey(f *Fold, d decideStep) Hash {
 	b, err := keyCodec.Append(nil, &keyRecord{Agent: f.Agent, Turn: f.Turns, Index: d.Index, Action: d.Action})
 	if err != nil {

@@ -14,12 +14,13 @@ import (
 func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 	doubtful := func(effect perdure.Effect) (perdure.Tool, *int) {
 		calls := new(int)
-		return &tool{spec: perdure.Spec{Name: "pay", Effect: effect}, call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
-			if *calls++; *calls == 1 {
-				return perdure.Result{}, fmt.Errorf("the connection broke: %w", perdure.ErrInDoubt)
-			}
-			return perdure.Result{}, nil
-		}}, calls
+		return &tool{spec: perdure.Spec{Name: "pay", Effect: effect},
+			call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+				if *calls++; *calls == 1 {
+					return perdure.Result{}, fmt.Errorf("the connection broke: %w", perdure.ErrInDoubt)
+				}
+				return perdure.Result{}, nil
+			}}, calls
 	}
 	synctest.Test(t, func(t *testing.T) {
 		store := new(perdure.MemStore)
@@ -32,7 +33,8 @@ func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 			t.Errorf("idle %+v after %v, want a person asked at once", idle, time.Since(start))
 		}
 		o := load(t, store, id).Open[0]
-		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: o.Decision, Signal: perdure.OK}}); err != nil {
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "settle",
+			Notice: perdure.Settle{Decision: o.Decision, Signal: perdure.OK}}); err != nil {
 			t.Fatal(err)
 		}
 		run(t, n, id)
@@ -50,15 +52,19 @@ func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 			time.Sleep(time.Minute)
 			run(t, n, id)
 			if f := load(t, store, id); f.Ended == nil || *calls != 2 {
-				t.Errorf("the agent is %s after %d calls, want it ended after a second one under the same key", f.State(), *calls)
+				t.Errorf("the agent is %s after %d calls, want it ended after a second one under the same key",
+					f.State(), *calls)
 			}
 		})
 	})
 	t.Run("reconciled", func(t *testing.T) {
 		store := new(perdure.MemStore)
-		pay := &looker{tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-			return perdure.Result{}, perdure.ErrInDoubt
-		}, reconcile: func(perdure.Call) (perdure.Result, error) { return perdure.Result{Note: "it is in the books"}, nil }}}
+		pay := &looker{tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once},
+			call: func(context.Context, perdure.Call) (perdure.Result, error) {
+				return perdure.Result{}, perdure.ErrInDoubt
+			}, reconcile: func(perdure.Call) (perdure.Result, error) {
+				return perdure.Result{Note: "it is in the books"}, nil
+			}}}
 		n := newNode(t, store, scripted(steps("pay", 1)), pay)
 		id := create(t, n, perdure.Genesis{})
 		run(t, n, id)
@@ -101,7 +107,8 @@ func TestAdviceIsNotPaidForTwiceBecauseSomethingArrived(t *testing.T) {
 	run(t, n, id)
 	f := load(t, store, id)
 	if _, total := calls(seen); adv.asked != 2 || total != 1 || f.Spent.Tokens != 200 || f.Ended == nil {
-		t.Errorf("asked %d times for %d tokens, %d effects, %s; want 2, 200, 1, terminated", adv.asked, f.Spent.Tokens, total, f.State())
+		t.Errorf("asked %d times for %d tokens, %d effects, %s; want 2, 200, 1, terminated", adv.asked, f.Spent.Tokens,
+			total, f.State())
 	}
 }
 
@@ -112,7 +119,8 @@ func TestAdviceForAnAgentThatEndedMeanwhileIsOnlyPaidFor(t *testing.T) {
 	n := newNode(t, store, adv, step)
 	id := create(t, n, perdure.Genesis{})
 	adv.during = func() {
-		if _, err := n.Tell(context.Background(), id, perdure.Event{Name: "cancel", Notice: perdure.Cancel{}}); err != nil {
+		if _, err := n.Tell(context.Background(), id, perdure.Event{Name: "cancel",
+			Notice: perdure.Cancel{}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -127,12 +135,13 @@ func TestANodeThatCouldNotIsAskedAgainLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(perdure.MemStore)
 		able := false
-		train := &tool{spec: perdure.Spec{Name: "train", Effect: perdure.Read}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-			if !able {
-				return perdure.Result{}, fmt.Errorf("no key is set: %w", perdure.ErrIncapable)
-			}
-			return perdure.Result{}, nil
-		}}
+		train := &tool{spec: perdure.Spec{Name: "train", Effect: perdure.Read},
+			call: func(context.Context, perdure.Call) (perdure.Result, error) {
+				if !able {
+					return perdure.Result{}, fmt.Errorf("no key is set: %w", perdure.ErrIncapable)
+				}
+				return perdure.Result{}, nil
+			}}
 		n := newNode(t, store, scripted(steps("train", 1)), train)
 		id := create(t, n, perdure.Genesis{})
 		if idle := run(t, n, id); idle.Needs != "train" || !strings.Contains(idle.Reasons[0].Note, "no key is set") {
@@ -152,8 +161,8 @@ func TestANodeThatCouldNotIsAskedAgainLater(t *testing.T) {
 	})
 }
 
-// TestWhatHappenedIsNotTriedAgainOnWhatSomebodySaid holds against an effect that was owed, and done again, because its settlement by a person came
-// before the outcome of the node that was performing it.
+// TestWhatHappenedIsNotTriedAgainOnWhatSomebodySaid holds against an effect that was owed, and done again, because its
+// settlement by a person came before the outcome of the node that was performing it.
 func TestWhatHappenedIsNotTriedAgainOnWhatSomebodySaid(t *testing.T) {
 	for _, signal := range []perdure.Signal{perdure.Throttled, perdure.Incapable} {
 		synctest.Test(t, func(t *testing.T) {

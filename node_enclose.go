@@ -2,10 +2,12 @@ package perdure
 
 import "slices"
 
-// Teller is a Policy or StateChecker that can tell the text of what agents name by its hash. The text is recorded before the first decision
-// that depends on it, so that everything a decision depended on is in the agent, wherever that goes.
+// Teller is a Policy or StateChecker that can tell the text of what agents name by its hash. The text is recorded
+// before the first decision that depends on it, so that everything a decision depended on is in the agent, wherever
+// that goes.
 type Teller interface {
-	// Tell returns the text of a policy or schema. There is none for what everybody has who can read it, and for what is not known.
+	// Tell returns the text of a policy or schema. There is none for what everybody has who can read it, and for what
+	// is not known.
 	Tell(of Hash) Data
 }
 
@@ -15,8 +17,8 @@ const (
 	EnclosedSchema = "schema"
 )
 
-// enclose is the events that tell the texts this node can tell and memory does not have: of the policy it decides by, of the charter's own, and of
-// the schema of the agent's state.
+// enclose is the events that tell the texts this node can tell and memory does not have: of the policy it decides by,
+// of the charter's own, and of the schema of the agent's state.
 func (n *Node) enclose(f *Fold) []Event {
 	var events []Event
 	tell := func(by any, kind string, of ...Hash) {
@@ -29,7 +31,8 @@ func (n *Node) enclose(f *Fold) []Event {
 				continue
 			}
 			if text := t.Tell(h); text != nil {
-				events = append(events, Event{Name: "enclosed", By: "runtime", Notice: Enclosed{Of: h, Kind: kind, Text: text}})
+				events = append(events, Event{Name: "enclosed", By: "runtime",
+					Notice: Enclosed{Of: h, Kind: kind, Text: text}})
 			}
 		}
 	}

@@ -14,13 +14,15 @@ func TestAQuestionNobodyAnswersGoesToMorePeople(t *testing.T) {
 		store := new(perdure.MemStore)
 		deploy, seen := counter("deploy", perdure.Once)
 		n := newNode(t, store, scripted(steps("deploy", 1)), deploy)
-		n.Trust = n.Trust.With(perdure.Trustee{Key: n.Key.Key(), Name: "cto", Rights: perdure.MayApprove, Scope: "test"})
+		n.Trust = n.Trust.With(perdure.Trustee{Key: n.Key.Key(), Name: "cto", Rights: perdure.MayApprove,
+			Scope: "test"})
 		n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
 			v := askWrites(a, r, now)
 			if v.Answer == perdure.Ask {
 				at := func(d time.Duration) perdure.Time { return perdure.TimeOf(now.Add(d)) }
 				v.Asked, v.Expires = []string{"ops"}, at(3*time.Hour)
-				v.Escalate = []perdure.Escalation{{At: at(30 * time.Minute), Asked: []string{"lead"}}, {At: at(2 * time.Hour), Asked: []string{"cto", "ceo"}}}
+				v.Escalate = []perdure.Escalation{{At: at(30 * time.Minute), Asked: []string{"lead"}},
+					{At: at(2 * time.Hour), Asked: []string{"cto", "ceo"}}}
 			}
 			return v
 		})
@@ -33,7 +35,9 @@ func TestAQuestionNobodyAnswersGoesToMorePeople(t *testing.T) {
 			if got := q.Asked(); q.Stage != stage || !slices.Equal(got, asked) {
 				t.Errorf("at stage %d %q are asked, want stage %d and %q", q.Stage, got, stage, asked)
 			}
-			if !idle.Person || !slices.ContainsFunc(idle.Reasons, func(r perdure.Reason) bool { return slices.Equal(r.Asked, asked) }) {
+			if !idle.Person || !slices.ContainsFunc(idle.Reasons, func(r perdure.Reason) bool {
+				return slices.Equal(r.Asked, asked)
+			}) {
 				t.Errorf("idle with %+v, want %q to be asked", idle.Reasons, asked)
 			}
 		}
@@ -58,7 +62,8 @@ func TestAQuestionNobodyAnswersGoesToMorePeople(t *testing.T) {
 			t.Errorf("%d entries tell of escalations, want 2", escalated)
 		}
 		q := load(t, store, id).Asks[0]
-		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}}); err != nil {
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "approval",
+			Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}}); err != nil {
 			t.Fatal(err)
 		}
 		run(t, n, id)

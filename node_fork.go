@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// ForkGenesis is what a fork begins with unless its maker says otherwise: the intent and charter as of this point, what was left of the
-// budget, and no name and no owner yet. At is the entry it is forked at; a fork that is not live only rehearses.
+// ForkGenesis is what a fork begins with unless its maker says otherwise: the intent and charter as of this point, what
+// was left of the budget, and no name and no owner yet. At is the entry it is forked at; a fork that is not live only
+// rehearses.
 func (f *Fold) ForkGenesis(at Hash, live bool) Genesis {
 	g := Genesis{Intent: f.Intent, Charter: f.Charter}
 	g.Intent.Name, g.Intent.Budget = "", f.Left()
@@ -18,8 +19,8 @@ func (f *Fold) ForkGenesis(at Hash, live bool) Genesis {
 	return g
 }
 
-// CheckFork says in what a fork is wider than the agent was, if in anything. Whoever owns that agent may widen it; nobody else gets
-// around its bounds by making a copy.
+// CheckFork says in what a fork is wider than the agent was, if in anything. Whoever owns that agent may widen it;
+// nobody else gets around its bounds by making a copy.
 func (f *Fold) CheckFork(g *Genesis) error {
 	l := g.Lineage
 	switch {
@@ -28,19 +29,21 @@ func (f *Fold) CheckFork(g *Genesis) error {
 	case g.Charter.Owner == f.Charter.Owner:
 		return nil
 	case !InScope(g.Charter.Scope, f.Charter.Scope):
-		return fmt.Errorf("fork: scope %s is not within %s, and only the owner may widen it", g.Charter.Scope, f.Charter.Scope)
+		return fmt.Errorf("fork: scope %s is not within %s, and only the owner may widen it", g.Charter.Scope,
+			f.Charter.Scope)
 	case g.Charter.Depth > f.Charter.Depth:
-		return fmt.Errorf("fork: depth %d is more than %d, and only the owner may widen it", g.Charter.Depth, f.Charter.Depth)
+		return fmt.Errorf("fork: depth %d is more than %d, and only the owner may widen it", g.Charter.Depth,
+			f.Charter.Depth)
 	case !within(f.Charter.Policies, g.Charter.Policies):
 		return errors.New("fork: it leaves out a policy of the charter, and only the owner may")
 	}
 	return nil
 }
 
-// Fork writes a new agent that begins where another was, which is given as of that point, with its state. It belongs to this node's key.
-// All of it passes what everything passes that this node writes: the guard, the schema of its state, the texts it names by hash; the
-// entries are stored at once or not at all. A fork of an agent that is paused here, or does not count, begins paused, so that nobody starts
-// by a copy what was not let go on.
+// Fork writes a new agent that begins where another was, which is given as of that point, with its state. It belongs to
+// this node's key. All of it passes what everything passes that this node writes: the guard, the schema of its state,
+// the texts it names by hash; the entries are stored at once or not at all. A fork of an agent that is paused here, or
+// does not count, begins paused, so that nobody starts by a copy what was not let go on.
 func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("fork %s: %w", from.ID().Short(), err)
@@ -58,7 +61,8 @@ func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error)
 // fork is the entries of a fork and what they come to.
 func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Entry, error) {
 	if owner := g.Charter.Owner; !owner.IsZero() && owner != n.Key.Key() {
-		return nil, nil, fmt.Errorf("its owner would be %s, and this node can only speak for %s", owner.Short(), n.Key.Key().Short())
+		return nil, nil, fmt.Errorf("its owner would be %s, and this node can only speak for %s", owner.Short(),
+			n.Key.Key().Short())
 	}
 	g.Charter.Owner = n.Key.Key()
 	if n.trust().Counts(from) != nil { // whom strangers let approve and run it has no say in what is ours
@@ -72,7 +76,9 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 		return nil, nil, err
 	}
 	if d != Full && g.Lineage != nil && !g.Lineage.Rehearse { // it would have all the rights that the agent lacks here
-		return nil, nil, fmt.Errorf("%w: this store holds %s, so a fork of it can only rehearse: import the whole memory first", ErrDenied, d.stored())
+		return nil, nil,
+			fmt.Errorf("%w: this store holds %s, so a fork of it can only rehearse: import the whole memory first",
+				ErrDenied, d.stored())
 	}
 	now := time.Now()
 	if g.Seat, err = n.here(ctx); err != nil {
@@ -109,8 +115,8 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 	return a, entries, nil
 }
 
-// forkDrafts is what follows the genesis of a fork: the texts it names, where it comes from with the state it begins with, and the pause
-// it takes over.
+// forkDrafts is what follows the genesis of a fork: the texts it names, where it comes from with the state it begins
+// with, and the pause it takes over.
 func (n *Node) forkDrafts(ctx context.Context, from, a *Agent) ([]Draft, error) {
 	var drafts []Draft
 	add := func(ev Event) { drafts = append(drafts, Draft{Body: ev, Policy: n.PolicyHash}) }
@@ -132,7 +138,8 @@ func (n *Node) forkDrafts(ctx context.Context, from, a *Agent) ([]Draft, error) 
 	}
 	switch {
 	case errors.Is(err, ErrRejected):
-		add(Event{Name: "pause", By: n.Key.Name, Notice: Pause{Note: "the agent it was forked from does not count here"}})
+		add(Event{Name: "pause", By: n.Key.Name,
+			Notice: Pause{Note: "the agent it was forked from does not count here"}})
 	case err != nil:
 		return nil, err
 	case len(today.fold.Paused) > 0:

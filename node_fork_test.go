@@ -41,7 +41,8 @@ func withState(t *testing.T, n *perdure.Node, g perdure.Genesis) *perdure.Agent 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Tell(t.Context(), a.ID(), perdure.Event{Name: "set", Set: map[string]perdure.Data{"word": v}}); err != nil {
+	if _, err := n.Tell(t.Context(), a.ID(), perdure.Event{Name: "set",
+		Set: map[string]perdure.Data{"word": v}}); err != nil {
 		t.Fatal(err)
 	}
 	return loaded(t, n.Store, a.ID())
@@ -69,7 +70,8 @@ func TestAForkTakesTheStateAlongAndBelongsToWhoeverForks(t *testing.T) {
 	alice, bob := forker(t, s, "alice"), forker(t, s, "bob")
 	from := withState(t, alice, bounded("acme"))
 	stranger := forker(t, s, "cy")
-	if a, err := stranger.Fork(t.Context(), from, from.Fold().ForkGenesis(from.Heads()[0], false)); err != nil || len(a.Fold().Paused) != 1 {
+	if a, err := stranger.Fork(t.Context(), from, from.Fold().ForkGenesis(from.Heads()[0], false)); err != nil ||
+		len(a.Fold().Paused) != 1 {
 		t.Errorf("a fork of a stranger's agent: %v, want it to begin paused", err)
 	}
 	bob.Trust = perdure.NewTrust(perdure.Trustee{Key: alice.Key.Key(), Rights: perdure.MayOwn, Scope: "acme"})
@@ -78,7 +80,8 @@ func TestAForkTakesTheStateAlongAndBelongsToWhoeverForks(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := loaded(t, s, a.ID()).Fold()
-	if f.Charter.Owner != bob.Key.Key() || f.Vars["word"].Text() != "hunter2hunter2" || !f.Lineage.Rehearse || f.Lineage.Parent != from.ID() {
+	if f.Charter.Owner != bob.Key.Key() || f.Vars["word"].Text() != "hunter2hunter2" || !f.Lineage.Rehearse ||
+		f.Lineage.Parent != from.ID() {
 		t.Errorf("got %+v", f)
 	}
 	if len(f.Paused) != 0 {
@@ -93,7 +96,8 @@ func TestAForkPassesTheGuardAndTheSchema(t *testing.T) {
 	g := from.Fold().ForkGenesis(from.Heads()[0], false)
 
 	guarded := &perdure.Node{Store: s, Key: alice.Key, Guard: noSecret("hunter2hunter2")}
-	if _, err := guarded.Fork(t.Context(), from, g); err == nil || !strings.Contains(err.Error(), "contains the secret") {
+	if _, err := guarded.Fork(t.Context(), from, g); err == nil ||
+		!strings.Contains(err.Error(), "contains the secret") {
 		t.Errorf("got %v, want a refusal by the guard", err)
 	}
 	g.Intent.StateSchema = perdure.HashOf([]byte("schema"))
@@ -133,10 +137,12 @@ func TestAForkOfAPausedAgentBeginsPaused(t *testing.T) {
 	s := new(perdure.MemStore)
 	alice := forker(t, s, "alice")
 	before := withState(t, alice, bounded("acme"))
-	if _, err := alice.Tell(t.Context(), before.ID(), perdure.Event{Name: "pause", Notice: perdure.Pause{}}); err != nil {
+	if _, err := alice.Tell(t.Context(), before.ID(), perdure.Event{Name: "pause",
+		Notice: perdure.Pause{}}); err != nil {
 		t.Fatal(err)
 	}
-	a, err := alice.Fork(t.Context(), before, before.Fold().ForkGenesis(before.Heads()[0], true)) // from a point before the pause
+	// from a point before the pause
+	a, err := alice.Fork(t.Context(), before, before.Fold().ForkGenesis(before.Heads()[0], true))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,18 +37,19 @@ func unrecordable(err error) bool {
 	return errors.Is(err, ErrRejected) || errors.As(err, &g)
 }
 
-// StateChecker holds the state of agents against the schemas their intents name, and moves it to later versions of them.
+// StateChecker holds the state of agents against the schemas their intents name, and moves it to later versions of
+// them.
 type StateChecker interface {
-	// CheckState refuses variables that are not a state of the schema. An error that wraps ErrIncapable says that it does not know the
-	// schema.
+	// CheckState refuses variables that are not a state of the schema. An error that wraps ErrIncapable says that it
+	// does not know the schema.
 	CheckState(schema Hash, vars map[string]Data) error
-	// MoveState returns the variables as they are under a later version of their schema. It refuses a schema that is not a later version of
-	// the other, and a state that does not fit either. It does not change vars.
+	// MoveState returns the variables as they are under a later version of their schema. It refuses a schema that is
+	// not a later version of the other, and a state that does not fit either. It does not change vars.
 	MoveState(from, to Hash, vars map[string]Data) (map[string]Data, error)
 }
 
-// checkState refuses a change of an agent's state that its schema does not allow. An agent that has no state yet has nothing to hold
-// against it.
+// checkState refuses a change of an agent's state that its schema does not allow. An agent that has no state yet has
+// nothing to hold against it.
 func (n *Node) checkState(f *Fold, set map[string]Data) error {
 	schema := f.Intent.StateSchema
 	if schema.IsZero() {
@@ -62,7 +63,8 @@ func (n *Node) checkState(f *Fold, set map[string]Data) error {
 	return n.State.CheckState(schema, maps.Clone(next.Vars))
 }
 
-// lacksSchema is the idle step of a node that does not know the schema of the agent's state; nil if it does, or there is none.
+// lacksSchema is the idle step of a node that does not know the schema of the agent's state; nil if it does, or there
+// is none.
 func (n *Node) lacksSchema(f *Fold) *Idle {
 	if f.Intent.StateSchema.IsZero() || f.Ended != nil {
 		return nil
@@ -75,7 +77,8 @@ func (n *Node) lacksSchema(f *Fold) *Idle {
 	return &idle
 }
 
-// checkOutcome leaves out of an outcome a change of state that the schema of the agent does not allow: the effect happened all the same.
+// checkOutcome leaves out of an outcome a change of state that the schema of the agent does not allow: the effect
+// happened all the same.
 func (n *Node) checkOutcome(f *Fold, o *Outcome) {
 	if len(o.Set) == 0 {
 		return

@@ -27,15 +27,18 @@ func TestNothingWithASecretEntersMemory(t *testing.T) {
 	const secret = "hunter2hunter2"
 	store := new(perdure.MemStore)
 	leak := func(name string, effect perdure.Effect) perdure.Tool {
-		return &tool{spec: perdure.Spec{Name: name, Effect: effect}, call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
-			switch name {
-			case "doubt":
-				return perdure.Result{}, fmt.Errorf("sent %s: %w", secret, perdure.ErrInDoubt)
-			case "fail":
-				return perdure.Result{}, errors.New("no such token " + secret)
-			}
-			return perdure.Result{Data: text("the token is " + secret), Set: map[string]perdure.Data{"t": text(secret)}, Spend: perdure.Spend{Cost: 7}}, nil
-		}}
+		return &tool{spec: perdure.Spec{Name: name, Effect: effect},
+			call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+				switch name {
+				case "doubt":
+					return perdure.Result{}, fmt.Errorf("sent %s: %w", secret, perdure.ErrInDoubt)
+				case "fail":
+					return perdure.Result{}, errors.New("no such token " + secret)
+				}
+				return perdure.Result{Data: text("the token is " + secret),
+					Set:   map[string]perdure.Data{"t": text(secret)},
+					Spend: perdure.Spend{Cost: 7}}, nil
+			}}
 	}
 	adv := perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 		adv := perdure.Advice{Usage: &perdure.Usage{In: 10}}
@@ -50,11 +53,13 @@ func TestNothingWithASecretEntersMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, store, adv, leak("echo", perdure.Read), leak("fail", perdure.Read), leak("doubt", perdure.Once))
 		n.Guard = noSecret(secret)
-		if _, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "use " + secret}, Charter: perdure.Charter{Scope: "x"}}); err == nil {
+		if _, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "use " + secret},
+			Charter: perdure.Charter{Scope: "x"}}); err == nil {
 			t.Error("an agent with a secret in its goal was created")
 		}
 		id := create(t, n, perdure.Genesis{})
-		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "hint", Data: text(secret)}); err == nil || strings.Contains(err.Error(), secret) {
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "hint", Data: text(secret)}); err == nil ||
+			strings.Contains(err.Error(), secret) {
 			t.Errorf("an event with a secret in it: %v", err)
 		}
 		run(t, n, id)
@@ -111,9 +116,10 @@ func (c oneNumber) MoveState(_, to perdure.Hash, vars map[string]perdure.Data) (
 func TestStateIsHeldAgainstItsSchema(t *testing.T) {
 	schema := perdure.HashOf([]byte("schema"))
 	store := new(perdure.MemStore)
-	set := &tool{spec: perdure.Spec{Name: "set", Effect: perdure.Read}, call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
-		return perdure.Result{Set: map[string]perdure.Data{"n": c.Args}, Data: c.Args}, nil
-	}}
+	set := &tool{spec: perdure.Spec{Name: "set", Effect: perdure.Read},
+		call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+			return perdure.Result{Set: map[string]perdure.Data{"n": c.Args}, Data: c.Args}, nil
+		}}
 	number := func(n int64) perdure.Data {
 		d, err := perdure.DataOf(n)
 		if err != nil {
@@ -143,16 +149,18 @@ func TestStateIsHeldAgainstItsSchema(t *testing.T) {
 	if rec == nil || rec.Last[len(rec.Last)-1].Signal != perdure.Partial {
 		t.Errorf("the record of set is %+v, want its last signal partial", rec)
 	}
-	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "edit", Set: map[string]perdure.Data{"n": number(9)}}); err == nil || !strings.Contains(err.Error(), "at most 3") {
+	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "edit",
+		Set: map[string]perdure.Data{"n": number(9)}}); err == nil || !strings.Contains(err.Error(), "at most 3") {
 		t.Errorf("an event that sets a wrong state: %v", err)
 	}
-	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "edit", Set: map[string]perdure.Data{"n": number(3)}}); err != nil {
+	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "edit",
+		Set: map[string]perdure.Data{"n": number(3)}}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestASnapshotThatTheGuardRefusesKeepsNothingFromBeingRecorded holds against outcomes that were lost, and effects that were repeated at every run,
-// because the state of the agent held what became known as a secret later.
+// TestASnapshotThatTheGuardRefusesKeepsNothingFromBeingRecorded holds against outcomes that were lost, and effects that
+// were repeated at every run, because the state of the agent held what became known as a secret later.
 func TestASnapshotThatTheGuardRefusesKeepsNothingFromBeingRecorded(t *testing.T) {
 	for _, effect := range []perdure.Effect{perdure.Once, perdure.Idempotent} {
 		store := new(perdure.MemStore)
@@ -164,10 +172,12 @@ func TestASnapshotThatTheGuardRefusesKeepsNothingFromBeingRecorded(t *testing.T)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "x", Set: map[string]perdure.Data{"v": v}}); err != nil {
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "x",
+			Set: map[string]perdure.Data{"v": v}}); err != nil {
 			t.Fatal(err)
 		}
-		m := &perdure.Node{Store: store, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors}
+		m := &perdure.Node{Store: store, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools,
+			Advisors: n.Advisors}
 		m.SnapshotEvery, m.Guard = 6, noSecret("hunter22")
 		for range 2 {
 			run(t, m, id)

@@ -11,7 +11,8 @@ import (
 func TestHandedOverAgentBelongsToTheNewKey(t *testing.T) {
 	store := new(perdure.MemStore)
 	old := newNode(t, store, nil)
-	id := create(t, old, perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}})
+	id := create(t, old, perdure.Genesis{Intent: perdure.Intent{Goal: "watch"},
+		Charter: perdure.Charter{Scope: "acme"}})
 	next, err := perdure.GenerateSigner("next")
 	if err != nil {
 		t.Fatal(err)

@@ -35,20 +35,22 @@ func bodies(t *testing.T, s perdure.Store, id perdure.AgentID) (all []perdure.Bo
 func TestConditionsReadHowLongCallsTook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		look := &tool{spec: perdure.Spec{Name: "look", Effect: perdure.Read}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-			time.Sleep(1500 * time.Microsecond)
-			return perdure.Result{}, nil
-		}}
+		look := &tool{spec: perdure.Spec{Name: "look", Effect: perdure.Read},
+			call: func(context.Context, perdure.Call) (perdure.Result, error) {
+				time.Sleep(1500 * time.Microsecond)
+				return perdure.Result{}, nil
+			}}
 		turns := [][]perdure.Action{
 			{perdure.Execute{Tool: "look"}},
 			{perdure.Sleep{Trigger: perdure.When{Condition: `signals["look"].took == duration("1.5ms") && signals["advisor:slow"].took == duration("2s")`}}},
 			{perdure.End{Signal: perdure.OK}},
 		}
 		n := newNode(t, new(perdure.MemStore), nil, look)
-		n.Advisors = map[string]perdure.Advisor{"slow": asked(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			time.Sleep(2 * time.Second)
-			return perdure.Advice{Actions: turns[min(a.Fold().Turns, 2)]}, nil
-		})}
+		n.Advisors = map[string]perdure.Advisor{"slow": asked(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				time.Sleep(2 * time.Second)
+				return perdure.Advice{Actions: turns[min(a.Fold().Turns, 2)]}, nil
+			})}
 		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Advisor: "slow"}})
 		if idle := run(t, n, id); load(t, n.Store, id).Ended == nil {
 			t.Errorf("it did not wake: %+v", idle.Reasons)
@@ -56,7 +58,8 @@ func TestConditionsReadHowLongCallsTook(t *testing.T) {
 	})
 }
 
-// TestAMissingToolLeavesOneEntry for each node and reason, however often it looks, and keeps no node with the tool from it.
+// TestAMissingToolLeavesOneEntry for each node and reason, however often it looks, and keeps no node with the tool from
+// it.
 func TestAMissingToolLeavesOneEntry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +85,8 @@ func TestAMissingToolLeavesOneEntry(t *testing.T) {
 			run(t, lacking, id)
 			time.Sleep(time.Minute)
 		}
-		fresh := &perdure.Node{Store: store, Key: lacking.Key, Trust: lacking.Trust, Policy: lacking.Policy, Advisors: lacking.Advisors}
+		fresh := &perdure.Node{Store: store, Key: lacking.Key, Trust: lacking.Trust, Policy: lacking.Policy,
+			Advisors: lacking.Advisors}
 		run(t, fresh, id)
 		if got := lacks(); len(got) != 1 || got[0] != "look: this node has no tool look" {
 			t.Errorf("got %q, want one entry", got)
@@ -126,7 +130,8 @@ func TestAMissingAdvisorLeavesOneEntry(t *testing.T) {
 func TestAPollWithoutItsToolLeavesOneEntry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000, Poll: perdure.Execute{Tool: "gone"}, Until: "true"}}})
+		s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000,
+			Poll: perdure.Execute{Tool: "gone"}, Until: "true"}}})
 		s.run()
 		for range 5 {
 			time.Sleep(2 * time.Second)
@@ -138,18 +143,22 @@ func TestAPollWithoutItsToolLeavesOneEntry(t *testing.T) {
 	})
 }
 
-// TestAToolThatIgnoresItsContextDoesNotHoldUpRun: Run returns after the grace, and the effect is in doubt; the log names the tool.
+// TestAToolThatIgnoresItsContextDoesNotHoldUpRun: Run returns after the grace, and the effect is in doubt; the log
+// names the tool.
 func TestAToolThatIgnoresItsContextDoesNotHoldUpRun(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	defer close(release)
 	began := make(chan struct{})
-	pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-		close(began)
-		<-release
-		return perdure.Result{}, nil
-	}}
-	n := newNode(t, new(perdure.MemStore), scripted(func(*perdure.Agent, int64) []perdure.Action { return []perdure.Action{perdure.Execute{Tool: "pay"}} }), pay)
+	pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once},
+		call: func(context.Context, perdure.Call) (perdure.Result, error) {
+			close(began)
+			<-release
+			return perdure.Result{}, nil
+		}}
+	n := newNode(t, new(perdure.MemStore), scripted(func(*perdure.Agent, int64) []perdure.Action {
+		return []perdure.Action{perdure.Execute{Tool: "pay"}}
+	}), pay)
 	var log strings.Builder
 	n.Grace, n.Log = 50*time.Millisecond, slog.New(slog.NewTextHandler(&log, nil))
 	id := create(t, n, perdure.Genesis{})
@@ -201,16 +210,18 @@ func TestAnAdvisorThatIgnoresItsContextDoesNotHoldUpRun(t *testing.T) {
 // TestAdviceUnderWayIsCutOffByAPauseAndAnEnd, and the pause has it on record.
 func TestAdviceUnderWayIsCutOffByAPauseAndAnEnd(t *testing.T) {
 	t.Parallel()
-	for name, notice := range map[string]perdure.Notice{"pause": perdure.Pause{Note: "wait"}, "cancel": perdure.Cancel{Note: "enough"}} {
+	for name, notice := range map[string]perdure.Notice{"pause": perdure.Pause{Note: "wait"},
+		"cancel": perdure.Cancel{Note: "enough"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				began := make(chan struct{})
-				n := newNode(t, new(perdure.MemStore), asked(func(ctx context.Context, _ *perdure.Agent) (perdure.Advice, error) {
-					close(began)
-					<-ctx.Done()
-					return perdure.Advice{}, ctx.Err()
-				}))
+				n := newNode(t, new(perdure.MemStore), asked(
+					func(ctx context.Context, _ *perdure.Agent) (perdure.Advice, error) {
+						close(began)
+						<-ctx.Done()
+						return perdure.Advice{}, ctx.Err()
+					}))
 				id := create(t, n, perdure.Genesis{})
 				done := make(chan perdure.Idle)
 				go func() { done <- run(t, n, id) }()
@@ -224,7 +235,8 @@ func TestAdviceUnderWayIsCutOffByAPauseAndAnEnd(t *testing.T) {
 					t.Errorf("it took %s to stop", took)
 				}
 				all := bodies(t, n.Store, id)
-				if a, ok := all[len(all)-1].(perdure.Advice); name == "pause" && (!ok || a.Signal != perdure.Denied || !strings.Contains(a.Text, "paused")) {
+				if a, ok := all[len(all)-1].(perdure.Advice); name == "pause" &&
+					(!ok || a.Signal != perdure.Denied || !strings.Contains(a.Text, "paused")) {
 					t.Errorf("got %+v last, want the advice that was cut off", all[len(all)-1])
 				}
 			})
@@ -245,10 +257,12 @@ func TestAnAgentWithoutMoneyRests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			budget := amounts.budget
-			s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &budget}}, []perdure.Action{perdure.End{Signal: perdure.OK}})
+			s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &budget}},
+				[]perdure.Action{perdure.End{Signal: perdure.OK}})
 			for range 3 {
 				idle := s.run()
-				if !idle.Person || !idle.Is(perdure.RestBudget) || !strings.Contains(idle.Reasons[0].Note, "the budget is used up ("+name) {
+				if !idle.Person || !idle.Is(perdure.RestBudget) ||
+					!strings.Contains(idle.Reasons[0].Note, "the budget is used up ("+name) {
 					t.Fatalf("got %+v, want it to wait for a grant", idle)
 				}
 			}
@@ -257,7 +271,8 @@ func TestAnAgentWithoutMoneyRests(t *testing.T) {
 				t.Fatalf("got %d entries and sleep %+v, want it put to sleep once", f.Count, f.Sleep)
 			}
 			owner := s.n
-			if _, err := owner.Tell(t.Context(), s.id, perdure.Event{Name: "grant", Notice: perdure.Grant{Amount: amounts.grant}}); err != nil {
+			if _, err := owner.Tell(t.Context(), s.id, perdure.Event{Name: "grant",
+				Notice: perdure.Grant{Amount: amounts.grant}}); err != nil {
 				t.Fatal(err)
 			}
 			s.run()

@@ -34,7 +34,8 @@ func TestANodeLogsWhatAgentsDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"msg=decided agent=scout id=" + id.Short() + " action=look", "msg=performed agent=scout id=" + id.Short() + " action=look signal=ok", "msg=ended agent=scout",
+		"msg=decided agent=scout id=" + id.Short() + " action=look",
+		"msg=performed agent=scout id=" + id.Short() + " action=look signal=ok", "msg=ended agent=scout",
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, &log)

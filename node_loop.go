@@ -12,38 +12,43 @@ import (
 const (
 	// horizon is how far ahead the next due agent is looked for.
 	horizon = time.Hour
-	// restFor is how long an agent this node can do nothing for is left alone if nothing happens to it. A node does not change, so only
-	// what happens to the agent makes another look worthwhile.
+	// restFor is how long an agent this node can do nothing for is left alone if nothing happens to it. A node does not
+	// change, so only what happens to the agent makes another look worthwhile.
 	restFor = time.Hour
 	// doubtRest is how long an agent is taken to have the heads it had, although the store would have told of others.
 	doubtRest = 30 * time.Second
 	// maxRests bounds the agents a node remembers to have nothing to do for. Each takes some hundred bytes.
 	maxRests = 1 << 20
-	// restCost is about what it costs to pass over one of them. Scans that pass over many are not made one after the other.
+	// restCost is about what it costs to pass over one of them. Scans that pass over many are not made one after the
+	// other.
 	restCost = 2 * time.Microsecond
-	// watchSettles is how long a store may take until it tells of everything that arrives, if it has told of nothing by then.
+	// watchSettles is how long a store may take until it tells of everything that arrives, if it has told of nothing by
+	// then.
 	watchSettles = 2 * time.Second
-	// futureEvery is how often agents are looked for to which a clock that is ahead has written; futureShare how many times longer than a look
-	// it is at least until the next.
+	// futureEvery is how often agents are looked for to which a clock that is ahead has written; futureShare how many
+	// times longer than a look it is at least until the next.
 	futureEvery, futureShare = time.Minute, 200
 	// clockBack is by how much a clock must have been set back to be noticed.
 	clockBack = time.Minute
 	// storePoll is how often a store that cannot be watched is looked at for work of other processes.
 	storePoll = time.Second
-	// longestTurn is how long an agent goes on for which nobody waits: its line in the store's list is as old as its turn.
+	// longestTurn is how long an agent goes on for which nobody waits: its line in the store's list is as old as its
+	// turn.
 	longestTurn = time.Second
 )
 
-// Run works on the agents that are due until ctx ends: it claims them, earliest first, gives each its turn, and sleeps until the next is due
-// or something arrives. When ctx ends it begins nothing more: no cycle, advice, decision or effect. What is under way may go on for Grace and is
-// then cut off; what is known of it is recorded: its outcome, or that it is in doubt. It returns nil when stopped that way.
+// Run works on the agents that are due until ctx ends: it claims them, earliest first, gives each its turn, and sleeps
+// until the next is due or something arrives. When ctx ends it begins nothing more: no cycle, advice, decision or
+// effect. What is under way may go on for Grace and is then cut off; what is known of it is recorded: its outcome, or
+// that it is in doubt. It returns nil when stopped that way.
 func (n *Node) Run(ctx context.Context) error {
 	if err := n.fit(); err != nil {
 		return err
 	}
 	workCtx, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
-	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)), wake: make(chan struct{}, 1), running: map[AgentID]bool{}}
+	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)),
+		wake: make(chan struct{}, 1), running: map[AgentID]bool{}}
 	l.watch()
 	l.collect()
 	l.revisit()
@@ -108,7 +113,8 @@ func (l *loop) watch() {
 	})
 }
 
-// watched says that the store tells of what arrives from now on. What arrived while the watch began may not have been told.
+// watched says that the store tells of what arrives from now on. What arrived while the watch began may not have been
+// told.
 func (l *loop) watched() {
 	l.n.watched(true)
 	l.nudge()
@@ -121,8 +127,8 @@ func (l *loop) nudge() {
 	}
 }
 
-// revisit looks at what a node left that died, or that ran while the clock was ahead: their claims, and the times to look at agents next, are
-// not believed. Entries from the future show which agents these are.
+// revisit looks at what a node left that died, or that ran while the clock was ahead: their claims, and the times to
+// look at agents next, are not believed. Entries from the future show which agents these are.
 func (l *loop) revisit() {
 	l.watchers.Go(func() {
 		if r, ok := l.n.Store.(Holder); ok {
@@ -135,7 +141,8 @@ func (l *loop) revisit() {
 	})
 }
 
-// watchFuture looks at agents now and then to which another machine has written whose clock is ahead: when they are due is by that clock.
+// watchFuture looks at agents now and then to which another machine has written whose clock is ahead: when they are due
+// is by that clock.
 func (l *loop) watchFuture() {
 	if _, ok := l.n.Store.(Lister); !ok {
 		return
@@ -217,8 +224,8 @@ func (l *loop) pause(d time.Duration) bool {
 	}
 }
 
-// scan starts work on every agent that is due, as slots allow, and returns when to look again and how many it passed over because there is
-// nothing to do for them here.
+// scan starts work on every agent that is due, as slots allow, and returns when to look again and how many it passed
+// over because there is nothing to do for them here.
 func (l *loop) scan() (next time.Time, passed int, err error) {
 	now := time.Now()
 	next = now.Add(horizon)
@@ -243,7 +250,8 @@ func (l *loop) scan() (next time.Time, passed int, err error) {
 	return next, passed, nil
 }
 
-// offer starts work on an agent, unless it is under way or there is nothing to do for it here. It reports false when Run is to stop.
+// offer starts work on an agent, unless it is under way or there is nothing to do for it here. It reports false when
+// Run is to stop.
 func (l *loop) offer(id AgentID, now time.Time) bool {
 	if l.busy(id) {
 		return true
@@ -337,7 +345,8 @@ func restUntil(idle Idle) time.Time {
 	return idle.Until.Go()
 }
 
-// rest remembers that this node has nothing to do for an agent with these heads. It saves work; forgetting it costs a look.
+// rest remembers that this node has nothing to do for an agent with these heads. It saves work; forgetting it costs a
+// look.
 func (n *Node) rest(id AgentID, head Hash, until time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -390,8 +399,8 @@ func (n *Node) wakeAll() {
 	clear(n.rests)
 }
 
-// atRest reports whether there is still nothing to do here for an agent, and until when. It asks the store for the heads only if they may
-// have changed.
+// atRest reports whether there is still nothing to do here for an agent, and until when. It asks the store for the
+// heads only if they may have changed.
 func (n *Node) atRest(ctx context.Context, id AgentID, now time.Time) (time.Time, bool) {
 	n.mu.Lock()
 	r, ok := n.rests[id]

@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// Mend makes an agent usable again that cannot be folded because entries came late: they belong before a snapshot that stands for bodies that
-// are gone (entry body.present). They are folded after that snapshot instead, in their order, and a snapshot of all of it, by the owner, says
-// so from here on. Import a copy that still has the bodies elsewhere rather than into this one: its own fold has another order.
+// Mend makes an agent usable again that cannot be folded because entries came late: they belong before a snapshot that
+// stands for bodies that are gone (entry body.present). They are folded after that snapshot instead, in their order,
+// and a snapshot of all of it, by the owner, says so from here on. Import a copy that still has the bodies elsewhere
+// rather than into this one: its own fold has another order.
 //
-// It returns nil for an agent that needs none, and refuses one whose keys changed meanwhile: whose word counted when, nobody can tell then.
+// It returns nil for an agent that needs none, and refuses one whose keys changed meanwhile: whose word counted when,
+// nobody can tell then.
 func (n *Node) Mend(ctx context.Context, id AgentID) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, err
@@ -31,7 +33,8 @@ func (n *Node) Mend(ctx context.Context, id AgentID) (*Entry, error) {
 		return nil, fmt.Errorf("mend agent %s: %w", id.Short(), err)
 	}
 	if owner := a.fold.Charter.Owner; owner != n.Key.Key() {
-		return nil, fmt.Errorf("mend agent %s: %w: it is owned by %s, and this key is %s", id.Short(), ErrDenied, owner.Short(), n.Key.Key().Short())
+		return nil, fmt.Errorf("mend agent %s: %w: it is owned by %s, and this key is %s", id.Short(), ErrDenied,
+			owner.Short(), n.Key.Key().Short())
 	}
 	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash, Body: Snapshot{Fold: *a.fold}})
 	if err == nil {
@@ -43,8 +46,8 @@ func (n *Node) Mend(ctx context.Context, id AgentID) (*Entry, error) {
 	return entries[len(entries)-1], nil
 }
 
-// mended folds entries, which are in fold order, from the newest snapshot that has seen all whose bodies are gone: what it has not seen comes
-// after it.
+// mended folds entries, which are in fold order, from the newest snapshot that has seen all whose bodies are gone: what
+// it has not seen comes after it.
 func (n *Node) mended(all []*Entry) (*Agent, error) {
 	if err := judge(all); err != nil {
 		return nil, err

@@ -2,11 +2,11 @@ package perdure
 
 import "context"
 
-// Observer is told what a node does while it does it, for traces and metrics. It is called by many goroutines at once, must be quick, and
-// changes nothing of what the node does.
+// Observer is told what a node does while it does it, for traces and metrics. It is called by many goroutines at once,
+// must be quick, and changes nothing of what the node does.
 type Observer interface {
-	// Begin is told that something begins. The context it returns is the one it is done under; the function is called once, when it is over.
-	// Traceparent of ctx names the trace of the agent's entries, if there is one.
+	// Begin is told that something begins. The context it returns is the one it is done under; the function is called
+	// once, when it is over. Traceparent of ctx names the trace of the agent's entries, if there is one.
 	Begin(ctx context.Context, b Begun) (context.Context, func(Over))
 }
 
@@ -50,7 +50,8 @@ func (w *work) observedCycle(ctx context.Context) (Step, error) {
 		return w.cycle(ctx)
 	}
 	f := w.a.fold
-	seen, over := w.n.observe(traced(ctx, f.Trace, f.Heads[0].Name), Begun{What: ObservedCycle, Agent: w.a.ID(), Name: f.Intent.Name})
+	seen, over := w.n.observe(traced(ctx, f.Trace, f.Heads[0].Name),
+		Begun{What: ObservedCycle, Agent: w.a.ID(), Name: f.Intent.Name})
 	step, err := w.cycle(seen)
 	o := Over{Step: "idle", Err: err}
 	if step != nil {

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// What a person tells an agent: each verb looks at the agent first, refuses what would count for nothing, and then tells it. The entry is
-// durable when the verb returns. By is the name of the node's key, unless an event or the context says otherwise.
+// What a person tells an agent: each verb looks at the agent first, refuses what would count for nothing, and then
+// tells it. The entry is durable when the verb returns. By is the name of the node's key, unless an event or the
+// context says otherwise.
 
 type speakerKey struct{}
 
@@ -21,7 +22,8 @@ func WithSpeaker(ctx context.Context, by string) context.Context {
 	return context.WithValue(ctx, speakerKey{}, by)
 }
 
-// Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can stop.
+// Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can
+// stop.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		return Event{Name: "pause", Notice: Pause{Note: note}}, a.living()
@@ -53,18 +55,20 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 			return ev, err
 		}
 		if owner, key := a.fold.Charter.Owner, n.Key.Key(); owner != key {
-			return ev, WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", ErrDenied, a.called(), owner.Short(), key.Short()),
+			return ev, WithHint(fmt.Errorf("%w: %s is owned by %s, and this key is %s", ErrDenied, a.called(),
+				owner.Short(), key.Short()),
 				"use the store and key of its owner")
 		}
 		if a.fold.Intent.Budget == nil {
-			return ev, WithHint(fmt.Errorf("%s has no limit to add to", a.called()), "it may already spend what policy permits")
+			return ev, WithHint(fmt.Errorf("%s has no limit to add to", a.called()),
+				"it may already spend what policy permits")
 		}
 		return ev, nil
 	})
 }
 
-// Edit changes an agent from outside: what it is for, narrower bounds, and its state by name. Its advisor is told before it
-// proposes anything else.
+// Edit changes an agent from outside: what it is for, narrower bounds, and its state by name. Its advisor is told
+// before it proposes anything else.
 func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Data) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "edit", Notice: Edit{Mutate: m}, Set: set}
@@ -83,8 +87,12 @@ func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error)
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "settle", Notice: s}
 		open := slices.ContainsFunc(a.fold.Open, func(o Open) bool { return o.Decision == s.Decision })
-		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool { return d.First == s.Decision || d.Second == s.Decision })
-		owed := slices.ContainsFunc(a.fold.Owed, func(w Owed) bool { return w.Key == s.Decision && w.Decision.IsZero() })
+		twice := slices.ContainsFunc(a.fold.Doubles(), func(d Doubled) bool {
+			return d.First == s.Decision || d.Second == s.Decision
+		})
+		owed := slices.ContainsFunc(a.fold.Owed, func(w Owed) bool {
+			return w.Key == s.Decision && w.Decision.IsZero()
+		})
 		if !open && !twice && !owed {
 			return ev, Missing(fmt.Sprintf("%s has no open decision %s", a.called(), s.Decision.Short()))
 		}
@@ -99,7 +107,8 @@ func (n *Node) settleable(ctx context.Context, a *Agent, decision Hash) error {
 		return err
 	}
 	store, ok := n.Store.(Holder)
-	if !ok || i < 0 || a.fold.Open[i].Doubt || TimeOf(now) >= a.fold.Open[i].Deadline || ahead(a.fold.Open[i].Since, TimeOf(now)) {
+	if !ok || i < 0 || a.fold.Open[i].Doubt || TimeOf(now) >= a.fold.Open[i].Deadline ||
+		ahead(a.fold.Open[i].Since, TimeOf(now)) {
 		return nil
 	}
 	for h, err := range store.Held(ctx) {
@@ -108,7 +117,8 @@ func (n *Node) settleable(ctx context.Context, a *Agent, decision Hash) error {
 		}
 		if h.Agent == a.ID() && !h.Dead {
 			o := &a.fold.Open[i]
-			return WithHint(alreadyErr(fmt.Sprintf("a node is at work on %s of %s; nothing was settled", o.toolName(), a.called())),
+			return WithHint(alreadyErr(fmt.Sprintf("a node is at work on %s of %s; nothing was settled", o.toolName(),
+				a.called())),
 				"pause the agent, or wait until "+o.Deadline.String())
 		}
 	}
@@ -129,12 +139,14 @@ func (n *Node) survived(a *Agent, i int) error {
 	for k := range words {
 		words[k] = strconv.Itoa(pids[k])
 	}
-	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: what it started runs on as process %s; nothing was settled",
-		o.toolName(), a.called(), strings.Join(words, ", "))), "wait until they have ended, or end them: kill "+strings.Join(words, " "))
+	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: what it started runs on as process %s; "+
+		"nothing was settled",
+		o.toolName(), a.called(), strings.Join(words, ", "))),
+		"wait until they have ended, or end them: kill "+strings.Join(words, " "))
 }
 
-// Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what it wants to know.
-// Models ask so with the call ask, Go functions with durable.Ask.
+// Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what
+// it wants to know. Models ask so with the call ask, Go functions with durable.Ask.
 type Question struct {
 	Text  string
 	To    string // the id of the asking call, which the answer carries
@@ -176,11 +188,12 @@ func (f *Fold) Question(now time.Time) (Question, bool) {
 
 // The words by which agents talk to people.
 const (
-	// AnswerEvent is the event that answers a question of an agent to people: an agent that sleeps until one waits for a person.
+	// AnswerEvent is the event that answers a question of an agent to people: an agent that sleeps until one waits for
+	// a person.
 	AnswerEvent = "answer"
-	// ChatKind is the kind of an agent that people talk to: when its advisor answers with text alone, that ends a turn and not the agent.
-	// It then sleeps until it is told something, with the text as the question it asks. It does not begin before somebody has said
-	// something.
+	// ChatKind is the kind of an agent that people talk to: when its advisor answers with text alone, that ends a turn
+	// and not the agent. It then sleeps until it is told something, with the text as the question it asks. It does not
+	// begin before somebody has said something.
 	ChatKind = "chat"
 )
 
@@ -194,7 +207,8 @@ func (ev *Event) Said() (string, bool) {
 	return text, ok
 }
 
-// Say tells an agent what a person says to it, whatever it is doing: an answer if it asks, else it is heard when its advisor is asked next.
+// Say tells an agent what a person says to it, whatever it is doing: an answer if it asks, else it is heard when its
+// advisor is asked next.
 func (n *Node) Say(ctx context.Context, id AgentID, text string) (*Entry, error) {
 	return n.answer(ctx, id, text, false)
 }
@@ -221,7 +235,8 @@ func (n *Node) answer(ctx context.Context, id AgentID, text string, asked bool) 
 	})
 }
 
-// Reply is the event by which a person says something to an agent, and whether it answers what the agent asks at a time.
+// Reply is the event by which a person says something to an agent, and whether it answers what the agent asks at a
+// time.
 func (f *Fold) Reply(text string, now time.Time) (ev Event, answers bool, err error) {
 	q, asks := f.Question(now)
 	said := map[string]any{"say": text}
@@ -233,13 +248,15 @@ func (f *Fold) Reply(text string, now time.Time) (ev Event, answers bool, err er
 	return ev, asks, err
 }
 
-// Approve permits exactly the effect whose digest it is, which policy asks a person about, once. Expires is when that lapses; zero: never.
-// Somebody else's answer, or an earlier one of this key, is not overridden: then the error wraps ErrConflict and says whose it was.
+// Approve permits exactly the effect whose digest it is, which policy asks a person about, once. Expires is when that
+// lapses; zero: never. Somebody else's answer, or an earlier one of this key, is not overridden: then the error wraps
+// ErrConflict and says whose it was.
 func (n *Node) Approve(ctx context.Context, id AgentID, digest Hash, expires Time, note string) (*Entry, error) {
 	return n.vote(ctx, id, Approval{Approve: true, Digest: digest, Expires: expires, Note: note})
 }
 
-// Deny refuses the effect whose digest it is. A refusal stands whatever others say; the advisor is shown the note and decides what next.
+// Deny refuses the effect whose digest it is. A refusal stands whatever others say; the advisor is shown the note and
+// decides what next.
 func (n *Node) Deny(ctx context.Context, id AgentID, digest Hash, note string) (*Entry, error) {
 	return n.vote(ctx, id, Approval{Digest: digest, Note: note})
 }
@@ -255,7 +272,8 @@ func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (*Entry, error)
 	})
 }
 
-// Votable is the question with this digest, if this answer of the node's key to it would count now. Who approved may still deny.
+// Votable is the question with this digest, if this answer of the node's key to it would count now. Who approved may
+// still deny.
 func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 	if n.Key == nil {
 		return nil, errNoKey
@@ -276,13 +294,17 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	q := &f.Asks[i]
 	switch x := q.Verdict.Expires; {
 	case n.Trust != nil && n.trust().Counts(a) != nil && a.pausedBy(n.Key.Key()):
-		return nil, WithHint(fmt.Errorf("%w: %s is held here, under a pause of this home; an answer on top of that is not taken where the agent runs", ErrDenied, a.called()),
-			"answer in the file you received, and send that back: perdure approve FILE; or admit the agent here with perdure resume "+a.ID().Short())
+		return nil, WithHint(fmt.Errorf("%w: %s is held here, under a pause of this home; an answer on top of that "+
+			"is not taken where the agent runs", ErrDenied, a.called()),
+			"answer in the file you received, and send that back: perdure approve FILE; or admit the agent here with "+
+				"perdure resume "+a.ID().Short())
 	case !q.Bound(a.ID()):
-		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered", digest.Short(), a.called()),
+		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered",
+			digest.Short(), a.called()),
 			"its memory is not what was signed: see perdure verify "+a.ID().Short())
 	case !n.trust().MayAnswer(f, q, by):
-		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied, a.called(), f.Whom(q), by.Short()),
+		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied,
+			a.called(), f.Whom(q), by.Short()),
 			"let one of them answer, or see perdure key trust for who may approve")
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
@@ -319,7 +341,8 @@ func already(approve bool, who string) error {
 	if approve {
 		word = "approved"
 	}
-	return WithHint(alreadyErr(fmt.Sprintf("already %s, %s; nothing was changed", word, who)), "see perdure show for what the agent waits for now")
+	return WithHint(alreadyErr(fmt.Sprintf("already %s, %s; nothing was changed", word, who)),
+		"see perdure show for what the agent waits for now")
 }
 
 // alreadyErr says in its own words that somebody was first.

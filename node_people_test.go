@@ -31,7 +31,8 @@ func TestAnAnswerThatChangesNothingIsNotWritten(t *testing.T) {
 	if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), "already approved") {
 		t.Errorf("a refusal of what was used: got %v", err)
 	}
-	if _, err := n.Approve(t.Context(), id, perdure.HashOf(nil), 0, ""); !errors.Is(err, perdure.ErrNotFound) && !errors.Is(err, perdure.ErrTerminated) {
+	if _, err := n.Approve(t.Context(), id, perdure.HashOf(nil), 0, ""); !errors.Is(err, perdure.ErrNotFound) &&
+		!errors.Is(err, perdure.ErrTerminated) {
 		t.Errorf("an approval of nothing: got %v", err)
 	}
 	if now := load(t, n.Store, id).Count; now <= count {
@@ -49,12 +50,30 @@ func TestVerbsRefuseWhatWouldCountForNothing(t *testing.T) {
 		do   func() error
 		want error
 	}{
-		"an answer nobody asked for":   {func() error { _, err := n.Answer(t.Context(), id, "blue"); return err }, perdure.ErrNotFound},
-		"an empty answer":              {func() error { _, err := n.Answer(t.Context(), id, " "); return err }, perdure.ErrInvalid},
-		"an outcome of nothing":        {func() error { _, err := n.Settle(t.Context(), id, perdure.Settle{}); return err }, perdure.ErrNotFound},
-		"a grant of nothing":           {func() error { _, err := n.Grant(t.Context(), id, perdure.Spend{}, ""); return err }, perdure.ErrInvalid},
-		"a grant by a stranger":        {func() error { _, err := stranger.Grant(t.Context(), id, perdure.Spend{Calls: 1}, ""); return err }, perdure.ErrDenied},
-		"more generations than it had": {func() error { _, err := n.Edit(t.Context(), id, perdure.Mutate{Depth: &wider}, nil); return err }, nil},
+		"an answer nobody asked for": {func() error {
+			_, err := n.Answer(t.Context(), id, "blue")
+			return err
+		}, perdure.ErrNotFound},
+		"an empty answer": {func() error {
+			_, err := n.Answer(t.Context(), id, " ")
+			return err
+		}, perdure.ErrInvalid},
+		"an outcome of nothing": {func() error {
+			_, err := n.Settle(t.Context(), id, perdure.Settle{})
+			return err
+		}, perdure.ErrNotFound},
+		"a grant of nothing": {func() error {
+			_, err := n.Grant(t.Context(), id, perdure.Spend{}, "")
+			return err
+		}, perdure.ErrInvalid},
+		"a grant by a stranger": {func() error {
+			_, err := stranger.Grant(t.Context(), id, perdure.Spend{Calls: 1}, "")
+			return err
+		}, perdure.ErrDenied},
+		"more generations than it had": {func() error {
+			_, err := n.Edit(t.Context(), id, perdure.Mutate{Depth: &wider}, nil)
+			return err
+		}, nil},
 	} {
 		err := c.do()
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
@@ -72,7 +91,8 @@ func TestVerbsRefuseWhatWouldCountForNothing(t *testing.T) {
 	}
 }
 
-// TestAProposalNobodyCanServeIsDropped holds against an agent that waited for ever for a tool nobody has, whatever people changed.
+// TestAProposalNobodyCanServeIsDropped holds against an agent that waited for ever for a tool nobody has, whatever
+// people changed.
 func TestAProposalNobodyCanServeIsDropped(t *testing.T) {
 	advise := func(a *perdure.Agent, turn int64) []perdure.Action {
 		if turn > 0 {
@@ -105,11 +125,12 @@ func TestAProposalNobodyCanServeIsDropped(t *testing.T) {
 func TestWhatANodeIsAtWorkOnIsNotSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, finish := make(chan struct{}), make(chan struct{})
-		pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once, Deadline: time.Minute}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-			close(begun)
-			<-finish
-			return perdure.Result{}, perdure.ErrInDoubt
-		}}
+		pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once, Deadline: time.Minute},
+			call: func(context.Context, perdure.Call) (perdure.Result, error) {
+				close(begun)
+				<-finish
+				return perdure.Result{}, perdure.ErrInDoubt
+			}}
 		n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
 		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "shop"}})
 		done := make(chan struct{})

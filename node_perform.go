@@ -16,8 +16,8 @@ type effect struct {
 	caller *Fold
 }
 
-// perform performs effects side by side and records their outcomes. The decisions are durable before an effect of class once starts, or if
-// the advice cost something to get.
+// perform performs effects side by side and records their outcomes. The decisions are durable before an effect of class
+// once starts, or if the advice cost something to get.
 func (w *work) perform(ctx context.Context, effects []effect) error {
 	if ready, err := w.ready(ctx, effects); err != nil || !ready {
 		return err
@@ -52,8 +52,8 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 	return w.flush(ctx)
 }
 
-// ready makes durable what has to be before the effects start, takes into account what has arrived, and reports whether they are still to be
-// performed.
+// ready makes durable what has to be before the effects start, takes into account what has arrived, and reports whether
+// they are still to be performed.
 func (w *work) ready(ctx context.Context, effects []effect) (bool, error) {
 	yields := w.yields
 	see := w.look
@@ -75,14 +75,16 @@ func (w *work) ready(ctx context.Context, effects []effect) (bool, error) {
 			continue // another node was first: nothing happened here
 		}
 		// Its decision is durable after all, and it has surely not begun: nobody need wonder whether it did.
-		if err := w.addOutcome(&Outcome{Decision: e.open.Decision, Signal: Throttled, RetryAfter: 1, Note: "not begun: " + still.Error()}); err != nil {
+		if err := w.addOutcome(&Outcome{Decision: e.open.Decision, Signal: Throttled, RetryAfter: 1,
+			Note: "not begun: " + still.Error()}); err != nil {
 			return false, err
 		}
 	}
 	return ready, nil
 }
 
-// called is what came of an effect: its outcome, or why nobody can know it. It has neither when the effect was given up.
+// called is what came of an effect: its outcome, or why nobody can know it. It has neither when the effect was given
+// up.
 type called struct {
 	outcome *Outcome
 	doubt   error
@@ -140,7 +142,8 @@ func (w *work) addOutcome(o *Outcome) error {
 	w.n.checkOutcome(w.a.fold, o)
 	err := w.add(*o)
 	if unrecordable(err) {
-		return w.add(Outcome{Decision: o.Decision, Signal: o.Signal, Latency: o.Latency, Took: o.Took, Spend: o.Spend, RetryAfter: o.RetryAfter, Taint: o.Taint, Note: "its result cannot be recorded: " + err.Error()})
+		return w.add(Outcome{Decision: o.Decision, Signal: o.Signal, Latency: o.Latency, Took: o.Took, Spend: o.Spend,
+			RetryAfter: o.RetryAfter, Taint: o.Taint, Note: "its result cannot be recorded: " + err.Error()})
 	}
 	return err
 }
@@ -174,7 +177,9 @@ func (w *work) stillOpen(decision Hash) bool {
 
 // unanswered reports whether a decision has no outcome yet: it is open, or waits for a person.
 func (w *work) unanswered(decision Hash) bool {
-	return w.stillOpen(decision) || slices.ContainsFunc(w.a.fold.Asks, func(q Asking) bool { return q.Decision == decision })
+	return w.stillOpen(decision) || slices.ContainsFunc(w.a.fold.Asks, func(q Asking) bool {
+		return q.Decision == decision
+	})
 }
 
 // call performs one effect under its deadline, unless it must not begin any more.
@@ -191,7 +196,8 @@ func (w *work) call(c *callContext, e *effect) called {
 			err = fmt.Errorf("tool %s: %w", a.Tool, ErrIncapable)
 			break
 		}
-		call := Call{Agent: w.a.ID(), Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again, Caller: e.caller}
+		call := Call{Agent: w.a.ID(), Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again,
+			Caller: e.caller}
 		if call.Args, err = Unseal(n.Vault, a.Args); err != nil {
 			break
 		}
@@ -200,7 +206,8 @@ func (w *work) call(c *callContext, e *effect) called {
 			return not
 		}
 		if res, err = n.callTool(c, c.node, tool, call); errors.Is(err, errLeft) {
-			n.Log.Error("tool ignores its context: it is left behind", "tool", a.Tool, "agent", call.Agent.Short(), "decision", call.Decision.Short())
+			n.Log.Error("tool ignores its context: it is left behind", "tool", a.Tool, "agent", call.Agent.Short(),
+				"decision", call.Decision.Short())
 		}
 		if err != nil && c.Err() != nil && !errors.Is(err, ErrInDoubt) {
 			return e.cutOff(c, err, time.Since(start))
@@ -247,7 +254,8 @@ func (r *Result) fill(o *Outcome, latency time.Duration) {
 	}
 }
 
-// callTool calls a tool and turns a panic into an error. One that does not return when this node stops is left behind: errLeft.
+// callTool calls a tool and turns a panic into an error. One that does not return when this node stops is left behind:
+// errLeft.
 func (n *Node) callTool(ctx, node context.Context, t Tool, c Call) (Result, error) {
 	b := Begun{What: ObservedCall, Agent: c.Agent, Decision: c.Decision}
 	if n.Observer != nil {
@@ -280,7 +288,8 @@ func (n *Node) tooling(node context.Context, id AgentID, do func() (Result, erro
 	return res, err
 }
 
-// spawn stores a child's genesis. Storing it again changes nothing. The child of an agent that was admitted here is, too.
+// spawn stores a child's genesis. Storing it again changes nothing. The child of an agent that was admitted here is,
+// too.
 func (n *Node) spawn(ctx context.Context, child []byte) error {
 	ctx = context.WithoutCancel(ctx)
 	e, err := DecodeEntry(child, Limits{})
@@ -317,7 +326,8 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	var res Result
 	args, err := Unseal(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
 	if err == nil {
-		res, err = w.n.askTool(cctx, ctx, r, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(), Args: args, Again: true, Caller: w.a.fold})
+		res, err = w.n.askTool(cctx, ctx, r, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(),
+			Args: args, Again: true, Caller: w.a.fold})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -333,8 +343,8 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	return w.flush(ctx)
 }
 
-// findOut deals with a once effect whose tool does not know what came of it: it is asked to look, if it can, else a person is. A node that is
-// stopping leaves the look to the next one.
+// findOut deals with a once effect whose tool does not know what came of it: it is asked to look, if it can, else a
+// person is. A node that is stopping leaves the look to the next one.
 func (w *work) findOut(ctx context.Context, o Open, why error) error {
 	if _, ok := w.n.tool(o.toolName()).(Reconciler); ok {
 		if ctx.Err() != nil {
@@ -345,8 +355,8 @@ func (w *work) findOut(ctx context.Context, o Open, why error) error {
 	return w.doubt(ctx, &o, why)
 }
 
-// doubt records that a tool could not say what came of an effect: from here on a person settles it. What arrives meanwhile, such as the pause
-// that cut it off, does not keep it from being recorded.
+// doubt records that a tool could not say what came of an effect: from here on a person settles it. What arrives
+// meanwhile, such as the pause that cut it off, does not keep it from being recorded.
 func (w *work) doubt(ctx context.Context, o *Open, why error) error {
 	for {
 		err := w.add(inDoubt(o, why.Error()))
@@ -372,5 +382,6 @@ func inDoubt(o *Open, why string) Event {
 	if err != nil {
 		note = nil // the reason is not text: the doubt is what matters
 	}
-	return Event{Name: "in-doubt", Data: note, By: "runtime", ID: "in-doubt:" + o.Decision.String(), Notice: Doubt{Decision: o.Decision}}
+	return Event{Name: "in-doubt", Data: note, By: "runtime", ID: "in-doubt:" + o.Decision.String(),
+		Notice: Doubt{Decision: o.Decision}}
 }

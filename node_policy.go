@@ -28,8 +28,8 @@ func (n *Node) runtimeVerdict(rule string) Verdict {
 	return Verdict{Answer: Allow, Rules: []string{"runtime." + rule}}
 }
 
-// verdict is what policy says, within the bounds no policy can widen: the agent's own tools, budget and scope. Going to sleep and ending
-// cost nothing, so no budget stands in their way.
+// verdict is what policy says, within the bounds no policy can widen: the agent's own tools, budget and scope. Going to
+// sleep and ending cost nothing, so no budget stands in their way.
 func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict {
 	if rule, reason := bounds(a.fold, r.Action, d); rule != "" {
 		return Verdict{Answer: Deny, Rules: []string{"runtime." + rule}, Reason: reason}
@@ -71,11 +71,13 @@ func restVerdict(said *Verdict) Verdict {
 	v := *said
 	v.Answer, v.Rules = Allow, append([]string{RuleRest}, said.Rules...)
 	v.Quorum, v.Expires, v.Asked, v.Escalate = 0, 0, nil, nil
-	v.Reason = "nothing keeps an agent from sleeping or ending; policy says " + min(said.Answer, Allow).String() + noted(said.Reason)
+	v.Reason = "nothing keeps an agent from sleeping or ending; policy says " + min(said.Answer, Allow).String() +
+		noted(said.Reason)
 	return v
 }
 
-// wakeAgain is how long an agent that policy does not let wake is left alone if nothing happens to it: rules may look at the time.
+// wakeAgain is how long an agent that policy does not let wake is left alone if nothing happens to it: rules may look
+// at the time.
 const wakeAgain = restFor
 
 // unruled reports whether a verdict denies only because nothing permits.
@@ -113,8 +115,9 @@ func (c *Capabilities) judged(a *Agent, s Step, now time.Time) Step {
 	return s
 }
 
-// refuses says why this node does not take up an effect that was allowed before; nothing: it may. An entry says what its author decided, not
-// what happens here: only what this node allowed itself, under the policy it still has, is not asked about again.
+// refuses says why this node does not take up an effect that was allowed before; nothing: it may. An entry says what
+// its author decided, not what happens here: only what this node allowed itself, under the policy it still has, is not
+// asked about again.
 func (w *work) refuses(ctx context.Context, o *Open, now time.Time) (string, error) {
 	decision := w.a.recent(o.Decision)
 	if w.own(decision) {
@@ -144,12 +147,14 @@ func (w *work) refuses(ctx context.Context, o *Open, now time.Time) (string, err
 	if v.Answer == Allow {
 		return "", nil
 	}
-	return fmt.Sprintf("not tried again: %s allowed it, and here policy says %s%s", o.Origin.Short(), v.Answer, noted(v.Reason)), nil
+	return fmt.Sprintf("not tried again: %s allowed it, and here policy says %s%s", o.Origin.Short(), v.Answer,
+		noted(v.Reason)), nil
 }
 
 // own reports whether this node made a decision under the policy it still has.
 func (w *work) own(decision *Entry) bool {
-	return decision != nil && decision.Origin == w.n.Key.Key() && decision.Policy == w.n.PolicyHash && !w.n.PolicyHash.IsZero()
+	return decision != nil && decision.Origin == w.n.Key.Key() && decision.Policy == w.n.PolicyHash &&
+		!w.n.PolicyHash.IsZero()
 }
 
 // noted is a reason after what it is the reason of.
@@ -160,8 +165,9 @@ func noted(reason string) string {
 	return ": " + reason
 }
 
-// approved reports whether enough people approved a decision of somebody else, of those this node's policy asks: each vote for exactly this
-// action, neither it nor its question lapsed by the clock here, none used by another decision, and no refusal left unheard.
+// approved reports whether enough people approved a decision of somebody else, of those this node's policy asks: each
+// vote for exactly this action, neither it nor its question lapsed by the clock here, none used by another decision,
+// and no refusal left unheard.
 func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) bool {
 	if decision == nil {
 		return false
@@ -189,7 +195,9 @@ func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) 
 	}
 	for e := range w.a.Recent() {
 		other, ok := e.content.(Decision)
-		if ok && e != decision && slices.ContainsFunc(other.Approvals, func(h Hash) bool { return slices.Contains(d.Approvals, h) }) {
+		if ok && e != decision && slices.ContainsFunc(other.Approvals, func(h Hash) bool {
+			return slices.Contains(d.Approvals, h)
+		}) {
 			return false // on another branch
 		}
 	}
@@ -206,7 +214,8 @@ func (w *work) lapsed(question Hash, now time.Time) bool {
 	return (&Asking{Verdict: d.Verdict}).lapsed(TimeOf(now))
 }
 
-// judged is the verdict on what people may have been asked about: allow if enough of those approved whom this node's policy asks now.
+// judged is the verdict on what people may have been asked about: allow if enough of those approved whom this node's
+// policy asks now.
 func (w *work) judged(ctx context.Context, r Request, d *Decision, approvals []Hash, now time.Time) (Verdict, error) {
 	given, err := w.given(ctx, approvals, now)
 	if err != nil {
@@ -232,8 +241,8 @@ type approvers struct {
 	counted bool // by Plan, as the policy of this node has it
 }
 
-// given is who gave approvals; nil: nobody was asked. Who was asked, and how many, is on record only as the author of the question has it. Where
-// that is this node, under the policy it still has, Plan has counted.
+// given is who gave approvals; nil: nobody was asked. Who was asked, and how many, is on record only as the author of
+// the question has it. Where that is this node, under the policy it still has, Plan has counted.
 func (w *work) given(ctx context.Context, approvals []Hash, now time.Time) (*approvers, error) {
 	i := slices.IndexFunc(w.a.fold.Asks, func(q Asking) bool {
 		return slices.ContainsFunc(q.Votes, func(v Vote) bool { return slices.Contains(approvals, v.Event) })
@@ -258,7 +267,8 @@ func (w *work) given(ctx context.Context, approvals []Hash, now time.Time) (*app
 	return g, nil
 }
 
-// entry is an entry of the memory; nil: it is not there. One that came before the last snapshot is looked for in the store.
+// entry is an entry of the memory; nil: it is not there. One that came before the last snapshot is looked for in the
+// store.
 func (w *work) entry(ctx context.Context, name Hash) (*Entry, error) {
 	if e := w.a.recent(name); e != nil {
 		return e, nil
@@ -271,7 +281,8 @@ func (w *work) entry(ctx context.Context, name Hash) (*Entry, error) {
 	return nil, nil
 }
 
-// enough reports whether the people who approved are as many as a verdict asks for, of those it asks, a time after it asked.
+// enough reports whether the people who approved are as many as a verdict asks for, of those it asks, a time after it
+// asked.
 func (w *work) enough(v *Verdict, after Time, by []Key) bool {
 	return int64(w.people(v, after, by)) >= max(v.Quorum, 1)
 }
@@ -286,7 +297,8 @@ func (w *work) people(v *Verdict, after Time, by []Key) int {
 	}
 	var counted []Key
 	for _, k := range by {
-		if p := w.n.trust().person(w.a.fold, &q, k); w.n.trust().MayAnswer(w.a.fold, &q, k) && !slices.Contains(counted, p) {
+		if p := w.n.trust().person(w.a.fold, &q, k); w.n.trust().MayAnswer(w.a.fold, &q, k) &&
+			!slices.Contains(counted, p) {
 			counted = append(counted, p)
 		}
 	}
@@ -342,7 +354,9 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 		}
 	case Mutate:
 		if !x.StateSchema.IsZero() {
-			return "state-schema", "the schema of a state changes together with the state, by whoever keeps the agent: perdure lode upgrade"
+			return "state-schema",
+				"the schema of a state changes together with the state, by whoever keeps the agent: perdure lode " +
+					"upgrade"
 		}
 	case Wake, End:
 	}

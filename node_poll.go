@@ -7,18 +7,20 @@ import (
 	"time"
 )
 
-// pollRecord is how long the answers to a poll stay unrecorded while they are the same: the record says at least so often that polling goes on.
+// pollRecord is how long the answers to a poll stay unrecorded while they are the same: the record says at least so
+// often that polling goes on.
 const pollRecord = 10 * time.Minute
 
-// unheard is the polls of an agent that this node made and did not record, as they told nothing that is not in memory. Losing it costs a poll
-// that comes early.
+// unheard is the polls of an agent that this node made and did not record, as they told nothing that is not in memory.
+// Losing it costs a poll that comes early.
 type unheard struct {
 	heads []Hash // of the memory they told nothing new of
 	polls []Poll // the last of each
 	count map[int64]int64
 }
 
-// polled is the agent as it is for this node: with the answers to polls it did not record. It is what to plan on, never what to write on.
+// polled is the agent as it is for this node: with the answers to polls it did not record. It is what to plan on, never
+// what to write on.
 func (w *work) polled() *Agent {
 	u := w.n.unheardOf(w.a)
 	if u == nil || len(w.pending) > 0 {
@@ -43,8 +45,8 @@ func (n *Node) unheardOf(a *Agent) *unheard {
 	return u
 }
 
-// hush drops what is pending if that is polls whose answers are those on record, not long ago: memory would grow by the second and say nothing new.
-// It reports whether it did.
+// hush drops what is pending if that is polls whose answers are those on record, not long ago: memory would grow by the
+// second and say nothing new. It reports whether it did.
 func (w *work) hush() bool {
 	if w.base == nil || w.base.fold.Sleep == nil {
 		return false
@@ -59,7 +61,8 @@ func (w *work) hush() bool {
 		case Decision:
 			decided[e.Name] = b
 		case Outcome:
-			p, ok := w.base.fold.repeats(decided[b.Decision], &b, e.Time, b.Note != "" && !slices.Contains(w.retold, b.Decision))
+			p, ok := w.base.fold.repeats(decided[b.Decision], &b, e.Time, b.Note != "" &&
+				!slices.Contains(w.retold, b.Decision))
 			if !ok {
 				return false
 			}
@@ -76,8 +79,8 @@ func (w *work) hush() bool {
 	return true
 }
 
-// repeats is the poll that a decision and its outcome are, if the answer is the one on record, and that is not long ago. What costs anything, or says
-// more than an answer, is no repetition; said: its tool has said something.
+// repeats is the poll that a decision and its outcome are, if the answer is the one on record, and that is not long
+// ago. What costs anything, or says more than an answer, is no repetition; said: its tool has said something.
 func (f *Fold) repeats(d Decision, o *Outcome, at Time, said bool) (Poll, bool) {
 	x, _ := d.Action.(Execute)
 	index, isPoll := pollIndex(x.Call)
@@ -91,7 +94,8 @@ func (f *Fold) repeats(d Decision, o *Outcome, at Time, said bool) (Poll, bool) 
 		return Poll{}, false
 	}
 	was := f.Sleep.Polls[i]
-	if was.Signal != OK || !bytes.Equal(was.Result, o.Result) || at-was.At >= Time(pollRecord.Milliseconds()) || at < was.At {
+	if was.Signal != OK || !bytes.Equal(was.Result, o.Result) || at-was.At >= Time(pollRecord.Milliseconds()) ||
+		at < was.At {
 		return Poll{}, false
 	}
 	was.At = at
@@ -134,7 +138,8 @@ func (w *work) noteUnheard(o *Open, out *Outcome) {
 	}
 	w.n.mu.Lock()
 	defer w.n.mu.Unlock()
-	if u := w.n.unheard[w.a.ID()]; u != nil && u.count[index] > 0 && w.base != nil && slices.Equal(u.heads, w.base.Heads()) {
+	if u := w.n.unheard[w.a.ID()]; u != nil && u.count[index] > 0 && w.base != nil &&
+		slices.Equal(u.heads, w.base.Heads()) {
 		out.Note = "the answer on record came again " + strconv.FormatInt(u.count[index], 10) + " times since"
 		w.retold = append(w.retold, out.Decision)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAPollThatLearnsNothingIsNotRecorded: a tool is asked every second for a quarter of an hour. Memory has its first answer, says once that
-// polling goes on, and has the one that is different.
+// TestAPollThatLearnsNothingIsNotRecorded: a tool is asked every second for a quarter of an hour. Memory has its first
+// answer, says once that polling goes on, and has the one that is different.
 func TestAPollThatLearnsNothingIsNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(perdure.MemStore)
@@ -24,7 +24,8 @@ func TestAPollThatLearnsNothingIsNotRecorded(t *testing.T) {
 		}
 		n := newNode(t, store, scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
 			if turn == 0 {
-				return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000, Poll: perdure.Execute{Tool: "status"}, Until: "result.ready"}}}
+				return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000,
+					Poll: perdure.Execute{Tool: "status"}, Until: "result.ready"}}}
 			}
 			return []perdure.Action{perdure.End{Signal: perdure.OK}}
 		}), status)
@@ -52,9 +53,11 @@ func TestAPollThatLearnsNothingIsNotRecorded(t *testing.T) {
 			t.Errorf("got ended %v after %d polls, want the end after 901", f.Ended != nil, asked)
 		}
 		if len(outcomes) != 3 || entries > 20 {
-			t.Fatalf("%d outcomes in %d entries, want 3: the first, one that says that polling goes on, and the one that is different", len(outcomes), entries)
+			t.Fatalf("%d outcomes in %d entries, want 3: the first, one that says that polling goes on, and the one "+
+				"that is different", len(outcomes), entries)
 		}
-		if !strings.Contains(outcomes[1].Note, "599 times") || !strings.Contains(outcomes[2].Note, "300 times") && !strings.Contains(outcomes[2].Note, "299 times") {
+		if !strings.Contains(outcomes[1].Note, "599 times") || !strings.Contains(outcomes[2].Note, "300 times") &&
+			!strings.Contains(outcomes[2].Note, "299 times") {
 			t.Errorf("got notes %q and %q, want how often it was asked", outcomes[1].Note, outcomes[2].Note)
 		}
 		if _, err := perdure.Verify(perdure.Memory(t.Context(), store, id), perdure.VerifyOptions{}); err != nil {
@@ -72,7 +75,8 @@ func TestANoteOfAToolIsNotTakenForTheNodes(t *testing.T) {
 			return perdure.Result{Note: "the answer on record came again, it says"}, nil
 		}
 		n := newNode(t, store, scripted(func(*perdure.Agent, int64) []perdure.Action {
-			return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000, Poll: perdure.Execute{Tool: "status"}, Until: "false"}}}
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000,
+				Poll: perdure.Execute{Tool: "status"}, Until: "false"}}}
 		}), status)
 		id := create(t, n, perdure.Genesis{})
 		ctx, stop := context.WithTimeout(t.Context(), 10500*time.Millisecond)

@@ -68,7 +68,8 @@ type hookedStore struct {
 	on func()
 }
 
-func (s *hookedStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *hookedStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
 	return func(yield func(perdure.Item, error) bool) {
 		for it, err := range s.MemStore.Entries(ctx, id, after) {
 			if !yield(it, err) {

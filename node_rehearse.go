@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// A fork that rehearses goes another way from a point in its parent's memory without touching the world again: an effect its parent had
-// is answered with the outcome on record, a read nobody recorded is done, and any other effect is refused.
+// A fork that rehearses goes another way from a point in its parent's memory without touching the world again: an
+// effect its parent had is answered with the outcome on record, a read nobody recorded is done, and any other effect is
+// refused.
 
 // rehearsal is what the parent of a rehearsing fork did, by call, and how much of it the fork has been given.
 type rehearsal struct {
@@ -37,7 +38,8 @@ func callKey(x *Execute) Hash {
 // maxRehearsals bounds the records a node keeps at hand. One that is dropped is read again.
 const maxRehearsals = 16
 
-// rehearsal is the record an agent rehearses with; nil if it acts for itself. ErrNotFound says that the memory of the parent is not here.
+// rehearsal is the record an agent rehearses with; nil if it acts for itself. ErrNotFound says that the memory of the
+// parent is not here.
 func (n *Node) rehearsal(ctx context.Context, a *Agent) (*rehearsal, error) {
 	if !a.fold.rehearses() {
 		return nil, nil
@@ -66,7 +68,8 @@ func (n *Node) rehearsal(ctx context.Context, a *Agent) (*rehearsal, error) {
 	return r, nil
 }
 
-// read takes the parent's outcomes: what it did after the fork first, as the fork goes the same way again; then what it did before.
+// read takes the parent's outcomes: what it did after the fork first, as the fork goes the same way again; then what it
+// did before.
 func (r *rehearsal) read(ctx context.Context, s Store, l *Lineage) error {
 	before := map[Hash][]recorded{}
 	into := before
@@ -108,7 +111,8 @@ func (r *rehearsal) refuse(act Action, spec *Spec) string {
 		if spec.Effect == Read || r.next(&x) != nil {
 			return ""
 		}
-		return fmt.Sprintf("this fork only rehearses, and %s has no such call of %s on record", r.parent.Short(), x.Tool)
+		return fmt.Sprintf("this fork only rehearses, and %s has no such call of %s on record", r.parent.Short(),
+			x.Tool)
 	case Delegate:
 		return "this fork only rehearses: it has no children of its own"
 	case Mutate, Sleep, Wake, End:
@@ -116,7 +120,8 @@ func (r *rehearsal) refuse(act Action, spec *Spec) string {
 	return ""
 }
 
-// serve answers an effect from the record; nil: it is a read, and to be done. The caller has the only agent that rehearses with r.
+// serve answers an effect from the record; nil: it is a read, and to be done. The caller has the only agent that
+// rehearses with r.
 func (r *rehearsal) serve(open *Open, n *Node) *Outcome {
 	x, _ := open.Action.(Execute)
 	rec := r.next(&x)
@@ -125,7 +130,8 @@ func (r *rehearsal) serve(open *Open, n *Node) *Outcome {
 	case rec == nil && spec.Effect == Read:
 		return nil
 	case rec == nil:
-		return &Outcome{Decision: open.Decision, Signal: Denied, Note: "this fork only rehearses, and there is no further such call on record"}
+		return &Outcome{Decision: open.Decision, Signal: Denied,
+			Note: "this fork only rehearses, and there is no further such call on record"}
 	}
 	r.given[callKey(&x)]++
 	o := rec.outcome
@@ -145,9 +151,10 @@ func (n *Node) lacksRecord(ctx context.Context, a *Agent) (*Idle, error) {
 	return nil, err
 }
 
-// eachOutcome yields how the calls of an agent ended, with the entry that says so. Every entry is shown to after once it has been dealt
-// with.
-func eachOutcome(ctx context.Context, s Store, id AgentID, ended func(key Hash, e *Entry, o *Outcome), after func(*Entry)) error {
+// eachOutcome yields how the calls of an agent ended, with the entry that says so. Every entry is shown to after once
+// it has been dealt with.
+func eachOutcome(ctx context.Context, s Store, id AgentID, ended func(key Hash, e *Entry, o *Outcome),
+	after func(*Entry)) error {
 	c := calls{advice: map[Hash][]Action{}, open: map[Hash]Hash{}}
 	for e, err := range Memory(ctx, s, id) {
 		if err != nil {

@@ -11,21 +11,24 @@ import (
 )
 
 // shop is a node whose agents look something up, buy it twice, and remember.
-func shop(t *testing.T, s perdure.Store, actions func(turn int64) []perdure.Action) (n *perdure.Node, did map[string]int) {
+func shop(t *testing.T, s perdure.Store, actions func(turn int64) []perdure.Action) (n *perdure.Node,
+	did map[string]int) {
 	t.Helper()
 	did = map[string]int{}
 	var mu sync.Mutex
 	make := func(name string, effect perdure.Effect) perdure.Tool {
-		return &tool{spec: perdure.Spec{Name: name, Effect: effect}, call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			did[name]++
-			data, err := perdure.DataOf(fmt.Sprintf("%s %d", name, did[name]))
-			return perdure.Result{Data: data, Set: map[string]perdure.Data{name: data}}, err
-		}}
+		return &tool{spec: perdure.Spec{Name: name, Effect: effect},
+			call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				did[name]++
+				data, err := perdure.DataOf(fmt.Sprintf("%s %d", name, did[name]))
+				return perdure.Result{Data: data, Set: map[string]perdure.Data{name: data}}, err
+			}}
 	}
 	n = newNode(t, s, scripted(func(_ *perdure.Agent, turn int64) []perdure.Action { return actions(turn) }),
-		make("look", perdure.Read), make("buy", perdure.Once), make("put", perdure.Idempotent), make("note", perdure.Read))
+		make("look", perdure.Read), make("buy", perdure.Once), make("put", perdure.Idempotent),
+		make("note", perdure.Read))
 	n.Parallel = 1
 	return n, did
 }
@@ -43,7 +46,8 @@ func callOf(tool, args string) perdure.Action { return perdure.Execute{Tool: too
 // forkAt makes a rehearsing fork at the agent's first entry.
 func forkAt(t *testing.T, n *perdure.Node, of perdure.AgentID) perdure.AgentID {
 	t.Helper()
-	return create(t, n, perdure.Genesis{Lineage: &perdure.Lineage{Parent: of, Cause: perdure.Hash(of), Relation: perdure.Fork, Rehearse: true}})
+	return create(t, n, perdure.Genesis{Lineage: &perdure.Lineage{Parent: of, Cause: perdure.Hash(of),
+		Relation: perdure.Fork, Rehearse: true}})
 }
 
 func TestARehearsingForkTouchesNothing(t *testing.T) {
@@ -51,7 +55,8 @@ func TestARehearsingForkTouchesNothing(t *testing.T) {
 	n, did := shop(t, store, func(turn int64) []perdure.Action {
 		switch turn {
 		case 0:
-			return []perdure.Action{callOf("look", "tea"), callOf("buy", "tea"), callOf("buy", "tea"), callOf("put", "tea")}
+			return []perdure.Action{callOf("look", "tea"), callOf("buy", "tea"), callOf("buy", "tea"),
+				callOf("put", "tea")}
 		case 1:
 			return []perdure.Action{callOf("note", "bought")}
 		}
@@ -75,7 +80,8 @@ func TestARehearsingForkTouchesNothing(t *testing.T) {
 		}
 	}
 	if got.Ended == nil || got.Spent.Calls > 1 {
-		t.Errorf("the fork is %s and spent %d calls, want it ended and none spent but its note", got.State(), got.Spent.Calls)
+		t.Errorf("the fork is %s and spent %d calls, want it ended and none spent but its note", got.State(),
+			got.Spent.Calls)
 	}
 	notes := 0
 	for e, err := range perdure.Memory(t.Context(), store, fork) {
@@ -102,7 +108,8 @@ func TestARehearsingForkIsRefusedWhatIsNotOnRecord(t *testing.T) {
 	})
 	first := create(t, n, perdure.Genesis{Charter: perdure.Charter{Scope: "test", Depth: 2}})
 	run(t, n, first)
-	actions = []perdure.Action{callOf("buy", "tea"), callOf("buy", "tea"), callOf("put", "x"), callOf("look", "new"), callOf("note", "x"), perdure.Delegate{Intent: perdure.Intent{Goal: "help"}}}
+	actions = []perdure.Action{callOf("buy", "tea"), callOf("buy", "tea"), callOf("put", "x"), callOf("look", "new"),
+		callOf("note", "x"), perdure.Delegate{Intent: perdure.Intent{Goal: "help"}}}
 	for _, parallel := range []int{1, 8} {
 		n.Parallel = parallel
 		clear(did)
@@ -128,14 +135,17 @@ func TestALiveForkActs(t *testing.T) {
 	})
 	first := create(t, n, perdure.Genesis{})
 	run(t, n, first)
-	run(t, n, create(t, n, perdure.Genesis{Lineage: &perdure.Lineage{Parent: first, Cause: perdure.Hash(first), Relation: perdure.Fork}}))
+	run(t, n, create(t, n, perdure.Genesis{Lineage: &perdure.Lineage{Parent: first, Cause: perdure.Hash(first),
+		Relation: perdure.Fork}}))
 	if did["buy"] != 2 {
 		t.Errorf("bought %d times, want once by each", did["buy"])
 	}
 }
 
 func TestARehearsalNeedsTheMemoryOfItsParent(t *testing.T) {
-	n, _ := shop(t, new(perdure.MemStore), func(int64) []perdure.Action { return []perdure.Action{callOf("buy", "tea")} })
+	n, _ := shop(t, new(perdure.MemStore), func(int64) []perdure.Action {
+		return []perdure.Action{callOf("buy", "tea")}
+	})
 	fork := forkAt(t, n, perdure.AgentID{1})
 	if idle := run(t, n, fork); !strings.Contains(idle.Needs, "memory of 0100") {
 		t.Errorf("idle: %+v, want it to say whose memory is lacking", idle)

@@ -57,7 +57,8 @@ func TestAParentHearsOfAnEndedChildThatArrives(t *testing.T) {
 	}
 	f := load(t, here, parent)
 	if !f.Children[0].Ended || len(f.Inbox) != 1 {
-		t.Errorf("the parent was told %d times that its child has ended (%v), want once", len(f.Inbox), f.Children[0].Ended)
+		t.Errorf("the parent was told %d times that its child has ended (%v), want once", len(f.Inbox),
+			f.Children[0].Ended)
 	}
 	if a := load(t, here, child); a.Ended == nil || len(a.Heads) != 1 {
 		t.Errorf("the child that arrived has heads %v", a.Heads)

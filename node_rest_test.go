@@ -39,7 +39,8 @@ func (r *resting) tell(ev perdure.Event) {
 func (r *resting) answer(approve bool) {
 	r.t.Helper()
 	q := r.fold().Asks[0]
-	r.tell(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: approve}})
+	r.tell(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
+		Approve: approve}})
 }
 
 // decisions are what was decided, with its action where the advice has it.
@@ -78,17 +79,21 @@ func policyOf(say map[string]perdure.Verdict) perdure.Policy {
 	})
 }
 
-// TestNothingKeepsAnAgentFromSleepingOrEnding: neither a rule that denies it nor one that asks, nor the lack of a policy.
+// TestNothingKeepsAnAgentFromSleepingOrEnding: neither a rule that denies it nor one that asks, nor the lack of a
+// policy.
 func TestNothingKeepsAnAgentFromSleepingOrEnding(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]perdure.Policy{
 		"denied": policyOf(map[string]perdure.Verdict{"sleep": {Reason: "no rest"}, "end": {Reason: "no rest"}}),
-		"asked":  policyOf(map[string]perdure.Verdict{"sleep": {Answer: perdure.Ask, Quorum: 2}, "end": {Answer: perdure.Ask, Quorum: 2}}),
+		"asked": policyOf(map[string]perdure.Verdict{"sleep": {Answer: perdure.Ask, Quorum: 2},
+			"end": {Answer: perdure.Ask, Quorum: 2}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 1000}}}, []perdure.Action{perdure.End{Signal: perdure.OK}})
+				s := newResting(t, perdure.Genesis{},
+					[]perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 1000}}},
+					[]perdure.Action{perdure.End{Signal: perdure.OK}})
 				s.n.Policy = p
 				s.run()
 				f := s.fold()
@@ -101,7 +106,9 @@ func TestNothingKeepsAnAgentFromSleepingOrEnding(t *testing.T) {
 					t.Fatalf("got %s, want it ended", f.State())
 				}
 				for _, d := range s.decisions() {
-					if _, wakes := d.Action.(perdure.Wake); !wakes && (d.Verdict.Rules[0] != perdure.RuleRest || d.Verdict.Answer != perdure.Allow || d.Verdict.Quorum != 0 || !strings.Contains(d.Verdict.Reason, "policy says")) {
+					if _, wakes := d.Action.(perdure.Wake); !wakes &&
+						(d.Verdict.Rules[0] != perdure.RuleRest || d.Verdict.Answer != perdure.Allow ||
+							d.Verdict.Quorum != 0 || !strings.Contains(d.Verdict.Reason, "policy says")) {
 						t.Errorf("got %+v, want it allowed by %s", d.Verdict, perdure.RuleRest)
 					}
 				}
@@ -113,7 +120,9 @@ func TestNothingKeepsAnAgentFromSleepingOrEnding(t *testing.T) {
 // TestABadTriggerIsStillRefused: what has no form is no sleep.
 func TestABadTriggerIsStillRefused(t *testing.T) {
 	t.Parallel()
-	s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Sleep{Trigger: perdure.When{Condition: "vars.x =="}}}, []perdure.Action{perdure.End{Signal: perdure.OK}})
+	s := newResting(t, perdure.Genesis{},
+		[]perdure.Action{perdure.Sleep{Trigger: perdure.When{Condition: "vars.x =="}}},
+		[]perdure.Action{perdure.End{Signal: perdure.OK}})
 	s.run()
 	if d := s.decisions(); d[0].Verdict.Answer != perdure.Deny || d[0].Verdict.Rules[0] != "runtime.trigger" {
 		t.Errorf("got %+v, want it denied", d[0].Verdict)
@@ -124,7 +133,8 @@ func TestABadTriggerIsStillRefused(t *testing.T) {
 func TestAnAgentWithoutCallsLeftEnds(t *testing.T) {
 	t.Parallel()
 	one := int64(1)
-	s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &perdure.Budget{Calls: &one}}}, []perdure.Action{perdure.Execute{Tool: "look"}}, []perdure.Action{perdure.End{Signal: perdure.OK}})
+	s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &perdure.Budget{Calls: &one}}},
+		[]perdure.Action{perdure.Execute{Tool: "look"}}, []perdure.Action{perdure.End{Signal: perdure.OK}})
 	s.run()
 	if f := s.fold(); f.Ended == nil || f.Ended.Signal != perdure.OK {
 		t.Errorf("got %s, want it ended", f.State())
@@ -135,7 +145,8 @@ func TestAnAgentWithoutCallsLeftEnds(t *testing.T) {
 func TestAnAgentWithoutCallsLeftIsNotAskedForEver(t *testing.T) {
 	t.Parallel()
 	one := int64(1)
-	s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &perdure.Budget{Calls: &one}}}, []perdure.Action{perdure.Execute{Tool: "look"}})
+	s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &perdure.Budget{Calls: &one}}},
+		[]perdure.Action{perdure.Execute{Tool: "look"}})
 	idle := s.run()
 	if f := s.fold(); f.Turns > 1+3 || !idle.Person || !idle.Is(perdure.RestBudget) {
 		t.Errorf("got %d turns and %+v, want it to wait for a grant", f.Turns, idle)
@@ -146,7 +157,8 @@ func TestAnAgentWithoutCallsLeftIsNotAskedForEver(t *testing.T) {
 func TestAPolicyKeepsAnAgentAsleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 1000}}}, []perdure.Action{perdure.End{Signal: perdure.OK}})
+		s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 1000}}},
+			[]perdure.Action{perdure.End{Signal: perdure.OK}})
 		s.n.Policy = policyOf(map[string]perdure.Verdict{"wake": {Rules: []string{"night"}, Reason: "not at night"}})
 		s.run()
 		time.Sleep(2 * time.Second)
@@ -168,11 +180,13 @@ func TestAPolicyKeepsAnAgentAsleep(t *testing.T) {
 	})
 }
 
-// TestAPersonIsAskedOnceWhetherItMayWake: approval wakes it; after a refusal nobody is asked again until it is told something.
+// TestAPersonIsAskedOnceWhetherItMayWake: approval wakes it; after a refusal nobody is asked again until it is told
+// something.
 func TestAPersonIsAskedOnceWhetherItMayWake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 1000}}}, []perdure.Action{perdure.End{Signal: perdure.OK}})
+		s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 1000}}},
+			[]perdure.Action{perdure.End{Signal: perdure.OK}})
 		s.n.Policy = policyOf(map[string]perdure.Verdict{"wake": {Answer: perdure.Ask, Rules: []string{"ask"}}})
 		s.run()
 		time.Sleep(2 * time.Second)

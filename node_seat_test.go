@@ -22,7 +22,9 @@ func newPayers(t *testing.T, change ...func(*payers)) *payers {
 	pay, seen := counter("pay", perdure.Once)
 	adv := scripted(func(a *perdure.Agent, _ int64) []perdure.Action { // until it has paid
 		for _, t := range a.Fold().Tools {
-			if t.Tool == "pay" && slices.ContainsFunc(t.Last, func(r perdure.SignalRecord) bool { return r.Signal == perdure.OK }) {
+			if t.Tool == "pay" && slices.ContainsFunc(t.Last, func(r perdure.SignalRecord) bool {
+				return r.Signal == perdure.OK
+			}) {
 				return []perdure.Action{perdure.End{Signal: perdure.OK}}
 			}
 		}
@@ -108,11 +110,13 @@ func TestTheSeatIsHandedOver(t *testing.T) {
 	if err := p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, "moving"); err != nil {
 		t.Fatal(err)
 	}
-	if idle := run(t, p.a, p.id); p.paid() != 0 || !idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere) {
+	if idle := run(t, p.a, p.id); p.paid() != 0 || !idle.Is(perdure.RestGiven, perdure.RestDisputed,
+		perdure.RestElsewhere) {
 		t.Fatalf("whoever handed it over goes on: %+v", idle)
 	}
 	before := load(t, p.here, p.id).Count
-	if err := p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, "again"); err != nil || load(t, p.here, p.id).Count != before {
+	if err := p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, "again"); err != nil ||
+		load(t, p.here, p.id).Count != before {
 		t.Errorf("to hand over what was handed over changes something: %v", err)
 	}
 	merge(t, p.here, p.there, p.id)
@@ -232,11 +236,13 @@ func TestWhoMayNotOwnTakesNoSeat(t *testing.T) {
 	}
 	of := []perdure.Hash{a.Fold().Seats[0].Claim}
 	for _, lost := range []bool{true, false} {
-		_, next, err := thief.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "seat-taken", Notice: perdure.SeatTaken{At: at, Of: of, Lost: lost}}})
+		_, next, err := thief.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "seat-taken",
+			Notice: perdure.SeatTaken{At: at, Of: of, Lost: lost}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		trust := p.b.Trust.With(perdure.Trustee{Key: thief.Key(), Name: "thief", Rights: perdure.MayAuthor, Scope: perdure.AnyScope})
+		trust := p.b.Trust.With(perdure.Trustee{Key: thief.Key(), Name: "thief", Rights: perdure.MayAuthor,
+			Scope: perdure.AnyScope})
 		if counts := trust.Counts(next) == nil; counts == lost {
 			t.Errorf("lost %v: the entry counts: %v", lost, counts)
 		}
@@ -271,7 +277,8 @@ func TestWhatWasDoneTwiceIsFlaggedUntilSettled(t *testing.T) {
 	if !strings.Contains(said, "happened twice") {
 		t.Errorf("nobody is told: %s", said)
 	}
-	if _, err := p.a.Tell(t.Context(), p.id, perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: f.Doubles()[0].Second, Signal: perdure.OK, Note: "refunded"}}); err != nil {
+	if _, err := p.a.Tell(t.Context(), p.id, perdure.Event{Name: "settle",
+		Notice: perdure.Settle{Decision: f.Doubles()[0].Second, Signal: perdure.OK, Note: "refunded"}}); err != nil {
 		t.Fatal(err)
 	}
 	if f := load(t, p.here, p.id); len(f.Doubles()) != 0 || waiting(t, p.here, p.id) {
@@ -303,7 +310,8 @@ func TestAnAuthorGivesNoSeatAway(t *testing.T) {
 	claim := f.Seats[0]
 	for _, owned := range []bool{false, true} {
 		give := perdure.SeatGiven{At: claim.At, Of: []perdure.Hash{claim.Claim}, To: p.b.Key.Key(), Owned: owned}
-		_, next, err := p.b.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "seat-given", Notice: give}})
+		_, next, err := p.b.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "seat-given",
+			Notice: give}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +366,8 @@ func TestAParentDoesNotLeaveItsChildrenBehind(t *testing.T) {
 	}
 }
 
-// Who may only write to an agent says again that its seat is where it is, and then hands it over as if they had taken it.
+// Who may only write to an agent says again that its seat is where it is, and then hands it over as if they had taken
+// it.
 func TestAnAuthorDoesNotMoveTheSeat(t *testing.T) {
 	eve := on(t, nil)
 	author := perdure.Trustee{Key: eve.key.Key(), Name: "eve", Rights: perdure.MayAuthor, Scope: "test"}
@@ -372,7 +381,8 @@ func TestAnAuthorDoesNotMoveTheSeat(t *testing.T) {
 	if now := eve.a.Fold().Seats; len(now) != 1 || now[0] != was {
 		t.Errorf("a claim of what it has already made the seat %+v, want %+v", now, was)
 	}
-	eve.write(perdure.Event{Name: "seat-given", Notice: perdure.SeatGiven{At: was.At, Of: []perdure.Hash{eve.all[0].Name, was.Claim}}})
+	eve.write(perdure.Event{Name: "seat-given", Notice: perdure.SeatGiven{At: was.At,
+		Of: []perdure.Hash{eve.all[0].Name, was.Claim}}})
 	put(t, p.there, p.id, eve.all...)
 	if idle := run(t, p.b, p.id); p.paid() != 0 {
 		t.Errorf("the copy paid: %+v", idle)

@@ -34,7 +34,8 @@ func (s *faultyStore) write(do func() error) error {
 	return errFault
 }
 
-func (s *faultyStore) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, es ...*perdure.Entry) error {
+func (s *faultyStore) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash,
+	es ...*perdure.Entry) error {
 	return s.write(func() error { return s.MemStore.Append(ctx, id, heads, es...) })
 }
 
@@ -50,7 +51,8 @@ func (s *faultyStore) Release(ctx context.Context, c perdure.Claim, heads []perd
 	return s.write(func() error { return s.MemStore.Release(ctx, c, heads, due) })
 }
 
-func (s *faultyStore) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+func (s *faultyStore) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key,
+	lease time.Duration) (c perdure.Claim, err error) {
 	err = s.write(func() (err error) { c, err = s.MemStore.Claim(ctx, id, node, lease); return err })
 	return c, err
 }
@@ -65,7 +67,8 @@ func eachFault(t *testing.T, f func(t *testing.T, at int, after, kill bool) (wri
 	for _, kind := range []struct {
 		name        string
 		after, kill bool
-	}{{"fails before", false, false}, {"fails after", true, false}, {"killed before", false, true}, {"killed after", true, true}} {
+	}{{"fails before", false, false}, {"fails after", true, false}, {"killed before", false, true},
+		{"killed after", true, true}} {
 		writes := 0
 		for at := 0; at <= writes; at++ { // first without
 			t.Run(fmt.Sprintf("write %d %s", at, kind.name), func(t *testing.T) {
@@ -168,7 +171,8 @@ func handOverBesideCollection(t *testing.T, order string, at int, after, kill bo
 	run(t, p.b, p.id)
 	taken(p.there, p.here)
 	for _, store := range []*perdure.MemStore{p.here, p.there} {
-		if f := load(t, store, p.id); f.Ended == nil || len(f.Seats) != 1 || f.Seats[0].Epoch != 2 || len(f.Conflicts) > 0 || p.paid() != 1 {
+		if f := load(t, store, p.id); f.Ended == nil || len(f.Seats) != 1 || f.Seats[0].Epoch != 2 ||
+			len(f.Conflicts) > 0 || p.paid() != 1 {
 			t.Errorf("ended %v, seats %v, conflicts %v, paid %d times", f.Ended, f.Seats, f.Conflicts, p.paid())
 		}
 	}

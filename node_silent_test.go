@@ -15,9 +15,10 @@ func TestALostServerIsSilent(t *testing.T) {
 		perdure.Silent:   fmt.Errorf("the server was lost: %w", perdure.ErrInDoubt),
 		perdure.TimedOut: fmt.Errorf("no answer within 1s: %w: %w", context.DeadlineExceeded, perdure.ErrInDoubt),
 	} {
-		lost := &tool{spec: perdure.Spec{Name: "put", Effect: perdure.Idempotent}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-			return perdure.Result{}, err
-		}}
+		lost := &tool{spec: perdure.Spec{Name: "put", Effect: perdure.Idempotent},
+			call: func(context.Context, perdure.Call) (perdure.Result, error) {
+				return perdure.Result{}, err
+			}}
 		n := newNode(t, new(perdure.MemStore), scripted(func(*perdure.Agent, int64) []perdure.Action {
 			return []perdure.Action{perdure.Execute{Tool: "put"}}
 		}), lost)

@@ -17,7 +17,8 @@ type slowStore struct {
 	more  func() // happens while it is read
 }
 
-func (s *slowStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *slowStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
 	s.looks++
 	return func(yield func(perdure.Item, error) bool) {
 		for it, err := range s.MemStore.Entries(ctx, id, after) {

@@ -19,7 +19,8 @@ func merge(t *testing.T, from, to perdure.Store, id perdure.AgentID) {
 // approve answers a question with yes.
 func approve(t *testing.T, n *perdure.Node, id perdure.AgentID, q *perdure.Asking) {
 	t.Helper()
-	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}}); err != nil {
+	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "approval",
+		Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -73,7 +74,8 @@ func TestANodeStopsWhenItsDecisionsComeToNothing(t *testing.T) {
 	a := loaded(t, store, id)
 	for range 3 { // what a node with a fault writes
 		es, next, err := n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Decision{
-			Advice: q.Advice, Index: q.Index, Approvals: []perdure.Hash{q.Decision}, Verdict: perdure.Verdict{Answer: perdure.Allow}}})
+			Advice: q.Advice, Index: q.Index, Approvals: []perdure.Hash{q.Decision},
+			Verdict: perdure.Verdict{Answer: perdure.Allow}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,8 @@ type claims struct {
 	made, heads atomic.Int64
 }
 
-func (s *claims) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (perdure.Claim, error) {
+func (s *claims) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (perdure.Claim,
+	error) {
 	s.made.Add(1)
 	return s.MemStore.Claim(ctx, id, node, lease)
 }
@@ -40,7 +41,9 @@ func TestAgentsNobodyHereCanServeCostNextToNothing(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { // the clock of a bubble is behind that of the agents: make it later
 		time.Sleep(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)))
-		n := newNode(t, s, scripted(func(*perdure.Agent, int64) []perdure.Action { return []perdure.Action{perdure.End{Signal: perdure.OK}} }))
+		n := newNode(t, s, scripted(func(*perdure.Agent, int64) []perdure.Action {
+			return []perdure.Action{perdure.End{Signal: perdure.OK}}
+		}))
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		ended := make(chan error)
@@ -91,7 +94,8 @@ func testSetUpAnew(t *testing.T) {
 		return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
 	})
 	node := func() *perdure.Node {
-		return &perdure.Node{Store: s, Key: keys[1], Trust: trust, Policy: perdure.PolicyFunc(allow), Advisors: map[string]perdure.Advisor{"": adv}}
+		return &perdure.Node{Store: s, Key: keys[1], Trust: trust, Policy: perdure.PolicyFunc(allow),
+			Advisors: map[string]perdure.Advisor{"": adv}}
 	}
 	first := node()
 	id := create(t, first, perdure.Genesis{})
@@ -110,14 +114,17 @@ func testSetUpAnew(t *testing.T) {
 
 func TestWhatOneNodeDoesNotTrustAnotherGoesOnWith(t *testing.T) {
 	s := new(perdure.MemStore)
-	end := scripted(func(*perdure.Agent, int64) []perdure.Action { return []perdure.Action{perdure.End{Signal: perdure.OK}} })
+	end := scripted(func(*perdure.Agent, int64) []perdure.Action {
+		return []perdure.Action{perdure.End{Signal: perdure.OK}}
+	})
 	able := newNode(t, s, end)
 	stranger, err := perdure.GenerateSigner("stranger")
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := create(t, able, perdure.Genesis{})
-	wary := &perdure.Node{Store: s, Key: stranger, Policy: perdure.PolicyFunc(allow), Advisors: map[string]perdure.Advisor{"": end}}
+	wary := &perdure.Node{Store: s, Key: stranger, Policy: perdure.PolicyFunc(allow),
+		Advisors: map[string]perdure.Advisor{"": end}}
 	if idle := run(t, wary, id); !idle.Is(perdure.RestHeld) {
 		t.Fatalf("got %+v, want that it is held", idle)
 	}
@@ -130,10 +137,13 @@ func TestWhatOneNodeDoesNotTrustAnotherGoesOnWith(t *testing.T) {
 	t.Fatal("a node that does not trust the agent hid it from those that do")
 }
 
-// TestAClockThatWasAheadLeavesNoAgentIdle: outside the bubble it is today, a quarter of a century ahead of the clock in it.
+// TestAClockThatWasAheadLeavesNoAgentIdle: outside the bubble it is today, a quarter of a century ahead of the clock in
+// it.
 func TestAClockThatWasAheadLeavesNoAgentIdle(t *testing.T) {
 	s := new(perdure.MemStore)
-	end := scripted(func(*perdure.Agent, int64) []perdure.Action { return []perdure.Action{perdure.End{Signal: perdure.OK}} })
+	end := scripted(func(*perdure.Agent, int64) []perdure.Action {
+		return []perdure.Action{perdure.End{Signal: perdure.OK}}
+	})
 	n := newNode(t, s, end)
 	made, claimed := create(t, n, perdure.Genesis{}), create(t, n, perdure.Genesis{})
 	if _, err := s.Claim(t.Context(), claimed, perdure.Key{9}, 10*time.Second); err != nil {

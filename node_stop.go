@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// lookEvery is how long a look at the heads of an agent counts: work in quick steps does not look before each of them. An append is a
-	// look, too.
+	// lookEvery is how long a look at the heads of an agent counts: work in quick steps does not look before each of
+	// them. An append is a look, too.
 	lookEvery = time.Millisecond
-	// attendFirst is how long a call may take before somebody looks whether a person has stopped the agent meanwhile, and how often they look
-	// at first; of a long call they look less and less often, down to every attendLast.
+	// attendFirst is how long a call may take before somebody looks whether a person has stopped the agent meanwhile,
+	// and how often they look at first; of a long call they look less and less often, down to every attendLast.
 	attendFirst = 50 * time.Millisecond
 	attendLast  = 500 * time.Millisecond
 )
@@ -31,11 +31,12 @@ var errStopping = errors.New("this node was told to stop")
 // errLeft says that a tool or an advisor did not return when this node stopped.
 var errLeft = errors.New("it did not return when it was told to stop")
 
-// leaveAfter is how long a tool or an advisor may take to return once this node has given up what is under way. A process must be able to end
-// whatever its tools do.
+// leaveAfter is how long a tool or an advisor may take to return once this node has given up what is under way. A
+// process must be able to end whatever its tools do.
 const leaveAfter = 3 * time.Second
 
-// leaving calls do, and reports whether it returned: it is left behind, running, when it has not leaveAfter the end of node.
+// leaving calls do, and reports whether it returned: it is left behind, running, when it has not leaveAfter the end of
+// node.
 func leaving[T any](node context.Context, do func() (T, error)) (value T, err error, returned bool) {
 	if node.Done() == nil { // it cannot end
 		value, err = do()
@@ -89,8 +90,8 @@ func (f *Fold) stilled() stillness {
 	return ""
 }
 
-// look takes into account what has arrived for the agent. It is called before each step and before each effect that no append comes before:
-// a person's word must not be followed by something decided without it.
+// look takes into account what has arrived for the agent. It is called before each step and before each effect that no
+// append comes before: a person's word must not be followed by something decided without it.
 func (w *work) look(ctx context.Context) error {
 	now := time.Now()
 	if len(w.heads) == 0 || now.Sub(w.looked) < lookEvery {
@@ -122,8 +123,8 @@ func (w *work) stopping() bool {
 	}
 }
 
-// unbegun is what to record of an effect that must not begin any more, and whether that is so. It is asked right before the effect, by the wall
-// clock: this process may have stood still since the decision.
+// unbegun is what to record of an effect that must not begin any more, and whether that is so. It is asked right before
+// the effect, by the wall clock: this process may have stood still since the decision.
 func (w *work) unbegun(e *effect, deadline, now time.Time) (called, bool) {
 	switch {
 	case !now.Before(deadline):
@@ -155,9 +156,11 @@ func (e *effect) cutOff(ctx context.Context, err error, took time.Duration) call
 	case !e.open.Effect.Repeatable():
 		return called{doubt: fmt.Errorf("it was cut off: %w", stopped)}
 	case !late && !person:
-		return called{} // this node is stopping: the decision stays open, and the next node does it again under the same key
+		// this node is stopping: the decision stays open, and the next node does it again under the same key
+		return called{}
 	}
-	out := &Outcome{Decision: e.open.Decision, Signal: TimedOut, Note: "no answer within " + took.Round(time.Millisecond).String()}
+	out := &Outcome{Decision: e.open.Decision, Signal: TimedOut,
+		Note: "no answer within " + took.Round(time.Millisecond).String()}
 	if still != "" {
 		out.Signal, out.Note = Silent, "it was cut off: "+still.Error()
 	}
@@ -165,8 +168,8 @@ func (e *effect) cutOff(ctx context.Context, err error, took time.Duration) call
 	return called{outcome: out}
 }
 
-// attention watches over effects under way: it cuts them off when a person pauses or ends the agent, and at their deadlines by the wall clock,
-// which goes on while a machine sleeps. It serves one batch of effects after another.
+// attention watches over effects under way: it cuts them off when a person pauses or ends the agent, and at their
+// deadlines by the wall clock, which goes on while a machine sleeps. It serves one batch of effects after another.
 type attention struct {
 	n     *Node
 	id    AgentID
@@ -180,7 +183,8 @@ type attention struct {
 	wg    sync.WaitGroup
 }
 
-// attend begins to watch over calls, which it keeps. Those that are over soon cost next to nothing: the watch begins later.
+// attend begins to watch over calls, which it keeps. Those that are over soon cost next to nothing: the watch begins
+// later.
 func (w *work) attend(ctx context.Context, calls []*callContext) *attention {
 	t := &w.attention
 	t.n, t.id, t.heads, t.calls, t.begun, t.ctx = w.n, w.a.ID(), w.heads, calls, time.Now(), ctx
@@ -255,24 +259,27 @@ func (t *attention) news() stillness {
 }
 
 const (
-	// firstInsist and lastInsist are how long a store that could not write an outcome is left alone, at first and at last.
+	// firstInsist and lastInsist are how long a store that could not write an outcome is left alone, at first and at
+	// last.
 	firstInsist = 100 * time.Millisecond
 	lastInsist  = 30 * time.Second
 )
 
-// insist does something in a store. If it must be done, because an outcome nobody else knows would be lost, what may pass is tried again until
-// ctx ends; the effect is not performed again meanwhile.
+// insist does something in a store. If it must be done, because an outcome nobody else knows would be lost, what may
+// pass is tried again until ctx ends; the effect is not performed again meanwhile.
 func (w *work) insist(ctx context.Context, must bool, do func() error) error {
 	began := time.Now()
 	for wait := firstInsist; ; wait = min(2*wait, lastInsist) {
 		err := do()
 		if err == nil || !must || !mayPass(err) {
 			if wait > firstInsist && err == nil {
-				w.n.Log.Info("outcome is recorded after all", "agent", w.a.ID().Short(), "after", time.Since(began).Round(time.Millisecond))
+				w.n.Log.Info("outcome is recorded after all", "agent", w.a.ID().Short(), "after",
+					time.Since(began).Round(time.Millisecond))
 			}
 			return err
 		}
-		w.n.Log.Error("outcome cannot be recorded: it is kept, and tried again", "agent", w.a.ID().Short(), "in", wait, "err", err)
+		w.n.Log.Error("outcome cannot be recorded: it is kept, and tried again", "agent", w.a.ID().Short(), "in", wait,
+			"err", err)
 		select {
 		case <-ctx.Done():
 			return err
@@ -291,8 +298,8 @@ func mayPass(err error) bool {
 	return true
 }
 
-// panicked is the error a panic of a tool, an advisor or a policy becomes. The stack goes to the log: it is for whoever wrote that, and may tell
-// more than memory should.
+// panicked is the error a panic of a tool, an advisor or a policy becomes. The stack goes to the log: it is for whoever
+// wrote that, and may tell more than memory should.
 func (n *Node) panicked(who string, id AgentID, value any) error {
 	n.Log.Error(who+" panicked", "agent", id.Short(), "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
 	return fmt.Errorf("%s panicked: %v", who, value)

@@ -16,15 +16,16 @@ import (
 
 // slow is a tool that takes a second and can be stopped.
 func slow(effect perdure.Effect, begun *atomic.Int64) perdure.Tool {
-	return &tool{spec: perdure.Spec{Name: "slow", Effect: effect}, call: func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
-		begun.Add(1)
-		select {
-		case <-ctx.Done():
-			return perdure.Result{}, ctx.Err()
-		case <-time.After(time.Second):
-			return perdure.Result{}, nil
-		}
-	}}
+	return &tool{spec: perdure.Spec{Name: "slow", Effect: effect},
+		call: func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
+			begun.Add(1)
+			select {
+			case <-ctx.Done():
+				return perdure.Result{}, ctx.Err()
+			case <-time.After(time.Second):
+				return perdure.Result{}, nil
+			}
+		}}
 }
 
 func tell(t *testing.T, n *perdure.Node, id perdure.AgentID, notice perdure.Notice) {
@@ -84,7 +85,8 @@ func TestAPersonStopsAnAgentAtWork(t *testing.T) {
 				switch {
 				case c.doubt && (len(f.Open) != 1 || !f.Open[0].Doubt || len(out) != 0):
 					t.Errorf("open %+v, outcomes %+v; want one in doubt", f.Open, out)
-				case !c.doubt && (len(f.Open) != 0 || len(out) != 1 || !strings.HasPrefix(out[0].Note, "it was cut off: the agent was ")):
+				case !c.doubt && (len(f.Open) != 0 || len(out) != 1 ||
+					!strings.HasPrefix(out[0].Note, "it was cut off: the agent was ")):
 					t.Errorf("open %+v, outcomes %+v; want one that says who stopped it", f.Open, out)
 				}
 				run(t, n, id)
@@ -116,19 +118,22 @@ func TestNothingIsDecidedBesideAPause(t *testing.T) {
 				var n *perdure.Node
 				var id perdure.AgentID
 				calls := 0
-				step := &tool{spec: perdure.Spec{Name: "step", Effect: effect}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-					if calls++; calls == 2 {
-						tell(t, n, id, perdure.Pause{})
-					}
-					time.Sleep(2 * time.Millisecond)
-					return perdure.Result{}, nil
-				}}
+				step := &tool{spec: perdure.Spec{Name: "step", Effect: effect},
+					call: func(context.Context, perdure.Call) (perdure.Result, error) {
+						if calls++; calls == 2 {
+							tell(t, n, id, perdure.Pause{})
+						}
+						time.Sleep(2 * time.Millisecond)
+						return perdure.Result{}, nil
+					}}
 				n = newNode(t, store, scripted(steps("step", 5)), step)
 				id = create(t, n, perdure.Genesis{})
 				run(t, n, id)
 				f := load(t, store, id)
-				if out := outcomes(t, store, id); calls != 2 || len(out) != 2 || len(f.Open) != 0 || len(f.Paused) != 1 {
-					t.Errorf("%d calls, %d outcomes, %d open, %d pauses; want 2, 2, 0, 1", calls, len(out), len(f.Open), len(f.Paused))
+				if out := outcomes(t, store, id); calls != 2 || len(out) != 2 || len(f.Open) != 0 ||
+					len(f.Paused) != 1 {
+					t.Errorf("%d calls, %d outcomes, %d open, %d pauses; want 2, 2, 0, 1", calls, len(out), len(f.Open),
+						len(f.Paused))
 				}
 			})
 		})
@@ -148,8 +153,10 @@ func TestAStoppedNodeBeginsNothing(t *testing.T) {
 				if err := n.Run(ctx); err != nil {
 					t.Fatal(err)
 				}
-				if f, out := load(t, store, id), outcomes(t, store, id); begun.Load() != 2 || len(out) != 2 || len(f.Open) != 0 {
-					t.Errorf("%d begun, %d outcomes, %d open; want the 2 that were begun to have ended, and no more", begun.Load(), len(out), len(f.Open))
+				if f, out := load(t, store, id), outcomes(t, store, id); begun.Load() != 2 || len(out) != 2 ||
+					len(f.Open) != 0 {
+					t.Errorf("%d begun, %d outcomes, %d open; want the 2 that were begun to have ended, and no more",
+						begun.Load(), len(out), len(f.Open))
 				}
 			})
 		})
@@ -205,7 +212,8 @@ func TestNothingBeginsAfterItsDeadline(t *testing.T) {
 		id := create(t, n, perdure.Genesis{})
 		run(t, n, id)
 		out := outcomes(t, store, id)
-		if _, total := calls(seen); total != 0 || len(out) != 1 || out[0].Signal != perdure.TimedOut || !strings.HasPrefix(out[0].Note, "not begun") {
+		if _, total := calls(seen); total != 0 || len(out) != 1 || out[0].Signal != perdure.TimedOut ||
+			!strings.HasPrefix(out[0].Note, "not begun") {
 			t.Errorf("%d calls, outcomes %+v; want none, and an outcome that says so", total, out)
 		}
 	})
@@ -266,15 +274,16 @@ func TestPanicsAreLoggedWithTheirStack(t *testing.T) {
 	for _, who := range []string{"tool", "advisor", "policy", "reconcile"} {
 		t.Run(who, func(t *testing.T) {
 			store := new(perdure.MemStore)
-			step := &looker{tool{spec: perdure.Spec{Name: "step", Effect: perdure.Once}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-				if who == "tool" {
+			step := &looker{tool{spec: perdure.Spec{Name: "step", Effect: perdure.Once},
+				call: func(context.Context, perdure.Call) (perdure.Result, error) {
+					if who == "tool" {
+						explode()
+					}
+					return perdure.Result{}, perdure.ErrInDoubt
+				}, reconcile: func(perdure.Call) (perdure.Result, error) {
 					explode()
-				}
-				return perdure.Result{}, perdure.ErrInDoubt
-			}, reconcile: func(perdure.Call) (perdure.Result, error) {
-				explode()
-				return perdure.Result{}, nil
-			}}}
+					return perdure.Result{}, nil
+				}}}
 			advice := func(a *perdure.Agent, turn int64) []perdure.Action {
 				if who == "advisor" {
 					explode()
@@ -292,7 +301,8 @@ func TestPanicsAreLoggedWithTheirStack(t *testing.T) {
 			n.Log = slog.New(slog.NewTextHandler(&log, nil))
 			id := create(t, n, perdure.Genesis{})
 			run(t, n, id)
-			if said := log.String(); !strings.Contains(said, "panic=boom") || !strings.Contains(said, "TestPanicsAreLoggedWithTheirStack") {
+			if said := log.String(); !strings.Contains(said, "panic=boom") ||
+				!strings.Contains(said, "TestPanicsAreLoggedWithTheirStack") {
 				t.Errorf("log %q, want the panic and where it was", said)
 			}
 			if f := load(t, store, id); who == "reconcile" && (len(f.Open) != 1 || !f.Open[0].Doubt) {
@@ -363,21 +373,25 @@ func TestAnOutcomeOutlivesAFullDisk(t *testing.T) {
 	for _, effect := range []perdure.Effect{perdure.Idempotent, perdure.Once} {
 		for _, told := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				store := &full{MemStore: new(perdure.MemStore), from: perdure.KindOutcome, until: time.Now().Add(time.Minute)}
+				store := &full{MemStore: new(perdure.MemStore), from: perdure.KindOutcome,
+					until: time.Now().Add(time.Minute)}
 				var n *perdure.Node
 				var id perdure.AgentID
 				calls := 0
-				step := &tool{spec: perdure.Spec{Name: "step", Effect: effect}, call: func(context.Context, perdure.Call) (perdure.Result, error) {
-					if calls++; told && calls == 1 {
-						tell(t, n, id, nil)
-					}
-					return perdure.Result{}, nil
-				}}
+				step := &tool{spec: perdure.Spec{Name: "step", Effect: effect},
+					call: func(context.Context, perdure.Call) (perdure.Result, error) {
+						if calls++; told && calls == 1 {
+							tell(t, n, id, nil)
+						}
+						return perdure.Result{}, nil
+					}}
 				n = newNode(t, store, &costly{during: func() {}}, step)
 				id = create(t, n, perdure.Genesis{})
 				run(t, n, id)
-				if out := outcomes(t, store, id); calls != 1 || len(out) != 1 || out[0].Signal != perdure.OK || load(t, store, id).Ended == nil {
-					t.Errorf("%s, told %t: %d calls, outcomes %+v; want one of each, and the agent to go on", effect, told, calls, out)
+				if out := outcomes(t, store, id); calls != 1 || len(out) != 1 || out[0].Signal != perdure.OK ||
+					load(t, store, id).Ended == nil {
+					t.Errorf("%s, told %t: %d calls, outcomes %+v; want one of each, and the agent to go on", effect,
+						told, calls, out)
 				}
 			})
 		}

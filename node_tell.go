@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere. It is part of the trace
-// of ctx, or begins one; what the agent does on account of it belongs to the same.
+// Tell tells an agent something. It is never refused for a conflict, and the agent may be asleep, at work or elsewhere.
+// It is part of the trace of ctx, or begins one; what the agent does on account of it belongs to the same.
 //
-// An event with an ID that the agent has received before from the same sender changes nothing: Tell writes none and returns the entry that came
-// first. See Fold.Received.
+// An event with an ID that the agent has received before from the same sender changes nothing: Tell writes none and
+// returns the entry that came first. See Fold.Received.
 //
-// Its cost is that of what is new: of what was told before, a node reads nothing twice, and now and then it writes a snapshot, so that the next
-// one need not either.
+// Its cost is that of what is new: of what was told before, a node reads nothing twice, and now and then it writes a
+// snapshot, so that the next one need not either.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
@@ -25,13 +25,15 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 			return e, err
 		}
 	}
-	return nil, fmt.Errorf("tell agent %s: the store is too slow, or this process is stopped again and again; tell it again", id.Short())
+	return nil, fmt.Errorf("tell agent %s: the store is too slow, or this process is stopped again and again; tell "+
+		"it again", id.Short())
 }
 
 // maxTells is how often something is told anew, because its process was stopped for long in the middle.
 const maxTells = 4
 
-// errStopped is why something was not told: this process was stopped for long, and what it is written on may have been collected since.
+// errStopped is why something was not told: this process was stopped for long, and what it is written on may have been
+// collected since.
 var errStopped = errors.New("stopped for long")
 
 func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
@@ -48,7 +50,8 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
 	}
 	if edit, ok := ev.Notice.(Edit); ok && !edit.Mutate.StateSchema.IsZero() {
-		return nil, fmt.Errorf("tell agent %s: the schema of its state changes together with the state: call UpgradeState", id.Short())
+		return nil, fmt.Errorf("tell agent %s: the schema of its state changes together with the state: call "+
+			"UpgradeState", id.Short())
 	}
 	if len(ev.Set) > 0 {
 		if err := n.checkState(a.fold, ev.Set); err != nil {
@@ -79,8 +82,8 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	return event, nil
 }
 
-// Received reports whether an event with the ID of this one has come from its sender, so that this one would count for nothing. Of very many IDs
-// the last are remembered.
+// Received reports whether an event with the ID of this one has come from its sender, so that this one would count for
+// nothing. Of very many IDs the last are remembered.
 func (f *Fold) Received(ev *Event) bool {
 	return ev.ID != "" && ev.repeatable() && slices.Contains(f.Dedupe, ev.dedupeID()) && !f.news(ev)
 }
@@ -108,8 +111,8 @@ func (n *Node) first(ctx context.Context, a *Agent, ev *Event) (*Entry, error) {
 	return nil, nil
 }
 
-// hearer is an agent that is to be told something, and whether it was derived here. Whoever is told something need not count here: where that
-// cannot be derived, its snapshots are believed.
+// hearer is an agent that is to be told something, and whether it was derived here. Whoever is told something need not
+// count here: where that cannot be derived, its snapshots are believed.
 func (n *Node) hearer(ctx context.Context, id AgentID) (a *Agent, derived bool, err error) {
 	if a := n.kept(ctx, id); a != nil {
 		return a, true, nil
@@ -121,7 +124,8 @@ func (n *Node) hearer(ctx context.Context, id AgentID) (a *Agent, derived bool, 
 	return a, false, err
 }
 
-// listening is hearer, and a moment at which the store had nothing newer: reading a long memory out of a slow store takes a while.
+// listening is hearer, and a moment at which the store had nothing newer: reading a long memory out of a slow store
+// takes a while.
 func (n *Node) listening(ctx context.Context, id AgentID) (a *Agent, derived bool, at time.Time, err error) {
 	at = time.Now()
 	if a, derived, err = n.hearer(ctx, id); err != nil || time.Since(at) <= settled/8 {
@@ -137,12 +141,14 @@ func (n *Node) listening(ctx context.Context, id AgentID) (a *Agent, derived boo
 	return a, derived, at, err
 }
 
-// summed is entries that turn a into told, and a snapshot after them if there has been none for long and the agent counts here. It is tried
-// once in so many entries, whatever comes of it: one that cannot be written must not cost every event that follows. An older copy gets none.
+// summed is entries that turn a into told, and a snapshot after them if there has been none for long and the agent
+// counts here. It is tried once in so many entries, whatever comes of it: one that cannot be written must not cost
+// every event that follows. An older copy gets none.
 func (n *Node) summed(ctx context.Context, a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
 	trust, every := n.trust(), n.snapshotEvery()
 	since := trust.vouchedAt(a)
-	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every || trust.Counts(told) != nil || n.older(ctx, a) != nil {
+	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every ||
+		trust.Counts(told) != nil || n.older(ctx, a) != nil {
 		return entries, told
 	}
 	snapshot, next, err := n.Key.Commit(told, time.Now(), Draft{Body: Snapshot{Fold: *told.fold}, Policy: n.PolicyHash})

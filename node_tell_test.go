@@ -17,7 +17,8 @@ type readCounter struct {
 	read int
 }
 
-func (s *readCounter) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *readCounter) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
 	return s.counted(s.MemStore.Entries(ctx, id, after))
 }
 
@@ -78,8 +79,8 @@ func (l *told) tell(t testing.TB, events int, by func() *perdure.Node) int {
 	return l.store.read - before
 }
 
-// What a node tells an agent costs what is new, however long the memory: also where no node works on the agent, and a process tells it one
-// thing and ends.
+// What a node tells an agent costs what is new, however long the memory: also where no node works on the agent, and a
+// process tells it one thing and ends.
 func TestTellReadsWhatIsNew(t *testing.T) {
 	t.Parallel()
 	const events, every = 1000, 256
@@ -117,7 +118,8 @@ func TestAnEventThatWasReceivedIsNotWrittenAgain(t *testing.T) {
 			t.Fatalf("told again: %v, %v, want the first entry %v", again, err, first.Name)
 		}
 	}
-	for _, other := range []perdure.Event{{Name: "order", By: "bank", ID: "order-17"}, {Name: "order", By: "shop"}, {Name: "order", By: "shop", ID: "order-18"}} {
+	for _, other := range []perdure.Event{{Name: "order", By: "bank", ID: "order-17"}, {Name: "order", By: "shop"},
+		{Name: "order", By: "shop", ID: "order-18"}} {
 		if e, err := n.Tell(t.Context(), l.id, other); err != nil || e.Name == first.Name {
 			t.Errorf("%+v is another event; got %v, %v", other, e, err)
 		}

@@ -42,11 +42,12 @@ func (t *looker) Reconcile(_ context.Context, c perdure.Call) (perdure.Result, e
 // counter is a tool that counts its calls by key.
 func counter(name string, effect perdure.Effect) (*tool, *sync.Map) {
 	var calls sync.Map
-	return &tool{spec: perdure.Spec{Name: name, Effect: effect}, call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
-		n, _ := calls.LoadOrStore(c.Key, new(atomic.Int64))
-		n.(*atomic.Int64).Add(1)
-		return perdure.Result{}, nil
-	}}, &calls
+	return &tool{spec: perdure.Spec{Name: name, Effect: effect},
+		call: func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+			n, _ := calls.LoadOrStore(c.Key, new(atomic.Int64))
+			n.(*atomic.Int64).Add(1)
+			return perdure.Result{}, nil
+		}}, &calls
 }
 
 func allow(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
@@ -65,7 +66,8 @@ func newNode(t *testing.T, s perdure.Store, adv perdure.Advisor, tools ...perdur
 	t.Helper()
 	keys, trust := fleet()
 	key := keys[int(nextKey.Add(1))%len(keys)]
-	return &perdure.Node{Store: s, Key: key, Trust: trust, Policy: perdure.PolicyFunc(allow), Tools: tools, Advisors: map[string]perdure.Advisor{"": adv}}
+	return &perdure.Node{Store: s, Key: key, Trust: trust, Policy: perdure.PolicyFunc(allow), Tools: tools,
+		Advisors: map[string]perdure.Advisor{"": adv}}
 }
 
 // fleet is the keys of nodes that trust each other, as those of one owner do. Every node of a test has the next.
@@ -77,7 +79,8 @@ var fleet = sync.OnceValues(func() (keys []*perdure.Signer, trust *perdure.Trust
 			panic(err)
 		}
 		keys = append(keys, key)
-		trust = trust.With(perdure.Trustee{Key: key.Key(), Name: key.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+		trust = trust.With(perdure.Trustee{Key: key.Key(), Name: key.Name, Rights: perdure.MayOwn,
+			Scope: perdure.AnyScope})
 	}
 	return keys, trust
 })
@@ -230,7 +233,8 @@ func TestApprovalIsBoundAndUsedOnce(t *testing.T) {
 	ask := load(t, store, id).Asks[0]
 	tell := func(digest perdure.Hash, yes bool) {
 		t.Helper()
-		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: ask.Decision, Digest: digest, Approve: yes}}); err != nil {
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "approval",
+			Notice: perdure.Approval{Decision: ask.Decision, Digest: digest, Approve: yes}}); err != nil {
 			t.Fatal(err)
 		}
 		run(t, n, id)
@@ -341,7 +345,8 @@ func TestOnceEffectOfADeadNodeIsReconciledOrInDoubt(t *testing.T) {
 				if !idle.Person || !f.Open[0].Doubt {
 					t.Fatalf("got %+v, want to be in doubt and wait for a person", idle)
 				}
-				if _, err := next.Tell(t.Context(), id, perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: f.Open[0].Decision, Signal: perdure.OK}}); err != nil {
+				if _, err := next.Tell(t.Context(), id, perdure.Event{Name: "settle",
+					Notice: perdure.Settle{Decision: f.Open[0].Decision, Signal: perdure.OK}}); err != nil {
 					t.Fatal(err)
 				}
 				if run(t, next, id); load(t, store, id).Ended == nil {
@@ -393,7 +398,8 @@ func TestPollingWakesWhenTheConditionHolds(t *testing.T) {
 		}
 		n := newNode(t, store, scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
 			if turn == 0 {
-				return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000, Poll: perdure.Execute{Tool: "status"}, Until: "result.ready"}}}
+				return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000,
+					Poll: perdure.Execute{Tool: "status"}, Until: "result.ready"}}}
 			}
 			return []perdure.Action{perdure.End{Signal: perdure.OK}}
 		}), status)
@@ -423,7 +429,8 @@ func TestChildrenEndAndTheirParentLearns(t *testing.T) {
 			switch turn {
 			case 0:
 				return []perdure.Action{
-					perdure.Delegate{Intent: perdure.Intent{Goal: "one"}}, perdure.Delegate{Intent: perdure.Intent{Goal: "two"}, Depth: 9},
+					perdure.Delegate{Intent: perdure.Intent{Goal: "one"}},
+					perdure.Delegate{Intent: perdure.Intent{Goal: "two"}, Depth: 9},
 					perdure.Delegate{Intent: perdure.Intent{Goal: "elsewhere"}, Scope: "other"},
 				}
 			case 1:
@@ -445,7 +452,8 @@ func TestChildrenEndAndTheirParentLearns(t *testing.T) {
 		for _, c := range f.Children {
 			child := load(t, store, c.Agent)
 			if !c.Ended || child.Ended == nil || child.Charter.Depth > 1 || child.Charter.Owner != f.Charter.Owner {
-				t.Errorf("child %s: known as ended %v, ended %v, depth %d", c.Agent.Short(), c.Ended, child.Ended != nil, child.Charter.Depth)
+				t.Errorf("child %s: known as ended %v, ended %v, depth %d", c.Agent.Short(), c.Ended,
+					child.Ended != nil, child.Charter.Depth)
 			}
 		}
 	})
@@ -521,7 +529,8 @@ func TestStartingAnAgentThatSleepsIsOneCommit(t *testing.T) {
 	n := newNode(t, store, scripted(func(*perdure.Agent, int64) []perdure.Action {
 		return []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: 1 << 40}}}
 	}))
-	a, err := n.Start(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "sleep"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := n.Start(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "sleep"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

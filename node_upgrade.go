@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// UpgradeState moves a live agent to a later version of the schema of its state, in one recorded step: its variables as that version has them,
-// checked, and the schema by which they are held from there on. Nothing is written if the state does not fit, or if the agent has that schema
-// already: then the entry is nil. If something happened to the agent meanwhile it returns an error wrapping ErrConflict: try again.
+// UpgradeState moves a live agent to a later version of the schema of its state, in one recorded step: its variables as
+// that version has them, checked, and the schema by which they are held from there on. Nothing is written if the state
+// does not fit, or if the agent has that schema already: then the entry is nil. If something happened to the agent
+// meanwhile it returns an error wrapping ErrConflict: try again.
 //
-// On a branch that had not seen it, variables may be set as the earlier version has them. What does not fit then keeps later changes from
-// counting until somebody sets it right; nothing is lost.
+// On a branch that had not seen it, variables may be set as the earlier version has them. What does not fit then keeps
+// later changes from counting until somebody sets it right; nothing is lost.
 func (n *Node) UpgradeState(ctx context.Context, id AgentID, to Hash) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), err)
@@ -29,7 +30,8 @@ func (n *Node) UpgradeState(ctx context.Context, id AgentID, to Hash) (*Entry, e
 	case f.Ended != nil:
 		return nil, fmt.Errorf("upgrade the state of agent %s: %w", id.Short(), ErrTerminated)
 	case f.Intent.StateSchema.IsZero():
-		return nil, fmt.Errorf("upgrade the state of agent %s: its intent names no schema: an agent gets one when it is made", id.Short())
+		return nil, fmt.Errorf("upgrade the state of agent %s: its intent names no schema: an agent gets one when it "+
+			"is made", id.Short())
 	case f.Intent.StateSchema == to:
 		return nil, nil
 	}

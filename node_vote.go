@@ -54,8 +54,8 @@ func (k absent) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
 	return make([]byte, signatureSize), nil
 }
 
-// VoteOf is the answer that a commit records, if it records one by this key for this agent and nothing else. Whoever signs
-// for somebody else's node looks at this first.
+// VoteOf is the answer that a commit records, if it records one by this key for this agent and nothing else. Whoever
+// signs for somebody else's node looks at this first.
 func VoteOf(entries []*Entry, id AgentID, by Key) (Approval, error) {
 	for i, e := range entries {
 		if e.Header.Agent != id || e.Origin != by {
@@ -100,8 +100,9 @@ func (s *Signer) SignVote(entries []*Entry, id AgentID, want Approval) ([]*Entry
 	return signed, nil
 }
 
-// TakeVote durably adds a signed answer that somebody brings, and returns its entry. It is checked as everything is that
-// arrives; the question must be open and the answer count. One that is here already changes nothing: again is true.
+// TakeVote durably adds a signed answer that somebody brings, and returns its entry. It is checked as everything is
+// that arrives; the question must be open and the answer count. One that is here already changes nothing: again is
+// true.
 func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *Entry, again bool, err error) {
 	if err := n.init(); err != nil {
 		return nil, false, err
@@ -132,11 +133,13 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 		}
 		return nil, false, err
 	case q.Decision != v.Decision:
-		return nil, false, Invalid(fmt.Errorf("the answer is to decision %s, and %s asked", v.Decision.Short(), q.Decision.Short()))
+		return nil, false, Invalid(fmt.Errorf("the answer is to decision %s, and %s asked", v.Decision.Short(),
+			q.Decision.Short()))
 	}
 	told, err := a.Apply(entries...)
 	if errors.Is(err, ErrBehind) {
-		return nil, false, WithHint(alreadyErr("the agent has gone on since this answer was prepared"), "prepare it again")
+		return nil, false, WithHint(alreadyErr("the agent has gone on since this answer was prepared"),
+			"prepare it again")
 	}
 	for _, one := range entries {
 		if err == nil {
@@ -173,8 +176,9 @@ func (n *Node) voted(ctx context.Context, a *Agent, e *Entry) *Entry {
 
 type journalKey struct{}
 
-// WithJournal has a node call keep with the entries it is about to store for one request, before it does. If keep fails,
-// nothing is stored. Whoever kept them can store them again after a crash with Store.Put, which adds nothing twice.
+// WithJournal has a node call keep with the entries it is about to store for one request, before it does. If keep
+// fails, nothing is stored. Whoever kept them can store them again after a crash with Store.Put, which adds nothing
+// twice.
 func WithJournal(ctx context.Context, keep func(id AgentID, entries []*Entry) error) context.Context {
 	return context.WithValue(ctx, journalKey{}, keep)
 }

@@ -15,14 +15,16 @@ func TestWhatArrivesBeforeTheLastCommitIsNotSleptThrough(t *testing.T) {
 		store := new(perdure.MemStore)
 		var n *perdure.Node
 		pay, _ := counter("pay", perdure.Once)
-		post := &tool{spec: perdure.Spec{Name: "post", Effect: perdure.Once, Deadline: time.Second}, call: func(ctx context.Context, c perdure.Call) (perdure.Result, error) {
-			<-ctx.Done() // in doubt; but before anybody notes that, somebody settles it
-			_, err := n.Tell(context.Background(), c.Agent, perdure.Event{Name: "settled", Notice: perdure.Settle{Decision: c.Decision, Signal: perdure.OK}})
-			if err != nil {
-				t.Error(err)
-			}
-			return perdure.Result{}, ctx.Err()
-		}}
+		post := &tool{spec: perdure.Spec{Name: "post", Effect: perdure.Once, Deadline: time.Second},
+			call: func(ctx context.Context, c perdure.Call) (perdure.Result, error) {
+				<-ctx.Done() // in doubt; but before anybody notes that, somebody settles it
+				_, err := n.Tell(context.Background(), c.Agent, perdure.Event{Name: "settled",
+					Notice: perdure.Settle{Decision: c.Decision, Signal: perdure.OK}})
+				if err != nil {
+					t.Error(err)
+				}
+				return perdure.Result{}, ctx.Err()
+			}}
 		n = newNode(t, store, scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
 			if turn == 0 {
 				return []perdure.Action{perdure.Execute{Tool: "pay"}, perdure.Execute{Tool: "post"}}
@@ -32,7 +34,8 @@ func TestWhatArrivesBeforeTheLastCommitIsNotSleptThrough(t *testing.T) {
 		id := create(t, n, perdure.Genesis{})
 		idle := run(t, n, id)
 		if f := load(t, store, id); f.Ended == nil {
-			t.Errorf("the node left the agent (%+v), which is %s, and it is settled what it waits for", idle.Reasons, f.State())
+			t.Errorf("the node left the agent (%+v), which is %s, and it is settled what it waits for", idle.Reasons,
+				f.State())
 		}
 	})
 }

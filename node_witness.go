@@ -7,16 +7,19 @@ import (
 	"time"
 )
 
-// Witness remembers, outside the store, how far memories had come. A store, or the file of one agent, that was put back to an older copy
-// holds nothing but good entries: only who saw the newer ones can tell, and an approval that was used since would be used again.
+// Witness remembers, outside the store, how far memories had come. A store, or the file of one agent, that was put back
+// to an older copy holds nothing but good entries: only who saw the newer ones can tell, and an approval that was used
+// since would be used again.
 type Witness interface {
 	// Seen returns the heads an agent was last seen with; none: it was never seen.
 	Seen(ctx context.Context, id AgentID) ([]Hash, error)
-	// See remembers that an agent has these heads, the highest at this seq. They are durable in the store. It may return before it is
-	// remembered, and a crash may lose the last of it: then less is noticed, and nothing is refused that is good.
+	// See remembers that an agent has these heads, the highest at this seq. They are durable in the store. It may
+	// return before it is remembered, and a crash may lose the last of it: then less is noticed, and nothing is refused
+	// that is good.
 	See(id AgentID, seq int64, heads []Hash)
-	// Fault says why what is seen cannot be remembered at present; nil: it can. A node then does nothing that must happen once.
-	// It is asked before every decision, so it answers from what it knows, and looks again from time to time.
+	// Fault says why what is seen cannot be remembered at present; nil: it can. A node then does nothing that must
+	// happen once. It is asked before every decision, so it answers from what it knows, and looks again from time to
+	// time.
 	Fault() error
 	// Forget forgets what was seen of an agent: an older copy of it is to go on.
 	Forget(id AgentID) error
@@ -24,7 +27,9 @@ type Witness interface {
 
 // Behind returns which of the entries that were seen of the agent are missing from its memory in a store.
 func (a *Agent) Behind(ctx context.Context, s Store, seen []Hash) ([]Hash, error) {
-	missing := slices.DeleteFunc(slices.Clone(seen), func(h Hash) bool { return a.fold.head(h) != nil || a.recent(h) != nil })
+	missing := slices.DeleteFunc(slices.Clone(seen), func(h Hash) bool {
+		return a.fold.head(h) != nil || a.recent(h) != nil
+	})
 	if len(missing) == 0 {
 		return nil, nil
 	}
@@ -72,16 +77,17 @@ func (i *Idle) refusal(a *Agent) error {
 	if i == nil {
 		return nil
 	}
-	return WithHint(fmt.Errorf("%w: this copy is older than one seen here: it lacks entry %s; what was done since would be done again",
+	return WithHint(fmt.Errorf("%w: this copy is older than one seen here: it lacks entry %s; what was done since "+
+		"would be done again",
 		ErrDenied, i.Reasons[0].Entry.Short()),
 		"import the newer copy; or, if you mean this one to go on, perdure resume "+a.ID().Short()+" --older")
 }
 
-// store makes entries durable that turn an agent into next, and tells the witness how far it has come. Whatever is written to an agent outside of
-// the work on it, which looks when it begins, goes through here.
+// store makes entries durable that turn an agent into next, and tells the witness how far it has come. Whatever is
+// written to an agent outside of the work on it, which looks when it begins, goes through here.
 //
-// What is written on an older copy than was seen here does not make it the newest: the witness is told nothing of it, and it is not current. Of
-// a new agent, before is nil.
+// What is written on an older copy than was seen here does not make it the newest: the witness is told nothing of it,
+// and it is not current. Of a new agent, before is nil.
 func (n *Node) store(ctx context.Context, before, next *Agent, put func() error) (current bool, err error) {
 	var old *Idle
 	var unknown error
@@ -123,8 +129,9 @@ func (n *Node) put(ctx context.Context, before, next *Agent, entries ...*Entry) 
 	})
 }
 
-// see tells the witness how far an agent has come, unless it is an older copy, as behind says. What became of a copy whose seat is elsewhere is no matter:
-// nothing in it can be done again here, and the memory that has the seat must not pass for an older one.
+// see tells the witness how far an agent has come, unless it is an older copy, as behind says. What became of a copy
+// whose seat is elsewhere is no matter: nothing in it can be done again here, and the memory that has the seat must not
+// pass for an older one.
 func (n *Node) see(a *Agent, older *Idle) {
 	at := n.placed.Load()
 	if n.Witness != nil && older == nil && (at == nil || !a.fold.SeatElsewhere(*at)) {
@@ -132,8 +139,8 @@ func (n *Node) see(a *Agent, older *Idle) {
 	}
 }
 
-// Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner may, or, if that is not
-// somebody trusted here, this node: what was done since the copy was made may be done again.
+// Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner
+// may, or, if that is not somebody trusted here, this node: what was done since the copy was made may be done again.
 func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
@@ -145,7 +152,8 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 	if err := n.speaksFor(a); err != nil {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
 	}
-	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash, Body: Event{Name: "taken-back", By: n.Key.Name, Notice: Resume{Note: note}}})
+	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash,
+		Body: Event{Name: "taken-back", By: n.Key.Name, Notice: Resume{Note: note}}})
 	if err == nil {
 		err = n.Store.Append(ctx, id, a.Heads(), entries...)
 	}

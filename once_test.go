@@ -14,7 +14,9 @@ import (
 // untilPaid advises to pay until a payment has come to ok, whatever came of those before.
 func untilPaid(a *perdure.Agent, _ int64) []perdure.Action {
 	for _, t := range a.Fold().Tools {
-		if t.Tool == "pay" && slices.ContainsFunc(t.Last, func(r perdure.SignalRecord) bool { return r.Signal == perdure.OK }) {
+		if t.Tool == "pay" && slices.ContainsFunc(t.Last, func(r perdure.SignalRecord) bool {
+			return r.Signal == perdure.OK
+		}) {
 			return []perdure.Action{perdure.End{Signal: perdure.OK}}
 		}
 	}
@@ -45,7 +47,8 @@ func newPaying(t *testing.T, g perdure.Genesis) *paying {
 		return perdure.Result{}, nil
 	}
 	p.node = newNode(t, new(perdure.MemStore), scripted(untilPaid), pay)
-	p.node.Trust = p.node.Trust.With(perdure.Trustee{Key: eve.Key(), Name: "eve", Rights: perdure.MayAuthor, Scope: "test"})
+	p.node.Trust = p.node.Trust.With(perdure.Trustee{Key: eve.Key(), Name: "eve", Rights: perdure.MayAuthor,
+		Scope: "test"})
 	p.id = create(t, p.node, g)
 	run(t, p.node, p.id)
 	if f := load(t, p.node.Store, p.id); p.paid != 1 || len(f.Open) != 1 || !f.Open[0].Doubt {
@@ -57,7 +60,8 @@ func newPaying(t *testing.T, g perdure.Genesis) *paying {
 // fresh is the node of another process with the same key and store.
 func (p *paying) fresh() *perdure.Node {
 	n := p.node
-	return &perdure.Node{Store: n.Store, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors}
+	return &perdure.Node{Store: n.Store, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools,
+		Advisors: n.Advisors}
 }
 
 // says writes to the agent as somebody.
@@ -77,11 +81,12 @@ func (p *paying) says(who *perdure.Signer, b perdure.Body) {
 func (p *paying) decision() perdure.Hash { return load(p.t, p.node.Store, p.id).Open[0].Decision }
 
 var notOK = []perdure.Signal{
-	perdure.Failed, perdure.Denied, perdure.TimedOut, perdure.Silent, perdure.Partial, perdure.Incapable, perdure.Throttled,
+	perdure.Failed, perdure.Denied, perdure.TimedOut, perdure.Silent, perdure.Partial, perdure.Incapable,
+	perdure.Throttled,
 }
 
-// An author says that somebody else's payment did not happen; its advisor would pay again. So after a snapshot, after its bodies are gone, and in a
-// process that was not there.
+// An author says that somebody else's payment did not happen; its advisor would pay again. So after a snapshot, after
+// its bodies are gone, and in a process that was not there.
 func TestAnAuthorsWordDoesNotRepeatAPayment(t *testing.T) {
 	says := map[string]func(perdure.Hash, perdure.Signal) perdure.Body{
 		"outcome": func(d perdure.Hash, s perdure.Signal) perdure.Body {
@@ -132,7 +137,8 @@ func TestAnAuthorsWordDoesNotRepeatAPayment(t *testing.T) {
 	}
 }
 
-// Those who can know that it did not happen: whoever began it, a person who may approve, the owner's node that looked, and one the charter names.
+// Those who can know that it did not happen: whoever began it, a person who may approve, the owner's node that looked,
+// and one the charter names.
 func TestWhoCanKnowIsBelieved(t *testing.T) {
 	other := func(t *testing.T, p *paying, right perdure.Right) *perdure.Signer {
 		key, err := perdure.GenerateSigner("other")
@@ -148,7 +154,8 @@ func TestWhoCanKnowIsBelieved(t *testing.T) {
 	for what, say := range map[string]func(*testing.T, *paying){
 		"whoever began it": func(_ *testing.T, p *paying) { p.says(p.node.Key, failed(p)) },
 		"a person": func(t *testing.T, p *paying) {
-			p.says(other(t, p, perdure.MayApprove), perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: p.decision(), Signal: perdure.Failed}})
+			p.says(other(t, p, perdure.MayApprove), perdure.Event{Name: "settle",
+				Notice: perdure.Settle{Decision: p.decision(), Signal: perdure.Failed}})
 		},
 		"a delegate who looked": func(_ *testing.T, p *paying) {
 			o := failed(p)
@@ -171,15 +178,17 @@ func TestWhoCanKnowIsBelieved(t *testing.T) {
 	}
 }
 
-// In an agent without a seat, as other programs make them, the fold lets anybody say that a node was incapable. It is not tried again on that, and
-// a person says what came of it.
+// In an agent without a seat, as other programs make them, the fold lets anybody say that a node was incapable. It is
+// not tried again on that, and a person says what came of it.
 func TestHearsayInAnAgentWithoutASeatIsSettledByAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pay, seen := counter("pay", perdure.Once)
 		n := newNode(t, new(perdure.MemStore), scripted(untilPaid), pay)
 		eve := on(t, nil)
-		n.Trust = n.Trust.With(perdure.Trustee{Key: eve.key.Key(), Name: "eve", Rights: perdure.MayAuthor, Scope: "test"})
-		e, err := n.Key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "pay"}, Charter: perdure.Charter{Scope: "test"}}, time.Now())
+		n.Trust = n.Trust.With(perdure.Trustee{Key: eve.key.Key(), Name: "eve", Rights: perdure.MayAuthor,
+			Scope: "test"})
+		e, err := n.Key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "pay"},
+			Charter: perdure.Charter{Scope: "test"}}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +210,8 @@ func TestHearsayInAnAgentWithoutASeatIsSettledByAPerson(t *testing.T) {
 			}
 			time.Sleep(time.Hour)
 		}
-		if _, err := n.Settle(t.Context(), a.ID(), perdure.Settle{Decision: more[0].Name, Signal: perdure.OK}); err != nil {
+		if _, err := n.Settle(t.Context(), a.ID(), perdure.Settle{Decision: more[0].Name,
+			Signal: perdure.OK}); err != nil {
 			t.Fatal(err)
 		}
 		run(t, n, a.ID())
@@ -219,10 +229,13 @@ func TestALedgerTakesTheOutcomesTheFoldTakes(t *testing.T) {
 		want   bool
 	}
 	for name, all := range map[string][]told{
-		"an author after it happened":     {{true, perdure.OK, true}, {false, perdure.Failed, false}, {true, perdure.Failed, false}},
-		"an author before":                {{false, perdure.Failed, false}, {true, perdure.Failed, true}, {false, perdure.OK, false}},
+		"an author after it happened": {{true, perdure.OK, true}, {false, perdure.Failed, false},
+			{true, perdure.Failed, false}},
+		"an author before": {{false, perdure.Failed, false}, {true, perdure.Failed, true},
+			{false, perdure.OK, false}},
 		"an author says that it happened": {{false, perdure.OK, true}, {true, perdure.OK, false}},
-		"it happened after all":           {{true, perdure.Throttled, true}, {true, perdure.OK, true}, {true, perdure.OK, false}},
+		"it happened after all": {{true, perdure.Throttled, true}, {true, perdure.OK, true},
+			{true, perdure.OK, false}},
 	} {
 		n := newNode(t, new(perdure.MemStore), scripted(nothing))
 		id := create(t, n, perdure.Genesis{})
@@ -243,7 +256,9 @@ func TestALedgerTakesTheOutcomesTheFoldTakes(t *testing.T) {
 			by.write(perdure.Outcome{Decision: decision.Name, Signal: o.signal})
 			owner.a = by.a
 			e := by.all[len(by.all)-1]
-			conflict := slices.ContainsFunc(owner.a.Fold().Conflicts, func(c perdure.Conflict) bool { return c.Entry == e.Name })
+			conflict := slices.ContainsFunc(owner.a.Fold().Conflicts, func(c perdure.Conflict) bool {
+				return c.Entry == e.Name
+			})
 			if got := ledger.Counts(owner.a.Fold(), e); got != o.want || conflict == got {
 				t.Errorf("%s: outcome %d counts %v, in the fold %v, want %v", name, i, got, !conflict, o.want)
 			}

@@ -55,7 +55,8 @@ type decideStep struct {
 	Outdated  string // why it is to be denied without asking: what it rests on has changed
 }
 
-// performStep says an allowed effect is to be performed. Again is set when an attempt may already have been made under the same key.
+// performStep says an allowed effect is to be performed. Again is set when an attempt may already have been made under
+// the same key.
 type performStep struct {
 	Open  Open
 	Again bool
@@ -80,8 +81,8 @@ type escalateStep struct {
 // finishStep says the agent is to be ended: its deadline has passed.
 type finishStep struct{ End End }
 
-// announceStep says the agent has ended and its relatives are to be told: its parent of the end, its living children that they are cancelled.
-// Telling them twice changes nothing.
+// announceStep says the agent has ended and its relatives are to be told: its parent of the end, its living children
+// that they are cancelled. Telling them twice changes nothing.
 type announceStep struct {
 	Parent   AgentID // zero: it has none
 	Ended    ChildEnded
@@ -105,8 +106,8 @@ func (announceStep) Doing() Doing   { return Doing{What: "announce"} }
 func (s flagStep) Doing() Doing     { return Doing{What: "flag", Decision: s.Doubled.Second} }
 func (sitStep) Doing() Doing        { return Doing{What: "sit"} }
 
-// Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the same fold,
-// capabilities and time give the same step on every machine.
+// Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the
+// same fold, capabilities and time give the same step on every machine.
 //
 // Of an agent with entries that do not count here nothing is planned: it is held until somebody here admits it.
 func Plan(a *Agent, c Capabilities, now time.Time) Step {
@@ -126,8 +127,9 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 // maxSpins is how often in a row a node writes the same thing though it comes to nothing.
 const maxSpins = 3
 
-// spins says that the last entries of a memory are of one node, say the same and came to nothing; else it is nil. What a node would do next
-// follows from the fold, which such an entry does not change: it would write for ever, and fill the disk. Any other entry lets it try again.
+// spins says that the last entries of a memory are of one node, say the same and came to nothing; else it is nil. What
+// a node would do next follows from the fold, which such an entry does not change: it would write for ever, and fill
+// the disk. Any other entry lets it try again.
 func (a *Agent) spins(node Key) *Reason {
 	if len(a.fold.Conflicts) < maxSpins {
 		return nil // the usual
@@ -166,8 +168,8 @@ func (f *Fold) Due(now time.Time) Time {
 	return due
 }
 
-// due is when a node should next look, and the step that some node could take then. Whatever says when to look at an agent, the header of an
-// entry, a listing or the release of a claim, has it from here.
+// due is when a node should next look, and the step that some node could take then. Whatever says when to look at an
+// agent, the header of an entry, a listing or the release of a claim, has it from here.
 func (f *Fold) due(now time.Time) (Time, Step) {
 	step := f.plan(&Capabilities{All: true, quiet: true}, now)
 	if idle, ok := step.(Idle); ok {
@@ -230,13 +232,15 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	return f.planConsult(c, t, rest)
 }
 
-// planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out. Nothing is done again for it.
+// planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out. Nothing is done again
+// for it.
 func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	rest := idleFor(Reason{Kind: RestEnded})
 	switch s := f.planOpen(c, t, &rest).(type) {
 	case nil:
 	case performStep:
-		return lapseStep{Outcome: Outcome{Decision: s.Open.Decision, Signal: Silent, Note: "the agent ended before its outcome was known"}}
+		return lapseStep{Outcome: Outcome{Decision: s.Open.Decision, Signal: Silent,
+			Note: "the agent ended before its outcome was known"}}
 	default:
 		return s
 	}
@@ -244,7 +248,8 @@ func (f *Fold) planEnded(c *Capabilities, t Time) Step {
 	if l := f.Lineage; l != nil && l.Relation == Child {
 		spent := f.Spent
 		r.Parent = l.Parent
-		r.Ended = ChildEnded{Child: f.Agent, Head: f.Ended.Entry, Signal: f.Ended.Signal, Result: f.Ended.Result, Spend: &spent, Note: f.Ended.Note}
+		r.Ended = ChildEnded{Child: f.Agent, Head: f.Ended.Entry, Signal: f.Ended.Signal, Result: f.Ended.Result,
+			Spend: &spent, Note: f.Ended.Note}
 	}
 	for i := range f.Children {
 		if !f.Children[i].Ended {
@@ -263,8 +268,9 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		o := &f.Open[i]
 		spec, can := c.tool(o.toolName())
 		effect := c.class(f, o.Action, o.Effect)
-		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that it was given up.
-		// Only who holds the agent may take a deadline for passed that lies too far ahead: another's worker may know no better.
+		// A once effect is left alone until its deadline whoever holds the agent: its old worker may not know yet that
+		// it was given up. Only who holds the agent may take a deadline for passed that lies too far ahead: another's
+		// worker may know no better.
 		late := t >= o.Deadline || (c.Claimed || c.All) && ahead(o.Since, t)
 		if slices.Contains(c.Busy, o.Decision) || (!late && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
 			c.because(rest, Reason{Kind: RestUnderWay, Tool: o.toolName(), Until: o.Deadline})
@@ -287,8 +293,8 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 	return nil
 }
 
-// planAsks deals with questions a person has answered, or will not. A question lapses by the clock here before its approvals are looked at: when
-// they were given is their authors' word.
+// planAsks deals with questions a person has answered, or will not. A question lapses by the clock here before its
+// approvals are looked at: when they were given is their authors' word.
 func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Asks {
 		q := f.Asks[i].by(t)
@@ -304,7 +310,8 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			if enough {
 				note = "approved, but no node acted on it before "
 			}
-			return lapseStep{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: note + q.Verdict.Expires.String()}}
+			return lapseStep{Outcome: Outcome{Decision: q.Decision, Signal: Denied,
+				Note: note + q.Verdict.Expires.String()}}
 		case enough && len(f.Open) < maxOpen:
 			if s, ok := f.mayDecide(c, q.Action, t, rest); s != nil {
 				return s
@@ -316,7 +323,8 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			} else if wait {
 				continue
 			}
-			return decideStep{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: yes, Ignored: q.refusals()}
+			return decideStep{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: yes,
+				Ignored: q.refusals()}
 		}
 		more, stage := q.Verdict.Escalate, f.Asks[i].Stage // on record; some of it may be ahead of its time
 		if stage < int64(len(more)) {
@@ -337,8 +345,8 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	return nil
 }
 
-// count is the approvals that hold now, one per person however often they gave it, and whether somebody refused, of the votes that count.
-// Who tells the person a key is of.
+// count is the approvals that hold now, one per person however often they gave it, and whether somebody refused, of the
+// votes that count. Who tells the person a key is of.
 func (q *Asking) count(t Time, counts func(*Vote) bool, who func(Key) Key) (yes []Hash, no bool) {
 	var by []Key
 	for i := range q.Votes {
@@ -426,7 +434,8 @@ func (f *Fold) asksToWake() bool {
 	})
 }
 
-// crowded reports whether what is under way or asked for is as much as a fold holds: nothing more is decided until some of it has ended.
+// crowded reports whether what is under way or asked for is as much as a fold holds: nothing more is decided until some
+// of it has ended.
 func (f *Fold) crowded() bool { return len(f.Open) >= maxOpen || len(f.Asks) >= maxAsks }
 
 // polling reports whether a poll is under way, or waits for a person.
@@ -436,7 +445,9 @@ func (f *Fold) polling(index int64) bool {
 		n, isPoll := pollIndex(x.Call)
 		return isPoll && n == index
 	}
-	return slices.ContainsFunc(f.Open, func(o Open) bool { return is(o.Action) }) || slices.ContainsFunc(f.Asks, func(q Asking) bool { return is(q.Action) })
+	return slices.ContainsFunc(f.Open, func(o Open) bool {
+		return is(o.Action)
+	}) || slices.ContainsFunc(f.Asks, func(q Asking) bool { return is(q.Action) })
 }
 
 // recheckCall is the next thing a stale wake must look at.
@@ -458,7 +469,8 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		d := f.retryDelay(w)
 		if t < d.until && !ahead(w.Since, t) {
 			c.because(rest, Reason{
-				Kind: RestRetry, Until: d.until, Tool: toolOf(w.Action), Signal: w.Signal, Attempt: w.Attempt, Of: maxAttempts,
+				Kind: RestRetry, Until: d.until, Tool: toolOf(w.Action), Signal: w.Signal, Attempt: w.Attempt,
+				Of: maxAttempts,
 			})
 			continue
 		}
@@ -516,8 +528,8 @@ func (f *Fold) denies(tool string) bool {
 	return f.Intent.Tools != nil && !slices.Contains(f.Intent.Tools, tool)
 }
 
-// edited reports whether somebody has changed the agent, and its advisor has not been told yet: the entry that gave the intent its present form is
-// an event in the inbox. What an event is called says nothing, as anybody may send one.
+// edited reports whether somebody has changed the agent, and its advisor has not been told yet: the entry that gave the
+// intent its present form is an event in the inbox. What an event is called says nothing, as anybody may send one.
 func (f *Fold) edited() bool {
 	return slices.ContainsFunc(f.Inbox, func(m Message) bool { return m.Event == f.Edited })
 }
@@ -572,8 +584,9 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	return consultStep{Advisor: advisor}
 }
 
-// mayThinkUnpaid reports whether an agent whose budget is used up may still be asked about: to think takes no tool calls, and one without any
-// left is to be able to sleep or end. It is not asked for ever while it proposes what it cannot pay.
+// mayThinkUnpaid reports whether an agent whose budget is used up may still be asked about: to think takes no tool
+// calls, and one without any left is to be able to sleep or end. It is not asked for ever while it proposes what it
+// cannot pay.
 func (f *Fold) mayThinkUnpaid() bool {
 	_, thinks := f.Affords(Spend{Cost: 1, Tokens: 1})
 	return thinks && (f.Denials < maxUnpaid || len(f.Inbox) > 0)
@@ -582,12 +595,13 @@ func (f *Fold) mayThinkUnpaid() bool {
 // unpaidCall marks the sleep of an agent whose budget is used up.
 const unpaidCall = "runtime/budget"
 
-// unpaid is the sleep of an agent whose budget is used up: until there is enough to think again, and where only calls are used up, until it can
-// make one or is told something. A person is asked for a grant meanwhile.
+// unpaid is the sleep of an agent whose budget is used up: until there is enough to think again, and where only calls
+// are used up, until it can make one or is told something. A person is asked for a grant meanwhile.
 func (f *Fold) unpaid(what string) Sleep {
 	until := "(!has(left.cost) || left.cost > 0) && (!has(left.tokens) || left.tokens > 0)"
 	if _, thinks := f.Affords(Spend{Cost: 1, Tokens: 1}); thinks {
 		until += " && (!has(left.calls) || left.calls > 0 || size(inbox) > 0)"
 	}
-	return Sleep{Trigger: When{Condition: until}, Note: "the budget is used up (" + what + "): grant more, or end it", Call: unpaidCall}
+	return Sleep{Trigger: When{Condition: until}, Note: "the budget is used up (" + what + "): grant more, or end it",
+		Call: unpaidCall}
 }

@@ -16,18 +16,22 @@ type delay struct {
 const (
 	// firstDelay is the wait after a first signal that time heals; each further one in a row doubles it.
 	firstDelay = 2 * time.Second
-	// longestDelay is the wait no row of signals exceeds: an agent that looks once in ten minutes is still alive to its people.
+	// longestDelay is the wait no row of signals exceeds: an agent that looks once in ten minutes is still alive to its
+	// people.
 	longestDelay = 10 * time.Minute
-	// firstIncapable is how long a node that showed it cannot do something is not asked for it again; each further time doubles it.
+	// firstIncapable is how long a node that showed it cannot do something is not asked for it again; each further time
+	// doubles it.
 	firstIncapable = time.Minute
 	// longestIncapable is the longest that is: a node put right by its operator is of use again the same day.
 	longestIncapable = 6 * time.Hour
-	// failuresBeforeAnotherWay is how many failures in a row of one tool, while others work, make another way worth asking for.
+	// failuresBeforeAnotherWay is how many failures in a row of one tool, while others work, make another way worth
+	// asking for.
 	failuresBeforeAnotherWay = 3
 )
 
-// backoff says when a tool may be called again. It is a pure function of recorded signals: throttled honours the time the tool named,
-// timed-out and silent wait longer each time and allow more time, incapable moves on to another node at once.
+// backoff says when a tool may be called again. It is a pure function of recorded signals: throttled honours the time
+// the tool named, timed-out and silent wait longer each time and allow more time, incapable moves on to another node at
+// once.
 func (f *Fold) backoff(tool string) delay {
 	t := f.Tool(tool)
 	if t == nil || len(t.Last) == 0 {
@@ -45,7 +49,8 @@ func (f *Fold) backoff(tool string) delay {
 	case TimedOut, Silent:
 		return delay{until: last.Time.Add(doubled(row)), row: row}
 	case Failed:
-		if strings.HasPrefix(tool, advisorTool("")) { // an advisor that fails can only be asked again; a tool that fails is the advisor's matter
+		// an advisor that fails can only be asked again; a tool that fails is the advisor's matter
+		if strings.HasPrefix(tool, advisorTool("")) {
 			return delay{until: last.Time.Add(doubled(row)), row: row}
 		}
 	case OK, Partial, Incapable, Denied:
@@ -78,7 +83,8 @@ func (i *Incapability) lapses() Time {
 	return i.Since.Add(grown(firstIncapable, int(i.Times), longestIncapable))
 }
 
-// AnotherWay reports whether a tool keeps failing while others work: a reason to ask the advisor for another way rather than to try again.
+// AnotherWay reports whether a tool keeps failing while others work: a reason to ask the advisor for another way rather
+// than to try again.
 func (f *Fold) AnotherWay(tool string) bool {
 	t := f.Tool(tool)
 	if t == nil || t.row(Failed) < failuresBeforeAnotherWay {
@@ -94,7 +100,9 @@ func (f *Fold) AnotherWay(tool string) bool {
 
 // Tool is the record of a tool, or nil.
 func (f *Fold) Tool(name string) *ToolRecord {
-	i, found := slices.BinarySearchFunc(f.Tools, name, func(t ToolRecord, name string) int { return strings.Compare(t.Tool, name) })
+	i, found := slices.BinarySearchFunc(f.Tools, name, func(t ToolRecord, name string) int {
+		return strings.Compare(t.Tool, name)
+	})
 	if !found {
 		return nil
 	}

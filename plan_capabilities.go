@@ -12,11 +12,12 @@ type Capabilities struct {
 	All      bool            // stands for every tool and advisor there is: some node will have it
 	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
 	Busy     []Hash          // the decisions this node is performing at this moment
-	Since    Time            // when it was set up as it is: what it showed before that it could not do says nothing; zero: always
-	Seat     Hash            // the id of the store; zero for who only looks: the seat then binds nothing
-	Policy   Policy          // asked whether an agent may wake; nil: it may, for who only looks
-	Trust    *Trust          // whose entries and answers count; nil: everybody's, for who only looks
-	Blind    error           // why the node cannot note how far agents come; nil: it can. See Witness.Fault
+	// when it was set up as it is: what it showed before that it could not do says nothing; zero: always
+	Since  Time
+	Seat   Hash   // the id of the store; zero for who only looks: the seat then binds nothing
+	Policy Policy // asked whether an agent may wake; nil: it may, for who only looks
+	Trust  *Trust // whose entries and answers count; nil: everybody's, for who only looks
+	Blind  error  // why the node cannot note how far agents come; nil: it can. See Witness.Fault
 
 	quiet bool  // nobody reads why the agent rests
 	depth Depth // of the memory of the agent; set by Plan
@@ -33,12 +34,13 @@ type Spec struct {
 	Reconciles  bool          // can find out whether an effect happened
 }
 
-// ahead reports whether the clock was ahead that says an entry was written at a time: no clock that is kept at all differs so much from another.
-// What was to be waited for from then on has been waited for: nobody can tell how long it has been, and a year would be too long.
+// ahead reports whether the clock was ahead that says an entry was written at a time: no clock that is kept at all
+// differs so much from another. What was to be waited for from then on has been waited for: nobody can tell how long it
+// has been, and a year would be too long.
 func ahead(written, t Time) bool { return written > t.Add(MaxLease) }
 
-// mayDecide reports whether this node, in its store, may decide an action: it can do it, knows enough of the agent, and has the seat where one is
-// needed. If not, it returns the step that would make it so, or says in rest what is lacking.
+// mayDecide reports whether this node, in its store, may decide an action: it can do it, knows enough of the agent, and
+// has the seat where one is needed. If not, it returns the step that would make it so, or says in rest what is lacking.
 func (f *Fold) mayDecide(c *Capabilities, a Action, t Time, rest *Idle) (Step, bool) {
 	if name := toolOf(a); name != "" && !f.capable(c, name, t, rest) || !f.deepEnough(c, a, rest) {
 		return nil, false
@@ -62,7 +64,8 @@ func (c *Capabilities) tool(name string) (Spec, bool) {
 	return Spec{Name: name}, c.All || name == delegateTool
 }
 
-// capable reports whether the node can call the tool and has not shown otherwise of late; if not, rest says what it lacks.
+// capable reports whether the node can call the tool and has not shown otherwise of late; if not, rest says what it
+// lacks.
 func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
 	if _, ok := c.tool(tool); !ok {
 		rest.lack(tool)
@@ -74,7 +77,8 @@ func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
 // incapable reports whether the node, as it is set up, has shown of late that it cannot; then rest says so.
 func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
 	for i := range f.Incapable {
-		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since && t < n.lapses() && !ahead(n.Since, t) {
+		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since &&
+			t < n.lapses() && !ahead(n.Since, t) {
 			rest.lackFor(what, n.Note)
 			rest.Until = earliest(rest.Until, n.lapses())
 			return true

@@ -7,18 +7,21 @@ import (
 )
 
 const (
-	// maxCircle is how many entries in a row may come to nothing: fewer than an Agent holds, so that they can be looked at.
+	// maxCircle is how many entries in a row may come to nothing: fewer than an Agent holds, so that they can be looked
+	// at.
 	maxCircle = 48
 	// maxCircleSays is how many different things such a row says at most. What says more goes on with something.
 	maxCircleSays = 24
-	// maxCircleTime is the time within which the row was written. What takes longer is bounded by its own waits: an agent that tries again and
-	// again with growing pauses, or looks around now and then all day, does not go in circles.
+	// maxCircleTime is the time within which the row was written. What takes longer is bounded by its own waits: an
+	// agent that tries again and again with growing pauses, or looks around now and then all day, does not go in
+	// circles.
 	maxCircleTime = 30 * time.Second
 )
 
-// circles says that an agent goes in circles; else it is nil. Its last entries are proposals, sleeps and wakes, refusals and failures that say
-// the same over and over, by whichever nodes: no effect succeeded and nobody told it anything meanwhile, so nothing keeps it from going on so
-// for ever. It bounds work without a new fact, whatever the work is. Any new fact lets it try again.
+// circles says that an agent goes in circles; else it is nil. Its last entries are proposals, sleeps and wakes,
+// refusals and failures that say the same over and over, by whichever nodes: no effect succeeded and nobody told it
+// anything meanwhile, so nothing keeps it from going on so for ever. It bounds work without a new fact, whatever the
+// work is. Any new fact lets it try again.
 func (a *Agent) circles() *Reason {
 	var row []*Entry
 	for e := range a.Recent() {

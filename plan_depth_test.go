@@ -11,11 +11,12 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	call := Execute{Tool: "t", Call: "1"}
 	folds := map[string]*Fold{
-		"a proposal":           {Proposals: []Proposals{{Actions: []Action{call}, Decided: []bool{false}}}},
-		"an approved question": {Asks: []Asking{{Action: call, Verdict: Verdict{Answer: Ask}, Votes: []Vote{{Approve: true, Event: Hash{1}}}}}},
-		"an effect owed":       {Owed: []Owed{{Action: call, Decision: Hash{3}}}},
-		"an effect under way":  {Open: []Open{{Decision: Hash{2}, Action: call}}},
-		"a recheck":            {Recheck: []Execute{call}},
+		"a proposal": {Proposals: []Proposals{{Actions: []Action{call}, Decided: []bool{false}}}},
+		"an approved question": {Asks: []Asking{{Action: call, Verdict: Verdict{Answer: Ask},
+			Votes: []Vote{{Approve: true, Event: Hash{1}}}}}},
+		"an effect owed":      {Owed: []Owed{{Action: call, Decision: Hash{3}}}},
+		"an effect under way": {Open: []Open{{Decision: Hash{2}, Action: call}}},
+		"a recheck":           {Recheck: []Execute{call}},
 	}
 	for what, f := range folds {
 		for _, d := range []Depth{Full, Headers, Last(3), Last(0)} {

@@ -18,7 +18,8 @@ func TestManyFiltersFindTheLastEvent(t *testing.T) {
 		}
 		f.Sleep = &Sleeping{Sleep: Sleep{Trigger: Any{Of: of}}}
 		for i := range maxInbox {
-			f.Inbox = append(f.Inbox, Message{Event: HashOf([]byte(fmt.Sprint(i))), Name: "news", Data: must(DataOf(int64(0)))})
+			f.Inbox = append(f.Inbox, Message{Event: HashOf([]byte(fmt.Sprint(i))), Name: "news",
+				Data: must(DataOf(int64(0)))})
 		}
 		f.Inbox[maxInbox-1].Data = must(DataOf(int64(n))) // fits the last filter
 		looks := 0

@@ -13,7 +13,8 @@ import (
 //	quorum:N       N have ended ok, or fewer than N still can
 //	first-failure  one has ended otherwise than ok, or all have ended
 //
-// It counts the children named; without any, those that live and those still to come, but not the ones that have ended before.
+// It counts the children named; without any, those that live and those still to come, but not the ones that have ended
+// before.
 func (f *Fold) Gathered(enough string, children ...AgentID) (Trigger, error) {
 	var before childCount
 	if len(children) == 0 {
@@ -75,7 +76,8 @@ func (f *Fold) count(of []AgentID) childCount {
 func (q *question) gather(t Gather) outlook {
 	n := q.f.count(t.Of)
 	if n.open == 0 || (t.OK > 0 && (n.ok >= t.OK || n.ok+n.open < t.OK)) || (t.Failed > 0 && n.failed >= t.Failed) {
-		return outlook{Met: true, Why: fmt.Sprintf("of its children %d live, %d ended ok, %d otherwise", n.open, n.ok, n.failed)}
+		return outlook{Met: true, Why: fmt.Sprintf("of its children %d live, %d ended ok, %d otherwise", n.open, n.ok,
+			n.failed)}
 	}
 	return q.not(outlook{}, Pending{Trigger: t, Live: n.open, OK: n.ok, Failed: n.failed})
 }

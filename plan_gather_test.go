@@ -29,7 +29,8 @@ func TestGatheredIsMetWhenEnoughChildrenHaveEnded(t *testing.T) {
 	} {
 		for _, named := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/%v/named=%v", c.enough, c.ended, named), func(t *testing.T) {
-				older := []ChildInfo{{Agent: AgentID{0xee}, Ended: true, Signal: ok}, {Agent: AgentID{0xef}, Ended: true, Signal: bad}}
+				older := []ChildInfo{{Agent: AgentID{0xee}, Ended: true, Signal: ok},
+					{Agent: AgentID{0xef}, Ended: true, Signal: bad}}
 				f := Fold{Children: older}
 				var ids []AgentID
 				for i := range c.ended {

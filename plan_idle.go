@@ -2,9 +2,10 @@ package perdure
 
 // Idle says there is nothing to do until a time (zero: until an entry arrives), and why. Package view says it in words.
 type Idle struct {
-	Until   Time
-	Person  bool     // a person must act first
-	Needs   string   // what this node lacks, when another could go on: a tool, an advisor ("advisor:NAME"), a schema, a memory
+	Until  Time
+	Person bool // a person must act first
+	// what this node lacks, when another could go on: a tool, an advisor ("advisor:NAME"), a schema, a memory
+	Needs   string
 	Reasons []Reason // why; of very many the first ones
 }
 
@@ -69,14 +70,15 @@ const (
 	RestGiven     Rest = "given"     // its seat was handed over
 	RestDisputed  Rest = "disputed"  // two stores claim its seat
 	RestElsewhere Rest = "elsewhere" // its seat is in the store Seat
-	RestBlind     Rest = "blind"     // this node cannot note how far agents come, for Note: nobody would notice an older copy
-	RestShallow   Rest = "shallow"   // too little of its memory is here for an effect of class Effect
-	RestDoubt     Rest = "in-doubt"  // nobody knows whether Decision happened
-	RestApproval  Rest = "approval"  // Digest is asked for
-	RestBudget    Rest = "budget"    // the budget is used up; Note says of what
-	RestDenied    Rest = "denied"    // Attempt proposals in a row were refused
-	RestSpinning  Rest = "spinning"  // this node wrote the same What Attempt times, and Note says what came of it
-	RestCircling  Rest = "circling"  // its last Attempt entries say the same over and over
+	// this node cannot note how far agents come, for Note: nobody would notice an older copy
+	RestBlind    Rest = "blind"
+	RestShallow  Rest = "shallow"  // too little of its memory is here for an effect of class Effect
+	RestDoubt    Rest = "in-doubt" // nobody knows whether Decision happened
+	RestApproval Rest = "approval" // Digest is asked for
+	RestBudget   Rest = "budget"   // the budget is used up; Note says of what
+	RestDenied   Rest = "denied"   // Attempt proposals in a row were refused
+	RestSpinning Rest = "spinning" // this node wrote the same What Attempt times, and Note says what came of it
+	RestCircling Rest = "circling" // its last Attempt entries say the same over and over
 )
 
 // Is reports whether one of the reasons is of one of these kinds.
@@ -91,7 +93,8 @@ func (i *Idle) Is(kinds ...Rest) bool {
 	return false
 }
 
-// maxReasons is how many reasons an Idle gives: more say nothing to people, and an agent may wait for hundreds of things.
+// maxReasons is how many reasons an Idle gives: more say nothing to people, and an agent may wait for hundreds of
+// things.
 const maxReasons = 16
 
 // because adds a reason to wait.

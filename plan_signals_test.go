@@ -14,7 +14,8 @@ func TestAConditionReadsRecentSignals(t *testing.T) {
 		`signals["look"].recent.exists(s, s == "failed")`: false,
 		`signals["other"].last == "ok"`:                   false, // not there: it does not hold
 	} {
-		s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Execute{Tool: "look"}}, []perdure.Action{perdure.Sleep{Trigger: perdure.When{Condition: source}}},
+		s := newResting(t, perdure.Genesis{}, []perdure.Action{perdure.Execute{Tool: "look"}},
+			[]perdure.Action{perdure.Sleep{Trigger: perdure.When{Condition: source}}},
 			[]perdure.Action{perdure.End{Signal: perdure.OK}})
 		s.run()
 		if got := s.fold().Ended != nil; got != met {

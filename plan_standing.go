@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Standing is where an agent stands, in the words people use: ready, running, dormant, waiting (for a person) or terminated. There is no other
-// rule than this: a line of a store, a screen and a program say the same of an agent. What a line says was so when it was written; what time
-// alone changes is changed.
+// Standing is where an agent stands, in the words people use: ready, running, dormant, waiting (for a person) or
+// terminated. There is no other rule than this: a line of a store, a screen and a program say the same of an agent.
+// What a line says was so when it was written; what time alone changes is changed.
 func (l *Listing) Standing(now time.Time) string {
 	switch {
 	case l.State == Terminated:
@@ -22,15 +22,16 @@ func (l *Listing) Standing(now time.Time) string {
 	return "dormant"
 }
 
-// Standing is where an agent stands as a node sees it that can do everything, trusts t (nil: everybody) and works in the store with the id at
-// (zero: wherever its seat is).
+// Standing is where an agent stands as a node sees it that can do everything, trusts t (nil: everybody) and works in
+// the store with the id at (zero: wherever its seat is).
 func (a *Agent) Standing(t *Trust, at Hash, now time.Time) string {
 	l := a.Listing(now)
 	l.Waiting = a.waiting(t, at, now)
 	return l.Standing(now)
 }
 
-// waiting reports whether something must be done by a person: to admit it, answer, approve, settle, resume, grant, or take its seat.
+// waiting reports whether something must be done by a person: to admit it, answer, approve, settle, resume, grant, or
+// take its seat.
 func (a *Agent) waiting(t *Trust, at Hash, now time.Time) bool {
 	f, by := a.fold, TimeOf(now)
 	if len(f.Doubles()) > 0 || f.Disputed() && f.Ended == nil {
@@ -66,14 +67,17 @@ func (s *Sleep) Asks() bool {
 func (a *Agent) Listing(now time.Time) Listing {
 	f := a.fold
 	return Listing{
-		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.State(), Labels: f.Intent.Labels,
+		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.State(),
+		Labels:  f.Intent.Labels,
 		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: a.waiting(nil, Hash{}, now),
 	}
 }
 
-// Newborn is an agent as one line when no more than this, its first entry, has been looked at. It is what a store lists until it is told more.
+// Newborn is an agent as one line when no more than this, its first entry, has been looked at. It is what a store lists
+// until it is told more.
 func (first *Entry) Newborn() Listing {
-	l := Listing{Agent: first.ID(), State: Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due, Entries: 1}
+	l := Listing{Agent: first.ID(), State: Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due,
+		Entries: 1}
 	switch b := first.content.(type) {
 	case Genesis:
 		l.Name, l.Kind, l.Scope, l.Labels = b.Intent.Name, b.Intent.Kind, b.Charter.Scope, b.Intent.Labels

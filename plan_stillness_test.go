@@ -5,16 +5,20 @@ import (
 	"time"
 )
 
-// TestWhatWaitsSinceAClockThatWasAheadGoesOn holds against memories of which a part was written a year ahead, before the clock was put right.
+// TestWhatWaitsSinceAClockThatWasAheadGoesOn holds against memories of which a part was written a year ahead, before
+// the clock was put right.
 func TestWhatWaitsSinceAClockThatWasAheadGoesOn(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	late := TimeOf(now.AddDate(1, 0, 0))
 	pay := Execute{Tool: "pay"}
 	asleep := func(tr Trigger) *Sleeping { return &Sleeping{Since: late, Sleep: Sleep{Trigger: tr}} }
-	throttled := []ToolRecord{{Tool: advisorTool(""), Last: []SignalRecord{{Signal: Throttled, Time: late, After: 1000}}}}
+	throttled := []ToolRecord{{Tool: advisorTool(""), Last: []SignalRecord{{Signal: Throttled, Time: late,
+		After: 1000}}}}
 	for name, f := range map[string]*Fold{
-		"an effect under way":       {Open: []Open{{Action: pay, Effect: Once, Since: late, Deadline: late.Add(time.Minute)}}},
-		"one to be tried again":     {Owed: []Owed{{Action: pay, Effect: Read, Signal: TimedOut, Since: late, Attempt: 1}}},
+		"an effect under way": {Open: []Open{{Action: pay, Effect: Once, Since: late,
+			Deadline: late.Add(time.Minute)}}},
+		"one to be tried again": {Owed: []Owed{{Action: pay, Effect: Read, Signal: TimedOut, Since: late,
+			Attempt: 1}}},
 		"a sleep for a while":       {Sleep: asleep(After{Millis: 1000})},
 		"a poll":                    {Sleep: asleep(Every{Millis: 1000, Poll: pay, Until: "result == 1"})},
 		"an advisor that throttled": {Tools: throttled},
@@ -30,14 +34,16 @@ func TestWhatWaitsSinceAClockThatWasAheadGoesOn(t *testing.T) {
 	}
 }
 
-// TestAPollThatCannotBePaidWaitsForAGrant holds against agents that wrote down a refusal at each time they would have polled, for ever.
+// TestAPollThatCannotBePaidWaitsForAGrant holds against agents that wrote down a refusal at each time they would have
+// polled, for ever.
 func TestAPollThatCannotBePaidWaitsForAGrant(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	none := int64(0)
 	wake := TimeOf(now.Add(time.Hour))
 	poll := Every{Millis: 1000, Poll: Execute{Tool: "status"}, Until: "result == 1"}
 	f := &Fold{Intent: Intent{Budget: &Budget{Calls: &none}}}
-	f.Sleep = &Sleeping{Since: TimeOf(now.Add(-time.Minute)), Sleep: Sleep{Trigger: Any{Of: []Trigger{poll, At{Time: wake}}}}}
+	f.Sleep = &Sleeping{Since: TimeOf(now.Add(-time.Minute)),
+		Sleep: Sleep{Trigger: Any{Of: []Trigger{poll, At{Time: wake}}}}}
 	idle, rests := f.plan(&Capabilities{All: true}, now).(Idle)
 	if !rests || !idle.Person || idle.Until != wake {
 		t.Errorf("got %+v, want it to wait for a person, or until %s", idle, wake)
@@ -48,8 +54,8 @@ func TestAPollThatCannotBePaidWaitsForAGrant(t *testing.T) {
 	}
 }
 
-// TestAnAgentPastItsDeadlineIsNotLookedAtForEver holds against nodes that looked without a pause at an agent whose deadline had passed and that
-// could not end, because a person had paused it or had an effect to settle.
+// TestAnAgentPastItsDeadlineIsNotLookedAtForEver holds against nodes that looked without a pause at an agent whose
+// deadline had passed and that could not end, because a person had paused it or had an effect to settle.
 func TestAnAgentPastItsDeadlineIsNotLookedAtForEver(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	passed := TimeOf(now.Add(-time.Hour))

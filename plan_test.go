@@ -12,7 +12,8 @@ var everything = Capabilities{All: true}
 
 // here is a node with tool x (of the given class) and an advisor for agents that name none.
 func here(e Effect, reconciles bool) Capabilities {
-	return Capabilities{Node: people["ann"].key, Advisors: []string{""}, Tools: map[string]Spec{"x": {Name: "x", Effect: e, Reconciles: reconciles}}}
+	return Capabilities{Node: people["ann"].key, Advisors: []string{""},
+		Tools: map[string]Spec{"x": {Name: "x", Effect: e, Reconciles: reconciles}}}
 }
 
 // planned holds the step Plan says against its type, twice: the same input gives the same step.
@@ -37,7 +38,8 @@ func proposes(actions ...Action) Body { return Advice{Actions: actions} }
 // decided is a decision about the first proposal of an advice.
 func decided(advice string, v Answer, change ...func(*Decision)) func(*dag) Body {
 	return func(d *dag) Body {
-		dec := Decision{Advice: d.name(advice), Verdict: Verdict{Answer: v}, Effect: Once, Deadline: TimeOf(later(time.Minute))}
+		dec := Decision{Advice: d.name(advice), Verdict: Verdict{Answer: v}, Effect: Once,
+			Deadline: TimeOf(later(time.Minute))}
 		for _, c := range change {
 			c(&dec)
 		}
@@ -62,14 +64,16 @@ func TestCycleGoesFromAdviceToOutcome(t *testing.T) {
 	d := lineage(t, "G")
 	planned[consultStep](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A", says("A", proposes(call, call)))
-	if s := planned[decideStep](t, d, here(Once, false), epoch); s.Advice != d.name("A") || s.Index != 0 || toolOf(s.Action) != "x" {
+	if s := planned[decideStep](t, d, here(Once, false), epoch); s.Advice != d.name("A") || s.Index != 0 ||
+		toolOf(s.Action) != "x" {
 		t.Errorf("got %+v", s)
 	}
 	d = lineage(t, "G -> A -> D", says("A", proposes(call, call)), saysOf("D", decided("A", Deny)))
 	if s := planned[decideStep](t, d, here(Once, false), epoch); s.Index != 1 {
 		t.Errorf("got %+v, want the second proposal after the first was denied", s)
 	}
-	d = lineage(t, "G -> A -> D -> O", says("A", proposes(call)), saysOf("D", decided("A", Allow)), saysOf("O", ended("D", OK)))
+	d = lineage(t, "G -> A -> D -> O", says("A", proposes(call)), saysOf("D", decided("A", Allow)),
+		saysOf("O", ended("D", OK)))
 	planned[consultStep](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A", says("A", proposes()))
 	if s := planned[Idle](t, d, here(Once, false), epoch); !s.Is(RestSilent) || s.Until != 0 {
@@ -85,7 +89,8 @@ func TestCycleGoesFromAdviceToOutcome(t *testing.T) {
 	if s := planned[Idle](t, d, here(Once, false), epoch); s.Needs == "" {
 		t.Errorf("got %+v, want to say which advisor is missing", s)
 	}
-	d = lineage(t, "G", begins(Genesis{Intent: Intent{Goal: "g", Deadline: TimeOf(later(time.Hour))}, Charter: Charter{Scope: "acme"}}))
+	d = lineage(t, "G", begins(Genesis{Intent: Intent{Goal: "g", Deadline: TimeOf(later(time.Hour))},
+		Charter: Charter{Scope: "acme"}}))
 	if s := planned[finishStep](t, d, here(Once, false), later(time.Hour)); s.End.Signal != TimedOut {
 		t.Errorf("got %+v", s)
 	}
@@ -94,15 +99,18 @@ func TestCycleGoesFromAdviceToOutcome(t *testing.T) {
 }
 
 func TestWhatChangesTheAgentWaitsForWhatIsUnderWay(t *testing.T) {
-	d := lineage(t, "G -> A -> D", says("A", proposes(Execute{Tool: "x"}, End{Signal: OK})), saysOf("D", decided("A", Allow)))
+	d := lineage(t, "G -> A -> D", says("A", proposes(Execute{Tool: "x"}, End{Signal: OK})),
+		saysOf("D", decided("A", Allow)))
 	planned[Idle](t, d, here(Once, false), epoch)
-	d = lineage(t, "G -> A -> D", says("A", proposes(Execute{Tool: "x"}, Execute{Tool: "x"})), saysOf("D", decided("A", Allow)))
+	d = lineage(t, "G -> A -> D", says("A", proposes(Execute{Tool: "x"}, Execute{Tool: "x"})),
+		saysOf("D", decided("A", Allow)))
 	planned[decideStep](t, d, here(Once, false), epoch)
 }
 
 func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
 	open := func(e Effect) *dag {
-		return lineage(t, "G -> A -> D", says("A", proposes(Execute{Tool: "x"})), saysOf("D", decided("A", Allow, class(e))))
+		return lineage(t, "G -> A -> D", says("A", proposes(Execute{Tool: "x"})),
+			saysOf("D", decided("A", Allow, class(e))))
 	}
 	past := later(2 * time.Minute)
 	for _, e := range []Effect{Read, Idempotent, Once} {
@@ -132,13 +140,15 @@ func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
 			t.Errorf("a tool of class %s, on record as read: got %+v, want a person to settle it", e, s)
 		}
 	}
-	doubt := lineage(t, "G -> A -> D -> X", says("A", proposes(Execute{Tool: "x"})), saysOf("D", decided("A", Allow)), saysOf("X", func(d *dag) Body {
-		return event(Doubt{Decision: d.name("D")})
-	}))
+	doubt := lineage(t, "G -> A -> D -> X", says("A", proposes(Execute{Tool: "x"})), saysOf("D", decided("A", Allow)),
+		saysOf("X", func(d *dag) Body {
+			return event(Doubt{Decision: d.name("D")})
+		}))
 	planned[Idle](t, doubt, here(Once, true), past)
-	settled := lineage(t, "G -> A -> D -> X", says("A", proposes(Execute{Tool: "x"})), saysOf("D", decided("A", Allow)), saysOf("X", func(d *dag) Body {
-		return event(Settle{Decision: d.name("D"), Signal: OK})
-	}))
+	settled := lineage(t, "G -> A -> D -> X", says("A", proposes(Execute{Tool: "x"})), saysOf("D", decided("A", Allow)),
+		saysOf("X", func(d *dag) Body {
+			return event(Settle{Decision: d.name("D"), Signal: OK})
+		}))
 	planned[consultStep](t, settled, here(Once, true), past)
 }
 
@@ -158,7 +168,8 @@ func TestBackoffFollowsTheSignal(t *testing.T) {
 				next := string(rune('1' + i + 1))
 				drawing, last = drawing+" -> D"+next, "D"+next
 				parts = append(parts, saysOf(last, func(d *dag) Body {
-					return Decision{Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Allow}, Effect: e, Key: d.name("D1"), Deadline: TimeOf(later(time.Minute))}
+					return Decision{Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Allow}, Effect: e,
+						Key: d.name("D1"), Deadline: TimeOf(later(time.Minute))}
 				}))
 			}
 		}
@@ -179,7 +190,9 @@ func TestBackoffFollowsTheSignal(t *testing.T) {
 	waits(owed(Idempotent, TimedOut), 2*time.Second)
 	waits(owed(Idempotent, TimedOut, Silent), 4*time.Second)
 	waits(owed(Read, Silent, Silent, Silent), 8*time.Second)
-	planned[consultStep](t, owed(Read, TimedOut, TimedOut, TimedOut, TimedOut, TimedOut), here(Read, false), later(time.Hour)) // five attempts are enough
+	// five attempts are enough
+	planned[consultStep](t, owed(Read, TimedOut, TimedOut, TimedOut, TimedOut, TimedOut), here(Read, false),
+		later(time.Hour))
 	longer := planned[decideStep](t, owed(Idempotent, TimedOut), here(Idempotent, false), later(time.Hour))
 	if longer.Limit < 110_000 {
 		t.Errorf("got %d ms, want more time than the minute that was not enough", longer.Limit)
@@ -202,14 +215,16 @@ func TestFailingToolsAndAdvisors(t *testing.T) {
 	for i := range 3 {
 		a, d, o := "A"+string(rune('0'+i)), "D"+string(rune('0'+i)), "O"+string(rune('0'+i))
 		drawing += " -> " + a + " -> " + d + " -> " + o
-		parts = append(parts, says(a, proposes(Execute{Tool: "x"})), saysOf(d, decided(a, Allow)), saysOf(o, ended(d, Failed)))
+		parts = append(parts, says(a, proposes(Execute{Tool: "x"})), saysOf(d, decided(a, Allow)),
+			saysOf(o, ended(d, Failed)))
 		last = o
 	}
 	f := lineage(t, drawing, parts...).agent().fold
 	if f.AnotherWay("x") {
 		t.Error("another way is asked for though nothing else works")
 	}
-	parts = append(parts, says("B", proposes(Execute{Tool: "y"})), saysOf("DB", decided("B", Allow)), saysOf("OB", ended("DB", OK)))
+	parts = append(parts, says("B", proposes(Execute{Tool: "y"})), saysOf("DB", decided("B", Allow)),
+		saysOf("OB", ended("DB", OK)))
 	f = lineage(t, drawing+" -> B -> DB -> OB", parts...).agent().fold
 	if !f.AnotherWay("x") || f.AnotherWay("y") || f.AnotherWay("z") {
 		t.Errorf("after %s: another way is not asked for", last)
@@ -224,7 +239,8 @@ func TestFailingToolsAndAdvisors(t *testing.T) {
 
 func TestEveryTriggerWakes(t *testing.T) {
 	sleeping := func(trigger Trigger, more ...func(*dag)) *dag {
-		return lineage(t, "G -> E -> S", append([]func(*dag){says("E", Event{Name: "before", Data: Data{7}}), says("S", allowed(Sleep{Trigger: trigger}))}, more...)...)
+		return lineage(t, "G -> E -> S", append([]func(*dag){says("E", Event{Name: "before", Data: Data{7}}),
+			says("S", allowed(Sleep{Trigger: trigger}))}, more...)...)
 	}
 	wakes := func(name string, d *dag, now time.Time) Wake {
 		t.Helper()
@@ -261,14 +277,18 @@ func TestEveryTriggerWakes(t *testing.T) {
 	}
 	sleeps("on, a filter that does not compile", sleeping(On{Event: "before", Filter: "1 +"}), epoch)
 	wakes("done", sleeping(Done{Decision: HashOf(nil)}), epoch)
-	open := lineage(t, "G -> D -> S", says("D", Decision{Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Allow}, Deadline: TimeOf(soon)}), saysOf("S", func(d *dag) Body { return allowed(Sleep{Trigger: Done{Decision: d.name("D")}}) }))
+	open := lineage(t, "G -> D -> S", says("D", Decision{Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Allow},
+		Deadline: TimeOf(soon)}), saysOf("S", func(d *dag) Body {
+		return allowed(Sleep{Trigger: Done{Decision: d.name("D")}})
+	}))
 	sleeps("done", open, epoch)
 	when := sleeping(When{Condition: "now >= timestamp('2026-03-01T13:00:00Z')"})
 	if s := sleeps("when", when, epoch); s.Until != TimeOf(epoch.Add(conditionEvery)) {
 		t.Errorf("got %+v, want to look again as the clock goes", s)
 	}
 	wakes("when", when, soon)
-	wakes("when, vars", sleeping(When{Condition: "vars.n > 1"}, says("E", Event{Name: "e", Set: map[string]Data{"n": {2}}})), epoch)
+	wakes("when, vars", sleeping(When{Condition: "vars.n > 1"},
+		says("E", Event{Name: "e", Set: map[string]Data{"n": {2}}})), epoch)
 	wakes("any", sleeping(Any{Of: []Trigger{At{Time: TimeOf(soon)}, On{Event: "before"}}}), epoch)
 	sleeps("any", sleeping(Any{Of: []Trigger{At{Time: TimeOf(soon)}, On{Event: "other"}}}), epoch)
 	sleeps("all", sleeping(All{Of: []Trigger{At{Time: TimeOf(soon)}, On{Event: "before"}}}), epoch)
@@ -276,7 +296,8 @@ func TestEveryTriggerWakes(t *testing.T) {
 }
 
 func TestEventWakesOnce(t *testing.T) {
-	d := lineage(t, "G -> E -> S -> W -> S2", says("S", allowed(Sleep{Trigger: On{Event: "E"}})), says("S2", allowed(Sleep{Trigger: On{Event: "E"}})),
+	d := lineage(t, "G -> E -> S -> W -> S2", says("S", allowed(Sleep{Trigger: On{Event: "E"}})),
+		says("S2", allowed(Sleep{Trigger: On{Event: "E"}})),
 		saysOf("W", func(d *dag) Body { return allowed(Wake{Sleep: d.name("S"), By: []Hash{d.name("E")}}) }))
 	planned[Idle](t, d, everything, epoch)
 }
@@ -291,7 +312,9 @@ func TestPollIsCalledEverySoOften(t *testing.T) {
 		t.Fatalf("got %+v, want the poll", s)
 	}
 	answers := func(v Answer, more ...Body) *dag {
-		parts := []func(*dag){says("S", allowed(Sleep{Trigger: trigger})), says("D", Decision{Action: call, Verdict: Verdict{Answer: v, Expires: TimeOf(later(time.Hour))}, Effect: Read, Deadline: TimeOf(later(3 * time.Minute))})}
+		parts := []func(*dag){says("S", allowed(Sleep{Trigger: trigger})),
+			says("D", Decision{Action: call, Verdict: Verdict{Answer: v, Expires: TimeOf(later(time.Hour))},
+				Effect: Read, Deadline: TimeOf(later(3 * time.Minute))})}
 		drawing := "G -> S -> D"
 		for _, b := range more {
 			drawing += " -> O"
@@ -314,7 +337,8 @@ func TestPollIsCalledEverySoOften(t *testing.T) {
 	at := later(61 * time.Second)
 	planned[Idle](t, answers(Allow), here(Read, false), at)
 	planned[rouseStep](t, answers(Allow, Outcome{Signal: OK, Result: yes}), here(Read, false), at)
-	if s := planned[Idle](t, answers(Allow, Outcome{Signal: OK, Result: no}), here(Read, false), epoch); s.Until.Go().Before(later(time.Minute)) {
+	if s := planned[Idle](t, answers(Allow, Outcome{Signal: OK, Result: no}), here(Read, false), epoch); s.Until.Go().
+		Before(later(time.Minute)) {
 		t.Errorf("got %+v, want the next poll a minute on", s)
 	}
 	planned[Idle](t, answers(Deny), here(Read, false), epoch) // not asked for again at once
@@ -325,14 +349,16 @@ func TestPollIsCalledEverySoOften(t *testing.T) {
 }
 
 func TestLongSleepIsRecheckedOnce(t *testing.T) {
-	sleep := Sleep{Trigger: After{Millis: 60_000}, Stale: 30_000, Recheck: []Execute{{Tool: "x"}, {Tool: "x", Call: "2"}}}
+	sleep := Sleep{Trigger: After{Millis: 60_000}, Stale: 30_000,
+		Recheck: []Execute{{Tool: "x"}, {Tool: "x", Call: "2"}}}
 	s := planned[rouseStep](t, lineage(t, "G -> S", says("S", allowed(sleep))), here(Read, false), later(2*time.Minute))
 	if !s.Wake.Stale {
 		t.Fatalf("got %+v, want a stale wake", s)
 	}
 	wake := saysOf("W", func(d *dag) Body { return allowed(Wake{Sleep: d.name("S"), Stale: true}) })
 	check := func(v Answer) func(*dag) {
-		return says("D", Decision{Action: Execute{Tool: "x", Call: recheckCall + "2"}, Verdict: Verdict{Answer: v}, Effect: Read, Deadline: TimeOf(later(time.Minute))})
+		return says("D", Decision{Action: Execute{Tool: "x", Call: recheckCall + "2"}, Verdict: Verdict{Answer: v},
+			Effect: Read, Deadline: TimeOf(later(time.Minute))})
 	}
 	for _, v := range []Answer{Allow, Deny, Ask} {
 		d := lineage(t, "G -> S -> W -> D", says("S", allowed(sleep)), wake, check(v))
@@ -340,11 +366,12 @@ func TestLongSleepIsRecheckedOnce(t *testing.T) {
 			t.Errorf("%s: %d things left to look at, want 1", v, got)
 		}
 	}
-	retried := lineage(t, "G -> S -> W -> D -> O -> D2", says("S", allowed(sleep)), wake, check(Allow), saysOf("O", ended("D", TimedOut)), saysOf("D2", func(d *dag) Body {
-		dec := d.body["D"](d).(Decision)
-		dec.Key = d.name("D")
-		return dec
-	}))
+	retried := lineage(t, "G -> S -> W -> D -> O -> D2", says("S", allowed(sleep)), wake, check(Allow),
+		saysOf("O", ended("D", TimedOut)), saysOf("D2", func(d *dag) Body {
+			dec := d.body["D"](d).(Decision)
+			dec.Key = d.name("D")
+			return dec
+		}))
 	if got := len(retried.agent().fold.Recheck); got != 1 {
 		t.Errorf("%d things left to look at after a retry, want 1", got)
 	}
@@ -353,7 +380,8 @@ func TestLongSleepIsRecheckedOnce(t *testing.T) {
 func TestEveryStateIsWitnessed(t *testing.T) {
 	goal := "b"
 	n := func(v int64) *int64 { return &v }
-	wide := begins(Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(50)}}, Charter: Charter{Scope: "acme", Depth: 1}})
+	wide := begins(Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(50)}},
+		Charter: Charter{Scope: "acme", Depth: 1}})
 	for want, d := range map[State]*dag{
 		Instantiated: lineage(t, "G"),
 		Evaluation:   lineage(t, "G -> A", says("A", proposes(Execute{Tool: "x"}))),
@@ -361,9 +389,10 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 		Mutation:     lineage(t, "G -> D", says("D", allowed(Mutate{Goal: &goal}))),
 		Delegation:   lineage(t, "G -> D", wide, saysOf("D", delegates(func(*Genesis) {}))),
 		Dormant:      lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))),
-		Reentry: lineage(t, "G -> D -> W", says("D", allowed(Sleep{Trigger: After{Millis: 1}})), saysOf("W", func(d *dag) Body {
-			return allowed(Wake{Sleep: d.name("D")})
-		})),
+		Reentry: lineage(t, "G -> D -> W", says("D", allowed(Sleep{Trigger: After{Millis: 1}})),
+			saysOf("W", func(d *dag) Body {
+				return allowed(Wake{Sleep: d.name("D")})
+			})),
 		Terminated: lineage(t, "G -> D", says("D", event(Cancel{}))),
 	} {
 		f := d.agent().fold
@@ -374,8 +403,10 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 	atWork := allowed(Execute{Tool: "x"})
 	atWork.Effect, atWork.Deadline = Once, TimeOf(epoch.Add(time.Hour))
 	for want, d := range map[string]*dag{
-		"ready": lineage(t, "G"), "running": lineage(t, "G -> D", says("D", atWork)), "waiting": lineage(t, "G -> D", says("D", event(Pause{}))),
-		"dormant": lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))), "terminated": lineage(t, "G -> D", says("D", event(Cancel{}))),
+		"ready": lineage(t, "G"), "running": lineage(t, "G -> D", says("D", atWork)),
+		"waiting":    lineage(t, "G -> D", says("D", event(Pause{}))),
+		"dormant":    lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))),
+		"terminated": lineage(t, "G -> D", says("D", event(Cancel{}))),
 	} {
 		if got := d.agent().Standing(nil, Hash{}, epoch); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -412,8 +443,10 @@ func delegates(change func(*Genesis)) func(*dag) Body {
 func TestChildIsNoWiderThanItsParent(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	g := begins(Genesis{
-		Intent:  Intent{Goal: "g", Budget: &Budget{Cost: n(50)}, Tools: []string{"x", "y"}, Deadline: TimeOf(later(time.Hour))},
-		Charter: Charter{Scope: "acme", Depth: 2, Policies: []Hash{HashOf([]byte("p"))}, Approvers: []Key{people["ann"].key}},
+		Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(50)}, Tools: []string{"x", "y"},
+			Deadline: TimeOf(later(time.Hour))},
+		Charter: Charter{Scope: "acme", Depth: 2, Policies: []Hash{HashOf([]byte("p"))},
+			Approvers: []Key{people["ann"].key}},
 	})
 	good := lineage(t, "G -> D", g, saysOf("D", delegates(func(*Genesis) {}))).agent()
 	if len(good.fold.Children) != 1 || good.fold.Reserved().Cost != 10 || *good.fold.Left().Cost != 40 {
@@ -449,8 +482,10 @@ func TestChildIsNoWiderThanItsParent(t *testing.T) {
 
 func TestBudgetIsReservedAndSettled(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
-	g := begins(Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(30), Calls: n(2)}}, Charter: Charter{Scope: "acme"}})
-	reserve := says("D", Decision{Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Allow}, Effect: Once, Reserve: &Spend{Cost: 20, Calls: 1}})
+	g := begins(Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(30), Calls: n(2)}},
+		Charter: Charter{Scope: "acme"}})
+	reserve := says("D", Decision{Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Allow}, Effect: Once,
+		Reserve: &Spend{Cost: 20, Calls: 1}})
 	f := lineage(t, "G -> D", g, reserve).agent().fold
 	if *f.Left().Cost != 10 || *f.Left().Calls != 1 || f.Left().Tokens != nil {
 		t.Errorf("got %+v left", f.Left())
@@ -458,23 +493,30 @@ func TestBudgetIsReservedAndSettled(t *testing.T) {
 	if missing, ok := f.Affords(Spend{Cost: 11}); ok || !strings.Contains(missing, "cost") {
 		t.Errorf("11 of 10 are affordable: %s", missing)
 	}
-	d := lineage(t, "G -> D -> O", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) { o.Spend = &Spend{Cost: 29, Calls: 1} })))
+	d := lineage(t, "G -> D -> O", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) {
+		o.Spend = &Spend{Cost: 29, Calls: 1}
+	})))
 	f = d.agent().fold
 	if *f.Left().Cost != 1 || f.Reserved() != (Spend{}) {
 		t.Errorf("got %+v left", f.Left())
 	}
-	d = lineage(t, "G -> D -> O", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) { o.Spend = &Spend{Cost: 31} })))
+	d = lineage(t, "G -> D -> O", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) {
+		o.Spend = &Spend{Cost: 31}
+	})))
 	s := planned[decideStep](t, d, here(Once, false), epoch)
 	if sleep, ok := s.Action.(Sleep); !ok || !strings.Contains(sleep.Note, "grant more") {
 		t.Errorf("got %+v, want it to rest until a person grants more", s)
 	}
-	d = lineage(t, "G -> D -> O -> M", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) { o.Spend = &Spend{Cost: 31} })), says("M", event(Grant{Amount: Spend{Cost: 9}})))
+	d = lineage(t, "G -> D -> O -> M", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) {
+		o.Spend = &Spend{Cost: 31}
+	})), says("M", event(Grant{Amount: Spend{Cost: 9}})))
 	planned[consultStep](t, d, here(Once, false), epoch)
 }
 
 func TestChildSettlesItsBudgetWhenItEnds(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
-	g := begins(Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(50)}}, Charter: Charter{Scope: "acme", Depth: 1}})
+	g := begins(Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(50)}},
+		Charter: Charter{Scope: "acme", Depth: 1}})
 	end := func(d *dag) Body {
 		a, err := FoldEntries(seq(d.all()))
 		if err != nil {
@@ -486,7 +528,8 @@ func TestChildSettlesItsBudgetWhenItEnds(t *testing.T) {
 		}
 		return event(ChildEnded{Child: child, Signal: OK, Spend: &Spend{Cost: 4}})
 	}
-	a := lineage(t, "G -> D -> E -> E2", g, saysOf("D", delegates(func(*Genesis) {})), saysOf("E", end), saysOf("E2", end)).agent()
+	a := lineage(t, "G -> D -> E -> E2", g, saysOf("D", delegates(func(*Genesis) {})), saysOf("E", end),
+		saysOf("E2", end)).agent()
 	if !a.fold.Children[0].Ended || a.fold.Spent.Cost != 4 || *a.fold.Left().Cost != 46 {
 		t.Errorf("got %+v spent, %+v", a.fold.Spent, a.fold.Children)
 	}
@@ -505,7 +548,8 @@ func TestAQuestionLapsesByTheClockOfTheNode(t *testing.T) {
 		Action: Execute{Tool: "x"}, Verdict: Verdict{Answer: Ask, Expires: TimeOf(later(time.Hour))}, Effect: Once,
 	}))
 	planned[decideStep](t, d, here(Once, false), later(59*time.Minute))
-	if s := planned[lapseStep](t, d, here(Once, false), later(time.Hour)); s.Outcome.Signal != Denied || !strings.Contains(s.Outcome.Note, "approved, but") {
+	if s := planned[lapseStep](t, d, here(Once, false), later(time.Hour)); s.Outcome.Signal != Denied ||
+		!strings.Contains(s.Outcome.Note, "approved, but") {
 		t.Errorf("got %+v, want it denied, and to say that it was approved", s)
 	}
 	elsewhere := Capabilities{Node: people["ann"].key} // it lacks the tool, and is to record the lapse all the same

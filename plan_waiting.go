@@ -24,8 +24,8 @@ type outlook struct {
 	For  *Pending // what it is still waiting for
 }
 
-// met asks the trigger of the sleep the agent is in. It is a pure function of the fold and now. Without words it does not say why, unless the
-// trigger is met: that is recorded.
+// met asks the trigger of the sleep the agent is in. It is a pure function of the fold and now. Without words it does
+// not say why, unless the trigger is met: that is recorded.
 func (f *Fold) met(now time.Time, words bool) outlook {
 	if f.Sleep == nil {
 		return outlook{Met: true}
@@ -60,7 +60,8 @@ func (q *question) not(w outlook, p Pending) outlook {
 	return w
 }
 
-// holds evaluates a condition. All those of one look share what one condition may cost: those beyond it cannot be evaluated, so they are not met.
+// holds evaluates a condition. All those of one look share what one condition may cost: those beyond it cannot be
+// evaluated, so they are not met.
 func (q *question) holds(env *condition.Env, src string, more ...any) (bool, error) {
 	if q.cost >= condition.MaxCost {
 		return false, errTooCostly
@@ -172,8 +173,9 @@ func (q *question) event(t On) outlook {
 // filterAgain is when to go on with events that one look could not all hold against a filter.
 const filterAgain = time.Second
 
-// unjudged is the part of the inbox that was not held against a filter yet. One look does no more than one condition may cost. What does not
-// fit a filter that reads nothing but the event never will, so it is judged once: however many events do not fit, the one that does is found.
+// unjudged is the part of the inbox that was not held against a filter yet. One look does no more than one condition
+// may cost. What does not fit a filter that reads nothing but the event never will, so it is judged once: however many
+// events do not fit, the one that does is found.
 func (q *question) unjudged(t On) (inbox []Message, lasting bool) {
 	if t.Filter == "" || q.f.judged == nil {
 		return q.f.Inbox, false
@@ -191,8 +193,8 @@ func (q *question) unjudged(t On) (inbox []Message, lasting bool) {
 	return q.f.Inbox, true
 }
 
-// judged is how far this process has held the inbox of an agent against filters. It saves work and decides nothing. Messages only ever join the
-// end of an inbox; a memory that is folded again in another order has another one.
+// judged is how far this process has held the inbox of an agent against filters. It saves work and decides nothing.
+// Messages only ever join the end of an inbox; a memory that is folded again in another order has another one.
 type judged struct {
 	mu   sync.Mutex
 	upTo map[On]Hash // the last event that did not fit
@@ -267,7 +269,8 @@ func (q *question) poll(t Every) outlook {
 	next := q.after(q.s.Since, t.Millis)
 	if asked {
 		p := &q.s.Polls[i]
-		if ok, err := q.holds(pollEnv(), t.Until, "result", p.Result.Value(), "signal", p.Signal.String()); err == nil && ok {
+		if ok, err := q.holds(pollEnv(), t.Until, "result", p.Result.Value(), "signal",
+			p.Signal.String()); err == nil && ok {
 			return outlook{Met: true, Why: fmt.Sprintf("%s says %s", t.Poll.Tool, t.Until)}
 		}
 		next = q.after(p.At, t.Millis)
@@ -452,7 +455,8 @@ func (f *Fold) conditionVars(now time.Time) map[string]any {
 		}
 	}
 	return map[string]any{
-		"now": now, "asleep": asleep, "vars": vars, "spent": amounts(f.Spent), "left": left, "turns": f.Turns, "inbox": inbox,
+		"now": now, "asleep": asleep, "vars": vars, "spent": amounts(f.Spent), "left": left, "turns": f.Turns,
+		"inbox":    inbox,
 		"children": f.childrenVars(), "signals": f.signalVars(),
 	}
 }

@@ -7,30 +7,31 @@ import (
 
 // Advisor is cognition: it proposes and never changes anything.
 type Advisor interface {
-	// Advise returns what the agent should do next. An error that wraps ErrIncapable says that this node cannot ask it; any other error
-	// is recorded as a signal, and the advisor is asked again later.
+	// Advise returns what the agent should do next. An error that wraps ErrIncapable says that this node cannot ask it;
+	// any other error is recorded as a signal, and the advisor is asked again later.
 	Advise(ctx context.Context, a *Agent) (Advice, error)
 }
 
-// Instant is an Advisor whose advice costs nothing to ask for again, such as a plain function. What it advises need not be durable before
-// it is acted upon, unless the effect is of class once.
+// Instant is an Advisor whose advice costs nothing to ask for again, such as a plain function. What it advises need not
+// be durable before it is acted upon, unless the effect is of class once.
 type Instant interface{ Instant() bool }
 
 // Releaser is an Advisor that holds something for the agents it advises, such as a function under way.
 type Releaser interface {
-	// Release lets go of what is held for these agents, or for all when none are named, because this node stops working on them. They may
-	// come back.
+	// Release lets go of what is held for these agents, or for all when none are named, because this node stops working
+	// on them. They may come back.
 	Release(ids ...AgentID)
 }
 
 // Policy is authority: it permits, denies or asks a person, and never acts.
 type Policy interface {
-	// Decide answers a request. It is a pure function of the agent's fold, the request and now. The zero Verdict denies.
+	// Decide answers a request. It is a pure function of the agent's fold, the request and now. The zero Verdict
+	// denies.
 	Decide(a *Agent, r Request, now time.Time) Verdict
 }
 
-// Counter is a policy whose answers may rest on how often an agent called tools. What it counts is recorded, also polls that told nothing new, which
-// of an agent under another policy are recorded every ten minutes.
+// Counter is a policy whose answers may rest on how often an agent called tools. What it counts is recorded, also polls
+// that told nothing new, which of an agent under another policy are recorded every ten minutes.
 type Counter interface {
 	// Counts reports whether answers about the agent rest on that.
 	Counts(a *Agent) bool
@@ -62,15 +63,15 @@ func (f AdvisorFunc) Instant() bool { return true }
 // Tool is execution: it acts, once permitted.
 type Tool interface {
 	Spec() Spec
-	// Call performs the effect. An error that wraps ErrIncapable says that this node cannot; any other error is a failed outcome. ctx ends
-	// at the deadline of the decision.
+	// Call performs the effect. An error that wraps ErrIncapable says that this node cannot; any other error is a
+	// failed outcome. ctx ends at the deadline of the decision.
 	Call(ctx context.Context, c Call) (Result, error)
 }
 
 // Reconciler is a Tool that can look at the world and say whether an effect happened.
 type Reconciler interface {
-	// Reconcile returns the outcome of an effect whose worker died: OK if it happened, Failed if it did not and will not. An error says
-	// that it cannot tell, and the effect stays in doubt.
+	// Reconcile returns the outcome of an effect whose worker died: OK if it happened, Failed if it did not and will
+	// not. An error says that it cannot tell, and the effect stays in doubt.
 	Reconcile(ctx context.Context, c Call) (Result, error)
 }
 
@@ -82,8 +83,8 @@ type Call struct {
 	Args     Data
 	Again    bool // an attempt under the same key may have been made before
 
-	// Caller is the agent that calls as it is now, what is not durable yet included; not to be changed. It may be nil when whoever calls
-	// the tool is not a node.
+	// Caller is the agent that calls as it is now, what is not durable yet included; not to be changed. It may be nil
+	// when whoever calls the tool is not a node.
 	Caller *Fold
 }
 

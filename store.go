@@ -14,28 +14,32 @@ import (
 // Entries handed to a store have been checked by Agent.Apply. A store refuses an entry whose parents it does not hold
 // (*Rejection entry.linked), and adding an entry it already holds changes nothing.
 type Store interface {
-	// Append durably adds entries if heads are still the heads of the memory; no heads creates it. Otherwise it adds nothing and returns
-	// an error wrapping ErrConflict. When it returns nil the entries survive any crash.
+	// Append durably adds entries if heads are still the heads of the memory; no heads creates it. Otherwise it adds
+	// nothing and returns an error wrapping ErrConflict. When it returns nil the entries survive any crash.
 	Append(ctx context.Context, id AgentID, heads []Hash, entries ...*Entry) error
 	// Put durably adds entries whatever the heads are. It is never refused for a conflict.
 	Put(ctx context.Context, id AgentID, entries ...*Entry) error
-	// Entries yields the memory after a cursor, in the order it arrived here: parents before children. The zero Cursor is the beginning.
-	// Of an agent the store does not hold it yields an error wrapping ErrNotFound, and so does Snapshots.
+	// Entries yields the memory after a cursor, in the order it arrived here: parents before children. The zero Cursor
+	// is the beginning. Of an agent the store does not hold it yields an error wrapping ErrNotFound, and so does
+	// Snapshots.
 	Entries(ctx context.Context, id AgentID, after Cursor) iter.Seq2[Item, error]
 	// Heads returns the entries without a child, ascending, or an error wrapping ErrNotFound.
 	Heads(ctx context.Context, id AgentID) ([]Hash, error)
-	// Snapshots yields the snapshots to resume from, newest first: those that named every head when they arrived, so that nothing that
-	// came before is missing from them, and that still have their body. The item's cursor is where to go on reading.
+	// Snapshots yields the snapshots to resume from, newest first: those that named every head when they arrived, so
+	// that nothing that came before is missing from them, and that still have their body. The item's cursor is where to
+	// go on reading.
 	Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, error]
-	// Due yields the agents a node should look at, earliest first. An agent with one head is due when that entry says, which its author
-	// derived from everything there is; one with several is due AtOnce, until a node that has seen them all releases it.
+	// Due yields the agents a node should look at, earliest first. An agent with one head is due when that entry says,
+	// which its author derived from everything there is; one with several is due AtOnce, until a node that has seen
+	// them all releases it.
 	Due(ctx context.Context, now time.Time) iter.Seq2[Look, error]
-	// Close ends the use of the store. What was acknowledged stays. Every later call but Close returns an error wrapping fs.ErrClosed.
+	// Close ends the use of the store. What was acknowledged stays. Every later call but Close returns an error
+	// wrapping fs.ErrClosed.
 	Close() error
 }
 
-// Cursor is a place in the order of arrival of one agent's memory in one store, or of all that arrived there, see Feeder. Cursors of
-// different stores do not compare.
+// Cursor is a place in the order of arrival of one agent's memory in one store, or of all that arrived there, see
+// Feeder. Cursors of different stores do not compare.
 type Cursor int64
 
 // Item is an entry and where it stands in a store.
@@ -50,23 +54,23 @@ type Look struct {
 	Due   Time
 }
 
-// AtOnce is when a node should look at an agent with several heads: nobody who wrote one of them had seen the others, so none of them says
-// when something is to be done. The node that looks folds them together, and says so when it releases the agent. It is the earliest time
-// there is, whatever the clock was when the heads arrived.
+// AtOnce is when a node should look at an agent with several heads: nobody who wrote one of them had seen the others,
+// so none of them says when something is to be done. The node that looks folds them together, and says so when it
+// releases the agent. It is the earliest time there is, whatever the clock was when the heads arrived.
 const AtOnce Time = 1
 
-// Claimer is a store that lets one node at a time work on an agent. A claim saves work, it is not what keeps effects single: that is
-// Append. While a claim holds, Due leaves the agent out.
+// Claimer is a store that lets one node at a time work on an agent. A claim saves work, it is not what keeps effects
+// single: that is Append. While a claim holds, Due leaves the agent out.
 type Claimer interface {
-	// Claim takes the agent for the node until the lease ends, at most for MaxLease. It returns an error wrapping ErrConflict when another node holds it.
-	// Each claim of an agent has a higher fence than the one before.
+	// Claim takes the agent for the node until the lease ends, at most for MaxLease. It returns an error wrapping
+	// ErrConflict when another node holds it. Each claim of an agent has a higher fence than the one before.
 	//
 	// A node names itself by something no other process has: its key may be shared.
 	Claim(ctx context.Context, id AgentID, node Key, lease time.Duration) (Claim, error)
 	// Renew moves the end of the lease. It returns an error wrapping ErrConflict when the claim has been lost.
 	Renew(ctx context.Context, c Claim, lease time.Duration) error
-	// Release gives the claim up and sets when a node should look next; zero: only on an event. A lost claim is not an error. The time
-	// is an index: it is ignored if entries arrived that the heads do not cover.
+	// Release gives the claim up and sets when a node should look next; zero: only on an event. A lost claim is not an
+	// error. The time is an index: it is ignored if entries arrived that the heads do not cover.
 	Release(ctx context.Context, c Claim, heads []Hash, due Time) error
 }
 
@@ -74,7 +78,8 @@ type Claimer interface {
 type Holder interface {
 	// Reclaim ends the claims of nodes that are known to have died, before their leases do: what they had is due now.
 	Reclaim(ctx context.Context) error
-	// Held yields the agents whose claims hold, and whether the node that has one is known to have died. Nothing is changed.
+	// Held yields the agents whose claims hold, and whether the node that has one is known to have died. Nothing is
+	// changed.
 	Held(ctx context.Context) iter.Seq2[Holding, error]
 }
 
@@ -91,7 +96,8 @@ type Claim struct {
 	Fence int64
 }
 
-// Lister is a store that can say which agents it holds. Every field of a Listing is an index over the fold and can be rebuilt.
+// Lister is a store that can say which agents it holds. Every field of a Listing is an index over the fold and can be
+// rebuilt.
 type Lister interface {
 	// List yields the agents that match, by name, then id.
 	List(ctx context.Context, f Filter) iter.Seq2[Listing, error]
@@ -131,7 +137,8 @@ type Filter struct {
 
 // Match reports whether the filter selects l. It leaves Limit to the caller.
 func (f Filter) Match(l Listing) bool {
-	if f.Kind != "" && f.Kind != l.Kind || f.Scope != "" && !InScope(l.Scope, f.Scope) || f.Name != "" && !matchGlob(f.Name, l.Name) {
+	if f.Kind != "" && f.Kind != l.Kind || f.Scope != "" && !InScope(l.Scope, f.Scope) || f.Name != "" &&
+		!matchGlob(f.Name, l.Name) {
 		return false
 	}
 	if f.Since != 0 && l.Updated < f.Since || f.Before != 0 && l.Updated >= f.Before {
@@ -175,7 +182,8 @@ func matchGlob(pattern, s string) bool {
 
 // Unlinked is the refusal of an entry by a store that does not hold one of its parents.
 func (e *Entry) Unlinked(parent Hash) *Rejection {
-	return reject(predLinked, e, "$.header.parents", "parent "+parent.Short()+" is not in this memory", "every parent present", "put the missing entries first")
+	return reject(predLinked, e, "$.header.parents", "parent "+parent.Short()+" is not in this memory",
+		"every parent present", "put the missing entries first")
 }
 
 // Foreign is the refusal of an entry by the memory of an agent it does not belong to.
@@ -185,25 +193,29 @@ func (e *Entry) Foreign(id AgentID) *Rejection {
 
 // Watcher is a store that can tell when entries arrive, from this process or another.
 type Watcher interface {
-	// Watch yields the ids of agents that got entries, until ctx ends. It may yield an id more than once, and yields the zero AgentID
-	// when it cannot tell which agents changed.
+	// Watch yields the ids of agents that got entries, until ctx ends. It may yield an id more than once, and yields
+	// the zero AgentID when it cannot tell which agents changed.
 	Watch(ctx context.Context) iter.Seq2[AgentID, error]
 }
 
-// Feeder is a store that keeps the order in which the entries of all its agents arrived: what streams and notifications resume from.
+// Feeder is a store that keeps the order in which the entries of all its agents arrived: what streams and notifications
+// resume from.
 //
-// A position in it is the Cursor of an item that Feed yielded, or one that FeedEnd returned; zero is before everything. It is not a cursor
-// of Entries. Positions grow in the order of arrival, whichever process wrote: nothing that arrives later ever appears at or before a
-// position that was yielded or returned, so whoever keeps only the last position misses nothing. Where entries are pruned, their positions
-// stay, without bodies. Where a store had to write the memory of an agent anew (Heal, Replace, a file that came back), all of it arrives
-// again: who must do something once per entry goes by its name. Entries that cannot be read are left out, and arrive once healed.
+// A position in it is the Cursor of an item that Feed yielded, or one that FeedEnd returned; zero is before everything.
+// It is not a cursor of Entries. Positions grow in the order of arrival, whichever process wrote: nothing that arrives
+// later ever appears at or before a position that was yielded or returned, so whoever keeps only the last position
+// misses nothing. Where entries are pruned, their positions stay, without bodies. Where a store had to write the memory
+// of an agent anew (Heal, Replace, a file that came back), all of it arrives again: who must do something once per
+// entry goes by its name. Entries that cannot be read are left out, and arrive once healed.
 //
-// Positions are of one feed. A store that cannot go on with it, because it was rebuilt, restored from a backup, copied, or may have lost what it showed,
-// begins another, whose id no feed had before. Positions of an earlier feed mean nothing then: compare FeedEnd before reading with the id kept beside a
-// position, and once more before keeping the next position.
+// Positions are of one feed. A store that cannot go on with it, because it was rebuilt, restored from a backup, copied,
+// or may have lost what it showed, begins another, whose id no feed had before. Positions of an earlier feed mean
+// nothing then: compare FeedEnd before reading with the id kept beside a position, and once more before keeping the
+// next position.
 type Feeder interface {
-	// Feed yields what arrived after a position, oldest first, over all agents, and ends where there is nothing more for now. What it
-	// costs depends on what is new. After a position behind the end it yields an error wrapping ErrNotFound: that is of another feed.
+	// Feed yields what arrived after a position, oldest first, over all agents, and ends where there is nothing more
+	// for now. What it costs depends on what is new. After a position behind the end it yields an error wrapping
+	// ErrNotFound: that is of another feed.
 	Feed(ctx context.Context, after Cursor) iter.Seq2[Item, error]
 	// FeedEnd returns the id of the feed, and the position of what arrived last.
 	FeedEnd(ctx context.Context) (feed Hash, end Cursor, err error)
@@ -211,7 +223,8 @@ type Feeder interface {
 
 // Unfed is the refusal of a position that a feed does not have.
 func Unfed(after, end Cursor) error {
-	return fmt.Errorf("position %d of the feed, which ends at %d: %w: the store was restored or rebuilt; begin at 0", after, end, ErrNotFound)
+	return fmt.Errorf("position %d of the feed, which ends at %d: %w: the store was restored or rebuilt; begin at 0",
+		after, end, ErrNotFound)
 }
 
 // Pruner is a store that can drop bodies.
@@ -220,7 +233,8 @@ type Pruner interface {
 	Prune(ctx context.Context, id AgentID, names ...Hash) (int64, error)
 }
 
-// PutAll durably adds the entries of a sequence to a store, all or none. A store that is no Parter gets them in one Put.
+// PutAll durably adds the entries of a sequence to a store, all or none. A store that is no Parter gets them in one
+// Put.
 func PutAll(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
 	if p, ok := s.(Parter); ok {
 		return p.PutAll(ctx, id, entries)

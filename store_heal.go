@@ -10,12 +10,13 @@ import (
 
 // Healer is a store that can put right an agent some of whose entries it cannot read any more.
 type Healer interface {
-	// Heal puts what can still be read of an agent together with the entries of a good copy, which may be none. What makes a memory of
-	// that (see Healed.Join) takes the place of what was there, durably and at once; what cannot be placed stays aside, for when a better copy
-	// comes. It returns an error wrapping ErrNotFound if the store has nothing of the agent.
+	// Heal puts what can still be read of an agent together with the entries of a good copy, which may be none. What
+	// makes a memory of that (see Healed.Join) takes the place of what was there, durably and at once; what cannot be
+	// placed stays aside, for when a better copy comes. It returns an error wrapping ErrNotFound if the store has
+	// nothing of the agent.
 	Heal(ctx context.Context, id AgentID, good []*Entry) (Healed, error)
-	// Ailing says of each agent known to be damaged why, and what to do. An agent that is not in it may be damaged all the same: Verify
-	// reads it.
+	// Ailing says of each agent known to be damaged why, and what to do. An agent that is not in it may be damaged all
+	// the same: Verify reads it.
 	Ailing(ctx context.Context) (map[AgentID]Ailment, error)
 }
 
@@ -34,7 +35,8 @@ type Ailment struct {
 	Gone   bool // nothing of it can be used
 }
 
-// Healable refuses an agent of which only a part is here: what is missing before it cannot be told from what was lost. A whole copy heals it.
+// Healable refuses an agent of which only a part is here: what is missing before it cannot be told from what was lost.
+// A whole copy heals it.
 func (d Depth) Healable() error {
 	if d != Full {
 		return fmt.Errorf("this store holds %s: import the whole memory", d.stored())
@@ -42,17 +44,17 @@ func (d Depth) Healable() error {
 	return nil
 }
 
-// Join parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest, and says in h how many entries
-// the memory has now and what is lost of it. Every store heals by it.
+// Join parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest, and says
+// in h how many entries the memory has now and what is lost of it. Every store heals by it.
 func (h *Healed) Join(entries []*Entry) (memory, rest []*Entry) {
 	memory, rest = salvage(entries)
 	h.Entries, h.Gaps = int64(len(memory)), gaps(memory, rest)
 	return memory, rest
 }
 
-// salvage parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest: whatever does not lead back
-// to genesis, whose signature is wrong or missing, or that cannot be folded. Of several with one name and a good signature the first is taken,
-// and the others are in neither.
+// salvage parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest:
+// whatever does not lead back to genesis, whose signature is wrong or missing, or that cannot be folded. Of several
+// with one name and a good signature the first is taken, and the others are in neither.
 func salvage(entries []*Entry) (whole, rest []*Entry) {
 	for _, e := range entries {
 		if e.Signature != nil && e.verifySignature() != nil {
@@ -84,7 +86,8 @@ func salvage(entries []*Entry) (whole, rest []*Entry) {
 	}
 }
 
-// withoutHeirs takes entries out that are bad by themselves, and those written on what is not there. The entries are in fold order.
+// withoutHeirs takes entries out that are bad by themselves, and those written on what is not there. The entries are in
+// fold order.
 func withoutHeirs(all []*Entry, bad map[Hash]bool) (kept, out []*Entry) {
 	if len(all) == 0 {
 		return nil, nil

@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/entropy"
 )
 
-// MemStore is a store in memory, for tests and for agents that need not outlive their process. The zero value is empty and ready.
+// MemStore is a store in memory, for tests and for agents that need not outlive their process. The zero value is empty
+// and ready.
 type MemStore struct {
 	mu       sync.Mutex
 	agents   map[AgentID]*memAgent
@@ -27,7 +28,8 @@ type MemStore struct {
 	feed     []memArrival
 }
 
-// memArrival is where an entry that arrived is kept: a position in the feed is the number of arrivals up to and including it.
+// memArrival is where an entry that arrived is kept: a position in the feed is the number of arrivals up to and
+// including it.
 type memArrival struct {
 	agent *memAgent // nil: its memory was written anew since, and arrived again
 	at    int
@@ -185,7 +187,8 @@ func (s *MemStore) PutAll(ctx context.Context, id AgentID, entries iter.Seq2[*En
 }
 
 // Replace implements Parter.
-func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Depth, entries iter.Seq2[*Entry, error]) error {
+func (s *MemStore) Replace(ctx context.Context, id AgentID, heads []Hash, d Depth,
+	entries iter.Seq2[*Entry, error]) error {
 	all, err := collect(entries)
 	if err != nil || len(all) == 0 {
 		return err
@@ -584,7 +587,8 @@ func (a *memAgent) reindex() error {
 	return nil
 }
 
-// maxWatched bounds the agents a watcher is told of before it has asked: a watcher that is further behind looks at all of them.
+// maxWatched bounds the agents a watcher is told of before it has asked: a watcher that is further behind looks at all
+// of them.
 const maxWatched = 4096
 
 // memWatcher is one caller of Watch.

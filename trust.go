@@ -74,9 +74,9 @@ type Trustee struct {
 //	3b6a27bcceb6a42d…   author,approve  acme/ops  # or 64 hex digits
 //	-bob+00d15ea5+AY…                             # left in May
 //
-// A line that begins with a minus takes back everything the key was trusted with, wherever it stands. What that key wrote before stays good in
-// a memory whose owner revoked the key as well, up to what the owner had seen: the place in memory counts, not the time. Nobody is trusted
-// who is not named; the zero Trust trusts nobody.
+// A line that begins with a minus takes back everything the key was trusted with, wherever it stands. What that key
+// wrote before stays good in a memory whose owner revoked the key as well, up to what the owner had seen: the place in
+// memory counts, not the time. Nobody is trusted who is not named; the zero Trust trusts nobody.
 type Trust struct {
 	lines []Trustee // as canonical text orders them
 }
@@ -95,7 +95,8 @@ func (t *Trust) With(trustees ...Trustee) *Trust {
 	})}
 }
 
-// Again is t with one more line. If its key was revoked, the line is all that the key is trusted with from now on: what was taken back stays so.
+// Again is t with one more line. If its key was revoked, the line is all that the key is trusted with from now on: what
+// was taken back stays so.
 func (t *Trust) Again(who Trustee) *Trust {
 	lines := slices.Clone(t.lines)
 	if !who.Revoked && t.revoked(who.Key) {
@@ -104,9 +105,12 @@ func (t *Trust) Again(who Trustee) *Trust {
 	return NewTrust(append(lines, who)...)
 }
 
-// Namesake is another key that is called as who is, if there is one: policies ask people by their names, and would take one for the other.
+// Namesake is another key that is called as who is, if there is one: policies ask people by their names, and would take
+// one for the other.
 func (t *Trust) Namesake(who Trustee) (Key, bool) {
-	i := slices.IndexFunc(t.lines, func(l Trustee) bool { return who.Name != "" && l.Name == who.Name && l.Key != who.Key && !l.Revoked })
+	i := slices.IndexFunc(t.lines, func(l Trustee) bool {
+		return who.Name != "" && l.Name == who.Name && l.Key != who.Key && !l.Revoked
+	})
 	if i < 0 || who.Revoked {
 		return Key{}, false
 	}

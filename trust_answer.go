@@ -7,14 +7,15 @@ import (
 
 // The words for people that a policy can ask without naming them.
 const (
-	AskedOwner    = "owner"    // whoever is trusted here to own the agent; the approvers of its charter, if that names any
+	// whoever is trusted here to own the agent; the approvers of its charter, if that names any
+	AskedOwner    = "owner"
 	AskedOperator = "operator" // whoever is trusted here to own the agent
 )
 
-// MayAnswer reports whether a key's answer to a question counts here: it is one of those asked, by the words for the owner and the operator, or
-// by a name in the trust file that may approve in the agent's scope. A question to nobody in particular goes to the approvers of the
-// charter, and without any to whoever may approve. A charter has a say only if it is that of an owner trusted here: to admit a stranger's
-// agent is not to let the stranger approve what it does.
+// MayAnswer reports whether a key's answer to a question counts here: it is one of those asked, by the words for the
+// owner and the operator, or by a name in the trust file that may approve in the agent's scope. A question to nobody in
+// particular goes to the approvers of the charter, and without any to whoever may approve. A charter has a say only if
+// it is that of an owner trusted here: to admit a stranger's agent is not to let the stranger approve what it does.
 func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 	if t.revoked(k) || slices.Contains(f.Revoked, k) {
 		return false
@@ -45,12 +46,15 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 // Tally counts the answers to a question that count here at a time: how many approve, and whether one refuses.
 func (t *Trust) Tally(f *Fold, q *Asking, now time.Time) (approve int, refused bool) {
 	q = q.by(TimeOf(now))
-	yes, no := q.count(TimeOf(now), func(v *Vote) bool { return t.MayAnswer(f, q, v.Origin) }, func(k Key) Key { return t.person(f, q, k) })
+	yes, no := q.count(TimeOf(now), func(v *Vote) bool {
+		return t.MayAnswer(f, q, v.Origin)
+	}, func(k Key) Key { return t.person(f, q, k) })
 	return len(yes), no
 }
 
-// person tells the people behind keys apart, who may have several: of all keys of one person it names the same. Keys that the trust file calls
-// by one name are one person's, and so are those of the agent's owner, present and former, unless a question asks for one of them by name.
+// person tells the people behind keys apart, who may have several: of all keys of one person it names the same. Keys
+// that the trust file calls by one name are one person's, and so are those of the agent's owner, present and former,
+// unless a question asks for one of them by name.
 func (t *Trust) person(f *Fold, q *Asking, k Key) Key {
 	asked, owners := q.Asked(), append(slices.Clone(f.Former), f.Charter.Owner)
 	owners = slices.DeleteFunc(owners, func(k Key) bool {
@@ -89,6 +93,7 @@ func (t *Trust) called(name string, to func(Key)) {
 // named reports whether a line that gives k the right to approve in a scope calls it so.
 func (t *Trust) named(name string, k Key, scope string) bool {
 	return slices.ContainsFunc(t.lines, func(l Trustee) bool {
-		return l.Key == k && !l.Revoked && l.Name == name && l.Rights.has(MayApprove) && (l.Scope == AnyScope || InScope(scope, l.Scope))
+		return l.Key == k && !l.Revoked && l.Name == name && l.Rights.has(MayApprove) &&
+			(l.Scope == AnyScope || InScope(scope, l.Scope))
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// authored is a right that writing an entry took, where it was used first, and those used before it: a list that is only added to, so that
-// agents can share it.
+// authored is a right that writing an entry took, where it was used first, and those used before it: a list that is
+// only added to, so that agents can share it.
 type authored struct {
 	key    Key // zero: one of more authors than are told apart
 	right  Right
@@ -30,7 +30,8 @@ func (a *Agent) wrote(e *Entry) *authored {
 		}
 	case KindSnapshot:
 		if e.content != nil {
-			return a.vouchedBy(authored{key: e.Origin, right: MayAuthor, scope: scope, entry: e.Name, count: f.Count + 1}, e)
+			return a.vouchedBy(authored{key: e.Origin, right: MayAuthor, scope: scope, entry: e.Name,
+				count: f.Count + 1}, e)
 		}
 	case KindEvent:
 		ev, _ := e.content.(Event)
@@ -40,15 +41,17 @@ func (a *Agent) wrote(e *Entry) *authored {
 				authors = used(authors, e.Name, n.Owner, MayOwn, scope)
 			}
 		case Admitted:
-			return a.vouchedBy(authored{key: e.Origin, right: MayOwn, scope: scope, entry: e.Name, count: f.Count + 1}, e)
+			return a.vouchedBy(authored{key: e.Origin, right: MayOwn, scope: scope, entry: e.Name,
+				count: f.Count + 1}, e)
 		}
 	case KindAdvice, KindDecision, KindOutcome:
 	}
 	return used(authors, e.Name, e.Origin, rightFor(e), scope)
 }
 
-// vouchedBy is the authors of an agent and an entry that vouches for everything in its past. What was written beside it, unseen by its author, is
-// judged by itself. Where that cannot be told from the entries at hand, it vouches for nothing.
+// vouchedBy is the authors of an agent and an entry that vouches for everything in its past. What was written beside
+// it, unseen by its author, is judged by itself. Where that cannot be told from the entries at hand, it vouches for
+// nothing.
 func (a *Agent) vouchedBy(by authored, e *Entry) *authored {
 	if a.fold.onTop(e) {
 		return vouched(a.authors, by)
@@ -80,7 +83,8 @@ func (a *Agent) vouchedBy(by authored, e *Entry) *authored {
 	return authors
 }
 
-// used is authors and one use of a right. A use before the last entry that vouches is not this one: that entry may make it count.
+// used is authors and one use of a right. A use before the last entry that vouches is not this one: that entry may make
+// it count.
 func used(authors *authored, e Hash, k Key, right Right, scope string) *authored {
 	for w := authors; w != nil; w = w.before {
 		if w.key == k && w.right == right && (w.scope == scope || InScope(scope, w.scope)) {
@@ -93,8 +97,8 @@ func used(authors *authored, e Hash, k Key, right Right, scope string) *authored
 	return pushAuthor(authors, authored{key: k, right: right, scope: scope, entry: e})
 }
 
-// vouched is authors and an entry that vouches for them. Of entries that vouch only the last of each author is kept, so the list does not grow
-// with the memory.
+// vouched is authors and an entry that vouches for them. Of entries that vouch only the last of each author is kept, so
+// the list does not grow with the memory.
 func vouched(authors *authored, by authored) *authored {
 	var all []*authored
 	for w := authors; w != nil; w = w.before {
@@ -152,7 +156,8 @@ func rightFor(e *Entry) Right {
 		return MayApprove
 	case KeyChange, Admitted:
 		return MayOwn
-	case nil, ChildEnded, Pause, Grant, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled, Lacks, Document:
+	case nil, ChildEnded, Pause, Grant, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled,
+		Lacks, Document:
 	}
 	return MayAuthor
 }
@@ -162,10 +167,12 @@ func untrusted(w *authored) *Rejection {
 	if want == "" {
 		want = "any right"
 	}
-	r := reject(predTrusted, nil, "$.header.origin", w.key.Short()+", who is not trusted with it", want+" in scope "+w.scope, "")
+	r := reject(predTrusted, nil, "$.header.origin", w.key.Short()+", who is not trusted with it",
+		want+" in scope "+w.scope, "")
 	r.Entry = w.entry.String()
 	if w.key.IsZero() {
-		r.Got, r.Hint = fmt.Sprint("more than ", maxAuthors, " authors"), "nobody can tell them apart: fork it from before"
+		r.Got, r.Hint = fmt.Sprint("more than ", maxAuthors, " authors"),
+			"nobody can tell them apart: fork it from before"
 		return r
 	}
 	if w.right == 0 {

@@ -5,17 +5,19 @@ import (
 	"slices"
 )
 
-// Check refuses (key.trusted) a memory with an entry whose author had no right to write it in the scope in force at its place in memory, or
-// with an owner who is not trusted to own it. It verifies the memory on the way.
+// Check refuses (key.trusted) a memory with an entry whose author had no right to write it in the scope in force at its
+// place in memory, or with an owner who is not trusted to own it. It verifies the memory on the way.
 func (t *Trust) Check(entries iter.Seq2[*Entry, error]) error {
 	_, err := Verify(entries, VerifyOptions{Trust: t})
 	return err
 }
 
-// Counts refuses (key.trusted) an agent with an entry that does not count here: whose author is neither trusted with the right it took, nor
-// given it by a charter that has a say. A node does nothing for such an agent, whatever its entries say.
+// Counts refuses (key.trusted) an agent with an entry that does not count here: whose author is neither trusted with
+// the right it took, nor given it by a charter that has a say. A node does nothing for such an agent, whatever its
+// entries say.
 //
-// A snapshot or an admission on top of all that was there, by somebody trusted to own the agent, vouches for everything before it.
+// A snapshot or an admission on top of all that was there, by somebody trusted to own the agent, vouches for everything
+// before it.
 func (t *Trust) Counts(a *Agent) error {
 	var first *authored
 	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
@@ -66,8 +68,9 @@ func (t *Trust) counts(a *Agent, w *authored) bool {
 	return slices.Contains(f.Charter.Delegates, w.key)
 }
 
-// hadSeen reports whether the owner of an agent, trusted here, revoked a key in its memory as well: then what the key had written stays good. A
-// thief of the key can write such a revocation, too, but nothing in the name of an owner who has another.
+// hadSeen reports whether the owner of an agent, trusted here, revoked a key in its memory as well: then what the key
+// had written stays good. A thief of the key can write such a revocation, too, but nothing in the name of an owner who
+// has another.
 func (t *Trust) hadSeen(a *Agent, w *authored) bool {
 	f := a.fold
 	if !slices.Contains(f.Revoked, w.key) || w.key == f.Charter.Owner || !t.owned(f, w.scope) {
@@ -81,7 +84,8 @@ func (t *Trust) hadSeen(a *Agent, w *authored) bool {
 	return false
 }
 
-// owned reports whether the charter is that of an owner trusted here: who signed it, or let somebody trusted to own sign it.
+// owned reports whether the charter is that of an owner trusted here: who signed it, or let somebody trusted to own
+// sign it.
 func (t *Trust) owned(f *Fold, scope string) bool {
 	return t.Allows(f.Charter.Owner, MayOwn, scope) && (f.Begun.IsZero() || t.Allows(f.Begun, MayOwn, scope))
 }
@@ -91,8 +95,9 @@ func (t *Trust) admitted(f *Fold, scope string) bool {
 	return slices.ContainsFunc(f.Admitted, func(k Key) bool { return t.Allows(k, MayOwn, scope) })
 }
 
-// Joins refuses (key.trusted) entries that are about to join an agent that counts here, if it would not count with them. An agent that does
-// not count itself may get more of the same: nothing is done for it. Had is its memory, and has tells which entries are in it.
+// Joins refuses (key.trusted) entries that are about to join an agent that counts here, if it would not count with
+// them. An agent that does not count itself may get more of the same: nothing is done for it. Had is its memory, and
+// has tells which entries are in it.
 func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(Hash) bool) error {
 	if t.Counts(here) != nil {
 		return nil

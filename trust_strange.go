@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Strange refuses (key.trusted), without folding its memory, an agent that cannot count here: its owner is nobody trusted to own it, and nobody
-// who is vouched for it. Nil: it may count, and Counts tells. What strangers wrote costs whoever lists it a look at each entry, and no more,
-// however its entries hang together.
+// Strange refuses (key.trusted), without folding its memory, an agent that cannot count here: its owner is nobody
+// trusted to own it, and nobody who is vouched for it. Nil: it may count, and Counts tells. What strangers wrote costs
+// whoever lists it a look at each entry, and no more, however its entries hang together.
 //
 // Paused is the pause that was written last, if nobody has said since that the agent is to go on.
 func (t *Trust) Strange(ctx context.Context, s Store, id AgentID) (held error, paused *Pause) {
@@ -46,5 +46,7 @@ func (t *Trust) Strange(ctx context.Context, s Store, id AgentID) (held error, p
 
 // owns reports whether a key is trusted to own anything.
 func (t *Trust) owns(k Key) bool {
-	return slices.ContainsFunc(t.lines, func(l Trustee) bool { return l.Key == k && !l.Revoked && l.Rights.has(MayOwn) })
+	return slices.ContainsFunc(t.lines, func(l Trustee) bool {
+		return l.Key == k && !l.Revoked && l.Rights.has(MayOwn)
+	})
 }

@@ -40,7 +40,8 @@ func TestStrangeAgentsAreKnownWithoutTheirFold(t *testing.T) {
 		if err := c.do(me, them, id); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		trust := new(perdure.Trust).With(perdure.Trustee{Key: me.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+		trust := new(perdure.Trust).With(perdure.Trustee{Key: me.Key.Key(), Rights: perdure.MayOwn,
+			Scope: perdure.AnyScope})
 		held, paused := trust.Strange(t.Context(), s, id)
 		a, err := trust.Load(t.Context(), s, id)
 		if err != nil {

@@ -31,8 +31,12 @@ func newTaken(t *testing.T, quorum int64, asked ...string) *taken {
 		v.Quorum, v.Asked = quorum, asked
 		return v
 	})
-	w := &taken{on(t, nil), store, n, func() int { _, total := calls(seen); return total }, map[string]*perdure.Signer{}}
-	for name, right := range map[string]perdure.Right{"author": perdure.MayAuthor, "ann": perdure.MayApprove, "bob": perdure.MayApprove} {
+	w := &taken{on(t, nil), store, n, func() int {
+		_, total := calls(seen)
+		return total
+	}, map[string]*perdure.Signer{}}
+	for name, right := range map[string]perdure.Right{"author": perdure.MayAuthor, "ann": perdure.MayApprove,
+		"bob": perdure.MayApprove} {
 		key, err := perdure.GenerateSigner(name)
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +49,8 @@ func newTaken(t *testing.T, quorum int64, asked ...string) *taken {
 		t.Fatal(err)
 	}
 	w.a, w.key = a, w.keys["author"]
-	w.write(perdure.Decision{Action: perdure.Execute{Tool: "pay"}, Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"ann"}}})
+	w.write(perdure.Decision{Action: perdure.Execute{Tool: "pay"},
+		Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"ann"}}})
 	return w
 }
 
@@ -54,7 +59,8 @@ func (w *taken) vote(who string, approve bool) perdure.Hash {
 	w.t.Helper()
 	q := w.a.Fold().Asks[0]
 	w.key = w.keys[who]
-	w.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: approve}})
+	w.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
+		Approve: approve}})
 	w.key = w.keys["author"]
 	return w.all[len(w.all)-1].Name
 }
@@ -75,7 +81,9 @@ func TestAnAuthorsDecisionIsHeldAgainstTheAnswers(t *testing.T) {
 		want   int
 	}{
 		"approved": {1, []string{"ann"}, func(w *taken) { w.decide(w.vote("ann", true)) }, 1},
-		"approved by somebody the policy here does not ask": {1, []string{"bob"}, func(w *taken) { w.decide(w.vote("ann", true)) }, 0},
+		"approved by somebody the policy here does not ask": {1, []string{"bob"}, func(w *taken) {
+			w.decide(w.vote("ann", true))
+		}, 0},
 		"one approval, named twice": {2, []string{"ann"}, func(w *taken) {
 			v := w.vote("ann", true)
 			w.decide(v, v)
@@ -83,7 +91,9 @@ func TestAnAuthorsDecisionIsHeldAgainstTheAnswers(t *testing.T) {
 		"refused by somebody the author says was not asked": {1, []string{"ann", "bob"}, func(w *taken) {
 			w.decide(w.vote("ann", true), w.vote("bob", false))
 		}, 0},
-		"refused by somebody nobody asked": {1, []string{"ann"}, func(w *taken) { w.decide(w.vote("ann", true), w.vote("bob", false)) }, 1},
+		"refused by somebody nobody asked": {1, []string{"ann"}, func(w *taken) {
+			w.decide(w.vote("ann", true), w.vote("bob", false))
+		}, 1},
 		"used by another decision, on another branch": {1, []string{"ann"}, func(w *taken) {
 			v := w.vote("ann", true)
 			before := w.a
@@ -104,7 +114,8 @@ func TestAnAuthorsDecisionIsHeldAgainstTheAnswers(t *testing.T) {
 	}
 }
 
-// An author dates its question back, so that it would have gone on to more people by now. When a question was asked is believed of an owner.
+// An author dates its question back, so that it would have gone on to more people by now. When a question was asked is
+// believed of an owner.
 func TestAQuestionDatedBackGoesToNobodyElse(t *testing.T) {
 	for right, want := range map[perdure.Right]int{perdure.MayAuthor: 0, perdure.MayOwn: 1} {
 		store := new(perdure.MemStore)
@@ -113,7 +124,8 @@ func TestAQuestionDatedBackGoesToNobodyElse(t *testing.T) {
 		n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
 			v := askWrites(a, r, now)
 			if v.Answer == perdure.Ask {
-				v.Asked, v.Escalate = []string{"carol"}, []perdure.Escalation{{At: perdure.TimeOf(now.Add(time.Hour)), Asked: []string{"dave"}}}
+				v.Asked, v.Escalate = []string{"carol"}, []perdure.Escalation{{At: perdure.TimeOf(now.Add(time.Hour)),
+					Asked: []string{"dave"}}}
 			}
 			return v
 		})
@@ -125,16 +137,19 @@ func TestAQuestionDatedBackGoesToNobodyElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked, next, err := author.key.Commit(a, time.Now().Add(-2*time.Hour), perdure.Draft{Body: perdure.Decision{
-			Action: perdure.Execute{Tool: "pay"}, Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"dave"}}, Effect: perdure.Once,
+			Action: perdure.Execute{Tool: "pay"}, Verdict: perdure.Verdict{Answer: perdure.Ask,
+				Asked: []string{"dave"}}, Effect: perdure.Once,
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		dave.a = next
 		q := next.Fold().Asks[0]
-		dave.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
+		dave.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
+			Approve: true}})
 		put(t, store, a.ID(), append(asked, dave.all...)...)
-		if _, err := n.Snapshot(t.Context(), a.ID()); err != nil { // whoever loads it from there asks the store who asked
+		// whoever loads it from there asks the store who asked
+		if _, err := n.Snapshot(t.Context(), a.ID()); err != nil {
 			t.Fatal(err)
 		}
 		run(t, n, a.ID())

@@ -11,13 +11,15 @@ func trustee(who string, r Right, scope string) Trustee {
 
 func TestTrustFileComesBackInOneForm(t *testing.T) {
 	ann, bob := people["ann"], people["bob"]
-	text := "\n# whom we trust\n" + ann.VerifierKey() + "   own  acme # ann\n" + bob.key.String() + " approve,author acme/ops\n\n-" + people["eve"].key.String() + " # left\n" +
+	text := "\n# whom we trust\n" + ann.VerifierKey() + "   own  acme # ann\n" + bob.key.String() +
+		" approve,author acme/ops\n\n-" + people["eve"].key.String() + " # left\n" +
 		bob.key.String() + " author,approve acme/ops # again\n"
 	trust, err := ParseTrust(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "-" + people["eve"].key.String() + " # left\n" + ann.VerifierKey() + " own acme # ann\n" + bob.key.String() + " author,approve acme/ops\n"
+	want := "-" + people["eve"].key.String() + " # left\n" + ann.VerifierKey() + " own acme # ann\n" +
+		bob.key.String() + " author,approve acme/ops\n"
 	if got := trust.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -79,7 +81,8 @@ func TestTrustGivenAfterARevocationIsAllThereIs(t *testing.T) {
 		want  bool
 	}{{MayAuthor, "acme", true}, {MayOwn, "acme", false}, {MayAuthor, "home", false}, {MayApprove, "home", false}} {
 		if got := again.Allows(bob.Key, c.right, c.scope); got != c.want {
-			t.Errorf("bob, revoked and trusted again as author in acme: %v in %s is %v, want %v", c.right, c.scope, got, c.want)
+			t.Errorf("bob, revoked and trusted again as author in acme: %v in %s is %v, want %v", c.right, c.scope, got,
+				c.want)
 		}
 	}
 	if !again.Allows(ann.Key, MayOwn, "home") {
@@ -96,7 +99,8 @@ func TestTrustGivenAfterARevocationIsAllThereIs(t *testing.T) {
 
 func TestRevokedAndUnprovedKeysHaveNoSay(t *testing.T) {
 	owner, eve := people["owner"].key, people["eve"].key
-	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("eve", MayOwn, "acme"), Trustee{Key: eve, Revoked: true})
+	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("eve", MayOwn, "acme"),
+		Trustee{Key: eve, Revoked: true})
 	self := lineage(t, "G -> R -> A", by("eve", "G", "R", "A"), says("R", event(KeyChange{Revoke: eve})))
 	if a, err := FoldEntries(seq(self.all()[:2])); err != nil || trust.Counts(a) == nil {
 		t.Errorf("a revoked key that revokes itself counts (%v)", err)
@@ -115,7 +119,8 @@ func TestRevokedAndUnprovedKeysHaveNoSay(t *testing.T) {
 }
 
 func TestNobodyIsTrustedUnlessNamed(t *testing.T) {
-	trust := NewTrust(trustee("ann", MayOwn, "acme"), trustee("bob", MayAuthor, "acme/ops"), trustee("cy", MayApprove, AnyScope), trustee("eve", MayOwn, AnyScope),
+	trust := NewTrust(trustee("ann", MayOwn, "acme"), trustee("bob", MayAuthor, "acme/ops"),
+		trustee("cy", MayApprove, AnyScope), trustee("eve", MayOwn, AnyScope),
 		Trustee{Key: people["eve"].key, Revoked: true})
 	for _, c := range []struct {
 		who   string
@@ -123,10 +128,14 @@ func TestNobodyIsTrustedUnlessNamed(t *testing.T) {
 		scope string
 		want  bool
 	}{
-		{"ann", MayOwn, "acme", true}, {"ann", MayAuthor, "acme/ops/db", true}, {"ann", MayApprove, "acme", true}, {"ann", MayOwn, "acmeops", false}, {"ann", MayOwn, "other", false},
-		{"bob", MayAuthor, "acme/ops", true}, {"bob", MayAuthor, "acme", false}, {"bob", MayApprove, "acme/ops", false}, {"bob", MayOwn, "acme/ops", false},
-		{"cy", MayApprove, "anything", true}, {"cy", MayAuthor, "anything", false}, {"cy", MayAuthor | MayApprove, "anything", false},
-		{"eve", MayAuthor, "acme", false}, {"dee", MayAuthor, "acme", false}, {"bob", MayAuthor, NoScope, false}, {"cy", MayApprove, NoScope, true}, {"dee", 0, NoScope, false},
+		{"ann", MayOwn, "acme", true}, {"ann", MayAuthor, "acme/ops/db", true}, {"ann", MayApprove, "acme", true},
+		{"ann", MayOwn, "acmeops", false}, {"ann", MayOwn, "other", false},
+		{"bob", MayAuthor, "acme/ops", true}, {"bob", MayAuthor, "acme", false}, {"bob", MayApprove, "acme/ops", false},
+		{"bob", MayOwn, "acme/ops", false},
+		{"cy", MayApprove, "anything", true}, {"cy", MayAuthor, "anything", false},
+		{"cy", MayAuthor | MayApprove, "anything", false},
+		{"eve", MayAuthor, "acme", false}, {"dee", MayAuthor, "acme", false}, {"bob", MayAuthor, NoScope, false},
+		{"cy", MayApprove, NoScope, true}, {"dee", 0, NoScope, false},
 	} {
 		if got := trust.Allows(people[c.who].key, c.right, c.scope); got != c.want {
 			t.Errorf("%s %s in %s: got %v", c.who, c.right, c.scope, got)
@@ -139,7 +148,8 @@ func TestNobodyIsTrustedUnlessNamed(t *testing.T) {
 
 func TestTrustIsCheckedInTheScopeInForce(t *testing.T) {
 	narrow := "acme/ops"
-	all := []Trustee{trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme/ops"), trustee("ann", MayApprove, "acme")}
+	all := []Trustee{trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme/ops"),
+		trustee("ann", MayApprove, "acme")}
 	check := func(d *dag, trustees ...Trustee) error { return NewTrust(trustees...).Check(seq(d.all())) }
 	after := lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"))
 	if err := check(after, all...); err != nil {
@@ -151,9 +161,11 @@ func TestTrustIsCheckedInTheScopeInForce(t *testing.T) {
 		t.Errorf("got %v, want to be told which right is missing", r)
 	}
 	for name, d := range map[string]*dag{
-		"an approver writes an event":   lineage(t, "G -> A", by("ann", "A")),
-		"an author changes keys":        lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"), says("B", event(KeyChange{Revoke: people["ann"].key}))),
-		"an author approves":            lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"), says("B", event(Approval{}))),
+		"an approver writes an event": lineage(t, "G -> A", by("ann", "A")),
+		"an author changes keys": lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})),
+			by("bob", "B"), says("B", event(KeyChange{Revoke: people["ann"].key}))),
+		"an author approves": lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})),
+			by("bob", "B"), says("B", event(Approval{}))),
 		"a stranger writes":             lineage(t, "G -> A", by("eve", "A")),
 		"it is handed on to a stranger": lineage(t, "G -> A", says("A", event(KeyChange{Owner: people["eve"].key}))),
 		"a stranger owns it":            lineage(t, "G -> A", by("eve", "G", "A")),
@@ -169,7 +181,8 @@ func TestTrustIsCheckedInTheScopeInForce(t *testing.T) {
 	if err := check(vouched, all...); err != nil {
 		t.Errorf("the owner vouches for what came before its snapshot: %v", err)
 	}
-	rejected(t, check(lineage(t, "G -> A -> S -> B", by("eve", "A", "S"), saysOf("S", snapshotOf("A"))), all...), "key.trusted")
+	rejected(t, check(lineage(t, "G -> A -> S -> B", by("eve", "A", "S"), saysOf("S", snapshotOf("A"))), all...),
+		"key.trusted")
 	if err := check(lineage(t, "G -> A", by("ann", "A"), says("A", event(Approval{}))), all...); err != nil {
 		t.Errorf("an approver may approve: %v", err)
 	}
@@ -192,7 +205,8 @@ G -> N
 }
 
 func TestTrustTakenBackHoldsWhatTheOwnerHadSeen(t *testing.T) {
-	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme"), Trustee{Key: people["bob"].key, Revoked: true})
+	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme"),
+		Trustee{Key: people["bob"].key, Revoked: true})
 	revoked := lineage(t, `
 G -> B -> R -> A
 | -> B2
@@ -229,7 +243,8 @@ G -> N -> B
 		t.Errorf("bob may write where the scope is his: %v", err)
 	}
 	r := rejected(t, joins(trust, "G", "A"), "key.trusted")
-	if want := "perdure key trust " + people["eve"].key.String() + " --rights author --scope acme"; !strings.Contains(r.Hint, want) {
+	if want := "perdure key trust " + people["eve"].key.String() +
+		" --rights author --scope acme"; !strings.Contains(r.Hint, want) {
 		t.Errorf("got hint %q, want %q", r.Hint, want)
 	}
 	if err := joins(new(Trust), "A"); err != nil {

@@ -10,10 +10,12 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Vault keeps one key for each subject: the person or thing that data is about. Data sealed for a subject is in memories, snapshots, capsules
-// and backups only as ciphertext, so that erasing the key erases it everywhere at once, while every hash and signature still verifies.
+// Vault keeps one key for each subject: the person or thing that data is about. Data sealed for a subject is in
+// memories, snapshots, capsules and backups only as ciphertext, so that erasing the key erases it everywhere at once,
+// while every hash and signature still verifies.
 type Vault interface {
-	// Key returns the key of a subject, making one if the subject has none and was not erased: then the error wraps ErrErased.
+	// Key returns the key of a subject, making one if the subject has none and was not erased: then the error wraps
+	// ErrErased.
 	Key(subject string) ([32]byte, error)
 	// Erase destroys the key of a subject for good. Erasing twice is not an error.
 	Erase(subject string) error
@@ -30,7 +32,8 @@ type sealedRecord struct {
 	Box     []byte `canon:"2,box"` // nonce and AES-256-GCM ciphertext; the subject is authenticated with it
 }
 
-// Seal encrypts data under the key of a subject. The result takes its place in an event, an argument, a result or the agent's state.
+// Seal encrypts data under the key of a subject. The result takes its place in an event, an argument, a result or the
+// agent's state.
 func Seal(v Vault, subject string, d Data) (Data, error) {
 	aead, err := vaultCipher(v, subject)
 	if err != nil {
@@ -40,15 +43,16 @@ func Seal(v Vault, subject string, d Data) (Data, error) {
 	if _, err := rand.Read(nonce); err != nil {
 		return nil, fmt.Errorf("seal for %s: %w", subject, err)
 	}
-	box, err := sealedCodec.Append(nil, &sealedRecord{Subject: subject, Box: aead.Seal(nonce, nonce, d, []byte(subject))})
+	box, err := sealedCodec.Append(nil, &sealedRecord{Subject: subject,
+		Box: aead.Seal(nonce, nonce, d, []byte(subject))})
 	if err != nil {
 		return nil, err
 	}
 	return DataOf(map[string]any{sealedField: box})
 }
 
-// Unseal returns data with everything sealed in it decrypted, at any depth. Data without anything sealed is returned as it is. What was erased
-// is an error that wraps ErrErased.
+// Unseal returns data with everything sealed in it decrypted, at any depth. Data without anything sealed is returned as
+// it is. What was erased is an error that wraps ErrErased.
 func Unseal(v Vault, d Data) (Data, error) {
 	if !bytes.Contains(d, []byte(sealedField)) {
 		return d, nil
@@ -60,7 +64,8 @@ func Unseal(v Vault, d Data) (Data, error) {
 	return DataOf(value)
 }
 
-// IsSealed reports whether a value of Data is sealed: whoever judges it by what it says must refuse it, not pass it over.
+// IsSealed reports whether a value of Data is sealed: whoever judges it by what it says must refuse it, not pass it
+// over.
 func IsSealed(value any) bool {
 	m, ok := value.(map[string]any)
 	if !ok || len(m) != 1 {

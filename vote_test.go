@@ -18,7 +18,8 @@ func asking(t *testing.T, people ...*perdure.Signer) (*perdure.Node, perdure.Age
 	})
 	n.Trust = perdure.NewTrust()
 	for _, p := range people {
-		n.Trust = n.Trust.With(perdure.Trustee{Key: p.Key(), Name: p.Name, Rights: perdure.MayApprove, Scope: perdure.AnyScope})
+		n.Trust = n.Trust.With(perdure.Trustee{Key: p.Key(), Name: p.Name, Rights: perdure.MayApprove,
+			Scope: perdure.AnyScope})
 	}
 	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "shop"}})
 	run(t, n, id)
@@ -102,7 +103,8 @@ func TestASignerSignsOnlyWhatItWasAskedTo(t *testing.T) {
 	ann := signer(t, "ann")
 	n, id, q := asking(t, ann)
 	no := perdure.Approval{Digest: q.Digest}
-	prepared, err := n.PrepareVote(t.Context(), id, ann.Key(), ann.Name, perdure.Approval{Digest: q.Digest, Approve: true})
+	prepared, err := n.PrepareVote(t.Context(), id, ann.Key(), ann.Name,
+		perdure.Approval{Digest: q.Digest, Approve: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,10 @@ func TestAJournalHasTheEntriesBeforeTheStore(t *testing.T) {
 		t.Errorf("%d entries were stored that are in no journal", got-before)
 	}
 	var kept []*perdure.Entry
-	ctx = perdure.WithJournal(t.Context(), func(_ perdure.AgentID, entries []*perdure.Entry) error { kept = entries; return nil })
+	ctx = perdure.WithJournal(t.Context(), func(_ perdure.AgentID, entries []*perdure.Entry) error {
+		kept = entries
+		return nil
+	})
 	if _, err := n.Tell(ctx, id, perdure.Event{Name: "news"}); err != nil {
 		t.Fatal(err)
 	}

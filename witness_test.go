@@ -20,7 +20,8 @@ func TestNothingThatIsWrittenToAnOlderCopyMakesItTheNewest(t *testing.T) {
 	for what, write := range map[string]func(*testing.T, *perdure.Node, perdure.AgentID){
 		"nothing": func(*testing.T, *perdure.Node, perdure.AgentID) {},
 		"an upgrade": func(t *testing.T, n *perdure.Node, id perdure.AgentID) {
-			if _, err := n.UpgradeState(t.Context(), id, perdure.HashOf([]byte("v2"))); !errors.Is(err, perdure.ErrDenied) {
+			if _, err := n.UpgradeState(t.Context(), id, perdure.HashOf([]byte("v2"))); !errors.Is(err,
+				perdure.ErrDenied) {
 				t.Errorf("the upgrade of an older copy: %v, want it denied", err)
 			}
 		},
@@ -45,13 +46,15 @@ func TestNothingThatIsWrittenToAnOlderCopyMakesItTheNewest(t *testing.T) {
 		store, old := new(perdure.MemStore), new(perdure.MemStore)
 		pay, seen := counter("pay", perdure.Once)
 		n := newNode(t, store, scripted(steps("pay", 1)), pay)
-		n.Place, n.State, n.Witness = perdure.HashOf(nil), anyState{}, &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+		n.Place, n.State, n.Witness = perdure.HashOf(nil), anyState{},
+			&memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
 		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{StateSchema: perdure.HashOf([]byte("v1"))}})
 		merge(t, store, old, id) // a backup
 		run(t, n, id)
 		back := func() *perdure.Node {
-			return &perdure.Node{Store: old, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors,
-				Place: n.Place, State: n.State, Witness: n.Witness}
+			return &perdure.Node{Store: old, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools,
+				Advisors: n.Advisors,
+				Place:    n.Place, State: n.State, Witness: n.Witness}
 		}
 		write(t, back(), id)
 		idle := run(t, back(), id)
@@ -61,7 +64,8 @@ func TestNothingThatIsWrittenToAnOlderCopyMakesItTheNewest(t *testing.T) {
 	}
 }
 
-// An agent that is to exist once was here, and the store was put back to before: who creates it again does not begin from nothing.
+// An agent that is to exist once was here, and the store was put back to before: who creates it again does not begin
+// from nothing.
 func TestAnAgentThatIsCreatedAgainIsAnOlderCopy(t *testing.T) {
 	pay, seen := counter("pay", perdure.Once)
 	n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
@@ -73,8 +77,9 @@ func TestAnAgentThatIsCreatedAgainIsAnOlderCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, n, a.ID())
-		n = &perdure.Node{Store: new(perdure.MemStore), Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors,
-			Place: n.Place, Witness: n.Witness}
+		n = &perdure.Node{Store: new(perdure.MemStore), Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools,
+			Advisors: n.Advisors,
+			Place:    n.Place, Witness: n.Witness}
 	}
 	if _, total := calls(seen); total != 1 {
 		t.Errorf("paid %d times", total)
@@ -87,7 +92,8 @@ func TestAStrangersAgentIsNotUpgraded(t *testing.T) {
 	n.State = anyState{}
 	s := newStranger(t, perdure.Genesis{Intent: perdure.Intent{StateSchema: perdure.HashOf([]byte("v1"))}})
 	put(t, n.Store, s.a.ID(), s.all...)
-	if _, err := n.UpgradeState(t.Context(), s.a.ID(), perdure.HashOf([]byte("v2"))); !errors.Is(err, perdure.ErrRejected) {
+	if _, err := n.UpgradeState(t.Context(), s.a.ID(), perdure.HashOf([]byte("v2"))); !errors.Is(err,
+		perdure.ErrRejected) {
 		t.Errorf("got %v, want it refused", err)
 	}
 }

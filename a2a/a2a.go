@@ -1,9 +1,9 @@
-// Package a2a serves the agents of a home as tasks of the Agent2Agent protocol: a message without a task starts an agent,
-// one with a task is told to it, and the task is a view of the agent's memory. It keeps nothing of its own.
+// Package a2a serves the agents of a home as tasks of the Agent2Agent protocol: a message without a task starts an
+// agent, one with a task is told to it, and the task is a view of the agent's memory. It keeps nothing of its own.
 //
 // A client sees only the agents that were started this way. What policy asks a person about is not the client's to
-// answer: such a task is in state auth-required until somebody here approves or denies. A question of the agent makes it
-// input-required, and the client may answer it, as the one that gave the task.
+// answer: such a task is in state auth-required until somebody here approves or denies. A question of the agent makes
+// it input-required, and the client may answer it, as the one that gave the task.
 package a2a
 
 import (
@@ -73,9 +73,10 @@ func (s *Server) Card() http.Handler {
 	text := []string{"text/plain", "application/json"}
 	return a2asrv.NewStaticAgentCardHandler(&a2a.AgentCard{
 		Name: "perdure", Version: cmp.Or(s.Version, "devel"),
-		Description:         "Starts durable agents, each of which works on a goal by itself, for minutes or months.",
-		SupportedInterfaces: []*a2a.AgentInterface{{URL: s.URL, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: a2a.Version}},
-		Capabilities:        a2a.AgentCapabilities{Streaming: true}, DefaultInputModes: text, DefaultOutputModes: text,
+		Description: "Starts durable agents, each of which works on a goal by itself, for minutes or months.",
+		SupportedInterfaces: []*a2a.AgentInterface{{URL: s.URL, ProtocolBinding: a2a.TransportProtocolJSONRPC,
+			ProtocolVersion: a2a.Version}},
+		Capabilities: a2a.AgentCapabilities{Streaming: true}, DefaultInputModes: text, DefaultOutputModes: text,
 		Skills: []a2a.AgentSkill{{ID: "goal", Name: "Work on a goal", Tags: []string{"agent"},
 			Description: "A message starts an agent with its text as the goal and its data as inputs."}},
 	})
@@ -132,10 +133,12 @@ func (s *Server) task(ctx context.Context, id a2a.TaskID, messages *int) (*a2a.T
 		return nil, err
 	}
 	f := a.Fold()
-	t := &a2a.Task{ID: id, ContextID: view.InText(f.Intent.Labels[contextLabel]), Metadata: map[string]any{"standing": standing}}
+	t := &a2a.Task{ID: id, ContextID: view.InText(f.Intent.Labels[contextLabel]),
+		Metadata: map[string]any{"standing": standing}}
 	t.Status = status(a, standing)
 	if f.Ended != nil && f.Ended.Result != nil {
-		t.Artifacts = []*a2a.Artifact{{ID: "result", Parts: a2a.ContentParts{a2a.NewTextPart(view.InText(view.AnswerText(f.Ended.Result)))}}}
+		t.Artifacts = []*a2a.Artifact{{ID: "result", Parts: a2a.ContentParts{a2a.NewTextPart(
+			view.InText(view.AnswerText(f.Ended.Result)))}}}
 	}
 	if messages != nil && *messages == 0 {
 		return t, nil
@@ -190,13 +193,16 @@ func status(a *perdure.Agent, standing string) a2a.TaskStatus {
 	case asks:
 		text, st.State = q.Text, a2a.TaskStateInputRequired
 	case standing == "waiting":
-		text, st.State = "it waits for a person where it runs, who has to approve or look into something", a2a.TaskStateAuthRequired
+		text, st.State = "it waits for a person where it runs, who has to approve or look into something",
+			a2a.TaskStateAuthRequired
 	case f.Turns == 0:
 		st.State = a2a.TaskStateSubmitted
 	}
 	if text != "" {
-		st.Message = &a2a.Message{ID: a.Heads()[0].String(), Role: a2a.MessageRoleAgent, TaskID: a2a.TaskID(a.ID().String()),
-			ContextID: view.InText(f.Intent.Labels[contextLabel]), Parts: a2a.ContentParts{a2a.NewTextPart(view.InText(text))}}
+		st.Message = &a2a.Message{ID: a.Heads()[0].String(), Role: a2a.MessageRoleAgent,
+			TaskID:    a2a.TaskID(a.ID().String()),
+			ContextID: view.InText(f.Intent.Labels[contextLabel]),
+			Parts:     a2a.ContentParts{a2a.NewTextPart(view.InText(text))}}
 	}
 	return st
 }
@@ -262,7 +268,8 @@ func read(m *a2a.Message) (text string, data any, err error) {
 		case p != nil && p.Data() != nil:
 			all = append(all, p.Data())
 		default:
-			return "", nil, &a2a.Error{Err: a2a.ErrUnsupportedContentType, Message: "want parts of text or data; files go elsewhere, and their place into the text"}
+			return "", nil, &a2a.Error{Err: a2a.ErrUnsupportedContentType,
+				Message: "want parts of text or data; files go elsewhere, and their place into the text"}
 		}
 	}
 	if len(all) == 1 {
@@ -303,7 +310,8 @@ func (s *Server) start(ctx context.Context, m *a2a.Message, goal string, inputs 
 	return a2a.TaskID(a.ID().String()), nil
 }
 
-// SendMessage implements a2asrv.RequestHandler. Unless the client wants the task at once, the agent is let to work first.
+// SendMessage implements a2asrv.RequestHandler. Unless the client wants the task at once, the agent is let to work
+// first.
 func (t tasks) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	id, err := t.s.take(ctx, req)
 	if err != nil {
@@ -346,11 +354,13 @@ func (t tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequ
 				yield(nil, err)
 				return
 			}
-			if (last == nil && !yield(now, nil)) || (last != nil && !reflect.DeepEqual(last.Status, now.Status) && !t.changed(now, yield)) {
+			if (last == nil && !yield(now, nil)) || (last != nil && !reflect.DeepEqual(last.Status, now.Status) &&
+				!t.changed(now, yield)) {
 				return
 			}
 			last = now
-			if st := now.Status.State; st.Terminal() || st == a2a.TaskStateInputRequired || st == a2a.TaskStateAuthRequired {
+			if st := now.Status.State; st.Terminal() || st == a2a.TaskStateInputRequired ||
+				st == a2a.TaskStateAuthRequired {
 				return
 			}
 			select {
@@ -366,7 +376,8 @@ func (t tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequ
 // changed yields what is new of a task.
 func (tasks) changed(now *a2a.Task, yield func(a2a.Event, error) bool) bool {
 	for _, one := range now.Artifacts {
-		if !yield(&a2a.TaskArtifactUpdateEvent{TaskID: now.ID, ContextID: now.ContextID, Artifact: one, LastChunk: true}, nil) {
+		if !yield(&a2a.TaskArtifactUpdateEvent{TaskID: now.ID, ContextID: now.ContextID, Artifact: one,
+			LastChunk: true}, nil) {
 			return false
 		}
 	}
@@ -435,7 +446,8 @@ func (tasks) GetTaskPushConfig(context.Context, *a2a.GetTaskPushConfigRequest) (
 }
 
 // ListTaskPushConfigs implements a2asrv.RequestHandler.
-func (tasks) ListTaskPushConfigs(context.Context, *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
+func (tasks) ListTaskPushConfigs(context.Context, *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse,
+	error) {
 	return nil, errUnsupported
 }
 

@@ -135,7 +135,8 @@ func TestAnAgentIsATask(t *testing.T) {
 		if len(done.History) < 3 || done.History[0].Parts[0].Text() != "say hello" {
 			t.Errorf("the history is %+v", done.History)
 		}
-		if _, err := c.CancelTask(ctx, &proto.CancelTaskRequest{ID: task.ID}); !errors.Is(err, proto.ErrTaskNotCancelable) {
+		if _, err := c.CancelTask(ctx, &proto.CancelTaskRequest{ID: task.ID}); !errors.Is(err,
+			proto.ErrTaskNotCancelable) {
 			t.Errorf("cancel of a task that is over: %v", err)
 		}
 		if _, err := c.SendMessage(ctx, message("more", task)); err == nil || !strings.Contains(err.Error(), "ended") {
@@ -146,7 +147,8 @@ func TestAnAgentIsATask(t *testing.T) {
 
 func TestOnlyTasksAreSeen(t *testing.T) {
 	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, _ string) {
-		other, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "private"}, Charter: perdure.Charter{Scope: "home"}})
+		other, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "private"},
+			Charter: perdure.Charter{Scope: "home"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,11 +160,14 @@ func TestOnlyTasksAreSeen(t *testing.T) {
 				t.Errorf("%s was ended", id)
 			}
 		}
-		if _, err := c.SendMessage(ctx, message("hear me", &proto.Task{ID: proto.TaskID(other.ID().String())})); err == nil {
+		if _, err := c.SendMessage(ctx, message("hear me", &proto.Task{ID: proto.TaskID(other.ID().
+			String())})); err == nil {
 			t.Error("an agent that is no task was told something")
 		}
-		for _, bad := range []*proto.SendMessageRequest{message(" ", nil), {Message: proto.NewMessage(proto.MessageRoleUser, proto.NewRawPart([]byte("x")))},
-			{Message: &proto.Message{ID: strings.Repeat("x", 1000), Role: proto.MessageRoleUser, Parts: proto.ContentParts{proto.NewTextPart("x")}}}} {
+		for _, bad := range []*proto.SendMessageRequest{message(" ", nil),
+			{Message: proto.NewMessage(proto.MessageRoleUser, proto.NewRawPart([]byte("x")))},
+			{Message: &proto.Message{ID: strings.Repeat("x", 1000), Role: proto.MessageRoleUser,
+				Parts: proto.ContentParts{proto.NewTextPart("x")}}}} {
 			if _, err := c.SendMessage(ctx, bad); err == nil {
 				t.Errorf("%+v was taken", bad.Message)
 			}
@@ -185,7 +190,8 @@ func TestOnlyTasksAreSeen(t *testing.T) {
 		if err != nil || len(rest.Tasks) != 1 || rest.NextPageToken != "" {
 			t.Errorf("the second page: %+v, %v", rest, err)
 		}
-		if of, err := c.ListTasks(ctx, &proto.ListTasksRequest{ContextID: tasks[0].ContextID}); err != nil || len(of.Tasks) != 1 {
+		if of, err := c.ListTasks(ctx, &proto.ListTasksRequest{ContextID: tasks[0].ContextID}); err != nil ||
+			len(of.Tasks) != 1 {
 			t.Errorf("of one context: %+v, %v", of, err)
 		}
 		gone, err := c.CancelTask(ctx, &proto.CancelTaskRequest{ID: tasks[0].ID})

@@ -10,14 +10,17 @@ import (
 	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
-// TestAModelNamesWhatToLookAtAgain: the reads are in the record with what they had come to, and the model sees that they were noted.
+// TestAModelNamesWhatToLookAtAgain: the reads are in the record with what they had come to, and the model sees that
+// they were noted.
 func TestAModelNamesWhatToLookAtAgain(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		var third string
 		turns := wiretest.Turns(
 			wiretest.Turn{Calls: []wiretest.Call{call("c1", "a")}, In: 10, Out: 1},
 			wiretest.Turn{Calls: []wiretest.Call{
-				{ID: "r1", Name: "recheck", Args: []string{`{"reads":[{"tool":"files_look","args":{"path":"a"}}],"seconds":60}`}}, call("c2", "b"),
+				{ID: "r1", Name: "recheck",
+					Args: []string{`{"reads":[{"tool":"files_look","args":{"path":"a"}}],"seconds":60}`}},
+				call("c2", "b"),
 			}, In: 10, Out: 1},
 			done)
 		s := p.serve(t, func(n int, request map[string]any) wiretest.Turn {
@@ -30,7 +33,8 @@ func TestAModelNamesWhatToLookAtAgain(t *testing.T) {
 		w.run()
 		advice, _ := memory[perdure.Advice](w)
 		b := advice[1].Basis
-		if b == nil || b.Stale != 60_000 || len(b.Reads) != 1 || b.Reads[0].Read.Tool != "files.look" || b.Reads[0].Result.IsZero() {
+		if b == nil || b.Stale != 60_000 || len(b.Reads) != 1 || b.Reads[0].Read.Tool != "files.look" ||
+			b.Reads[0].Result.IsZero() {
 			t.Fatalf("got basis %+v, want the read with what it came to", b)
 		}
 		if w.fold().Ended == nil || !strings.Contains(third, "noted") {
@@ -60,7 +64,9 @@ func texts(v any) (all []string) {
 func TestAModelWaitsAndLooksAgain(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "w1", Name: "wait", Args: []string{`{"event":"go","recheck":[{"tool":"files_look","args":{"path":"a"}}]}`}}}, In: 10, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "w1", Name: "wait",
+				Args: []string{`{"event":"go","recheck":[{"tool":"files_look","args":{"path":"a"}}]}`}}}, In: 10,
+				Out: 1},
 			done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		w.run()
@@ -79,8 +85,10 @@ func TestAModelWaitsAndLooksAgain(t *testing.T) {
 func TestARecheckAloneIsReportedBack(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "r1", Name: "recheck", Args: []string{`{"reads":[{"tool":"files_look"}]}`}}}, In: 10, Out: 1},
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "r2", Name: "recheck", Args: []string{`{"reads":[{"tool":"nothing"}]}`}}, call("c1", "a")}, In: 10, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "r1", Name: "recheck",
+				Args: []string{`{"reads":[{"tool":"files_look"}]}`}}}, In: 10, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "r2", Name: "recheck",
+				Args: []string{`{"reads":[{"tool":"nothing"}]}`}}, call("c1", "a")}, In: 10, Out: 1},
 			done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		w.run()

@@ -14,16 +14,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// builtins are the calls every model is offered beside the tools: they become actions of their own. A tool of the same name takes the place
-// of one.
+// builtins are the calls every model is offered beside the tools: they become actions of their own. A tool of the same
+// name takes the place of one.
 var builtins = []perdure.Spec{
-	builtin("wait", "Sleep until a time, for some seconds, until an event arrives, or until enough of those you delegated to have ended, whichever comes first. Nothing is spent while asleep.",
+	builtin("wait", "Sleep until a time, for some seconds, until an event arrives, or until enough of those you "+
+		"delegated to have ended, whichever comes first. Nothing is spent while asleep.",
 		`"children":{"type":"string","description":"all: every child has ended; any: one succeeded; quorum:N: N succeeded; first-failure: one did not. Counts those at work and those delegated to in the same turn"},"of":{"type":"array","items":{"type":"string"},"description":"the ids of the children that children is about, when not all of them"},"seconds":{"type":"number","description":"how long"},"until":{"type":"string","description":"a time such as 2027-01-31T09:00:00Z"},"event":{"type":"string","description":"the name of an event"},"note":{"type":"string","description":"what for"},"recheck":`+readsSchema+`,"stale_seconds":{"type":"number","description":"look again at recheck only after sleeping this long; absent: always"}`),
-	builtin("recheck", "Name what the other calls of this turn rest on. If they are decided late, because an approval took long or nobody ran you, these reads are made again first; if one comes to something else, nothing is done and you are asked again. Call it in the same turn.",
-		`"reads":`+readsSchema+`,"seconds":{"type":"number","description":"how long they hold; absent: an hour"}`, "reads"),
+	builtin("recheck", "Name what the other calls of this turn rest on. If they are decided late, because an "+
+		"approval took long or nobody ran you, these reads are made again first; if one comes to something else, "+
+		"nothing is done and you are asked again. Call it in the same turn.",
+		`"reads":`+readsSchema+`,"seconds":{"type":"number","description":"how long they hold; absent: an hour"}`,
+		"reads"),
 	builtin("ask", "Ask a person a question and sleep until the answer arrives.",
-		`"question":{"type":"string"},"seconds":{"type":"number","description":"how long to wait for it at most"}`, "question"),
-	builtin("delegate", "Hand a part of the work to a new agent of its own, within your bounds. It works beside you; its end is told to you.",
+		`"question":{"type":"string"},"seconds":{"type":"number","description":"how long to wait for it at most"}`,
+		"question"),
+	builtin("delegate", "Hand a part of the work to a new agent of its own, within your bounds. It works beside you; "+
+		"its end is told to you.",
 		`"goal":{"type":"string"},"name":{"type":"string"},"inputs":{"type":"object"},"tools":{"type":"array","items":{"type":"string"},"description":"the tools it may use; absent: those you may"},`+
 			`"budget":{"type":"object","additionalProperties":false,"properties":{"cost":{"type":"integer","description":"millionths of a dollar"},"tokens":{"type":"integer"},"calls":{"type":"integer"}},"description":"how much of your budget it may use; absent: all that is left"},`+
 			`"scope":{"type":"string","description":"a part of your own scope, such as yours/part"},"until":{"type":"string","description":"when it must have ended, such as 2027-01-31T09:00:00Z"},`+
@@ -272,7 +278,8 @@ func (d *delegateArgs) action(id string) (perdure.Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	act := perdure.Delegate{Intent: perdure.Intent{Goal: d.Goal, Name: d.Name, Inputs: inputs, Tools: d.Tools, Advisor: d.Advisor}, Scope: d.Scope, Depth: d.Depth, Call: id}
+	act := perdure.Delegate{Intent: perdure.Intent{Goal: d.Goal, Name: d.Name, Inputs: inputs, Tools: d.Tools,
+		Advisor: d.Advisor}, Scope: d.Scope, Depth: d.Depth, Call: id}
 	if b := d.Budget; b != nil {
 		for _, n := range []*int64{b.Cost, b.Tokens, b.Calls} {
 			if n != nil && *n < 0 {
@@ -304,7 +311,8 @@ func builtinCall(act perdure.Action) (name, args string) {
 	case perdure.Sleep:
 		name, v = sleepCall(&x)
 	case perdure.Delegate:
-		d := delegateArgs{Goal: x.Intent.Goal, Name: x.Intent.Name, Tools: x.Intent.Tools, Scope: x.Scope, Depth: x.Depth, Advisor: x.Intent.Advisor}
+		d := delegateArgs{Goal: x.Intent.Goal, Name: x.Intent.Name, Tools: x.Intent.Tools, Scope: x.Scope,
+			Depth: x.Depth, Advisor: x.Intent.Advisor}
 		if b := x.Intent.Budget; b != nil {
 			d.Budget = &budgetArgs{Cost: b.Cost, Tokens: b.Tokens, Calls: b.Calls}
 		}

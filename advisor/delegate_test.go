@@ -23,15 +23,16 @@ var worker = perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perd
 
 func delegation(name string, fail bool) wiretest.Call {
 	return wiretest.Call{ID: "d_" + name, Name: "delegate", Args: []string{fmt.Sprintf(
-		`{"goal":"do %s","name":"%s","advisor":"worker","inputs":{"fail":%v},"scope":"acme/part","budget":{"calls":2}}`, name, name, fail)}}
+		`{"goal":"do %s","name":"%s","advisor":"worker","inputs":{"fail":%v},"scope":"acme/part","budget":{"calls":2}}`,
+		name, name, fail)}}
 }
 
 func waiting(args string) wiretest.Call {
 	return wiretest.Call{ID: "w", Name: "wait", Args: []string{args}}
 }
 
-// TestModelWaitsForEnoughChildren: it delegates and waits in one reply, sleeps while its children work, and is asked again when enough have ended.
-// When it ends, those that are left end with it.
+// TestModelWaitsForEnoughChildren: it delegates and waits in one reply, sleeps while its children work, and is asked
+// again when enough have ended. When it ends, those that are left end with it.
 func TestModelWaitsForEnoughChildren(t *testing.T) {
 	for _, c := range []struct {
 		enough string
@@ -51,13 +52,15 @@ func TestModelWaitsForEnoughChildren(t *testing.T) {
 				for i, fail := range c.fails {
 					calls = append(calls, delegation(fmt.Sprint("part", i), fail))
 				}
-				s := p.serve(t, wiretest.Turns(wiretest.Turn{Calls: append(calls, waiting(`{"children":"`+c.enough+`"}`)), In: 1, Out: 1}, done))
+				s := p.serve(t, wiretest.Turns(wiretest.Turn{Calls: append(calls,
+					waiting(`{"children":"`+c.enough+`"}`)), In: 1, Out: 1}, done))
 				w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 				w.hire()
 				w.run()
 				for n, child := range w.fold().Children {
 					if f := w.fold(); n < c.after && (f.Ended != nil || len(s.Requests()) != 1 || f.Sleep == nil) {
-						t.Fatalf("after %d of its children it ended %+v and asked %d times, want it to sleep", n, f.Ended, len(s.Requests()))
+						t.Fatalf("after %d of its children it ended %+v and asked %d times, want it to sleep", n,
+							f.Ended, len(s.Requests()))
 					}
 					if n < c.after {
 						if _, err := w.node.RunAgent(t.Context(), child.Agent); err != nil {
@@ -69,7 +72,8 @@ func TestModelWaitsForEnoughChildren(t *testing.T) {
 				if f := w.fold(); f.Ended == nil || f.Ended.Signal != perdure.OK {
 					t.Fatalf("ended %+v, want ok after %d children", f.Ended, c.after)
 				}
-				if asked := fmt.Sprint(s.Requests()[1]); !strings.Contains(asked, "did part0") || !strings.Contains(asked, "woke: of its children") {
+				if asked := fmt.Sprint(s.Requests()[1]); !strings.Contains(asked, "did part0") ||
+					!strings.Contains(asked, "woke: of its children") {
 					t.Errorf("the model is not told how its children ended: %s", asked)
 				}
 				w.checkChildren(c.after)
@@ -81,10 +85,12 @@ func TestModelWaitsForEnoughChildren(t *testing.T) {
 // hire gives the world a node with workers.
 func (w *world) hire() {
 	n := w.node
-	w.node = &perdure.Node{Store: n.Store, Key: n.Key, Policy: n.Policy, Tools: n.Tools, Advisors: map[string]perdure.Advisor{"": n.Advisors[""], "worker": worker}}
+	w.node = &perdure.Node{Store: n.Store, Key: n.Key, Policy: n.Policy, Tools: n.Tools,
+		Advisors: map[string]perdure.Advisor{"": n.Advisors[""], "worker": worker}}
 }
 
-// checkChildren holds children against their parent: their bounds, their lineage, and the end of those that nobody waited for.
+// checkChildren holds children against their parent: their bounds, their lineage, and the end of those that nobody
+// waited for.
 func (w *world) checkChildren(ended int) {
 	w.t.Helper()
 	parent := w.fold()
@@ -102,7 +108,8 @@ func (w *world) checkChildren(ended int) {
 			continue
 		}
 		if n < ended && info.Head != f.Ended.Entry {
-			w.t.Errorf("the parent has head %s of child %d, which ended with %s", info.Head.Short(), n, f.Ended.Entry.Short())
+			w.t.Errorf("the parent has head %s of child %d, which ended with %s", info.Head.Short(), n,
+				f.Ended.Entry.Short())
 		}
 		if n >= ended && f.Ended.Note != "its parent has ended" {
 			w.t.Errorf("child %d ended %+v, want it cancelled", n, f.Ended)
@@ -114,8 +121,10 @@ func (w *world) checkChildren(ended int) {
 func TestChildrenThatEndedBeforeDoNotCount(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(
-			wiretest.Turn{Calls: []wiretest.Call{delegation("first", false), waiting(`{"children":"all"}`)}, In: 1, Out: 1},
-			wiretest.Turn{Calls: []wiretest.Call{delegation("second", false), waiting(`{"children":"any"}`)}, In: 1, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{delegation("first", false), waiting(`{"children":"all"}`)}, In: 1,
+				Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{delegation("second", false), waiting(`{"children":"any"}`)}, In: 1,
+				Out: 1},
 			done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		w.hire()
@@ -123,7 +132,8 @@ func TestChildrenThatEndedBeforeDoNotCount(t *testing.T) {
 			w.run()
 			f := w.fold()
 			if len(f.Children) != n+1 || f.Sleep == nil || f.Ended != nil {
-				t.Fatalf("children %+v, sleep %+v, ended %+v; want it to wait for child %d", f.Children, f.Sleep, f.Ended, n+1)
+				t.Fatalf("children %+v, sleep %+v, ended %+v; want it to wait for child %d", f.Children, f.Sleep,
+					f.Ended, n+1)
 			}
 			if _, err := w.node.RunAgent(t.Context(), f.Children[n].Agent); err != nil {
 				t.Fatal(err)
@@ -143,14 +153,16 @@ func TestChildrenThatEndedBeforeDoNotCount(t *testing.T) {
 func TestModelCannotDelegateWithoutEnd(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		deep := wiretest.Call{ID: "d", Name: "delegate", Args: []string{`{"goal":"the same","depth":9}`}}
-		s := p.serve(t, wiretest.Turns(wiretest.Turn{Calls: []wiretest.Call{deep, waiting(`{"children":"all"}`)}, In: 1, Out: 1}, wiretest.Turn{Calls: []wiretest.Call{deep}, In: 1, Out: 1}, done))
+		s := p.serve(t, wiretest.Turns(wiretest.Turn{Calls: []wiretest.Call{deep, waiting(`{"children":"all"}`)}, In: 1,
+			Out: 1}, wiretest.Turn{Calls: []wiretest.Call{deep}, In: 1, Out: 1}, done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)}) // of depth 1
 		w.run()
 		parent := w.id
 		w.id = w.fold().Children[0].Agent
 		w.run()
 		if f := w.fold(); f.Charter.Depth != 0 || len(f.Children) != 0 || f.Ended == nil {
-			t.Errorf("the child has depth %d, children %+v and ended %+v; want none, and the end", f.Charter.Depth, f.Children, f.Ended)
+			t.Errorf("the child has depth %d, children %+v and ended %+v; want none, and the end", f.Charter.Depth,
+				f.Children, f.Ended)
 		}
 		if got := fmt.Sprint(s.Requests()[2]); !strings.Contains(got, `there is no tool "delegate"`) {
 			t.Errorf("the model is not told that it cannot delegate: %s", got)

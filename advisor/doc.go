@@ -1,5 +1,5 @@
-// Package advisor asks language models what an agent should do next. LLM is the advisor; the models of each provider are in
-// a package of their own, so that a program links only the SDKs it uses:
+// Package advisor asks language models what an agent should do next. LLM is the advisor; the models of each provider
+// are in a package of their own, so that a program links only the SDKs it uses:
 //
 //	llm := &advisor.LLM{Model: anthropic.New("claude-opus-5-5", advisor.Endpoint{}), Store: store}
 //

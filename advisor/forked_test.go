@@ -30,12 +30,14 @@ func TestAForkGoesOnWithTheConversation(t *testing.T) {
 	model.say = calls("forked thought").say
 	again := fork(at)
 	got := shape(model.last)
-	if !strings.Contains(got, "first thought") || !strings.Contains(got, "the first result") || !strings.Contains(got, "forked") || strings.Contains(got, "later thought") {
+	if !strings.Contains(got, "first thought") || !strings.Contains(got, "the first result") ||
+		!strings.Contains(got, "forked") || strings.Contains(got, "later thought") {
 		t.Errorf("the fork is shown\n%s", got)
 	}
 	model.say = calls("third thought").say
 	fork(again)
-	if got = shape(model.last); strings.Count(got, "first thought") != 1 || strings.Count(got, "forked thought") != 1 || strings.Contains(got, "later thought") {
+	if got = shape(model.last); strings.Count(got, "first thought") != 1 || strings.Count(got, "forked thought") != 1 ||
+		strings.Contains(got, "later thought") {
 		t.Errorf("the fork of the fork is shown\n%s", got)
 	}
 }

@@ -19,14 +19,16 @@ import (
 
 // LLM is an advisor that asks a language model. Its exported fields are set before use and not changed afterwards.
 //
-// What the model is shown is assembled from the agent's memory each time and never stored again: an advice holds what is new, and in Shown
-// a commitment to the entries shown. When the transcript no longer fits, it is summarised, and the summary recorded with the advice.
+// What the model is shown is assembled from the agent's memory each time and never stored again: an advice holds what
+// is new, and in Shown a commitment to the entries shown. When the transcript no longer fits, it is summarised, and the
+// summary recorded with the advice.
 //
-// Calls become actions: those of tools Execute, the built-in wait and ask Sleep, delegate Delegate, finish End. A call of a tool that is not
-// there, or with arguments that are none, is reported back to the model as failed. An answer without a call ends the agent with that answer as
-// its result; if the agent is a chat (perdure.ChatKind), or has children at work, it waits for the next event instead. A chat
-// is not thought about before somebody has said something. An answer that comes to nothing
-// (refused, cut by the limit of its length, only bad calls) is asked for again; after three in a row the agent waits for an event.
+// Calls become actions: those of tools Execute, the built-in wait and ask Sleep, delegate Delegate, finish End. A call
+// of a tool that is not there, or with arguments that are none, is reported back to the model as failed. An answer
+// without a call ends the agent with that answer as its result; if the agent is a chat (perdure.ChatKind), or has
+// children at work, it waits for the next event instead. A chat is not thought about before somebody has said
+// something. An answer that comes to nothing (refused, cut by the limit of its length, only bad calls) is asked for
+// again; after three in a row the agent waits for an event.
 //
 // What keeps the provider from answering becomes the signal of an advice, and the runtime asks again when it is time.
 type LLM struct {
@@ -37,11 +39,12 @@ type LLM struct {
 	Context int            // tokens of a prompt; zero: what the model's window allows, within reason
 	Output  int            // tokens of an answer; zero: as the provider likes, or DefaultOutput
 	Timeout time.Duration  // of one answer; zero: DefaultAnswer
-	Prices  Prices         // come before DefaultPrices; a model in neither does not think for agents with a budget in money
-	Log     *slog.Logger   // nil: nothing is logged
+	// come before DefaultPrices; a model in neither does not think for agents with a budget in money
+	Prices Prices
+	Log    *slog.Logger // nil: nothing is logged
 
-	// Live is told text as it comes, if not nil, and an empty text when the answer has ended. What it was told may come to nothing: the
-	// advice is what counts.
+	// Live is told text as it comes, if not nil, and an empty text when the answer has ended. What it was told may come
+	// to nothing: the advice is what counts.
 	Live func(id perdure.AgentID, text string)
 
 	unpriced sync.Once // it was noted that the model has no price
@@ -146,8 +149,8 @@ func (c *consultation) prompt() (*Prompt, int) {
 	return p, tokens
 }
 
-// output is the tokens to answer with: as set, but no more than the agent can still pay for after a prompt of so many. What it has not enough
-// for at all is a short answer, the last before somebody grants more.
+// output is the tokens to answer with: as set, but no more than the agent can still pay for after a prompt of so many.
+// What it has not enough for at all is a short answer, the last before somebody grants more.
 func (c *consultation) output(prompt int) int {
 	left := c.fold.Left()
 	if left == nil {
@@ -222,8 +225,8 @@ func (c *consultation) failed(fail *Failure) perdure.Advice {
 	return perdure.Advice{Signal: fail.Signal, RetryAfter: fail.RetryAfter.Milliseconds(), Text: fail.Note}
 }
 
-// fruitless is the advice for a reply that came to nothing by the model's own doing. The third in a row makes the agent wait: asking the same
-// again and again costs money and leads nowhere.
+// fruitless is the advice for a reply that came to nothing by the model's own doing. The third in a row makes the agent
+// wait: asking the same again and again costs money and leads nowhere.
 func (c *consultation) fruitless(a perdure.Advice, why string, s perdure.Signal) perdure.Advice {
 	c.remark.nothing = why
 	a.Signal = s
@@ -249,13 +252,15 @@ func (c *consultation) advice(r *Reply) perdure.Advice {
 	a := perdure.Advice{Text: strings.ToValidUTF8(r.Text, "\uFFFD"), Summary: c.sum, Shown: c.transcript.shown()}
 	c.remark.family, c.remark.raw = c.Model.Family(), r.Raw
 	if r.Stop == StopRefused {
-		return c.fruitless(a, "the model refused: "+cmp.Or(bound.Text(strings.TrimSpace(r.Refusal), maxNote), "it did not say why"), perdure.Failed)
+		return c.fruitless(a, "the model refused: "+cmp.Or(bound.Text(strings.TrimSpace(r.Refusal), maxNote),
+			"it did not say why"), perdure.Failed)
 	}
 	a.Actions = c.actions(r)
 	if a.Basis = c.basis; a.Basis != nil && len(a.Actions) == 0 {
 		a.Basis = nil
 		call, _ := recheckCall(c.basis)
-		c.remark.bad = append(c.remark.bad, badCall{id: call.ID, name: call.Name, args: bound.Text(call.Args, shownHard), why: "not noted: call it together with what rests on it"})
+		c.remark.bad = append(c.remark.bad, badCall{id: call.ID, name: call.Name,
+			args: bound.Text(call.Args, shownHard), why: "not noted: call it together with what rests on it"})
 	}
 	switch {
 	case len(a.Actions) > 0:
@@ -299,7 +304,8 @@ func (c *consultation) actions(r *Reply) []perdure.Action {
 			continue // it named what the others rest on
 		}
 		if err != nil {
-			bad := badCall{id: id, name: bound.Text(call.Name, longestName), args: bound.Text(call.Args, shownHard), why: "not called: " + err.Error()}
+			bad := badCall{id: id, name: bound.Text(call.Name, longestName), args: bound.Text(call.Args, shownHard),
+				why: "not called: " + err.Error()}
 			c.remark.bad = append(c.remark.bad, bad)
 			continue
 		}
@@ -322,7 +328,8 @@ func (c *consultation) actions(r *Reply) []perdure.Action {
 	return append(acts, end...)
 }
 
-// since counts the children that ended before out of what is waited for, and remembers calls that no longer read as they were made.
+// since counts the children that ended before out of what is waited for, and remembers calls that no longer read as
+// they were made.
 func (c *consultation) since(acts []perdure.Action) {
 	called := slices.Clone(acts)
 	action.Since(c.fold, acts)
@@ -351,7 +358,8 @@ func (c *consultation) action(call *ToolCall, id string, n int) (perdure.Action,
 		for i := range c.tools {
 			list[i] = c.names.toWire(c.tools[i].Name)
 		}
-		return nil, fmt.Errorf("there is no tool %q; there are %s", bound.Text(call.Name, longestName), strings.Join(list, ", "))
+		return nil, fmt.Errorf("there is no tool %q; there are %s", bound.Text(call.Name, longestName),
+			strings.Join(list, ", "))
 	case isBuiltin(c.Tools, name):
 		return c.builtin(name, id, call.Args)
 	}
@@ -402,7 +410,9 @@ func (c *consultation) ownName(x *perdure.Execute) error {
 	if own, ok := c.names.tool[x.Tool]; ok {
 		x.Tool = own
 	}
-	if !slices.ContainsFunc(c.tools, func(t perdure.Spec) bool { return t.Name == x.Tool }) || isBuiltin(c.Tools, x.Tool) {
+	if !slices.ContainsFunc(c.tools, func(t perdure.Spec) bool {
+		return t.Name == x.Tool
+	}) || isBuiltin(c.Tools, x.Tool) {
 		return fmt.Errorf("there is no tool %q to look again with", bound.Text(x.Tool, longestName))
 	}
 	return nil

@@ -112,7 +112,8 @@ func newWorldOf(t testing.TB, llm *advisor.LLM, kind string) *world {
 			return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"test"}}
 		}),
 	}
-	a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look around", Kind: kind}, Charter: perdure.Charter{Owner: key.Key(), Scope: "acme", Depth: 1}})
+	a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look around", Kind: kind},
+		Charter: perdure.Charter{Owner: key.Key(), Scope: "acme", Depth: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,11 +181,13 @@ func call(id, path string) wiretest.Call {
 	return wiretest.Call{ID: id, Name: "files_look", Args: []string{`{"pa`, `th":"`, path, `"}`}}
 }
 
-var done = wiretest.Turn{Calls: []wiretest.Call{{ID: "f1", Name: "finish", Args: []string{`{"result":`, `"all seen"}`}}}, In: 300, Out: 9, Cached: 200}
+var done = wiretest.Turn{Calls: []wiretest.Call{{ID: "f1", Name: "finish",
+	Args: []string{`{"result":`, `"all seen"}`}}}, In: 300, Out: 9, Cached: 200}
 
 func TestNodeGoesOnAfterThrottling(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
-		s := p.serve(t, wiretest.Turns(wiretest.Turn{Status: 429, Kind: "rate_limit_error", Header: map[string]string{"Retry-After-Ms": "1"}}, done))
+		s := p.serve(t, wiretest.Turns(wiretest.Turn{Status: 429, Kind: "rate_limit_error",
+			Header: map[string]string{"Retry-After-Ms": "1"}}, done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		for w.fold().Ended == nil {
 			if err := t.Context().Err(); err != nil {
@@ -201,9 +204,12 @@ func TestNodeGoesOnAfterThrottling(t *testing.T) {
 func TestBadCallsAreReportedBack(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "x1", Name: "no_such_tool", Args: []string{`{}`}}, call("c1", "a")}, In: 10, Out: 1},
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "x2", Name: "files_look", Args: []string{`{"path": `, `oops`}}}, In: 10, Out: 1},
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "x3", Name: "wait", Args: []string{`{"minutes": 3}`}}}, In: 10, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "x1", Name: "no_such_tool", Args: []string{`{}`}},
+				call("c1", "a")}, In: 10, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "x2", Name: "files_look", Args: []string{`{"path": `, `oops`}}},
+				In: 10, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "x3", Name: "wait", Args: []string{`{"minutes": 3}`}}}, In: 10,
+				Out: 1},
 			wiretest.Turn{Calls: []wiretest.Call{call("c1", "again")}, In: 10, Out: 1}, // an id it used before
 			done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
@@ -239,7 +245,8 @@ func TestBadCallsAreReportedBack(t *testing.T) {
 
 func TestModelThatLeadsNowhereIsNotAskedForEver(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
-		s := p.serve(t, wiretest.Turns(wiretest.Turn{Calls: []wiretest.Call{{ID: "x", Name: "nothing", Args: []string{"{}"}}}, In: 10, Out: 1}))
+		s := p.serve(t, wiretest.Turns(wiretest.Turn{Calls: []wiretest.Call{{ID: "x", Name: "nothing",
+			Args: []string{"{}"}}}, In: 10, Out: 1}))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		idle := w.run()
 		if n := len(s.Requests()); n != 3 || idle.Until != 0 {
@@ -268,7 +275,8 @@ func TestOverflowThatStaysWaitsInTheEnd(t *testing.T) {
 func TestThoughtsGoBackUnchanged(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(
-			wiretest.Turn{Think: "hmm, deep", Text: []string{"well"}, Calls: []wiretest.Call{call("c1", "a")}, In: 10, Out: 1}, done))
+			wiretest.Turn{Think: "hmm, deep", Text: []string{"well"}, Calls: []wiretest.Call{call("c1", "a")}, In: 10,
+				Out: 1}, done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		w.run()
 		if w.fold().Ended == nil {
@@ -284,9 +292,12 @@ func TestThoughtsGoBackUnchanged(t *testing.T) {
 func TestBuiltinsBecomeActions(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "d1", Name: "delegate", Args: []string{`{"goal":"count","name":"counter"}`}}}, In: 1, Out: 1},
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "q1", Name: "ask", Args: []string{`{"question":"how many?"}`}}}, In: 1, Out: 1},
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "w1", Name: "wait", Args: []string{`{"seconds":3600,"event":"message"}`}}}, In: 1, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "d1", Name: "delegate",
+				Args: []string{`{"goal":"count","name":"counter"}`}}}, In: 1, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "q1", Name: "ask", Args: []string{`{"question":"how many?"}`}}},
+				In: 1, Out: 1},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "w1", Name: "wait",
+				Args: []string{`{"seconds":3600,"event":"message"}`}}}, In: 1, Out: 1},
 			done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		w.run()
@@ -298,11 +309,13 @@ func TestBuiltinsBecomeActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.node.Tell(t.Context(), w.id, perdure.Event{Name: perdure.AnswerEvent, By: "ada", Data: d}); err != nil {
+		if _, err := w.node.Tell(t.Context(), w.id, perdure.Event{Name: perdure.AnswerEvent, By: "ada",
+			Data: d}); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
-		if got := fmt.Sprint(s.Requests()[2]); !strings.Contains(got, "forty-two") || !strings.Contains(got, "how many?") {
+		if got := fmt.Sprint(s.Requests()[2]); !strings.Contains(got, "forty-two") ||
+			!strings.Contains(got, "how many?") {
 			t.Errorf("the model does not see question and answer: %s", got)
 		}
 		if f := w.fold(); f.Sleep == nil {
@@ -329,18 +342,20 @@ func TestAnswerWithoutCallEndsOrWaits(t *testing.T) {
 		w.tell("and now?")
 		idle := w.run()
 		if f := w.fold(); f.Ended != nil || f.Turns != 2 || idle.Until != 0 {
-			t.Errorf("ended %+v after %d turns, idle until %s; want it to wait for the next message", f.Ended, f.Turns, idle.Until)
+			t.Errorf("ended %+v after %d turns, idle until %s; want it to wait for the next message", f.Ended, f.Turns,
+				idle.Until)
 		}
 	})
 }
 
-// TestAChatGoesOnTurnByTurn: a plain answer ends a turn and not the agent, the model is shown both sides, and who talks to it need not wait until
-// it wakes.
+// TestAChatGoesOnTurnByTurn: a plain answer ends a turn and not the agent, the model is shown both sides, and who talks
+// to it need not wait until it wakes.
 func TestAChatGoesOnTurnByTurn(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(
 			wiretest.Turn{Text: []string{"hello ", "ada"}, In: 5, Out: 2},
-			wiretest.Turn{Calls: []wiretest.Call{{ID: "w1", Name: "wait", Args: []string{`{"seconds":3600}`}}}, In: 5, Out: 2},
+			wiretest.Turn{Calls: []wiretest.Call{{ID: "w1", Name: "wait", Args: []string{`{"seconds":3600}`}}}, In: 5,
+				Out: 2},
 			wiretest.Turn{Text: []string{"as you like"}, In: 5, Out: 2}))
 		w := newWorldOf(t, &advisor.LLM{Model: p.model(s.URL, testKey)}, perdure.ChatKind)
 		say := func(text string) {
@@ -366,7 +381,8 @@ func TestAChatGoesOnTurnByTurn(t *testing.T) {
 			t.Errorf("ended %+v, %d turns, sleep %+v; want it to have heard", f.Ended, f.Turns, f.Sleep)
 		}
 		last := fmt.Sprint(s.Requests()[2])
-		for _, want := range []string{`[a person, "test", says] good morning`, "hello ada", `"test", says] never mind`, "3600"} {
+		for _, want := range []string{`[a person, "test", says] good morning`, "hello ada", `"test", says] never mind`,
+			"3600"} {
 			if !strings.Contains(last, want) {
 				t.Errorf("the model is not shown %s: %s", want, last)
 			}
@@ -379,7 +395,8 @@ func TestAChatGoesOnTurnByTurn(t *testing.T) {
 
 func TestCutAnswerIsAskedForAgain(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
-		s := p.serve(t, wiretest.Turns(wiretest.Turn{Text: []string{"this goes on and"}, Length: true, In: 5, Out: 2}, done))
+		s := p.serve(t, wiretest.Turns(wiretest.Turn{Text: []string{"this goes on and"}, Length: true, In: 5, Out: 2},
+			done))
 		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
 		w.run()
 		advice, _ := memory[perdure.Advice](w)
@@ -414,17 +431,21 @@ func TestModelWithoutPriceDoesNotSpendABudget(t *testing.T) {
 			noted  int
 		}{
 			{"a budget in money", &perdure.Budget{Cost: &limit}, nil, 0, false, 0},
-			{"a budget in money and a price", &perdure.Budget{Cost: &limit}, advisor.Prices{"unheard-of": {In: 2, Out: 10, Cached: 1}}, 490, true, 0},
-			{"a budget in money, and it is free", &perdure.Budget{Cost: &limit}, advisor.Prices{"unheard-of": {}}, 0, true, 0},
+			{"a budget in money and a price", &perdure.Budget{Cost: &limit},
+				advisor.Prices{"unheard-of": {In: 2, Out: 10, Cached: 1}}, 490, true, 0},
+			{"a budget in money, and it is free", &perdure.Budget{Cost: &limit}, advisor.Prices{"unheard-of": {}}, 0,
+				true, 0},
 			{"a budget in tokens", &perdure.Budget{Tokens: &limit}, nil, 0, true, 1},
 			{"no budget", nil, nil, 0, true, 1},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				var log strings.Builder
-				llm := &advisor.LLM{Model: renamed{p.model(s.URL, testKey), "unheard-of-1"}, Prices: c.prices, Log: slog.New(slog.NewTextHandler(&log, nil))}
+				llm := &advisor.LLM{Model: renamed{p.model(s.URL, testKey), "unheard-of-1"}, Prices: c.prices,
+					Log: slog.New(slog.NewTextHandler(&log, nil))}
 				w := newWorld(t, llm)
 				for range 2 {
-					a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look", Budget: c.budget}, Charter: perdure.Charter{Owner: w.node.Key.Key(), Scope: "acme"}})
+					a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look",
+						Budget: c.budget}, Charter: perdure.Charter{Owner: w.node.Key.Key(), Scope: "acme"}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -434,7 +455,9 @@ func TestModelWithoutPriceDoesNotSpendABudget(t *testing.T) {
 					f := w.fold()
 					if !c.thinks {
 						advice, _ := memory[perdure.Advice](w)
-						if len(s.Requests()) != before || idle.Needs == "" || len(advice) != 1 || !strings.Contains(advice[0].Text, "--prices") || !strings.Contains(advice[0].Text, "unheard-of-1") {
+						if len(s.Requests()) != before || idle.Needs == "" || len(advice) != 1 ||
+							!strings.Contains(advice[0].Text, "--prices") ||
+							!strings.Contains(advice[0].Text, "unheard-of-1") {
 							t.Errorf("idle %+v after advice %+v, want one that says how to add a price", idle, advice)
 						}
 						continue
@@ -465,7 +488,8 @@ func TestAnswerIsNoLongerThanTheBudgetAllows(t *testing.T) {
 		most := func(budget *perdure.Budget) float64 {
 			s := p.serve(t, wiretest.Turns(done))
 			w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
-			a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look", Budget: budget}, Charter: perdure.Charter{Owner: w.node.Key.Key(), Scope: "acme"}})
+			a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "look", Budget: budget},
+				Charter: perdure.Charter{Owner: w.node.Key.Key(), Scope: "acme"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -506,19 +530,24 @@ func TestAgentMovesFromProviderToProvider(t *testing.T) {
 			t.Run(from.name+" to "+to.name, func(t *testing.T) {
 				t.Parallel()
 				first := from.serve(t, wiretest.Turns(
-					wiretest.Turn{Think: "hmm", Calls: []wiretest.Call{call("c1", "a"), call("c2", "b")}, In: 1, Out: 1},
-					wiretest.Turn{Calls: []wiretest.Call{{ID: "w", Name: "wait", Args: []string{`{"event":"message"}`}}}, In: 1, Out: 1}))
+					wiretest.Turn{Think: "hmm", Calls: []wiretest.Call{call("c1", "a"), call("c2", "b")}, In: 1,
+						Out: 1},
+					wiretest.Turn{Calls: []wiretest.Call{{ID: "w", Name: "wait",
+						Args: []string{`{"event":"message"}`}}}, In: 1, Out: 1}))
 				second := to.serve(t, wiretest.Turns(done))
 				w := newWorld(t, &advisor.LLM{Model: from.model(first.URL, testKey)})
 				w.run()
 				w.tell("go on")
-				moved := &advisor.LLM{Model: to.model(second.URL, testKey), Store: w.node.Store, Tools: advisor.Specs(w.look)}
-				w.node = &perdure.Node{Store: w.node.Store, Key: w.node.Key, Policy: w.node.Policy, Tools: w.node.Tools, Advisors: map[string]perdure.Advisor{"": moved}}
+				moved := &advisor.LLM{Model: to.model(second.URL, testKey), Store: w.node.Store,
+					Tools: advisor.Specs(w.look)}
+				w.node = &perdure.Node{Store: w.node.Store, Key: w.node.Key, Policy: w.node.Policy, Tools: w.node.Tools,
+					Advisors: map[string]perdure.Advisor{"": moved}}
 				w.run()
 				if f := w.fold(); f.Ended == nil || f.Ended.Signal != perdure.OK {
 					t.Errorf("ended %+v, want ok", f.Ended)
 				}
-				if got := fmt.Sprint(second.Requests()[0]); !strings.Contains(got, "saw a") || !strings.Contains(got, "go on") {
+				if got := fmt.Sprint(second.Requests()[0]); !strings.Contains(got, "saw a") ||
+					!strings.Contains(got, "go on") {
 					t.Errorf("the second provider is not shown what happened: %s", got)
 				}
 			})
@@ -536,9 +565,12 @@ func TestKeyIsNotCarriedElsewhere(t *testing.T) {
 	defer first.Close()
 	key := func() (string, error) { return wiretest.Key, nil }
 	for _, m := range []advisor.Model{
-		anthropic.New("m", advisor.Endpoint{URL: first.URL, Key: key}), openai.New("m", advisor.Endpoint{URL: first.URL, Key: key}), gemini.New("m", advisor.Endpoint{URL: first.URL, Key: key}),
+		anthropic.New("m", advisor.Endpoint{URL: first.URL, Key: key}),
+		openai.New("m", advisor.Endpoint{URL: first.URL, Key: key}),
+		gemini.New("m", advisor.Endpoint{URL: first.URL, Key: key}),
 	} {
-		_, err := m.Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("hi")}}}}, nil)
+		_, err := m.Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text(
+			"hi")}}}}, nil)
 		var fail *advisor.Failure
 		if !errors.As(err, &fail) || fail.Signal != perdure.Failed {
 			t.Errorf("%s: %v, want a failure", m.Family(), err)
@@ -552,7 +584,8 @@ func TestKeyIsNotCarriedElsewhere(t *testing.T) {
 // TestKeysOfTheEnvironmentStayAtHome: a server at another URL gets the key that was named for it, or none.
 func TestKeysOfTheEnvironmentStayAtHome(t *testing.T) {
 	const secret = "sk-not-for-others"
-	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"} {
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY",
+		"OPENAI_API_KEY"} {
 		t.Setenv(name, secret)
 	}
 	var header http.Header
@@ -564,7 +597,9 @@ func TestKeysOfTheEnvironmentStayAtHome(t *testing.T) {
 	for _, p := range providers {
 		for _, key := range []advisor.KeyFunc{nil, func() (string, error) { return "sk-of-this-one", nil }} {
 			header = nil
-			_, err := p.model(s.URL, key).Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("hi")}}}}, nil)
+			_, err := p.model(s.URL, key).
+				Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text(
+					"hi")}}}}, nil)
 			if err == nil || header == nil {
 				t.Fatalf("%s: got %v, want to be asked and to refuse", p.name, err)
 			}

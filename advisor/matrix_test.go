@@ -26,7 +26,8 @@ type row struct {
 	check  func(t *testing.T, w *world, s *wiretest.Server) // what else must hold
 }
 
-// The same answer costs otherwise with each provider, and where an answer breaks off each has told another part of its count by then.
+// The same answer costs otherwise with each provider, and where an answer breaks off each has told another part of its
+// count by then.
 func cells(anthropic, openai, gemini []perdure.Usage) map[string][]perdure.Usage {
 	return map[string][]perdure.Usage{"anthropic": anthropic, "openai": openai, "gemini": gemini}
 }
@@ -53,38 +54,56 @@ var matrix = []row{
 	{name: "streaming", turns: []wiretest.Turn{{Text: []string{"I ", "see."}, In: 100, Out: 20, Cached: 60}},
 		cells: cells(use(100, 20, 60, 572), use(100, 20, 60, 292), use(100, 20, 60, 258)), check: answered},
 	{name: "parallel tool calls", turns: []wiretest.Turn{
-		{Text: []string{"I will ", "look."}, Calls: []wiretest.Call{call("c1", "a"), call("c2", "b")}, In: 100, Out: 20, Cached: 60, Written: 30}},
+		{Text: []string{"I will ", "look."}, Calls: []wiretest.Call{call("c1", "a"), call("c2", "b")}, In: 100, Out: 20,
+			Cached: 60, Written: 30}},
 		cells: cells(use(100, 20, 60, 602), use(100, 20, 60, 292), use(100, 20, 60, 258)), check: lookedTwice},
-	{name: "429 with retry-after", turns: []wiretest.Turn{{Status: 429, Kind: "rate_limit_error", Message: "slow down", Header: soon}},
+	{name: "429 with retry-after", turns: []wiretest.Turn{{Status: 429, Kind: "rate_limit_error", Message: "slow down",
+		Header: soon}},
 		signal: perdure.Throttled, after: 7000, cells: uncount},
-	{name: "429 in milliseconds", turns: []wiretest.Turn{{Status: 429, Kind: "rate_limit_error", Header: map[string]string{"Retry-After-Ms": "1500"}}},
+	{name: "429 in milliseconds", turns: []wiretest.Turn{{Status: 429, Kind: "rate_limit_error",
+		Header: map[string]string{"Retry-After-Ms": "1500"}}},
 		signal: perdure.Throttled, after: 1500, cells: uncount},
-	{name: "529", turns: []wiretest.Turn{{Status: 529, Kind: "overloaded_error", Message: "Overloaded"}}, signal: perdure.Throttled, cells: uncount},
-	{name: "503", turns: []wiretest.Turn{{Status: 503, Kind: "server_error"}}, signal: perdure.Throttled, cells: uncount},
-	{name: "503 with retry-after", turns: []wiretest.Turn{{Status: 503, Kind: "server_error", Header: soon}}, signal: perdure.Throttled, after: 7000, cells: uncount},
-	{name: "overload inside the stream", turns: []wiretest.Turn{{Midway: true, Status: 503, Kind: "overloaded_error", Message: "Overloaded", In: 50}},
+	{name: "529", turns: []wiretest.Turn{{Status: 529, Kind: "overloaded_error", Message: "Overloaded"}},
+		signal: perdure.Throttled, cells: uncount},
+	{name: "503", turns: []wiretest.Turn{{Status: 503, Kind: "server_error"}}, signal: perdure.Throttled,
+		cells: uncount},
+	{name: "503 with retry-after", turns: []wiretest.Turn{{Status: 503, Kind: "server_error", Header: soon}},
+		signal: perdure.Throttled, after: 7000, cells: uncount},
+	{name: "overload inside the stream", turns: []wiretest.Turn{{Midway: true, Status: 503, Kind: "overloaded_error",
+		Message: "Overloaded", In: 50}},
 		signal: perdure.Throttled, cells: cells(use(50, 1, 0, 220), none, none)},
-	{name: "malformed JSON", turns: []wiretest.Turn{{Text: halves, Malformed: true, In: 50, Out: 2}}, signal: perdure.Failed, cells: brokeOff},
-	{name: "cut stream", turns: []wiretest.Turn{{Text: halves, Cut: true, In: 50, Out: 2}}, signal: perdure.Failed, cells: brokeOff},
-	{name: "cut in a call", turns: []wiretest.Turn{{Calls: oneCall, Cut: true, In: 50, Out: 2}}, signal: perdure.Failed, cells: brokeOff},
-	{name: "short stream", turns: []wiretest.Turn{{Text: halves, Short: true, In: 50, Out: 2}}, signal: perdure.Failed, cells: brokeOff},
-	{name: "short of a call", turns: []wiretest.Turn{{Calls: oneCall, Short: true, In: 50, Out: 2}}, signal: perdure.Failed, cells: brokeOff},
+	{name: "malformed JSON", turns: []wiretest.Turn{{Text: halves, Malformed: true, In: 50, Out: 2}},
+		signal: perdure.Failed, cells: brokeOff},
+	{name: "cut stream", turns: []wiretest.Turn{{Text: halves, Cut: true, In: 50, Out: 2}}, signal: perdure.Failed,
+		cells: brokeOff},
+	{name: "cut in a call", turns: []wiretest.Turn{{Calls: oneCall, Cut: true, In: 50, Out: 2}}, signal: perdure.Failed,
+		cells: brokeOff},
+	{name: "short stream", turns: []wiretest.Turn{{Text: halves, Short: true, In: 50, Out: 2}}, signal: perdure.Failed,
+		cells: brokeOff},
+	{name: "short of a call", turns: []wiretest.Turn{{Calls: oneCall, Short: true, In: 50, Out: 2}},
+		signal: perdure.Failed, cells: brokeOff},
 	{name: "refusal", turns: []wiretest.Turn{{Refusal: "I must decline", In: 50, Out: 2}}, signal: perdure.Failed,
 		cells: cells(use(50, 2, 0, 240), use(50, 2, 0, 120), use(50, 2, 0, 83))},
 	{name: "context overflow", turns: []wiretest.Turn{
-		{Calls: oneCall, In: 10, Out: 1}, {Status: 400, Kind: wiretest.Overflow}, {Text: []string{"SUMMARY: saw a"}, In: 20, Out: 2},
+		{Calls: oneCall, In: 10, Out: 1}, {Status: 400, Kind: wiretest.Overflow},
+		{Text: []string{"SUMMARY: saw a"}, In: 20, Out: 2},
 		{Calls: []wiretest.Call{call("c2", "b")}, In: 30, Out: 3}},
-		cells: cells(append(use(10, 1, 0, 60), use(50, 5, 0, 300)...), append(use(10, 1, 0, 30), use(50, 5, 0, 150)...), append(use(10, 1, 0, 23), use(50, 5, 0, 113)...)),
+		cells: cells(append(use(10, 1, 0, 60), use(50, 5, 0, 300)...), append(use(10, 1, 0, 30), use(50, 5, 0, 150)...),
+			append(use(10, 1, 0, 23), use(50, 5, 0, 113)...)),
 		check: summarised},
-	{name: "500", turns: []wiretest.Turn{{Status: 500, Kind: "api_error", Message: "oh"}}, signal: perdure.Failed, cells: uncount},
-	{name: "504", turns: []wiretest.Turn{{Status: 504, Kind: "timeout_error"}}, signal: perdure.TimedOut, cells: uncount},
-	{name: "401 that repeats the key", turns: []wiretest.Turn{{Status: 401, Kind: "authentication_error", Message: "bad key " + wiretest.Key}}, signal: perdure.Failed, cells: uncount},
-	{name: "400 that repeats the key", turns: []wiretest.Turn{{Status: 400, Kind: "invalid_request_error", Message: "odd " + wiretest.Key}}, signal: perdure.Failed, cells: uncount},
+	{name: "500", turns: []wiretest.Turn{{Status: 500, Kind: "api_error", Message: "oh"}}, signal: perdure.Failed,
+		cells: uncount},
+	{name: "504", turns: []wiretest.Turn{{Status: 504, Kind: "timeout_error"}}, signal: perdure.TimedOut,
+		cells: uncount},
+	{name: "401 that repeats the key", turns: []wiretest.Turn{{Status: 401, Kind: "authentication_error",
+		Message: "bad key " + wiretest.Key}}, signal: perdure.Failed, cells: uncount},
+	{name: "400 that repeats the key", turns: []wiretest.Turn{{Status: 400, Kind: "invalid_request_error",
+		Message: "odd " + wiretest.Key}}, signal: perdure.Failed, cells: uncount},
 	{name: "silence", turns: []wiretest.Turn{{Hang: true}}, signal: perdure.TimedOut, cells: uncount},
 }
 
-// TestEveryCaseWithEveryProvider: whatever the provider does, the agent goes on, or sleeps with a recorded signal and goes on when it is asked
-// again, and tokens and cost are counted to the last.
+// TestEveryCaseWithEveryProvider: whatever the provider does, the agent goes on, or sleeps with a recorded signal and
+// goes on when it is asked again, and tokens and cost are counted to the last.
 func TestEveryCaseWithEveryProvider(t *testing.T) {
 	for _, r := range matrix {
 		t.Run(r.name, func(t *testing.T) {
@@ -152,7 +171,8 @@ func used(t *testing.T, w *world, advice []perdure.Advice, want []perdure.Usage)
 		t.Errorf("usage of the advice (-want +got):\n%s", diff)
 	}
 	if f := w.fold(); f.Spent.Tokens != sum.Tokens || f.Spent.Cost != sum.Cost {
-		t.Errorf("%d tokens and %d millionths are spent, want %d and %d", f.Spent.Tokens, f.Spent.Cost, sum.Tokens, sum.Cost)
+		t.Errorf("%d tokens and %d millionths are spent, want %d and %d", f.Spent.Tokens, f.Spent.Cost, sum.Tokens,
+			sum.Cost)
 	}
 }
 
@@ -235,7 +255,8 @@ func summarised(t *testing.T, w *world, s *wiretest.Server) {
 	if len(advice) != 3 || advice[1].Summary != "SUMMARY: saw a" || w.fold().Summary.IsZero() {
 		t.Errorf("advice is %+v, want a summary in the second", advice)
 	}
-	if last := fmt.Sprint(s.Requests()[4]); !strings.Contains(last, "SUMMARY: saw a") || !strings.Contains(last, "saw b") {
+	if last := fmt.Sprint(s.Requests()[4]); !strings.Contains(last, "SUMMARY: saw a") ||
+		!strings.Contains(last, "saw b") {
 		t.Errorf("the last request lacks the summary or what came after: %s", last)
 	}
 }

@@ -10,21 +10,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Model is a language model behind a provider; each has a package of its own. What is common to all of them (context, summaries, prices, what
-// becomes of a failure) is in LLM; a Model only speaks its provider's protocol.
+// Model is a language model behind a provider; each has a package of its own. What is common to all of them (context,
+// summaries, prices, what becomes of a failure) is in LLM; a Model only speaks its provider's protocol.
 type Model interface {
 	// Name is what the provider calls the model.
 	Name() string
 	// Family is which provider's replies it takes back unchanged; those of another are shown to it without their Raw.
 	Family() string
-	// Ask sends one prompt. Text goes to live as it comes, unless live is nil. A *Failure says what kept the provider from answering;
-	// the reply that comes with it holds the tokens it counted all the same. An error that wraps perdure.ErrIncapable says that this
-	// node has no key. Ask tries once: when to try again is the runtime's matter. It does not change the prompt.
+	// Ask sends one prompt. Text goes to live as it comes, unless live is nil. A *Failure says what kept the provider
+	// from answering; the reply that comes with it holds the tokens it counted all the same. An error that wraps
+	// perdure.ErrIncapable says that this node has no key. Ask tries once: when to try again is the runtime's matter.
+	// It does not change the prompt.
 	Ask(ctx context.Context, p *Prompt, live func(text string)) (Reply, error)
 }
 
-// Endpoint is where a model is reached, and with which key. The zero Endpoint is that of the provider itself, with the key
-// in the environment variable that the provider's own tools read.
+// Endpoint is where a model is reached, and with which key. The zero Endpoint is that of the provider itself, with the
+// key in the environment variable that the provider's own tools read.
 type Endpoint struct {
 	Key    KeyFunc      // nil: the provider's environment variable, or no key for a server at another URL
 	URL    string       // base URL of another server that speaks the provider's protocol
@@ -57,11 +58,12 @@ func KeyFromEnv(name string) KeyFunc {
 type Prompt struct {
 	System   string
 	Messages []Message
-	Stable   int            // how many of Messages come first in the next prompt too: worth keeping in the provider's cache
-	Tools    []perdure.Spec // under the names the wire allows
-	Output   int            // the most tokens to answer with; zero: as the provider likes
-	Talk     bool           // the answer is to be text: no calls
-	Agent    string         // whose prompt it is: those of one agent begin alike
+	// how many of Messages come first in the next prompt too: worth keeping in the provider's cache
+	Stable int
+	Tools  []perdure.Spec // under the names the wire allows
+	Output int            // the most tokens to answer with; zero: as the provider likes
+	Talk   bool           // the answer is to be text: no calls
+	Agent  string         // whose prompt it is: those of one agent begin alike
 }
 
 // Message is one message of a prompt.
@@ -145,11 +147,14 @@ const (
 	DefaultAnswer = 10 * time.Minute
 	// DefaultOutput is the tokens a model may answer with where its provider wants a number.
 	DefaultOutput = 16_384
-	// shortAnswer is the tokens of an answer when the budget has nothing left for one: enough to call a tool, or to say that it is over.
+	// shortAnswer is the tokens of an answer when the budget has nothing left for one: enough to call a tool, or to say
+	// that it is over.
 	shortAnswer = 256
-	// DefaultContext is the tokens of a prompt for a model whose window is not known; local models are often run with little more.
+	// DefaultContext is the tokens of a prompt for a model whose window is not known; local models are often run with
+	// little more.
 	DefaultContext = 32_000
-	// largestContext is the tokens of a prompt where a larger one is not asked for: beyond it answers become dear and no better.
+	// largestContext is the tokens of a prompt where a larger one is not asked for: beyond it answers become dear and
+	// no better.
 	largestContext = 200_000
 	// maxCalls bounds the calls of one reply: the rest is reported back as refused.
 	maxCalls = 64
@@ -163,7 +168,8 @@ const (
 	shownState = 16 << 10
 	// maxNote bounds what is repeated of a refusal.
 	maxNote = 512
-	// maxFruitless is how many replies in a row may come to nothing before the agent waits for an event instead of asking again.
+	// maxFruitless is how many replies in a row may come to nothing before the agent waits for an event instead of
+	// asking again.
 	maxFruitless = 3
 	// keptTokens is how much of agents' transcripts is kept between turns, some 64 MiB; the others are read again.
 	keptTokens = 20 << 20

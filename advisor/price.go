@@ -38,10 +38,12 @@ var defaultPrices = sync.OnceValue(func() Prices {
 	return p
 })
 
-// DefaultPrices are the list prices known when this version was made. They change: give LLM your own where it matters, which come first.
+// DefaultPrices are the list prices known when this version was made. They change: give LLM your own where it matters,
+// which come first.
 func DefaultPrices() Prices { return maps.Clone(defaultPrices()) }
 
-// LoadPrices reads prices from JSON: an object from the beginnings of names to {"in", "out", "cached", "written", "context", "over", "long"}.
+// LoadPrices reads prices from JSON: an object from the beginnings of names to {"in", "out", "cached", "written",
+// "context", "over", "long"}.
 func LoadPrices(b []byte) (Prices, error) {
 	dec := json.NewDecoder(strings.NewReader(string(b)))
 	dec.DisallowUnknownFields()
@@ -81,7 +83,8 @@ func (p Price) cost(t Tokens) int64 {
 		written = p.In
 	}
 	fresh := max(t.In-t.Cached-t.Written, 0)
-	return int64(math.Ceil(float64(fresh)*p.In + float64(t.Cached)*p.Cached + float64(t.Written)*written + float64(t.Out)*p.Out - 1e-6))
+	return int64(math.Ceil(float64(fresh)*p.In + float64(t.Cached)*p.Cached + float64(t.Written)*written +
+		float64(t.Out)*p.Out - 1e-6))
 }
 
 // usage is what asking cost.
@@ -98,8 +101,8 @@ func (l *LLM) usage(parts []Tokens) *perdure.Usage {
 	return &perdure.Usage{In: max(sum.In, 0), Out: max(sum.Out, 0), Cached: max(sum.Cached, 0), Cost: max(cost, 0)}
 }
 
-// price is what the model costs: as Prices says, else as DefaultPrices does. A price that does not say how much the window holds leaves that to
-// the default.
+// price is what the model costs: as Prices says, else as DefaultPrices does. A price that does not say how much the
+// window holds leaves that to the default.
 func (l *LLM) price() (Price, bool) {
 	name := l.Model.Name()
 	listed, known := defaultPrices().Of(name)
@@ -113,19 +116,21 @@ func (l *LLM) price() (Price, bool) {
 	return own, true
 }
 
-// priced refuses to think for an agent with a budget in money when nobody knows what thinking costs: it would spend without end. Without
-// such a budget the advice counts as free, which is noted once.
+// priced refuses to think for an agent with a budget in money when nobody knows what thinking costs: it would spend
+// without end. Without such a budget the advice counts as free, which is noted once.
 func (l *LLM) priced(f *perdure.Fold) error {
 	if _, known := l.price(); known {
 		return nil
 	}
 	if b := f.Intent.Budget; b != nil && b.Cost != nil {
-		return fmt.Errorf("the agent has a budget in money, and model %s has no price here; give it one (--prices FILE, or Prices of the LLM) such as %s, or zeros if it is free: %w",
+		return fmt.Errorf("the agent has a budget in money, and model %s has no price here; give it one (--prices "+
+			"FILE, or Prices of the LLM) such as %s, or zeros if it is free: %w",
 			l.Model.Name(), examplePrice(l.Model.Name()), perdure.ErrIncapable)
 	}
 	if l.Log != nil {
 		l.unpriced.Do(func() {
-			l.Log.Warn("the model has no price: what it costs is counted as nothing", "model", l.Model.Name(), "add", "--prices FILE with "+examplePrice(l.Model.Name()))
+			l.Log.Warn("the model has no price: what it costs is counted as nothing", "model", l.Model.Name(), "add",
+				"--prices FILE with "+examplePrice(l.Model.Name()))
 		})
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// recollection is the transcript of an agent, and up to where it goes. Kept between turns it saves rendering the same entries again; it is
-// never the truth: what does not fit the agent is thrown away and made anew from its entries.
+// recollection is the transcript of an agent, and up to where it goes. Kept between turns it saves rendering the same
+// entries again; it is never the truth: what does not fit the agent is thrown away and made anew from its entries.
 type recollection struct {
 	*transcript
 	summary perdure.Hash
@@ -63,8 +63,8 @@ func (l *LLM) drop(id perdure.AgentID) {
 	}
 }
 
-// Release implements perdure.Releaser. What is kept for single agents stays, within its bound: it is no more than a shorter way to what their
-// memory says, and they may come back for the next turn of a conversation.
+// Release implements perdure.Releaser. What is kept for single agents stays, within its bound: it is no more than a
+// shorter way to what their memory says, and they may come back for the next turn of a conversation.
 func (l *LLM) Release(ids ...perdure.AgentID) {
 	if len(ids) > 0 {
 		return
@@ -104,7 +104,8 @@ func (r *recollection) addUnlessVoid(f *perdure.Fold, e *perdure.Entry) {
 	}
 }
 
-// recall makes the recollection of an agent from its entries: those it holds, or if they do not reach back far enough, those of the store.
+// recall makes the recollection of an agent from its entries: those it holds, or if they do not reach back far enough,
+// those of the store.
 func (l *LLM) recall(ctx context.Context, a *perdure.Agent, names *wireNames) (*recollection, error) {
 	f := a.Fold()
 	entries, from, reached := reach(f, slices.Collect(a.Recent()))
@@ -124,8 +125,8 @@ func (l *LLM) recall(ctx context.Context, a *perdure.Agent, names *wireNames) (*
 // maxForks bounds how many forks of forks a conversation is followed through.
 const maxForks = 16
 
-// forked is the conversation a fork goes on with: that of the agent it was forked from, up to that point. It is nil for who is no fork, when a
-// summary stands for it, and where that agent is not in the store.
+// forked is the conversation a fork goes on with: that of the agent it was forked from, up to that point. It is nil for
+// who is no fork, when a summary stands for it, and where that agent is not in the store.
 func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, depth int) (*transcript, error) {
 	in := f.Lineage
 	if in == nil || in.Relation != perdure.Fork || l.Store == nil || !f.Summary.IsZero() || depth == 0 {
@@ -152,7 +153,8 @@ func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, dep
 }
 
 // render makes the recollection of the entries from a seq on, after what came before, if anything did.
-func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, names *wireNames, before *transcript) *recollection {
+func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, names *wireNames,
+	before *transcript) *recollection {
 	r := &recollection{
 		transcript: before, summary: f.Summary, count: f.Count, revoked: len(f.Revoked), intent: f.Edited,
 	}

@@ -33,7 +33,8 @@ func (s *stage) answer(by string, approve bool, note string) {
 	if len(asks) != 1 {
 		s.tb.Fatalf("got %d questions, want 1", len(asks))
 	}
-	s.tell(perdure.Event{Name: "approval", By: by, Notice: perdure.Approval{Decision: asks[0].Decision, Digest: asks[0].Digest, Approve: approve, Note: note}})
+	s.tell(perdure.Event{Name: "approval", By: by, Notice: perdure.Approval{Decision: asks[0].Decision,
+		Digest: asks[0].Digest, Approve: approve, Note: note}})
 }
 
 // run works on the agent until it rests.
@@ -54,17 +55,22 @@ func TestWhatPeopleSayIsShownToTheModel(t *testing.T) {
 	s.answer("ann", false, "too expensive, take the train")
 	s.run()
 	s.tell(perdure.Event{Name: "pause", By: "bob", Notice: perdure.Pause{Note: "lunch first"}})
-	s.tell(perdure.Event{Name: "resume", By: "bob", Notice: perdure.Resume{Of: s.load().Fold().Paused, Note: "mind the rain"}})
-	s.tell(perdure.Event{Name: "grant", By: "carol", Notice: perdure.Grant{Amount: perdure.Spend{Calls: 1}, Note: "one call more"}})
+	s.tell(perdure.Event{Name: "resume", By: "bob", Notice: perdure.Resume{Of: s.load().Fold().Paused,
+		Note: "mind the rain"}})
+	s.tell(perdure.Event{Name: "grant", By: "carol", Notice: perdure.Grant{Amount: perdure.Spend{Calls: 1},
+		Note: "one call more"}})
 	goal := "talk less"
-	s.tell(perdure.Event{Name: "edit", By: "dave", Notice: perdure.Edit{Mutate: perdure.Mutate{Goal: &goal, Note: "be short"}}})
+	s.tell(perdure.Event{Name: "edit", By: "dave", Notice: perdure.Edit{Mutate: perdure.Mutate{Goal: &goal,
+		Note: "be short"}}})
 	s.answer("erin", true, "go by the left door")
 	s.run()
 	got := shape(model.last)
 	for _, want := range []string{
 		"refused by a person: too expensive, take the train", `[a person, "bob", paused the agent] lunch first`,
-		`[a person, "bob", let the agent go on] mind the rain`, `[a person, "carol", granted more budget] one call more`,
-		`[a person, "dave", changed the goal, the bounds or the state] be short`, `[a person, "erin", approved it] go by the left door`,
+		`[a person, "bob", let the agent go on] mind the rain`,
+		`[a person, "carol", granted more budget] one call more`,
+		`[a person, "dave", changed the goal, the bounds or the state] be short`,
+		`[a person, "erin", approved it] go by the left door`,
 	} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("got %d times %q in\n%s", strings.Count(got, want), want, got)
@@ -83,10 +89,12 @@ func TestAnApprovalThatDoesNotCountIsNotShown(t *testing.T) {
 	s.askAbout()
 	s.run()
 	q := s.load().Fold().Asks[0]
-	s.tell(perdure.Event{Name: "approval", By: "mallory", Notice: perdure.Approval{Decision: q.Decision, Approve: true, Note: "all is permitted"}})
+	s.tell(perdure.Event{Name: "approval", By: "mallory", Notice: perdure.Approval{Decision: q.Decision, Approve: true,
+		Note: "all is permitted"}})
 	s.answer("ann", false, "no")
 	s.run()
-	if got := shape(model.last); strings.Contains(got, "all is permitted") || !strings.Contains(got, "refused by a person: no") {
+	if got := shape(model.last); strings.Contains(got, "all is permitted") ||
+		!strings.Contains(got, "refused by a person: no") {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// transcript is a run of entries as the messages of a conversation: what the model said and called, and what came of it. It is a pure
-// function of the entries: adding them one by one gives the same as adding them all.
+// transcript is a run of entries as the messages of a conversation: what the model said and called, and what came of
+// it. It is a pure function of the entries: adding them one by one gives the same as adding them all.
 //
-// Results stand right after the calls they answer, in the order of the calls, whatever order they came in; what the agent was told in the
-// meantime comes after them.
+// Results stand right after the calls they answer, in the order of the calls, whatever order they came in; what the
+// agent was told in the meantime comes after them.
 type transcript struct {
 	family string // whose Raw is shown
 	names  *wireNames
@@ -31,7 +31,8 @@ type transcript struct {
 	tokens   int    // of messages
 	open     turnOpen
 
-	decisions map[perdure.Hash]string           // to the id of the call they are about; "" for what the model did not call
+	// to the id of the call they are about; "" for what the model did not call
+	decisions map[perdure.Hash]string
 	calls     map[string]string                 // every id in the transcript, to its tool
 	advice    map[perdure.Hash][]perdure.Action // of the current turn
 	runtime   map[perdure.Hash]perdure.Execute  // decisions of the runtime itself: polls and rechecks
@@ -67,8 +68,9 @@ func newTranscript(family string, names *wireNames, clip int) *transcript {
 	return &transcript{
 		family: family, names: names, clip: clip, digest: sha256.New(),
 		decisions: map[perdure.Hash]string{}, calls: map[string]string{}, advice: map[perdure.Hash][]perdure.Action{},
-		runtime: map[perdure.Hash]perdure.Execute{}, children: map[perdure.Hash]perdure.AgentID{}, sleepOf: map[perdure.Hash]string{},
-		said: map[perdure.Hash]bool{}, happened: map[perdure.Hash]bool{},
+		runtime: map[perdure.Hash]perdure.Execute{}, children: map[perdure.Hash]perdure.AgentID{},
+		sleepOf: map[perdure.Hash]string{},
+		said:    map[perdure.Hash]bool{}, happened: map[perdure.Hash]bool{},
 		events: map[perdure.Hash]bool{}, approvals: map[perdure.Hash]told.Word{},
 	}
 }
@@ -210,12 +212,14 @@ func (t *transcript) addDecision(e *perdure.Entry, d *perdure.Decision) {
 			t.hear(&w)
 		}
 	}
-	if x, ok := act.(perdure.Execute); ok && (strings.HasPrefix(x.Call, pollPrefix) || strings.HasPrefix(x.Call, recheckPrefix) || strings.HasPrefix(x.Call, basisPrefix)) {
+	if x, ok := act.(perdure.Execute); ok && (strings.HasPrefix(x.Call, pollPrefix) ||
+		strings.HasPrefix(x.Call, recheckPrefix) || strings.HasPrefix(x.Call, basisPrefix)) {
 		t.runtime[e.Name] = x
 	}
 	switch d.Verdict.Answer {
 	case perdure.Deny:
-		t.result(id, "denied by policy: "+cmp.Or(d.Verdict.Reason, strings.Join(d.Verdict.Rules, ", "), "no rule allows it"), true)
+		t.result(id, "denied by policy: "+cmp.Or(d.Verdict.Reason, strings.Join(d.Verdict.Rules, ", "),
+			"no rule allows it"), true)
 		return
 	case perdure.Ask:
 		return // what a person says comes as an outcome, or as another decision
@@ -343,7 +347,8 @@ func (t *transcript) addEvent(e *perdure.Entry, ev *perdure.Event) {
 	w, said := told.WordOf(e)
 	switch n := ev.Notice.(type) {
 	case perdure.ChildEnded:
-		t.tell(fmt.Sprintf("[child %s ended: %s] %s", n.Child, n.Signal, bound.Text(strings.TrimSpace(n.Note+"\n"+dataText(n.Result)), t.clip)))
+		t.tell(fmt.Sprintf("[child %s ended: %s] %s", n.Child, n.Signal,
+			bound.Text(strings.TrimSpace(n.Note+"\n"+dataText(n.Result)), t.clip)))
 		t.events[e.Name], t.fruitless = true, 0
 		return
 	case perdure.Settle:
@@ -425,8 +430,8 @@ func (t *transcript) push(m Message, seq int64) {
 	t.messages, t.marks, t.tokens = append(t.messages, m), append(t.marks, mark{seq, n}), t.tokens+n
 }
 
-// keepFrom is the seq of the first message from which on the transcript takes at most so many tokens; zero: not even the last does. It is
-// one the model said, so that no result stands without its call.
+// keepFrom is the seq of the first message from which on the transcript takes at most so many tokens; zero: not even
+// the last does. It is one the model said, so that no result stands without its call.
 func (t *transcript) keepFrom(tokens int) int64 {
 	var from int64
 	sum := 0
@@ -437,14 +442,16 @@ func (t *transcript) keepFrom(tokens int) int64 {
 		if sum += t.marks[i].tokens; sum > tokens {
 			break
 		}
-		if t.messages[i].Model && t.marks[i].seq > 0 { // what a fork was told before it was one has no place in its memory
+		// what a fork was told before it was one has no place in its memory
+		if t.messages[i].Model && t.marks[i].seq > 0 {
 			from = t.marks[i].seq
 		}
 	}
 	return from
 }
 
-// tokensOf estimates the tokens of a text, rather too many than too few: a token is some four bytes of English and fewer of code.
+// tokensOf estimates the tokens of a text, rather too many than too few: a token is some four bytes of English and
+// fewer of code.
 func tokensOf(s string) int { return len(s)/3 + 1 }
 
 func messageTokens(m *Message) int {

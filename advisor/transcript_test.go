@@ -72,7 +72,8 @@ func newStageOf(tb testing.TB, llm *LLM, result, kind string) *stage {
 			return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"test"}}
 		}),
 	}
-	a, err := s.node.Create(context.Background(), perdure.Genesis{Intent: perdure.Intent{Goal: "talk", Kind: kind}, Charter: perdure.Charter{Owner: key.Key(), Scope: "acme"}})
+	a, err := s.node.Create(context.Background(), perdure.Genesis{Intent: perdure.Intent{Goal: "talk", Kind: kind},
+		Charter: perdure.Charter{Owner: key.Key(), Scope: "acme"}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -105,7 +106,8 @@ func calls(text string) *thinker {
 		if p.Talk {
 			return Reply{Text: "so far: " + text, Tokens: Tokens{In: 10, Out: 5}}, nil
 		}
-		return Reply{Text: text, Calls: []ToolCall{{Name: "echo", Args: `{"n":1}`}}, Tokens: Tokens{In: 100, Out: 10, Cached: 90}}, nil
+		return Reply{Text: text, Calls: []ToolCall{{Name: "echo", Args: `{"n":1}`}},
+			Tokens: Tokens{In: 100, Out: 10, Cached: 90}}, nil
 	}}
 }
 
@@ -118,15 +120,16 @@ func shape(p *Prompt) string {
 	return b.String()
 }
 
-// TestTranscriptIsAFunctionOfMemory: kept between turns, made anew from what the agent holds, or read from the store after a restart, the
-// model is shown the same, and so are the commitments to it.
+// TestTranscriptIsAFunctionOfMemory: kept between turns, made anew from what the agent holds, or read from the store
+// after a restart, the model is shown the same, and so are the commitments to it.
 func TestTranscriptIsAFunctionOfMemory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		budget := rapid.IntRange(1_200, 8_000).Draw(rt, "budget")
 		snapshots := rapid.IntRange(5, 60).Draw(rt, "snapshots")
 		turns := rapid.IntRange(1, 90).Draw(rt, "turns")
-		s := newStage(t, &LLM{Model: calls(strings.Repeat("words ", 20)), Context: budget}, strings.Repeat("result ", 30))
+		s := newStage(t, &LLM{Model: calls(strings.Repeat("words ", 20)), Context: budget},
+			strings.Repeat("result ", 30))
 		s.node.SnapshotEvery = snapshots
 		s.cycles(2 * turns)
 		if perdure.Plan(s.load(), perdure.Capabilities{Advisors: []string{""}}, time.Now()).Doing().What != "consult" {
@@ -241,7 +244,8 @@ func TestLateEventIsShownWhereItBelongs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, _, err := s.node.Key.Commit(early, time.Now(), perdure.Draft{Body: perdure.Event{Name: "message", Data: data}})
+	entries, _, err := s.node.Key.Commit(early, time.Now(), perdure.Draft{Body: perdure.Event{Name: "message",
+		Data: data}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +269,8 @@ func TestLateEventIsShownWhereItBelongs(t *testing.T) {
 	}
 }
 
-// TestAdviceOvertakenByAnEventStands: something is told to the agent while the model thinks, and the model is shown it next time, not asked the
-// same again.
+// TestAdviceOvertakenByAnEventStands: something is told to the agent while the model thinks, and the model is shown it
+// next time, not asked the same again.
 func TestAdviceOvertakenByAnEventStands(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -289,7 +293,8 @@ func TestAdviceOvertakenByAnEventStands(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f := s.load().Fold(); n != 2 || f.Spent.Tokens != 220 || !strings.Contains(second, "by the way") {
-		t.Errorf("asked %d times, %d tokens are counted, shown %s; want 2, 220 and the event", n, f.Spent.Tokens, second)
+		t.Errorf("asked %d times, %d tokens are counted, shown %s; want 2, 220 and the event", n, f.Spent.Tokens,
+			second)
 	}
 }
 
@@ -313,7 +318,8 @@ func TestThousandTurnsGrowLinearly(t *testing.T) {
 		t.Skip("a thousand turns")
 	}
 	t.Parallel()
-	text, result := strings.Repeat("what the model has to say about it. ", 60), strings.Repeat("a line of a file that was read\n", 200)
+	text, result := strings.Repeat("what the model has to say about it. ", 60),
+		strings.Repeat("a line of a file that was read\n", 200)
 	s := newStage(t, &LLM{Model: calls(text), Context: 30_000}, result)
 	s.cycles(2_000)
 	f := s.load().Fold()
@@ -354,15 +360,16 @@ func TestThousandTurnsGrowLinearly(t *testing.T) {
 	}
 }
 
-// BenchmarkTurn is a turn of an agent (advice, decision, call, outcome) early and late in its life: the median of the ten turns around the
-// one named, as collections of garbage and other programs fall on some turns by chance.
+// BenchmarkTurn is a turn of an agent (advice, decision, call, outcome) early and late in its life: the median of the
+// ten turns around the one named, as collections of garbage and other programs fall on some turns by chance.
 func BenchmarkTurn(b *testing.B) {
 	for _, turn := range []int{10, 1_000} {
 		b.Run(fmt.Sprintf("at%d", turn), func(b *testing.B) {
 			var took []time.Duration
 			for range b.N {
 				b.StopTimer()
-				s := newStage(b, &LLM{Model: calls(strings.Repeat("words ", 100)), Context: 30_000}, strings.Repeat("result ", 200))
+				s := newStage(b, &LLM{Model: calls(strings.Repeat("words ", 100)), Context: 30_000},
+					strings.Repeat("result ", 200))
 				s.cycles(2 * (turn - 5))
 				b.StartTimer()
 				for range 10 {

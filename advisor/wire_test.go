@@ -8,7 +8,8 @@ import (
 )
 
 func TestPricesAreOfTheLongestNameThatFits(t *testing.T) {
-	p, err := LoadPrices([]byte(`{"m": {"in": 1, "out": 2, "cached": 0.5}, "m-big": {"in": 10, "out": 20, "cached": 1, "written": 12.5, "over": 1000, "long": {"in": 100, "out": 200, "cached": 10}}}`))
+	p, err := LoadPrices(
+		[]byte(`{"m": {"in": 1, "out": 2, "cached": 0.5}, "m-big": {"in": 10, "out": 20, "cached": 1, "written": 12.5, "over": 1000, "long": {"in": 100, "out": 200, "cached": 10}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestPricesAreOfTheLongestNameThatFits(t *testing.T) {
 }
 
 func TestToolsHaveNamesTheWireAllows(t *testing.T) {
-	n := newWireNames([]perdure.Spec{{Name: "files.read"}, {Name: "files/read"}, {Name: "files_read"}, {Name: strings.Repeat("x", 100)}})
+	n := newWireNames([]perdure.Spec{{Name: "files.read"}, {Name: "files/read"}, {Name: "files_read"},
+		{Name: strings.Repeat("x", 100)}})
 	got := map[string]string{}
 	for w, tool := range n.tool {
 		if len(w) > 64 || plainName(w) != w && len(w) <= longestName {
@@ -86,10 +88,14 @@ func TestBuiltinCallsReadBackAsTheyWereMade(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, args string }{
-		{"wait", `{}`}, {"wait", `{"seconds":-1}`}, {"wait", `{"until":"tomorrow"}`}, {"wait", `[]`}, {"wait", `{"seconds":1} {}`},
-		{"wait", `{"children":"most"}`}, {"wait", `{"children":"quorum:0"}`}, {"wait", `{"of":["x"]}`}, {"wait", `{"children":"any","of":["x"]}`},
-		{"delegate", `{"goal":"x","budget":{"cost":-1}}`}, {"delegate", `{"goal":"x","scope":"/../"}`}, {"delegate", `{"goal":"x","depth":-1}`}, {"delegate", `{"goal":"x","until":"soon"}`},
-		{"ask", `{}`}, {"delegate", `{"goal":""}`}, {"delegate", `{"goal":"x","inputs":{"a":1,"a":2}}`}, {"finish", `{"result":`}, {"finish", `{"why":1}`},
+		{"wait", `{}`}, {"wait", `{"seconds":-1}`}, {"wait", `{"until":"tomorrow"}`}, {"wait", `[]`},
+		{"wait", `{"seconds":1} {}`},
+		{"wait", `{"children":"most"}`}, {"wait", `{"children":"quorum:0"}`}, {"wait", `{"of":["x"]}`},
+		{"wait", `{"children":"any","of":["x"]}`},
+		{"delegate", `{"goal":"x","budget":{"cost":-1}}`}, {"delegate", `{"goal":"x","scope":"/../"}`},
+		{"delegate", `{"goal":"x","depth":-1}`}, {"delegate", `{"goal":"x","until":"soon"}`},
+		{"ask", `{}`}, {"delegate", `{"goal":""}`}, {"delegate", `{"goal":"x","inputs":{"a":1,"a":2}}`},
+		{"finish", `{"result":`}, {"finish", `{"why":1}`},
 	} {
 		if act, err := builtinAction(c.name, "id", c.args); err == nil {
 			t.Errorf("%s %s is accepted: %+v", c.name, c.args, act)

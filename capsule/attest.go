@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Attestation is somebody's signed word that they validated a capsule deeply. It lets others be content with shallow validation of exactly
-// that capsule, if they trust the key.
+// Attestation is somebody's signed word that they validated a capsule deeply. It lets others be content with shallow
+// validation of exactly that capsule, if they trust the key.
 type Attestation struct {
 	Agent     perdure.AgentID `canon:"1,agent"`
 	Digest    perdure.Hash    `canon:"2,digest"` // of the capsule, from its index
@@ -60,16 +60,19 @@ func (c *Reader) checkShallow() error {
 	a := c.o.Attestation
 	switch {
 	case a == nil && c.o.Shallow && !c.o.Local:
-		return reject(PredAttested, 0, "$", "shallow validation of a capsule from elsewhere", "deep validation, or an attestation")
+		return reject(PredAttested, 0, "$", "shallow validation of a capsule from elsewhere",
+			"deep validation, or an attestation")
 	case a == nil:
 		return nil
 	case c.o.Trusted == nil || !c.o.Trusted(a.Key):
-		r := reject(PredAttested, 0, "$.attestation.key", "an attestation by "+a.Key.Short()+", who is not trusted everywhere", "one by a key that is trusted in every scope")
+		r := reject(PredAttested, 0, "$.attestation.key", "an attestation by "+a.Key.Short()+
+			", who is not trusted everywhere", "one by a key that is trusted in every scope")
 		r.Hint = "leave --shallow out; or, if you trust this key everywhere: perdure key trust " + a.Key.String()
 		return r
 	}
 	if a.Key.Verify(a.digest(), a.Signature[:]) != nil {
-		return reject(PredAttested, 0, "$.attestation.signature", "a signature that does not verify", "one by "+a.Key.Short())
+		return reject(PredAttested, 0, "$.attestation.signature", "a signature that does not verify",
+			"one by "+a.Key.Short())
 	}
 	if a.Agent != c.head.Agent {
 		return reject(PredAttested, 0, "$.attestation.agent", a.Agent.Short(), c.head.Agent.Short())

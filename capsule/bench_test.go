@@ -45,8 +45,9 @@ func long(b testing.TB, n, size int) (*perdure.MemStore, perdure.AgentID) {
 	return s, g.ID()
 }
 
-// BenchmarkCapsule exports and reads agents with many entries and with large bodies, beside SHA-256 and zstd over the same bytes. What they
-// hold meanwhile is for TestStreamingStaysWithinMemory. Sizes: PERDURE_BENCH_ENTRIES, PERDURE_BENCH_BLOBS (in MiB).
+// BenchmarkCapsule exports and reads agents with many entries and with large bodies, beside SHA-256 and zstd over the
+// same bytes. What they hold meanwhile is for TestStreamingStaysWithinMemory. Sizes: PERDURE_BENCH_ENTRIES,
+// PERDURE_BENCH_BLOBS (in MiB).
 func BenchmarkCapsule(b *testing.B) {
 	for _, c := range []struct {
 		name    string
@@ -98,7 +99,8 @@ func benchForms(b *testing.B, s perdure.Store, id perdure.AgentID, raw int64) {
 	b.Run("binary/import", func(b *testing.B) {
 		b.SetBytes(raw)
 		for b.Loop() {
-			if _, err := Import(b.Context(), new(perdure.MemStore), bytes.NewReader(file), ImportOptions{}); err != nil {
+			if _, err := Import(b.Context(), new(perdure.MemStore), bytes.NewReader(file),
+				ImportOptions{}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -131,7 +131,8 @@ func (s *source) line() ([]byte, error) {
 	}
 }
 
-// digest hashes the bytes of frames, each when the one after it is read: the index holds the hash of everything before itself.
+// digest hashes the bytes of frames, each when the one after it is read: the index holds the hash of everything before
+// itself.
 type digest struct {
 	h    hash.Hash
 	last [4][]byte // of the frame read last
@@ -200,7 +201,8 @@ func (d *binaryDecoder) frame() (*frame, error) {
 	head := d.peek(4)
 	letter := head[2]
 	if head[0] != 0x82 || head[1] != 0x61 || !bytes.ContainsRune([]byte("HSEPKMZ"), rune(letter)) {
-		return nil, reject(PredFrame, at, "$", fmt.Sprintf("bytes %x", head[:3]), "a list of a letter and a byte string")
+		return nil, reject(PredFrame, at, "$", fmt.Sprintf("bytes %x", head[:3]),
+			"a list of a letter and a byte string")
 	}
 	n, width, ok := bytesHead(d.peek(12)[3:])
 	if !ok {
@@ -251,10 +253,12 @@ func (f *frame) split() error {
 	switch {
 	case len(b) > 2 && b[0] == 0xa1 && b[1] == 1:
 		f.header = b[2:]
-	case len(b) > 2+mark+64 && b[0] == 0xa2 && b[1] == 1 && bytes.Equal(b[len(b)-64-mark:len(b)-64], []byte{3, 0x58, 64}):
+	case len(b) > 2+mark+64 && b[0] == 0xa2 && b[1] == 1 && bytes.Equal(b[len(b)-64-mark:len(b)-64],
+		[]byte{3, 0x58, 64}):
 		f.header, f.signature = b[2:len(b)-64-mark:len(b)-64-mark], b[len(b)-64:]
 	default:
-		return reject(PredFrame, f.base, "$", "something else", "an entry without its body: a map of header and signature")
+		return reject(PredFrame, f.base, "$", "something else",
+			"an entry without its body: a map of header and signature")
 	}
 	if f.signature != nil && [64]byte(f.signature) == [64]byte{} {
 		return reject(PredFrame, f.base, "$.signature", "a signature of zeros", "a signature, or none")

@@ -38,7 +38,8 @@ func TestDetachedSignaturesComeBack(t *testing.T) {
 		refused(t, "without the last signature", err, "entry.sealed", "canon.truncated")
 		_, _, err = read(b, ReadOptions{Signatures: bytes.NewReader(flip(sigs.Bytes(), sigs.Len()-3))})
 		refused(t, "with a changed signature", err, "entry.signed")
-		_, _, err = read(b, ReadOptions{Signatures: bytes.NewReader(append(bytes.Clone(sigs.Bytes()), sigs.Bytes()[sigs.Len()-103:]...))})
+		_, _, err = read(b, ReadOptions{Signatures: bytes.NewReader(
+			append(bytes.Clone(sigs.Bytes()), sigs.Bytes()[sigs.Len()-103:]...))})
 		refused(t, "with a signature too many", err, PredDetached)
 		_, _, err = read(b, ReadOptions{Signatures: strings.NewReader("")})
 		refused(t, "with an empty file", err, PredDetached)
@@ -82,7 +83,8 @@ func TestOneSignatureCoversManyCapsules(t *testing.T) {
 					refused(t, "another's manifest", m.Check(members[j]), PredManifest)
 				}
 			}
-			refused(t, "older heads", m.Check(Member{members[i].Agent, []perdure.Hash{perdure.Hash(members[i].Agent)}}), PredManifest)
+			refused(t, "older heads", m.Check(Member{members[i].Agent, []perdure.Hash{perdure.Hash(members[i].Agent)}}),
+				PredManifest)
 			bad := *m
 			bad.Count++
 			refused(t, "another count", bad.Check(members[i]), PredManifest)
@@ -130,10 +132,12 @@ func TestShallowNeedsAReason(t *testing.T) {
 	text := exported(t, s, id, Options{Form: Text})
 	_, _, err = read(text, ReadOptions{Shallow: true, Attestation: a, Trusted: trusted})
 	refused(t, "an attestation of another capsule", err, PredAttested)
-	if _, err := Attest(w.Signer, must(NewReader(bytes.NewReader(good), ReadOptions{Shallow: true, Local: true})), began); err == nil {
+	if _, err := Attest(w.Signer, must(NewReader(bytes.NewReader(good), ReadOptions{Shallow: true, Local: true})),
+		began); err == nil {
 		t.Error("somebody attested to what they had not looked at")
 	}
-	if _, err := Attest(w.Signer, must(NewReader(bytes.NewReader(flip(good, len(good)/2)), ReadOptions{})), began); err == nil {
+	if _, err := Attest(w.Signer, must(NewReader(bytes.NewReader(flip(good, len(good)/2)), ReadOptions{})),
+		began); err == nil {
 		t.Error("somebody attested to a bad capsule")
 	}
 }
@@ -147,7 +151,9 @@ func TestCapsulesAreEncryptedToTheirReaders(t *testing.T) {
 	sshID := must(ParseIdentities(bytes.NewReader(pem.EncodeToMemory(block)), nil))
 	sshTo := must(ParseRecipient(string(ssh.MarshalAuthorizedKey(must(ssh.NewPublicKey(public))))))
 	locked := must(ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("open sesame")))
-	lockedID := must(ParseIdentities(bytes.NewReader(pem.EncodeToMemory(locked)), func() ([]byte, error) { return []byte("open sesame"), nil }))
+	lockedID := must(ParseIdentities(bytes.NewReader(pem.EncodeToMemory(locked)), func() ([]byte, error) {
+		return []byte("open sesame"), nil
+	}))
 	to, as, err := Passphrase("correct horse battery staple")
 	if err != nil {
 		t.Fatal(err)
@@ -159,8 +165,9 @@ func TestCapsulesAreEncryptedToTheirReaders(t *testing.T) {
 		to []age.Recipient
 		as []age.Identity
 	}{
-		"X25519": {[]age.Recipient{xTo}, xID}, "SSH": {[]age.Recipient{sshTo}, sshID}, "a locked SSH key": {[]age.Recipient{sshTo}, lockedID},
-		"a passphrase": {[]age.Recipient{to}, []age.Identity{as}}, "one of two": {[]age.Recipient{sshTo, xTo}, xID},
+		"X25519": {[]age.Recipient{xTo}, xID}, "SSH": {[]age.Recipient{sshTo}, sshID},
+		"a locked SSH key": {[]age.Recipient{sshTo}, lockedID},
+		"a passphrase":     {[]age.Recipient{to}, []age.Identity{as}}, "one of two": {[]age.Recipient{sshTo, xTo}, xID},
 	} {
 		var sigs bytes.Buffer
 		b := exported(t, s, id, Options{Recipients: c.to, Binding: Detached, Signatures: &sigs})
@@ -177,7 +184,8 @@ func TestCapsulesAreEncryptedToTheirReaders(t *testing.T) {
 		}
 		_, _, err = read(b, ReadOptions{Signatures: bytes.NewReader(sigs.Bytes())})
 		refused(t, name+" without a key", err, PredRecipient)
-		_, _, err = read(b, ReadOptions{Identities: []age.Identity{must(age.GenerateX25519Identity())}, Signatures: bytes.NewReader(sigs.Bytes())})
+		_, _, err = read(b, ReadOptions{Identities: []age.Identity{must(age.GenerateX25519Identity())},
+			Signatures: bytes.NewReader(sigs.Bytes())})
 		refused(t, name+" with another key", err, PredRecipient)
 	}
 	b := exported(t, s, id, Options{Recipients: []age.Recipient{xTo}})
@@ -217,7 +225,8 @@ func TestASetSharesChunks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "set")
 	set := must(OpenSet(dir))
 	defer set.Close()
-	for _, o := range []SetOptions{{}, {Options: Options{Form: Text, Binding: Detached}}, {Options: Options{Binding: WithManifest}, Sign: w.Signer, Now: began}} {
+	for _, o := range []SetOptions{{}, {Options: Options{Form: Text, Binding: Detached}},
+		{Options: Options{Binding: WithManifest}, Sign: w.Signer, Now: began}} {
 		names, err := set.Export(t.Context(), store, o, ids...)
 		if err != nil {
 			t.Fatal(err)

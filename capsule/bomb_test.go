@@ -96,7 +96,8 @@ func TestBombIsRefusedBeforeItUnpacks(t *testing.T) {
 		if form == Text {
 			continue
 		}
-		if _, err := Import(t.Context(), s, bytes.NewReader(b), ImportOptions{ReadOptions: ReadOptions{MaxBytes: 1 << 28}}); err != nil {
+		if _, err := Import(t.Context(), s, bytes.NewReader(b),
+			ImportOptions{ReadOptions: ReadOptions{MaxBytes: 1 << 28}}); err != nil {
 			t.Errorf("%v: with a limit that somebody set: %v", form, err)
 		}
 		if s.bytes < 192<<20 {
@@ -105,7 +106,8 @@ func TestBombIsRefusedBeforeItUnpacks(t *testing.T) {
 	}
 }
 
-// TestBombAsAStoreIsLeftAsItIs drops a bomb where a store picks files up: nothing larger than the file is on disk afterwards.
+// TestBombAsAStoreIsLeftAsItIs drops a bomb where a store picks files up: nothing larger than the file is on disk
+// afterwards.
 func TestBombAsAStoreIsLeftAsItIs(t *testing.T) {
 	dir := t.TempDir()
 	b := bomb(t, 12, Options{})
@@ -133,7 +135,8 @@ func TestBombAsAStoreIsLeftAsItIs(t *testing.T) {
 func TestEncryptedBombIsRefused(t *testing.T) {
 	id := must(age.GenerateX25519Identity())
 	b := bomb(t, 12, Options{Recipients: []age.Recipient{id.Recipient()}})
-	_, err := Import(t.Context(), new(perdure.MemStore), bytes.NewReader(b), ImportOptions{ReadOptions: ReadOptions{Identities: []age.Identity{id}}})
+	_, err := Import(t.Context(), new(perdure.MemStore), bytes.NewReader(b),
+		ImportOptions{ReadOptions: ReadOptions{Identities: []age.Identity{id}}})
 	refusedBy(t, err, PredUnpacked)
 }
 
@@ -148,7 +151,8 @@ func TestSetUnpacksToOneLimit(t *testing.T) {
 		g, a := w.genesis(fmt.Sprint("part", i))
 		all := []*perdure.Entry{g}
 		for k := range 3 {
-			more, next := w.commit(a, perdure.Event{Name: fmt.Sprint(k), Data: must(perdure.DataOf(make([]byte, 16<<20)))})
+			more, next := w.commit(a, perdure.Event{Name: fmt.Sprint(k),
+				Data: must(perdure.DataOf(make([]byte, 16<<20)))})
 			all, a = append(all, more...), next
 		}
 		if err := from.Put(t.Context(), a.ID(), all...); err != nil {
@@ -176,7 +180,8 @@ func TestSetUnpacksToOneLimit(t *testing.T) {
 	}
 }
 
-// TestWhatAgentsWriteUnpacks keeps honest capsules on the good side of the default limits: one body as large as may be, packed as well as may be.
+// TestWhatAgentsWriteUnpacks keeps honest capsules on the good side of the default limits: one body as large as may be,
+// packed as well as may be.
 func TestWhatAgentsWriteUnpacks(t *testing.T) {
 	w := newAuthor()
 	g, a := w.genesis("large")

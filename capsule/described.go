@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// In the described form of a value the schema stands beside it, which is more than most entries hold themselves. A capsule has one frame
-// for the schema of entries, and the frames of entries hold the value alone.
+// In the described form of a value the schema stands beside it, which is more than most entries hold themselves. A
+// capsule has one frame for the schema of entries, and the frames of entries hold the value alone.
 const describedHead = "\xa2\x65value" // a map of "value" and "schema"
 
 // entrySchema is what follows the value in the described form of an entry: the same bytes for every entry.
@@ -21,7 +21,8 @@ var entrySchema = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sample, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "schema"}, Charter: perdure.Charter{Scope: "schema"}}, time.Unix(1, 0))
+	sample, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "schema"},
+		Charter: perdure.Charter{Scope: "schema"}}, time.Unix(1, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +55,8 @@ func describedValue(b []byte) ([]byte, error) {
 	return canon.NewReader(bytes.NewReader(b[len(describedHead):]), canon.Limits{}).Next(canon.DataType)
 }
 
-// describedEncoder writes lists of a name and a value with names in place of numbers. An entry whose body is in chunks, or that is not
-// without the next one, has its payload in front of it.
+// describedEncoder writes lists of a name and a value with names in place of numbers. An entry whose body is in chunks,
+// or that is not without the next one, has its payload in front of it.
 type describedEncoder struct{ bin []byte }
 
 func (w *describedEncoder) record(dst []byte, letter byte, rec []byte) ([]byte, error) {
@@ -125,7 +126,8 @@ func (d *describedDecoder) next() (*frame, error) {
 		return nil, moved(err, f.base)
 	}
 	if e.payload.Body != nil || len(e.payload.Chunks) == 0 && !e.payload.More {
-		return nil, reject(PredFrame, f.at, "$.payload", "a payload that says nothing or holds the body", "chunks or more")
+		return nil, reject(PredFrame, f.at, "$.payload", "a payload that says nothing or holds the body",
+			"chunks or more")
 	}
 	e.at = f.at
 	return e, nil

@@ -47,7 +47,8 @@ func newSignatureWriter(w io.Writer, id perdure.AgentID) (*signatureWriter, erro
 }
 
 func (s *signatureWriter) add(e *perdure.Entry) (err error) {
-	if s.buf, err = signatureCodec.Append(s.buf[:0], &detachedSignature{Entry: e.Name, Signature: [64]byte(e.Signature)}); err != nil {
+	if s.buf, err = signatureCodec.Append(s.buf[:0], &detachedSignature{Entry: e.Name,
+		Signature: [64]byte(e.Signature)}); err != nil {
 		return err
 	}
 	if _, err = s.w.Write(s.buf); err != nil {
@@ -109,7 +110,8 @@ func (s *signatureReader) of(name perdure.Hash) ([]byte, error) {
 // end refuses signatures that no entry had a use for.
 func (s *signatureReader) end() error {
 	if s.next != nil {
-		return reject(PredDetached, s.r.Offset(), "$.entry", "a signature of "+s.next.Entry.Short(), "only those of entries in the capsule, in their order")
+		return reject(PredDetached, s.r.Offset(), "$.entry", "a signature of "+s.next.Entry.Short(),
+			"only those of entries in the capsule, in their order")
 	}
 	return nil
 }

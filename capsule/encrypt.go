@@ -37,7 +37,8 @@ func decrypt(src *source, identities []age.Identity) (plain io.Reader, encrypted
 	plain, err = age.Decrypt(in, identities...)
 	var nobody *age.NoIdentityMatchError
 	if errors.As(err, &nobody) || errors.Is(err, age.ErrIncorrectIdentity) {
-		return nil, true, reject(PredRecipient, 0, "$", "a capsule encrypted to somebody else", "one encrypted to an identity given")
+		return nil, true, reject(PredRecipient, 0, "$", "a capsule encrypted to somebody else",
+			"one encrypted to an identity given")
 	}
 	if err != nil {
 		return nil, true, fmt.Errorf("decrypt: %w", err)
@@ -57,7 +58,8 @@ func (d *decrypted) Read(p []byte) (int, error) {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return n, reject(PredComplete, 0, "$", "the end of the encrypted file inside a block", "a whole file")
 	}
-	return n, reject(PredRecipient, 0, "$", "encrypted bytes that were changed: "+err.Error(), "the bytes that were encrypted")
+	return n, reject(PredRecipient, 0, "$", "encrypted bytes that were changed: "+err.Error(),
+		"the bytes that were encrypted")
 }
 
 // ParseRecipient reads whom to encrypt to: an age recipient (age1…) or an SSH public key (ssh-ed25519 …, ssh-rsa …).
@@ -77,8 +79,8 @@ func ParseRecipient(s string) (age.Recipient, error) {
 	return rs[0], nil
 }
 
-// ParseIdentities reads whom to decrypt as: a file of age identities (AGE-SECRET-KEY-1…) or an SSH private key. The passphrase of a
-// protected SSH key is asked for when it is needed.
+// ParseIdentities reads whom to decrypt as: a file of age identities (AGE-SECRET-KEY-1…) or an SSH private key. The
+// passphrase of a protected SSH key is asked for when it is needed.
 func ParseIdentities(r io.Reader, passphrase func() ([]byte, error)) ([]age.Identity, error) {
 	in := bufio.NewReader(r)
 	start, _ := in.Peek(len("-----BEGIN"))
@@ -104,7 +106,8 @@ func ParseIdentities(r io.Reader, passphrase func() ([]byte, error)) ([]age.Iden
 	return []age.Identity{id}, nil
 }
 
-// Passphrase is whom to encrypt to and to decrypt as when all there is is a passphrase. It goes with no other recipient.
+// Passphrase is whom to encrypt to and to decrypt as when all there is is a passphrase. It goes with no other
+// recipient.
 func Passphrase(s string) (age.Recipient, age.Identity, error) {
 	r, err := age.NewScryptRecipient(s)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/chunk"
 )
 
-// Options say how to export an agent. The zero Options export the whole memory, in binary form, signatures inline, not encrypted.
+// Options say how to export an agent. The zero Options export the whole memory, in binary form, signatures inline, not
+// encrypted.
 type Options struct {
 	Form       Form
 	Depth      Depth
@@ -29,13 +30,15 @@ type Options struct {
 }
 
 // ErrNoSnapshot says that a memory has no snapshot that a capsule of the depth asked for could begin with.
-var ErrNoSnapshot = errors.New("the memory has no snapshot to begin with: let a node write one, or export at depth full")
+var ErrNoSnapshot = errors.New(
+	"the memory has no snapshot to begin with: let a node write one, or export at depth full")
 
 // Partial says that a capsule was to reach further back than the store does.
 type Partial struct{ Asked, Held Depth }
 
 func (e *Partial) Error() string {
-	return fmt.Sprintf("depth %v is more than this store holds, which is %v: export at that depth, or import the whole memory first", e.Asked, e.Held)
+	return fmt.Sprintf("depth %v is more than this store holds, which is %v: export at that depth, or import the "+
+		"whole memory first", e.Asked, e.Held)
 }
 
 // deeper reports whether a depth reaches further back than another.
@@ -69,8 +72,9 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Export writes an agent out of a store as a capsule and returns its index. The bytes depend on the entries and the options alone, not
-// on the store nor on the order in which entries arrived there. After an error what was written is of no use.
+// Export writes an agent out of a store as a capsule and returns its index. The bytes depend on the entries and the
+// options alone, not on the store nor on the order in which entries arrived there. After an error what was written is
+// of no use.
 func Export(ctx context.Context, w io.Writer, s perdure.Store, id perdure.AgentID, o Options) (*Index, error) {
 	x, err := export(ctx, w, s, id, o)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fits holds entries against the depth that the head claims, as they arrive: what a node may do rests on the depth, and nobody can fold a part
-// of a memory that does not begin with a snapshot. A capsule of the whole memory fits as it is.
+// fits holds entries against the depth that the head claims, as they arrive: what a node may do rests on the depth, and
+// nobody can fold a part of a memory that does not begin with a snapshot. A capsule of the whole memory fits as it is.
 type fits struct {
 	depth Depth
 	part  bool // only the end is there, or only the bodies of the end
@@ -17,7 +17,8 @@ type fits struct {
 }
 
 func newFits(h *Head) fits {
-	return fits{depth: h.Depth, part: h.Anchor != nil || h.Depth.Kind == perdure.DepthHeaders, after: map[short]struct{}{}}
+	return fits{depth: h.Depth, part: h.Anchor != nil || h.Depth.Kind == perdure.DepthHeaders,
+		after: map[short]struct{}{}}
 }
 
 // add checks the next entry; before is the one before it in the capsule.
@@ -37,7 +38,9 @@ func (f *fits) add(e *perdure.Entry, before perdure.Position, at int64) error {
 		}
 		here := e.Position()
 		f.begun = &here
-	} else if e.Seq <= f.begun.Seq || slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool { return !f.follows(p) }) {
+	} else if e.Seq <= f.begun.Seq || slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool {
+		return !f.follows(p)
+	}) {
 		return bad("$.header.parents", "an entry that reaches behind the snapshot", "only entries that follow it")
 	}
 	f.after[short(e.Name[:16])] = struct{}{}
@@ -58,7 +61,8 @@ func (f *fits) end(at int64) error {
 	case f.begun == nil:
 		return reject(PredDepth, at, "$.depth", "no snapshot with its body", "one to begin with")
 	case follow < f.depth.N:
-		return reject(PredDepth, at, "$.depth", fmt.Sprint("a snapshot that ", follow, " entries follow"), fmt.Sprint("at least ", f.depth.N))
+		return reject(PredDepth, at, "$.depth", fmt.Sprint("a snapshot that ", follow, " entries follow"),
+			fmt.Sprint("at least ", f.depth.N))
 	}
 	return nil
 }

@@ -36,21 +36,25 @@ type Head struct {
 type FrameLimits struct {
 	Inline int64 `canon:"1,inline"` // the largest body that is not cut into chunks
 	Chunk  int64 `canon:"2,chunk"`  // the largest chunk
-	Window int64 `canon:"3,window"` // how many bytes of chunks a reader keeps; 0: none, every body has all its chunks after it, as in a store
+	// how many bytes of chunks a reader keeps; 0: none, every body has all its chunks after it, as in a store
+	Window int64 `canon:"3,window"`
 }
 
-// Anchor is the place in memory at which a capsule begins that does not begin with genesis: just before the snapshot that is its first entry.
+// Anchor is the place in memory at which a capsule begins that does not begin with genesis: just before the snapshot
+// that is its first entry.
 type Anchor struct {
 	Seq   int64          `canon:"1,seq"`   // the highest seq before it
 	Heads []perdure.Hash `canon:"2,heads"` // the heads there, ascending
 	State perdure.Hash   `canon:"3,state"` // the hash of the fold there, which the snapshot states
 }
 
-// payload is what P holds: the body of the entry before it, or the chunks that make it up, or neither when the body was dropped.
+// payload is what P holds: the body of the entry before it, or the chunks that make it up, or neither when the body was
+// dropped.
 type payload struct {
 	Body   []byte     `canon:"1,body,omitzero"`
 	Chunks []chunkRef `canon:"2,chunks,omitzero"`
-	More   bool       `canon:"3,more,omitzero"` // the entry after this one was added together with it: one is not there without the other
+	// the entry after this one was added together with it: one is not there without the other
+	More bool `canon:"3,more,omitzero"`
 }
 
 // chunkRef names a chunk.
@@ -91,7 +95,8 @@ var (
 	indexCodec    = canon.For[Index]("capsule-index")
 )
 
-// named are the frames that are records of their own in every form, with their names in the described and the text form.
+// named are the frames that are records of their own in every form, with their names in the described and the text
+// form.
 var named = []struct {
 	letter byte
 	name   string
@@ -138,7 +143,8 @@ type encoder interface {
 
 // decoder reads frames in one form.
 type decoder interface {
-	// next returns the next frame, io.EOF at the end of the input, and a *perdure.Rejection for bytes that are no frame.
+	// next returns the next frame, io.EOF at the end of the input, and a *perdure.Rejection for bytes that are no
+	// frame.
 	next() (*frame, error)
 	// offset is where the next frame begins.
 	offset() int64

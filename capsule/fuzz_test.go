@@ -40,8 +40,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzStore holds every file to the law: it is refused and left as it was, or opened as a store it has a good beginning, and closed it is a
-// whole capsule with the same entries.
+// FuzzStore holds every file to the law: it is refused and left as it was, or opened as a store it has a good
+// beginning, and closed it is a whole capsule with the same entries.
 func FuzzStore(f *testing.F) {
 	w := newAuthor()
 	g, a := w.genesis("fuzz")

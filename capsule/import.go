@@ -21,13 +21,17 @@ type ImportOptions struct {
 	Older bool      // an older copy than the one here is no error: nothing is added
 	Now   time.Time // zero: the time of the call
 
-	// Trust is whose entries count here. An agent with others is held when it is new here, until somebody admits it; to one that is here and
-	// counts they are refused (key.trusted). Nil: signatures are checked, but not whose they are; nodes do that when they look at the agent.
+	// Trust is whose entries count here. An agent with others is held when it is new here, until somebody admits it; to
+	// one that is here and counts they are refused (key.trusted). Nil: signatures are checked, but not whose they are;
+	// nodes do that when they look at the agent.
 	Trust  *perdure.Trust
-	Refuse bool                                   // refuse an agent that does not count, instead of holding it
-	Admit  func(a *perdure.Agent) perdure.Verdict // policy, asked about an agent that is new here and before anything is written; nil asks
-	Key    *perdure.Signer                        // in whose name an agent is paused that waits for a person; nil: it is not paused
-	Ready  bool                                   // the owner of Key has looked at it, and admits it now unless policy denies
+	Refuse bool // refuse an agent that does not count, instead of holding it
+	// policy, asked about an agent that is new here and before anything is written; nil asks
+	Admit func(a *perdure.Agent) perdure.Verdict
+	// in whose name an agent is paused that waits for a person; nil: it is not paused
+	Key *perdure.Signer
+	// the owner of Key has looked at it, and admits it now unless policy denies
+	Ready bool
 
 	Progress func(entries, total int64) // total is 0 while the capsule is validated
 }
@@ -39,14 +43,16 @@ var ErrDenied = errors.New("not admitted here")
 type Relation uint8
 
 const (
-	Created  Relation = iota // the agent was not here
-	Same                     // both hold the same entries, but for the hold that the one here was put under when it came
-	Newer                    // it has everything that was here, but for such a hold, and more
-	Older                    // everything in it was here, and more
-	Diverged                 // each has what the other lacks; now both are here
-	Deeper                   // it has the past that was missing here
-	Mended                   // the one here was damaged: what is good of both is here now
-	Restored                 // everything in it was here, and more, all of it by unknown keys: that is gone now (ImportOptions.Drop)
+	Created Relation = iota // the agent was not here
+	// both hold the same entries, but for the hold that the one here was put under when it came
+	Same
+	Newer    // it has everything that was here, but for such a hold, and more
+	Older    // everything in it was here, and more
+	Diverged // each has what the other lacks; now both are here
+	Deeper   // it has the past that was missing here
+	Mended   // the one here was damaged: what is good of both is here now
+	// everything in it was here, and more, all of it by unknown keys: that is gone now (ImportOptions.Drop)
+	Restored
 )
 
 func (r Relation) String() string {
@@ -68,11 +74,12 @@ type Arrival struct {
 	Healed   perdure.Healed  // what became of one that was damaged here
 }
 
-// Import takes a capsule into a store. It reads it twice: first to validate all of it, so that a bad one leaves nothing behind, then to add its
-// entries. A copy that diverged from the one here is merged with it by union.
+// Import takes a capsule into a store. It reads it twice: first to validate all of it, so that a bad one leaves nothing
+// behind, then to add its entries. A copy that diverged from the one here is merged with it by union.
 //
-// Its entries are added all or none: an import that was killed, or for which the disk had no room, has left nothing that a node acts on. One of
-// more than 32 MiB is streamed into a store that can (perdure.Parter), others get it in one Put.
+// Its entries are added all or none: an import that was killed, or for which the disk had no room, has left nothing
+// that a node acts on. One of more than 32 MiB is streamed into a store that can (perdure.Parter), others get it in one
+// Put.
 func Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, o ImportOptions) (*Arrival, error) {
 	a, _, err := importFrom(ctx, s, src, o)
 	return a, err
@@ -97,15 +104,16 @@ func importFrom(ctx context.Context, s perdure.Store, src io.ReadSeeker, o Impor
 
 // importing is one import.
 type importing struct {
-	ctx   context.Context
-	s     perdure.Store
-	src   io.ReadSeeker
-	o     ImportOptions
-	last  *Reader          // of the pass that ended last
-	held  []perdure.Hash   // the heads the store has; none when the agent is not there
-	here  Depth            // of what the store has
-	names map[short]uint32 // of the entries in the capsule, and a sum of their signatures; nil when there is nothing to compare with
-	sick  error            // why the store cannot read the agent; nil: it can
+	ctx  context.Context
+	s    perdure.Store
+	src  io.ReadSeeker
+	o    ImportOptions
+	last *Reader        // of the pass that ended last
+	held []perdure.Hash // the heads the store has; none when the agent is not there
+	here Depth          // of what the store has
+	// of the entries in the capsule, and a sum of their signatures; nil when there is nothing to compare with
+	names map[short]uint32
+	sick  error // why the store cannot read the agent; nil: it can
 
 	absent, dropped int64 // how many bodies are not there, and how many of them the memory says were dropped
 	size            int64
@@ -119,7 +127,8 @@ func (im *importing) run() (*Arrival, error) {
 	}
 	a := &Arrival{Head: im.last.Head(), Index: *im.last.Index(), Manifest: im.last.Manifest()}
 	a.Fold = im.fold
-	if a.Head.Holds() == perdure.Full && im.absent > im.dropped { // a courier may have left bodies out, and said otherwise
+	// a courier may have left bodies out, and said otherwise
+	if a.Head.Holds() == perdure.Full && im.absent > im.dropped {
 		a.Head.Depth = perdure.Headers
 	}
 	ailing, err := im.examine(a.Head.Agent)
@@ -170,7 +179,8 @@ func (im *importing) run() (*Arrival, error) {
 	return a, err
 }
 
-// examine reads what the store has of the agent, and notes why it cannot, if so. It reports whether something of it lies aside.
+// examine reads what the store has of the agent, and notes why it cannot, if so. It reports whether something of it
+// lies aside.
 func (im *importing) examine(id perdure.AgentID) (ailing bool, err error) {
 	h, ok := im.s.(perdure.Healer)
 	if !ok {
@@ -189,7 +199,8 @@ func (im *importing) examine(id perdure.AgentID) (ailing bool, err error) {
 	}
 	for item, err := range im.s.Entries(im.ctx, id, 0) {
 		if err == nil {
-			if sum, both := im.names[short(item.Name[:16])]; both && item.Signature != nil && sum != crc32.ChecksumIEEE(item.Signature) {
+			if sum, both := im.names[short(item.Name[:16])]; both && item.Signature != nil &&
+				sum != crc32.ChecksumIEEE(item.Signature) {
 				err = item.CheckSignature()
 			}
 		}
@@ -278,7 +289,8 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	return entries, err
 }
 
-// checkEntering refuses entries that may not join the agent that is here. One that is held may get more of the same: nothing of it counts.
+// checkEntering refuses entries that may not join the agent that is here. One that is held may get more of the same:
+// nothing of it counts.
 func (im *importing) checkEntering(id perdure.AgentID) error {
 	if im.o.Trust == nil {
 		return nil
@@ -494,7 +506,8 @@ func (im *importing) reaches(h Head) error {
 			return nil
 		}
 	}
-	return reject(PredDepth, 0, "$.anchor", "the end of a memory, from seq "+fmt.Sprint(h.Anchor.Seq+1)+" on", "what lies between that and what is here, too")
+	return reject(PredDepth, 0, "$.anchor", "the end of a memory, from seq "+fmt.Sprint(h.Anchor.Seq+1)+" on",
+		"what lies between that and what is here, too")
 }
 
 // has reports whether an entry is in the capsule.
@@ -506,8 +519,9 @@ func (im *importing) has(name perdure.Hash) bool {
 // atOnce is the size up to which a capsule is added in one Put, which shares a sync with others.
 const atOnce = 32 << 20
 
-// add reads the capsule again and hands its entries to the store, and after them the hold: all of it, or nothing. What is left of an
-// import that was cut off would be an older copy, and whoever went on with it would do again what was done since.
+// add reads the capsule again and hands its entries to the store, and after them the hold: all of it, or nothing. What
+// is left of an import that was cut off would be an older copy, and whoever went on with it would do again what was
+// done since.
 func (im *importing) add(a *Arrival, hold []*perdure.Entry) error {
 	if im.size > atOnce {
 		return perdure.PutAll(im.ctx, im.s, a.Head.Agent, im.arriving(a, hold))

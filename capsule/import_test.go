@@ -34,7 +34,8 @@ func TestCopiesRelate(t *testing.T) {
 		want    Relation
 		entries int
 	}{
-		{"a new agent", old, Created, 2}, {"the same again", old, Same, 2}, {"a newer copy", one, Newer, 3}, {"another branch", two, Diverged, 4},
+		{"a new agent", old, Created, 2}, {"the same again", old, Same, 2}, {"a newer copy", one, Newer, 3},
+		{"another branch", two, Diverged, 4},
 		{"a branch that is here", one, Older, 4},
 	} {
 		got, err := take(t, s, step.capsule, ImportOptions{Older: true})
@@ -57,7 +58,8 @@ func TestBadCapsulesLeaveNothingBehind(t *testing.T) {
 	s, id := simple(t, 20)
 	good := exported(t, s, id, Options{})
 	for name, bad := range map[string][]byte{
-		"cut": good[:len(good)-5], "flipped at the end": flip(good, len(good)-200), "flipped in the middle": flip(good, len(good)/2),
+		"cut": good[:len(good)-5], "flipped at the end": flip(good, len(good)-200),
+		"flipped in the middle": flip(good, len(good)/2),
 	} {
 		to := new(perdure.MemStore)
 		if _, err := take(t, to, bad, ImportOptions{}); !errors.Is(err, perdure.ErrRejected) {
@@ -107,7 +109,8 @@ func TestHoldsAreNothingNew(t *testing.T) {
 	}
 	again := func(what string, file []byte, want Relation) {
 		t.Helper()
-		if got, err := take(t, s, file, ImportOptions{Key: here.Signer}); err != nil || got.Relation != want || !got.Hold.IsZero() {
+		if got, err := take(t, s, file, ImportOptions{Key: here.Signer}); err != nil || got.Relation != want ||
+			!got.Hold.IsZero() {
 			t.Fatalf("%s: got %+v, %v, want %v", what, got, err, want)
 		}
 	}
@@ -159,7 +162,8 @@ func TestPolicySaysWhoComesIn(t *testing.T) {
 			return perdure.Verdict{Answer: c.answer, Reason: "because"}
 		}}
 		got, err := take(t, to, file, o)
-		if _, missing := to.Heads(t.Context(), id); c.here != (missing == nil) || errors.Is(err, ErrDenied) == c.here || asked != 1 {
+		if _, missing := to.Heads(t.Context(), id); c.here != (missing == nil) || errors.Is(err, ErrDenied) == c.here ||
+			asked != 1 {
 			t.Errorf("%s: %v, asked %d times, in the store: %v", c.what, err, asked, missing)
 		}
 		if c.here && got.Hold.IsZero() == c.held {
@@ -186,7 +190,8 @@ func TestStrangersAreRefused(t *testing.T) {
 		b := exported(t, s, id, Options{Depth: d})
 		_, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: new(perdure.Trust), Refuse: true})
 		refused(t, "a stranger's agent at depth "+d.String(), err, "key.trusted")
-		if got, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: new(perdure.Trust)}); err != nil || got.Stranger == nil {
+		if got, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: new(perdure.Trust)}); err != nil ||
+			got.Stranger == nil {
 			t.Errorf("a stranger's agent at depth %s: %+v, %v, want it to come and not count", d, got, err)
 		}
 		if _, err := take(t, new(perdure.MemStore), b, ImportOptions{Trust: trust}); err != nil {
@@ -194,11 +199,13 @@ func TestStrangersAreRefused(t *testing.T) {
 		}
 	}
 	end := exported(t, s, id, Options{Depth: perdure.Last(0)})
-	if got, err := take(t, new(perdure.MemStore), end, ImportOptions{Trust: new(perdure.Trust)}); err != nil || got.Stranger == nil {
+	if got, err := take(t, new(perdure.MemStore), end, ImportOptions{Trust: new(perdure.Trust)}); err != nil ||
+		got.Stranger == nil {
 		t.Errorf("a stranger's end of a memory: %+v, %v, want it to come and not count", got, err)
 	}
 	to, _ := put(t, g, es[0])
-	if got, err := take(t, to, end, ImportOptions{Trust: trust}); err != nil || got.Relation != Diverged && got.Relation != Newer {
+	if got, err := take(t, to, end, ImportOptions{Trust: trust}); err != nil || got.Relation != Diverged &&
+		got.Relation != Newer {
 		t.Fatalf("the end of a memory whose beginning is here: %v, %v", got, err)
 	}
 	if foldHash(t, to, id) != foldHash(t, s, id) {
@@ -241,7 +248,8 @@ type countingStore struct {
 	puts int
 }
 
-func (s *countingStore) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
+func (s *countingStore) PutAll(ctx context.Context, id perdure.AgentID,
+	entries iter.Seq2[*perdure.Entry, error]) error {
 	s.puts++
 	return s.MemStore.PutAll(ctx, id, entries)
 }

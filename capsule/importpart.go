@@ -80,7 +80,8 @@ func (im *importing) own(id perdure.AgentID) (own []*perdure.Entry, err error) {
 		if first {
 			for _, parent := range item.Parents {
 				if !im.has(parent) {
-					return nil, of(reject(PredDepth, 0, "$.heads", "a copy that ends before seq "+fmt.Sprint(item.Seq-1),
+					return nil, of(reject(PredDepth, 0, "$.heads",
+						"a copy that ends before seq "+fmt.Sprint(item.Seq-1),
 						"one that reaches what is here"), item.Entry)
 				}
 			}

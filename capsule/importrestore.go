@@ -16,11 +16,13 @@ type strays struct {
 	drops bool          // the copy counts here, and there are no others besides it
 }
 
-// restores reports whether an older copy counts here, and all that the store has besides it was written by keys that neither the trust of this
-// place nor the copy knows. Nothing says that these were strangers always: the line that trusted one may be gone, and what it did has happened.
-// So it is for people to say whether that is dropped. Anything else that is here stays.
+// restores reports whether an older copy counts here, and all that the store has besides it was written by keys that
+// neither the trust of this place nor the copy knows. Nothing says that these were strangers always: the line that
+// trusted one may be gone, and what it did has happened. So it is for people to say whether that is dropped. Anything
+// else that is here stays.
 func (im *importing) restores(a *Arrival) (besides strays, err error) {
-	if _, ok := im.s.(perdure.Parter); !ok || im.o.Trust == nil || a.Head.Holds() != perdure.Full || im.here != perdure.Full {
+	if _, ok := im.s.(perdure.Parter); !ok || im.o.Trust == nil || a.Head.Holds() != perdure.Full ||
+		im.here != perdure.Full {
 		return besides, nil
 	}
 	good, err := im.o.Trust.Fold(im.entries())
@@ -67,9 +69,11 @@ func (im *importing) restores(a *Arrival) (besides strays, err error) {
 // restore puts the copy in the place of what is here, if people said so.
 func (im *importing) restore(a *Arrival, besides strays) error {
 	if !im.o.Drop {
-		r := reject(PredRollback, 0, "$.heads", "a copy older than the one here, which has "+besides.words(), "one at least as new")
+		r := reject(PredRollback, 0, "$.heads", "a copy older than the one here, which has "+besides.words(),
+			"one at least as new")
 		r.Hint = ""
-		return perdure.WithHint(r, fmt.Sprintf("nothing was dropped. If you know who that is, perdure key trust %s and keep them: what they did has happened. "+
+		return perdure.WithHint(r, fmt.Sprintf("nothing was dropped. If you know who that is, perdure key trust %s "+
+			"and keep them: what they did has happened. "+
 			"If not, import with --drop-unknown drops them, and what they did may be done again", besides.keys[0]))
 	}
 	a.Relation, a.Dropped = Restored, besides.words()

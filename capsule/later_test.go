@@ -19,7 +19,8 @@ func laterMemory(t *testing.T, note string) []*perdure.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}}, time.UnixMilli(1))
+	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}},
+		time.UnixMilli(1))
 	if err != nil {
 		t.Fatal(err)
 	}

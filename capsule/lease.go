@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Lease is who works on an agent, and when it is to be looked at. A store of capsule files keeps one for each; the zero Lease is nobody's.
+// Lease is who works on an agent, and when it is to be looked at. A store of capsule files keeps one for each; the zero
+// Lease is nobody's.
 type Lease struct {
 	Node  perdure.Key  `json:"node"` // who has claimed it
 	Fence int64        `json:"fence,omitempty"`
@@ -23,10 +24,13 @@ type Lease struct {
 func (l *Lease) Claim(id perdure.AgentID, node perdure.Key, lease time.Duration) (perdure.Claim, error) {
 	now := time.Now()
 	if !l.Node.IsZero() && l.Node != node && l.ends(now) > perdure.TimeOf(now) {
-		return perdure.Claim{}, fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, l.Node.Short(), l.Until)
+		return perdure.Claim{}, fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, l.Node.Short(),
+			l.Until)
 	}
-	// The fence is higher than that of whoever had it before, even if what is known of that was thrown away: no two claims fit into a tick.
-	*l = Lease{Node: node, Fence: max(l.Fence+1, now.UnixNano()), Until: perdure.TimeOf(now.Add(min(lease, perdure.MaxLease)))}
+	// The fence is higher than that of whoever had it before, even if what is known of that was thrown away: no two
+	// claims fit into a tick.
+	*l = Lease{Node: node, Fence: max(l.Fence+1, now.UnixNano()),
+		Until: perdure.TimeOf(now.Add(min(lease, perdure.MaxLease)))}
 	return perdure.Claim{Agent: id, Node: node, Fence: l.Fence}, nil
 }
 
@@ -42,14 +46,16 @@ func (l *Lease) Renew(c perdure.Claim, lease time.Duration) error {
 	return nil
 }
 
-// Release gives the agent back, to be looked at when due as long as the heads are these. A claim that was lost releases nothing.
+// Release gives the agent back, to be looked at when due as long as the heads are these. A claim that was lost releases
+// nothing.
 func (l *Lease) Release(c perdure.Claim, heads []perdure.Hash, due perdure.Time) {
 	if l.Good(c) {
 		*l = Lease{Fence: l.Fence, Released: slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare), Look: due}
 	}
 }
 
-// ends is when the lease ends. One that is longer than any node takes was taken while the clock was ahead: it has ended.
+// ends is when the lease ends. One that is longer than any node takes was taken while the clock was ahead: it has
+// ended.
 func (l *Lease) ends(now time.Time) perdure.Time {
 	if l.Until > perdure.TimeOf(now.Add(perdure.MaxLease)) {
 		return perdure.AtOnce
@@ -57,8 +63,8 @@ func (l *Lease) ends(now time.Time) perdure.Time {
 	return l.Until
 }
 
-// Due is when to look at an agent with these heads, the earliest of which is due then: at the end of a lease, when it was released for, or
-// when its entries say. Of several heads none says it: a node is to look at once.
+// Due is when to look at an agent with these heads, the earliest of which is due then: at the end of a lease, when it
+// was released for, or when its entries say. Of several heads none says it: a node is to look at once.
 func (l *Lease) Due(heads []perdure.Hash, earliest perdure.Time) perdure.Time {
 	switch {
 	case !l.Node.IsZero():
@@ -109,7 +115,8 @@ func Snapshots(use func(func(*Log) error) error) iter.Seq2[perdure.Item, error] 
 				page, err = l.Read(at[i]-1, 1)
 				return err
 			})
-			if err == nil && len(page) == 1 && page[0].Content() != nil && !yield(page[0], nil) { // it may have been pruned meanwhile
+			// it may have been pruned meanwhile
+			if err == nil && len(page) == 1 && page[0].Content() != nil && !yield(page[0], nil) {
 				return
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// lineage checks, entry by entry as they arrive, what makes a memory of them: parents are there, seqs count up, signatures verify and
-// cover everything. It keeps about 40 bytes an entry.
+// lineage checks, entry by entry as they arrive, what makes a memory of them: parents are there, seqs count up,
+// signatures verify and cover everything. It keeps about 40 bytes an entry.
 type lineage struct {
 	id     perdure.AgentID
 	anchor *Anchor
@@ -29,7 +29,8 @@ type unsealed struct {
 }
 
 func newLineage(h *Head) *lineage {
-	return &lineage{id: h.Agent, anchor: h.Anchor, seqs: map[short]int64{}, heads: map[perdure.Hash]struct{}{}, open: map[perdure.Hash]unsealed{}}
+	return &lineage{id: h.Agent, anchor: h.Anchor, seqs: map[short]int64{}, heads: map[perdure.Hash]struct{}{},
+		open: map[perdure.Hash]unsealed{}}
 }
 
 // has reports whether an entry has been added.
@@ -58,8 +59,10 @@ func (l *lineage) add(e *perdure.Entry, at int64) error {
 		highest = max(highest, seq)
 	}
 	if e.Seq != highest+1 {
-		return &perdure.Rejection{Phase: canon.PhaseLineage, Predicate: "entry.seq", Entry: e.Name.String(), Path: "$.header.seq", Offset: at,
-			Got: fmt.Sprint(e.Seq), Want: fmt.Sprint(highest + 1), Hint: "seq is one more than the highest of the parents"}
+		return &perdure.Rejection{Phase: canon.PhaseLineage, Predicate: "entry.seq", Entry: e.Name.String(),
+			Path: "$.header.seq", Offset: at,
+			Got: fmt.Sprint(e.Seq), Want: fmt.Sprint(highest + 1),
+			Hint: "seq is one more than the highest of the parents"}
 	}
 	if err := e.CheckSignature(); err != nil {
 		return moved(err, at)
@@ -90,7 +93,8 @@ func (l *lineage) first(e *perdure.Entry, at int64) error {
 	}
 	heads := e.Content().(perdure.Snapshot).Fold.Heads
 	if !slices.EqualFunc(heads, e.Parents, func(h perdure.Head, p perdure.Hash) bool { return h.Name == p }) {
-		return of(reject(PredAnchor, at, "$.body.content.snapshot.fold.heads", "other heads", "those the snapshot follows"), e)
+		return of(reject(PredAnchor, at, "$.body.content.snapshot.fold.heads", "other heads",
+			"those the snapshot follows"), e)
 	}
 	for _, h := range heads {
 		l.seqs[short(h.Name[:16])] = h.Seq
@@ -98,7 +102,8 @@ func (l *lineage) first(e *perdure.Entry, at int64) error {
 	return nil
 }
 
-// seal notes an entry that no signature covers yet, or what the signature of a signed one covers: the linked run of its author before it.
+// seal notes an entry that no signature covers yet, or what the signature of a signed one covers: the linked run of its
+// author before it.
 func (l *lineage) seal(e *perdure.Entry) {
 	if e.Signature == nil {
 		l.open[e.Name] = unsealed{e.Origin, e.Parents}
@@ -117,8 +122,10 @@ func (l *lineage) seal(e *perdure.Entry) {
 // sealed refuses a memory in which an entry is covered by no signature.
 func (l *lineage) sealed(at int64) error {
 	for name := range l.open {
-		return &perdure.Rejection{Phase: canon.PhaseSignature, Predicate: "entry.sealed", Entry: name.String(), Path: "$.signature", Offset: at,
-			Got: "none", Want: "a signature by its author on it or on the run after it", Hint: "the commit was cut short; get its last entries"}
+		return &perdure.Rejection{Phase: canon.PhaseSignature, Predicate: "entry.sealed", Entry: name.String(),
+			Path: "$.signature", Offset: at,
+			Got: "none", Want: "a signature by its author on it or on the run after it",
+			Hint: "the commit was cut short; get its last entries"}
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Log is a capsule file that entries are appended to, by any number of processes. It is what a store keeps of one agent. A cursor is the
-// number of entries up to and including the one it stands for.
+// Log is a capsule file that entries are appended to, by any number of processes. It is what a store keeps of one
+// agent. A cursor is the number of entries up to and including the one it stands for.
 //
 // The methods that add or drop need the lock. All methods may be called by several goroutines.
 type Log struct {
@@ -64,7 +64,8 @@ type row struct {
 	event   bool
 }
 
-// CreateLog makes the file of a new agent, durably and all at once. It returns an error wrapping fs.ErrExist if there is one.
+// CreateLog makes the file of a new agent, durably and all at once. It returns an error wrapping fs.ErrExist if there
+// is one.
 func CreateLog(path string, form Form, entries ...*perdure.Entry) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("create %s: %w", path, fs.ErrExist)
@@ -94,9 +95,10 @@ type Staged struct {
 	path string
 }
 
-// StageLog writes the file of an agent, to be placed at a path once all of it is there. A process that dies before that leaves nothing but a
-// temporary file.
-func StageLog(path string, form Form, id perdure.AgentID, d Depth, entries iter.Seq2[*perdure.Entry, error]) (*Staged, error) {
+// StageLog writes the file of an agent, to be placed at a path once all of it is there. A process that dies before that
+// leaves nothing but a temporary file.
+func StageLog(path string, form Form, id perdure.AgentID, d Depth, entries iter.Seq2[*perdure.Entry, error]) (*Staged,
+	error) {
 	first, err := firstOf(entries)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
@@ -205,8 +207,8 @@ func stageFile(path string, fill func(disk.File) error) (disk.File, error) {
 	return f, nil
 }
 
-// unnamed says that a file has its name, and that nobody knows whether it keeps that when the power goes. To sync the folder again does not
-// help: what a failed sync should have written may be given up.
+// unnamed says that a file has its name, and that nobody knows whether it keeps that when the power goes. To sync the
+// folder again does not help: what a failed sync should have written may be given up.
 type unnamed struct{ error }
 
 func (u unnamed) Unwrap() error { return u.error }
@@ -230,8 +232,8 @@ func placeFile(f disk.File, path string) error {
 // wrapping fs.ErrNotExist if there is no file, and a *perdure.Rejection if it is no capsule of a whole agent.
 func OpenLog(path string) (*Log, error) { return openLog(&Log{path: path}) }
 
-// LookLog is OpenLog to look at the file only: nothing is written to it or beside it, whatever its form and whatever a crash left in it.
-// It cannot be locked, nor added to.
+// LookLog is OpenLog to look at the file only: nothing is written to it or beside it, whatever its form and whatever a
+// crash left in it. It cannot be locked, nor added to.
 func LookLog(path string) (*Log, error) { return openLog(&Log{path: path, looks: true}) }
 
 func openLog(l *Log) (*Log, error) {
@@ -248,8 +250,8 @@ func openLog(l *Log) (*Log, error) {
 // Agent is whose file it is.
 func (l *Log) Agent() perdure.AgentID { return l.head.Agent }
 
-// Depth is how much of the agent's memory the file holds. Whoever brought the file may have left bodies out and said otherwise: one that
-// lacks more of them than its memory says were dropped is not whole.
+// Depth is how much of the agent's memory the file holds. Whoever brought the file may have left bodies out and said
+// otherwise: one that lacks more of them than its memory says were dropped is not whole.
 func (l *Log) Depth() (Depth, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -354,12 +356,13 @@ func (l *Log) openFile() (disk.File, error) {
 // begun forgets everything but the file, of which nothing has been read yet.
 func (l *Log) begun(f disk.File) {
 	l.kept.close()
-	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0, false, false, nil
+	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0,
+		false, false, nil
 	l.bare, l.counted, l.dropped, l.named = 0, 0, 0, false
 }
 
-// Lock takes the file for this Log alone, waiting for others to finish, cuts what a crash left at its end, and brings the Log up to date. The
-// caller calls Unlock.
+// Lock takes the file for this Log alone, waiting for others to finish, cuts what a crash left at its end, and brings
+// the Log up to date. The caller calls Unlock.
 func (l *Log) Lock() error { return l.lock(true) }
 
 // inUse is the error of a file that somebody else has: another node was first.
@@ -426,7 +429,8 @@ func (l *Log) unlock() {
 func (l *Log) same() (bool, error) {
 	if was := l.source; was != nil {
 		now, err := os.Stat(l.path)
-		return err == nil && os.SameFile(was, now) && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()), err
+		return err == nil && os.SameFile(was, now) && was.Size() == now.Size() &&
+			was.ModTime().Equal(now.ModTime()), err
 	}
 	here, err := l.f.Stat()
 	if err != nil {
@@ -513,7 +517,8 @@ func (l *Log) Due() perdure.Time {
 	return due
 }
 
-// Snapshots are where the snapshots lie that named every head when they arrived and still have their body, newest first.
+// Snapshots are where the snapshots lie that named every head when they arrived and still have their body, newest
+// first.
 func (l *Log) Snapshots() []perdure.Cursor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -526,7 +531,8 @@ func (l *Log) Snapshots() []perdure.Cursor {
 	return out
 }
 
-// LockFile opens a file, making it if there is none, and takes its lock, waiting for others to finish. Closing it gives the lock back.
+// LockFile opens a file, making it if there is none, and takes its lock, waiting for others to finish. Closing it gives
+// the lock back.
 func LockFile(path string) (io.Closer, error) {
 	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(filepath.Dir(path)))
 	if err != nil {

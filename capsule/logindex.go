@@ -123,7 +123,8 @@ func (l *Log) resume() {
 		_ = f.Close()
 		return
 	}
-	l.kept = kept{base: l.base, secret: l.secret, gen: t.Gen, file: f, count: t.Count, stored: t.Count, whole: t.Whole, heads: map[short]int32{}}
+	l.kept = kept{base: l.base, secret: l.secret, gen: t.Gen, file: f, count: t.Count, stored: t.Count, whole: t.Whole,
+		heads: map[short]int32{}}
 	for _, h := range t.Heads {
 		l.heads = append(l.heads, h.Name)
 		l.kept.heads[short(h.Name[:16])] = h.Row
@@ -247,7 +248,8 @@ func (l *Log) distrust() error {
 func (l *Log) Keep() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.base == "" || l.looks || l.f == nil || l.fault != nil || l.torn || l.messy || l.source != nil || l.whole < keepAbove ||
+	if l.base == "" || l.looks || l.f == nil || l.fault != nil || l.torn || l.messy || l.source != nil ||
+		l.whole < keepAbove ||
 		l.gen != "" && l.whole-l.kept.whole < keepEvery {
 		return nil
 	}
@@ -258,7 +260,8 @@ func (l *Log) Keep() error {
 	if err := l.countDropped(); err != nil { // now, while the rows are known to be of the file
 		return err
 	}
-	t := tip{Gen: l.gen, Count: l.len(), Bare: l.bare, Gone: l.dropped, Whole: l.whole, Mod: info.ModTime().UnixNano(), Snaps: l.snaps}
+	t := tip{Gen: l.gen, Count: l.len(), Bare: l.bare, Gone: l.dropped, Whole: l.whole, Mod: info.ModTime().UnixNano(),
+		Snaps: l.snaps}
 	if t.Begin, t.End, err = l.probe(l.whole); err != nil {
 		return err
 	}

@@ -9,14 +9,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestDepthDoesNotRestOnWhatOthersKept holds against a courier who leaves bodies out of a long file and puts an index beside it that
-// says otherwise.
+// TestDepthDoesNotRestOnWhatOthersKept holds against a courier who leaves bodies out of a long file and puts an index
+// beside it that says otherwise.
 func TestDepthDoesNotRestOnWhatOthersKept(t *testing.T) {
 	key, err := perdure.GenerateSigner("author")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "grow"}, Charter: perdure.Charter{Scope: "acme"}}, time.Now())
+	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "grow"},
+		Charter: perdure.Charter{Scope: "acme"}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

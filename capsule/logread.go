@@ -37,7 +37,8 @@ func (l *Log) begin() (decoder, error) {
 		return nil, err
 	}
 	if bytes.HasPrefix(start[:n], []byte(ageMagic)) || bytes.HasPrefix(start[:n], []byte(ageArmour[:10])) {
-		return nil, reject(PredRecipient, 0, "$", "an encrypted capsule", "one that can be appended to; import it into a store")
+		return nil, reject(PredRecipient, 0, "$", "an encrypted capsule",
+			"one that can be appended to; import it into a store")
 	}
 	if err := r.detect(start[:n]); err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func (l *Log) begin() (decoder, error) {
 	case h.Magic != Magic || h.Version != Version || h.Unicode != canon.UnicodeVersion:
 		return nil, reject(PredMagic, 0, "$", "another head", "that of a capsule of version "+fmt.Sprint(Version))
 	case h.Shared:
-		return nil, reject(PredChunk, 0, "$.shared", "a capsule whose chunks are kept in its set", "all of it in one file; import it into a store")
+		return nil, reject(PredChunk, 0, "$.shared", "a capsule whose chunks are kept in its set",
+			"all of it in one file; import it into a store")
 	}
 	return dec, nil
 }
@@ -206,8 +208,8 @@ func (s *scanner) torn(err error) bool {
 	return err == nil && zeros <= s.dec.offset()+16 // a head that was not taken yet
 }
 
-// zeros is where the zeros begin that the file ends with. A file system that lost power may have made a file longer before it wrote what
-// belongs there.
+// zeros is where the zeros begin that the file ends with. A file system that lost power may have made a file longer
+// before it wrote what belongs there.
 func (l *Log) zeros() (int64, error) {
 	info, err := l.f.Stat()
 	if err != nil {
@@ -258,7 +260,8 @@ func (s *scanner) entry(f *frame) error {
 		return moved(e.Foreign(s.l.head.Agent), f.at)
 	}
 	s.l.scanned++
-	s.batch = append(s.batch, found{row{e.Name, f.at, s.dec.offset(), e.Due, int32(len(f.payload.Chunks)), bare, e.Kind == perdure.KindEvent}, e})
+	s.batch = append(s.batch, found{row{e.Name, f.at, s.dec.offset(), e.Due, int32(len(f.payload.Chunks)), bare,
+		e.Kind == perdure.KindEvent}, e})
 	if f.payload.More {
 		return nil
 	}
@@ -269,14 +272,15 @@ func (s *scanner) entry(f *frame) error {
 	return nil
 }
 
-// arrive adds an entry whose parents are there, and those that waited for it. Each entry is looked at once for each parent it waits for, however
-// the file is ordered: a file turned upside down by a stranger costs no more than another.
+// arrive adds an entry whose parents are there, and those that waited for it. Each entry is looked at once for each
+// parent it waits for, however the file is ordered: a file turned upside down by a stranger costs no more than another.
 func (s *scanner) arrive(x found) {
 	l := s.l
 	for todo := []found{x}; len(todo) > 0; {
 		x, todo = todo[len(todo)-1], todo[:len(todo)-1]
 		if i, dup := l.there(x.Entry); dup {
-			if l.messy = true; x.bare && l.absorb() == nil && !l.rows[i].bare { // it was pruned in one of the copies: that is meant for all
+			// it was pruned in one of the copies: that is meant for all
+			if l.messy = true; x.bare && l.absorb() == nil && !l.rows[i].bare {
 				l.rows[i] = x.row
 				l.bare++
 			}

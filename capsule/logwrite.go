@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Add durably appends the entries that are not there, all or none, and returns how many those are. An entry whose parents are not there
-// is refused (entry.linked). The Log is locked.
+// Add durably appends the entries that are not there, all or none, and returns how many those are. An entry whose
+// parents are not there is refused (entry.linked). The Log is locked.
 func (l *Log) Add(entries ...*perdure.Entry) (int, error) {
 	fresh, err := l.missing(entries)
 	if err != nil || len(fresh) == 0 {
@@ -32,7 +32,8 @@ func (l *Log) Add(entries ...*perdure.Entry) (int, error) {
 		if err := w.entry(e, i+1 < len(fresh)); err != nil {
 			return 0, err
 		}
-		rows = append(rows, row{e.Name, at, l.whole + w.index.Length + int64(len(w.buf)), e.Due, int32(w.index.Chunks - chunks), e.BodyBytes() == nil, e.Kind == perdure.KindEvent})
+		rows = append(rows, row{e.Name, at, l.whole + w.index.Length + int64(len(w.buf)), e.Due,
+			int32(w.index.Chunks - chunks), e.BodyBytes() == nil, e.Kind == perdure.KindEvent})
 	}
 	if err := w.flush(true); err != nil {
 		return 0, err
@@ -47,7 +48,8 @@ func (l *Log) Add(entries ...*perdure.Entry) (int, error) {
 	return len(fresh), nil
 }
 
-// AddAll is Add of a sequence of any length: a new file with the entries takes the place of the old one once it is durable.
+// AddAll is Add of a sequence of any length: a new file with the entries takes the place of the old one once it is
+// durable.
 func (l *Log) AddAll(entries iter.Seq2[*perdure.Entry, error]) error {
 	return l.replace(func(w *writer) error {
 		if err := l.copyTo(w, nil); err != nil {
@@ -132,13 +134,15 @@ func (l *Log) missing(entries []*perdure.Entry) ([]*perdure.Entry, error) {
 	return fresh, nil
 }
 
-// write puts bytes durably behind what is whole. After an error nobody knows what is in the file: it is read again before the next use.
+// write puts bytes durably behind what is whole. After an error nobody knows what is in the file: it is read again
+// before the next use.
 func (l *Log) write(b []byte) error {
 	_, err := l.f.WriteAt(b, l.whole)
 	if err == nil {
 		err = l.f.Sync()
 	}
-	if err == nil && !l.named { // whoever put the file there may not have been able to, and a power cut brings back the one before it
+	// whoever put the file there may not have been able to, and a power cut brings back the one before it
+	if err == nil && !l.named {
 		err = disk.Sync(filepath.Dir(l.path))
 		l.named = err == nil
 	}
@@ -159,8 +163,8 @@ func (l *Log) Has(name perdure.Hash) bool {
 // LockedHeads is Heads for a Log that is locked.
 func (l *Log) LockedHeads() []perdure.Hash { return slices.Clone(l.heads) }
 
-// Drop durably drops the bodies of entries and returns how many bytes of bodies went. It returns an error wrapping perdure.ErrNotFound if
-// one of them is not there. The Log is locked.
+// Drop durably drops the bodies of entries and returns how many bytes of bodies went. It returns an error wrapping
+// perdure.ErrNotFound if one of them is not there. The Log is locked.
 func (l *Log) Drop(names ...perdure.Hash) (gone int64, err error) {
 	if err := l.absorb(); err != nil {
 		return 0, err
@@ -195,8 +199,8 @@ func (l *Log) Drop(names ...perdure.Hash) (gone int64, err error) {
 	return gone, err
 }
 
-// rewrite puts a new file in the place of the old one, with the same entries in the same order, each changed as asked. The Log is locked,
-// and stays so.
+// rewrite puts a new file in the place of the old one, with the same entries in the same order, each changed as asked.
+// The Log is locked, and stays so.
 func (l *Log) rewrite(change func(i int, e *perdure.Entry) *perdure.Entry) error {
 	return l.replace(func(w *writer) error { return l.copyTo(w, change) })
 }
@@ -243,7 +247,8 @@ func (l *Log) writeStore(out disk.File, entries func(*writer) error) error {
 	return w.flush(true)
 }
 
-// replace puts a new file in the place of the old one. The Log is locked and stays so: the new file is locked before it has its name.
+// replace puts a new file in the place of the old one. The Log is locked and stays so: the new file is locked before it
+// has its name.
 func (l *Log) replace(fill func(*writer) error) error { return l.replaceBy(l, fill) }
 
 // replaceBy is replace, with the head that another Log would write.
@@ -277,7 +282,8 @@ func (l *Log) exported() iter.Seq2[*perdure.Entry, error] {
 		if l.head.Binding == Detached {
 			beside, err := os.Open(l.path + SigExt)
 			if err != nil {
-				yield(nil, reject(PredBinding, 0, "$.binding", "detached signatures", "the file of signatures beside it, "+SigExt))
+				yield(nil, reject(PredBinding, 0, "$.binding", "detached signatures",
+					"the file of signatures beside it, "+SigExt))
 				return
 			}
 			defer func() { _ = beside.Close() }() // it was only read
@@ -292,7 +298,8 @@ func (l *Log) exported() iter.Seq2[*perdure.Entry, error] {
 	}
 }
 
-// good is how many entries of an exported capsule are to be kept: of one that was cut short, the beginning that signatures cover.
+// good is how many entries of an exported capsule are to be kept: of one that was cut short, the beginning that
+// signatures cover.
 func (l *Log) good() (n int, err error) {
 	sealed := 0
 	open := newLineage(&l.head)
@@ -361,7 +368,8 @@ func (l *Log) copyFirst(w *writer, left int) error {
 	return nil
 }
 
-// convertCopy is convert for who only looks: a temporary file gets the form of a store, and is gone when the Log is closed.
+// convertCopy is convert for who only looks: a temporary file gets the form of a store, and is gone when the Log is
+// closed.
 func (l *Log) convertCopy() error {
 	source, err := l.f.Stat()
 	if err != nil {

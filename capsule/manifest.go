@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Manifest is one capsule's part of a signature over many: the signature, and the path from this capsule's heads to the root of the Merkle
-// tree that was signed (RFC 6962 §2.1). Who holds one capsule can check it without the others.
+// Manifest is one capsule's part of a signature over many: the signature, and the path from this capsule's heads to the
+// root of the Merkle tree that was signed (RFC 6962 §2.1). Who holds one capsule can check it without the others.
 type Manifest struct {
 	Key       perdure.Key    `canon:"1,key"`
 	Time      perdure.Time   `canon:"2,time"`
@@ -85,14 +85,16 @@ func climb(leaf perdure.Hash, path []perdure.Hash, i, n int64) (perdure.Hash, bo
 	return parentOf(sibling, r), ok
 }
 
-// manifestDigest is what is signed. It begins with a word, so that it is never the name of an entry, which is the hash of a map.
+// manifestDigest is what is signed. It begins with a word, so that it is never the name of an entry, which is the hash
+// of a map.
 func manifestDigest(root perdure.Hash, count int64, at perdure.Time) perdure.Hash {
 	b := canon.AppendText(nil, "perdure manifest")
 	b = canon.AppendBytes(b, root[:])
 	return perdure.HashOf(canon.AppendInt(canon.AppendInt(b, count), int64(at)))
 }
 
-// SignMembers signs the heads of many agents at once and returns the manifest of each, in the order given. No agent may be named twice.
+// SignMembers signs the heads of many agents at once and returns the manifest of each, in the order given. No agent may
+// be named twice.
 func SignMembers(s *perdure.Signer, now time.Time, members ...Member) ([]*Manifest, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("sign a manifest: no agents; name at least one")
@@ -116,7 +118,8 @@ func SignMembers(s *perdure.Signer, now time.Time, members ...Member) ([]*Manife
 	}
 	out := make([]*Manifest, len(members))
 	for at, i := range order {
-		out[i] = &Manifest{Key: s.Key(), Time: t, Count: int64(len(leaves)), Index: int64(at), Path: pathOf(leaves, at), Signature: [64]byte(sig)}
+		out[i] = &Manifest{Key: s.Key(), Time: t, Count: int64(len(leaves)), Index: int64(at), Path: pathOf(leaves, at),
+			Signature: [64]byte(sig)}
 	}
 	return out, nil
 }
@@ -128,7 +131,8 @@ func (m *Manifest) Check(of Member) error {
 		return reject(PredManifest, 0, "$.manifest.path", "a path that does not fit", "the path of one capsule")
 	}
 	if m.Key.Verify(manifestDigest(root, m.Count, m.Time), m.Signature[:]) != nil {
-		return reject(PredManifest, 0, "$.manifest.signature", "a signature that does not verify", "one by "+m.Key.Short()+" over these heads")
+		return reject(PredManifest, 0, "$.manifest.signature", "a signature that does not verify",
+			"one by "+m.Key.Short()+" over these heads")
 	}
 	return nil
 }

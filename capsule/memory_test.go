@@ -30,7 +30,8 @@ type author struct{ *perdure.Signer }
 func newAuthor() author { return author{must(perdure.GenerateSigner("author"))} }
 
 func (w author) genesis(name string) (*perdure.Entry, *perdure.Agent) {
-	e := must(w.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "travel"}, Charter: perdure.Charter{Scope: "acme"}}, began))
+	e := must(w.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "travel"},
+		Charter: perdure.Charter{Scope: "acme"}}, began))
 	return e, must(perdure.Begin(e))
 }
 

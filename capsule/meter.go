@@ -7,14 +7,14 @@ import (
 	"github.com/perdure/perdure/internal/chunk"
 )
 
-// meter counts what has been read and what it unpacked to. Chunks pack well and a chunk may be named any number of times, so a small file can
-// stand for bodies that fill a disk: a Reader asks its meter before it unpacks a body.
+// meter counts what has been read and what it unpacked to. Chunks pack well and a chunk may be named any number of
+// times, so a small file can stand for bodies that fill a disk: a Reader asks its meter before it unpacks a body.
 type meter struct {
 	read     int64 // bytes of capsules, and of the chunks beside them
 	unpacked int64 // bytes of headers and bodies
 
-	// chunks are those kept beside the capsules that read counts. It counts each once, however often it is fetched: or a few of them, fetched
-	// again and again, would pay for any number of bodies.
+	// chunks are those kept beside the capsules that read counts. It counts each once, however often it is fetched: or
+	// a few of them, fetched again and again, would pay for any number of bodies.
 	chunks map[perdure.Hash]struct{}
 }
 
@@ -46,7 +46,8 @@ func (o *ReadOptions) most(read int64) int64 {
 	return DefaultUnpacked + DefaultRatio*read
 }
 
-// charge refuses the entry of a frame if it would unpack to more than is allowed by now. It is called before memory is taken for the entry.
+// charge refuses the entry of a frame if it would unpack to more than is allowed by now. It is called before memory is
+// taken for the entry.
 func (c *Reader) charge(f *frame) error {
 	size := int64(len(f.header) + len(f.body))
 	for _, ref := range f.payload.Chunks {
@@ -63,7 +64,8 @@ func (c *Reader) charge(f *frame) error {
 	}
 	want := num(most, "bytes")
 	if c.o.MaxBytes <= 0 {
-		want = fmt.Sprintf("at most %d MiB and %d times the %d bytes read", int64(DefaultUnpacked)>>20, DefaultRatio, now.read)
+		want = fmt.Sprintf("at most %d MiB and %d times the %d bytes read", int64(DefaultUnpacked)>>20, DefaultRatio,
+			now.read)
 	}
 	return reject(PredUnpacked, f.at, "$", num(now.unpacked, "bytes unpacked"), want)
 }

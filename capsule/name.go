@@ -35,7 +35,8 @@ func FileName(name string, id perdure.AgentID) string {
 
 // checkName refuses a name that is more than the name of a file.
 func checkName(name string) error {
-	if name == "" || name == "." || strings.ContainsAny(name, `/\:`) || strings.HasPrefix(name, ".") || !filepath.IsLocal(name) {
+	if name == "" || name == "." || strings.ContainsAny(name, `/\:`) || strings.HasPrefix(name, ".") ||
+		!filepath.IsLocal(name) {
 		return reject(PredName, 0, "$", fmt.Sprintf("name %.60q", name), "a plain file name")
 	}
 	return nil

@@ -19,7 +19,8 @@ type plan struct {
 	heads  []perdure.Hash
 	bodies perdure.Position // bodies before it are left out, but for genesis
 	anchor *Anchor
-	chain  int64 // how many entries there are, each the only child of the one before: no order is needed. 0: it is not so
+	// how many entries there are, each the only child of the one before: no order is needed. 0: it is not so
+	chain int64
 }
 
 // total is how many entries there are.
@@ -68,7 +69,8 @@ func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d, held De
 	return p, p.begin(ctx, snaps, d, held)
 }
 
-// straight finds out whether the memory never branched: then a store has it in the one order there is, and once over it is enough.
+// straight finds out whether the memory never branched: then a store has it in the one order there is, and once over it
+// is enough.
 func (p *plan) straight(ctx context.Context) error {
 	heads, err := p.store.Heads(ctx, p.id)
 	if err != nil || len(heads) != 1 {
@@ -88,8 +90,11 @@ func (p *plan) straight(ctx context.Context) error {
 func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d, held Depth) error {
 	slices.SortFunc(snaps, func(a, b perdure.Item) int { return b.Position().Compare(a.Position()) })
 	for _, snap := range snaps {
-		at, _ := slices.BinarySearchFunc(p.order, snap.Position(), func(o planned, t perdure.Position) int { return o.Position.Compare(t) })
-		if int64(len(p.order)-at-1) < d.N || at+1 < len(p.order) && p.order[at+1].Seq <= snap.Seq || at > 0 && p.order[at-1].Seq >= snap.Seq {
+		at, _ := slices.BinarySearchFunc(p.order, snap.Position(), func(o planned, t perdure.Position) int {
+			return o.Position.Compare(t)
+		})
+		if int64(len(p.order)-at-1) < d.N || at+1 < len(p.order) && p.order[at+1].Seq <= snap.Seq || at > 0 &&
+			p.order[at-1].Seq >= snap.Seq {
 			continue
 		}
 		if ok, err := p.closed(ctx, snap.Entry, p.order[at+1:]); err != nil || !ok {
@@ -118,7 +123,8 @@ func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d, held Depth) e
 	return ErrNoSnapshot
 }
 
-// closed reports whether entries link to each other and the snapshot, and to nothing else: nobody could fold them without what came before.
+// closed reports whether entries link to each other and the snapshot, and to nothing else: nobody could fold them
+// without what came before.
 func (p *plan) closed(ctx context.Context, snap *perdure.Entry, after []planned) (bool, error) {
 	known := map[perdure.Hash]bool{snap.Name: true}
 	for _, o := range after {
@@ -191,8 +197,9 @@ func sheaf(order []planned) int {
 	return len(order)
 }
 
-// gather reads entries in the order the store has them and returns them in the order given. Where branches lie side by side the two orders have
-// little in common, and to seek each entry by itself would read a page of the store for every one.
+// gather reads entries in the order the store has them and returns them in the order given. Where branches lie side by
+// side the two orders have little in common, and to seek each entry by itself would read a page of the store for every
+// one.
 func (p *plan) gather(ctx context.Context, sheaf []planned) ([]*perdure.Entry, error) {
 	arrival := make([]int, len(sheaf))
 	for i := range arrival {
@@ -216,7 +223,8 @@ func (p *plan) gather(ctx context.Context, sheaf []planned) ([]*perdure.Entry, e
 			}
 		}
 		if next == from {
-			return nil, fmt.Errorf("entry %s is no longer where it was: %w", sheaf[arrival[next]].Name.Short(), errChanged)
+			return nil, fmt.Errorf("entry %s is no longer where it was: %w", sheaf[arrival[next]].Name.Short(),
+				errChanged)
 		}
 	}
 	return out, nil

@@ -26,21 +26,21 @@ type ReadOptions struct {
 	Chunks     Chunks         // of the set the capsule belongs to
 	Limits     perdure.Limits // of each entry
 
-	// MaxBytes bounds the bytes of the capsule, decrypted, and the bytes it unpacks to. Zero: it may have DefaultMaxBytes, and unpack to no more
-	// than DefaultUnpacked and DefaultRatio times the bytes read.
+	// MaxBytes bounds the bytes of the capsule, decrypted, and the bytes it unpacks to. Zero: it may have
+	// DefaultMaxBytes, and unpack to no more than DefaultUnpacked and DefaultRatio times the bytes read.
 	MaxBytes int64
 	before   *meter // what the capsules of the same set came to; not changed
 
-	// Shallow checks that every entry is well-formed and leaves out links and signatures. It needs Local, or an Attestation by a key
-	// that Trusted accepts: somebody has validated exactly this capsule deeply.
+	// Shallow checks that every entry is well-formed and leaves out links and signatures. It needs Local, or an
+	// Attestation by a key that Trusted accepts: somebody has validated exactly this capsule deeply.
 	Shallow     bool
 	Local       bool // the capsule did not cross a trust boundary: this node wrote it, and nobody else could change it
 	Attestation *Attestation
 	Trusted     func(perdure.Key) bool
 }
 
-// Reader reads a capsule as it arrives. It refuses within a buffer of the first bad byte, or when the entry is whole that the byte is part of, and
-// holds one entry, 8 MiB of chunks and some 40 bytes for each entry before.
+// Reader reads a capsule as it arrives. It refuses within a buffer of the first bad byte, or when the entry is whole
+// that the byte is part of, and holds one entry, 8 MiB of chunks and some 40 bytes for each entry before.
 type Reader struct {
 	o         ReadOptions
 	src       *source
@@ -172,7 +172,8 @@ func (c *Reader) limits() perdure.Limits {
 	return lim
 }
 
-// announced is the version that the beginning of a capsule states, however little of the rest can be read; 0 when it states none.
+// announced is the version that the beginning of a capsule states, however little of the rest can be read; 0 when it
+// states none.
 func announced(f Form, start []byte) int64 {
 	switch f {
 	case Text:
@@ -213,9 +214,11 @@ func announced(f Form, start []byte) int64 {
 // Grows reports whether the capsule is the file of a store.
 func (h *Head) Grows() bool { return h.grows() }
 
-// grows reports whether the capsule is the file of a store: the chunks of every body follow it, so that it can be read from anywhere.
+// grows reports whether the capsule is the file of a store: the chunks of every body follow it, so that it can be read
+// from anywhere.
 func (h *Head) grows() bool {
-	return h.Limits == FrameLimits{Inline: inlineBody, Chunk: chunk.MaxSize} && h.Binding == Inline && !h.Shared && h.Schema.IsZero()
+	return h.Limits == FrameLimits{Inline: inlineBody, Chunk: chunk.MaxSize} && h.Binding == Inline && !h.Shared &&
+		h.Schema.IsZero()
 }
 
 func (c *Reader) checkHead() error {
@@ -231,8 +234,10 @@ func (c *Reader) checkHead() error {
 		return reject(PredSize, 0, "$.limits", "other limits", "those of this version")
 	case h.Anchor != nil && h.Depth.Kind != perdure.DepthLast:
 		return reject(PredDepth, 0, "$.anchor", "an anchor", "none at depth "+h.Depth.String())
-	case h.Depth.N < 0 || h.Depth.N > 0 && h.Depth.Kind != perdure.DepthLast || h.Depth == perdure.Last(0) && h.Anchor == nil:
-		return reject(PredDepth, 0, "$.depth", h.Depth.String()+" without what it needs", "a depth this reader knows, with its anchor")
+	case h.Depth.N < 0 || h.Depth.N > 0 && h.Depth.Kind != perdure.DepthLast || h.Depth == perdure.Last(0) &&
+		h.Anchor == nil:
+		return reject(PredDepth, 0, "$.depth", h.Depth.String()+" without what it needs",
+			"a depth this reader knows, with its anchor")
 	case h.Shared && c.o.Chunks == nil:
 		return reject(PredChunk, 0, "$.shared", "a capsule whose chunks are kept in its set", "the set it belongs to")
 	case h.Binding == Detached && c.o.Signatures == nil:
@@ -269,8 +274,8 @@ func (c *Reader) checkSchema(f *frame) error {
 // errReadOnce says that a Reader was asked for its entries twice.
 var errReadOnce = errors.New("read capsule: its entries were read before; open it again")
 
-// Entries yields the entries as they arrive, parents before children. It can be called once. The sequence ends with an error unless the
-// whole capsule was good: until it has ended without one, what it yielded is not to be acted on.
+// Entries yields the entries as they arrive, parents before children. It can be called once. The sequence ends with an
+// error unless the whole capsule was good: until it has ended without one, what it yielded is not to be acted on.
 func (c *Reader) Entries() iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
 		if c.started {
@@ -364,7 +369,8 @@ func (c *Reader) entry(f *frame) (*perdure.Entry, error) {
 		}
 	}
 	if at := e.Position(); c.index.Entries > 1 && at.Compare(c.last) <= 0 && !c.head.grows() {
-		return nil, of(reject(PredOrder, f.at, "$", "an entry that belongs before the last", "entries in fold order, each once"), e)
+		return nil, of(reject(PredOrder, f.at, "$", "an entry that belongs before the last",
+			"entries in fold order, each once"), e)
 	}
 	if err := c.fits.add(e, c.last, f.at); err != nil {
 		return nil, err
@@ -385,8 +391,8 @@ func (c *Reader) attach(e *perdure.Entry, f *frame) (*perdure.Entry, error) {
 	return perdure.NewEntry(e.HeaderBytes(), e.BodyBytes(), sig, c.o.Limits)
 }
 
-// located makes the offset of a refusal of the parts of an entry that of the whole input. A body in chunks has no place there: then it is where the
-// frame begins.
+// located makes the offset of a refusal of the parts of an entry that of the whole input. A body in chunks has no place
+// there: then it is where the frame begins.
 func (f *frame) located(err error) error {
 	r, ok := err.(*perdure.Rejection)
 	switch {
@@ -405,7 +411,8 @@ func (f *frame) located(err error) error {
 func assemble(f *frame, lim perdure.Limits, fetch func(chunkRef) ([]byte, error)) (*perdure.Entry, error) {
 	if len(f.payload.Chunks) == 0 {
 		if len(f.body) > inlineBody {
-			return nil, reject(PredFrame, f.at, "$.body", num(len(f.body), "bytes in one piece"), "chunks above "+num(inlineBody, "bytes"))
+			return nil, reject(PredFrame, f.at, "$.body", num(len(f.body), "bytes in one piece"),
+				"chunks above "+num(inlineBody, "bytes"))
 		}
 		if f.entry != nil {
 			return f.entry, nil
@@ -423,12 +430,14 @@ func assemble(f *frame, lim perdure.Limits, fetch func(chunkRef) ([]byte, error)
 	var total int64
 	for _, ref := range f.payload.Chunks {
 		if ref.Size < 1 || ref.Size > chunk.MaxSize {
-			return nil, of(reject(PredChunk, f.at, "$.chunks", num(ref.Size, "bytes"), "1 to "+num(chunk.MaxSize, "bytes")), bare)
+			return nil, of(reject(PredChunk, f.at, "$.chunks", num(ref.Size, "bytes"),
+				"1 to "+num(chunk.MaxSize, "bytes")), bare)
 		}
 		total += ref.Size
 	}
 	if total != bare.Size || total <= inlineBody {
-		return nil, of(reject(PredChunk, f.at, "$.chunks", num(total, "bytes in all"), num(bare.Size, "bytes, and chunks only for large bodies")), bare)
+		return nil, of(reject(PredChunk, f.at, "$.chunks", num(total, "bytes in all"),
+			num(bare.Size, "bytes, and chunks only for large bodies")), bare)
 	}
 	var body []byte
 	for _, ref := range f.payload.Chunks {
@@ -446,7 +455,9 @@ func assemble(f *frame, lim perdure.Limits, fetch func(chunkRef) ([]byte, error)
 		return nil, f.located(err)
 	}
 	sizes, err := chunk.Cuts(body)
-	if err == nil && !slices.EqualFunc(sizes, f.payload.Chunks, func(n int, ref chunkRef) bool { return int64(n) == ref.Size }) {
+	if err == nil && !slices.EqualFunc(sizes, f.payload.Chunks, func(n int, ref chunkRef) bool {
+		return int64(n) == ref.Size
+	}) {
 		err = of(reject(PredChunk, f.at, "$.chunks", "a body cut elsewhere", "the cuts FastCDC makes"), e)
 	}
 	return e, err
@@ -463,7 +474,8 @@ func (c *Reader) chunk(ref chunkRef) ([]byte, error) {
 		var err error
 		if rec, err = c.o.Chunks.Chunk(ref.Name); err != nil {
 			if errors.Is(err, perdure.ErrNotFound) {
-				return nil, reject(PredChunk, 0, "$.chunks", "no chunk "+ref.Name.Short()+" in the set", "every chunk present")
+				return nil, reject(PredChunk, 0, "$.chunks", "no chunk "+ref.Name.Short()+" in the set",
+					"every chunk present")
 			}
 			return nil, err
 		}
@@ -513,8 +525,10 @@ func (c *Reader) finish(f *frame) error {
 	}
 	if !c.o.Shallow {
 		if err := c.lineage.sealed(f.at); err != nil {
-			if r := (*perdure.Rejection)(nil); c.sigs != nil && errors.As(err, &r) { // two files are replaced one after the other
-				stale := reject(PredDetached, f.at, "$.signature", "none of this entry in the file of signatures", "the one that was written with this capsule, not an older or newer one")
+			// two files are replaced one after the other
+			if r := (*perdure.Rejection)(nil); c.sigs != nil && errors.As(err, &r) {
+				stale := reject(PredDetached, f.at, "$.signature", "none of this entry in the file of signatures",
+					"the one that was written with this capsule, not an older or newer one")
 				stale.Entry = r.Entry
 				return stale
 			}

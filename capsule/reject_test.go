@@ -92,7 +92,8 @@ func TestEveryTruncationIsNoticed(t *testing.T) {
 		if err := drain(bytes.NewReader(append(bytes.Clone(good), good[:4]...))); !errors.Is(err, perdure.ErrRejected) {
 			t.Fatalf("%v with more after its end: got %v, want a rejection", form, err)
 		}
-		if err := drain(io.MultiReader(bytes.NewReader(good[:100]), &failing{})); err == nil || errors.Is(err, perdure.ErrRejected) {
+		if err := drain(io.MultiReader(bytes.NewReader(good[:100]), &failing{})); err == nil ||
+			errors.Is(err, perdure.ErrRejected) {
 			t.Fatalf("%v from a disk that fails: got %v, want the error of the disk", form, err)
 		}
 	}
@@ -137,28 +138,35 @@ func TestBadFilesAreRefusedByName(t *testing.T) {
 		"another magic":                {with(func(h *Head) { h.Magic = "perdure capsulf" }), PredMagic},
 		"a newer version":              {with(func(h *Head) { h.Version = 2 }), PredVersion},
 		"a newer version and its head": {must(new(binaryEncoder).record(nil, frameHead, newer)), PredVersion},
-		"a newer version in text":      {bytes.Replace(text, []byte(`"version":1}`), []byte(`"tomorrow":"x","version":7}`), 1), PredVersion},
-		"a newer version described":    {bytes.Replace(described, []byte("version\x01"), []byte("version\x05"), 1), PredVersion},
-		"another Unicode":              {with(func(h *Head) { h.Unicode = "99.0.0" }), PredUnicode},
-		"other limits":                 {with(func(h *Head) { h.Limits.Window = 1 << 40 }), PredSize},
-		"an anchor at depth full":      {with(func(h *Head) { h.Anchor = &Anchor{} }), PredDepth},
-		"depth 0 without an anchor":    {with(func(h *Head) { h.Depth = perdure.Last(0) }), PredDepth},
-		"an anchor of something else":  {with(func(h *Head) { h.Depth, h.Anchor = perdure.Last(0), &Anchor{Heads: []perdure.Hash{{1}}} }), PredAnchor},
-		"another agent":                {with(func(h *Head) { h.Agent[0] ^= 1 }), "entry.agent"},
-		"chunks elsewhere":             {with(func(h *Head) { h.Shared = true }), PredChunk},
-		"signatures elsewhere":         {with(func(h *Head) { h.Binding = Detached }), PredBinding},
-		"a manifest that is missing":   {with(func(h *Head) { h.Binding = WithManifest }), PredIndex},
-		"a schema that is missing":     {with(func(h *Head) { h.Schema = perdure.Hash{1} }), PredSchema},
-		"a head only":                  {framed(head), PredComplete},
-		"a head twice":                 {framed(head, good), PredOrder},
-		"no entries":                   {framed(head, must(new(binaryEncoder).record(nil, frameIndex, must(indexCodec.Append(nil, new(Index)))))), PredIndex},
-		"an unknown frame":             {framed(head, []byte("\x82\x61X\x40")), PredFrame},
-		"a frame too large":            {framed(head, []byte("\x82\x61E\x5a\xff\xff\xff\xff")), PredFrame},
-		"a length of too many bytes":   {framed(head, []byte("\x82\x61E\x58\x01\x00")), PredFrame},
-		"a body first":                 {framed(head, []byte("\x82\x61P\x41\xa0")), PredOrder},
-		"an entry without its body":    {framed(head, []byte("\x82\x61E\x44\xa1\x01\xa1\x01")), PredComplete},
-		"a line too long":              {append([]byte(`{"head":"`), bytes.Repeat([]byte("x"), maxLine+1)...), PredFrame},
-		"a line of something":          {append(bytes.Clone(text[:bytes.IndexByte(text, '\n')+1]), "{\"what\":1}\n"...), PredFrame},
+		"a newer version in text": {bytes.Replace(text, []byte(`"version":1}`),
+			[]byte(`"tomorrow":"x","version":7}`), 1), PredVersion},
+		"a newer version described": {bytes.Replace(described, []byte("version\x01"), []byte("version\x05"), 1),
+			PredVersion},
+		"another Unicode":           {with(func(h *Head) { h.Unicode = "99.0.0" }), PredUnicode},
+		"other limits":              {with(func(h *Head) { h.Limits.Window = 1 << 40 }), PredSize},
+		"an anchor at depth full":   {with(func(h *Head) { h.Anchor = &Anchor{} }), PredDepth},
+		"depth 0 without an anchor": {with(func(h *Head) { h.Depth = perdure.Last(0) }), PredDepth},
+		"an anchor of something else": {with(func(h *Head) {
+			h.Depth, h.Anchor = perdure.Last(0), &Anchor{Heads: []perdure.Hash{{1}}}
+		}), PredAnchor},
+		"another agent":              {with(func(h *Head) { h.Agent[0] ^= 1 }), "entry.agent"},
+		"chunks elsewhere":           {with(func(h *Head) { h.Shared = true }), PredChunk},
+		"signatures elsewhere":       {with(func(h *Head) { h.Binding = Detached }), PredBinding},
+		"a manifest that is missing": {with(func(h *Head) { h.Binding = WithManifest }), PredIndex},
+		"a schema that is missing":   {with(func(h *Head) { h.Schema = perdure.Hash{1} }), PredSchema},
+		"a head only":                {framed(head), PredComplete},
+		"a head twice":               {framed(head, good), PredOrder},
+		"no entries": {framed(head, must(new(binaryEncoder).
+			record(nil, frameIndex, must(indexCodec.Append(nil, new(Index)))))), PredIndex},
+		"an unknown frame":           {framed(head, []byte("\x82\x61X\x40")), PredFrame},
+		"a frame too large":          {framed(head, []byte("\x82\x61E\x5a\xff\xff\xff\xff")), PredFrame},
+		"a length of too many bytes": {framed(head, []byte("\x82\x61E\x58\x01\x00")), PredFrame},
+		"a body first":               {framed(head, []byte("\x82\x61P\x41\xa0")), PredOrder},
+		"an entry without its body":  {framed(head, []byte("\x82\x61E\x44\xa1\x01\xa1\x01")), PredComplete},
+		"a line too long": {append([]byte(`{"head":"`), bytes.Repeat([]byte("x"), maxLine+1)...),
+			PredFrame},
+		"a line of something": {append(bytes.Clone(text[:bytes.IndexByte(text, '\n')+1]), "{\"what\":1}\n"...),
+			PredFrame},
 	} {
 		err := drain(bytes.NewReader(c.file))
 		refused(t, name, err, c.pred)
@@ -198,7 +206,8 @@ func TestEntriesAreHeldToTheirLineage(t *testing.T) {
 	es, a1 := w.commit(a, event("x", 10, 1), event("y", 10, 1))
 	next, _ := w.commit(a1, event("z", 10, 1))
 	h, _ := other.genesis("b")
-	forged := must(perdure.NewEntry(next[0].HeaderBytes(), next[0].BodyBytes(), bytes.Repeat([]byte{7}, 64), perdure.Limits{}))
+	forged := must(perdure.NewEntry(next[0].HeaderBytes(), next[0].BodyBytes(), bytes.Repeat([]byte{7}, 64),
+		perdure.Limits{}))
 	bare := must(perdure.NewEntry(next[0].HeaderBytes(), next[0].BodyBytes(), nil, perdure.Limits{}))
 	for name, c := range map[string]struct {
 		entries []*perdure.Entry
@@ -267,9 +276,11 @@ func TestChunksAreHeldToTheirNames(t *testing.T) {
 		file []byte
 		pred string
 	}{
-		"another chunk":      {swap(changed(func(c *chunkRecord) { c.Name[0] ^= 1 })), PredChunk},
-		"another size":       {swap(changed(func(c *chunkRecord) { c.Size++ })), PredChunk},
-		"other bytes":        {swap(changed(func(c *chunkRecord) { c.Data = chunk.Pack(make([]byte, c.Size)) })), chunk.PredName},
+		"another chunk": {swap(changed(func(c *chunkRecord) { c.Name[0] ^= 1 })), PredChunk},
+		"another size":  {swap(changed(func(c *chunkRecord) { c.Size++ })), PredChunk},
+		"other bytes": {swap(changed(func(c *chunkRecord) {
+			c.Data = chunk.Pack(make([]byte, c.Size))
+		})), chunk.PredName},
 		"no chunk":           {swap(nil), PredChunk},
 		"a chunk twice":      {swap(append(changed(func(*chunkRecord) {}), good[at:end]...)), PredChunk},
 		"the end of a chunk": {good[:end-10], PredComplete},
@@ -281,7 +292,8 @@ func TestChunksAreHeldToTheirNames(t *testing.T) {
 func TestContradictingOptionsAreRefused(t *testing.T) {
 	s, id := simple(t, 3)
 	for _, o := range []Options{
-		{Binding: Detached}, {Signatures: io.Discard}, {Binding: WithManifest}, {Manifest: new(Manifest)}, {Form: 9}, {Depth: Depth{Kind: 7}}, {Depth: Depth{N: 3}},
+		{Binding: Detached}, {Signatures: io.Discard}, {Binding: WithManifest}, {Manifest: new(Manifest)}, {Form: 9},
+		{Depth: Depth{Kind: 7}}, {Depth: Depth{N: 3}},
 	} {
 		var b bytes.Buffer
 		if _, err := Export(t.Context(), &b, s, id, o); err == nil || b.Len() > 0 {

@@ -70,7 +70,8 @@ func TestEveryFormHasItsDepths(t *testing.T) {
 			bodies  int
 			once    bool
 		}{
-			{perdure.Full, 83, 83, true}, {perdure.Headers, 83, 10, false}, {perdure.Last(0), 9, 9, false}, {perdure.Last(8), 9, 9, false}, {perdure.Last(9), 40, 40, false}, {perdure.Last(1000), 83, 83, false},
+			{perdure.Full, 83, 83, true}, {perdure.Headers, 83, 10, false}, {perdure.Last(0), 9, 9, false},
+			{perdure.Last(8), 9, 9, false}, {perdure.Last(9), 40, 40, false}, {perdure.Last(1000), 83, 83, false},
 		} {
 			t.Run(fmt.Sprint(form, " ", c.depth), func(t *testing.T) {
 				got, r, err := read(exported(t, s, id, Options{Form: form, Depth: c.depth}), ReadOptions{})
@@ -108,7 +109,8 @@ func TestShallowDepthsNeedASnapshot(t *testing.T) {
 	for _, d := range []Depth{perdure.Last(0), perdure.Headers} {
 		var b bytes.Buffer
 		if _, err := Export(t.Context(), &b, s, id, Options{Depth: d}); err == nil || b.Len() > 0 {
-			t.Errorf("depth %v without a snapshot: error %v after %d bytes, want an error and nothing written", d, err, b.Len())
+			t.Errorf("depth %v without a snapshot: error %v after %d bytes, want an error and nothing written", d, err,
+				b.Len())
 		}
 	}
 }
@@ -123,8 +125,10 @@ func TestDepthsSayWhatTheyAllow(t *testing.T) {
 		if err != nil || d.String() != c.d {
 			t.Fatalf("depth %q reads as %v, %v", c.d, d, err)
 		}
-		if d.Allows(perdure.Read) != c.read || d.Allows(perdure.Idempotent) != c.idempotent || d.Allows(perdure.Once) != c.once || d.Allows(0) != c.once {
-			t.Errorf("depth %v allows read %v, idempotent %v, once %v, unknown %v", d, d.Allows(perdure.Read), d.Allows(perdure.Idempotent), d.Allows(perdure.Once), d.Allows(0))
+		if d.Allows(perdure.Read) != c.read || d.Allows(perdure.Idempotent) != c.idempotent ||
+			d.Allows(perdure.Once) != c.once || d.Allows(0) != c.once {
+			t.Errorf("depth %v allows read %v, idempotent %v, once %v, unknown %v", d, d.Allows(perdure.Read),
+				d.Allows(perdure.Idempotent), d.Allows(perdure.Once), d.Allows(0))
 		}
 	}
 	for _, bad := range []string{"", "-1", "deep", "1.5"} {

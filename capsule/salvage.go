@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Salvage reads every entry that is left in the damaged file of a store, in the order they lie there: whatever begins like an entry is tried,
-// and counts if it is one. It returns how many could not be read.
+// Salvage reads every entry that is left in the damaged file of a store, in the order they lie there: whatever begins
+// like an entry is tried, and counts if it is one. It returns how many could not be read.
 func Salvage(path string) (entries []*perdure.Entry, lost int, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

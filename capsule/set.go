@@ -42,8 +42,8 @@ const (
 // SigExt is what the name of a file of detached signatures has after that of its capsule.
 const SigExt = ".sig"
 
-// OpenSet opens the set in a folder, which it makes if there is none. Nothing outside the folder is read or written, whatever names and
-// links are in it.
+// OpenSet opens the set in a folder, which it makes if there is none. Nothing outside the folder is read or written,
+// whatever names and links are in it.
 func OpenSet(dir string) (*Set, error) {
 	if err := disk.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("open set: %w", err)
@@ -58,7 +58,8 @@ func OpenSet(dir string) (*Set, error) {
 // Close ends the use of the set.
 func (s *Set) Close() error { return s.root.Close() }
 
-// Names yields the names of the capsules, in order. A name that ends like a capsule's but is no regular file is refused (capsule.name).
+// Names yields the names of the capsules, in order. A name that ends like a capsule's but is no regular file is refused
+// (capsule.name).
 func (s *Set) Names() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		list, err := fs.ReadDir(s.root.FS(), ".")
@@ -106,10 +107,12 @@ type SetOptions struct {
 // Export writes agents into the set and returns the names of their capsules. Each file is there whole or not at all.
 func (s *Set) Export(ctx context.Context, st perdure.Store, o SetOptions, ids ...perdure.AgentID) ([]string, error) {
 	if o.Chunks != nil || o.Signatures != nil || o.Manifest != nil {
-		return nil, errors.New("export to set: chunks, signatures and manifests of a set have their place in it; leave them out")
+		return nil, errors.New("export to set: chunks, signatures and manifests of a set have their place in it; " +
+			"leave them out")
 	}
 	if len(o.Recipients) > 0 {
-		return nil, errors.New("export to set: shared chunks cannot be encrypted to the readers of one capsule; export single encrypted files")
+		return nil, errors.New("export to set: shared chunks cannot be encrypted to the readers of one capsule; " +
+			"export single encrypted files")
 	}
 	o.Chunks = s
 	unlock, err := s.lock()
@@ -241,8 +244,9 @@ func (s *Set) PutChunk(name perdure.Hash, record []byte) error {
 	})
 }
 
-// Import takes a capsule of the set into a store. Its chunks, and its signatures if they are detached, are found in the set. What all
-// capsules imported through s unpack to counts against one limit: many small ones may name the same chunks.
+// Import takes a capsule of the set into a store. Its chunks, and its signatures if they are detached, are found in the
+// set. What all capsules imported through s unpack to counts against one limit: many small ones may name the same
+// chunks.
 func (s *Set) Import(ctx context.Context, st perdure.Store, name string, o ImportOptions) (*Arrival, error) {
 	f, done, err := s.open(name, &o.ReadOptions)
 	if err != nil {
@@ -259,7 +263,8 @@ func (s *Set) Import(ctx context.Context, st perdure.Store, name string, o Impor
 	return a, err
 }
 
-// open opens a capsule of the set and completes the options to read it with: where its chunks are, and its signatures if they are detached.
+// open opens a capsule of the set and completes the options to read it with: where its chunks are, and its signatures
+// if they are detached.
 func (s *Set) open(name string, o *ReadOptions) (f *os.File, done func(), err error) {
 	if f, err = s.File(name); err != nil {
 		return nil, nil, err

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestChunksNobodyRefersToAreCollected exports two agents that share one body and have one each, and takes one of them away.
+// TestChunksNobodyRefersToAreCollected exports two agents that share one body and have one each, and takes one of them
+// away.
 func TestChunksNobodyRefersToAreCollected(t *testing.T) {
 	w := newAuthor()
 	store := new(perdure.MemStore)
@@ -63,7 +64,8 @@ func TestChunksNobodyRefersToAreCollected(t *testing.T) {
 		t.Error("what a writer left unfinished is still there")
 	}
 	to := new(perdure.MemStore)
-	if _, err := set.Import(t.Context(), to, names[0], ImportOptions{}); err != nil || foldHash(t, to, ids[0]) != foldHash(t, store, ids[0]) {
+	if _, err := set.Import(t.Context(), to, names[0], ImportOptions{}); err != nil ||
+		foldHash(t, to, ids[0]) != foldHash(t, store, ids[0]) {
 		t.Fatalf("the capsule that is left: %v", err)
 	}
 }

@@ -70,8 +70,9 @@ type Collected struct {
 	Kept   int   // how many are still referred to
 }
 
-// Collect removes the chunks that no capsule of the set refers to any more, and what writers that were killed left unfinished; dry only
-// counts. It reads every capsule first and removes nothing when one cannot be read: nobody knows which chunks that needs.
+// Collect removes the chunks that no capsule of the set refers to any more, and what writers that were killed left
+// unfinished; dry only counts. It reads every capsule first and removes nothing when one cannot be read: nobody knows
+// which chunks that needs.
 func (s *Set) Collect(ctx context.Context, dry bool) (c Collected, err error) {
 	unlock, err := s.lock()
 	if err != nil {

@@ -31,7 +31,8 @@ func tableOf(out *strings.Builder, seen map[string]bool, t *canon.Type) {
 	seen[t.Schema.Name] = true
 	fmt.Fprintf(out, "\n### %s\n\n| id | field | kind | presence |\n|---|---|---|---|\n", t.Schema.Name)
 	for _, f := range t.Schema.Fields {
-		fmt.Fprintf(out, "| %d | %s | %s | %s |\n", f.ID, f.Name, kindOf(f.Type), []string{"required", "optional", "omitzero"}[f.Presence])
+		fmt.Fprintf(out, "| %d | %s | %s | %s |\n", f.ID, f.Name, kindOf(f.Type),
+			[]string{"required", "optional", "omitzero"}[f.Presence])
 	}
 	for _, f := range t.Schema.Fields {
 		tableOf(out, seen, f.Type)
@@ -83,7 +84,8 @@ func TestSpecSaysWhatFramesHold(t *testing.T) {
 	}
 }
 
-// TestVectorsAreJudgedAsPublished reads the files that spec/vectors has for this package. How the others come about is for internal/dev/vectors.
+// TestVectorsAreJudgedAsPublished reads the files that spec/vectors has for this package. How the others come about is
+// for internal/dev/vectors.
 func TestVectorsAreJudgedAsPublished(t *testing.T) {
 	refused := map[string]bool{}
 	for _, path := range must(filepath.Glob("../spec/vectors/*/capsule-*.json")) {
@@ -109,7 +111,8 @@ func TestVectorsAreJudgedAsPublished(t *testing.T) {
 		}
 		_, _, err := read(in, o)
 		var r *perdure.Rejection
-		if errors.As(err, &r); v.Predicate == "" && err != nil || v.Predicate != "" && (r == nil || r.Predicate != v.Predicate || r.Path != v.Path || r.Offset != v.Offset) {
+		if errors.As(err, &r); v.Predicate == "" && err != nil || v.Predicate != "" &&
+			(r == nil || r.Predicate != v.Predicate || r.Path != v.Path || r.Offset != v.Offset) {
 			t.Errorf("%s: got %v, want %s at %s (byte %d)", path, err, v.Predicate, v.Path, v.Offset)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Store is an agent in its own file, in use: the file is its store. It holds one agent, which its first Append or Put brings if the file is
-// new. One process at a time has it: that is the claim others respect.
+// Store is an agent in its own file, in use: the file is its store. It holds one agent, which its first Append or Put
+// brings if the file is new. One process at a time has it: that is the claim others respect.
 type Store struct {
 	path string
 	form Form
@@ -42,13 +42,14 @@ var (
 	_ perdure.Parter = (*Store)(nil)
 )
 
-// OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is cut. A file that does
-// not exist is made, in binary form, when the agent comes. It returns an error that says so when another process has the file, and a
-// *perdure.Rejection when the file is no capsule of a whole agent; then nothing is changed.
+// OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is
+// cut. A file that does not exist is made, in binary form, when the agent comes. It returns an error that says so when
+// another process has the file, and a *perdure.Rejection when the file is no capsule of a whole agent; then nothing is
+// changed.
 func OpenStore(path string) (*Store, error) { return openStore(&Store{path: path}) }
 
-// LookStore is OpenStore to look at the agent only: the file stays as it is to the last byte, others may have it meanwhile, and what would
-// write to it returns an error.
+// LookStore is OpenStore to look at the agent only: the file stays as it is to the last byte, others may have it
+// meanwhile, and what would write to it returns an error.
 func LookStore(path string) (*Store, error) { return openStore(&Store{path: path, looks: true}) }
 
 func openStore(s *Store) (*Store, error) {
@@ -175,7 +176,8 @@ func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq
 }
 
 // Replace implements perdure.Parter.
-func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, d Depth, entries iter.Seq2[*perdure.Entry, error]) error {
+func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, d Depth,
+	entries iter.Seq2[*perdure.Entry, error]) error {
 	return s.use(ctx, "replace", id, true, func() error {
 		var held []perdure.Hash
 		if s.log != nil {
@@ -202,8 +204,8 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 	})
 }
 
-// Torn reports whether the file ends in the middle of an entry, which is left out: it was copied while somebody wrote to it, or
-// who wrote was stopped.
+// Torn reports whether the file ends in the middle of an entry, which is left out: it was copied while somebody wrote
+// to it, or who wrote was stopped.
 func (s *Store) Torn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,7 +303,8 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 }
 
 // Claim implements perdure.Claimer.
-func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim,
+	err error) {
 	err = s.use(ctx, "claim", id, false, func() (err error) {
 		c, err = s.lease.Claim(id, node, lease)
 		return err
@@ -365,7 +368,8 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.
 	return gone, err
 }
 
-// Close implements perdure.Store. The file gets its index, so that it is a whole capsule again that can be imported anywhere.
+// Close implements perdure.Store. The file gets its index, so that it is a whole capsule again that can be imported
+// anywhere.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -134,7 +134,8 @@ func TestATornTailIsCut(t *testing.T) {
 		}
 		closed := must(os.ReadFile(path))
 		for i := whole; i <= len(closed); i += 1 + (i-whole)%211 {
-			for name, b := range map[string][]byte{"cut": closed[:i], "ending in zeros": append(bytes.Clone(closed[:i]), make([]byte, 5000)...)} {
+			for name, b := range map[string][]byte{"cut": closed[:i],
+				"ending in zeros": append(bytes.Clone(closed[:i]), make([]byte, 5000)...)} {
 				if form != Binary && name != "cut" {
 					continue // zeros are no line, and no name
 				}
@@ -209,7 +210,8 @@ func TestFilesThatAreNoStoresAreLeftAlone(t *testing.T) {
 		"nothing":           {nil, PredMagic},
 		"encrypted":         {[]byte("age-encryption.org/v1\n"), PredRecipient},
 		"a changed capsule": {flip(good, len(good)/2), ""},
-		"a newer version":   {bytes.Replace(exported(t, from, id, Options{Form: Text}), []byte(`"version":1}`), []byte(`"version":3}`), 1), PredVersion},
+		"a newer version": {bytes.Replace(exported(t, from, id, Options{Form: Text}), []byte(`"version":1}`),
+			[]byte(`"version":3}`), 1), PredVersion},
 	} {
 		path := filepath.Join(t.TempDir(), "a.agent")
 		if err := os.WriteFile(path, c.file, 0o644); err != nil {

@@ -22,7 +22,8 @@ type heap struct {
 
 func newHeap() *heap {
 	runtime.GC()
-	h := &heap{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}}
+	h := &heap{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"}}}
 	h.base = h.read()
 	return h
 }
@@ -51,7 +52,8 @@ func blobFile(t testing.TB, n int) (string, perdure.AgentID) {
 		// An outcome with a large result leaves nothing large in the fold.
 		var b bytes.Buffer
 		for j := 0; b.Len() < 1<<20; j++ {
-			fmt.Fprintf(&b, "line %d of body %d: %x\n", j, i, perdure.HashOf([]byte{byte(i), byte(i >> 8), byte(j), byte(j >> 8)}))
+			fmt.Fprintf(&b, "line %d of body %d: %x\n", j, i,
+				perdure.HashOf([]byte{byte(i), byte(i >> 8), byte(j), byte(j >> 8)}))
 		}
 		body := perdure.Outcome{Decision: g.Name, Signal: perdure.OK, Result: must(perdure.DataOf(b.String()))}
 		es, next := w.commit(a, body)

@@ -15,7 +15,8 @@ type seeking struct {
 	seeks, items int
 }
 
-func (s *seeking) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *seeking) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
 	s.seeks++
 	return func(yield func(perdure.Item, error) bool) {
 		for item, err := range s.Store.Entries(ctx, id, after) {
@@ -26,8 +27,8 @@ func (s *seeking) Entries(ctx context.Context, id perdure.AgentID, after perdure
 	}
 }
 
-// TestAWideMemoryIsExportedInAFewPasses: heads side by side arrive in any order and are written in that of their hashes. A seek for each would cost
-// a page of the store for every entry.
+// TestAWideMemoryIsExportedInAFewPasses: heads side by side arrive in any order and are written in that of their
+// hashes. A seek for each would cost a page of the store for every entry.
 func TestAWideMemoryIsExportedInAFewPasses(t *testing.T) {
 	const heads = 2000
 	w := newAuthor()
@@ -46,6 +47,7 @@ func TestAWideMemoryIsExportedInAFewPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if x.Entries != heads+1 || s.seeks > 4 || s.items > 3*heads {
-		t.Errorf("%d entries took %d seeks and %d entries read, want at most 4 and %d", x.Entries, s.seeks, s.items, 3*heads)
+		t.Errorf("%d entries took %d seeks and %d entries read, want at most 4 and %d", x.Entries, s.seeks, s.items,
+			3*heads)
 	}
 }

@@ -24,9 +24,10 @@ func newNode(t testing.TB, s perdure.Store) *perdure.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &perdure.Node{Store: s, Key: key, Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
-		return perdure.Verdict{Answer: perdure.Allow}
-	})}
+	return &perdure.Node{Store: s, Key: key, Policy: perdure.PolicyFunc(
+		func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+			return perdure.Verdict{Answer: perdure.Allow}
+		})}
 }
 
 func start(t *testing.T, n *perdure.Node, name string, in any) perdure.AgentID {
@@ -143,7 +144,9 @@ func TestARecordThatDoesNotFitIsAClearError(t *testing.T) {
 		store := new(perdure.MemStore)
 		n := newNode(t, store)
 		durable.Handle(n, "job", func(r *durable.Run, _ any) (int, error) {
-			if _, err := durable.Step(r, "x", func(context.Context) (string, error) { return "text", nil }); err != nil {
+			if _, err := durable.Step(r, "x", func(context.Context) (string, error) {
+				return "text", nil
+			}); err != nil {
 				return 0, err
 			}
 			return 1, durable.Sleep(r, time.Hour)
@@ -155,7 +158,8 @@ func TestARecordThatDoesNotFitIsAClearError(t *testing.T) {
 			return durable.Step(r, "x", func(context.Context) (int, error) { return 1, nil })
 		})
 		during(t, n, 2*time.Hour)
-		if _, err := result[int](t, store, id); err == nil || !strings.Contains(err.Error(), "does not fit int, has the code changed?") {
+		if _, err := result[int](t, store, id); err == nil ||
+			!strings.Contains(err.Error(), "does not fit int, has the code changed?") {
 			t.Errorf("got error %v, want one that says the record does not fit", err)
 		}
 	})

@@ -106,7 +106,9 @@ func ExampleTry() {
 				return 0, errBusy
 			}
 			return calls, nil
-		}, durable.Try{Times: 5, Wait: time.Millisecond, Timeout: time.Minute, If: func(err error) bool { return errors.Is(err, errBusy) }})
+		}, durable.Try{Times: 5, Wait: time.Millisecond, Timeout: time.Minute, If: func(err error) bool {
+			return errors.Is(err, errBusy)
+		}})
 	})
 	stop := run(n)
 	defer stop()

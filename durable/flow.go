@@ -74,7 +74,8 @@ func (f *flow) advance(ctx context.Context, a *perdure.Agent) (*Run, error) {
 	return r, nil
 }
 
-// again begins the function of an agent again from its records: those the agent holds, if it holds all, else those of the store.
+// again begins the function of an agent again from its records: those the agent holds, if it holds all, else those of
+// the store.
 func (f *flow) again(ctx context.Context, fold *perdure.Fold, a *perdure.Agent) (*Run, error) {
 	recs, inputs, err := replay(ctx, f.node.Store, fold, a)
 	if err != nil {
@@ -149,7 +150,8 @@ func (f *flow) step(ctx context.Context, caller *perdure.Fold, args perdure.Data
 	if o := r.find(args); o != nil {
 		return o, nil
 	}
-	return nil, fmt.Errorf("the function no longer comes to step %s: it waits for %q; has the code changed?", args.JSON(), r.waiting[0].key)
+	return nil, fmt.Errorf("the function no longer comes to step %s: it waits for %q; has the code changed?",
+		args.JSON(), r.waiting[0].key)
 }
 
 // stepTool does the steps of all functions of a node.
@@ -171,7 +173,8 @@ func (t *stepTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, er
 	}
 	f := t.flows[c.Caller.Intent.Advisor]
 	if f == nil {
-		return perdure.Result{}, fmt.Errorf("no function is handled under %q: %w", c.Caller.Intent.Advisor, perdure.ErrIncapable)
+		return perdure.Result{}, fmt.Errorf("no function is handled under %q: %w", c.Caller.Intent.Advisor,
+			perdure.ErrIncapable)
 	}
 	o, err := f.step(ctx, c.Caller, c.Args)
 	if err != nil {

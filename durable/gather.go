@@ -32,8 +32,9 @@ type Ended[Out any] struct {
 // ErrUnfinished is the Err of a child that had not ended when enough others had.
 var ErrUnfinished = errors.New("the child had not ended")
 
-// Gather waits until enough of the children have ended, and returns how each of them stood then, in the order given. That is recorded: a child that
-// ends later has not ended, whenever the function runs again. Those that have not ended go on; Cancel ends them.
+// Gather waits until enough of the children have ended, and returns how each of them stood then, in the order given.
+// That is recorded: a child that ends later has not ended, whenever the function runs again. Those that have not ended
+// go on; Cancel ends them.
 func Gather[Out any](r *Run, enough Enough, children ...*Child) ([]Ended[Out], error) {
 	ids := make([]perdure.AgentID, len(children))
 	for i, c := range children {
@@ -60,7 +61,8 @@ func Gather[Out any](r *Run, enough Enough, children ...*Child) ([]Ended[Out], e
 		return nil, err
 	}
 	if len(done) != len(children) {
-		return nil, fmt.Errorf("gather: %d children are recorded and %d were given, has the code changed?", len(done), len(children))
+		return nil, fmt.Errorf("gather: %d children are recorded and %d were given, has the code changed?", len(done),
+			len(children))
 	}
 	out := make([]Ended[Out], len(children))
 	for i, c := range children {
@@ -87,9 +89,11 @@ func Cancel(r *Run, note string, children ...*Child) error {
 	_, err := Step(r, "cancel", func(ctx context.Context) (int, error) {
 		n := 0
 		for _, c := range children {
-			_, err := r.node.Tell(ctx, c.Agent, perdure.Event{Name: "cancel", By: r.Agent.String(), ID: "cancelled", Notice: perdure.Cancel{Note: note}})
+			_, err := r.node.Tell(ctx, c.Agent, perdure.Event{Name: "cancel", By: r.Agent.String(), ID: "cancelled",
+				Notice: perdure.Cancel{Note: note}})
 			switch {
-			case errors.Is(err, perdure.ErrTerminated) || errors.Is(err, perdure.ErrNotFound): // it has ended, or is elsewhere
+			// it has ended, or is elsewhere
+			case errors.Is(err, perdure.ErrTerminated) || errors.Is(err, perdure.ErrNotFound):
 			case err != nil:
 				return n, fmt.Errorf("cancel %s: %w", c.name, err)
 			default:

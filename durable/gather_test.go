@@ -195,7 +195,8 @@ func TestTheRestIsCancelledAllTheWayDown(t *testing.T) {
 		if boss.Ended == nil || boss.Ended.Signal != perdure.Denied || boss.Ended.Note != "the other was quicker" {
 			t.Errorf("the child ended %+v, want it cancelled", boss.Ended)
 		}
-		if grandchild := fold(t, store, boss.Children[0].Agent); grandchild.Ended == nil || grandchild.Ended.Signal != perdure.Denied {
+		if grandchild := fold(t, store, boss.Children[0].Agent); grandchild.Ended == nil ||
+			grandchild.Ended.Signal != perdure.Denied {
 			t.Errorf("its child ended %+v, want it cancelled too", grandchild.Ended)
 		}
 	})
@@ -210,8 +211,8 @@ func fold(t *testing.T, s perdure.Store, id perdure.AgentID) *perdure.Fold {
 	return a.Fold()
 }
 
-// TestChildrenOutliveTheirParentsProcess: the process that runs the parent dies, one that knows nothing of the parent runs the children to their
-// end, and the parent goes on with what they came to.
+// TestChildrenOutliveTheirParentsProcess: the process that runs the parent dies, one that knows nothing of the parent
+// runs the children to their end, and the parent goes on with what they came to.
 func TestChildrenOutliveTheirParentsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(perdure.MemStore)
@@ -238,7 +239,8 @@ func TestChildrenOutliveTheirParentsProcess(t *testing.T) {
 		second := newNode(t, store)
 		work(second)
 		during(t, second, time.Hour)
-		if f := fold(t, store, id); f.Ended != nil || len(f.Children) != 2 || !f.Children[0].Ended || !f.Children[1].Ended {
+		if f := fold(t, store, id); f.Ended != nil || len(f.Children) != 2 || !f.Children[0].Ended ||
+			!f.Children[1].Ended {
 			t.Fatalf("children %+v, want both ended and told while their parent sleeps", f.Children)
 		}
 		third := newNode(t, store)
@@ -298,7 +300,8 @@ func TestAChildHasNoMoreThanItIsGiven(t *testing.T) {
 			t.Errorf("got %q, %v", got, err)
 		}
 		child := fold(t, store, fold(t, store, id).Children[0].Agent)
-		if child.Charter.Scope != "durable/part" || child.Charter.Depth != 0 || *child.Intent.Budget.Calls != 3 || child.Intent.Deadline != perdure.TimeOf(until) {
+		if child.Charter.Scope != "durable/part" || child.Charter.Depth != 0 || *child.Intent.Budget.Calls != 3 ||
+			child.Intent.Deadline != perdure.TimeOf(until) {
 			t.Errorf("the child has %+v and %+v", child.Charter, child.Intent)
 		}
 	})

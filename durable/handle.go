@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Handle makes the node run fn for the agents whose intent names it as their advisor. Call it before the node runs. In is what Start was
-// given, Out what the agent ends with; both travel as JSON.
+// Handle makes the node run fn for the agents whose intent names it as their advisor. Call it before the node runs. In
+// is what Start was given, Out what the agent ends with; both travel as JSON.
 func Handle[In, Out any](n *perdure.Node, name string, fn func(r *Run, in In) (Out, error)) {
 	f := &flow{name: name, node: n, runs: map[perdure.AgentID]*Run{}}
 	f.body = func(r *Run, inputs perdure.Data) (perdure.Data, error) {
@@ -60,8 +60,9 @@ func Start(ctx context.Context, n *perdure.Node, name string, in any) (perdure.A
 	return a.ID(), nil
 }
 
-// StartAs is Start for a run that is to exist once: starting it again under the same id, here or in another process that signs with the same key
-// and shares the store, returns the run that is there, whatever its input and whether it has ended. The agent is called by the id.
+// StartAs is Start for a run that is to exist once: starting it again under the same id, here or in another process
+// that signs with the same key and shares the store, returns the run that is there, whatever its input and whether it
+// has ended. The agent is called by the id.
 func StartAs(ctx context.Context, n *perdure.Node, name, id string, in any) (perdure.AgentID, error) {
 	if id == "" {
 		return perdure.AgentID{}, fmt.Errorf("start %s: want an id, got none; Start starts a run without one", name)
@@ -84,11 +85,12 @@ func genesis(name, called string) perdure.Genesis {
 	}
 }
 
-// maxDepth is how many generations of children a started agent may have: enough for any sensible division of work, and an end to an
-// endless one.
+// maxDepth is how many generations of children a started agent may have: enough for any sensible division of work, and
+// an end to an endless one.
 const maxDepth = 8
 
-// Result decodes what an ended agent ended with. An agent that failed is an error; one that has not ended wraps perdure.ErrNotFound.
+// Result decodes what an ended agent ended with. An agent that failed is an error; one that has not ended wraps
+// perdure.ErrNotFound.
 func Result[Out any](a *perdure.Agent) (Out, error) {
 	var out Out
 	end := a.Fold().Ended
@@ -101,7 +103,8 @@ func Result[Out any](a *perdure.Agent) (Out, error) {
 	return out, decode(end.Result, &out)
 }
 
-// Await waits until a run has ended, here or in another process, and returns what it ended with, as Result does. It does not run the agent.
+// Await waits until a run has ended, here or in another process, and returns what it ended with, as Result does. It
+// does not run the agent.
 func Await[Out any](ctx context.Context, n *perdure.Node, id perdure.AgentID) (Out, error) {
 	a, err := n.Ended(ctx, id)
 	if err != nil {
@@ -111,8 +114,8 @@ func Await[Out any](ctx context.Context, n *perdure.Node, id perdure.AgentID) (O
 	return Result[Out](a)
 }
 
-// encode and decode move Go values through JSON, so that a live step and a recorded one return the same. Text that JSON would not change
-// goes without.
+// encode and decode move Go values through JSON, so that a live step and a recorded one return the same. Text that JSON
+// would not change goes without.
 func encode(v any) (perdure.Data, error) {
 	if text, ok := v.(string); ok && utf8.ValidString(text) {
 		return perdure.DataOf(text)

@@ -95,7 +95,8 @@ func (w *world) job(r *durable.Run, _ string) (string, error) {
 	if _, err := durable.Step(r, "first", step("first")); err != nil {
 		return "", err
 	}
-	pending := []*durable.Pending[string]{durable.Go(r, "a", step("a")), durable.Go(r, "b", step("b")), durable.GoOnce(r, "c", step("c"))}
+	pending := []*durable.Pending[string]{durable.Go(r, "a", step("a")), durable.Go(r, "b", step("b")),
+		durable.GoOnce(r, "c", step("c"))}
 	said := ""
 	for _, p := range pending {
 		s, err := p.Wait()
@@ -174,7 +175,8 @@ func killed(t *testing.T, level sqlite.Sync, point string) *world {
 	return w
 }
 
-// goOn is the process after it: it goes on with the same run, and a person says that what is in doubt happened. It returns how it ended.
+// goOn is the process after it: it goes on with the same run, and a person says that what is in doubt happened. It
+// returns how it ended.
 func (w *world) goOn(doubt string) string {
 	w.t.Helper()
 	ctx := w.t.Context()

@@ -22,7 +22,8 @@ type countingStore struct {
 	reads atomic.Int64
 }
 
-func (s *countingStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *countingStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
 	s.reads.Add(1)
 	return s.Store.Entries(ctx, id, after)
 }
@@ -207,7 +208,9 @@ func TestOnlyErrorsWorthItAreTriedAgain(t *testing.T) {
 		calls int
 	}{
 		{"without a Try once", durable.Try{}, []error{errFinal}, 1},
-		{"until it is not worth it", durable.Try{Times: 9, Wait: -1, If: func(err error) bool { return !errors.Is(err, errFinal) }},
+		{"until it is not worth it", durable.Try{Times: 9, Wait: -1, If: func(err error) bool {
+			return !errors.Is(err, errFinal)
+		}},
 			[]error{errors.New("busy"), errFinal}, 2},
 		{"as often as said", durable.Try{Times: 3, Wait: -1}, []error{errFinal, errFinal, errFinal}, 3},
 	} {

@@ -24,7 +24,8 @@ func payer(n *perdure.Node, once bool, done *int) {
 	})
 }
 
-// A body that has outlived its time is what a function of a new process is told, so it stays until the function has ended.
+// A body that has outlived its time is what a function of a new process is told, so it stays until the function has
+// ended.
 func TestWhatAFunctionDidIsKeptUntilItHasEnded(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -124,7 +125,8 @@ func TestTheFirstOutcomeIsTheOneAFunctionSees(t *testing.T) {
 			})
 		}
 		n := newNode(t, s)
-		n.Trust = perdure.NewTrust(perdure.Trustee{Key: eve.Key(), Name: "eve", Rights: perdure.MayAuthor, Scope: perdure.AnyScope})
+		n.Trust = perdure.NewTrust(perdure.Trustee{Key: eve.Key(), Name: "eve", Rights: perdure.MayAuthor,
+			Scope: perdure.AnyScope})
 		handle(n)
 		id := start(t, n, "f", "x")
 		if _, err := n.RunAgent(t.Context(), id); err != nil {
@@ -148,7 +150,8 @@ func TestTheFirstOutcomeIsTheOneAFunctionSees(t *testing.T) {
 		if by == nil {
 			by = n.Key
 		}
-		more, _, err := by.Commit(a, time.Now(), perdure.Draft{Body: perdure.Outcome{Decision: decision, Signal: c.signal, Result: other}})
+		more, _, err := by.Commit(a, time.Now(), perdure.Draft{Body: perdure.Outcome{Decision: decision,
+			Signal: c.signal, Result: other}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,12 +24,14 @@ const (
 	lost                    // it was proposed, but what came of it is further back than the entries at hand
 )
 
-// replay reads the records of an agent: from the entries it holds, if a is not nil and they go back to its genesis, else out of the store. What
-// is open or owed has no last word yet, whatever came of earlier attempts.
+// replay reads the records of an agent: from the entries it holds, if a is not nil and they go back to its genesis,
+// else out of the store. What is open or owed has no last word yet, whatever came of earlier attempts.
 //
-// It refuses, with an error that wraps perdure.ErrIncapable, where entries lack their bodies: what they say would be done again.
+// It refuses, with an error that wraps perdure.ErrIncapable, where entries lack their bodies: what they say would be
+// done again.
 func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Agent) (*records, perdure.Data, error) {
-	b := builder{fold: f, records: &records{done: map[string]record{}, ended: map[perdure.AgentID]record{}, noted: map[perdure.Hash]bool{}}}
+	b := builder{fold: f, records: &records{done: map[string]record{}, ended: map[perdure.AgentID]record{},
+		noted: map[perdure.Hash]bool{}}}
 	if held := whole(a); held != nil {
 		for _, e := range slices.Backward(held) {
 			b.add(e)
@@ -44,7 +46,8 @@ func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Ag
 	}
 	if b.gone != nil {
 		return nil, nil, perdure.WithHint(
-			fmt.Errorf("%w: the body of entry %s is gone, and what it says would be done again", perdure.ErrIncapable, b.gone.Name.Short()),
+			fmt.Errorf("%w: the body of entry %s is gone, and what it says would be done again", perdure.ErrIncapable,
+				b.gone.Name.Short()),
 			"import a copy of depth full that has it, or end the agent")
 	}
 	for _, o := range f.Open {
@@ -68,7 +71,8 @@ func whole(a *perdure.Agent) []*perdure.Entry {
 	return held
 }
 
-// recent looks for what came of ops among the entries an agent holds, newest first, back to the advice that proposed them.
+// recent looks for what came of ops among the entries an agent holds, newest first, back to the advice that proposed
+// them.
 func recent(a *perdure.Agent, ops []op, recs *records) ([]record, found) {
 	var room [8]*perdure.Entry
 	after := room[:0]
@@ -163,9 +167,10 @@ func (b *builder) add(e *perdure.Entry) {
 
 // void reports whether an entry is of a revoked key and counts for nothing.
 func (b *builder) void(e *perdure.Entry) bool {
-	return slices.Contains(b.fold.Revoked, e.Origin) && slices.ContainsFunc(b.fold.Conflicts, func(c perdure.Conflict) bool {
-		return c.Entry == e.Name && c.Void()
-	})
+	return slices.Contains(b.fold.Revoked, e.Origin) && slices.ContainsFunc(b.fold.Conflicts,
+		func(c perdure.Conflict) bool {
+			return c.Entry == e.Name && c.Void()
+		})
 }
 
 func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
@@ -213,8 +218,8 @@ func (b *builder) woken(w *perdure.Wake) {
 	b.done[d.key] = rec
 }
 
-// outcome records what came of a decision: the first that counts, as in the fold, unless that was an attempt to be tried again which turns out to
-// have happened.
+// outcome records what came of a decision: the first that counts, as in the fold, unless that was an attempt to be
+// tried again which turns out to have happened.
 func (b *builder) outcome(d *decided, o *perdure.Outcome) {
 	switch d.signal {
 	case 0:
@@ -256,8 +261,8 @@ func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
 	}
 }
 
-// given reports whether an edit gives the agent the inputs that StartAs was given: it is by who made the agent, right after a genesis that says
-// nothing of the moment. A later edit does not change what the function began with.
+// given reports whether an edit gives the agent the inputs that StartAs was given: it is by who made the agent, right
+// after a genesis that says nothing of the moment. A later edit does not change what the function began with.
 func (b *builder) given(e *perdure.Entry) bool {
 	return e.Seq == 1 && b.genesis != nil && b.genesis.Time == 0 && b.genesis.Origin == e.Origin
 }

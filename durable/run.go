@@ -13,8 +13,9 @@ import (
 
 // Run is one agent's function under way. It belongs to the goroutine of the function.
 //
-// The function is a coroutine of whoever works on its agent: it goes on when that asks for advice, and waits when it wants something done. A
-// switch costs next to nothing; two goroutines that wake each other cost more than all else durable adds to a step.
+// The function is a coroutine of whoever works on its agent: it goes on when that asks for advice, and waits when it
+// wants something done. A switch costs next to nothing; two goroutines that wake each other cost more than all else
+// durable adds to a step.
 type Run struct {
 	Agent perdure.AgentID
 
@@ -54,13 +55,15 @@ func (r *Run) key(name string) string {
 	return name + "#" + strconv.Itoa(n)
 }
 
-// do returns the record of an op, having it done first if there is none. What was begun before is waited for before that.
+// do returns the record of an op, having it done first if there is none. What was begun before is waited for before
+// that.
 func (r *Run) do(o op) record {
 	r.settle()
 	return r.doAll([]op{o})[0]
 }
 
-// doAll returns the records of ops, having those done that have none, side by side. A record is taken once: no other op has its key.
+// doAll returns the records of ops, having those done that have none, side by side. A record is taken once: no other op
+// has its key.
 func (r *Run) doAll(ops []op) []record {
 	if !slices.ContainsFunc(ops, func(o op) bool { _, ok := r.records.done[o.key]; return ok }) {
 		return r.ask(ops)

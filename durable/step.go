@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Error is how a step ended when it did not end well. It is recorded: the function sees the same error whenever it runs again.
+// Error is how a step ended when it did not end well. It is recorded: the function sees the same error whenever it runs
+// again.
 type Error struct {
 	Step   string
 	Signal perdure.Signal
@@ -35,18 +36,19 @@ type Try struct {
 	Timeout time.Duration    // of an attempt; zero: five minutes
 }
 
-// Step does fn once and records what it returns. If the process dies between the doing and the record, fn is called again with the same
-// Key: it must be repeatable under it. Its error is recorded too.
+// Step does fn once and records what it returns. If the process dies between the doing and the record, fn is called
+// again with the same Key: it must be repeatable under it. Its error is recorded too.
 //
-// With a Try an attempt that fails or takes too long is followed by another, with the same Key, also in another process: the agent
-// sleeps in between, and attempts made are recorded. Of several Trys the last counts.
+// With a Try an attempt that fails or takes too long is followed by another, with the same Key, also in another
+// process: the agent sleeps in between, and attempts made are recorded. Of several Trys the last counts.
 func Step[T any](r *Run, name string, fn func(ctx context.Context) (T, error), try ...Try) (T, error) {
 	return begin(r, stepName, name, fn, try).Wait()
 }
 
-// Once is Step for what must not be repeated: the decision to do it is durable before it begins, and if the process dies in the middle, or
-// it takes longer than its Timeout, the agent is in doubt until somebody settles it. Only an error fn returned in time can lead to
-// another attempt. It costs one more durable write when it is the only thing going on.
+// Once is Step for what must not be repeated: the decision to do it is durable before it begins, and if the process
+// dies in the middle, or it takes longer than its Timeout, the agent is in doubt until somebody settles it. Only an
+// error fn returned in time can lead to another attempt. It costs one more durable write when it is the only thing
+// going on.
 func Once[T any](r *Run, name string, fn func(ctx context.Context) (T, error), try ...Try) (T, error) {
 	return begin(r, onceName, name, fn, try).Wait()
 }
@@ -66,7 +68,8 @@ func Sleep(r *Run, d time.Duration) error {
 	return rest(r, "sleep", perdure.After{Millis: d.Milliseconds()}, "").denied
 }
 
-// WaitFor waits for an event of this name, which may have come before, and returns its data. Within bounds the wait; zero waits for ever.
+// WaitFor waits for an event of this name, which may have come before, and returns its data. Within bounds the wait;
+// zero waits for ever.
 func WaitFor[T any](r *Run, event string, within time.Duration) (T, error) {
 	var v T
 	var t perdure.Trigger = perdure.On{Event: event}
@@ -83,7 +86,8 @@ func WaitFor[T any](r *Run, event string, within time.Duration) (T, error) {
 	return v, decode(rec.data, &v)
 }
 
-// Ask asks a person and waits for the answer: an event called answer whose data has the question's key as `to`, and the answer as `say`.
+// Ask asks a person and waits for the answer: an event called answer whose data has the question's key as `to`, and the
+// answer as `say`.
 func Ask(r *Run, question string) (string, error) {
 	r.settle()
 	key := fmt.Sprintf("ask#%d", r.seen["ask"])
@@ -107,11 +111,12 @@ type Bounds struct {
 	Scope    string          // a part of the parent's; none: the same
 	Budget   *perdure.Budget // nil: all that is left
 	Deadline time.Time       // zero: as the parent
-	Depth    int             // how many generations it may have itself; zero: as many as the parent may still have, negative: none
+	// how many generations it may have itself; zero: as many as the parent may still have, negative: none
+	Depth int
 }
 
-// Spawn delegates to a child that runs the function handled under name. It goes on by itself, wherever there is a node for it, whatever
-// becomes of this process.
+// Spawn delegates to a child that runs the function handled under name. It goes on by itself, wherever there is a node
+// for it, whatever becomes of this process.
 func Spawn(r *Run, name string, in any) (*Child, error) { return SpawnWithin(r, Bounds{}, name, in) }
 
 // SpawnWithin is Spawn for a child with narrower bounds.

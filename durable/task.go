@@ -13,8 +13,8 @@ import (
 const (
 	// firstWait and longestWait are between the attempts of a step whose Try does not say.
 	firstWait, longestWait = time.Second, 10 * time.Minute
-	// overtime is how much longer than its Timeout a step of class idempotent may take before the runtime gives it up: by then it has
-	// ended by itself, and its Try says whether it is tried again.
+	// overtime is how much longer than its Timeout a step of class idempotent may take before the runtime gives it up:
+	// by then it has ended by itself, and its Try says whether it is tried again.
 	overtime = time.Minute
 	// maxTogether is how many steps are proposed at once; more go in several rounds.
 	maxTogether = 256
@@ -26,8 +26,9 @@ type Pending[T any] struct {
 	t task
 }
 
-// Go begins a step to be done beside others. The steps begun are done side by side, as many at once as Node.Parallel says, as soon as the
-// function waits for anything; it goes on when all of them have ended. So it sees the same whatever order they ended in.
+// Go begins a step to be done beside others. The steps begun are done side by side, as many at once as Node.Parallel
+// says, as soon as the function waits for anything; it goes on when all of them have ended. So it sees the same
+// whatever order they ended in.
 func Go[T any](r *Run, name string, fn func(ctx context.Context) (T, error), try ...Try) *Pending[T] {
 	return begin(r, stepName, name, fn, try)
 }
@@ -141,13 +142,15 @@ func (t *task) op() op {
 	return op{key: key, action: x, step: t}
 }
 
-// call makes the attempt. An error says whether it is worth another one, as the error itself will not be there when its record is read.
+// call makes the attempt. An error says whether it is worth another one, as the error itself will not be there when its
+// record is read.
 func (t *task) call(ctx context.Context) (perdure.Result, error) {
 	given := ctx
 	limit := t.try.Timeout
 	if limit > 0 && t.tool == stepName { // else the runtime ends it: then nobody knows whether it happened
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: %w", limit, context.DeadlineExceeded))
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: %w", limit,
+			context.DeadlineExceeded))
 		defer cancel()
 	}
 	data, err := t.do(ctx)
@@ -213,8 +216,8 @@ func (c *stepContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Key is the idempotency key of the step that ctx belongs to: the same for every attempt at it, in every process, and no
-// other step has it. Pass it on to what the step calls.
+// Key is the idempotency key of the step that ctx belongs to: the same for every attempt at it, in every process, and
+// no other step has it. Pass it on to what the step calls.
 func Key(ctx context.Context) string {
 	k, ok := ctx.Value(keyOf{}).(*stepContext)
 	if !ok {

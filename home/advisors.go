@@ -74,7 +74,8 @@ func (p *Powers) Thinker(source string, s perdure.Store) (perdure.Advisor, error
 	if m := p.model(scheme, rest); m != nil {
 		return &advisor.LLM{Model: m}, nil
 	}
-	return nil, errors.New("want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or openai:MODEL, a model with [@URL[#KEY]] for another server")
+	return nil, errors.New("want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or " +
+		"openai:MODEL, a model with [@URL[#KEY]] for another server")
 }
 
 // providers are those whose models can be named, with the names of their keys.
@@ -87,9 +88,9 @@ var providers = map[string]struct {
 	"openai":    {openai.New, "OPENAI_API_KEY"},
 }
 
-// model is the language model of a provider, or nil if there is none. Keys are looked for when they are needed, among the
-// secrets of the node and in the environment; one for another server than the provider's own is named after #, which is no
-// part of what is sent.
+// model is the language model of a provider, or nil if there is none. Keys are looked for when they are needed, among
+// the secrets of the node and in the environment; one for another server than the provider's own is named after #,
+// which is no part of what is sent.
 func (p *Powers) model(provider, model string) advisor.Model {
 	model, base, _ := strings.Cut(model, "@")
 	base, key, _ := strings.Cut(base, "#")
@@ -128,7 +129,8 @@ func ReadPrices(path string) (advisor.Prices, error) {
 	}
 	prices, err := advisor.LoadPrices(b)
 	if err != nil {
-		return nil, perdure.WithHint(fmt.Errorf("--prices %s: %w", path, err), `write {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, in US dollars per million tokens`)
+		return nil, perdure.WithHint(fmt.Errorf("--prices %s: %w", path, err),
+			`write {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, in US dollars per million tokens`)
 	}
 	return prices, nil
 }

@@ -35,7 +35,8 @@ var (
 	_ backuper = (*dir.Store)(nil)
 )
 
-// Backup copies the store to a path at which there is nothing, while others use it, and opens the copy to see what is in it.
+// Backup copies the store to a path at which there is nothing, while others use it, and opens the copy to see what is
+// in it.
 func (h *Home) Backup(ctx context.Context, s perdure.Store, path string) (*Backed, error) {
 	b, ok := s.(backuper)
 	if !ok {

@@ -22,7 +22,8 @@ const AttestExt = ".attest"
 func OnWord(h *Home, name string, o *capsule.ReadOptions) error {
 	b, err := disk.ReadFile(name+AttestExt, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
-		return perdure.WithHint(perdure.Missing("there is no "+name+AttestExt), "have somebody this home trusts write it with perdure verify --attest, or leave --shallow out")
+		return perdure.WithHint(perdure.Missing("there is no "+name+AttestExt),
+			"have somebody this home trusts write it with perdure verify --attest, or leave --shallow out")
 	}
 	if err != nil {
 		return err
@@ -39,7 +40,8 @@ func OnWord(h *Home, name string, o *capsule.ReadOptions) error {
 	return nil
 }
 
-// Companions finds what a capsule file may need that lies beside it: its signatures, if they are detached, and the chunks of its set.
+// Companions finds what a capsule file may need that lies beside it: its signatures, if they are detached, and the
+// chunks of its set.
 func Companions(name string, o *capsule.ReadOptions) (done func() error, err error) {
 	set, err := capsule.OpenSet(filepath.Dir(name))
 	if err != nil {
@@ -57,8 +59,8 @@ func Companions(name string, o *capsule.ReadOptions) (done func() error, err err
 	return nil, errors.Join(err, set.Close())
 }
 
-// IsCapsule tells a capsule from entries one after the other by how the file begins. Whatever is neither is read as a capsule, which
-// says what is wrong.
+// IsCapsule tells a capsule from entries one after the other by how the file begins. Whatever is neither is read as a
+// capsule, which says what is wrong.
 func IsCapsule(name string) (bool, error) {
 	f, err := disk.Open(name)
 	if err != nil {
@@ -74,7 +76,8 @@ func IsCapsule(name string) (bool, error) {
 	}
 	const mapMajor = 5 // of CBOR, in which an entry is a map
 	first = first[:n]
-	entry := n > 0 && first[0]>>5 == mapMajor || bytes.HasPrefix(first, []byte(`{"body"`)) || bytes.HasPrefix(first, []byte(`{"header"`))
+	entry := n > 0 && first[0]>>5 == mapMajor || bytes.HasPrefix(first, []byte(`{"body"`)) ||
+		bytes.HasPrefix(first, []byte(`{"header"`))
 	return !entry, nil
 }
 

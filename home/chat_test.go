@@ -16,7 +16,8 @@ func TestAHomeHasAChatOfItsOwn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		other := perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "billing", Kind: perdure.ChatKind}, Charter: perdure.Charter{Scope: "home"}}
+		other := perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "billing", Kind: perdure.ChatKind},
+			Charter: perdure.Charter{Scope: "home"}}
 		if _, err := n.Create(ctx, other); err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ func (r *Checked) Page() (rows []view.PageRow) {
 	add("verified", "%s: agent %s", result, r.Agent)
 	add("entries", "%d: every link, seq and hash", r.Entries)
 	if r.Holds != perdure.Full {
-		add("depth", "%s: %s; what came before is taken on the word of who signed the snapshot", r.Holds, r.Holds.Words())
+		add("depth", "%s: %s; what came before is taken on the word of who signed the snapshot", r.Holds,
+			r.Holds.Words())
 	}
 	add("bodies", "%d present, %d dropped", r.Bodies, r.Dropped)
 	add("signatures", "%d: every one, and every entry is covered by its author's", r.Signatures)
@@ -50,7 +51,8 @@ func (r *Checked) Page() (rows []view.PageRow) {
 		if by.Trusted != "" {
 			trust = "trusted with " + by.Trusted
 		}
-		add("signed by", "%s %s: %s, %s", cmp.Or(by.Name, unknown), by.Key, view.Several(int64(by.Entries), "entry"), trust)
+		add("signed by", "%s %s: %s, %s", cmp.Or(by.Name, unknown), by.Key, view.Several(int64(by.Entries), "entry"),
+			trust)
 	}
 	for _, d := range r.Diverged {
 		add("diverged", "%s", d)

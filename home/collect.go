@@ -37,7 +37,8 @@ func IDs(ctx context.Context, s perdure.Store, names ...string) (ids []perdure.A
 }
 
 // Collect drops the bodies that have expired, of the agents named or of all, and says what went; dry, what would.
-func (h *Home) Collect(ctx context.Context, s perdure.Store, names []string, dry bool) (found []perdure.Collected, err error) {
+func (h *Home) Collect(ctx context.Context, s perdure.Store, names []string, dry bool) (found []perdure.Collected,
+	err error) {
 	ids, err := IDs(ctx, s, names...)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,8 @@ func CollectSet(ctx context.Context, dir string, dry bool) (*SetCollected, error
 }
 
 // Erase destroys the key of a subject in this home's vault, and records in an agent that it was done.
-func (h *Home) Erase(ctx context.Context, s perdure.Store, id perdure.AgentID, subject, why string) (*perdure.Entry, error) {
+func (h *Home) Erase(ctx context.Context, s perdure.Store, id perdure.AgentID, subject, why string) (*perdure.Entry,
+	error) {
 	n, err := h.Node(ctx, s)
 	if err != nil {
 		return nil, err

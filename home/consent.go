@@ -116,8 +116,8 @@ func (h *Home) Own() bool {
 	return err == nil && info.Mode().Perm()&others == 0
 }
 
-// lostOwn reports whether a home has no key, and its trust file names one that was made here as its own. A clone, whose key is not there because
-// nobody gives it away, names others.
+// lostOwn reports whether a home has no key, and its trust file names one that was made here as its own. A clone, whose
+// key is not there because nobody gives it away, names others.
 func (h *Home) lostOwn() bool {
 	t, err := h.ReadTrust()
 	if s, none := h.Key(); err != nil || none != nil || s != nil {
@@ -211,7 +211,8 @@ func (h *Home) Accept() ([]Saying, error) {
 		return nil, err
 	}
 	if err := keepNote(acceptedDir, digest, h.Dir); err != nil {
-		return nil, perdure.WithHint(fmt.Errorf("this cannot be recorded: %w", err), "or name the home, with --store "+h.Dir)
+		return nil, perdure.WithHint(fmt.Errorf("this cannot be recorded: %w", err),
+			"or name the home, with --store "+h.Dir)
 	}
 	return parts, nil
 }
@@ -333,7 +334,8 @@ func inIndex(git, folder string) bool {
 		return err != nil // a checkout without an index tracks nothing yet; what is no checkout cannot be judged
 	}
 	const header = 12
-	if err != nil || len(b) < header || string(b[:4]) != "DIRC" || binary.BigEndian.Uint32(b[4:]) > 3 { // later ones shorten names
+	// later ones shorten names
+	if err != nil || len(b) < header || string(b[:4]) != "DIRC" || binary.BigEndian.Uint32(b[4:]) > 3 {
 		return true
 	}
 	// Git for Windows and others may write names in another case, which is the same folder on some systems.

@@ -164,8 +164,8 @@ func Approvable(n *perdure.Node, a *perdure.Agent, waits []view.Wait) (found []*
 }
 
 // Turn has the agent work until it rests, here or elsewhere, and shows what it does. It waits a while for an advisor
-// that has no time; after an input that only goes on, as long as it takes. Whoever ends ctx interrupts the turn, and not
-// the agent.
+// that has no time; after an input that only goes on, as long as it takes. Whoever ends ctx interrupts the turn, and
+// not the agent.
 func (t *Conversation) Turn(ctx context.Context, in Input) error {
 	turn, stop := context.WithCancel(ctx)
 	shown := t.watch(turn)

@@ -29,7 +29,8 @@ func TestAConversationIsTheAgentsMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(script, []byte("turns:\n  - sleep: {on: answer}\n  - text: hello to you\n  - text: and again\n"), 0o600); err != nil {
+	if err := os.WriteFile(script, []byte("turns:\n  - sleep: {on: answer}\n  - text: hello to you\n  - text: and "+
+		"again\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	h := &home.Home{URL: filepath.Join(dir, "home"), Acts: true}
@@ -76,7 +77,8 @@ func TestAConversationIsTheAgentsMemory(t *testing.T) {
 		if _, err := c.Begin(ctx, 1); err != nil {
 			return err
 		}
-		if _, ended, err := c.Rest(ctx); err != nil || !ended || !strings.Contains(strings.Join(to.told, " "), "has ended") {
+		if _, ended, err := c.Rest(ctx); err != nil || !ended ||
+			!strings.Contains(strings.Join(to.told, " "), "has ended") {
 			t.Errorf("ended %v, %v, told %q", ended, err, to.told)
 		}
 		return nil

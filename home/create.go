@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Create makes an agent with the key of this home, and lists it. One without a name is named after the first words of its goal.
+// Create makes an agent with the key of this home, and lists it. One without a name is named after the first words of
+// its goal.
 func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (*perdure.Agent, error) {
 	n, err := h.Maker(ctx, s, &g)
 	if err != nil {
@@ -48,16 +49,19 @@ func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (
 	return n, nil
 }
 
-// checkName refuses a name that commands would take for a file or that is not what people see, and says when another agent has it.
+// checkName refuses a name that commands would take for a file or that is not what people see, and says when another
+// agent has it.
 func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) error {
 	if name == "" {
 		return nil
 	}
 	if view.IsPath(name) {
-		return perdure.Invalid(fmt.Errorf("name %q: commands take it for a file; leave out slashes, and %s at the end", name, capsule.Ext))
+		return perdure.Invalid(fmt.Errorf("name %q: commands take it for a file; leave out slashes, and %s at the end",
+			name, capsule.Ext))
 	}
 	if strings.ContainsFunc(name, glyph.Control) {
-		return perdure.Invalid(fmt.Errorf("name %s: it holds a character that cannot be seen; leave it out", view.Quoted(name)))
+		return perdure.Invalid(fmt.Errorf("name %s: it holds a character that cannot be seen; leave it out",
+			view.Quoted(name)))
 	}
 	free, err := FreeName(ctx, s, name)
 	if err == nil && free != name {

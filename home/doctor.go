@@ -62,7 +62,8 @@ func (d *Doctor) Examine(ctx context.Context, h *Home, p *Powers) ([]Examined, e
 }
 
 func (d *Doctor) all() {
-	d.say("program", Well, "", "perdure %s, format %d, %s %s/%s", d.Version, perdure.FormatVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	d.say("program", Well, "", "perdure %s, format %d, %s %s/%s", d.Version, perdure.FormatVersion, runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 	d.engine()
 	if !d.modes() {
 		return // whatever else is there, somebody else may have put it there
@@ -92,7 +93,8 @@ func (d *Doctor) engine() {
 		_, err1 := fmt.Sscanf(got, "%d.%d.%d", &a, &b, &x)
 		_, err2 := fmt.Sscanf(minSQLite, "%d.%d.%d", &y, &z, &w)
 		if err1 != nil || err2 != nil || a*1_000_000+b*1000+x < y*1_000_000+z*1000+w {
-			d.say("sqlite", Unwell, "build perdure with a newer modernc.org/sqlite", "version %s can damage a database when its log is reset; %s does not", got, minSQLite)
+			d.say("sqlite", Unwell, "build perdure with a newer modernc.org/sqlite",
+				"version %s can damage a database when its log is reset; %s does not", got, minSQLite)
 			return
 		}
 	}
@@ -211,7 +213,8 @@ func (d *Doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listin
 		case err != nil:
 			d.say("repair", Unwell, "import a good copy of it", "%s: %v", one.Agent.Short(), err)
 		case e != nil:
-			d.say("repair", Well, "", "%s: entries that came after a collection are folded after it from here on", one.Agent.Short())
+			d.say("repair", Well, "", "%s: entries that came after a collection are folded after it from here on",
+				one.Agent.Short())
 		}
 	}
 	if !slices.ContainsFunc(d.found, func(e Examined) bool { return e.What == "repair" }) {
@@ -223,7 +226,8 @@ func (d *Doctor) mend(ctx context.Context, s perdure.Store, all []perdure.Listin
 const (
 	// maxExamined is how many memories a doctor verifies, those that changed last.
 	maxExamined = 16
-	// maxExaminedEntries bounds the entries of one it verifies: a longer memory is for perdure verify, which shows how far it is.
+	// maxExaminedEntries bounds the entries of one it verifies: a longer memory is for perdure verify, which shows how
+	// far it is.
 	maxExaminedEntries = 20_000
 )
 
@@ -232,7 +236,9 @@ func latest(of []perdure.Listing, one perdure.Listing) []perdure.Listing {
 	if one.Entries > maxExaminedEntries {
 		return of
 	}
-	i, _ := slices.BinarySearchFunc(of, one, func(a, b perdure.Listing) int { return cmp.Compare(b.Updated, a.Updated) })
+	i, _ := slices.BinarySearchFunc(of, one, func(a, b perdure.Listing) int {
+		return cmp.Compare(b.Updated, a.Updated)
+	})
 	of = slices.Insert(of, i, one)
 	return of[:min(len(of), maxExamined)]
 }
@@ -246,13 +252,15 @@ func (d *Doctor) memories(ctx context.Context, s perdure.Store, of []perdure.Lis
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			d.say("memory", Unwell, d.afterRepair("then take a good copy of it in with perdure import"), "%s %s: %v", one.Agent.Short(), one.Name, err)
+			d.say("memory", Unwell, d.afterRepair("then take a good copy of it in with perdure import"), "%s %s: %v",
+				one.Agent.Short(), one.Name, err)
 		default:
 			sound++
 		}
 	}
 	if sound > 0 {
-		d.say("memory", Well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other", view.Several(int64(sound), "memory"))
+		d.say("memory", Well, "", "%s verified, of the agents that changed last; perdure verify AGENT for any other",
+			view.Several(int64(sound), "memory"))
 	}
 	return nil
 }
@@ -265,25 +273,31 @@ func (d *Doctor) seats(ctx context.Context, s perdure.Store, of []perdure.Listin
 	}
 	away := int64(0)
 	for _, one := range of {
-		if a, err := perdure.Load(ctx, s, one.Agent); err == nil && a.Fold().Ended == nil && view.SeatOf(a.Fold(), at) == view.SeatElsewhere {
+		if a, err := perdure.Load(ctx, s, one.Agent); err == nil && a.Fold().Ended == nil &&
+			view.SeatOf(a.Fold(), at) == view.SeatElsewhere {
 			away++
 		}
 	}
 	if away > 0 {
-		d.say("seat", Odd, `if this store was restored or moved, and the other is gone: perdure seat take --all --why "restored from a backup"`,
-			"the seat of %s, of those that changed last, is in another store: nothing that must happen once is done here", view.Several(away, "agent"))
+		d.say("seat", Odd,
+			`if this store was restored or moved, and the other is gone: perdure seat take --all --why "restored from a backup"`,
+			"the seat of %s, of those that changed last, is in another store: nothing that must happen once is done "+
+				"here", view.Several(away, "agent"))
 	}
 	return ctx.Err()
 }
 
-// clock looks whether the clock can be right: after this program was thought of, and not before what is already written.
+// clock looks whether the clock can be right: after this program was thought of, and not before what is already
+// written.
 func (d *Doctor) clock(newest perdure.Time) {
 	now := time.Now()
 	switch {
 	case now.Year() < 2025:
-		d.say("clock", Unwell, "set the clock, for example with timedatectl set-ntp true", "it says %s", now.UTC().Format(time.RFC3339))
+		d.say("clock", Unwell, "set the clock, for example with timedatectl set-ntp true", "it says %s",
+			now.UTC().Format(time.RFC3339))
 	case newest != 0 && newest.Go().After(now.Add(time.Minute)):
-		d.say("clock", Odd, "compare this machine's clock with the one that wrote them", "it says %s, and the store has entries of %s", now.UTC().Format(time.RFC3339), newest)
+		d.say("clock", Odd, "compare this machine's clock with the one that wrote them",
+			"it says %s, and the store has entries of %s", now.UTC().Format(time.RFC3339), newest)
 	default:
 		d.say("clock", Well, "", "%s", now.UTC().Format(time.RFC3339))
 	}
@@ -353,7 +367,8 @@ func (d *Doctor) key() {
 	case err != nil:
 		d.say("trust", Unwell, "correct that line of "+filepath.Join(d.h.Dir, TrustFile), "%v", err)
 	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
-		d.say("trust", Odd, "perdure key trust "+s.VerifierKey()+" --rights own", "this store's own key is not trusted with what it writes")
+		d.say("trust", Odd, "perdure key trust "+s.VerifierKey()+" --rights own",
+			"this store's own key is not trusted with what it writes")
 	default:
 		d.say("trust", Well, "", "%s named", view.Several(int64(len(t.Trustees())), "key"))
 	}
@@ -362,7 +377,8 @@ func (d *Doctor) key() {
 
 // reindexer is a store that can rebuild its indexes from its entries.
 type reindexer interface {
-	// Reindex rebuilds every derived index. Progress is called now and then with the number of agents done and their total.
+	// Reindex rebuilds every derived index. Progress is called now and then with the number of agents done and their
+	// total.
 	Reindex(ctx context.Context, progress func(done, total int)) error
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// integrity looks through the file of a store, and puts a sound one in its place if it is to be mended. It reports whether that went wrong.
+// integrity looks through the file of a store, and puts a sound one in its place if it is to be mended. It reports
+// whether that went wrong.
 func (d *Doctor) integrity(mends bool) (failed bool) {
 	if d.h.Scheme != "sqlite" {
 		return false
@@ -32,30 +33,38 @@ func (d *Doctor) integrity(mends bool) (failed bool) {
 	}
 	r, err := sqlite.Rebuild(ctx, file)
 	if err != nil {
-		d.say("file", Unwell, "stop whatever uses it and try again, or move it away and restore a backup or import good copies", "%v", err)
+		d.say("file", Unwell,
+			"stop whatever uses it and try again, or move it away and restore a backup or import good copies", "%v",
+			err)
 		return true
 	}
-	d.say("file", Well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s", damage, view.Several(r.Rows, "row"), r.Aside)
+	d.say("file", Well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s",
+		damage, view.Several(r.Rows, "row"), r.Aside)
 	if r.Rows == 0 {
-		d.say("file", Odd, "import good copies of its agents, or restore it from a backup", "nothing of a store was left in it: the new one is empty")
+		d.say("file", Odd, "import good copies of its agents, or restore it from a backup",
+			"nothing of a store was left in it: the new one is empty")
 	}
 	if r.Words > 0 {
-		d.say("file", Well, "", "%s that entries name could be restored", view.Several(int64(r.Words), "damaged key or policy"))
+		d.say("file", Well, "", "%s that entries name could be restored",
+			view.Several(int64(r.Words), "damaged key or policy"))
 	}
 	if r.Lowered > 0 {
-		d.say("file", Odd, "import whole copies of them", "nothing says any more whether all of %s is here: only what may be done with a part is done with them",
+		d.say("file", Odd, "import whole copies of them",
+			"nothing says any more whether all of %s is here: only what may be done with a part is done with them",
 			view.Several(int64(r.Lowered), "agent"))
 	}
 	if r.Unnamed {
 		d.say("file", Odd, "", "it does not say any more which store it was: it counts as a new one")
 	}
 	if r.Stranded > 0 {
-		d.say("file", Odd, "import good copies of the missing agents: the rows are then matched to them", "%s set aside in it belong to no known agent", view.Several(r.Stranded, "row"))
+		d.say("file", Odd, "import good copies of the missing agents: the rows are then matched to them",
+			"%s set aside in it belong to no known agent", view.Several(r.Stranded, "row"))
 	}
 	return false
 }
 
-// witness looks whether what was seen here can be read, and puts it aside if it cannot and is to be mended. It reports whether it can be asked.
+// witness looks whether what was seen here can be read, and puts it aside if it cannot and is to be mended. It reports
+// whether it can be asked.
 func (d *Doctor) witness() bool {
 	if d.unseen = ""; d.h.Dir == "" {
 		return true
@@ -92,12 +101,15 @@ func (d *Doctor) seeAgain(ctx context.Context, s perdure.Store, all []perdure.Li
 		seen++
 	}
 	d.say("seen", Odd, "if this store is not the newest there was, import newer copies before you run anything",
-		"%s could not be read and is %s now; a new one says how far %s of this store came: whether one of them had come further, "+
-			"or was here and is gone, nobody can tell any more", witnessFile, d.unseen, view.Several(int64(seen), "agent"))
+		"%s could not be read and is %s now; a new one says how far %s of this store came: whether one of them had "+
+			"come further, "+
+			"or was here and is gone, nobody can tell any more", witnessFile, d.unseen,
+		view.Several(int64(seen), "agent"))
 	return nil
 }
 
-// hashes are the keys and policies that entries here may name, as far as the home can say: what is damaged is restored from them.
+// hashes are the keys and policies that entries here may name, as far as the home can say: what is damaged is restored
+// from them.
 func (h *Home) hashes() (out []perdure.Hash) {
 	if h.Dir == "" {
 		return nil
@@ -146,7 +158,9 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 		names[id] = x.Name
 	}
 	defer d.h.Progressed("verify every agent", int64(len(names)), int64(len(names)))
-	ids := slices.SortedFunc(maps.Keys(names), func(a, b perdure.AgentID) int { return perdure.Hash(a).Compare(perdure.Hash(b)) })
+	ids := slices.SortedFunc(maps.Keys(names), func(a, b perdure.AgentID) int {
+		return perdure.Hash(a).Compare(perdure.Hash(b))
+	})
 	for i, id := range ids {
 		d.h.Progressed("verify every agent", int64(i), int64(len(ids)))
 		damage := unsound(ctx, s, id)
@@ -161,7 +175,9 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 			damage = x.Reason
 		}
 		if depth, err := perdure.DepthOf(ctx, s, id); err == nil && depth != perdure.Full {
-			d.say("repair", Unwell, "import the whole memory", "%s: %v; only a part of its memory is here, which is not repaired", view.CalledBy(names[id], id), damage)
+			d.say("repair", Unwell, "import the whole memory",
+				"%s: %v; only a part of its memory is here, which is not repaired", view.CalledBy(names[id], id),
+				damage)
 			continue
 		}
 		got, err := h.Heal(ctx, id, nil)
@@ -189,10 +205,12 @@ func (d *Doctor) healed(what string, damage error, got perdure.Healed) {
 	}
 	switch {
 	case got.Entries == 0:
-		d.say("repair", Unwell, "import a good copy of it: what can be read joins it", "%s: nothing of it can be used%s; %s (%v)", what, lost,
+		d.say("repair", Unwell, "import a good copy of it: what can be read joins it",
+			"%s: nothing of it can be used%s; %s (%v)", what, lost,
 			view.Several(got.Aside, "piece")+" of it lie aside", damage)
 	case got.Aside > 0:
-		d.say("repair", Odd, "import a good copy of it: what can be read joins it", "%s: %s could be salvaged%s; %s have no place (%v)", what,
+		d.say("repair", Odd, "import a good copy of it: what can be read joins it",
+			"%s: %s could be salvaged%s; %s have no place (%v)", what,
 			view.Several(got.Entries, "entry"), lost, view.Several(got.Aside, "piece")+" of it that lie aside", damage)
 	default:
 		d.say("repair", Well, "", "%s: it has %s (%v)", what, view.Several(got.Entries, "entry"), damage)

@@ -41,11 +41,13 @@ func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 		if len(lies) > 0 {
 			health = Unwell
 		}
-		d.say("index", health, "perdure doctor --reindex", "%s: %s", one.Agent.Short(), strings.Join(append(lies, lags...), "; "))
+		d.say("index", health, "perdure doctor --reindex", "%s: %s", one.Agent.Short(),
+			strings.Join(append(lies, lags...), "; "))
 	}
 	switch {
 	case wrong > maxDiffering:
-		d.say("index", Unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says", view.Several(int64(wrong-maxDiffering), "agent"))
+		d.say("index", Unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says",
+			view.Several(int64(wrong-maxDiffering), "agent"))
 	case wrong == 0 && read > 0:
 		d.say("index", Well, "", "says of %s what its memory says", view.Several(read, "agent"))
 	}
@@ -57,17 +59,20 @@ func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 func Differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []string) {
 	tell := func(to *[]string, what string, index, memory any) {
 		if index != memory {
-			*to = append(*to, fmt.Sprintf("%s is %s in the index and %s in its memory", what, view.Quoted(index), view.Quoted(memory)))
+			*to = append(*to, fmt.Sprintf("%s is %s in the index and %s in its memory", what, view.Quoted(index),
+				view.Quoted(memory)))
 		}
 	}
 	tell(&lies, "name", listed.Name, fold.Name)
 	tell(&lies, "scope", listed.Scope, fold.Scope)
 	tell(&lags, "kind", listed.Kind, fold.Kind)
 	if !maps.Equal(listed.Labels, fold.Labels) {
-		lags = append(lags, fmt.Sprintf("labels are %s in the index and %s in its memory", view.Quoted(listed.Labels), view.Quoted(fold.Labels)))
+		lags = append(lags, fmt.Sprintf("labels are %s in the index and %s in its memory", view.Quoted(listed.Labels),
+			view.Quoted(fold.Labels)))
 	}
 	tell(&lags, "state", listed.State.String(), fold.State.String())
-	tell(&lags, "waiting for a person", listed.Waiting, listed.Waiting || fold.Waiting) // a node may know why, and the memory not: a seat, whom it trusts
+	// a node may know why, and the memory not: a seat, whom it trusts
+	tell(&lags, "waiting for a person", listed.Waiting, listed.Waiting || fold.Waiting)
 	tell(&lags, "entries", listed.Entries, fold.Entries)
 	due := func(t perdure.Time) perdure.Time {
 		if t != 0 && t <= now {

@@ -40,9 +40,11 @@ func (d *Doctor) strays() {
 		case !one.IsDir() && !one.Type().IsRegular() && one.Type()&fs.ModeSymlink == 0:
 			d.say("stray", Odd, "remove "+path, "%s is neither a file nor a folder", path)
 		case strings.HasSuffix(name, ".part") || strings.Contains(name, ".new-"):
-			d.say("stray", Odd, "remove "+path+" if no perdure is running", "%s was left by something that was cut short", path)
+			d.say("stray", Odd, "remove "+path+" if no perdure is running",
+				"%s was left by something that was cut short", path)
 		case !d.h.Knows(name):
-			d.say("stray", Odd, "move it elsewhere: agents, keys and what decides are here", "%s is not of a home", path)
+			d.say("stray", Odd, "move it elsewhere: agents, keys and what decides are here", "%s is not of a home",
+				path)
 		}
 	}
 }
@@ -85,7 +87,8 @@ func (d *Doctor) powers() {
 		err = d.p.Fill(d.h)
 	}
 	if err != nil {
-		d.say("node", Unwell, "correct "+filepath.Join(d.h.Dir, NodeFileName)+"; perdure node --help says what can be in it", "%v", err)
+		d.say("node", Unwell, "correct "+filepath.Join(d.h.Dir, NodeFileName)+
+			"; perdure node --help says what can be in it", "%v", err)
 	}
 	d.files()
 	d.secrets()
@@ -118,8 +121,12 @@ func (d *Doctor) hooks() {
 		switch {
 		case hook.Person == nil:
 			d.say("hook", Well, "", "%s may send events", hook.Name)
-		case err == nil && !trust.Allows(hook.Person.Key(), perdure.MayApprove, perdure.AnyScope) && !slices.ContainsFunc(trust.Trustees(), func(t perdure.Trustee) bool { return t.Key == hook.Person.Key() }):
-			d.say("hook", Odd, "perdure key trust "+hook.Person.Key().String()+" --rights approve", "%s approves in the name of %s, whose key is not trusted here", hook.Name, hook.Person.Name)
+		case err == nil && !trust.Allows(hook.Person.Key(), perdure.MayApprove, perdure.AnyScope) &&
+			!slices.ContainsFunc(trust.Trustees(), func(t perdure.Trustee) bool {
+				return t.Key == hook.Person.Key()
+			}):
+			d.say("hook", Odd, "perdure key trust "+hook.Person.Key().String()+" --rights approve",
+				"%s approves in the name of %s, whose key is not trusted here", hook.Name, hook.Person.Name)
 		default:
 			d.say("hook", Well, "", "%s may send events, and approves in the name of %s", hook.Name, hook.Person.Name)
 		}
@@ -146,9 +153,11 @@ func (d *Doctor) notified() {
 			if len(s.Dead) > 0 {
 				last = "the last because " + s.Dead[len(s.Dead)-1].Why
 			}
-			d.say("notify", Unwell, "correct what is wrong, then perdure notify retry "+s.Name, "%s was not told %s, %s", s.Name, view.Several(dead, "event"), last)
+			d.say("notify", Unwell, "correct what is wrong, then perdure notify retry "+s.Name,
+				"%s was not told %s, %s", s.Name, view.Several(dead, "event"), last)
 		case !s.Told:
-			d.say("notify", Odd, "it is told what happens once perdure node runs here", "%s has been told nothing yet", s.Name)
+			d.say("notify", Odd, "it is told what happens once perdure node runs here", "%s has been told nothing yet",
+				s.Name)
 		default:
 			d.say("notify", Well, "", "%s has been told %s", s.Name, view.Several(s.Sent, "event"))
 		}
@@ -171,7 +180,8 @@ func (d *Doctor) files() {
 		case err != nil:
 			d.say("program", Unwell, "install "+name+", or leave it out", "%v", err)
 		case dir == "":
-			d.say("program", Unwell, "name a folder with --files, or files in node.yaml", "%s has no folder to run in", name)
+			d.say("program", Unwell, "name a folder with --files, or files in node.yaml", "%s has no folder to run in",
+				name)
 		default:
 			d.say("program", Well, "", "%s is %s", name, at)
 		}
@@ -198,10 +208,12 @@ func (d *Doctor) secrets() {
 		return
 	}
 	d.p.Known = known
-	d.say("secrets", Well, "", "%s in %s, readable by its owner alone", view.Several(int64(len(known)), "value"), d.p.Secrets)
+	d.say("secrets", Well, "", "%s in %s, readable by its owner alone", view.Several(int64(len(known)), "value"),
+		d.p.Secrets)
 }
 
-// serverPatience is how long an MCP server may take to start and say what it can do: some are fetched over the network first.
+// serverPatience is how long an MCP server may take to start and say what it can do: some are fetched over the network
+// first.
 const serverPatience = 30 * time.Second
 
 // server starts an MCP server and asks for its tools.
@@ -246,7 +258,8 @@ func (d *Doctor) advisors() {
 		d.say("advisor", Well, "", "%s is %s", name, source)
 	}
 	if len(d.p.Advisors) == 0 {
-		d.say("advisor", Odd, "name one in node.yaml, or with --advisor when you run a node", "there is none: nodes here can only go on with what is already decided")
+		d.say("advisor", Odd, "name one in node.yaml, or with --advisor when you run a node",
+			"there is none: nodes here can only go on with what is already decided")
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Learn keeps in the home what an agent that came from elsewhere brings along: the text of its own policies and of the schema of its state, as far
-// as nodes here do not know them. Each is what its hash says. Policies of agents only narrow what the home permits.
+// Learn keeps in the home what an agent that came from elsewhere brings along: the text of its own policies and of the
+// schema of its state, as far as nodes here do not know them. Each is what its hash says. Policies of agents only
+// narrow what the home permits.
 func (h *Home) Learn(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 	if h.Dir == "" {
 		return nil
@@ -74,7 +75,8 @@ func (h *Home) keepEnclosed(n *perdure.Enclosed) error {
 			return err
 		}
 		for i, text := range set.Texts() {
-			if err := h.Keep(filepath.Join(PolicyDir, KnownDir, n.Of.Short(), fmt.Sprintf("%d.cedar", i+1)), []byte(text)); err != nil {
+			if err := h.Keep(filepath.Join(PolicyDir, KnownDir, n.Of.Short(), fmt.Sprintf("%d.cedar", i+1)),
+				[]byte(text)); err != nil {
 				return err
 			}
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// WhyQuestion is what policy is asked: about a decision that was made, a call of a tool, the arrival of the agent, or whatever it would do next.
+// WhyQuestion is what policy is asked: about a decision that was made, a call of a tool, the arrival of the agent, or
+// whatever it would do next.
 type WhyQuestion struct {
 	Decision  string // a seq, or the beginning of the hash of one that was made
 	Tool      string // to be called, with Args, of class Effect
@@ -25,8 +26,8 @@ type WhyQuestion struct {
 	Policies  []string // instead of those of the home
 }
 
-// Explain says why policy decided so, or what it would answer, of AGENT or AGENT@REF: it finds the facts, changes those that are to be
-// changed, and asks.
+// Explain says why policy decided so, or what it would answer, of AGENT or AGENT@REF: it finds the facts, changes those
+// that are to be changed, and asks.
 func (h *Home) Explain(ctx context.Context, s perdure.Store, arg string, x WhyQuestion) (*Explained, error) {
 	set, err := LoadPolicy(h, x.Policies)
 	if err != nil {
@@ -60,7 +61,8 @@ func (h *Home) Explain(ctx context.Context, s perdure.Store, arg string, x WhyQu
 }
 
 // proposed is the facts of something that has not been decided.
-func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQuestion, e *Explained) (policy.Facts, error) {
+func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQuestion, e *Explained) (policy.Facts,
+	error) {
 	at, err := FindPoint(ctx, h, s, arg)
 	if err != nil {
 		return nil, err
@@ -98,11 +100,13 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == "decide" {
 		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
 	}
-	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions", view.Called(a))
+	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions",
+		view.Called(a))
 }
 
 // decided is the facts of a decision, and the policy it was made under; nil if the runtime made it without policy.
-func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQuestion, e *Explained) (*policy.Set, policy.Facts, error) {
+func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQuestion, e *Explained) (*policy.Set,
+	policy.Facts, error) {
 	name, ref := SplitRef(arg)
 	if ref != "" {
 		return nil, nil, perdure.Invalid(errors.New("a decision is a point in memory itself; leave the @ out"))
@@ -116,7 +120,8 @@ func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQu
 		return nil, nil, err
 	}
 	if entry.Kind != perdure.KindDecision {
-		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
+		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log "+
+			"--kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
 	}
 	audit, err := AuditPolicies(h, x.Policies)
 	if err != nil {
@@ -145,9 +150,11 @@ func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQu
 		set := audit.Under(d.Verdict.Policy)
 		switch {
 		case d.Verdict.Policy.IsZero():
-			return nil, nil, perdure.Missing(fmt.Sprintf("decision %s names no policy: a program made it by rules of its own (%s)", entry.Name.Short(), strings.Join(d.Verdict.Rules, ", ")))
+			return nil, nil, perdure.Missing(fmt.Sprintf("decision %s names no policy: a program made it by rules of "+
+				"its own (%s)", entry.Name.Short(), strings.Join(d.Verdict.Rules, ", ")))
 		case set == nil:
-			lacks := perdure.Missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand", entry.Name.Short(), d.Verdict.Policy))
+			lacks := perdure.Missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand",
+				entry.Name.Short(), d.Verdict.Policy))
 			return nil, nil, perdure.WithHint(lacks, "name its files with --policy")
 		}
 		return set, facts, nil

@@ -72,8 +72,10 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		return h.Export(ctx, s, id, e)
 	}
 	if err != nil && w.handed {
-		err = perdure.WithHint(err, "its seat was handed over before that: export it again with --move, or take the seat back with perdure seat take "+
-			view.Callable(a)+" --why TEXT")
+		err = perdure.WithHint(err,
+			"its seat was handed over before that: export it again with --move, or take the seat back with perdure "+
+				"seat take "+
+				view.Callable(a)+" --why TEXT")
 	}
 	if err != nil {
 		return nil, err
@@ -81,7 +83,8 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if d := e.Depth; d.Kind == perdure.DepthLast && d.N > 0 && w.end.Entries == total && a.Depth() == perdure.Full {
 		h.note("no snapshot has %d or more entries after it: the capsule has all %d", d.N, w.end.Entries)
 	}
-	return &Exported{id, a.Fold().Intent.Name, e.File, e.Form.String(), e.Depth.String(), w.end.Entries, w.end.Bodies, w.size, w.end.Heads, e.Move}, nil
+	return &Exported{id, a.Fold().Intent.Name, e.File, e.Form.String(), e.Depth.String(), w.end.Entries, w.end.Bodies,
+		w.size, w.end.Heads, e.Move}, nil
 }
 
 // free refuses files that are there.
@@ -95,9 +98,11 @@ func (e *Export) free() error {
 	}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-			return perdure.WithHint(fmt.Errorf("%s is not a regular file", name), "name a FILE, or - for standard output")
+			return perdure.WithHint(fmt.Errorf("%s is not a regular file", name),
+				"name a FILE, or - for standard output")
 		} else if err == nil && !e.Replace {
-			return perdure.WithHint(fmt.Errorf("%s is there already", name), "name another FILE, or use --force to replace it")
+			return perdure.WithHint(fmt.Errorf("%s is there already", name),
+				"name another FILE, or use --force to replace it")
 		}
 	}
 	return nil
@@ -172,7 +177,8 @@ func (h *Home) giveSeat(ctx context.Context, s perdure.Store, id perdure.AgentID
 	case errors.Is(err, perdure.ErrConflict):
 		return perdure.WithHint(err, "a node is at work on it: pause it with perdure pause, or wait, and try again")
 	case errors.Is(err, perdure.ErrDenied):
-		return perdure.WithHint(err, "only the store that has the seat can hand it over; perdure seat show says where it is")
+		return perdure.WithHint(err,
+			"only the store that has the seat can hand it over; perdure seat show says where it is")
 	}
 	return err
 }
@@ -210,9 +216,10 @@ type SetMember struct {
 	Binding string          `json:"binding"`
 }
 
-// ExportSet writes agents, by their names, into a folder of capsules that share the parts of large bodies. With manifest
-// this home's key signs all of them together.
-func (h *Home) ExportSet(ctx context.Context, s perdure.Store, dir string, agents []string, e Export, manifest bool) ([]SetMember, error) {
+// ExportSet writes agents, by their names, into a folder of capsules that share the parts of large bodies. With
+// manifest this home's key signs all of them together.
+func (h *Home) ExportSet(ctx context.Context, s perdure.Store, dir string, agents []string, e Export,
+	manifest bool) ([]SetMember, error) {
 	o := capsule.SetOptions{Options: e.Options}
 	var ids []perdure.AgentID
 	for _, agent := range agents {
@@ -245,7 +252,8 @@ func (h *Home) ExportSet(ctx context.Context, s perdure.Store, dir string, agent
 	}
 	var found []SetMember
 	for i, name := range names {
-		found = append(found, SetMember{ids[i], filepath.Join(dir, name), e.Form.String(), e.Depth.String(), o.Binding.String()})
+		found = append(found, SetMember{ids[i], filepath.Join(dir, name), e.Form.String(), e.Depth.String(),
+			o.Binding.String()})
 	}
 	return found, nil
 }
@@ -262,7 +270,8 @@ func (h *Home) beginning(ctx context.Context, s perdure.Store, id perdure.AgentI
 
 // ImportSet takes every capsule of a set in. One that is refused keeps out no other: all that went wrong is in the
 // error.
-func (h *Home) ImportSet(ctx context.Context, s perdure.Store, dir string, o capsule.ImportOptions) (found []*Arrived, err error) {
+func (h *Home) ImportSet(ctx context.Context, s perdure.Store, dir string, o capsule.ImportOptions) (found []*Arrived,
+	err error) {
 	set, err := capsule.OpenSet(dir)
 	if err != nil {
 		return nil, err

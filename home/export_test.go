@@ -45,17 +45,20 @@ func TestAnAgentMovesBetweenHomes(t *testing.T) {
 	var id perdure.AgentID
 	within(t, one, func(ctx context.Context, s perdure.Store) error {
 		id = agentIn(ctx, t, one, s, "mover").ID()
-		if _, err := one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: perdure.Full}, File: file, Move: true, For: "nobody"}); err == nil {
+		if _, err := one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: perdure.Full}, File: file,
+			Move: true, For: "nobody"}); err == nil {
 			t.Error("its seat goes to somebody nobody knows")
 		}
-		r, err := one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: perdure.Full}, File: file, Move: true})
+		r, err := one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: perdure.Full}, File: file,
+			Move: true})
 		if err != nil {
 			return err
 		}
 		if info, err := os.Stat(file); err != nil || info.Size() != r.Bytes || !r.Moved || r.Entries < 2 {
 			t.Errorf("exported %+v, %v", r, err)
 		}
-		if _, err := one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: perdure.Full}, File: file}); err == nil ||
+		if _, err := one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: perdure.Full},
+			File: file}); err == nil ||
 			!strings.Contains(err.Error(), "is there already") {
 			t.Errorf("a file that is there: got %v", err)
 		}
@@ -63,14 +66,16 @@ func TestAnAgentMovesBetweenHomes(t *testing.T) {
 		if err := last.UnmarshalText([]byte("headers")); err != nil {
 			return err
 		}
-		r, err = one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: last}, File: file, Replace: true, Detached: true})
+		r, err = one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: last}, File: file, Replace: true,
+			Detached: true})
 		if err != nil || r.Depth != "headers" {
 			t.Errorf("exported %+v, %v", r, err)
 		}
 		if _, err := os.Stat(file + capsule.SigExt); err != nil {
 			t.Error(err)
 		}
-		_, err = one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: perdure.Full}, File: file, Replace: true})
+		_, err = one.Export(ctx, s, id, home.Export{Options: capsule.Options{Depth: perdure.Full}, File: file,
+			Replace: true})
 		return err
 	})
 	two := &home.Home{URL: filepath.Join(dir, "two")}
@@ -105,7 +110,8 @@ func TestASetIsWrittenAndTakenIn(t *testing.T) {
 	within(t, one, func(ctx context.Context, s perdure.Store) error {
 		agentIn(ctx, t, one, s, "a")
 		agentIn(ctx, t, one, s, "b")
-		found, err := one.ExportSet(ctx, s, set, []string{"a", "b"}, home.Export{Options: capsule.Options{Depth: perdure.Full}}, true)
+		found, err := one.ExportSet(ctx, s, set, []string{"a", "b"},
+			home.Export{Options: capsule.Options{Depth: perdure.Full}}, true)
 		if err != nil || len(found) != 2 || found[0].Binding != capsule.WithManifest.String() {
 			t.Errorf("exported %+v, %v", found, err)
 		}

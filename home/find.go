@@ -36,7 +36,8 @@ func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, er
 		return id, err
 	}
 	for _, one := range found {
-		if len(found) == 1 && len(arg) >= view.MinPrefix && strings.HasPrefix(one.Agent.String(), strings.ToLower(arg)) {
+		if len(found) == 1 && len(arg) >= view.MinPrefix && strings.HasPrefix(one.Agent.String(),
+			strings.ToLower(arg)) {
 			break // its id is what was named, whatever the index calls it
 		}
 		if err := checkListed(ctx, s, one, arg); err != nil {
@@ -55,7 +56,8 @@ func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, er
 		if err := damaged(ctx, s, arg); err != nil {
 			return id, err
 		}
-		return id, perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q", arg)), "see perdure ls; an agent is named by its name or by 4 or more digits of its id")
+		return id, perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q", arg)),
+			"see perdure ls; an agent is named by its name or by 4 or more digits of its id")
 	}
 	var lines []string
 	for _, l := range found {
@@ -79,8 +81,10 @@ func damaged(ctx context.Context, s perdure.Store, arg string) error {
 		return err
 	}
 	for id, x := range all {
-		if x.Gone && (x.Name == arg || len(arg) >= view.MinPrefix && strings.HasPrefix(id.String(), strings.ToLower(arg))) {
-			return perdure.WithHint(fmt.Errorf("%s %s is damaged: %w", id.Short(), view.ShownName(x.Name), x.Reason), "perdure doctor --repair, or import a good copy")
+		if x.Gone && (x.Name == arg || len(arg) >= view.MinPrefix &&
+			strings.HasPrefix(id.String(), strings.ToLower(arg))) {
+			return perdure.WithHint(fmt.Errorf("%s %s is damaged: %w", id.Short(), view.ShownName(x.Name), x.Reason),
+				"perdure doctor --repair, or import a good copy")
 		}
 	}
 	return nil
@@ -112,10 +116,12 @@ func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg st
 	if l.Name == name && (name == arg || strings.HasPrefix(l.Agent.String(), strings.ToLower(arg))) {
 		return nil
 	}
-	err = fmt.Errorf("the index of this store is wrong: it lists %s as %q, and the agent's own memory says %q; nothing was done",
+	err = fmt.Errorf("the index of this store is wrong: it lists %s as %q, and the agent's own memory says %q; "+
+		"nothing was done",
 		l.Agent.Short(), l.Name, name)
-	return perdure.WithHint(err, "perdure doctor says what else differs, and perdure doctor --reindex rebuilds the index from the memories; "+
-		"or name the agent by its whole id")
+	return perdure.WithHint(err,
+		"perdure doctor says what else differs, and perdure doctor --reindex rebuilds the index from the memories; "+
+			"or name the agent by its whole id")
 
 }
 
@@ -141,7 +147,9 @@ func Candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Lis
 		}
 		return nil
 	}
-	if err := add(perdure.Filter{Name: arg}, func(l perdure.Listing) bool { return arg == "" || l.Name == arg }); err != nil {
+	if err := add(perdure.Filter{Name: arg}, func(l perdure.Listing) bool {
+		return arg == "" || l.Name == arg
+	}); err != nil {
 		return nil, err
 	}
 	if prefix := strings.ToLower(arg); len(arg) >= view.MinPrefix && view.IsHex(prefix) {
@@ -211,8 +219,10 @@ func FindPoint(ctx context.Context, h *Home, s perdure.Store, arg string) (*Poin
 	return &Point{Agent: a, Entry: e, ref: ref}, err
 }
 
-// findIn is findEntry in the memory of an agent. In one that never branched it finds a seq or a time without reading the rest.
-func findIn(ctx context.Context, s perdure.Store, now *perdure.Agent, ref string, clock time.Time) (*perdure.Entry, error) {
+// findIn is findEntry in the memory of an agent. In one that never branched it finds a seq or a time without reading
+// the rest.
+func findIn(ctx context.Context, s perdure.Store, now *perdure.Agent, ref string, clock time.Time) (*perdure.Entry,
+	error) {
 	memory := perdure.Memory(ctx, s, now.ID())
 	if !now.Straight() {
 		return FindEntry(memory, ref, clock)
@@ -256,7 +266,8 @@ func entryOf(ctx context.Context, s perdure.Store, id perdure.AgentID, seq int64
 	return nil, nil
 }
 
-// entryBy is the last entry written by a time in a memory that never branched, or nil. It reads back from the end, from snapshot to snapshot.
+// entryBy is the last entry written by a time in a memory that never branched, or nil. It reads back from the end, from
+// snapshot to snapshot.
 func entryBy(ctx context.Context, s perdure.Store, id perdure.AgentID, at time.Time) (last *perdure.Entry, err error) {
 	read := func(from, end perdure.Cursor) error {
 		for item, err := range s.Entries(ctx, id, from) {
@@ -290,7 +301,8 @@ func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 	prefix := strings.ToLower(ref)
 	byHash := len(ref) >= view.MinPrefix && view.IsHex(prefix)
 	if seqErr != nil && atErr != nil && !byHash {
-		return nil, perdure.Invalid(fmt.Errorf("@%s: want a seq (@12), 4 or more digits of an entry's hash (@9f3c), a time (@2026-01-31T12:00:00Z) or how long ago (@10m)", ref))
+		return nil, perdure.Invalid(fmt.Errorf("@%s: want a seq (@12), 4 or more digits of an entry's hash (@9f3c), "+
+			"a time (@2026-01-31T12:00:00Z) or how long ago (@10m)", ref))
 	}
 	var bySeq, named []*perdure.Entry
 	var last *perdure.Entry // by the fold order, of those written by then
@@ -313,7 +325,8 @@ func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 			for _, e := range found {
 				names = append(names, e.Name.Short())
 			}
-			return nil, perdure.Invalid(fmt.Errorf("@%s could be %s; use more digits of the hash", ref, strings.Join(names, ", ")))
+			return nil, perdure.Invalid(fmt.Errorf("@%s could be %s; use more digits of the hash", ref,
+				strings.Join(names, ", ")))
 		}
 		if len(found) == 1 {
 			return found[0], nil
@@ -322,7 +335,8 @@ func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 	if last != nil && seqErr != nil {
 		return last, nil
 	}
-	return nil, perdure.WithHint(perdure.Missing("there is no entry at @"+ref), "see perdure log for the entries there are")
+	return nil, perdure.WithHint(perdure.Missing("there is no entry at @"+ref),
+		"see perdure log for the entries there are")
 }
 
 // ParseMoment reads a time, a day, or how long ago: 2026-01-31T12:00:00Z, 2026-01-31, 90s, 2d.
@@ -334,7 +348,8 @@ func ParseMoment(s string, now time.Time) (time.Time, error) {
 	}
 	d, err := parseDuration(s)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q: want a time such as 2026-01-31T12:00:00Z, or a duration such as 90s, 24h or 7d", s)
+		return time.Time{},
+			fmt.Errorf("%q: want a time such as 2026-01-31T12:00:00Z, or a duration such as 90s, 24h or 7d", s)
 	}
 	return now.Add(-d), nil
 }

@@ -11,7 +11,8 @@ import (
 // trustEvery is how often a node looks whether the trust file has changed.
 const trustEvery = time.Second
 
-// FollowTrust tells a node when the trust file changes: whom to trust is asked now, not when the node was started. What it returns ends that.
+// FollowTrust tells a node when the trust file changes: whom to trust is asked now, not when the node was started. What
+// it returns ends that.
 func (h *Home) FollowTrust(ctx context.Context, n *perdure.Node, log *slog.Logger) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// herald says what happened by the entries of a store. What people have to do is said only while it is still to be done.
+// herald says what happened by the entries of a store. What people have to do is said only while it is still to be
+// done.
 type herald struct {
 	node *perdure.Node
 
@@ -103,7 +104,8 @@ type tidings struct {
 // data is what every event about the agent says.
 func (t *tidings) data(summary string, args ...any) notify.Data {
 	f := t.a.Fold()
-	return notify.Data{Agent: t.a.ID(), Name: f.Intent.Name, Scope: f.Charter.Scope, Entry: t.item.Name, Summary: view.Called(t.a) + " " + fmt.Sprintf(summary, args...)}
+	return notify.Data{Agent: t.a.ID(), Name: f.Intent.Name, Scope: f.Charter.Scope, Entry: t.item.Name,
+		Summary: view.Called(t.a) + " " + fmt.Sprintf(summary, args...)}
 }
 
 func (t *tidings) event(kind string, d notify.Data) notify.Event {
@@ -213,7 +215,9 @@ func (t *tidings) low() []notify.Event {
 		name          string
 		limit, left   *int64
 		granted, used int64
-	}{{"cost", b.Cost, left.Cost, f.Granted.Cost, f.Spent.Cost}, {"tokens", b.Tokens, left.Tokens, f.Granted.Tokens, f.Spent.Tokens}, {"calls", b.Calls, left.Calls, f.Granted.Calls, f.Spent.Calls}} {
+	}{{"cost", b.Cost, left.Cost, f.Granted.Cost, f.Spent.Cost},
+		{"tokens", b.Tokens, left.Tokens, f.Granted.Tokens, f.Spent.Tokens},
+		{"calls", b.Calls, left.Calls, f.Granted.Calls, f.Spent.Calls}} {
 		if x.limit == nil {
 			continue
 		}

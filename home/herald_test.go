@@ -33,17 +33,20 @@ func newHeralded(t *testing.T, result error, acts ...perdure.Action) *heralded {
 	}
 	n := &perdure.Node{
 		Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{paying{result}},
-		Trust: perdure.NewTrust(perdure.Trustee{Key: key.Key(), Name: "node", Rights: perdure.MayOwn, Scope: perdure.AnyScope}),
+		Trust: perdure.NewTrust(perdure.Trustee{Key: key.Key(), Name: "node", Rights: perdure.MayOwn,
+			Scope: perdure.AnyScope}),
 		Policy: perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
 			if x, ok := r.Action.(perdure.Execute); ok && x.Call == "ask" {
-				return perdure.Verdict{Answer: perdure.Ask, Rules: []string{"people"}, Quorum: 2, Asked: []string{"ana", "bob"}, Reason: "it is much"}
+				return perdure.Verdict{Answer: perdure.Ask, Rules: []string{"people"}, Quorum: 2,
+					Asked: []string{"ana", "bob"}, Reason: "it is much"}
 			}
 			return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"all"}}
 		}),
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			turn := min(int(a.Fold().Turns), len(acts)-1)
-			return perdure.Advice{Actions: acts[turn : turn+1], Usage: &perdure.Usage{In: 30, Out: 10}}, nil
-		})},
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				turn := min(int(a.Fold().Turns), len(acts)-1)
+				return perdure.Advice{Actions: acts[turn : turn+1], Usage: &perdure.Usage{In: 30, Out: 10}}, nil
+			})},
 	}
 	return &heralded{t: t, n: n, h: &herald{node: n}, seen: map[string]notify.Event{}}
 }
@@ -107,8 +110,10 @@ func TestPeopleAreToldWhatTheyAreAsked(t *testing.T) {
 	x.tells(notify.ApprovalRequested)
 	e := x.seen[notify.ApprovalRequested]
 	f := fold(t, x.n, id)
-	if d := e.Data; d.Digest != f.Asks[0].Digest || d.Tool != "pay" || d.Quorum != 2 || len(d.Asked) != 2 || d.Action == nil ||
-		!strings.Contains(d.Detail, "it is much") || !strings.Contains(d.Summary, "shop asks: may it? pay") || strings.Contains(d.Summary, "5") ||
+	if d := e.Data; d.Digest != f.Asks[0].Digest || d.Tool != "pay" || d.Quorum != 2 || len(d.Asked) != 2 ||
+		d.Action == nil ||
+		!strings.Contains(d.Detail, "it is much") || !strings.Contains(d.Summary, "shop asks: may it? pay") ||
+		strings.Contains(d.Summary, "5") ||
 		!strings.Contains(d.Answer, "perdure approve shop "+f.Asks[0].Digest.String()) {
 		t.Errorf("an approval: %+v", d)
 	}
@@ -142,7 +147,8 @@ func TestSleepDoubtAndLittleBudgetAreTold(t *testing.T) {
 	id := x.run(perdure.Intent{Name: "shop", Budget: &perdure.Budget{Tokens: &tokens}})
 	x.tells(notify.InDoubt)
 	open := fold(t, x.n, id).Open
-	if _, err := x.n.Settle(t.Context(), id, perdure.Settle{Decision: open[0].Decision, Signal: perdure.Failed}); err != nil {
+	if _, err := x.n.Settle(t.Context(), id, perdure.Settle{Decision: open[0].Decision,
+		Signal: perdure.Failed}); err != nil {
 		t.Fatal(err)
 	}
 	x.seen = map[string]notify.Event{}
@@ -188,9 +194,11 @@ func TestDestinationsThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want one about %q", yaml, err, want)
 		}
 	}
-	h := hookedHome(t, "secrets: secrets\nnotify: [{name: a, url: \"https://x.example\", secret: CRM, content: whole}, {name: b, command: [bin/tell]}]\n")
+	h := hookedHome(t, "secrets: secrets\nnotify: [{name: a, url: \"https://x.example\", secret: CRM, content: "+
+		"whole}, {name: b, command: [bin/tell]}]\n")
 	n, err := h.Notifier(&perdure.Node{}, nil)
-	if err != nil || len(n.Destinations) != 2 || !n.Destinations[0].Whole || n.Destinations[1].Sender.(*notify.Command).Argv[0] != h.Dir+"/bin/tell" {
+	if err != nil || len(n.Destinations) != 2 || !n.Destinations[0].Whole ||
+		n.Destinations[1].Sender.(*notify.Command).Argv[0] != h.Dir+"/bin/tell" {
 		t.Errorf("%+v, %v", n, err)
 	}
 }

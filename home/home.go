@@ -49,13 +49,14 @@ const (
 type Home struct {
 	URL string // the store as people name it; empty: the one in the environment, or the one here, above or of the user
 
-	// Patient waits for as long as another process keeps the store from being written, as nodes do; else a write gives up in time.
+	// Patient waits for as long as another process keeps the store from being written, as nodes do; else a write gives
+	// up in time.
 	Patient bool
 
 	// Note is told what a person should know; nil: nobody is.
 	Note func(text string)
-	// Ask asks a person whether what a home says, which was found and is not their own, counts from now on. Asked is false where
-	// nobody can be asked.
+	// Ask asks a person whether what a home says, which was found and is not their own, counts from now on. Asked is
+	// false where nobody can be asked.
 	Ask func(parts []Saying) (asked, yes bool)
 
 	// Progress is told how far long work has come; without a word for what, that it is over. Nil: nobody is.
@@ -154,14 +155,16 @@ func (h *Home) place() error {
 	default:
 		var err error
 		if path, h.options, err = sqlite.ParseName(path); err != nil {
-			return perdure.Invalid(fmt.Errorf("store sqlite:%w; a file with a question mark in its name goes without sqlite:", err))
+			return perdure.Invalid(fmt.Errorf("store sqlite:%w; a file with a question mark in its name goes without "+
+				"sqlite:", err))
 		}
 		if path == "" {
 			return perdure.Invalid(fmt.Errorf("store %q: want a path before the question mark", url))
 		}
 	}
 	h.Scheme, h.Dir, h.File = scheme, path, filepath.Join(path, StoreFile)
-	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) == filepath.Ext(StoreFile) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil &&
+		filepath.Ext(path) == filepath.Ext(StoreFile) {
 		h.Dir, h.File, h.Loose = filepath.Dir(path), path, true
 	}
 	return nil
@@ -298,8 +301,8 @@ func (h *Home) witness() (perdure.Witness, error) {
 	return h.seen, nil
 }
 
-// CloseWitness writes what was seen, and closes it. That this fails is said, and no error: what was done is in the store, and who is told that it
-// failed does it again.
+// CloseWitness writes what was seen, and closes it. That this fails is said, and no error: what was done is in the
+// store, and who is told that it failed does it again.
 func (h *Home) CloseWitness() {
 	var errs []error
 	for _, w := range []**sqlite.Witness{&h.seen, &h.looked} {
@@ -309,7 +312,8 @@ func (h *Home) CloseWitness() {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		h.note("what was done is recorded, but how far the agents have come could not be noted in %s: %v; an older copy of them may not be noticed",
+		h.note("what was done is recorded, but how far the agents have come could not be noted in %s: %v; an older "+
+			"copy of them may not be noticed",
 			filepath.Join(h.Dir, witnessFile), err)
 	}
 }
@@ -326,9 +330,10 @@ func FileArg(arg string) (file, ref string) {
 	return name, ref
 }
 
-// UseFor is use for what is about one agent, which may be a file: then the file is the store, and arg is passed on as the id of the
-// agent in it. The key stays that of the home.
-func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
+// UseFor is use for what is about one agent, which may be a file: then the file is the store, and arg is passed on as
+// the id of the agent in it. The key stays that of the home.
+func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store,
+	arg string) error) error {
 	name, ref := FileArg(arg)
 	if name == "" {
 		return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
@@ -522,7 +527,8 @@ func (h *Home) Load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*
 	return view.LookAt(ctx, s, t, id)
 }
 
-// TrustKey adds a line to the trust file, which is replaced whole. Of several processes that do, none loses another's line.
+// TrustKey adds a line to the trust file, which is replaced whole. Of several processes that do, none loses another's
+// line.
 func (h *Home) TrustKey(who perdure.Trustee) error {
 	path := filepath.Join(h.Dir, TrustFile)
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)

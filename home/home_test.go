@@ -17,7 +17,9 @@ func newHome(t *testing.T) (*home.Home, *[]string) {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	var said []string
-	return &home.Home{URL: filepath.Join(t.TempDir(), "home"), Note: func(text string) { said = append(said, text) }}, &said
+	return &home.Home{URL: filepath.Join(t.TempDir(), "home"), Note: func(text string) {
+		said = append(said, text)
+	}}, &said
 }
 
 // made are agents made in a home, by name.
@@ -26,7 +28,8 @@ func made(t *testing.T, h *home.Home, names ...string) map[string]perdure.AgentI
 	ids := map[string]perdure.AgentID{}
 	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
 		for _, name := range names {
-			g := perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "stand"}, Charter: perdure.Charter{Scope: "home"}}
+			g := perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "stand"},
+				Charter: perdure.Charter{Scope: "home"}}
 			n, err := h.Maker(ctx, s, &g)
 			if err != nil {
 				return err
@@ -79,12 +82,14 @@ func TestAgentsAreFoundByNameAndByDigits(t *testing.T) {
 	h, _ := newHome(t)
 	ids := made(t, h, "news", "shop", "twin", "twin")
 	err := h.Use(t.Context(), false, func(ctx context.Context, s perdure.Store) error {
-		for arg, want := range map[string]perdure.AgentID{"news": ids["news"], ids["shop"].String()[:8]: ids["shop"], ids["shop"].String(): ids["shop"]} {
+		for arg, want := range map[string]perdure.AgentID{"news": ids["news"], ids["shop"].String()[:8]: ids["shop"],
+			ids["shop"].String(): ids["shop"]} {
 			if got, err := home.Find(ctx, s, arg); err != nil || got != want {
 				t.Errorf("%s: got %s, %v, want %s", arg, got.Short(), err, want.Short())
 			}
 		}
-		for arg, want := range map[string]error{"nobody": perdure.ErrNotFound, "": perdure.ErrInvalid, "twin": perdure.ErrInvalid, "news@1": perdure.ErrInvalid} {
+		for arg, want := range map[string]error{"nobody": perdure.ErrNotFound, "": perdure.ErrInvalid,
+			"twin": perdure.ErrInvalid, "news@1": perdure.ErrInvalid} {
 			if _, err := home.Find(ctx, s, arg); !errors.Is(err, want) {
 				t.Errorf("%q: got %v, want one that is %v", arg, err, want)
 			}
@@ -133,7 +138,8 @@ func TestWhatAFoundHomeSaysCountsOnceSomebodyHasAcceptedIt(t *testing.T) {
 	if err := acting(nil); err != nil {
 		t.Errorf("it was accepted before: got %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, home.NodeFileName), []byte("programs: [sh, rm]\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, home.NodeFileName), []byte("programs: [sh, rm]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := acting(nil); err == nil {
@@ -145,7 +151,8 @@ func TestVerifySaysWhatAMemoryIsAndWhoWroteIt(t *testing.T) {
 	h, _ := newHome(t)
 	ids := made(t, h, "news")
 	r, err := h.Verify(t.Context(), "news", home.Verification{})
-	if err != nil || !r.OK || r.Agent != ids["news"] || len(r.Signers) != 1 || !strings.Contains(r.Signers[0].Trusted, "own *") {
+	if err != nil || !r.OK || r.Agent != ids["news"] || len(r.Signers) != 1 ||
+		!strings.Contains(r.Signers[0].Trusted, "own *") {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	other := home.Verification{}

@@ -18,7 +18,8 @@ type HookConfig struct {
 	Secrets []string `yaml:"secrets"` // the same, several: while keys are changed
 	Scope   string   `yaml:"scope"`   // of the agents it may post to; none: all
 
-	// Approver is the person in whose name it approves and answers, and Key the file of their key, which signs the votes.
+	// Approver is the person in whose name it approves and answers, and Key the file of their key, which signs the
+	// votes.
 	Approver string `yaml:"approver"`
 	Key      string `yaml:"key"`
 }
@@ -32,7 +33,9 @@ func (h *Home) Webhooks(ctx context.Context, n *perdure.Node) (*webhook.Handler,
 	if err := h.Consent(); err != nil {
 		return nil, err
 	}
-	out := &webhook.Handler{Node: n, Find: func(ctx context.Context, name string) (perdure.AgentID, error) { return Find(ctx, n.Store, name) }}
+	out := &webhook.Handler{Node: n, Find: func(ctx context.Context, name string) (perdure.AgentID, error) {
+		return Find(ctx, n.Store, name)
+	}}
 	if out.Hooks, err = h.hooks(&file); err != nil {
 		return nil, err
 	}
@@ -113,8 +116,10 @@ func (h *Home) person(c *HookConfig) (*perdure.Signer, error) {
 		return nil, err
 	}
 	if own != nil && own.Key() == s.Key() {
-		return nil, perdure.WithHint(errors.New("its key is the key of this home, whose nodes could then approve what they propose themselves"),
-			"make a key for "+c.Approver+": perdure key new --name "+c.Approver+" in a home of theirs, and perdure key trust KEY --rights approve here")
+		return nil, perdure.WithHint(errors.New("its key is the key of this home, whose nodes could then approve "+
+			"what they propose themselves"),
+			"make a key for "+c.Approver+": perdure key new --name "+c.Approver+
+				" in a home of theirs, and perdure key trust KEY --rights approve here")
 	}
 	if s.Name != c.Approver {
 		return nil, fmt.Errorf("the key is that of %s, and the approver is %s", s.Name, c.Approver)

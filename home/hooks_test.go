@@ -37,7 +37,8 @@ func hookedHome(t *testing.T, yaml string) *Home {
 		t.Fatal(err)
 	}
 	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("s", 32)))
-	for name, text := range map[string]string{"node.yaml": yaml, "hook.secret": secret + "\n", "secrets": "CRM=" + strings.ReplaceAll(secret, "c3Nz", "eHh4") + "\n"} {
+	for name, text := range map[string]string{"node.yaml": yaml, "hook.secret": secret + "\n",
+		"secrets": "CRM=" + strings.ReplaceAll(secret, "c3Nz", "eHh4") + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -56,21 +57,25 @@ hooks:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Hooks) != 2 || got.Hooks[0].Person == nil || got.Hooks[0].Person.Name != "ana" || got.Hooks[1].Person != nil || got.Hooks[1].Scope != "acme" {
+	if len(got.Hooks) != 2 || got.Hooks[0].Person == nil || got.Hooks[0].Person.Name != "ana" ||
+		got.Hooks[1].Person != nil || got.Hooks[1].Scope != "acme" {
 		t.Errorf("hooks: %+v", got.Hooks)
 	}
 }
 
 func TestHooksThatCouldNotBeToldApartOrVoteForThemselvesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, want string }{
-		"the home's own key":       {`{name: a, secret: "file:hook.secret", approver: node, key: key}`, "approve what they propose themselves"},
-		"another's key":            {`{name: a, secret: "file:hook.secret", approver: bob, key: people/ana}`, "key is that of ana"},
-		"an approver, no key":      {`{name: a, secret: "file:hook.secret", approver: ana}`, "belong together"},
-		"no secret":                {`{name: a}`, "want a name and a secret"},
-		"the secret itself":        {`{name: a, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}`, "not the secret"},
-		"an unset variable":        {`{name: a, secret: "env:PERDURE_NO_SUCH"}`, "PERDURE_NO_SUCH"},
-		"an unknown secret":        {`{name: a, secret: NOPE}`, "no secret NOPE"},
-		"one secret for two":       {`{name: a, secret: "file:hook.secret"}, {name: b, secret: "file:hook.secret"}`, "same secret"},
+		"the home's own key": {`{name: a, secret: "file:hook.secret", approver: node, key: key}`,
+			"approve what they propose themselves"},
+		"another's key": {`{name: a, secret: "file:hook.secret", approver: bob, key: people/ana}`,
+			"key is that of ana"},
+		"an approver, no key": {`{name: a, secret: "file:hook.secret", approver: ana}`, "belong together"},
+		"no secret":           {`{name: a}`, "want a name and a secret"},
+		"the secret itself":   {`{name: a, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}`, "not the secret"},
+		"an unset variable":   {`{name: a, secret: "env:PERDURE_NO_SUCH"}`, "PERDURE_NO_SUCH"},
+		"an unknown secret":   {`{name: a, secret: NOPE}`, "no secret NOPE"},
+		"one secret for two": {`{name: a, secret: "file:hook.secret"}, {name: b, secret: "file:hook.secret"}`,
+			"same secret"},
 		"one name for two":         {`{name: a, secret: "file:hook.secret"}, {name: a, secret: CRM}`, "has that name"},
 		"a file that is not there": {`{name: a, secret: "file:nope"}`, "nope"},
 	} {
@@ -86,7 +91,8 @@ func TestHooksThatCouldNotBeToldApartOrVoteForThemselvesAreRefused(t *testing.T)
 	if err := os.Chmod(filepath.Join(h.Dir, "hook.secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)}); err == nil || !strings.Contains(err.Error(), "others can read") {
+	if _, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)}); err == nil ||
+		!strings.Contains(err.Error(), "others can read") {
 		t.Errorf("a secret that others can read: %v", err)
 	}
 }
@@ -107,12 +113,14 @@ func TestEveryNodeFileOfThePageIsRead(t *testing.T) {
 	t.Setenv("SLACK_URL", "https://hooks.slack.com/services/x")
 	for _, m := range all {
 		h := hookedHome(t, string(m[1]))
-		for name, text := range map[string]string{"secrets.env": "CRM_SECRET=" + secret("c") + "\nOPS_SECRET=" + secret("o") + "\nMAIL_PASSWORD=x\n", "people/ana.secret": secret("a")} {
+		for name, text := range map[string]string{"secrets.env": "CRM_SECRET=" + secret("c") + "\nOPS_SECRET=" +
+			secret("o") + "\nMAIL_PASSWORD=x\n", "people/ana.secret": secret("a")} {
 			if err := os.WriteFile(filepath.Join(h.Dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := os.Rename(filepath.Join(h.Dir, "people", "ana"), filepath.Join(h.Dir, "people", "ana.key")); err != nil {
+		if err := os.Rename(filepath.Join(h.Dir, "people", "ana"),
+			filepath.Join(h.Dir, "people", "ana.key")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)}); err != nil {

@@ -44,7 +44,8 @@ func (h *Home) TakeIn(ctx context.Context, s perdure.Store, read *Meter, o capsu
 	defer h.Progressed("", 0, 0)
 	got, err := from(o)
 	if errors.Is(err, capsule.ErrDenied) {
-		return nil, perdure.WithHint(fmt.Errorf("%w: %w", perdure.ErrDenied, err), "nothing was written; see perdure policy explain, or ask who wrote the policy")
+		return nil, perdure.WithHint(fmt.Errorf("%w: %w", perdure.ErrDenied, err),
+			"nothing was written; see perdure policy explain, or ask who wrote the policy")
 	}
 	if err != nil {
 		return nil, err
@@ -75,15 +76,20 @@ func (h *Home) TakeIn(ctx context.Context, s perdure.Store, read *Meter, o capsu
 			h.note("%v; it runs here once the home has it", err)
 		}
 	}
-	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil && (len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
-		h.note("%s was here before, and what is here --ready does not admit: look at it with perdure show %[2]s, then perdure resume %[2]s", view.Called(a), view.Callable(a))
+	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil &&
+		(len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
+		h.note("%s was here before, and what is here --ready does not admit: look at it with perdure show %[2]s, "+
+			"then perdure resume %[2]s", view.Called(a), view.Callable(a))
 	}
 	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(), Entries: got.Index.Entries,
-		Heads: a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Standing(o.Trust, place, time.Now()), From: got, Now: a}
+	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(),
+		Entries: got.Index.Entries,
+		Heads:   a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Standing(o.Trust, place, time.Now()),
+		From: got,
+		Now:  a}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}
@@ -106,7 +112,8 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 		return err
 	}
 	if len(missing) > 0 {
-		h.note("this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so with perdure resume --older", missing[0].Short())
+		h.note("this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so "+
+			"with perdure resume --older", missing[0].Short())
 		return nil
 	}
 	if at, err := h.PlaceOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {
@@ -146,12 +153,14 @@ func (r *Arrived) Text() (head string, more []string) {
 	case capsule.Same, capsule.Older:
 		what += ", nothing new"
 	case capsule.Mended:
-		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before", view.Several(got.Healed.Gained, "entry"))
+		what = fmt.Sprintf("it was damaged here, and now has what is good of both, %s it could not read before",
+			view.Several(got.Healed.Gained, "entry"))
 	case capsule.Restored:
 		what = "this copy took the place of the one here; dropped: " + got.Dropped
 	}
 	if d := a.Depth(); d != perdure.Full {
-		more = append(more, "depth "+d.String()+": here is "+d.Words()+"; import the whole memory to give it all its rights")
+		more = append(more, "depth "+d.String()+": here is "+d.Words()+
+			"; import the whole memory to give it all its rights")
 	} else if got.Relation == capsule.Deeper {
 		more = append(more, "the whole memory is here now: it has all its rights")
 	}
@@ -159,7 +168,9 @@ func (r *Arrived) Text() (head string, more []string) {
 		more = append(more, "it is held: "+view.HeldText(got.Stranger))
 	}
 	if name := view.Callable(a); !got.Hold.IsZero() && a.Fold().Ended == nil {
-		more = append(more, "it arrived paused, with no local budget until admitted; look at it with perdure show "+name+", then perdure resume "+name)
+		more = append(more, "it arrived paused, with no local budget until admitted; look at it with perdure show "+
+			name+", then perdure resume "+name)
 	}
-	return fmt.Sprintf("%s %s: %s, %s, now %s", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"), r.Standing), more
+	return fmt.Sprintf("%s %s: %s, %s, now %s", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"),
+		r.Standing), more
 }

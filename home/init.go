@@ -51,8 +51,8 @@ func (h *Home) Begin(dir string) error {
 	return nil
 }
 
-// Init makes what a home lacks: the folder, its key, the store, a node.yaml and a first policy, all of them with comments. What is there
-// stays as it is, so that a second call changes nothing.
+// Init makes what a home lacks: the folder, its key, the store, a node.yaml and a first policy, all of them with
+// comments. What is there stays as it is, so that a second call changes nothing.
 func (h *Home) Init(ctx context.Context, set Setup) (*Begun, error) {
 	if h.Loose || h.Scheme == "mem" {
 		return nil, perdure.Invalid(errors.New("a home is a folder; name one that is there, or is to be made"))
@@ -136,8 +136,8 @@ func (h *Home) begin(name, text string, b *Begun) error {
 	return err
 }
 
-// beginPolicy writes the first policy, unless the home has one: rules that permit would be added to those of somebody who has thought
-// about them.
+// beginPolicy writes the first policy, unless the home has one: rules that permit would be added to those of somebody
+// who has thought about them.
 func (h *Home) beginPolicy(b *Begun) error {
 	found, err := disk.Files(filepath.Join(h.Dir, PolicyDir), ".cedar")
 	if err != nil {

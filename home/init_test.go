@@ -15,7 +15,8 @@ import (
 // noModels is an environment in which there is no provider and no server.
 func noModels(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
-	for _, name := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL", StoreEnv} {
+	for _, name := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL",
+		StoreEnv} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("OLLAMA_HOST", "127.0.0.1:1") // nobody listens there
@@ -71,8 +72,10 @@ func TestTheFirstPolicyAnswersAsTheBuiltInOne(t *testing.T) {
 		t.Errorf("got rules %q, want %q", got, want)
 	}
 	// The example in its comments must load, too.
-	text := strings.NewReplacer("// @id(\"no-network\")", "@id(\"no-network\")", "// @reason(\"nothing leaves", "@reason(\"nothing leaves",
-		"// forbid (principal", "forbid (principal", "// when { context.tool", "when { context.tool").Replace(policyHeadText + policy.DefaultText() + policyMoreText)
+	text := strings.NewReplacer("// @id(\"no-network\")", "@id(\"no-network\")", "// @reason(\"nothing leaves",
+		"@reason(\"nothing leaves",
+		"// forbid (principal", "forbid (principal", "// when { context.tool", "when { context.tool").
+		Replace(policyHeadText + policy.DefaultText() + policyMoreText)
 	path := filepath.Join(t.TempDir(), "more.cedar")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -96,7 +99,8 @@ func TestInitFindsAModelOnThisMachine(t *testing.T) {
 		{"OLLAMA_HOST", host, "", "openai:llama3.2:latest@" + server.URL + "/v1", "/v1/models "},
 		{"OLLAMA_HOST", server.URL + "/", "", "openai:llama3.2:latest@" + server.URL + "/v1", "/v1/models "},
 		{"OPENAI_BASE_URL", server.URL + "/v2", "", "openai:llama3.2:latest@" + server.URL + "/v2", "/v2/models "},
-		{"OPENAI_BASE_URL", server.URL + "/v2", "k", "openai:llama3.2:latest@" + server.URL + "/v2#OPENAI_API_KEY", "/v2/models Bearer k"},
+		{"OPENAI_BASE_URL", server.URL + "/v2", "k", "openai:llama3.2:latest@" + server.URL + "/v2#OPENAI_API_KEY",
+			"/v2/models Bearer k"},
 	} {
 		t.Run(c.env+c.key, func(t *testing.T) {
 			t.Setenv(c.env, c.value)
@@ -116,7 +120,8 @@ func TestWhereOllamaIs(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{
 		"": "http://127.0.0.1:11434/v1", "0.0.0.0": "http://127.0.0.1:11434/v1", ":8080": "http://127.0.0.1:8080/v1",
-		"gpu": "http://gpu:11434/v1", "https://gpu:443/": "https://gpu:443/v1", "[::1]:9": "http://[::1]:9/v1", "::": "http://127.0.0.1:11434/v1",
+		"gpu": "http://gpu:11434/v1", "https://gpu:443/": "https://gpu:443/v1", "[::1]:9": "http://[::1]:9/v1",
+		"::": "http://127.0.0.1:11434/v1",
 	} {
 		if got := ollamaURL(host); got != want {
 			t.Errorf("OLLAMA_HOST=%s: got %s, want %s", host, got, want)

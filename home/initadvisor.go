@@ -17,8 +17,8 @@ var firstModels = []struct{ provider, model string }{
 	{"anthropic", "claude-sonnet-5-5"}, {"openai", "gpt-6.1-sol"}, {"gemini", "gemini-2.5-flash"},
 }
 
-// advisorHere is the advisor that can be had here, and why it is that one: a server that the environment names, a provider whose key is in
-// the environment, a server on this machine, and else a script.
+// advisorHere is the advisor that can be had here, and why it is that one: a server that the environment names, a
+// provider whose key is in the environment, a server on this machine, and else a script.
 func advisorHere(ctx context.Context) (source, because string) {
 	if base := os.Getenv("OPENAI_BASE_URL"); base != "" {
 		if model := modelAt(ctx, base, os.Getenv("OPENAI_API_KEY")); model != "" {
@@ -89,7 +89,8 @@ func modelAt(ctx context.Context, base, key string) string {
 		} `json:"data"`
 	}
 	err = json.NewDecoder(io.LimitReader(answer.Body, maxModels)).Decode(&models)
-	if err != nil || answer.StatusCode != http.StatusOK || len(models.Data) == 0 || strings.Contains(models.Data[0].ID, "@") {
+	if err != nil || answer.StatusCode != http.StatusOK || len(models.Data) == 0 ||
+		strings.Contains(models.Data[0].ID, "@") {
 		return ""
 	}
 	return models.Data[0].ID

@@ -46,7 +46,8 @@ func (r *Request) Input(at *Rest) (Input, error) {
 	prefix := strings.ToLower(r.Approve + r.Deny)
 	for i := range at.Waits {
 		w := &at.Waits[i]
-		if len(prefix) >= view.MinPrefix && w.Kind == view.WaitApproval && strings.HasPrefix(w.Digest.String(), prefix) {
+		if len(prefix) >= view.MinPrefix && w.Kind == view.WaitApproval &&
+			strings.HasPrefix(w.Digest.String(), prefix) {
 			return Input{Digest: w.Digest, Yes: r.Approve != "", Note: r.Note}, nil
 		}
 	}

@@ -45,11 +45,13 @@ type BudgetFile struct {
 	Calls  *int64 `yaml:"calls"`
 }
 
-// checkScope refuses a new scope that is none, or reads as a path: a scope has no above, so that .. would only be taken for one.
+// checkScope refuses a new scope that is none, or reads as a path: a scope has no above, so that .. would only be taken
+// for one.
 func checkScope(scope string) error {
 	for word := range strings.SplitSeq(scope, "/") {
 		if word == "." || word == ".." {
-			return fmt.Errorf("scope %q: it is no path, and has no %s; want words joined by slashes, such as acme/ops", scope, word)
+			return fmt.Errorf("scope %q: it is no path, and has no %s; want words joined by slashes, such as acme/ops",
+				scope, word)
 		}
 	}
 	return perdure.CheckScope(scope)
@@ -61,7 +63,8 @@ func plainYAML(err error) error {
 	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
 	text = goField.ReplaceAllString(text, "there is no field $1")
 	for _, kind := range []struct{ of, want string }{
-		{"[]string", "a list, such as [a, b]"}, {"map[string]string", "names and values"}, {"string", "text"}, {"int64", "a whole number"},
+		{"[]string", "a list, such as [a, b]"}, {"map[string]string", "names and values"}, {"string", "text"},
+		{"int64", "a whole number"},
 		{"home.BudgetFile", "cost, tokens and calls"}, {"home.IntentFile", "fields, such as goal: …"},
 	} {
 		text = strings.ReplaceAll(text, "into "+kind.of, "want "+kind.want)
@@ -94,7 +97,8 @@ func ReadIntent(r io.Reader) (IntentFile, error) {
 // Genesis is the agent the file describes.
 func (f *IntentFile) Genesis(now time.Time) (perdure.Genesis, error) {
 	g := perdure.Genesis{
-		Intent:  perdure.Intent{Name: f.Name, Goal: f.Goal, Kind: f.Kind, Advisor: f.Advisor, Tools: f.Tools, Labels: f.Labels},
+		Intent: perdure.Intent{Name: f.Name, Goal: f.Goal, Kind: f.Kind, Advisor: f.Advisor, Tools: f.Tools,
+			Labels: f.Labels},
 		Charter: perdure.Charter{Scope: f.Scope, Depth: f.Depth},
 	}
 	if g.Charter.Scope == "" {
@@ -157,7 +161,8 @@ func (f *IntentFile) PutOver(g *perdure.Genesis, now time.Time) error {
 	}
 	in := &g.Intent
 	for _, text := range []struct{ to, from *string }{
-		{&in.Name, &n.Intent.Name}, {&in.Goal, &n.Intent.Goal}, {&in.Kind, &n.Intent.Kind}, {&in.Advisor, &n.Intent.Advisor}, {&g.Charter.Scope, &n.Charter.Scope},
+		{&in.Name, &n.Intent.Name}, {&in.Goal, &n.Intent.Goal}, {&in.Kind, &n.Intent.Kind},
+		{&in.Advisor, &n.Intent.Advisor}, {&g.Charter.Scope, &n.Charter.Scope},
 	} {
 		if *text.from != "" {
 			*text.to = *text.from
@@ -196,7 +201,8 @@ func (f *IntentFile) PutOver(g *perdure.Genesis, now time.Time) error {
 		if in.Budget != nil {
 			all = *in.Budget
 		}
-		for _, amount := range []struct{ to, from **int64 }{{&all.Cost, &b.Cost}, {&all.Tokens, &b.Tokens}, {&all.Calls, &b.Calls}} {
+		for _, amount := range []struct{ to, from **int64 }{{&all.Cost, &b.Cost}, {&all.Tokens, &b.Tokens},
+			{&all.Calls, &b.Calls}} {
 			if *amount.from != nil {
 				*amount.to = *amount.from
 			}

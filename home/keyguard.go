@@ -105,7 +105,8 @@ func signingKey(path string) (tool.SecretMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := strings.SplitN(strings.TrimSpace(string(b)), "+", 5) // PRIVATE+KEY+NAME+HASH+SEED, as keyfile.Write writes it
+	// PRIVATE+KEY+NAME+HASH+SEED, as keyfile.Write writes it
+	parts := strings.SplitN(strings.TrimSpace(string(b)), "+", 5)
 	if len(parts) != 5 {
 		return values, nil // no key: reading it says so
 	}

@@ -34,7 +34,8 @@ type keyFailure struct {
 	Why   string          `json:"why"`
 }
 
-// Rotate hands the agents of a store over to a new key, or to the present one if resume is set, and takes the new key into use.
+// Rotate hands the agents of a store over to a new key, or to the present one if resume is set, and takes the new key
+// into use.
 func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume, force bool) (*KeysChanged, error) {
 	path, next := filepath.Join(h.Dir, KeyFile), filepath.Join(h.Dir, nextKeyFile)
 	present, err := keyfile.Read(path)
@@ -65,7 +66,8 @@ func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume,
 	r := &KeysChanged{Key: to.Key(), Text: to.VerifierKey(), Agents: []perdure.AgentID{}}
 	for _, old := range from {
 		r.Old = old.Key()
-		err := h.eachOwned(ctx, s, old, r, "key rotate", func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) {
+		err := h.eachOwned(ctx, s, old, r, "key rotate", func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry,
+			error) {
 			return n.HandOver(ctx, id, to.Key())
 		})
 		if err != nil {
@@ -74,15 +76,18 @@ func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume,
 	}
 	switch {
 	case len(r.Failed) > 0 && !force:
-		hint := "run it again; or take the new key into use all the same with --force, and hand those over later with --resume"
-		return r, perdure.WithHint(fmt.Errorf("%d agents could not be handed over; this store still signs with the old key", len(r.Failed)), hint)
+		hint := "run it again; or take the new key into use all the same with --force, and hand those over later " +
+			"with --resume"
+		return r, perdure.WithHint(fmt.Errorf("%d agents could not be handed over; this store still signs with the "+
+			"old key", len(r.Failed)), hint)
 	case resume:
 		return r, nil
 	}
 	return r, h.takeIntoUse(present, path, next)
 }
 
-// nextKey is the key a rotation leads to: the one an interrupted rotation made, or a new one, which is trusted before any agent is its own.
+// nextKey is the key a rotation leads to: the one an interrupted rotation made, or a new one, which is trusted before
+// any agent is its own.
 func (h *Home) nextKey(path, name, old string) (*perdure.Signer, error) {
 	s, err := keyfile.Read(path)
 	if errors.Is(err, perdure.ErrNotFound) {
@@ -99,7 +104,8 @@ func (h *Home) nextKey(path, name, old string) (*perdure.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, h.TrustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope, Comment: madeComment})
+	return s, h.TrustKey(perdure.Trustee{Key: s.Key(), Name: s.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope,
+		Comment: madeComment})
 }
 
 // takeIntoUse makes the next key the one of the home, in one step. The old one keeps a name.
@@ -152,7 +158,8 @@ func (h *Home) begins(prefix string) ([]string, error) {
 }
 
 // eachOwned does something to every agent a key owns, with that key, and notes what came of it.
-func (h *Home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Signer, r *KeysChanged, what string, do func(*perdure.Node, perdure.AgentID) (*perdure.Entry, error)) error {
+func (h *Home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Signer, r *KeysChanged, what string,
+	do func(*perdure.Node, perdure.AgentID) (*perdure.Entry, error)) error {
 	ids, err := IDs(ctx, s)
 	if err != nil {
 		return err
@@ -187,8 +194,8 @@ func (h *Home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Sign
 // madeComment marks, in a trust file, a key this home signs or signed with.
 const madeComment = "made here"
 
-// HadKey says how it is known that this home signed with a key before; "": it did not. A new key in its place would be one its agents do not
-// answer to, and nobody would notice until something waits for ever.
+// HadKey says how it is known that this home signed with a key before; "": it did not. A new key in its place would be
+// one its agents do not answer to, and nobody would notice until something waits for ever.
 func (h *Home) HadKey(ctx context.Context) (string, error) {
 	found, err := h.begins(KeyFile + ".")
 	if err != nil {
@@ -241,7 +248,8 @@ func (h *Home) lostKey(ctx context.Context) error {
 	}
 	path := filepath.Join(h.Dir, KeyFile)
 	return perdure.WithHint(fmt.Errorf("the key of this home is gone from %s: %s", path, why),
-		"put it back from a backup; if it is lost for good, perdure key new makes another, which owns none of the agents that are here")
+		"put it back from a backup; if it is lost for good, perdure key new makes another, which owns none of the "+
+			"agents that are here")
 
 }
 
@@ -257,7 +265,8 @@ func (h *Home) Revoke(ctx context.Context, s perdure.Store, who perdure.Trustee,
 		return nil, err
 	}
 	if key.Key() == who.Key {
-		return nil, perdure.WithHint(errors.New("this store signs with that key"), "give it another first: perdure key rotate")
+		return nil, perdure.WithHint(errors.New("this store signs with that key"),
+			"give it another first: perdure key rotate")
 	}
 	r := &KeysChanged{Key: who.Key, Text: text, Agents: []perdure.AgentID{}}
 	revoke := func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) { return n.Revoke(ctx, id, who.Key) }
@@ -268,7 +277,8 @@ func (h *Home) Revoke(ctx context.Context, s perdure.Store, who perdure.Trustee,
 		return nil, err
 	}
 	if len(r.Failed) > 0 {
-		err = fmt.Errorf("the key is not trusted here any more, but %d agents do not say so; run it again", len(r.Failed))
+		err = fmt.Errorf("the key is not trusted here any more, but %d agents do not say so; run it again",
+			len(r.Failed))
 	}
 	return r, err
 }

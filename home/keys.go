@@ -78,7 +78,8 @@ func (h *Home) TrustLines() (lines []TrustLine, err error) {
 		if gone[who.Key] && !who.Revoked {
 			text = "# taken back: " + text
 		}
-		lines = append(lines, TrustLine{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key], text})
+		lines = append(lines, TrustLine{who.Key, who.Name, who.Rights.String(), who.Scope, who.Comment, gone[who.Key],
+			text})
 	}
 	return lines, nil
 }
@@ -142,7 +143,8 @@ func (h *Home) AddTrust(who perdure.Trustee) error {
 		return err
 	}
 	if other, taken := known.Namesake(who); taken {
-		h.note("key %s is called %s here, too: a policy that asks %s by name takes the answer of either", other.Short(), who.Name, who.Name)
+		h.note("key %s is called %s here, too: a policy that asks %s by name takes the answer of either", other.Short(),
+			who.Name, who.Name)
 	}
 	return h.TrustKey(who)
 }

@@ -17,8 +17,8 @@ type mcpServer struct {
 	tool.MCPConfig
 }
 
-// mcpServers are the servers that flags name, and those of the home's file that no flag does. Those that can be read are
-// returned whatever is wrong with the others.
+// mcpServers are the servers that flags name, and those of the home's file that no flag does. Those that can be read
+// are returned whatever is wrong with the others.
 func (p *Powers) mcpServers() ([]mcpServer, error) {
 	var all []mcpServer
 	var wrong error

@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// NodeFileName is the file of a home that says what its nodes can do, so that it need not be said on every command line.
+// NodeFileName is the file of a home that says what its nodes can do, so that it need not be said on every command
+// line.
 const NodeFileName = "node.yaml"
 
 // NodeFile is that file. Paths in it are relative to its folder.
@@ -98,8 +99,8 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 	return n, nil
 }
 
-// programIn is a program that, if it is a path, is taken from the home: else a node would start what lies by that name in
-// whatever folder somebody happens to be in, which may be a stranger's.
+// programIn is a program that, if it is a path, is taken from the home: else a node would start what lies by that name
+// in whatever folder somebody happens to be in, which may be a stranger's.
 func programIn(dir, program string) string {
 	if !strings.ContainsAny(program, `/\`) || filepath.IsAbs(program) {
 		return program

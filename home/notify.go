@@ -46,7 +46,8 @@ type NotifyConfig struct {
 // notifyDir is where a home keeps how far each destination has been told.
 const notifyDir = "notify"
 
-// Notifier tells the destinations of this home what happens to the agents of a node's store; without destinations it tells nobody.
+// Notifier tells the destinations of this home what happens to the agents of a node's store; without destinations it
+// tells nobody.
 func (h *Home) Notifier(n *perdure.Node, log *slog.Logger) (*notify.Notifier, error) {
 	file, err := ReadNodeFile(h)
 	if err != nil || len(file.Notify) == 0 {
@@ -55,21 +56,26 @@ func (h *Home) Notifier(n *perdure.Node, log *slog.Logger) (*notify.Notifier, er
 	if err := h.Consent(); err != nil {
 		return nil, err
 	}
-	out := &notify.Notifier{Store: n.Store, Dir: filepath.Join(h.Dir, notifyDir), Log: log, Derive: (&herald{node: n}).derive}
+	out := &notify.Notifier{Store: n.Store, Dir: filepath.Join(h.Dir, notifyDir), Log: log,
+		Derive: (&herald{node: n}).derive}
 	for i := range file.Notify {
 		d, err := h.destination(&file.Notify[i], file.Secrets)
-		if err == nil && slices.ContainsFunc(out.Destinations, func(o notify.Destination) bool { return o.Name == d.Name }) {
+		if err == nil && slices.ContainsFunc(out.Destinations, func(o notify.Destination) bool {
+			return o.Name == d.Name
+		}) {
 			err = errors.New("another destination has that name")
 		}
 		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("%s: notify[%d] %s: %w", filepath.Join(h.Dir, NodeFileName), i, file.Notify[i].Name, err))
+			return nil, perdure.Invalid(fmt.Errorf("%s: notify[%d] %s: %w", filepath.Join(h.Dir, NodeFileName), i,
+				file.Notify[i].Name, err))
 		}
 		out.Destinations = append(out.Destinations, d)
 	}
 	return out, nil
 }
 
-// Notifying has the destinations of this home told what happens until ctx ends, or until what it returns is called, which waits for what is under way.
+// Notifying has the destinations of this home told what happens until ctx ends, or until what it returns is called,
+// which waits for what is under way.
 func (h *Home) Notifying(ctx context.Context, n *perdure.Node, log *slog.Logger) (func(), error) {
 	notifier, err := h.Notifier(n, log)
 	if err != nil || len(notifier.Destinations) == 0 {
@@ -101,7 +107,8 @@ func (h *Home) destination(c *NotifyConfig, secrets string) (d notify.Destinatio
 	if c.Content != "" && c.Content != "link" && c.Content != "whole" {
 		return d, errors.New("content: want whole or link")
 	}
-	d = notify.Destination{Name: c.Name, Types: c.Events, Scope: c.Scope, Whole: c.Content == "whole", Link: c.Link, Resume: c.Resume, Tries: c.Tries}
+	d = notify.Destination{Name: c.Name, Types: c.Events, Scope: c.Scope, Whole: c.Content == "whole", Link: c.Link,
+		Resume: c.Resume, Tries: c.Tries}
 	d.Sender, err = h.sender(c, secrets)
 	return d, err
 }
@@ -126,7 +133,8 @@ func (h *Home) sender(c *NotifyConfig, secrets string) (notify.Sender, error) {
 		argv[0] = programIn(h.Dir, argv[0])
 		return &notify.Command{Argv: argv, Timeout: c.Timeout}, nil
 	case c.Mail != nil:
-		m := notify.Mail{Server: c.Mail.Server, From: c.Mail.From, To: c.Mail.To, User: c.Mail.User, Plain: c.Mail.Plain, Private: c.AllowPrivate}
+		m := notify.Mail{Server: c.Mail.Server, From: c.Mail.From, To: c.Mail.To, User: c.Mail.User,
+			Plain: c.Mail.Plain, Private: c.AllowPrivate}
 		if c.Mail.User != "" {
 			var err error
 			if m.Password, err = h.resolve(c.Mail.Password, secrets); err != nil {

@@ -62,8 +62,8 @@ func (f *IntentFile) addInputs(more any) error {
 	return nil
 }
 
-// Relabelled is labels with changes, of which an empty one removes a label: a mutation names them all. Nothing to change
-// is nil.
+// Relabelled is labels with changes, of which an empty one removes a label: a mutation names them all. Nothing to
+// change is nil.
 func Relabelled(now, changes map[string]string) map[string]string {
 	if changes == nil {
 		return nil

@@ -138,9 +138,11 @@ func (v *vetting) owned(path string, info fs.FileInfo) bool {
 // refuse says whose a path is, and what to do.
 func (v *vetting) refuse(path string, owner int) {
 	me := userName(disk.Myself())
-	fix := fmt.Sprintf("name a home of your own with --store; or, if you trust all that is in this one, chown -R %s %s, or set %s=%s",
+	fix := fmt.Sprintf("name a home of your own with --store; or, if you trust all that is in this one, chown -R %s "+
+		"%s, or set %s=%s",
 		me, v.h.Dir, foreignEnv, v.absolute())
-	what := fmt.Sprintf("%s belongs to %s, not to %s, and the owner of a home decides what runs in it", path, userName(owner), me)
+	what := fmt.Sprintf("%s belongs to %s, not to %s, and the owner of a home decides what runs in it", path,
+		userName(owner), me)
 	v.found = append(v.found, weakness{"owner", what, fix, true})
 }
 
@@ -172,7 +174,8 @@ func (v *vetting) private(info fs.FileInfo) bool {
 		}
 		_ = os.Chmod(dir, perm) // as it was: whoever looks should see why it was refused
 	}
-	v.say(true, "name a folder of your own with --store; or, if it is all yours, look through it, then chmod go-w "+dir, "others can change what is in %s, and so decide what runs here", dir)
+	v.say(true, "name a folder of your own with --store; or, if it is all yours, look through it, then chmod go-w "+dir,
+		"others can change what is in %s, and so decide what runs here", dir)
 	return false
 }
 
@@ -306,7 +309,8 @@ func (h *Home) apart(folder string) error {
 		}
 		for _, path := range own {
 			if info, err := os.Stat(path); err == nil && os.SameFile(info, here) {
-				return perdure.WithHint(fmt.Errorf("%s is in the home %s, which agents must not touch", folder, h.Dir), "name a folder outside of it")
+				return perdure.WithHint(fmt.Errorf("%s is in the home %s, which agents must not touch", folder, h.Dir),
+					"name a folder outside of it")
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

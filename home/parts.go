@@ -15,7 +15,8 @@ func (h *Home) Knows(name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(h.parts(), func(p part) bool {
-		return p.path == filepath.Join(h.Dir, name) || strings.HasPrefix(name, filepath.Base(h.File)) || strings.HasPrefix(name, witnessFile+".damaged-")
+		return p.path == filepath.Join(h.Dir, name) || strings.HasPrefix(name, filepath.Base(h.File)) ||
+			strings.HasPrefix(name, witnessFile+".damaged-")
 	})
 }
 
@@ -50,7 +51,8 @@ func (h *Home) parts() []part {
 	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir, ScriptDir} {
 		add(decides, filepath.Join(h.Dir, name))
 	}
-	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir), filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
+	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir),
+		filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
 	if h.Scheme == "dir" {
 		add(shares, h.File)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/policy"
 )
 
-// KnownDir is the folder beside a home's policy with further sets, each a .cedar file or a folder of them: those that charters name by
-// their hash, and those that were in force before.
+// KnownDir is the folder beside a home's policy with further sets, each a .cedar file or a folder of them: those that
+// charters name by their hash, and those that were in force before.
 const KnownDir = "known"
 
 // knownPolicies are the further sets of a home.
@@ -42,8 +42,8 @@ func knownPolicies(h *Home) ([]*policy.Set, error) {
 	return sets, nil
 }
 
-// AuditPolicies is the policy of a home with every set that decisions may have been made under: each of the paths by itself, all of them
-// together, those the home knows, and the built-in one.
+// AuditPolicies is the policy of a home with every set that decisions may have been made under: each of the paths by
+// itself, all of them together, those the home knows, and the built-in one.
 func AuditPolicies(h *Home, paths []string) (*policy.Set, error) {
 	var sets []*policy.Set
 	for _, path := range paths {
@@ -54,7 +54,8 @@ func AuditPolicies(h *Home, paths []string) (*policy.Set, error) {
 		sets = append(sets, set)
 	}
 	if len(paths) > 1 {
-		if together, err := policy.LoadPaths(paths...); err == nil { // sets of one home at different times do not go together
+		// sets of one home at different times do not go together
+		if together, err := policy.LoadPaths(paths...); err == nil {
 			sets = append(sets, together)
 		}
 	}

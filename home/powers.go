@@ -104,7 +104,8 @@ func (p *Powers) Close() error {
 	return errors.Join(errs...)
 }
 
-// tools are what the flags let agents do, and what concerns the agent alone. Nothing is reachable outside that was not named.
+// tools are what the flags let agents do, and what concerns the agent alone. Nothing is reachable outside that was not
+// named.
 func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, error) {
 	all := tool.Builtins(s)
 	add := func(source string, more ...perdure.Tool) {
@@ -152,7 +153,8 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 			return nil, perdure.Invalid(err)
 		}
 		if slices.ContainsFunc(p.started, func(o *tool.MCP) bool { return strings.EqualFold(o.Name, m.Name) }) {
-			return nil, perdure.Invalid(fmt.Errorf("--mcp %s: another server has that name already, and their tools could not be told apart", m.Name))
+			return nil, perdure.Invalid(fmt.Errorf("--mcp %s: another server has that name already, and their tools "+
+				"could not be told apart", m.Name))
 		}
 		p.started = append(p.started, m)
 		tools, err := m.Tools(ctx)
@@ -234,7 +236,8 @@ func (p *Powers) Policy(h *Home) (*policy.Set, error) {
 	}
 	set, err := policy.LoadPaths(paths...)
 	if err != nil {
-		return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err), "nothing runs under a policy that does not load; correct it")
+		return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err),
+			"nothing runs under a policy that does not load; correct it")
 	}
 	return set.Know(known...), nil
 }

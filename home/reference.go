@@ -45,7 +45,8 @@ func (h *Home) Schemas() (*schema.Registry, error) {
 			err = r.Add(s)
 		}
 		if err != nil {
-			return nil, perdure.WithHint(fmt.Errorf("schema %s: %w", name, err), "correct it, or take it out of "+filepath.Dir(name))
+			return nil, perdure.WithHint(fmt.Errorf("schema %s: %w", name, err),
+				"correct it, or take it out of "+filepath.Dir(name))
 		}
 	}
 	return r, nil
@@ -70,8 +71,9 @@ func (h *Home) libraries() (schema.Expressions, error) {
 	return all, nil
 }
 
-// Refer puts into a new agent what its intent file refers to by name: the schema of its state and its own policies, each a file beside the
-// intent file or the hash of one the home has. Files are kept in the home, where nodes find them by their hash.
+// Refer puts into a new agent what its intent file refers to by name: the schema of its state and its own policies,
+// each a file beside the intent file or the hash of one the home has. Files are kept in the home, where nodes find them
+// by their hash.
 func (f *IntentFile) Refer(h *Home, file string, g *perdure.Genesis) error {
 	dir := ""
 	if file != "" && file != "-" {
@@ -109,7 +111,8 @@ func (h *Home) keepSchema(dir, name string) (perdure.Hash, error) {
 	}
 	if hash, err := perdure.ParseHash(name); err == nil {
 		if _, err := known.Lookup(schema.Hash(hash)); err != nil {
-			return hash, perdure.WithHint(perdure.Missing(fmt.Sprintf("this home has no schema %s", name)), "name its .lode file instead")
+			return hash, perdure.WithHint(perdure.Missing(fmt.Sprintf("this home has no schema %s", name)),
+				"name its .lode file instead")
 		}
 		return hash, nil
 	}
@@ -147,7 +150,8 @@ func (h *Home) keepPolicy(dir, name string) (perdure.Hash, error) {
 	}
 	if hash, err := perdure.ParseHash(name); err == nil {
 		if known.Under(hash) == nil {
-			return hash, perdure.WithHint(perdure.Missing(fmt.Sprintf("this home has no policy %s", name)), "name its files instead")
+			return hash, perdure.WithHint(perdure.Missing(fmt.Sprintf("this home has no policy %s", name)),
+				"name its files instead")
 		}
 		return hash, nil
 	}

@@ -26,13 +26,15 @@ type Ran struct {
 }
 
 // Ran says where an agent stands that rests here, for the reason its node gave.
-func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idle perdure.Idle, now time.Time) (*Ran, error) {
+func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idle perdure.Idle, now time.Time) (*Ran,
+	error) {
 	a, err := h.Load(ctx, s, id)
 	if err != nil {
 		return nil, err
 	}
 	f := a.Fold()
-	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, f.Ended, idle.Reasons, a, idle}
+	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, f.Ended, idle.Reasons, a,
+		idle}
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
@@ -41,7 +43,8 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 		return nil, err
 	}
 	if strays := at.Strays(a, now); len(strays) > 0 && !r.Person {
-		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+view.ActionText(strays[0].Action)
+		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+
+			view.ActionText(strays[0].Action)
 	}
 	l := a.Listing(now)
 	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
@@ -59,16 +62,19 @@ func (r *Ran) Stuck() (what, hint string) {
 	case r.idle.Is(perdure.RestOlder):
 		return "", "import the newer copy; or, if you mean this one to go on, perdure resume " + name + " --older"
 	case r.idle.Is(perdure.RestHeld):
-		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its authors count"
+		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its " +
+			"authors count"
 	case r.idle.Is(perdure.RestBlind):
 		return "", "make room for seen.db in the home, or let it be written; see perdure doctor"
 	case r.idle.Is(perdure.RestShallow):
 		return "", "import the whole memory: perdure import FILE, of a capsule exported at depth full"
 	case r.idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
 		if r.Now.Fold().Seats[0].Given {
-			return "", "import the file where it is to go on; or take the seat back: perdure seat take " + name + " --why TEXT"
+			return "", "import the file where it is to go on; or take the seat back: perdure seat take " + name +
+				" --why TEXT"
 		}
-		return "", "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " + name + " --why TEXT"
+		return "", "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " +
+			name + " --why TEXT"
 	case r.Person:
 		return "", "see perdure inbox"
 	case r.Cannot == "advisor:":

@@ -17,8 +17,9 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// PlaceOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its home: the home remembers how
-// far it has come, and lets one copy at a time go on (see alone). Zero: it has none yet, and nothing is written to give it one.
+// PlaceOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its
+// home: the home remembers how far it has come, and lets one copy at a time go on (see alone). Zero: it has none yet,
+// and nothing is written to give it one.
 func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Hash, error) {
 	if p, ok := s.(perdure.Placed); ok {
 		return p.Place(ctx)
@@ -29,15 +30,17 @@ func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Hash, erro
 	return h.ownPlace()
 }
 
-// Alone keeps everybody else in this home off an agent whose file is run: another copy of the file, and the agent in the home's own store. What
-// it returns ends that.
+// Alone keeps everybody else in this home off an agent whose file is run: another copy of the file, and the agent in
+// the home's own store. What it returns ends that.
 func (h *Home) Alone(ctx context.Context, id perdure.AgentID) (func() error, error) {
 	none := func() error { return nil }
 	if h.agent == "" || h.Dir == "" {
 		return none, nil
 	}
-	busy := perdure.WithHint(Busy(id.Short()+" is being run by another node in this home"), "run it when that has ended")
-	lock, err := os.OpenFile(filepath.Join(h.Dir, filepath.Base(h.File)+"-file-"+id.String()[:16]), os.O_RDWR|os.O_CREATE, 0o600)
+	busy := perdure.WithHint(Busy(id.Short()+" is being run by another node in this home"),
+		"run it when that has ended")
+	lock, err := os.OpenFile(filepath.Join(h.Dir, filepath.Base(h.File)+"-file-"+id.String()[:16]),
+		os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return none, err
 	}
@@ -89,7 +92,8 @@ type SeatsTaken struct {
 }
 
 // TakeSeats takes the seats of agents, and says of which it could not.
-func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, all bool, why string) (*SeatsTaken, error) {
+func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, all bool, why string) (*SeatsTaken,
+	error) {
 	n, err := h.Node(ctx, s)
 	if err != nil {
 		return nil, err
@@ -113,7 +117,8 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 		return nil, first
 	}
 	if first != nil {
-		first = &someFailed{fmt.Sprintf("%d of %s could not be taken", len(r.Failed), view.Several(int64(len(ids)), "seat")), first}
+		first = &someFailed{fmt.Sprintf("%d of %s could not be taken", len(r.Failed),
+			view.Several(int64(len(ids)), "seat")), first}
 	}
 	return r, first
 }

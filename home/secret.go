@@ -24,7 +24,8 @@ import (
 func Recipients(to []string, passphraseFile string) ([]age.Recipient, error) {
 	if passphraseFile != "" {
 		if len(to) > 0 {
-			return nil, errors.New("a passphrase cannot be combined with other recipients; use --to or --passphrase-file")
+			return nil, errors.New("a passphrase cannot be combined with other recipients; use --to or " +
+				"--passphrase-file")
 		}
 		r, _, err := passphrase(passphraseFile)
 		return []age.Recipient{r}, err
@@ -56,7 +57,8 @@ func Identities(files []string, passphraseFile string) ([]age.Identity, error) {
 			return nil, err
 		}
 		ids, err := capsule.ParseIdentities(f, func() ([]byte, error) {
-			return nil, fmt.Errorf("identity %s is protected by a passphrase; unlock a copy of it with ssh-keygen -p, or use an age identity", name)
+			return nil, fmt.Errorf("identity %s is protected by a passphrase; unlock a copy of it with ssh-keygen "+
+				"-p, or use an age identity", name)
 		})
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, fmt.Errorf("identity %s: %w", name, err)
@@ -94,7 +96,8 @@ func ReadSecrets(path string) (tool.SecretMap, error) {
 		return nil, err
 	}
 	if owner, known := disk.Owner(info); known && owner != disk.Myself() && owner != 0 && os.Getenv(foreignEnv) == "" {
-		return nil, perdure.WithHint(fmt.Errorf("the secrets in %s belong to %s", path, userName(owner)), "copy what you need of them to a file of your own")
+		return nil, perdure.WithHint(fmt.Errorf("the secrets in %s belong to %s", path, userName(owner)),
+			"copy what you need of them to a file of your own")
 	}
 	if info.Mode().Perm()&others != 0 {
 		return nil, perdure.WithHint(fmt.Errorf("others can read the secrets in %s", path), "chmod 600 "+path)
@@ -142,7 +145,8 @@ func (h *Home) guard(ctx context.Context) (perdure.Guard, error) {
 		return nil, err
 	}
 	known, err := ReadSecrets(n.Secrets)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) { // whoever may not read them can still stop an agent
+	// whoever may not read them can still stop an agent
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		h.note("the secrets of this home cannot be read, so they are not looked for in what is written: %v", err)
 		err = nil
 	}

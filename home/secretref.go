@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// resolve is the secret that a reference in node.yaml stands for: env:NAME, file:PATH, or a NAME of the home's secrets. The secret itself is
-// never written there: the file says what runs, and people show it to each other. No error quotes it.
+// resolve is the secret that a reference in node.yaml stands for: env:NAME, file:PATH, or a NAME of the home's secrets.
+// The secret itself is never written there: the file says what runs, and people show it to each other. No error quotes
+// it.
 func (h *Home) resolve(ref, secrets string) (string, error) {
 	kind, name, found := strings.Cut(ref, ":")
 	switch {
@@ -21,7 +22,8 @@ func (h *Home) resolve(ref, secrets string) (string, error) {
 	case found && kind == "env":
 		value := os.Getenv(name)
 		if value == "" {
-			return "", perdure.WithHint(fmt.Errorf("the variable %s of the environment is not set", name), "set it where the node is started")
+			return "", perdure.WithHint(fmt.Errorf("the variable %s of the environment is not set", name),
+				"set it where the node is started")
 		}
 		return value, nil
 	case found && kind == "file":
@@ -30,7 +32,8 @@ func (h *Home) resolve(ref, secrets string) (string, error) {
 		}
 		return readOwn(name)
 	case found || strings.ContainsAny(ref, "_/+=") && len(ref) > 24:
-		return "", errors.New("want a reference to the secret, not the secret: env:NAME, file:PATH, or a NAME of the file of secrets")
+		return "", errors.New("want a reference to the secret, not the secret: env:NAME, file:PATH, or a NAME of the " +
+			"file of secrets")
 	}
 	known, err := ReadSecrets(secrets)
 	if err != nil {
@@ -38,7 +41,8 @@ func (h *Home) resolve(ref, secrets string) (string, error) {
 	}
 	value, ok := known[ref]
 	if !ok {
-		return "", perdure.WithHint(fmt.Errorf("there is no secret %s", ref), "add a line "+ref+"=… to the file that secrets in node.yaml names")
+		return "", perdure.WithHint(fmt.Errorf("there is no secret %s", ref),
+			"add a line "+ref+"=… to the file that secrets in node.yaml names")
 	}
 	return value, nil
 }

@@ -40,7 +40,8 @@ func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	return &view.Older{Seen: seen.At, Missing: max(seen.Seq-a.Fold().Seq, int64(len(missing))), Name: view.Callable(a)}, nil
+	return &view.Older{Seen: seen.At, Missing: max(seen.Seq-a.Fold().Seq, int64(len(missing))), Name: view.Callable(a)},
+		nil
 }
 
 // storePath is the store as a witness notes it.
@@ -70,9 +71,10 @@ type header interface {
 	Tops(ctx context.Context) (map[perdure.AgentID][]perdure.Hash, error)
 }
 
-// Check finds what is wrong with the agents that are listed, as far as their heads tell, and adds those that are damaged or gone.
-// All says that nothing was left out of the list.
-func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listing, all bool) (out []Listed, err error) {
+// Check finds what is wrong with the agents that are listed, as far as their heads tell, and adds those that are
+// damaged or gone. All says that nothing was left out of the list.
+func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listing, all bool) (out []Listed,
+	err error) {
 	defer func() {
 		now := time.Now()
 		for i := range out {
@@ -135,11 +137,12 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 	return out, nil
 }
 
-// sampled is how many entries a list reads to see whether memories can be read: it must stay quick. Doctor reads all of them.
+// sampled is how many entries a list reads to see whether memories can be read: it must stay quick. Doctor reads all of
+// them.
 const sampled = 5000
 
-// sample reads memories of those listed, the ones that changed last first, and notes which cannot be read: an index says of a damaged agent what it
-// said before. What is in them is not folded.
+// sample reads memories of those listed, the ones that changed last first, and notes which cannot be read: an index
+// says of a damaged agent what it said before. What is in them is not folded.
 func (h *Home) sample(ctx context.Context, s perdure.Store, found []Listed) error {
 	if h.Scheme == "dir" {
 		return nil // its files are read to be listed
@@ -175,7 +178,8 @@ func (h *Home) ailing(ctx context.Context, s perdure.Store) (map[perdure.AgentID
 }
 
 // checkOne compares the heads of an agent with those that were seen, and reads its memory only where they differ.
-func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listing, seen []perdure.Hash, heads func(perdure.AgentID) ([]perdure.Hash, error)) (Listed, error) {
+func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listing, seen []perdure.Hash,
+	heads func(perdure.AgentID) ([]perdure.Hash, error)) (Listed, error) {
 	out := Listed{Listing: one}
 	d, err := perdure.DepthOf(ctx, s, one.Agent)
 	if err == nil {
@@ -215,7 +219,8 @@ func (h *Home) List(ctx context.Context, s perdure.Store, f perdure.Filter) ([]L
 		}
 		found = append(found, one)
 	}
-	all := f.Prefix == "" && f.Name == "" && f.Kind == "" && f.Scope == "" && f.States == nil && f.Labels == nil && f.Since == 0 && f.Before == 0 &&
+	all := f.Prefix == "" && f.Name == "" && f.Kind == "" && f.Scope == "" && f.States == nil && f.Labels == nil &&
+		f.Since == 0 && f.Before == 0 &&
 		!f.Waiting && f.Limit == 0
 	return h.Check(ctx, s, found, all)
 }
@@ -233,7 +238,8 @@ func (l *Listed) Next(now time.Time) string {
 	return "in " + view.Span(l.Due.Go().Sub(now))
 }
 
-// Inbox is what waits for a person: what the agents of a store ask (view.Inbox), and copies of them that are older than what was seen here.
+// Inbox is what waits for a person: what the agents of a store ask (view.Inbox), and copies of them that are older than
+// what was seen here.
 func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found []view.Wait, faults error, err error) {
 	trust, err := h.Trust()
 	if err != nil {
@@ -262,7 +268,8 @@ func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found
 	lines, err := h.Check(ctx, s, all, false)
 	for _, one := range lines {
 		if one.Older != nil {
-			found = append(found, view.Wait{Agent: one.Agent, Name: one.Name, Kind: view.WaitOlder, What: one.Older.What(), Since: one.Older.Seen,
+			found = append(found, view.Wait{Agent: one.Agent, Name: one.Name, Kind: view.WaitOlder,
+				What: one.Older.What(), Since: one.Older.Seen,
 				Answer: "perdure resume " + one.Older.Name + " --older # or import a good copy"})
 		}
 	}
@@ -273,7 +280,8 @@ func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found
 func (l *Listed) Wrong() (what, fix string) {
 	switch {
 	case l.Damaged != "":
-		return view.CalledBy(l.Name, l.Agent) + " is damaged: " + l.Damaged, "perdure doctor --repair, or import a good copy"
+		return view.CalledBy(l.Name, l.Agent) + " is damaged: " + l.Damaged,
+			"perdure doctor --repair, or import a good copy"
 	case l.Older != nil && l.Older.Gone:
 		return l.Older.What(), l.Older.Fix()
 	case l.Older != nil:
@@ -295,8 +303,8 @@ func (l *Listed) said(now time.Time) string {
 	return l.Listing.Standing(now)
 }
 
-// Forget no longer misses the agents that were seen in this store and are not in it any more. How far they had come is kept: an old copy that
-// turns up is not to do again what was done since.
+// Forget no longer misses the agents that were seen in this store and are not in it any more. How far they had come is
+// kept: an old copy that turns up is not to do again what was done since.
 func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.AgentID, err error) {
 	w, err := h.witness()
 	seen, ok := w.(*sqlite.Witness)
@@ -317,7 +325,8 @@ func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 	return gone, nil
 }
 
-// RolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be folded.
+// RolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be
+// folded.
 func (h *Home) RolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*view.Older, error) {
 	a, err := perdure.Load(ctx, s, id)
 	if err != nil {

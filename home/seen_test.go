@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/home"
 )
 
-// TestWhatWasDoneIsNoFailure breaks the record of what was seen while a command is at work: whoever was told that it failed would do it again.
+// TestWhatWasDoneIsNoFailure breaks the record of what was seen while a command is at work: whoever was told that it
+// failed would do it again.
 func TestWhatWasDoneIsNoFailure(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "home")
@@ -32,7 +33,8 @@ func TestWhatWasDoneIsNoFailure(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "stay"}, Charter: perdure.Charter{Scope: "home"}})
+		_, err = n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "stay"},
+			Charter: perdure.Charter{Scope: "home"}})
 		return err
 	})
 	if err != nil {

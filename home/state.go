@@ -48,9 +48,11 @@ func (h *Home) TypedState(a *perdure.Agent, as string, more ...*schema.Schema) (
 	return &Typed{s, all, a}, nil
 }
 
-func (h *Home) stateSchema(f *perdure.Fold, as string, more []*schema.Schema) (*schema.Registry, *schema.Schema, error) {
+func (h *Home) stateSchema(f *perdure.Fold, as string, more []*schema.Schema) (*schema.Registry, *schema.Schema,
+	error) {
 	if f.Intent.StateSchema.IsZero() {
-		return nil, nil, perdure.Missing("its intent names no schema: an agent gets one when it is made; see perdure state")
+		return nil, nil, perdure.Missing("its intent names no schema: an agent gets one when it is made; see perdure " +
+			"state")
 	}
 	all, err := h.Schemas()
 	if err != nil {
@@ -79,7 +81,8 @@ type Upgraded struct {
 
 // UpgradeState moves an agent to a version of the schema of its state, as TypedState found it. With keep the home keeps
 // that schema.
-func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.AgentID, to *Typed, keep bool) (*Upgraded, error) {
+func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.AgentID, to *Typed, keep bool) (*Upgraded,
+	error) {
 	hash := perdure.Hash(to.Schema.ID())
 	if keep && h.Dir != "" {
 		path := filepath.Join(SchemaDir, to.Schema.Name()+"-"+hash.Short()+".lode")

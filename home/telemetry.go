@@ -29,13 +29,16 @@ const (
 	otelDisabled = "OTEL_SDK_DISABLED"
 )
 
-// Telemetry is what observes a node over a store, by the environment and node.yaml. Nothing is sent anywhere unless one of them names a collector.
+// Telemetry is what observes a node over a store, by the environment and node.yaml. Nothing is sent anywhere unless one
+// of them names a collector.
 func (h *Home) Telemetry(s perdure.Store, version string, log *slog.Logger) (*telemetry.Telemetry, error) {
 	file, err := ReadNodeFile(h)
 	if err != nil {
 		return nil, err
 	}
-	c := telemetry.Config{Version: version, Log: log, Gauges: func(ctx context.Context) []telemetry.Gauge { return gauges(ctx, s) }}
+	c := telemetry.Config{Version: version, Log: log, Gauges: func(ctx context.Context) []telemetry.Gauge {
+		return gauges(ctx, s)
+	}}
 	if err := h.observed(&c, &file); err != nil {
 		return nil, perdure.Invalid(err)
 	}
@@ -46,7 +49,8 @@ func (h *Home) Telemetry(s perdure.Store, version string, log *slog.Logger) (*te
 	return t, nil
 }
 
-// Observed has a node observed if there is a collector to tell. What it returns sends what is left, for a few seconds at most.
+// Observed has a node observed if there is a collector to tell. What it returns sends what is left, for a few seconds
+// at most.
 func (h *Home) Observed(n *perdure.Node, version string, log *slog.Logger) (func(), error) {
 	t, err := h.Telemetry(n.Store, version, log)
 	if err != nil || !t.Sends() {
@@ -116,5 +120,6 @@ func gauges(ctx context.Context, s perdure.Store) []telemetry.Gauge {
 		}
 		waiting++
 	}
-	return []telemetry.Gauge{{Name: "perdure_agents_waiting", Help: "Agents that wait for a person.", Value: float64(waiting)}}
+	return []telemetry.Gauge{{Name: "perdure_agents_waiting", Help: "Agents that wait for a person.",
+		Value: float64(waiting)}}
 }

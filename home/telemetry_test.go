@@ -10,7 +10,8 @@ import (
 
 // TestTheEnvironmentComesBeforeTheFile is the precedence that operations.md documents.
 func TestTheEnvironmentComesBeforeTheFile(t *testing.T) {
-	h := hookedHome(t, "secrets: secrets\ntelemetry: {endpoint: \"http://file.example:4318\", service: filed, headers: {Authorization: CRM}}\n")
+	h := hookedHome(t, "secrets: secrets\ntelemetry: {endpoint: \"http://file.example:4318\", service: filed, "+
+		"headers: {Authorization: CRM}}\n")
 	read := func() (c telemetry.Config, err error) {
 		file, err := ReadNodeFile(h)
 		if err == nil {
@@ -19,14 +20,16 @@ func TestTheEnvironmentComesBeforeTheFile(t *testing.T) {
 		return c, err
 	}
 	c, err := read()
-	if err != nil || c.Endpoint != "http://file.example:4318" || c.Service != "filed" || !strings.HasPrefix(c.Headers["Authorization"], "whsec_") {
+	if err != nil || c.Endpoint != "http://file.example:4318" || c.Service != "filed" ||
+		!strings.HasPrefix(c.Headers["Authorization"], "whsec_") {
 		t.Errorf("from the file: %+v, %v", c, err)
 	}
 	t.Setenv(otlpEndpoint, "http://env.example:4318")
 	t.Setenv(otlpHeaders, "a=b%20c, d=e")
 	t.Setenv(otelService, "envied")
 	c, err = read()
-	if err != nil || c.Endpoint != "http://env.example:4318" || c.Service != "envied" || c.Headers["a"] != "b c" || c.Headers["d"] != "e" || c.Headers["Authorization"] != "" {
+	if err != nil || c.Endpoint != "http://env.example:4318" || c.Service != "envied" || c.Headers["a"] != "b c" ||
+		c.Headers["d"] != "e" || c.Headers["Authorization"] != "" {
 		t.Errorf("from the environment: %+v, %v", c, err)
 	}
 	t.Setenv(otlpHeaders, "topsecret")

@@ -20,7 +20,8 @@ type Told struct {
 	Standing string          `json:"standing"`
 	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
 	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
-	SendBack bool            `json:"-"`                // it is an answer that counts elsewhere: the agent does not count here
+	// it is an answer that counts elsewhere: the agent does not count here
+	SendBack bool `json:"-"`
 
 	Now *perdure.Agent `json:"-"` // as it is now
 }
@@ -43,11 +44,13 @@ func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) (*To
 		return nil, err
 	}
 	if a.Fold().HandedOver(place) {
-		h.note("%s was handed over: it goes on where its file was imported, and hears this only when a copy from here is imported there", view.Called(a))
+		h.note("%s was handed over: it goes on where its file was imported, and hears this only when a copy from "+
+			"here is imported there", view.Called(a))
 	}
 	ev, _ := e.Content().(perdure.Event)
 	_, vote := ev.Notice.(perdure.Approval)
-	return &Told{SendBack: vote && trust.Counts(a) != nil, Agent: a.ID(), Name: a.Fold().Intent.Name, Entry: e.Name, Seq: e.Seq, What: view.EventText(&ev),
+	return &Told{SendBack: vote && trust.Counts(a) != nil, Agent: a.ID(), Name: a.Fold().Intent.Name, Entry: e.Name,
+		Seq: e.Seq, What: view.EventText(&ev),
 		Standing: a.Standing(trust, place, time.Now()), Now: a}, nil
 }
 
@@ -55,14 +58,16 @@ func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) (*To
 func (h *Home) Sealed(subject string, data perdure.Data) (perdure.Data, error) {
 	vault := h.Vault()
 	if vault == nil {
-		return nil, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another with --store"))
+		return nil, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another with " +
+			"--store"))
 	}
 	return perdure.Seal(vault, subject, data)
 }
 
 // Resume ends the pauses of an agent that are known here, and admits one that is held: this home's key vouches for all
 // of it, and the home learns what it brings along. With older it goes on from this copy although a newer one was seen.
-func (h *Home) Resume(ctx context.Context, n *perdure.Node, a *perdure.Agent, why string, older bool) (*perdure.Entry, error) {
+func (h *Home) Resume(ctx context.Context, n *perdure.Node, a *perdure.Agent, why string, older bool) (*perdure.Entry,
+	error) {
 	if a.Fold().Ended != nil {
 		return nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 	}
@@ -76,7 +81,8 @@ func (h *Home) Resume(ctx context.Context, n *perdure.Node, a *perdure.Agent, wh
 		return nil, err
 	}
 	if len(a.Fold().Paused) == 0 && !admitted && !older {
-		return nil, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)), "see perdure show "+view.Callable(a)+" for what it waits for")
+		return nil, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)),
+			"see perdure show "+view.Callable(a)+" for what it waits for")
 	}
 	return n.Resume(ctx, a.ID(), why)
 }
@@ -91,7 +97,8 @@ func (h *Home) admit(ctx context.Context, n *perdure.Node, a *perdure.Agent, why
 		return false, err
 	}
 	f := a.Fold()
-	h.note("admitted %s: %s, owner %s, scope %s; %s", view.Called(a), view.Several(f.Count, "entry"), f.Charter.Owner.Short(), f.Charter.Scope,
+	h.note("admitted %s: %s, owner %s, scope %s; %s", view.Called(a), view.Several(f.Count, "entry"),
+		f.Charter.Owner.Short(), f.Charter.Scope,
 		view.HeldText(held))
 	if err := h.Learn(ctx, n.Store, a.ID()); err != nil {
 		h.note("%v; it runs here once the home has it", err)

@@ -34,9 +34,11 @@ type ToolArg struct {
 	Required bool   `json:"required,omitempty"`
 }
 
-// ListTools lists the tools of this home by their names, and whether the agent may call them. MCP servers are started for it and ended. Policy
-// is asked about a call without arguments: rules about arguments may answer another call otherwise.
-func (p *Powers) ListTools(ctx context.Context, h *Home, s perdure.Store, a *perdure.Agent) (found []ToolUse, err error) {
+// ListTools lists the tools of this home by their names, and whether the agent may call them. MCP servers are started
+// for it and ended. Policy is asked about a call without arguments: rules about arguments may answer another call
+// otherwise.
+func (p *Powers) ListTools(ctx context.Context, h *Home, s perdure.Store, a *perdure.Agent) (found []ToolUse,
+	err error) {
 	if err := p.Fill(h); err != nil {
 		return nil, err
 	}
@@ -79,7 +81,8 @@ func (h *Home) Newcomer(ctx context.Context) (*perdure.Agent, error) {
 
 // use is what can be said of a tool.
 func (p *Powers) use(spec perdure.Spec, set *policy.Set, a *perdure.Agent, node perdure.Key) ToolUse {
-	u := ToolUse{Name: spec.Name, About: spec.Description, Args: toolArgs(spec.Args), Source: cmp.Or(p.sources[spec.Name], "built in")}
+	u := ToolUse{Name: spec.Name, About: spec.Description, Args: toolArgs(spec.Args),
+		Source: cmp.Or(p.sources[spec.Name], "built in")}
 	u.Effect = cmp.Or(spec.Effect, perdure.Once)
 	call := perdure.Execute{Tool: spec.Name}
 	if why := a.Fold().OutOfBounds(call); why != "" {

@@ -32,8 +32,8 @@ type Verification struct {
 	Identities []age.Identity // that decrypt a capsule
 }
 
-// Checked is what verification found. A memory that is whole may still lack entries that were seen here, or hold decisions that cannot be
-// derived again: then OK is false.
+// Checked is what verification found. A memory that is whole may still lack entries that were seen here, or hold
+// decisions that cannot be derived again: then OK is false.
 type Checked struct {
 	OK bool `json:"ok"`
 	*perdure.Verified
@@ -81,21 +81,28 @@ type memory struct {
 	manifest **capsule.Manifest // set once the capsule has been read; nil: it is none
 }
 
-// Verify verifies the memory of an agent or a file. What it found is returned also where it is not as asked; then the error says what is
-// wrong.
+// Verify verifies the memory of an agent or a file. What it found is returned also where it is not as asked; then the
+// error says what is wrong.
 func (h *Home) Verify(ctx context.Context, what string, o Verification) (r *Checked, err error) {
 	if o.Parent == "" {
-		err = h.withMemory(ctx, what, o.Identities, false, func(m *memory) error { r, err = h.verify(m, nil, o); return err })
+		err = h.withMemory(ctx, what, o.Identities, false, func(m *memory) error {
+			r, err = h.verify(m, nil, o)
+			return err
+		})
 		return r, err
 	}
 	err = h.withMemory(ctx, o.Parent, o.Identities, true, func(parent *memory) error {
-		return h.withMemory(ctx, what, o.Identities, true, func(m *memory) error { r, err = h.verify(m, parent, o); return err })
+		return h.withMemory(ctx, what, o.Identities, true, func(m *memory) error {
+			r, err = h.verify(m, parent, o)
+			return err
+		})
 	})
 	return r, err
 }
 
 // withMemory calls f with the memory of an agent of the store, or in a file. Whole says that less will not do.
-func (h *Home) withMemory(ctx context.Context, what string, ids []age.Identity, whole bool, f func(*memory) error) error {
+func (h *Home) withMemory(ctx context.Context, what string, ids []age.Identity, whole bool,
+	f func(*memory) error) error {
 	file, err := h.namesFile(ctx, what)
 	if err != nil {
 		return err
@@ -176,8 +183,8 @@ func (h *Home) withCut(ctx context.Context, name string, f func(*memory) error) 
 	return errors.Join(err, s.Close())
 }
 
-// cutShort reports whether a file is that of a store and has no end: somebody is writing to it, or was stopped, or it was
-// copied in the middle of that.
+// cutShort reports whether a file is that of a store and has no end: somebody is writing to it, or was stopped, or it
+// was copied in the middle of that.
 func cutShort(ctx context.Context, name string, ids []age.Identity, head *capsule.Head) (bool, error) {
 	if !head.Grows() {
 		return false, nil
@@ -213,7 +220,8 @@ func (h *Home) verify(m, parent *memory, o Verification) (*Checked, error) {
 	if err == nil && parent != nil {
 		r.Lineage, err = view.Descend(m.entries, parent.entries, o.VerifyOptions)
 	}
-	if err != nil && m.stored && o.Trust == nil && o.Heads == nil && o.Policy == nil && parent == nil { // else it may be good, and not what was asked for
+	// else it may be good, and not what was asked for
+	if err != nil && m.stored && o.Trust == nil && o.Heads == nil && o.Policy == nil && parent == nil {
 		err = unread(err)
 	}
 	if err != nil {
@@ -225,7 +233,8 @@ func (h *Home) verify(m, parent *memory, o Verification) (*Checked, error) {
 	}
 	if m.manifest != nil && *m.manifest != nil {
 		by := signerOf(t, perdure.Origin{Key: (*m.manifest).Key})
-		r.Manifest = &Manifest{Key: by.Key, Name: by.Name, Trusted: by.Trusted, Time: (*m.manifest).Time, Capsules: (*m.manifest).Count}
+		r.Manifest = &Manifest{Key: by.Key, Name: by.Name, Trusted: by.Trusted, Time: (*m.manifest).Time,
+			Capsules: (*m.manifest).Count}
 	}
 	for _, origin := range v.Origins {
 		r.Signers = append(r.Signers, signerOf(t, origin))
@@ -256,10 +265,12 @@ func (r *Checked) audit(v *policy.Verification) error {
 	switch {
 	case len(v.Differences) > 0:
 		r.OK = false
-		return perdure.WithHint(fmt.Errorf("%s: %w", v.Differences[0], perdure.ErrRejected), "see perdure policy explain")
+		return perdure.WithHint(fmt.Errorf("%s: %w", v.Differences[0], perdure.ErrRejected),
+			"see perdure policy explain")
 	case unknown >= 0:
 		r.OK = false
-		hint := "name its files after --policy, or keep them in the folder " + filepath.Join(PolicyDir, KnownDir) + " of the home"
+		hint := "name its files after --policy, or keep them in the folder " + filepath.Join(PolicyDir, KnownDir) +
+			" of the home"
 		return perdure.WithHint(fmt.Errorf("%s: %w", v.Gaps[unknown], perdure.ErrRejected), hint)
 	}
 	return nil
@@ -318,7 +329,8 @@ func (h *Home) namesFile(ctx context.Context, arg string) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return false, perdure.Invalid(fmt.Errorf("%q is an agent and a file; write ./%s for the file, or use the id of the agent", arg, arg))
+	return false, perdure.Invalid(fmt.Errorf("%q is an agent and a file; write ./%s for the file, or use the id of "+
+		"the agent", arg, arg))
 }
 
 // entryCount is about how many entries an agent has, from the index; zero when it is not known.
@@ -333,7 +345,8 @@ func entryCount(ctx context.Context, s perdure.Store, id perdure.AgentID) int64 
 	return 0
 }
 
-// capsuleEntries yields the entries of a capsule, and shows the reader once all have been read. It can be ranged over again.
+// capsuleEntries yields the entries of a capsule, and shows the reader once all have been read. It can be ranged over
+// again.
 func capsuleEntries(ctx context.Context, name string, ids []age.Identity, m *Meter,
 	read func(*capsule.Reader)) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
@@ -386,8 +399,8 @@ func fileMemory(ctx context.Context, name string, m *Meter) iter.Seq2[*perdure.E
 	}
 }
 
-// Attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and writes this home's signed word for it to the file
-// beside it. It returns the word, with how many entries it is about.
+// Attest verifies a capsule deeply, whole with its fold if it holds the whole memory, and writes this home's signed
+// word for it to the file beside it. It returns the word, with how many entries it is about.
 func (h *Home) Attest(ctx context.Context, name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
 	key, err := h.Signer(ctx)
 	if err != nil {
@@ -455,7 +468,8 @@ type Attested struct {
 func (h *Home) Attested(ctx context.Context, name string, ids []age.Identity, shallow bool) (*Attested, error) {
 	is, err := IsCapsule(name)
 	if errors.Is(err, fs.ErrNotExist) && !view.IsPath(name) {
-		return nil, perdure.WithHint(err, "only a capsule is attested to, and an agent of the store is none: write one with perdure export "+name)
+		return nil, perdure.WithHint(err,
+			"only a capsule is attested to, and an agent of the store is none: write one with perdure export "+name)
 	}
 	if err == nil && !is {
 		err = perdure.Invalid(errors.New("only a capsule is attested to; export the agent"))

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Write writes the private key of a generated signer to a new file that only its owner can read. It never overwrites one:
-// then the error wraps fs.ErrExist.
+// Write writes the private key of a generated signer to a new file that only its owner can read. It never overwrites
+// one: then the error wraps fs.ErrExist.
 func Write(path string, s *perdure.Signer) error {
 	text, err := s.PrivateText()
 	if err != nil {
@@ -59,7 +59,8 @@ func Read(path string) (*perdure.Signer, error) {
 	}
 	s, err := perdure.ParseSigner(strings.TrimSpace(string(b)))
 	if err != nil {
-		return nil, perdure.WithHint(fmt.Errorf("key file %s: %w", path, err), "it is no key any more: put it back from a backup")
+		return nil, perdure.WithHint(fmt.Errorf("key file %s: %w", path, err),
+			"it is no key any more: put it back from a backup")
 	}
 	return s, nil
 }

@@ -75,7 +75,8 @@ func (v Vault) create(subject string) ([32]byte, error) {
 	return key, disk.Sync(string(v))
 }
 
-// Erase implements perdure.Vault. The file is overwritten before it is replaced; what a disk keeps beside files is beyond it.
+// Erase implements perdure.Vault. The file is overwritten before it is replaced; what a disk keeps beside files is
+// beyond it.
 func (v Vault) Erase(subject string) error {
 	if err := os.MkdirAll(string(v), 0o700); err != nil {
 		return fmt.Errorf("erase %s: %w", subject, err)

@@ -42,7 +42,8 @@ func TestAnAgentIsDrivenFromStartToEnd(t *testing.T) {
 			{Action: "decline"}, accept(map[string]any{"decision": "approve", "note": "go ahead"}),
 			accept(map[string]any{"answer": "blue"}),
 		}}
-		made := c.call("start_agent", map[string]any{"goal": "say hello", "name": "hello", "labels": map[string]any{"team": "ops"}})
+		made := c.call("start_agent", map[string]any{"goal": "say hello", "name": "hello",
+			"labels": map[string]any{"team": "ops"}})
 		if made["name"] != "hello" {
 			t.Fatalf("start: got %v", made)
 		}
@@ -63,7 +64,8 @@ func TestAnAgentIsDrivenFromStartToEnd(t *testing.T) {
 			t.Errorf("approve: got %v", voted)
 		}
 		for _, text := range person.shown {
-			for _, want := range []string{"files.write", `| path: "hello.txt"`, "| | hello\n", "| | world\n", digest, "agent hello " + made["agent"].(string)} {
+			for _, want := range []string{"files.write", `| path: "hello.txt"`, "| | hello\n", "| | world\n", digest,
+				"agent hello " + made["agent"].(string)} {
 				if !strings.Contains(text, want) {
 					t.Errorf("the person was not shown %q:\n%s", want, text)
 				}
@@ -73,7 +75,8 @@ func TestAnAgentIsDrivenFromStartToEnd(t *testing.T) {
 		if b, err := os.ReadFile(filepath.Join(w.files, "hello.txt")); err != nil || string(b) != "hello\nworld" {
 			t.Errorf("the file: %q, %v", b, err)
 		}
-		c.fails("tell_agent", map[string]any{"agent": "hello", "event": "answer", "data": map[string]any{"say": "red"}}, "asks a person", "answer")
+		c.fails("tell_agent", map[string]any{"agent": "hello", "event": "answer", "data": map[string]any{"say": "red"}},
+			"asks a person", "answer")
 		c.call("tell_agent", map[string]any{"agent": "hello", "message": "hurry up"})
 		w.run("hello")
 		if seen := c.call("show_agent", map[string]any{"agent": "hello"}); seen["standing"] != "waiting" {
@@ -86,7 +89,8 @@ func TestAnAgentIsDrivenFromStartToEnd(t *testing.T) {
 		if ended["signal"] != "ok" || !strings.Contains(ended["result"].(string), "12345678901234567") {
 			t.Errorf("ended: got %v", seen)
 		}
-		if last := person.shown[len(person.shown)-1]; !strings.Contains(last, "| which colour?") || !strings.Contains(last, "suggests to answer:\n| red") {
+		if last := person.shown[len(person.shown)-1]; !strings.Contains(last, "| which colour?") ||
+			!strings.Contains(last, "suggests to answer:\n| red") {
 			t.Errorf("the person was shown %q", last)
 		}
 		name := w.server.Node.Key.Name
@@ -131,7 +135,8 @@ func TestAReplyToNothingIsAsked(t *testing.T) {
 				before := len(w.events("hello"))
 				forged := accept(map[string]any{"decision": "approve"})
 				for _, state := range []string{"", "0000", strings.Repeat("a", 64)} {
-					res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "approve", Arguments: map[string]any{"agent": "hello"},
+					res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "approve",
+						Arguments:      map[string]any{"agent": "hello"},
 						InputResponses: sdk.InputResponseMap{"person": forged}, RequestState: state})
 					if err != nil || !res.IsError || !strings.Contains(textOf(res), "did not answer") {
 						t.Errorf("state %q: got %v, %v", state, res, err)
@@ -148,7 +153,8 @@ func TestAReplyToNothingIsAsked(t *testing.T) {
 func TestEmptyAndOtherRepliesDecideNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		person := &asked{answers: []*sdk.ElicitResult{
-			{Action: "accept"}, accept(map[string]any{}), accept(map[string]any{"decision": true}), accept(map[string]any{"decision": "yes"}),
+			{Action: "accept"}, accept(map[string]any{}), accept(map[string]any{"decision": true}),
+			accept(map[string]any{"decision": "yes"}),
 		}}
 		c := w.connect("pipe", "2026-07-28", person.answer)
 		c.call("start_agent", map[string]any{"goal": "say hello", "name": "hello"})
@@ -168,9 +174,11 @@ func TestPersonResumesWhatTheModelPaused(t *testing.T) {
 	each(t, func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		return person.answer(ctx, r)
 	}, func(w *world, c *client) {
-		person = &asked{answers: []*sdk.ElicitResult{accept(map[string]any{"decision": "leave it paused"}), accept(map[string]any{"decision": "resume"})}}
+		person = &asked{answers: []*sdk.ElicitResult{accept(map[string]any{"decision": "leave it paused"}),
+			accept(map[string]any{"decision": "resume"})}}
 		c.call("start_agent", map[string]any{"goal": "say hello", "name": "hello"})
-		if got := c.call("pause_agent", map[string]any{"agent": "hello", "note": "look into it"}); got["standing"] != "waiting" {
+		if got := c.call("pause_agent", map[string]any{"agent": "hello",
+			"note": "look into it"}); got["standing"] != "waiting" {
 			t.Errorf("pause: got %v", got)
 		}
 		c.fails("resume", map[string]any{"agent": "hello"}, "leaves it paused")
@@ -199,17 +207,20 @@ func TestToolsAreListedInOrderWithHonestHints(t *testing.T) {
 		var names []string
 		for _, tool := range res.Tools {
 			names = append(names, tool.Name)
-			if tool.Description == "" || tool.OutputSchema == nil || tool.Annotations == nil || tool.Annotations.DestructiveHint == nil {
+			if tool.Description == "" || tool.OutputSchema == nil || tool.Annotations == nil ||
+				tool.Annotations.DestructiveHint == nil {
 				t.Errorf("%s says too little: %+v", tool.Name, tool)
 			}
 			if len(tool.Description) > 400 {
 				t.Errorf("%s: a description of %d bytes is long", tool.Name, len(tool.Description))
 			}
-			if reads := strings.HasPrefix(tool.Name, "list_") || strings.HasPrefix(tool.Name, "show_"); reads != tool.Annotations.ReadOnlyHint {
+			if reads := strings.HasPrefix(tool.Name, "list_") ||
+				strings.HasPrefix(tool.Name, "show_"); reads != tool.Annotations.ReadOnlyHint {
 				t.Errorf("%s: reads only: %v", tool.Name, tool.Annotations.ReadOnlyHint)
 			}
 		}
-		want := []string{"answer", "approve", "deny", "end_agent", "list_agents", "list_waits", "pause_agent", "resume", "show_agent", "start_agent", "tell_agent"}
+		want := []string{"answer", "approve", "deny", "end_agent", "list_agents", "list_waits", "pause_agent", "resume",
+			"show_agent", "start_agent", "tell_agent"}
 		if !slices.Equal(names, want) {
 			t.Errorf("got %q, want %q", names, want)
 		}
@@ -245,7 +256,8 @@ func TestListsGoOnFromACursor(t *testing.T) {
 			t.Fatalf("got %d resources, %v", len(res.Resources), err)
 		}
 		c.fails("list_agents", map[string]any{"cursor": "!"}, "cursor")
-		if _, err := c.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: "AAAA"}); err == nil || !strings.Contains(err.Error(), "cursor") {
+		if _, err := c.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: "AAAA"}); err == nil ||
+			!strings.Contains(err.Error(), "cursor") {
 			t.Errorf("a cursor of nobody: %v", err)
 		}
 	})
@@ -263,20 +275,23 @@ func TestResourcesAreReadAtAnyPoint(t *testing.T) {
 			}
 			return res.Contents[0].Text
 		}
-		if got := read("agent://hello%20there/state"); !strings.Contains(got, `"goal":"say hello"`) || !strings.Contains(got, `"asks":[{`) {
+		if got := read("agent://hello%20there/state"); !strings.Contains(got, `"goal":"say hello"`) ||
+			!strings.Contains(got, `"asks":[{`) {
 			t.Errorf("state: %s", got)
 		}
 		if got := read("agent://hello%20there/state?at=0"); strings.Contains(got, `"asks":[{`) {
 			t.Errorf("state at the beginning: %s", got)
 		}
-		if got := read("agent://hello%20there/transcript"); !strings.Contains(got, "wants: say hello") || !strings.Contains(got, "policy asks") {
+		if got := read("agent://hello%20there/transcript"); !strings.Contains(got, "wants: say hello") ||
+			!strings.Contains(got, "policy asks") {
 			t.Errorf("transcript: %s", got)
 		}
 		all, some := read("agent://hello%20there/log"), read("agent://hello%20there/log?at=1")
 		if strings.Count(all, "\n") < 3 || strings.Count(some, "\n") != 2 {
 			t.Errorf("log: %q, at 1: %q", all, some)
 		}
-		for _, uri := range []string{"agent://nobody/state", "agent://hello%20there/state?at=99", "agent://hello%20there/nothing", "agent:///state", "agent://%ff/state", "file:///etc/passwd"} {
+		for _, uri := range []string{"agent://nobody/state", "agent://hello%20there/state?at=99",
+			"agent://hello%20there/nothing", "agent:///state", "agent://%ff/state", "file:///etc/passwd"} {
 			if _, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err == nil {
 				t.Errorf("%s was read", uri)
 			}
@@ -294,19 +309,23 @@ func TestPromptsSayWhatIsOpen(t *testing.T) {
 		w.run("hello")
 		for range 2 {
 			for name, to := range map[string]string{"resume": "Take over", "handoff": "for Ann:"} {
-				res, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: map[string]string{"agent": "hello", "to": "Ann"}})
+				res, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name,
+					Arguments: map[string]string{"agent": "hello", "to": "Ann"}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				text := res.Messages[0].Content.(*sdk.TextContent).Text
-				for _, want := range []string{to, "goal: say hello", "approval: may it? files.write", "perdure approve hello", "policy asks"} {
+				for _, want := range []string{to, "goal: say hello", "approval: may it? files.write",
+					"perdure approve hello", "policy asks"} {
 					if !strings.Contains(text, want) {
 						t.Errorf("%s lacks %q:\n%s", name, want, text)
 					}
 				}
 			}
 		}
-		if _, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "resume", Arguments: map[string]string{"agent": "nobody"}}); err == nil || !strings.Contains(err.Error(), "no agent") {
+		if _, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "resume",
+			Arguments: map[string]string{"agent": "nobody"}}); err == nil ||
+			!strings.Contains(err.Error(), "no agent") {
 			t.Errorf("a prompt about nobody: %v", err)
 		}
 	})
@@ -359,7 +378,8 @@ func TestShowWaitsUntilTheAgentRests(t *testing.T) {
 
 // An action that is too long for a form is read in a terminal: nobody approves what they cannot see.
 func TestWhatIsTooLongForAFormIsNotAsked(t *testing.T) {
-	long := "turns:\n  - execute: {tool: files.write, args: {path: a.txt, text: \"" + strings.Repeat("word ", 5000) + "\"}}\n"
+	long := "turns:\n  - execute: {tool: files.write, args: {path: a.txt, text: \"" + strings.Repeat("word ", 5000) +
+		"\"}}\n"
 	inWorldOf(t, long, func(w *world) {
 		person := new(asked)
 		c := w.connect("pipe", "2026-07-28", person.answer)
@@ -370,7 +390,8 @@ func TestWhatIsTooLongForAFormIsNotAsked(t *testing.T) {
 			t.Error("the person was asked")
 		}
 		waits := c.call("list_waits", nil)["waits"].([]any)
-		if details := waits[0].(map[string]any)["details"].(string); len(details) > 5000 || !strings.Contains(details, " more)") {
+		if details := waits[0].(map[string]any)["details"].(string); len(details) > 5000 ||
+			!strings.Contains(details, " more)") {
 			t.Errorf("a list shows %d bytes: %.100q", len(details), details)
 		}
 	})

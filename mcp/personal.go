@@ -19,12 +19,15 @@ import (
 
 // addPersonal adds the tools that ask a person. A model can call them; only the person's reply is recorded.
 func (s *Server) addPersonal() {
-	const asks = " It asks the person, with everything they must see, and records only their reply; you cannot answer for them."
+	const asks = " It asks the person, with everything they must see, and records only their reply; you cannot " +
+		"answer for them."
 	once := hints{destroys: true, openWorld: true}
 	add(s, "approve", "Have a person approve an action",
-		"Put an action that policy asks about before the person, who approves or denies exactly it."+asks, once, s.approve)
+		"Put an action that policy asks about before the person, who approves or denies exactly it."+asks, once,
+		s.approve)
 	add(s, "deny", "Have a person deny an action",
-		"Put an action that policy asks about before the person, for them to deny it (or approve it)."+asks, once, s.deny)
+		"Put an action that policy asks about before the person, for them to deny it (or approve it)."+asks, once,
+		s.deny)
 	add(s, "answer", "Have a person answer a question",
 		"Put a question that an agent asks before the person."+asks+" You may suggest an answer.", once, s.answer)
 	add(s, "resume", "Have a person resume a paused agent",
@@ -50,13 +53,16 @@ const person = "person"
 
 // ask asks the person behind a client. Without a reply yet, it returns the result that asks for it. A reply that
 // refuses to say anything, or is to another question, is none.
-func (s *Server) ask(req *sdk.CallToolRequest, q *question) (reply map[string]any, asking *sdk.CallToolResult, err error) {
+func (s *Server) ask(req *sdk.CallToolRequest, q *question) (reply map[string]any, asking *sdk.CallToolResult,
+	err error) {
 	if !elicits(req.Session) {
-		return nil, nil, perdure.WithHint(fmt.Errorf("only a person can %s, and this client cannot ask them; nothing was changed", q.what),
+		return nil, nil, perdure.WithHint(fmt.Errorf("only a person can %s, and this client cannot ask them; nothing "+
+			"was changed", q.what),
 			"they type: "+q.command)
 	}
 	if len(q.text) > maxSheet {
-		return nil, nil, perdure.WithHint(fmt.Errorf("there is too much to read (%d bytes) for a person to %s here; nothing was changed",
+		return nil, nil, perdure.WithHint(fmt.Errorf("there is too much to read (%d bytes) for a person to %s here; "+
+			"nothing was changed",
 			len(q.text), q.what), "they read it in a terminal and type: "+q.command)
 	}
 	given, ok := req.Params.InputResponses[person].(*sdk.ElicitResult)
@@ -67,12 +73,14 @@ func (s *Server) ask(req *sdk.CallToolRequest, q *question) (reply map[string]an
 		case given.Action == "accept":
 			return nil, nil, errors.New("the reply is empty; nothing was changed, and it can still be answered")
 		}
-		return nil, nil, fmt.Errorf("the person did not answer (%s); nothing was changed, and it can still be answered", view.OneLine(given.Action, 20))
+		return nil, nil, fmt.Errorf("the person did not answer (%s); nothing was changed, and it can still be answered",
+			view.OneLine(given.Action, 20))
 	}
 	form := map[string]any{"type": "object", "properties": q.fields, "required": q.need}
 	return nil, &sdk.CallToolResult{
-		InputRequests: sdk.InputRequestMap{person: &sdk.ElicitParams{Mode: "form", Message: view.InText(q.text), RequestedSchema: form}},
-		RequestState:  s.bound(q.bind),
+		InputRequests: sdk.InputRequestMap{person: &sdk.ElicitParams{Mode: "form", Message: view.InText(q.text),
+			RequestedSchema: form}},
+		RequestState: s.bound(q.bind),
 	}, nil
 }
 
@@ -118,7 +126,8 @@ func (s *Server) deny(ctx context.Context, req *sdk.CallToolRequest, in voteIn) 
 	return s.vote(ctx, req, in, "deny")
 }
 
-func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, verb string) (*sdk.CallToolResult, *told, error) {
+func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, verb string) (*sdk.CallToolResult,
+	*told, error) {
 	now := time.Now()
 	until, err := home.ParseDeadline(in.Expires, now)
 	if err != nil {
@@ -197,7 +206,8 @@ type answerIn struct {
 	Suggestion string `json:"suggestion,omitempty" jsonschema:"an answer to suggest to the person"`
 }
 
-func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answerIn) (*sdk.CallToolResult, *told, error) {
+func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answerIn) (*sdk.CallToolResult, *told,
+	error) {
 	a, err := s.find(ctx, in.Agent)
 	if err != nil {
 		return nil, nil, err
@@ -268,7 +278,8 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 		return nil, nil, perdure.WithHint(fmt.Errorf("%s is held: %s", view.Called(a), view.HeldText(trust.Counts(a))),
 			"a person looks at it with perdure show, and admits it with "+typed)
 	case len(f.Paused) == 0:
-		return nil, nil, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)), "see show_agent for what it waits for")
+		return nil, nil, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)),
+			"see show_agent for what it waits for")
 	}
 	bind := []string{"resume", a.ID().String()}
 	for _, p := range f.Paused {
@@ -277,7 +288,8 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 	idle, _ := perdure.Plan(a, perdure.Capabilities{All: true, Trust: trust}, time.Now()).(perdure.Idle)
 	reply, asking, err := s.ask(req, &question{
 		what: "resume it", command: typed, bind: bind,
-		text: fmt.Sprintf("agent %s %s\n%s\ngoal:\n%s", view.Called(a), a.ID(), view.OneLine(view.Why(idle), 0), quoted(view.Cut(f.Intent.Goal, maxSaid))),
+		text: fmt.Sprintf("agent %s %s\n%s\ngoal:\n%s", view.Called(a), a.ID(), view.OneLine(view.Why(idle), 0),
+			quoted(view.Cut(f.Intent.Goal, maxSaid))),
 		fields: map[string]any{
 			"decision": choice("Let it go on?", "resume", "leave it paused"),
 			"note":     words("Why (may be empty)"),

@@ -30,9 +30,12 @@ const scheme = "agent://"
 
 // parts are what there is of every agent.
 var parts = []struct{ name, title, mime, description string }{
-	{"log", "log", "text/plain", "the entries of its memory, one line each, oldest first; ?at= is a seq, a hash, a time or how long ago"},
-	{"state", "state", "application/json", "its whole state, derived from its memory; ?at= is a seq, a hash, a time or how long ago"},
-	{"transcript", "transcript", "text/plain", "the conversation: what people and models said, calls and results, decisions and answers"},
+	{"log", "log", "text/plain",
+		"the entries of its memory, one line each, oldest first; ?at= is a seq, a hash, a time or how long ago"},
+	{"state", "state", "application/json",
+		"its whole state, derived from its memory; ?at= is a seq, a hash, a time or how long ago"},
+	{"transcript", "transcript", "text/plain",
+		"the conversation: what people and models said, calls and results, decisions and answers"},
 }
 
 func (s *Server) addResources() {
@@ -41,7 +44,8 @@ func (s *Server) addResources() {
 		if p.name != "transcript" {
 			template += "{?at}"
 		}
-		s.server.AddResourceTemplate(&sdk.ResourceTemplate{Name: "agent " + p.title, Title: "An agent's " + p.title, MIMEType: p.mime,
+		s.server.AddResourceTemplate(&sdk.ResourceTemplate{Name: "agent " + p.title, Title: "An agent's " + p.title,
+			MIMEType:    p.mime,
 			URITemplate: template, Description: "Of an agent, by its id or name: " + p.description + "."}, s.read)
 	}
 }
@@ -133,7 +137,8 @@ func cutHead(more bool) string {
 }
 
 // lines is the end of the conversation with an agent, and whether there is more before it.
-func (s *Server) lines(ctx context.Context, p *home.Point, last int, names map[perdure.Key]string) (all []view.Said, more bool, err error) {
+func (s *Server) lines(ctx context.Context, p *home.Point, last int, names map[perdure.Key]string) (all []view.Said,
+	more bool, err error) {
 	lines, _, err := view.LinesAt(ctx, s.Store, p.Agent, p.Entry, maxLines)
 	heard := view.Transcriber{Names: names}
 	for _, l := range lines {
@@ -161,13 +166,15 @@ func transcript(of []view.Said) string {
 	var b strings.Builder
 	for i := range of {
 		text := strings.ReplaceAll(strings.TrimSpace(view.InText(of[i].Text)), "\n", "\n  ")
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%d %s %s: %s", of[i].Seq, view.InLine(of[i].Who), saidHead(&of[i]), text), ": ") + "\n")
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%d %s %s: %s", of[i].Seq, view.InLine(of[i].Who), saidHead(&of[i]),
+			text), ": ") + "\n")
 	}
 	return b.String()
 }
 
 // page is some agents after a cursor, and the cursor for those that follow; empty: these are all.
-func (s *Server) page(ctx context.Context, f perdure.Filter, cursor string, limit int) (found []perdure.Listing, next string, err error) {
+func (s *Server) page(ctx context.Context, f perdure.Filter, cursor string, limit int) (found []perdure.Listing,
+	next string, err error) {
 	var after perdure.Listing
 	if cursor != "" {
 		if after, err = parseCursor(cursor); err != nil {

@@ -44,7 +44,8 @@ func oneType(s *jsonschema.Schema) {
 // withoutNulls lets models write null for what they leave out.
 func withoutNulls(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-		if r, ok := req.(*sdk.CallToolRequest); ok && r.Params != nil && bytes.Contains(r.Params.Arguments, []byte("null")) {
+		if r, ok := req.(*sdk.CallToolRequest); ok && r.Params != nil &&
+			bytes.Contains(r.Params.Arguments, []byte("null")) {
 			var args map[string]json.RawMessage
 			if json.Unmarshal(r.Params.Arguments, &args) == nil { // else the tool says what is wrong
 				for name, value := range args {

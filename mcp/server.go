@@ -66,12 +66,15 @@ const maxRequest = 16 << 20
 func (s *Server) mcp() *sdk.Server {
 	s.once.Do(func() {
 		_, _ = rand.Read(s.secret[:]) // it never fails
-		s.server = sdk.NewServer(&sdk.Implementation{Name: "perdure", Title: "Perdure agents", Version: s.Version}, &sdk.ServerOptions{
-			Instructions: instructions, Logger: s.quiet(),
-			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{},
-				Resources: &sdk.ResourceCapabilities{Subscribe: true}}, // what there is does not change while it runs
-			SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe, CompletionHandler: s.complete,
-		})
+		s.server = sdk.NewServer(&sdk.Implementation{Name: "perdure", Title: "Perdure agents", Version: s.Version},
+			&sdk.ServerOptions{
+				Instructions: instructions, Logger: s.quiet(),
+				Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{},
+					Prompts: &sdk.PromptCapabilities{},
+					// what there is does not change while it runs
+					Resources: &sdk.ResourceCapabilities{Subscribe: true}},
+				SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe, CompletionHandler: s.complete,
+			})
 		s.addTools()
 		s.addResources()
 		s.addPrompts()
@@ -112,7 +115,8 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 func (s *Server) Handler(ctx context.Context) http.Handler {
 	go s.notify(ctx)
 	server := func(*http.Request) *sdk.Server { return s.mcp() }
-	options := sdk.StreamableHTTPOptions{Logger: s.quiet(), MaxRequestBodyBytes: maxRequest, SessionTimeout: sessionIdle,
+	options := sdk.StreamableHTTPOptions{Logger: s.quiet(), MaxRequestBodyBytes: maxRequest,
+		SessionTimeout:               sessionIdle,
 		PropagateRequestCancellation: true}
 	sessions := sdk.NewStreamableHTTPHandler(server, &options)
 	options.Stateless = true

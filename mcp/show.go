@@ -69,7 +69,8 @@ const (
 
 func (s *Server) show(ctx context.Context, _ *sdk.CallToolRequest, in showIn) (*sdk.CallToolResult, *showOut, error) {
 	if in.Wait < 0 || in.Wait > maxWait || in.Last < 0 || in.Last > maxRecent {
-		return nil, nil, perdure.Invalid(fmt.Errorf("want wait from 0 to %d seconds, and last from 0 to %d", maxWait, maxRecent))
+		return nil, nil, perdure.Invalid(fmt.Errorf("want wait from 0 to %d seconds, and last from 0 to %d", maxWait,
+			maxRecent))
 	}
 	if in.Last == 0 {
 		in.Last = usualRecent
@@ -79,10 +80,11 @@ func (s *Server) show(ctx context.Context, _ *sdk.CallToolRequest, in showIn) (*
 		if err != nil {
 			return nil, nil, err
 		}
-		err = view.AwaitRest(ctx, s.Store, time.Duration(in.Wait)*time.Second, func(ctx context.Context) (string, error) {
-			_, standing, err := s.standing(ctx, a.ID())
-			return standing, err
-		})
+		err = view.AwaitRest(ctx, s.Store, time.Duration(in.Wait)*time.Second,
+			func(ctx context.Context) (string, error) {
+				_, standing, err := s.standing(ctx, a.ID())
+				return standing, err
+			})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -101,7 +103,8 @@ func (s *Server) show(ctx context.Context, _ *sdk.CallToolRequest, in showIn) (*
 	out := s.shown(&v, now)
 	lines, _, err := s.lines(ctx, p, in.Last, names)
 	for _, one := range lines {
-		out.Recent = append(out.Recent, recentOut{one.Seq, one.Time.String(), one.Who, saidHead(&one), view.Cut(one.Text, maxSaid)})
+		out.Recent = append(out.Recent, recentOut{one.Seq, one.Time.String(), one.Who, saidHead(&one),
+			view.Cut(one.Text, maxSaid)})
 	}
 	return nil, out, err
 }
@@ -120,14 +123,16 @@ func (s *Server) summary(ctx context.Context, arg string) (v view.Summary, err e
 
 // shown is a summary for a client.
 func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
-	out := &showOut{Agent: v.Agent.String(), Name: v.Name, Goal: v.Intent.Goal, Standing: v.Standing, Why: v.WhyText(now), Next: v.Next,
+	out := &showOut{Agent: v.Agent.String(), Name: v.Name, Goal: v.Intent.Goal, Standing: v.Standing,
+		Why: v.WhyText(now), Next: v.Next,
 		Needs: v.Needs, Waits: s.waitsOf(v.Waits, now), Spent: v.SpentText(), Owner: v.Owner, Scope: v.Charter.Scope,
 		Entries: v.Entries, Updated: v.Updated.String(), Recent: []recentOut{}}
 	if v.Due != 0 {
 		out.Due = v.Due.String()
 	}
 	if v.Ended != nil {
-		out.Ended = &endedOut{Signal: v.Ended.Signal.String(), Note: v.Ended.Note, Result: view.AnswerText(v.Ended.Result)}
+		out.Ended = &endedOut{Signal: v.Ended.Signal.String(), Note: v.Ended.Note,
+			Result: view.AnswerText(v.Ended.Result)}
 	}
 	for _, c := range v.Cannot {
 		if c.Node == s.Node.Key.Key() && v.Ended == nil {

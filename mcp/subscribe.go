@@ -87,7 +87,8 @@ func (s *Server) notify(ctx context.Context) {
 		}
 		ids, all := changed.Take()
 		for _, uri := range s.changed(ctx, ids, all) {
-			_ = s.mcp().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that is gone misses nothing
+			// a client that is gone misses nothing
+			_ = s.mcp().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri})
 		}
 	}
 }

@@ -77,7 +77,8 @@ func (s *Server) tell(ctx context.Context, req *sdk.CallToolRequest, in tellIn) 
 	said := exact(req, "data")
 	switch {
 	case in.Event == perdure.AnswerEvent && !chats:
-		return nil, nil, perdure.WithHint(fmt.Errorf("%w: an event called %s answers what an agent asks a person", perdure.ErrDenied, in.Event),
+		return nil, nil, perdure.WithHint(fmt.Errorf("%w: an event called %s answers what an agent asks a person",
+			perdure.ErrDenied, in.Event),
 			"call the tool answer, which asks the person; or send a message, or an event of another name")
 	case in.Message != "" && chats && in.ID == "":
 		e, err := s.Node.Say(ctx, a.ID(), in.Message)

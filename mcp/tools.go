@@ -23,8 +23,9 @@ type hints struct {
 }
 
 func (h hints) annotations(title string) *sdk.ToolAnnotations {
-	return &sdk.ToolAnnotations{Title: title, ReadOnlyHint: h.reads, DestructiveHint: &h.destroys, IdempotentHint: h.repeats,
-		OpenWorldHint: &h.openWorld}
+	return &sdk.ToolAnnotations{Title: title, ReadOnlyHint: h.reads, DestructiveHint: &h.destroys,
+		IdempotentHint: h.repeats,
+		OpenWorldHint:  &h.openWorld}
 }
 
 // add adds a tool. What do returns is made plain, and its error is said in the words of the command line.
@@ -34,7 +35,8 @@ func add[In, Out any](
 ) {
 	t := &sdk.Tool{Name: name, Title: title, Description: description, Annotations: h.annotations(title),
 		InputSchema: schemaOf[In](), OutputSchema: schemaOf[Out]()}
-	sdk.AddTool(s.server, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
+	sdk.AddTool(s.server, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out,
+		error) {
 		res, out, err := do(ctx, req, in)
 		if err != nil || out == nil {
 			var none Out
@@ -52,25 +54,33 @@ func add[In, Out any](
 func (s *Server) addTools() {
 	look := hints{reads: true, repeats: true}
 	add(s, "start_agent", "Start an agent",
-		"Create an agent that works on a goal by itself and keeps its state through restarts. Returns its name and id at once;"+
+		"Create an agent that works on a goal by itself and keeps its state through restarts. Returns its name and "+
+			"id at once;"+
 			" follow it with show_agent. Use it for work that takes long, waits for something, or needs approvals.",
 		hints{openWorld: true}, s.start)
 	add(s, "list_agents", "List agents",
-		"List agents by name, with where each stands: ready, running, dormant, waiting (for a person) or terminated.", look, s.list)
+		"List agents by name, with where each stands: ready, running, dormant, waiting (for a person) or terminated.",
+		look, s.list)
 	add(s, "show_agent", "Show an agent",
-		"Show one agent: goal, standing and why, result if it ended, what it waits for, spending, children and the last things"+
+		"Show one agent: goal, standing and why, result if it ended, what it waits for, spending, children and the "+
+			"last things"+
 			" said and done. With wait it first lets the agent work until it rests.", look, s.show)
 	add(s, "list_waits", "List what waits for a person",
-		"List what only a person can answer, of one agent or all: approvals with the exact action and digest, questions, effects"+
+		"List what only a person can answer, of one agent or all: approvals with the exact action and digest, "+
+			"questions, effects"+
 			" in doubt, pauses, used-up budgets; each with the tool or command that answers it.", look, s.waits)
 	add(s, "tell_agent", "Tell an agent something",
-		"Send an agent a message (text for its advisor) or a named event with data, which may wake it. It cannot answer what"+
-			" an agent asks a person: use answer for that. The same id twice counts once.", hints{openWorld: true}, s.tell)
+		"Send an agent a message (text for its advisor) or a named event with data, which may wake it. It cannot "+
+			"answer what"+
+			" an agent asks a person: use answer for that. The same id twice counts once.", hints{openWorld: true},
+		s.tell)
 	add(s, "pause_agent", "Pause an agent",
-		"Keep an agent from deciding anything until it is resumed. A call under way is cut off where its tool can stop.",
+		"Keep an agent from deciding anything until it is resumed. A call under way is cut off where its tool can "+
+			"stop.",
 		hints{repeats: true}, s.pause)
 	add(s, "end_agent", "End an agent",
-		"End an agent for good. Its memory stays readable, but it never runs again. To stop it for a while, use pause_agent.",
+		"End an agent for good. Its memory stays readable, but it never runs again. To stop it for a while, use "+
+			"pause_agent.",
 		hints{destroys: true}, s.end)
 	s.addPersonal()
 }
@@ -100,11 +110,13 @@ type startOut struct {
 	Next  string `json:"next" jsonschema:"what happens now"`
 }
 
-func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn) (*sdk.CallToolResult, *startOut, error) {
+func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn) (*sdk.CallToolResult, *startOut,
+	error) {
 	if strings.TrimSpace(in.Goal) == "" {
 		return nil, nil, perdure.Invalid(errors.New("say what the agent is for: goal is empty"))
 	}
-	f := home.IntentFile{Name: in.Name, Goal: in.Goal, Kind: in.Kind, Inputs: exact(req, "inputs"), Deadline: in.Deadline, Advisor: in.Advisor,
+	f := home.IntentFile{Name: in.Name, Goal: in.Goal, Kind: in.Kind, Inputs: exact(req, "inputs"),
+		Deadline: in.Deadline, Advisor: in.Advisor,
 		Tools: in.Tools, Labels: in.Labels, Scope: in.Scope}
 	if in.Budget != nil {
 		f.Budget = home.BudgetFile{Cost: in.Budget.Cost, Tokens: in.Budget.Tokens, Calls: in.Budget.Calls}
@@ -168,7 +180,8 @@ func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*
 			return nil, nil, perdure.Invalid(err)
 		}
 	}
-	found, next, err := s.page(ctx, perdure.Filter{Name: in.Name, Scope: in.Scope, Waiting: in.Waiting}, in.Cursor, limit)
+	found, next, err := s.page(ctx, perdure.Filter{Name: in.Name, Scope: in.Scope, Waiting: in.Waiting}, in.Cursor,
+		limit)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,7 +226,8 @@ type waitOut struct {
 	Others  string `json:"others,omitempty" jsonschema:"why nobody here can answer it, and who can"`
 }
 
-func (s *Server) waits(ctx context.Context, _ *sdk.CallToolRequest, in waitsIn) (*sdk.CallToolResult, *waitsOut, error) {
+func (s *Server) waits(ctx context.Context, _ *sdk.CallToolRequest, in waitsIn) (*sdk.CallToolResult, *waitsOut,
+	error) {
 	out := &waitsOut{Waits: []waitOut{}}
 	now := time.Now()
 	if in.Agent != "" {
@@ -241,7 +255,8 @@ func (s *Server) waitsOf(found []view.Wait, now time.Time) []waitOut {
 	out := []waitOut{}
 	for i := range found {
 		w := &found[i]
-		one := waitOut{Agent: w.Agent.String(), Name: w.Name, Kind: w.Kind, What: w.Head(), Details: view.Cut(sheet(w, now), maxDetails),
+		one := waitOut{Agent: w.Agent.String(), Name: w.Name, Kind: w.Kind, What: w.Head(),
+			Details: view.Cut(sheet(w, now), maxDetails),
 			Command: s.typed(w.Answer), Others: w.Others}
 		if w.Since != 0 {
 			one.Since = w.Since.String()
@@ -250,7 +265,8 @@ func (s *Server) waitsOf(found []view.Wait, now time.Time) []waitOut {
 			one.Digest = w.Digest.String()
 		}
 		if w.Answer != "" {
-			one.Tool = map[string]string{view.WaitApproval: "approve", view.WaitQuestion: "answer", view.WaitPause: "resume"}[w.Kind]
+			one.Tool = map[string]string{view.WaitApproval: "approve", view.WaitQuestion: "answer",
+				view.WaitPause: "resume"}[w.Kind]
 		}
 		out = append(out, one)
 	}

@@ -102,7 +102,9 @@ func (w *world) connect(transport, version string, person elicit) *client {
 	w.t.Helper()
 	c := &client{t: w.t, updated: make(chan string, 16)}
 	options := &sdk.ClientOptions{ElicitationHandler: person, Capabilities: &sdk.ClientCapabilities{},
-		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) { c.updated <- r.Params.URI }}
+		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+			c.updated <- r.Params.URI
+		}}
 	if person != nil {
 		options.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}
 	}

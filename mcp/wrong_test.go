@@ -46,10 +46,13 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 			{"start_agent", map[string]any{"goal": "x", "name": "a/b"}, []string{"commands take it for a file"}},
 			{"start_agent", map[string]any{"goal": "x", "name": hidden}, []string{"cannot be seen"}},
 			{"start_agent", map[string]any{"goal": "x", "scope": "../up"}, []string{"scope"}},
-			{"start_agent", map[string]any{"goal": "x", "deadline": "yesterday"}, []string{"deadline", "duration such as"}},
+			{"start_agent", map[string]any{"goal": "x", "deadline": "yesterday"},
+				[]string{"deadline", "duration such as"}},
 			{"start_agent", map[string]any{"goal": "x", "deadline": "2001-01-01"}, []string{"has passed"}},
-			{"start_agent", map[string]any{"goal": "x", "budget": map[string]any{"cost": "much"}}, []string{"US dollars"}},
-			{"start_agent", map[string]any{"goal": "x", "budget": map[string]any{"calls": -1}}, []string{"want 0 or more"}},
+			{"start_agent", map[string]any{"goal": "x", "budget": map[string]any{"cost": "much"}},
+				[]string{"US dollars"}},
+			{"start_agent", map[string]any{"goal": "x", "budget": map[string]any{"calls": -1}},
+				[]string{"want 0 or more"}},
 			{"start_agent", map[string]any{"goal": "x", "inputs": "text"}, []string{"inputs"}},
 			{"show_agent", map[string]any{"agent": ""}, []string{"name an agent"}},
 			{"show_agent", map[string]any{"agent": "nobody"}, []string{"there is no agent", "perdure ls"}},
@@ -64,13 +67,16 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 			{"list_agents", map[string]any{"scope": "a b"}, []string{"scope"}},
 			{"list_waits", map[string]any{"agent": "nobody"}, []string{"there is no agent"}},
 			{"tell_agent", map[string]any{"agent": "hello"}, []string{"either a message or an event"}},
-			{"tell_agent", map[string]any{"agent": "hello", "message": "x", "event": "y"}, []string{"either a message or an event"}},
-			{"tell_agent", map[string]any{"agent": "hello", "message": "x", "data": map[string]any{}}, []string{"data belongs to an event"}},
+			{"tell_agent", map[string]any{"agent": "hello", "message": "x", "event": "y"},
+				[]string{"either a message or an event"}},
+			{"tell_agent", map[string]any{"agent": "hello", "message": "x", "data": map[string]any{}},
+				[]string{"data belongs to an event"}},
 			{"tell_agent", map[string]any{"agent": "over", "message": "x"}, []string{"has ended"}},
 			{"tell_agent", map[string]any{"agent": "hello@1", "message": "x"}, []string{"as it is now"}},
 			{"pause_agent", map[string]any{"agent": "over"}, []string{"has ended"}},
 			{"approve", map[string]any{"agent": "hello", "digest": "zz"}, []string{"hex digits"}},
-			{"approve", map[string]any{"agent": "hello", "digest": strings.Repeat("0", 64)}, []string{"has no question"}},
+			{"approve", map[string]any{"agent": "hello", "digest": strings.Repeat("0", 64)},
+				[]string{"has no question"}},
 			{"approve", map[string]any{"agent": "hello", "expires": "1h ago"}, []string{"expires"}},
 			{"approve", map[string]any{"agent": "over"}, []string{"has ended"}},
 			{"approve", map[string]any{"agent": "twin"}, []string{"could be"}},
@@ -145,7 +151,8 @@ func TestNothingHiddenIsServed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := w.server.Node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "n" + hidden, Goal: "g" + hidden, Kind: hidden,
+		a, err := w.server.Node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "n" + hidden,
+			Goal: "g" + hidden, Kind: hidden,
 			Inputs: data, Labels: map[string]string{hidden: hidden}}, Charter: perdure.Charter{Scope: "home"}})
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +161,8 @@ func TestNothingHiddenIsServed(t *testing.T) {
 		if err := w.store.(perdure.Lister).Index(t.Context(), a.Heads(), a.Listing(time.Now())); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.server.Node.Tell(t.Context(), a.ID(), perdure.Event{Name: "e" + hidden, By: hidden, Data: data}); err != nil {
+		if _, err := w.server.Node.Tell(t.Context(), a.ID(),
+			perdure.Event{Name: "e" + hidden, By: hidden, Data: data}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.server.Node.Pause(t.Context(), a.ID(), hidden); err != nil {
@@ -164,8 +172,10 @@ func TestNothingHiddenIsServed(t *testing.T) {
 			tool string
 			args map[string]any
 		}{
-			{"list_agents", nil}, {"show_agent", map[string]any{"agent": id}}, {"list_waits", nil}, {"resume", map[string]any{"agent": id}},
-			{"tell_agent", map[string]any{"agent": id, "event": "x" + hidden}}, {"pause_agent", map[string]any{"agent": id, "note": hidden}},
+			{"list_agents", nil}, {"show_agent", map[string]any{"agent": id}}, {"list_waits", nil},
+			{"resume", map[string]any{"agent": id}},
+			{"tell_agent", map[string]any{"agent": id, "event": "x" + hidden}},
+			{"pause_agent", map[string]any{"agent": id, "note": hidden}},
 			{"end_agent", map[string]any{"agent": id, "note": hidden}}, {"show_agent", map[string]any{"agent": id}},
 		} {
 			res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: call.tool, Arguments: call.args})
@@ -201,7 +211,8 @@ func TestNothingHiddenIsServed(t *testing.T) {
 			plain(t, "resources", r.Name+r.URI)
 		}
 		for _, name := range []string{"resume", "handoff"} {
-			res, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: map[string]string{"agent": id, "to": hidden}})
+			res, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name,
+				Arguments: map[string]string{"agent": id, "to": hidden}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +239,8 @@ func TestApprovingTwiceAtOnceIsOneVote(t *testing.T) {
 				answers := make(chan string, 2)
 				for _, c := range []*client{one, two} {
 					go func() {
-						res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "approve", Arguments: map[string]any{"agent": "hello"}})
+						res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "approve",
+							Arguments: map[string]any{"agent": "hello"}})
 						if err != nil {
 							answers <- err.Error()
 							return
@@ -247,7 +259,8 @@ func TestApprovingTwiceAtOnceIsOneVote(t *testing.T) {
 				if votes != 1 || !strings.Contains(both, "approves") || !strings.Contains(both, "already approved") {
 					t.Errorf("%d votes: %s", votes, both)
 				}
-				if got := one.call("show_agent", map[string]any{"agent": "hello"}); !strings.Contains(fmt.Sprint(got["waits"]), "colour") {
+				if got := one.call("show_agent", map[string]any{"agent": "hello"}); !strings.Contains(
+					fmt.Sprint(got["waits"]), "colour") {
 					t.Errorf("it did not go on once: %v", got)
 				}
 			})
@@ -270,7 +283,8 @@ func TestCancelledCallsEnd(t *testing.T) {
 		defer close(gone)
 		c.call("start_agent", map[string]any{"goal": "say hello", "name": "hello"})
 		for _, call := range []*sdk.CallToolParams{
-			{Name: "show_agent", Arguments: map[string]any{"agent": "hello", "wait": 50}}, {Name: "approve", Arguments: map[string]any{"agent": "hello"}},
+			{Name: "show_agent", Arguments: map[string]any{"agent": "hello", "wait": 50}},
+			{Name: "approve", Arguments: map[string]any{"agent": "hello"}},
 		} {
 			if call.Name == "approve" {
 				w.run("hello")
@@ -313,12 +327,14 @@ func TestRawNonsenseIsRefused(t *testing.T) {
 			n, _ := res.Body.Read(text)
 			return res.StatusCode, string(text[:n])
 		}
-		for _, body := range []string{"", "{", "[]", "null", "7", `{"jsonrpc":"1.0"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`,
+		for _, body := range []string{"", "{", "[]", "null", "7", `{"jsonrpc":"1.0"}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`,
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"show_agent","arguments":"x"}}`,
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"show_agent","arguments":[1]}}`,
 			`{"jsonrpc":"2.0","id":1,"method":"nothing"}`, strings.Repeat("[", 100000), strings.Repeat("x", 17<<20)} {
 			for _, version := range []string{"", "2025-11-25", "2026-07-28", "2099-01-01", "nonsense"} {
-				if code, text := post(version, body); code == http.StatusInternalServerError || code == http.StatusOK && !strings.Contains(text, "error") {
+				if code, text := post(version, body); code == http.StatusInternalServerError || code == http.StatusOK &&
+					!strings.Contains(text, "error") {
 					t.Errorf("%.60s in %q: %d %s", body, version, code, text)
 				}
 			}

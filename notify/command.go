@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// Command runs a program for each event, with the event as JSON on its standard input. It gets no secrets: of the environment, it
-// has where programs and the user's files are, and the language.
+// Command runs a program for each event, with the event as JSON on its standard input. It gets no secrets: of the
+// environment, it has where programs and the user's files are, and the language.
 type Command struct {
 	Argv    []string
 	Timeout time.Duration // zero: 30 s
 }
 
 // commandEnv is what of the environment a command gets.
-var commandEnv = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "SystemRoot"}
+var commandEnv = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS",
+	"XDG_RUNTIME_DIR", "SystemRoot"}
 
 // Send implements Sender.
 func (c *Command) Send(ctx context.Context, e *Event) error {

@@ -1,5 +1,6 @@
-// Package notify tells people and programs outside what happens to agents: each destination gets the events it asked for, at least
-// once and in the order of the store's feed, by webhook (CloudEvents, signed by Standard Webhooks), Slack-compatible webhook, e-mail or command.
+// Package notify tells people and programs outside what happens to agents: each destination gets the events it asked
+// for, at least once and in the order of the store's feed, by webhook (CloudEvents, signed by Standard Webhooks),
+// Slack-compatible webhook, e-mail or command.
 package notify
 
 import (
@@ -29,7 +30,8 @@ var Types = []string{ApprovalRequested, QuestionAsked, Dormant, Ended, Diverged,
 // typePrefix begins the types of events outside.
 const typePrefix = "dev.perdure."
 
-// Event is one thing that happened, as a CloudEvent in its structured JSON form. Its id is the same however often it is sent.
+// Event is one thing that happened, as a CloudEvent in its structured JSON form. Its id is the same however often it is
+// sent.
 type Event struct {
 	SpecVersion     string    `json:"specversion"`
 	ID              string    `json:"id"`
@@ -77,7 +79,8 @@ func NewEvent(kind, id string, d Data) Event {
 		name = d.Agent.Short()
 	}
 	return Event{
-		SpecVersion: "1.0", ID: id, Type: typePrefix + kind, Source: "urn:perdure:agent:" + d.Agent.String(), Subject: name,
+		SpecVersion: "1.0", ID: id, Type: typePrefix + kind, Source: "urn:perdure:agent:" + d.Agent.String(),
+		Subject:         name,
 		DataContentType: "application/json", Data: d,
 	}
 }
@@ -115,5 +118,7 @@ func (e *Event) Text() string {
 
 // oneLine is text without what would make it several lines, or something else than text.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85 }), " ")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return r < 0x20 || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85
+	}), " ")
 }

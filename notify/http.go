@@ -44,8 +44,8 @@ const (
 	maxAfter = time.Hour
 )
 
-// guarded is a dialer that connects to public addresses alone, or also to private ones. Where machines in a cloud ask for their credentials
-// (169.254.169.254) nobody is notified either way.
+// guarded is a dialer that connects to public addresses alone, or also to private ones. Where machines in a cloud ask
+// for their credentials (169.254.169.254) nobody is notified either way.
 func guarded(private bool) *net.Dialer {
 	d := &net.Dialer{Timeout: 10 * time.Second, Control: ssrf.New(ssrf.WithAnyPort()).Safe}
 	if private {
@@ -160,22 +160,28 @@ func (h *HTTP) unsent(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) || errors.Is(err, ssrf.ErrProhibitedPort) {
-		return &Failure{Err: fmt.Errorf("the host has an address that is not public: set allow-private for it, if it is yours: %w", err), Final: true}
+	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) ||
+		errors.Is(err, ssrf.ErrProhibitedPort) {
+		return &Failure{Err: fmt.Errorf("the host has an address that is not public: set allow-private for it, if it "+
+			"is yours: %w", err), Final: true}
 	}
 	return err
 }
 
-// answered judges an answer: 408, 425, 429 and what went wrong on the other side are tried again, everything else but success is not.
+// answered judges an answer: 408, 425, 429 and what went wrong on the other side are tried again, everything else but
+// success is not.
 func answered(resp *http.Response, said []byte) error {
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	f := &Failure{Err: fmt.Errorf("it answered %s: %s", resp.Status, clip(oneLine(string(said)), 200)), After: retryAfter(resp.Header, time.Now())}
+	f := &Failure{Err: fmt.Errorf("it answered %s: %s", resp.Status, clip(oneLine(string(said)), 200)),
+		After: retryAfter(resp.Header, time.Now())}
 	switch code := resp.StatusCode; {
 	case code/100 == 3:
-		f.Err, f.Final = fmt.Errorf("it answered %s: redirects are not followed; name the URL itself", resp.Status), true
-	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code/100 == 5:
+		f.Err, f.Final = fmt.Errorf("it answered %s: redirects are not followed; name the URL itself", resp.Status),
+			true
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests,
+		code/100 == 5:
 	default:
 		f.Final = true
 	}

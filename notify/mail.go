@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Mail sends events as e-mail by SMTP. The connection is encrypted (STARTTLS, or TLS from the start on port 465), unless Plain says otherwise.
+// Mail sends events as e-mail by SMTP. The connection is encrypted (STARTTLS, or TLS from the start on port 465),
+// unless Plain says otherwise.
 type Mail struct {
 	Server         string // HOST:PORT
 	From           string
@@ -135,7 +136,8 @@ func refused(err error) error {
 	return err
 }
 
-// message is an event as a message. An agent's words are in encoded headers and an encoded body: they cannot become headers of their own.
+// message is an event as a message. An agent's words are in encoded headers and an encoded body: they cannot become
+// headers of their own.
 func (m *Mail) message(e *Event) []byte {
 	var b strings.Builder
 	header := func(name, value string) { b.WriteString(name + ": " + value + "\r\n") }

@@ -73,7 +73,8 @@ func (p *postOffice) certify() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
 	if err != nil {
 		p.t.Fatal(err)
@@ -144,7 +145,8 @@ func (p *postOffice) serve(conn net.Conn) {
 }
 
 func (p *postOffice) mail(m Mail) (*Mail, error) {
-	m.Server, m.From, m.To, m.Private = p.address, "Perdure <perdure@example.com>", []string{"ana@example.com", "Bob <bob@example.com>"}, true
+	m.Server, m.From, m.To, m.Private = p.address, "Perdure <perdure@example.com>",
+		[]string{"ana@example.com", "Bob <bob@example.com>"}, true
 	if p.roots != nil {
 		m.TLS = &tls.Config{RootCAs: p.roots}
 	}
@@ -188,7 +190,8 @@ func TestMailIsNotSentInTheClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	var f *Failure
-	if err := m.Send(t.Context(), sample()); !errors.As(err, &f) || !f.Final || !strings.Contains(err.Error(), "no encryption") {
+	if err := m.Send(t.Context(), sample()); !errors.As(err, &f) || !f.Final ||
+		!strings.Contains(err.Error(), "no encryption") {
 		t.Errorf("a server without encryption: %v", err)
 	}
 	plain, err := p.mail(Mail{Plain: true})
@@ -202,7 +205,8 @@ func TestMailIsNotSentInTheClear(t *testing.T) {
 		t.Error("a password may be sent in the clear")
 	}
 	other := openPostOffice(t, true, "")
-	stranger, err := NewMail(Mail{Server: other.address, From: "a@example.com", To: []string{"b@example.com"}, Private: true})
+	stranger, err := NewMail(Mail{Server: other.address, From: "a@example.com", To: []string{"b@example.com"},
+		Private: true})
 	if err != nil {
 		t.Fatal(err)
 	}

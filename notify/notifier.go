@@ -55,11 +55,12 @@ func (d *Destination) shaped(e Event) Event {
 	return e
 }
 
-// Notifier tells destinations what arrives in a store: at least once, each in the order of the store's feed, and none waits for another. Of several
-// processes with one folder, one at a time tells a destination.
+// Notifier tells destinations what arrives in a store: at least once, each in the order of the store's feed, and none
+// waits for another. Of several processes with one folder, one at a time tells a destination.
 //
-// An event that is not taken is tried again, later and later, as the other side asks; after so many tries, or at once where it is refused for
-// good, it is given up and kept, see Dead. A destination that is new is told what happens from then on.
+// An event that is not taken is tried again, later and later, as the other side asks; after so many tries, or at once
+// where it is refused for good, it is given up and kept, see Dead. A destination that is new is told what happens from
+// then on.
 type Notifier struct {
 	Store        perdure.Store // that is a perdure.Feeder
 	Dir          string        // where it keeps how far each destination has been told
@@ -68,7 +69,8 @@ type Notifier struct {
 	Derive func(ctx context.Context, item perdure.Item) ([]Event, error)
 	Log    *slog.Logger // nil: nothing is logged
 
-	// Pause is how long after a try the next one is, at first; it doubles up to MaxPause, and is shortened at random. Zero: 1 s and 5 minutes.
+	// Pause is how long after a try the next one is, at first; it doubles up to MaxPause, and is shortened at random.
+	// Zero: 1 s and 5 minutes.
 	Pause, MaxPause time.Duration
 }
 
@@ -104,7 +106,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	for i := range n.Destinations {
 		changed[i] = make(chan struct{}, 1)
 		all.Go(func() {
-			(&courier{n: n, d: &n.Destinations[i], feed: feed, changed: changed[i], files: files{n.Dir, n.Destinations[i].Name}}).run(ctx)
+			(&courier{n: n, d: &n.Destinations[i], feed: feed, changed: changed[i],
+				files: files{n.Dir, n.Destinations[i].Name}}).run(ctx)
 		})
 	}
 	n.watch(ctx, changed)
@@ -230,7 +233,8 @@ func (c *courier) tell(ctx context.Context) error {
 	return nil
 }
 
-// begin looks whether the position is one of this feed. In another feed it begins at the beginning; without a position it begins at the end.
+// begin looks whether the position is one of this feed. In another feed it begins at the beginning; without a position
+// it begins at the end.
 func (c *courier) begin(ctx context.Context, found bool) error {
 	feed, end, err := c.feed.FeedEnd(ctx)
 	switch {
@@ -239,7 +243,8 @@ func (c *courier) begin(ctx context.Context, found bool) error {
 	case !found:
 		c.at = position{Feed: feed, At: end}
 	case c.at.Feed != feed || c.at.At > end:
-		c.n.log().Warn("the order of arrival was begun anew: what is open, and what happened lately, is sent again", "destination", c.d.Name)
+		c.n.log().Warn("the order of arrival was begun anew: what is open, and what happened lately, is sent again",
+			"destination", c.d.Name)
 		c.at.Since = perdure.TimeOf(c.at.Last.Go().Add(-again))
 		c.at.Feed, c.at.At = feed, 0
 	default:
@@ -292,7 +297,8 @@ func (c *courier) handle(ctx context.Context, item perdure.Item) (bool, error) {
 		return false, errors.Join(ctx.Err(), err)
 	}
 	if err != nil {
-		c.n.log().Warn("nobody can be notified of an entry", "agent", item.ID().Short(), "entry", item.Name.Short(), "err", err)
+		c.n.log().Warn("nobody can be notified of an entry", "agent", item.ID().Short(), "entry", item.Name.Short(),
+			"err", err)
 		return false, nil
 	}
 	sent := false
@@ -329,7 +335,8 @@ func (c *courier) deliver(ctx context.Context, e Event) error {
 	for try := 1; ; try++ {
 		err := c.d.Sender.Send(ctx, &e)
 		if err == nil {
-			c.n.log().Debug("notified", "destination", c.d.Name, "event", e.Kind(), "agent", e.Data.Agent.Short(), "tries", try)
+			c.n.log().Debug("notified", "destination", c.d.Name, "event", e.Kind(), "agent", e.Data.Agent.Short(),
+				"tries", try)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -338,14 +345,16 @@ func (c *courier) deliver(ctx context.Context, e Event) error {
 		var f *Failure
 		errors.As(err, &f)
 		if f != nil && f.Final || try >= tries {
-			c.n.log().Error("gave up a notification", "destination", c.d.Name, "event", e.Kind(), "agent", e.Data.Agent.Short(), "tries", try, "err", err)
+			c.n.log().Error("gave up a notification", "destination", c.d.Name, "event", e.Kind(), "agent",
+				e.Data.Agent.Short(), "tries", try, "err", err)
 			return c.files.bury(Letter{Event: e, At: perdure.TimeOf(time.Now()), Tries: try, Why: err.Error()})
 		}
 		after := c.n.backoff(try)
 		if f != nil {
 			after = max(after, f.After)
 		}
-		c.n.log().Warn("a notification was not taken", "destination", c.d.Name, "event", e.Kind(), "try", try, "again", after.Round(time.Millisecond), "err", err)
+		c.n.log().Warn("a notification was not taken", "destination", c.d.Name, "event", e.Kind(), "try", try, "again",
+			after.Round(time.Millisecond), "err", err)
 		if !wait(ctx, nil, after) {
 			return ctx.Err()
 		}
@@ -396,12 +405,14 @@ func (n *Notifier) Statuses(ctx context.Context) ([]Status, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = Status{Name: d.Name, Sent: p.Sent, Last: p.Last, Behind: told && p.At < end, Dead: dead.Letters, Dropped: dead.Dropped, Told: told}
+		out[i] = Status{Name: d.Name, Sent: p.Sent, Last: p.Last, Behind: told &&
+			p.At < end, Dead: dead.Letters, Dropped: dead.Dropped, Told: told}
 	}
 	return out, nil
 }
 
-// Retry sends the events again that a destination was not told of, and returns how many it took. Those it does not take stay.
+// Retry sends the events again that a destination was not told of, and returns how many it took. Those it does not take
+// stay.
 func (n *Notifier) Retry(ctx context.Context, d *Destination) (taken int, err error) {
 	f := files{n.Dir, d.Name}
 	dead, err := f.dead()

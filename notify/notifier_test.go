@@ -40,7 +40,8 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) agent() perdure.AgentID {
 	w.t.Helper()
-	a, err := w.node.Create(w.t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"}, Charter: perdure.Charter{Scope: "acme"}})
+	a, err := w.node.Create(w.t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func derive(_ context.Context, item perdure.Item) ([]Event, error) {
 	if ev.Name == "bad" {
 		return nil, errors.New("bad")
 	}
-	e := NewEvent(Ended, item.Name.String(), Data{Agent: item.ID(), Scope: "acme", Entry: item.Name, Summary: ev.Name, Detail: "all of it", Action: "pay"})
+	e := NewEvent(Ended, item.Name.String(), Data{Agent: item.ID(), Scope: "acme", Entry: item.Name, Summary: ev.Name,
+		Detail: "all of it", Action: "pay"})
 	if ev.Name == "once" {
 		e.ID, e.Once = "once-"+item.ID().String(), true
 	}
@@ -191,7 +193,8 @@ func TestWhatIsNotTakenIsGivenUpAndCanBeSentAgain(t *testing.T) {
 		t.Errorf("%d tries, want 4 of what may be tried again, and one of each other", b.tries)
 	}
 	all, err := n.Statuses(t.Context())
-	if err != nil || len(all) != 1 || len(all[0].Dead) != 2 || all[0].Dead[0].Tries != 4 || all[0].Dead[1].Why != "never" || all[0].Behind || all[0].Sent != 5 {
+	if err != nil || len(all) != 1 || len(all[0].Dead) != 2 || all[0].Dead[0].Tries != 4 ||
+		all[0].Dead[1].Why != "never" || all[0].Behind || all[0].Sent != 5 {
 		t.Fatalf("statuses %+v, %v", all, err)
 	}
 	if taken, err := n.Retry(t.Context(), &n.Destinations[0]); taken != 0 || err == nil {
@@ -354,7 +357,8 @@ func receiver(t *testing.T, f http.HandlerFunc) string {
 }
 
 func sample() *Event {
-	e := NewEvent(ApprovalRequested, "0f3c.approval", Data{Summary: "shop asks <!channel> whether\r\nBcc: x", Detail: "pay 5 € to \"Ann\"", Answer: "perdure approve shop"})
+	e := NewEvent(ApprovalRequested, "0f3c.approval", Data{Summary: "shop asks <!channel> whether\r\nBcc: x",
+		Detail: "pay 5 € to \"Ann\"", Answer: "perdure approve shop"})
 	e.Time = time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	return &e
 }
@@ -381,7 +385,9 @@ func TestWebhooksAreSignedCloudEvents(t *testing.T) {
 	if err := h.Send(t.Context(), sample()); err != nil || fault != nil {
 		t.Fatal(err, fault)
 	}
-	for name, want := range map[string]string{"specversion": "1.0", "id": "0f3c.approval", "type": "dev.perdure.approval.requested", "time": "2026-05-06T07:08:09Z", "datacontenttype": "application/json"} {
+	for name, want := range map[string]string{"specversion": "1.0", "id": "0f3c.approval",
+		"type": "dev.perdure.approval.requested", "time": "2026-05-06T07:08:09Z",
+		"datacontenttype": "application/json"} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %s", name, got[name], want)
 		}
@@ -443,7 +449,8 @@ func TestAnswersAreTakenAtTheirWord(t *testing.T) {
 			}
 			var got *Failure
 			errors.As(h.Send(t.Context(), sample()), &got)
-			if (got == nil) != (c.want == nil) || got != nil && (got.Final != c.want.Final || got.After != c.want.After) {
+			if (got == nil) != (c.want == nil) || got != nil &&
+				(got.Final != c.want.Final || got.After != c.want.After) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 			if inner {
@@ -456,13 +463,15 @@ func TestAnswersAreTakenAtTheirWord(t *testing.T) {
 func TestPrivateAddressesAreRefusedUnlessAllowed(t *testing.T) {
 	hit := false
 	url := receiver(t, func(http.ResponseWriter, *http.Request) { hit = true })
-	for _, at := range []string{strings.Replace(url, "http:", "https:", 1), "https://169.254.169.254/latest", "https://[::1]/", "https://10.0.0.1/", "https://localhost/"} {
+	for _, at := range []string{strings.Replace(url, "http:", "https:", 1), "https://169.254.169.254/latest",
+		"https://[::1]/", "https://10.0.0.1/", "https://localhost/"} {
 		h, err := NewHTTP(HTTP{URL: at})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var f *Failure
-		if err := h.Send(t.Context(), sample()); !errors.As(err, &f) || !f.Final || !strings.Contains(err.Error(), "not public") {
+		if err := h.Send(t.Context(), sample()); !errors.As(err, &f) || !f.Final ||
+			!strings.Contains(err.Error(), "not public") {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
@@ -477,7 +486,8 @@ func TestPrivateAddressesAreRefusedUnlessAllowed(t *testing.T) {
 	if hit {
 		t.Error("it was connected to")
 	}
-	for _, bad := range []string{"http://example.com/", "ftp://example.com", "example.com", "https://user:pass@example.com/", ""} {
+	for _, bad := range []string{"http://example.com/", "ftp://example.com", "example.com",
+		"https://user:pass@example.com/", ""} {
 		if _, err := NewHTTP(HTTP{URL: bad}); err == nil || bad != "" && strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v", bad, err)
 		}

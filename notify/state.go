@@ -13,12 +13,14 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// position is how far a destination has been told, in a file of the home. It is not in memory: an agent's memory does not depend on who reads it.
+// position is how far a destination has been told, in a file of the home. It is not in memory: an agent's memory does
+// not depend on who reads it.
 type position struct {
 	Feed perdure.Hash   `json:"feed"`           // whose position it is
 	At   perdure.Cursor `json:"at"`             // everything up to here has been sent, or given up
 	Last perdure.Time   `json:"last,omitempty"` // of the entry there
-	// Since is from when on what happened is sent, in a feed that was begun anew and has not been read to its end yet; zero: all of it.
+	// Since is from when on what happened is sent, in a feed that was begun anew and has not been read to its end yet;
+	// zero: all of it.
 	Since perdure.Time `json:"since,omitempty"`
 
 	Once []string `json:"once,omitempty"` // ids of what is sent only once

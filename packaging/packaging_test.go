@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		bin = filepath.Join(dir, "perdure")
 		var said []byte
-		if said, err = exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../cmd/perdure").CombinedOutput(); err != nil {
+		if said, err = exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../cmd/perdure").
+			CombinedOutput(); err != nil {
 			err = fmt.Errorf("%w: %s", err, said)
 		}
 	}
@@ -56,13 +57,16 @@ func TestTheDebianPackageHasWhatItShould(t *testing.T) {
 	dir := t.TempDir()
 	output(t, "./deb.sh", bin, "v0.1.0-3-gabc", runtime.GOARCH, dir)
 	deb := filepath.Join(dir, "perdure_0.1.0~3~gabc_"+runtime.GOARCH+".deb")
-	if got := output(t, "dpkg-deb", "--field", deb, "Package", "Version"); !strings.Contains(got, "Package: perdure") || !strings.Contains(got, "0.1.0~3~gabc") {
+	if got := output(t, "dpkg-deb", "--field", deb, "Package", "Version"); !strings.Contains(got, "Package: perdure") ||
+		!strings.Contains(got, "0.1.0~3~gabc") {
 		t.Errorf("fields: %s", got)
 	}
 	content := output(t, "dpkg-deb", "-c", deb)
 	for _, want := range []string{
-		`-rwxr-xr-x root/root .* \./usr/bin/perdure\n`, `-rw-r--r-- root/root .* \./usr/lib/systemd/system/perdure.service\n`, `\./usr/lib/sysusers.d/perdure.conf\n`,
-		`\./usr/share/man/man1/perdure.1.gz\n`, `\./usr/share/man/man1/perdure-node.1.gz\n`, `\./usr/share/bash-completion/completions/perdure\n`, `\./usr/share/doc/perdure/copyright\n`,
+		`-rwxr-xr-x root/root .* \./usr/bin/perdure\n`,
+		`-rw-r--r-- root/root .* \./usr/lib/systemd/system/perdure.service\n`, `\./usr/lib/sysusers.d/perdure.conf\n`,
+		`\./usr/share/man/man1/perdure.1.gz\n`, `\./usr/share/man/man1/perdure-node.1.gz\n`,
+		`\./usr/share/bash-completion/completions/perdure\n`, `\./usr/share/doc/perdure/copyright\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(content) {
 			t.Errorf("no %s in\n%s", want, content)
@@ -81,7 +85,8 @@ func TestTheDebianPackageHasWhatItShould(t *testing.T) {
 // TestTheUnitIsHardened has systemd say how much of the system the service can reach: 0 is nothing, 10 everything.
 func TestTheUnitIsHardened(t *testing.T) {
 	have(t, "systemd-analyze")
-	b, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", "perdure.service").CombinedOutput()
+	b, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager",
+		"perdure.service").CombinedOutput()
 	if strings.Contains(string(b), "unrecognized option") {
 		t.Skip("systemd is too old to say")
 	}
@@ -90,10 +95,12 @@ func TestTheUnitIsHardened(t *testing.T) {
 	}
 }
 
-// TestRecipesNameCommandsThatAreThere looks whether what the unit and the container run is a command line that perdure takes.
+// TestRecipesNameCommandsThatAreThere looks whether what the unit and the container run is a command line that perdure
+// takes.
 func TestRecipesNameCommandsThatAreThere(t *testing.T) {
 	flags := output(t, bin, "node", "--help")
-	for file, pattern := range map[string]string{"perdure.service": `ExecStart=/usr/bin/perdure node (.*)`, "Containerfile": `CMD \["node", (.*)\]`} {
+	for file, pattern := range map[string]string{"perdure.service": `ExecStart=/usr/bin/perdure node (.*)`,
+		"Containerfile": `CMD \["node", (.*)\]`} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

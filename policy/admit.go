@@ -9,8 +9,9 @@ import (
 // actionAdmit is the action of an agent that arrives from elsewhere. Only permits that name it permit it.
 const actionAdmit = "admit"
 
-// Admit answers whether an agent that arrives from elsewhere may run on a node, which trusts its owner or does not. Where no permit names
-// the action admit, a person is asked, unless two keys own the agent, which denies. The built-in policy always asks or denies.
+// Admit answers whether an agent that arrives from elsewhere may run on a node, which trusts its owner or does not.
+// Where no permit names the action admit, a person is asked, unless two keys own the agent, which denies. The built-in
+// policy always asks or denies.
 func (s *Set) Admit(a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) perdure.Verdict {
 	ar := arenas.Get().(*arena)
 	defer ar.release()
@@ -29,7 +30,8 @@ func admitFacts(ar *arena, a *perdure.Agent, node perdure.Key, trusted bool, now
 	f := a.Fold()
 	moment := momentOf(ar, f, &perdure.Request{Node: node}, perdure.TimeOf(now.Truncate(time.Second)))
 	asks := ar.list([]named{
-		{"spent", amounts(ar, f.Spent)}, {"budget", limits(ar, f.Intent.Budget)}, {"advisor", text(f.Intent.Advisor)}, {"trusted", truth(trusted)},
+		{"spent", amounts(ar, f.Spent)}, {"budget", limits(ar, f.Intent.Budget)}, {"advisor", text(f.Intent.Advisor)},
+		{"trusted", truth(trusted)},
 		{"contested", truth(f.Contested)},
 	})
 	var more []named // in the order of canonical bytes
@@ -41,7 +43,8 @@ func admitFacts(ar *arena, a *perdure.Agent, node perdure.Key, trusted bool, now
 		if l.Relation == perdure.Child {
 			relation = "child"
 		}
-		more = append(more, named{"lineage", ar.record(ar.list([]named{{"parent", text(l.Parent.String())}, {"relation", text(relation)}}))})
+		more = append(more, named{"lineage", ar.record(ar.list(
+			[]named{{"parent", text(l.Parent.String())}, {"relation", text(relation)}}))})
 	}
 	if f.Intent.Deadline != 0 {
 		more = append(more, named{"deadline", number(int64(f.Intent.Deadline))})
@@ -49,14 +52,16 @@ func admitFacts(ar *arena, a *perdure.Agent, node perdure.Key, trusted bool, now
 	return factsAbout(ar, f, actionAdmit, "", ar.record(moment, asks, more))
 }
 
-// unknowing is what is said of an agent from elsewhere with policies of its own that are not known here: it may bring them along, but what they say
-// of coming here nobody has asked. A person is.
-var unknowing = perdure.Verdict{Answer: perdure.Ask, Rules: []string{ruleUnknown}, Quorum: 1, Reason: "it has policies of its own that are not known here yet"}
+// unknowing is what is said of an agent from elsewhere with policies of its own that are not known here: it may bring
+// them along, but what they say of coming here nobody has asked. A person is.
+var unknowing = perdure.Verdict{Answer: perdure.Ask, Rules: []string{ruleUnknown}, Quorum: 1,
+	Reason: "it has policies of its own that are not known here yet"}
 
 // unruled is what is said of an agent from elsewhere when no permit is about those.
 func (q *question) unruled() perdure.Verdict {
 	if q.contested {
 		return deny(ruleAdmit, "two keys own it: end it, or fork it from before")
 	}
-	return perdure.Verdict{Answer: perdure.Ask, Rules: []string{ruleAdmit}, Quorum: 1, Reason: "it comes from elsewhere, and no rule permits that action by name"}
+	return perdure.Verdict{Answer: perdure.Ask, Rules: []string{ruleAdmit}, Quorum: 1,
+		Reason: "it comes from elsewhere, and no rule permits that action by name"}
 }

@@ -24,7 +24,8 @@ func TestBuiltInPolicyAsksAboutEveryArrival(t *testing.T) {
 	a, node := arrive(t, perdure.Genesis{Intent: perdure.Intent{Goal: "move"}})
 	for _, trusted := range []bool{true, false} {
 		v := policy.Default().Admit(a, node, trusted, now)
-		if v.Answer != perdure.Ask || !slices.Equal(v.Rules, []string{"default.admit-asks"}) || v.Quorum != 1 || v.Policy != policy.Default().Hash() || v.Facts.IsZero() {
+		if v.Answer != perdure.Ask || !slices.Equal(v.Rules, []string{"default.admit-asks"}) || v.Quorum != 1 ||
+			v.Policy != policy.Default().Hash() || v.Facts.IsZero() {
 			t.Errorf("trusted %v: got %+v, want ask by default.admit-asks", trusted, v)
 		}
 	}
@@ -45,13 +46,24 @@ func TestOnlyPermitsThatNameAdmissionAdmit(t *testing.T) {
 		rule       string
 	}{
 		{"no rule about it", all, true, perdure.Ask, "policy.admit"},
-		{"a permit of other actions", `@id("some") permit (principal, action in [Action::"sleep", Action::"end"], resource);`, true, perdure.Ask, "policy.admit"},
-		{"a forbid for all actions", all + `@id("no") forbid (principal, action, resource) when { context.turns >= 0 };`, true, perdure.Deny, "no"},
-		{"a forbid that names it and does not apply", all + `@id("no") forbid (principal, action == Action::"admit", resource) when { !context.trusted };`, true, perdure.Ask, "policy.admit"},
-		{"a forbid that asks", all + `@id("two") @obligation("approval:ops;quorum=2") forbid (principal, action == Action::"admit", resource);`, true, perdure.Ask, "two"},
-		{"a permit that applies", `@id("in") permit (principal, action == Action::"admit", resource) when { context.trusted };`, true, perdure.Allow, "in"},
-		{"a permit among others", `@id("in") permit (principal, action in [Action::"admit", Action::"end"], resource);`, false, perdure.Allow, "in"},
-		{"a permit that does not apply", `@id("in") permit (principal, action == Action::"admit", resource) when { context.trusted };`, false, perdure.Deny, "policy.default"},
+		{"a permit of other actions",
+			`@id("some") permit (principal, action in [Action::"sleep", Action::"end"], resource);`, true, perdure.Ask,
+			"policy.admit"},
+		{"a forbid for all actions", all +
+			`@id("no") forbid (principal, action, resource) when { context.turns >= 0 };`, true, perdure.Deny, "no"},
+		{"a forbid that names it and does not apply",
+			all + `@id("no") forbid (principal, action == Action::"admit", resource) when { !context.trusted };`, true,
+			perdure.Ask, "policy.admit"},
+		{"a forbid that asks",
+			all + `@id("two") @obligation("approval:ops;quorum=2") forbid (principal, action == Action::"admit", resource);`, true, perdure.Ask, "two"},
+		{"a permit that applies",
+			`@id("in") permit (principal, action == Action::"admit", resource) when { context.trusted };`, true,
+			perdure.Allow, "in"},
+		{"a permit among others", `@id("in") permit (principal, action in [Action::"admit", Action::"end"], resource);`,
+			false, perdure.Allow, "in"},
+		{"a permit that does not apply",
+			`@id("in") permit (principal, action == Action::"admit", resource) when { context.trusted };`, false,
+			perdure.Deny, "policy.default"},
 	} {
 		v := parse(t, c.text).Admit(a, node, c.trusted, now)
 		if v.Answer != c.want || len(v.Rules) != 1 || v.Rules[0] != c.rule {
@@ -63,7 +75,8 @@ func TestOnlyPermitsThatNameAdmissionAdmit(t *testing.T) {
 	}
 	f := policy.AdmitFacts(a, node, true, now)
 	f["context"].(map[string]any)["contested"] = true
-	for _, text := range []string{all, all + `@id("asks") @obligation("approval:") forbid (principal, action == Action::"admit", resource);`} {
+	for _, text := range []string{all, all +
+		`@id("asks") @obligation("approval:") forbid (principal, action == Action::"admit", resource);`} {
 		if v := parse(t, text).DecideFacts(f); v.Answer != perdure.Deny || v.Rules[0] != "policy.admit" {
 			t.Errorf("contested: got %s by %v, want deny by policy.admit", v.Answer, v.Rules)
 		}
@@ -87,7 +100,8 @@ func TestOwnPoliciesOnlyNarrowAdmission(t *testing.T) {
 	} {
 		a, node := arrive(t, perdure.Genesis{Charter: perdure.Charter{Policies: []perdure.Hash{c.own.Hash()}}})
 		if v := c.node.Admit(a, node, true, now); v.Answer != c.want {
-			t.Errorf("%v with its own %v: got %s by %v, want %s", c.node.Rules(), c.own.Rules(), v.Answer, v.Rules, c.want)
+			t.Errorf("%v with its own %v: got %s by %v, want %s", c.node.Rules(), c.own.Rules(), v.Answer, v.Rules,
+				c.want)
 		}
 	}
 }
@@ -95,7 +109,8 @@ func TestOwnPoliciesOnlyNarrowAdmission(t *testing.T) {
 func TestFactsOfAnArrivalAreThoseOfItsFold(t *testing.T) {
 	cost := int64(5)
 	g := perdure.Genesis{
-		Intent:  perdure.Intent{Kind: "shop", Advisor: "m", Tools: []string{"a", "b"}, Budget: &perdure.Budget{Cost: &cost}, Deadline: perdure.TimeOf(now)},
+		Intent: perdure.Intent{Kind: "shop", Advisor: "m", Tools: []string{"a", "b"},
+			Budget: &perdure.Budget{Cost: &cost}, Deadline: perdure.TimeOf(now)},
 		Charter: perdure.Charter{Scope: "acme/ops", Depth: 2},
 		Lineage: &perdure.Lineage{Parent: perdure.AgentID{1}, Cause: perdure.Hash{2}, Relation: perdure.Fork},
 	}
@@ -103,12 +118,16 @@ func TestFactsOfAnArrivalAreThoseOfItsFold(t *testing.T) {
 	got := policy.AdmitFacts(a, node, true, now)
 	want := policy.Facts{
 		"version": int64(1), "action": "admit", "resource": a.ID().String(), "policies": []any{},
-		"agent": map[string]any{"id": a.ID().String(), "name": "", "kind": "shop", "owner": a.Fold().Charter.Owner.String(), "scope": "acme/ops", "child": false, "labels": map[string]any{}},
+		"agent": map[string]any{"id": a.ID().String(), "name": "", "kind": "shop",
+			"owner": a.Fold().Charter.Owner.String(), "scope": "acme/ops", "child": false, "labels": map[string]any{}},
 		"context": map[string]any{
-			"now": int64(perdure.TimeOf(now)), "weekday": int64(now.Weekday()), "age": int64(3600), "node": node.String(), "approvals": int64(0), "depth": int64(2), "tainted": false,
-			"turns": int64(0), "denials": int64(0), "trusted": true, "contested": false, "advisor": "m", "tools": []any{"a", "b"}, "budget": map[string]any{"cost": int64(5)},
-			"spent": map[string]any{"cost": int64(0), "tokens": int64(0), "calls": int64(0)}, "deadline": int64(perdure.TimeOf(now)),
-			"lineage": map[string]any{"parent": perdure.AgentID{1}.String(), "relation": "fork"},
+			"now": int64(perdure.TimeOf(now)), "weekday": int64(now.Weekday()), "age": int64(3600),
+			"node": node.String(), "approvals": int64(0), "depth": int64(2), "tainted": false,
+			"turns": int64(0), "denials": int64(0), "trusted": true, "contested": false, "advisor": "m",
+			"tools": []any{"a", "b"}, "budget": map[string]any{"cost": int64(5)},
+			"spent":    map[string]any{"cost": int64(0), "tokens": int64(0), "calls": int64(0)},
+			"deadline": int64(perdure.TimeOf(now)),
+			"lineage":  map[string]any{"parent": perdure.AgentID{1}.String(), "relation": "fork"},
 		},
 	}
 	if d := cmp.Diff(want, got); d != "" {

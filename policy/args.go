@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// argument is what one rule takes an argument of a tool for. Tools are many and their arguments are not in the schema, so their types are
-// inferred from how the rule uses them; a call whose arguments are of other types is denied.
+// argument is what one rule takes an argument of a tool for. Tools are many and their arguments are not in the schema,
+// so their types are inferred from how the rule uses them; a call whose arguments are of other types is denied.
 type argument struct {
 	typ    resolved.IsType // of a leaf; nil while unknown
 	fields map[string]*argument
@@ -145,7 +145,8 @@ func (in *inference) children(n ast.IsNode) {
 // use notes that an argument is read.
 func (in *inference) use(path []string, want resolved.IsType) {
 	if len(path) == 0 {
-		in.errs = append(in.errs, errors.New("context.args can only be asked for its attributes, as in context.args has path && context.args.path like \"/srv/*\""))
+		in.errs = append(in.errs, errors.New("context.args can only be asked for its attributes, as in context.args "+
+			"has path && context.args.path like \"/srv/*\""))
 		return
 	}
 	in.note(path, want, true)
@@ -154,7 +155,8 @@ func (in *inference) use(path []string, want resolved.IsType) {
 // note records an argument.
 func (in *inference) note(path []string, typ resolved.IsType, read bool) {
 	if len(path) > maxDepth {
-		in.errs = append(in.errs, fmt.Errorf("context.args.%s…: nested deeper than %d", strings.Join(path[:3], "."), maxDepth))
+		in.errs = append(in.errs, fmt.Errorf("context.args.%s…: nested deeper than %d", strings.Join(path[:3], "."),
+			maxDepth))
 		return
 	}
 	a := &in.root
@@ -175,7 +177,8 @@ func (in *inference) note(path []string, typ resolved.IsType, read bool) {
 	case a.typ == nil:
 		a.typ = typ
 	case typeName(a.typ) != typeName(typ):
-		in.errs = append(in.errs, fmt.Errorf("context.args.%s is used as %s and as %s", strings.Join(path, "."), typeName(a.typ), typeName(typ)))
+		in.errs = append(in.errs, fmt.Errorf("context.args.%s is used as %s and as %s", strings.Join(path, "."),
+			typeName(a.typ), typeName(typ)))
 	}
 }
 
@@ -227,7 +230,8 @@ func (a *argument) at(path []string) resolved.IsType {
 	return a.typ
 }
 
-// check makes arguments ready for judging and refuses those whose type remains unknown, or that are both a value and a record.
+// check makes arguments ready for judging and refuses those whose type remains unknown, or that are both a value and a
+// record.
 func (a *argument) check(name string, errs *[]error) {
 	switch {
 	case a.fields != nil && a.typ != nil:
@@ -260,13 +264,14 @@ func (a *argument) schemaType() resolved.IsType {
 	return rec
 }
 
-// judge says why the rule cannot judge an argument, if it cannot: it is of another type than the rule takes it for. Null is absent. A key that
-// a decoder careless of case, dashes or underscores would take for one the rule looks at is refused: the tool might take it for that one.
+// judge says why the rule cannot judge an argument, if it cannot: it is of another type than the rule takes it for.
+// Null is absent. A key that a decoder careless of case, dashes or underscores would take for one the rule looks at is
+// refused: the tool might take it for that one.
 //
 // What is sealed is refused as well, whatever the rule asks about it, even whether it is there: the tool gets the plain
-// value, and the rule would have judged its ciphertext. It is not opened for policy, because a decision must be derivable
-// from the memory alone, by somebody without the vault and after the value was erased; and because the hash of the facts
-// would let whoever guesses the value know that he did.
+// value, and the rule would have judged its ciphertext. It is not opened for policy, because a decision must be
+// derivable from the memory alone, by somebody without the vault and after the value was erased; and because the hash
+// of the facts would let whoever guesses the value know that he did.
 func (a *argument) judge(v any) error {
 	if perdure.IsSealed(v) {
 		return errors.New("it is sealed, and a rule cannot judge what it cannot read")
@@ -337,7 +342,8 @@ func argPath(n ast.IsNode) ([]string, bool) {
 	return slices.Clip(path[1:]), true
 }
 
-// accessPath is the attributes n reads, one after the other, and the variable it reads them from, if it is such an expression.
+// accessPath is the attributes n reads, one after the other, and the variable it reads them from, if it is such an
+// expression.
 func accessPath(n ast.IsNode) (path []string, root string) {
 	for {
 		switch x := n.(type) {

@@ -28,8 +28,10 @@ func twenty() string {
 
 func benchRequest(b *testing.B) (*perdure.Agent, perdure.Request) {
 	calls := int64(1000)
-	a := begin(b, perdure.Genesis{Intent: perdure.Intent{Budget: &perdure.Budget{Calls: &calls}, Labels: map[string]string{"stage": "prod"}}, Charter: perdure.Charter{Depth: 2}})
-	return a, call(b, "fs.write", perdure.Once, map[string]any{"path": "/srv/a.txt", "size": int64(5), "text": strings.Repeat("x", 200)})
+	a := begin(b, perdure.Genesis{Intent: perdure.Intent{Budget: &perdure.Budget{Calls: &calls},
+		Labels: map[string]string{"stage": "prod"}}, Charter: perdure.Charter{Depth: 2}})
+	return a, call(b, "fs.write", perdure.Once, map[string]any{"path": "/srv/a.txt", "size": int64(5),
+		"text": strings.Repeat("x", 200)})
 }
 
 // BenchmarkDecide is a whole decision: facts from the fold, their hash, their types, every rule.
@@ -61,8 +63,8 @@ func BenchmarkFacts(b *testing.B) {
 	}
 }
 
-// BenchmarkRawCedar is the same rules without what makes them safe: no types, no hash, errors passed over. Its request is made once, or anew
-// for each decision.
+// BenchmarkRawCedar is the same rules without what makes them safe: no types, no hash, errors passed over. Its request
+// is made once, or anew for each decision.
 func BenchmarkRawCedar(b *testing.B) {
 	rules, err := cedar.NewPolicySetFromBytes("raw.cedar", []byte(twenty()))
 	if err != nil {
@@ -76,12 +78,17 @@ func BenchmarkRawCedar(b *testing.B) {
 	}
 	request := func() cedar.Request {
 		return cedar.Request{
-			Principal: cedar.NewEntityUID("Agent", "a"), Action: cedar.NewEntityUID("Action", "execute"), Resource: cedar.NewEntityUID("Tool", "fs.write"),
+			Principal: cedar.NewEntityUID("Agent", "a"), Action: cedar.NewEntityUID("Action", "execute"),
+			Resource: cedar.NewEntityUID("Tool", "fs.write"),
 			Context: cedar.NewRecord(cedar.RecordMap{
-				"now": cedar.NewDatetime(now), "weekday": cedar.Long(1), "age": cedar.Long(1), "node": cedar.NewEntityUID("Key", "k"), "approvals": cedar.Long(0), "depth": cedar.Long(0),
-				"tainted": cedar.False, "turns": cedar.Long(0), "denials": cedar.Long(0), "spent": amounts(), "reserved": amounts(), "left": amounts(), "open": cedar.Long(0),
-				"children": cedar.Long(0), "calls": rate(), "tool": cedar.String("fs.write"), "effect": cedar.NewEntityUID("Effect", "once"), "toolCalls": rate(), "failures": cedar.Long(0),
-				"args": cedar.NewRecord(cedar.RecordMap{"path": cedar.String("/srv/a.txt"), "size": cedar.Long(5), "text": cedar.String(strings.Repeat("x", 200))}),
+				"now": cedar.NewDatetime(now), "weekday": cedar.Long(1), "age": cedar.Long(1),
+				"node": cedar.NewEntityUID("Key", "k"), "approvals": cedar.Long(0), "depth": cedar.Long(0),
+				"tainted": cedar.False, "turns": cedar.Long(0), "denials": cedar.Long(0), "spent": amounts(),
+				"reserved": amounts(), "left": amounts(), "open": cedar.Long(0),
+				"children": cedar.Long(0), "calls": rate(), "tool": cedar.String("fs.write"),
+				"effect": cedar.NewEntityUID("Effect", "once"), "toolCalls": rate(), "failures": cedar.Long(0),
+				"args": cedar.NewRecord(cedar.RecordMap{"path": cedar.String("/srv/a.txt"), "size": cedar.Long(5),
+					"text": cedar.String(strings.Repeat("x", 200))}),
 			}),
 		}
 	}
@@ -104,8 +111,8 @@ func BenchmarkRawCedar(b *testing.B) {
 	})
 }
 
-// BenchmarkVerify derives the decisions of a memory without snapshots again, each the first of its commit or each after an advice in the
-// same one: the cost of a decision is to be the same however long the memory is.
+// BenchmarkVerify derives the decisions of a memory without snapshots again, each the first of its commit or each after
+// an advice in the same one: the cost of a decision is to be the same however long the memory is.
 func BenchmarkVerify(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		for _, together := range []bool{false, true} {

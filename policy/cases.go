@@ -64,7 +64,8 @@ func (s *Set) RunTests(table io.Reader) ([]CaseResult, error) {
 	dec.KnownFields(true)
 	var cases []Case
 	if err := dec.Decode(&cases); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read policy tests: %s; a case has name, action, resource, agent, context, policies, want and rules",
+		return nil, fmt.Errorf("read policy tests: %s; a case has name, action, resource, agent, context, policies, "+
+			"want and rules",
 			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), " in type policy.Case", ""))
 	}
 	if len(cases) == 0 {
@@ -129,25 +130,30 @@ func (c *Case) facts() (Facts, error) {
 	return f, nil
 }
 
-// Sample is the facts of an unremarkable agent that wants to do something unremarkable; nil when there is no such action.
+// Sample is the facts of an unremarkable agent that wants to do something unremarkable; nil when there is no such
+// action.
 func Sample(action string) Facts {
 	const id = "0000000000000000000000000000000000000000000000000000000000000001"
 	none := func() map[string]any { return map[string]any{"cost": int64(0), "tokens": int64(0), "calls": int64(0)} }
 	idle := func() map[string]any { return map[string]any{"minute": int64(0), "hour": int64(0), "total": int64(0)} }
 	context := map[string]any{
-		"now": time.Date(2026, 1, 7, 12, 0, 0, 0, time.UTC).UnixMilli(), "weekday": int64(3), "age": int64(60), "node": id, "approvals": int64(0),
+		"now": time.Date(2026, 1, 7, 12, 0, 0, 0, time.UTC).UnixMilli(), "weekday": int64(3), "age": int64(60),
+		"node": id, "approvals": int64(0),
 		"depth": int64(1), "tainted": false, "turns": int64(1), "denials": int64(0),
 	}
 	f := Facts{
 		"version": int64(factsVersion), "action": action, "resource": id, "policies": []any{}, "context": context,
-		"agent": map[string]any{"id": id, "name": "sample", "kind": "", "owner": id, "scope": "test", "child": false, "labels": map[string]any{}},
+		"agent": map[string]any{"id": id, "name": "sample", "kind": "", "owner": id, "scope": "test", "child": false,
+			"labels": map[string]any{}},
 	}
-	spending := map[string]any{"spent": none(), "reserved": none(), "left": map[string]any{}, "open": int64(0), "children": int64(0), "calls": idle()}
+	spending := map[string]any{"spent": none(), "reserved": none(), "left": map[string]any{}, "open": int64(0),
+		"children": int64(0), "calls": idle()}
 	switch action {
 	case "execute":
 		f["resource"] = "sample"
 		maps.Copy(context, spending)
-		maps.Copy(context, map[string]any{"tool": "sample", "effect": "once", "toolCalls": idle(), "failures": int64(0), "args": map[string]any{}})
+		maps.Copy(context, map[string]any{"tool": "sample", "effect": "once", "toolCalls": idle(), "failures": int64(0),
+			"args": map[string]any{}})
 	case "delegate":
 		f["resource"] = "test"
 		maps.Copy(context, spending)
@@ -155,7 +161,8 @@ func Sample(action string) Facts {
 	case "mutate":
 		context["changes"], context["narrows"] = []any{"budget"}, true
 	case actionAdmit:
-		maps.Copy(context, map[string]any{"trusted": false, "contested": false, "advisor": "", "budget": map[string]any{}, "spent": none()})
+		maps.Copy(context, map[string]any{"trusted": false, "contested": false, "advisor": "",
+			"budget": map[string]any{}, "spent": none()})
 	case "sleep", "wake", "end":
 	default:
 		return nil
@@ -186,8 +193,8 @@ func override(base, over map[string]any) error {
 	return nil
 }
 
-// Set puts a value, as YAML or JSON writes it, in place of a fact: tainted, spent.cost, args, agent.scope. Null takes an optional fact away. A
-// fact that does not exist for the action is an error.
+// Set puts a value, as YAML or JSON writes it, in place of a fact: tainted, spent.cost, args, agent.scope. Null takes
+// an optional fact away. A fact that does not exist for the action is an error.
 func (f Facts) Set(path, value string) error {
 	var v any
 	if err := yaml.Unmarshal([]byte(value), &v); err != nil {

@@ -59,7 +59,8 @@ func TestTablesThatCannotBeReadAreErrors(t *testing.T) {
 		"- {name: x, want: deny, context: [1]}":     "cannot unmarshal",
 		"- {want: deny, context: {now: yesterday}}": "parsing time",
 	} {
-		if _, err := policy.Default().RunTests(strings.NewReader(table)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := policy.Default().RunTests(strings.NewReader(table)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error with %q", table, err, want)
 		}
 	}
@@ -80,8 +81,9 @@ func TestSampleFitsTheSchema(t *testing.T) {
 func TestFactsAreSetByTheirPath(t *testing.T) {
 	f := policy.Sample("execute")
 	for path, value := range map[string]string{
-		"tainted": "true", "context.spent.cost": "5", "args.deep.list": "[a, 1]", "agent.scope": "acme/ops", "agent.labels.stage": "prod",
-		"deadline": "2026-01-08T00:00:00Z", "left": "{cost: 9}",
+		"tainted": "true", "context.spent.cost": "5", "args.deep.list": "[a, 1]", "agent.scope": "acme/ops",
+		"agent.labels.stage": "prod",
+		"deadline":           "2026-01-08T00:00:00Z", "left": "{cost: 9}",
 	} {
 		if err := f.Set(path, value); err != nil {
 			t.Errorf("%s=%s: %v", path, value, err)
@@ -96,7 +98,8 @@ func TestFactsAreSetByTheirPath(t *testing.T) {
 	if err := f.Set("deadline", "null"); err != nil || f["context"].(map[string]any)["deadline"] != nil {
 		t.Errorf("null: got %v, %v, want the fact gone", f["context"].(map[string]any)["deadline"], err)
 	}
-	for path, value := range map[string]string{"spend": "1", "spent.money": "1", "agent": "x", "agent.age": "1", "": "1", "tainted": "{", "now": "soon", "trusted": "true"} {
+	for path, value := range map[string]string{"spend": "1", "spent.money": "1", "agent": "x", "agent.age": "1",
+		"": "1", "tainted": "{", "now": "soon", "trusted": "true"} {
 		if err := f.Set(path, value); err == nil {
 			t.Errorf("%s=%s: got no error", path, value)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/schema/validate"
 )
 
-// checkPolicy holds a rule against the schema and returns the arguments it looks at, and everything that is wrong with it.
+// checkPolicy holds a rule against the schema and returns the arguments it looks at, and everything that is wrong with
+// it.
 func checkPolicy(p *ast.Policy) (*argument, []error) {
 	args, err := inferArgs(p)
 	errs := flatten(err)
@@ -31,7 +32,8 @@ func checkPolicy(p *ast.Policy) (*argument, []error) {
 	return args, errs
 }
 
-// checkHas refuses `has` for a fact that never is there. To Cedar it is simply false, and a forbid with a misspelt fact would never apply.
+// checkHas refuses `has` for a fact that never is there. To Cedar it is simply false, and a forbid with a misspelt fact
+// would never apply.
 func checkHas(p *ast.Policy) []error {
 	var errs []error
 	actions := actionsOf(p.Action)
@@ -45,9 +47,13 @@ func checkHas(p *ast.Policy) []error {
 				return true
 			}
 			recs := recordsOf(has.Arg, actions)
-			if len(recs) > 0 && !slices.ContainsFunc(recs, func(r resolved.RecordType) bool { _, found := r[has.Value]; return found }) {
+			if len(recs) > 0 && !slices.ContainsFunc(recs, func(r resolved.RecordType) bool {
+				_, found := r[has.Value]
+				return found
+			}) {
 				path, root := accessPath(has.Arg)
-				errs = append(errs, fmt.Errorf("%s has no attribute `%s`, ever", strings.Join(append([]string{root}, path...), "."), has.Value))
+				errs = append(errs, fmt.Errorf("%s has no attribute `%s`, ever",
+					strings.Join(append([]string{root}, path...), "."), has.Value))
 			}
 			return true
 		})
@@ -84,7 +90,8 @@ func actionsOf(scope ast.IsActionScopeNode) []types.EntityUID {
 	return nil
 }
 
-// recordsOf is the records an expression can be, in any of the actions (nil is all); none when it is not a variable or a path from one.
+// recordsOf is the records an expression can be, in any of the actions (nil is all); none when it is not a variable or
+// a path from one.
 func recordsOf(n ast.IsNode, actions []types.EntityUID) []resolved.RecordType {
 	s := schemaOf()
 	var recs []resolved.RecordType

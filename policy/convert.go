@@ -39,8 +39,9 @@ func shapeOf(t resolved.IsType) *shape {
 	return s
 }
 
-// convert is a fact as a value of its type in the schema. What is missing, unknown or of another type is an error: Cedar itself would skip a
-// rule that stumbles over it. Integers are clamped. Unless it is read, the fact is only checked.
+// convert is a fact as a value of its type in the schema. What is missing, unknown or of another type is an error:
+// Cedar itself would skip a rule that stumbles over it. Integers are clamped. Unless it is read, the fact is only
+// checked.
 func (s *shape) convert(v *value, reads *reading) (types.Value, error) {
 	build := reads != nil
 	switch t := s.typ.(type) {
@@ -151,7 +152,8 @@ func (s *shape) fill(out types.RecordMap, rec []named, reads *reading) error {
 	return nil
 }
 
-// loose is an argument as a value of whatever type it has. What Cedar has no type for is merely there; no rule that reads it gets that far.
+// loose is an argument as a value of whatever type it has. What Cedar has no type for is merely there; no rule that
+// reads it gets that far.
 func loose(v any, depth int) types.Value {
 	switch v := v.(type) {
 	case bool:

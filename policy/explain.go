@@ -13,7 +13,8 @@ import (
 type Explanation struct {
 	Verdict perdure.Verdict `json:"verdict"`
 	Facts   Facts           `json:"facts"`
-	Rules   []RuleReport    `json:"rules"` // every rule that was asked, the node's own first, then those of the charter's sets
+	// every rule that was asked, the node's own first, then those of the charter's sets
+	Rules []RuleReport `json:"rules"`
 }
 
 // RuleReport is what one rule said.
@@ -57,7 +58,8 @@ func (s *Set) Explain(a *perdure.Agent, r perdure.Request, now time.Time) Explan
 	return s.ExplainFacts(f)
 }
 
-// ExplainFacts answers from facts as DecideFacts does, and says what every rule made of them. Change a fact to see what would happen if.
+// ExplainFacts answers from facts as DecideFacts does, and says what every rule made of them. Change a fact to see what
+// would happen if.
 func (s *Set) ExplainFacts(f Facts) Explanation {
 	x := Explanation{Verdict: s.DecideFacts(f), Facts: f}
 	v, err := valueOf(map[string]any(f))

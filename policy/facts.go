@@ -19,7 +19,8 @@ import (
 //	policies  the hashes of the agent's own policy sets
 //	context   what Schema says of the action
 //
-// Values are bool, int64, string, []any and map[string]any, and those that Data holds for arguments. Times are milliseconds.
+// Values are bool, int64, string, []any and map[string]any, and those that Data holds for arguments. Times are
+// milliseconds.
 type Facts map[string]any
 
 const factsVersion = 1
@@ -44,10 +45,12 @@ func factsOf(ar *arena, a *perdure.Agent, r *perdure.Request, now time.Time) (va
 		if scope == "" {
 			scope = f.Charter.Scope
 		}
-		return factsAbout(ar, f, "delegate", scope, ar.record(moment, spendingFacts(ar, f, t), ar.list([]named{{"child", childFacts(ar, &x)}}))), nil
+		return factsAbout(ar, f, "delegate", scope, ar.record(moment, spendingFacts(ar, f, t),
+			ar.list([]named{{"child", childFacts(ar, &x)}}))), nil
 	case perdure.Mutate:
 		names, narrows := changes(&x)
-		return factsAbout(ar, f, "mutate", "", ar.record(moment, ar.list([]named{{"changes", ar.texts(names)}, {"narrows", truth(narrows)}}))), nil
+		return factsAbout(ar, f, "mutate", "", ar.record(moment,
+			ar.list([]named{{"changes", ar.texts(names)}, {"narrows", truth(narrows)}}))), nil
 	case perdure.Sleep:
 		return factsAbout(ar, f, "sleep", "", ar.record(moment)), nil
 	case perdure.Wake:
@@ -69,7 +72,8 @@ func factsAbout(ar *arena, f *perdure.Fold, action, resource string, context val
 		own.rec[i].value = text(h.String())
 	}
 	return ar.record(ar.list([]named{
-		{"agent", agentFacts(ar, f, id)}, {"action", text(action)}, {"context", context}, {"version", number(factsVersion)}, {"policies", own}, {"resource", text(resource)},
+		{"agent", agentFacts(ar, f, id)}, {"action", text(action)}, {"context", context},
+		{"version", number(factsVersion)}, {"policies", own}, {"resource", text(resource)},
 	}))
 }
 
@@ -109,8 +113,10 @@ func agentFacts(ar *arena, f *perdure.Fold, id string) value {
 		labels = append(labels, named{k, text(v)})
 	}
 	return ar.record(ar.list([]named{
-		{"id", text(id)}, {"kind", text(f.Intent.Kind)}, {"name", text(f.Intent.Name)}, {"child", truth(f.Lineage != nil && f.Lineage.Relation == perdure.Child)},
-		{"owner", text(f.Charter.Owner.String())}, {"scope", text(f.Charter.Scope)}, {"labels", ar.record(sorted(labels))},
+		{"id", text(id)}, {"kind", text(f.Intent.Kind)}, {"name", text(f.Intent.Name)},
+		{"child", truth(f.Lineage != nil && f.Lineage.Relation == perdure.Child)},
+		{"owner", text(f.Charter.Owner.String())}, {"scope", text(f.Charter.Scope)},
+		{"labels", ar.record(sorted(labels))},
 	}))
 }
 
@@ -121,8 +127,10 @@ func momentOf(ar *arena, f *perdure.Fold, r *perdure.Request, t perdure.Time) []
 		weekday = 7
 	}
 	return ar.list([]named{
-		{"age", number(max(int64(t-f.Created)/1000, 0))}, {"now", number(int64(t))}, {"node", text(r.Node.String())}, {"depth", number(f.Charter.Depth)},
-		{"turns", number(f.Turns)}, {"denials", number(f.Denials)}, {"tainted", truth(!f.Taint.IsZero())}, {"weekday", number(weekday)},
+		{"age", number(max(int64(t-f.Created)/1000, 0))}, {"now", number(int64(t))}, {"node", text(r.Node.String())},
+		{"depth", number(f.Charter.Depth)},
+		{"turns", number(f.Turns)}, {"denials", number(f.Denials)}, {"tainted", truth(!f.Taint.IsZero())},
+		{"weekday", number(weekday)},
 		{"approvals", number(int64(r.Approvals))},
 	})
 }
@@ -136,7 +144,8 @@ func spendingFacts(ar *arena, f *perdure.Fold, t perdure.Time) []named {
 		}
 	}
 	m := append(ar.room(7)[:0],
-		named{"left", limits(ar, f.Left())}, named{"open", number(int64(len(f.Open)))}, named{"calls", allCalls(f, t).facts(ar)},
+		named{"left", limits(ar, f.Left())}, named{"open", number(int64(len(f.Open)))},
+		named{"calls", allCalls(f, t).facts(ar)},
 		named{"spent", amounts(ar, f.Spent)}, named{"children", number(living)})
 	if f.Intent.Deadline != 0 {
 		m = append(m, named{"deadline", number(int64(f.Intent.Deadline))})
@@ -150,14 +159,17 @@ func callFacts(ar *arena, f *perdure.Fold, x *perdure.Execute, effect perdure.Ef
 		effect = perdure.Once
 	}
 	args, err := argsOf(ar, x.Args)
-	m := append(ar.room(6)[:0], named{"args", args}, named{"tool", text(x.Tool)}, named{"effect", text(effect.String())})
+	m := append(ar.room(6)[:0], named{"args", args}, named{"tool", text(x.Tool)},
+		named{"effect", text(effect.String())})
 	if took := latency(f, x.Tool); took > 0 { // decisions of before it was recorded have no such fact
 		m = append(m, named{"latency", number(took / 1000)})
 	}
-	return append(m, named{"failures", number(failures(f, x.Tool))}, named{"toolCalls", toolCalls(f, x.Tool, t).facts(ar)}), err
+	return append(m, named{"failures", number(failures(f, x.Tool))},
+		named{"toolCalls", toolCalls(f, x.Tool, t).facts(ar)}), err
 }
 
-// argsOf is arguments as a record. Arguments that read differently from how they are written are refused: the tool might see others.
+// argsOf is arguments as a record. Arguments that read differently from how they are written are refused: the tool
+// might see others.
 func argsOf(ar *arena, d perdure.Data) (value, error) {
 	const none = "\xf6" // null
 	if len(d) == 0 || string(d) == none {
@@ -177,8 +189,8 @@ func argsOf(ar *arena, d perdure.Data) (value, error) {
 	return other(d, nil)
 }
 
-// textKeys reports whether every key in canonical data is a text, and what follows the data. A number as a key would read as text, and the
-// tool sees a number.
+// textKeys reports whether every key in canonical data is a text, and what follows the data. A number as a key would
+// read as text, and the tool sees a number.
 func textKeys(d perdure.Data) (rest perdure.Data, ok bool) {
 	major, info := d[0]>>5, d[0]&31
 	n, d := uint64(info), d[1:]
@@ -216,7 +228,8 @@ func childFacts(ar *arena, x *perdure.Delegate) value {
 	if x.Intent.Tools != nil {
 		tools = ar.list([]named{{"tools", ar.texts(x.Intent.Tools)}})
 	}
-	return ar.record(ar.list([]named{{"kind", text(x.Intent.Kind)}, {"depth", number(x.Depth)}, {"budget", limits(ar, x.Intent.Budget)}, {"advisor", text(x.Intent.Advisor)}}), tools)
+	return ar.record(ar.list([]named{{"kind", text(x.Intent.Kind)}, {"depth", number(x.Depth)},
+		{"budget", limits(ar, x.Intent.Budget)}, {"advisor", text(x.Intent.Advisor)}}), tools)
 }
 
 // changes names what a mutation changes, and says whether it is bounds alone.
@@ -240,7 +253,8 @@ func changes(x *perdure.Mutate) (names []string, narrows bool) {
 }
 
 func amounts(ar *arena, s perdure.Spend) value {
-	return ar.record(ar.list([]named{{"cost", number(s.Cost)}, {"calls", number(s.Calls)}, {"tokens", number(s.Tokens)}}))
+	return ar.record(ar.list([]named{{"cost", number(s.Cost)}, {"calls", number(s.Calls)},
+		{"tokens", number(s.Tokens)}}))
 }
 
 func limits(ar *arena, b *perdure.Budget) value {

@@ -28,7 +28,8 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s%s", f.File, f.Line, f.Column, rule, f.What)
 }
 
-// Faults are what an error of Load, LoadPaths or Parse found wrong, in the order of the files; none when it is about something else.
+// Faults are what an error of Load, LoadPaths or Parse found wrong, in the order of the files; none when it is about
+// something else.
 func Faults(err error) []*Fault {
 	var list []*Fault
 	for _, e := range flatten(err) {
@@ -43,8 +44,9 @@ func Faults(err error) []*Fault {
 // What the type checker of Cedar says, and the same in the words of this package.
 var (
 	noAttribute = regexp.MustCompile("^attribute `([^`]+)` in context for Action::\"([a-z]+)\" not found$")
-	mayBeAbsent = regexp.MustCompile("^unable to guarantee safety of access to optional attribute `([^`]+)` in context for Action::\"([a-z]+)\"$")
-	wrongToken  = regexp.MustCompile(`^"(.*)": exact got (.+) want (.+)$`)
+	mayBeAbsent = regexp.MustCompile("^unable to guarantee safety of access to optional attribute `([^`]+)` in " +
+		"context for Action::\"([a-z]+)\"$")
+	wrongToken = regexp.MustCompile(`^"(.*)": exact got (.+) want (.+)$`)
 )
 
 // plainly is what is wrong with a rule, each thing once, whatever number of actions it is wrong for.
@@ -67,7 +69,8 @@ func plainly(errs []error) []string {
 				if i := strings.LastIndexByte(m[1], '.'); i >= 0 {
 					record, name = "context."+m[1][:i], m[1][i+1:]
 				}
-				out = append(out, fmt.Sprintf("`%s` may be absent: say `%s has %s &&` before it is read", m[1], record, name))
+				out = append(out, fmt.Sprintf("`%s` may be absent: say `%s has %s &&` before it is read", m[1], record,
+					name))
 			}
 			absent[m[1]] = true
 			continue
@@ -83,7 +86,8 @@ func plainly(errs []error) []string {
 		slices.Sort(actions)
 		out[i] = fmt.Sprintf("there is no fact `%s` of %s", m[1], strings.Join(actions, ", "))
 		if len(actions) < len(contextShapes()) && len(actions) > 1 {
-			out[i] += fmt.Sprintf(": name the actions the rule is about, or say `context has %s &&` before it is read", m[1])
+			out[i] += fmt.Sprintf(": name the actions the rule is about, or say `context has %s &&` before it is read",
+				m[1])
 		}
 	}
 	return out
@@ -137,8 +141,8 @@ func (r *rule) fault(f File, what string) *Fault {
 // quoted is the name an error of the type checker is about.
 var quoted = regexp.MustCompile("`([A-Za-z0-9_.\":]+)`|context\\.args\\.([A-Za-z0-9_.]+)")
 
-// faultWithin is something wrong in a rule: at the first mention of what the error names, if it names something, else at the rule. The
-// parser keeps no place for the parts of a rule.
+// faultWithin is something wrong in a rule: at the first mention of what the error names, if it names something, else
+// at the rule. The parser keeps no place for the parts of a rule.
 func (r *rule) faultWithin(f File, end int, what string) *Fault {
 	fault := r.fault(f, what)
 	m := quoted.FindStringSubmatch(what)

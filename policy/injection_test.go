@@ -20,7 +20,8 @@ const guarded = `@id("all") permit (principal, action, resource);
 	@id("small") forbid (principal, action == Action::"execute", resource == Tool::"http.post")
 	when { context.args has cents && context.args.cents > 100 };`
 
-// TestInjectedArgumentsDoNotPassAForbid gives a forbidden call in the shapes that a careless tool would still read as the forbidden one.
+// TestInjectedArgumentsDoNotPassAForbid gives a forbidden call in the shapes that a careless tool would still read as
+// the forbidden one.
 func TestInjectedArgumentsDoNotPassAForbid(t *testing.T) {
 	s := parse(t, guarded)
 	a := begin(t, perdure.Genesis{})
@@ -59,7 +60,8 @@ func TestInjectedArgumentsDoNotPassAForbid(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		v := s.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "http.post", Args: d}, Effect: perdure.Once}, now)
+		v := s.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "http.post", Args: d}, Effect: perdure.Once},
+			now)
 		if v.Answer != perdure.Deny {
 			t.Errorf("%s: got %s, want deny", name, v.Answer)
 		}
@@ -68,13 +70,16 @@ func TestInjectedArgumentsDoNotPassAForbid(t *testing.T) {
 		}
 	}
 	for name, args := range map[string]string{
-		"nothing": `{}`, "null": `{"url":null}`, "good": `{"url":"https://good.example","cents":100,"options":{"force":false}}`, "other keys": `{"body":"evil"}`, "whole float": `{"cents":99.0}`,
+		"nothing": `{}`, "null": `{"url":null}`,
+		"good": `{"url":"https://good.example","cents":100,"options":{"force":false}}`, "other keys": `{"body":"evil"}`,
+		"whole float": `{"cents":99.0}`,
 	} {
 		d, err := perdure.DataFromJSON([]byte(args))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if v := s.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "http.post", Args: d}, Effect: perdure.Once}, now); v.Answer != perdure.Allow {
+		if v := s.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "http.post", Args: d}, Effect: perdure.Once},
+			now); v.Answer != perdure.Allow {
 			t.Errorf("%s: got %s by %v (%s), want allow", name, v.Answer, v.Rules, v.Reason)
 		}
 	}
@@ -89,7 +94,8 @@ func TestArgumentsThatAreNotCanonicalDeny(t *testing.T) {
 		"two values":  {0xa0, 0xa0},
 		"long form":   {0xb8, 0x00},
 	} {
-		if v := s.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "http.post", Args: d}, Effect: perdure.Once}, now); v.Answer != perdure.Deny {
+		if v := s.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "http.post", Args: d}, Effect: perdure.Once},
+			now); v.Answer != perdure.Deny {
 			t.Errorf("%s: got %s, want deny", name, v.Answer)
 		}
 	}
@@ -98,16 +104,20 @@ func TestArgumentsThatAreNotCanonicalDeny(t *testing.T) {
 // jsonValue draws anything JSON can say.
 func jsonValue(depth int) *rapid.Generator[any] {
 	leaf := []*rapid.Generator[any]{
-		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int64().AsAny(), rapid.SampledFrom([]any{"", "read", "evil", "allow", "https://evil.example"}), rapid.String().AsAny(),
+		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int64().AsAny(),
+		rapid.SampledFrom([]any{"", "read", "evil", "allow", "https://evil.example"}), rapid.String().AsAny(),
 	}
 	if depth == 0 {
 		return rapid.OneOf(leaf...)
 	}
-	keys := rapid.OneOf(rapid.SampledFrom([]string{"url", "URL", "options", "force", "cents", "effect", "context", "tainted"}), rapid.StringN(1, 4, 8))
-	return rapid.OneOf(append(leaf, rapid.SliceOfN(jsonValue(depth-1), 0, 3).AsAny(), rapid.MapOfN(keys, jsonValue(depth-1), 0, 4).AsAny())...)
+	keys := rapid.OneOf(rapid.SampledFrom([]string{"url", "URL", "options", "force", "cents", "effect", "context",
+		"tainted"}), rapid.StringN(1, 4, 8))
+	return rapid.OneOf(append(leaf, rapid.SliceOfN(jsonValue(depth-1), 0, 3).AsAny(),
+		rapid.MapOfN(keys, jsonValue(depth-1), 0, 4).AsAny())...)
 }
 
-// TestWhatNoRuleLooksAtChangesNothing: whatever a model writes into arguments, a policy that does not look at them answers the same.
+// TestWhatNoRuleLooksAtChangesNothing: whatever a model writes into arguments, a policy that does not look at them
+// answers the same.
 func TestWhatNoRuleLooksAtChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		effect := rapid.SampledFrom([]string{"read", "idempotent", "once"}).Draw(t, "effect")
@@ -137,7 +147,9 @@ func TestACarelessDecoderSeesNothingForbidden(t *testing.T) {
 			}{
 				{[]string{"url", "URL", "uRl", "Url"}, []any{"good", "evil", nil}},
 				{[]string{"cents", "Cents", "CENTS", "cent\u017f"}, []any{int64(100), int64(101), 100.5, nil}},
-				{[]string{"options", "Options", "option\u017f"}, []any{map[string]any{"force": true}, map[string]any{"Force": true}, map[string]any{"force": false}, map[string]any{}}},
+				{[]string{"options", "Options", "option\u017f"},
+					[]any{map[string]any{"force": true}, map[string]any{"Force": true}, map[string]any{"force": false},
+						map[string]any{}}},
 				{[]string{"body"}, []any{"evil"}},
 			}).Draw(t, "field")
 			args[rapid.SampledFrom(field.keys).Draw(t, "key")] = rapid.SampledFrom(field.values).Draw(t, "value")
@@ -146,7 +158,8 @@ func TestACarelessDecoderSeesNothingForbidden(t *testing.T) {
 		if err != nil {
 			t.Skip("not data")
 		}
-		v := s.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "http.post", Args: d}, Effect: perdure.Once}, now)
+		v := s.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "http.post", Args: d}, Effect: perdure.Once},
+			now)
 		if v.Answer != perdure.Allow {
 			return
 		}

@@ -24,15 +24,15 @@ type File struct {
 	Text []byte
 }
 
-// defaults are the built-in policies: default.cedar is today's. When it changes, its text goes on in a file default-N.cedar, for decisions made
-// under it.
+// defaults are the built-in policies: default.cedar is today's. When it changes, its text goes on in a file
+// default-N.cedar, for decisions made under it.
 //
 //go:embed default*.cedar
 var defaults embed.FS
 
-// Default is the built-in policy: deny what is not named, let tools read, ask before they write, let an agent sleep, wake, end and narrow its
-// own bounds, let it delegate within its depth unless text from somebody not trusted may be speaking, and ask before an agent from elsewhere
-// runs here.
+// Default is the built-in policy: deny what is not named, let tools read, ask before they write, let an agent sleep,
+// wake, end and narrow its own bounds, let it delegate within its depth unless text from somebody not trusted may be
+// speaking, and ask before an agent from elsewhere runs here.
 func Default() *Set { return builtIn() }
 
 // DefaultText is the built-in policy as it is written.
@@ -59,9 +59,9 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Load reads the policy files that the patterns match in fsys (see fs.Glob; none: *.cedar) and checks every rule. The error holds a *Fault
-// for everything that is wrong. A pattern that matches nothing is an error: a policy that is not there permits nothing, but forbids nothing
-// either.
+// Load reads the policy files that the patterns match in fsys (see fs.Glob; none: *.cedar) and checks every rule. The
+// error holds a *Fault for everything that is wrong. A pattern that matches nothing is an error: a policy that is not
+// there permits nothing, but forbids nothing either.
 func Load(fsys fs.FS, patterns ...string) (*Set, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"*.cedar"}
@@ -98,7 +98,8 @@ func LoadPaths(paths ...string) (*Set, error) {
 			return nil, fmt.Errorf("load policy: %w", err)
 		} else if info.IsDir() {
 			if names, err = disk.Files(p, ".cedar"); err != nil || len(names) == 0 {
-				return nil, fmt.Errorf("load policy %s: no .cedar file in this folder: %w", p, errors.Join(err, fs.ErrNotExist))
+				return nil, fmt.Errorf("load policy %s: no .cedar file in this folder: %w", p,
+					errors.Join(err, fs.ErrNotExist))
 			}
 		}
 		for _, name := range names {
@@ -151,10 +152,12 @@ func Parse(files ...File) (*Set, error) {
 // parseFile reads the rules of one file.
 func parseFile(f File) ([]*rule, error) {
 	if len(f.Text) > maxText {
-		return nil, &Fault{File: f.Name, Line: 1, Column: 1, What: fmt.Sprintf("%d bytes: want at most %d", len(f.Text), maxText)}
+		return nil, &Fault{File: f.Name, Line: 1, Column: 1,
+			What: fmt.Sprintf("%d bytes: want at most %d", len(f.Text), maxText)}
 	}
 	if line := tooNested(f.Text); line > 0 {
-		return nil, &Fault{File: f.Name, Line: line, Column: 1, What: fmt.Sprintf("brackets nest deeper than %d", maxNesting)}
+		return nil, &Fault{File: f.Name, Line: line, Column: 1,
+			What: fmt.Sprintf("brackets nest deeper than %d", maxNesting)}
 	}
 	list, err := cedar.NewPolicyListFromBytes(f.Name, f.Text)
 	if err != nil {
@@ -182,7 +185,8 @@ func parseFile(f File) ([]*rule, error) {
 // newRule checks one rule; it says all that is wrong with it.
 func newRule(p *cedar.Policy) (r *rule, wrong []string) {
 	notes := p.Annotations()
-	r = &rule{id: string(notes["id"]), reason: string(notes["reason"]), permit: p.Effect() == cedar.Permit, policy: p, at: p.Position()}
+	r = &rule{id: string(notes["id"]), reason: string(notes["reason"]), permit: p.Effect() == cedar.Permit, policy: p,
+		at: p.Position()}
 	if err := checkID(r.id); err != nil {
 		wrong = append(wrong, err.Error())
 	}
@@ -198,7 +202,8 @@ func newRule(p *cedar.Policy) (r *rule, wrong []string) {
 			wrong = append(wrong, err.Error())
 		}
 		if r.permit {
-			wrong = append(wrong, "an @obligation stands on a forbid: permit what a person may allow, and forbid it with the obligation")
+			wrong = append(wrong,
+				"an @obligation stands on a forbid: permit what a person may allow, and forbid it with the obligation")
 		}
 	}
 	tree := (*ast.Policy)(p.AST())

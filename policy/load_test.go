@@ -26,35 +26,63 @@ func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 		{"syntax", "@id(\"x\")\npermit (principal action, resource);", "test.cedar:2:19: got action, want ,"},
 		{"empty file", "// nothing\n", "test.cedar:1:1: no rule in this file"},
 		{"no id", "permit (principal, action, resource);", "test.cedar:1:1: a rule needs an @id"},
-		{"reserved id", "@id(\"runtime.wake\") permit (principal, action, resource);", "test.cedar:1:1: rule runtime.wake: @id"},
-		{"unknown annotation", "@id(\"x\") @oblgation(\"approval:\") forbid (principal, action, resource);", "annotation @oblgation: want"},
-		{"same id", "@id(\"x\") permit (principal, action, resource);\n@id(\"x\") forbid (principal, action, resource);", "test.cedar:2:1: rule x: its @id is that of the rule at test.cedar:1:1"},
-		{"unknown action", "@id(\"x\") permit (principal, action == Action::\"exec\", resource);", "unrecognized action"},
-		{"unknown entity", "@id(\"x\") permit (principal is User, action, resource);", "unrecognized entity type `User`"},
-		{"unknown attribute", head + "context.spend.cost > 5 };", "test.cedar:3:16: rule x: there is no fact `spend` of execute"},
-		{"unknown attribute after has", head + "context has spend && context.spend.cost > 5 };", "test.cedar:3:20: rule x: context has no attribute `spend`, ever"},
-		{"unknown nested has", head + "context.left has csot };", "test.cedar:3:25: rule x: context.left has no attribute `csot`, ever"},
-		{"missing has", head + "context.left.cost < 5 };", "test.cedar:3:21: rule x: `left.cost` may be absent: say `context.left has cost &&` before it is read"},
+		{"reserved id", "@id(\"runtime.wake\") permit (principal, action, resource);",
+			"test.cedar:1:1: rule runtime.wake: @id"},
+		{"unknown annotation", "@id(\"x\") @oblgation(\"approval:\") forbid (principal, action, resource);",
+			"annotation @oblgation: want"},
+		{"same id", "@id(\"x\") permit (principal, action, resource);\n@id(\"x\") forbid (principal, action, " +
+			"resource);", "test.cedar:2:1: rule x: its @id is that of the rule at test.cedar:1:1"},
+		{"unknown action", "@id(\"x\") permit (principal, action == Action::\"exec\", resource);",
+			"unrecognized action"},
+		{"unknown entity", "@id(\"x\") permit (principal is User, action, resource);",
+			"unrecognized entity type `User`"},
+		{"unknown attribute", head + "context.spend.cost > 5 };",
+			"test.cedar:3:16: rule x: there is no fact `spend` of execute"},
+		{"unknown attribute after has", head + "context has spend && context.spend.cost > 5 };",
+			"test.cedar:3:20: rule x: context has no attribute `spend`, ever"},
+		{"unknown nested has", head + "context.left has csot };",
+			"test.cedar:3:25: rule x: context.left has no attribute `csot`, ever"},
+		{"missing has", head + "context.left.cost < 5 };",
+			"test.cedar:3:21: rule x: `left.cost` may be absent: say `context.left has cost &&` before it is read"},
 		{"wrong type", head + "context.spent.cost > \"5\" };", "test.cedar:1:1: rule x: unexpected type"},
-		{"wrong effect", head + "context.effect == Effect::\"raed\" };", "test.cedar:3:26: rule x: `Effect::\"raed\"`: want one of"},
+		{"wrong effect", head + "context.effect == Effect::\"raed\" };",
+			"test.cedar:3:26: rule x: `Effect::\"raed\"`: want one of"},
 		{"not a bool", head + "context.turns };", "unexpected type: expected Bool but saw Long"},
-		{"budget forbids sleep", "@id(\"x\")\nforbid (principal, action, resource)\nwhen { context.spent.cost > 5 };", "test.cedar:3:16: rule x: there is no fact `spent` of end, mutate, sleep, wake: name the actions the rule is about, or say `context has spent &&`"},
-		{"budget behind has forbids end", "@id(\"x\")\nforbid (principal, action == Action::\"end\", resource)\nwhen { context has spent };", "test.cedar:3:20: rule x: context has no attribute `spent`, ever"},
-		{"argument without has", head + "context.args.path like \"/etc/*\" };", "test.cedar:3:21: rule x: `args.path` may be absent: say `context.args has path &&` before it is read"},
-		{"argument of two types", head + "context.args has n && context.args.n > 5 && context.args.n like \"5\" };", "context.args.n is used as Long and as String"},
-		{"argument of no type", head + "context.args has n && context.args has m && context.args.n == context.args.m };", "nothing says what type it is"},
-		{"argument as value and record", head + "context.args has n && context.args.n has m && context.args.n > 5 };", "used as Long and as a record"},
+		{"budget forbids sleep", "@id(\"x\")\nforbid (principal, action, resource)\nwhen { context.spent.cost > 5 };",
+			"test.cedar:3:16: rule x: there is no fact `spent` of end, mutate, sleep, wake: name the actions the " +
+				"rule is about, or say `context has spent &&`"},
+		{"budget behind has forbids end",
+			"@id(\"x\")\nforbid (principal, action == Action::\"end\", resource)\nwhen { context has spent };",
+			"test.cedar:3:20: rule x: context has no attribute `spent`, ever"},
+		{"argument without has", head + "context.args.path like \"/etc/*\" };",
+			"test.cedar:3:21: rule x: `args.path` may be absent: say `context.args has path &&` before it is read"},
+		{"argument of two types", head + "context.args has n && context.args.n > 5 && context.args.n like \"5\" };",
+			"context.args.n is used as Long and as String"},
+		{"argument of no type",
+			head + "context.args has n && context.args has m && context.args.n == context.args.m };",
+			"nothing says what type it is"},
+		{"argument as value and record", head + "context.args has n && context.args.n has m && context.args.n > 5 };",
+			"used as Long and as a record"},
 		{"arguments as a whole", head + "context.args == {} };", "can only be asked for its attributes"},
 		{"argument in ip", head + "context.args has host && ip(context.args.host).isLoopback() };", "rule x: "},
-		{"arguments of sleep", "@id(\"x\") forbid (principal, action == Action::\"sleep\", resource) when { context.args has n };", "rule x: "},
-		{"too nested", head + strings.Repeat("(", 100_000) + "true" + strings.Repeat(")", 100_000) + " };", "test.cedar:3:1: brackets nest deeper than 64"},
+		{"arguments of sleep",
+			"@id(\"x\") forbid (principal, action == Action::\"sleep\", resource) when { context.args has n };",
+			"rule x: "},
+		{"too nested", head + strings.Repeat("(", 100_000) + "true" + strings.Repeat(")", 100_000) + " };",
+			"test.cedar:3:1: brackets nest deeper than 64"},
 		{"too long", head + strings.Repeat("context.tainted && ", 5000) + "true };", "split it into several rules"},
 		{"too large", "//" + strings.Repeat(" ", 1<<20), "bytes: want at most"},
-		{"obligation on permit", "@id(\"x\") @obligation(\"approval:\") permit (principal, action, resource);", "stands on a forbid"},
-		{"unknown obligation", "@id(\"x\") @obligation(\"mail:ops\") forbid (principal, action, resource);", "want approval:"},
-		{"no quorum", "@id(\"x\") @obligation(\"approval:;quorum=0\") forbid (principal, action, resource);", "quorum \"0\": want 1 to"},
-		{"bad expiry", "@id(\"x\") @obligation(\"approval:;expires=soon\") forbid (principal, action, resource);", "expires \"soon\""},
-		{"unknown condition of an obligation", "@id(\"x\") @obligation(\"approval:ops;quorm=2\") forbid (principal, action, resource);", "want quorum=N, expires=DURATION or escalate"},
+		{"obligation on permit", "@id(\"x\") @obligation(\"approval:\") permit (principal, action, resource);",
+			"stands on a forbid"},
+		{"unknown obligation", "@id(\"x\") @obligation(\"mail:ops\") forbid (principal, action, resource);",
+			"want approval:"},
+		{"no quorum", "@id(\"x\") @obligation(\"approval:;quorum=0\") forbid (principal, action, resource);",
+			"quorum \"0\": want 1 to"},
+		{"bad expiry", "@id(\"x\") @obligation(\"approval:;expires=soon\") forbid (principal, action, resource);",
+			"expires \"soon\""},
+		{"unknown condition of an obligation",
+			"@id(\"x\") @obligation(\"approval:ops;quorm=2\") forbid (principal, action, resource);",
+			"want quorum=N, expires=DURATION or escalate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := policy.Parse(policy.File{Name: "test.cedar", Text: []byte(c.text)})
@@ -74,7 +102,8 @@ func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 
 func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	fsys := fstest.MapFS{
-		"a.cedar": {Data: []byte("permit (principal, action, resource);\n@id(\"b\") forbid (principal, action, resource) when { context.nwo > context.now };")},
+		"a.cedar": {Data: []byte("permit (principal, action, resource);\n@id(\"b\") forbid (principal, action, " +
+			"resource) when { context.nwo > context.now };")},
 		"b.cedar": {Data: []byte("@id(\"c\") permit (principal, action, resource")},
 	}
 	_, err := policy.Load(fsys)
@@ -83,7 +112,9 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 			t.Errorf("got %v, want a fault at %s", err, want)
 		}
 	}
-	if faults := policy.Faults(fmt.Errorf("load: %w", err)); len(faults) != 3 || faults[1].Rule != "b" || faults[1].Line != 2 || faults[1].What != "there is no fact `nwo` of admit, delegate, end, execute, mutate, sleep, wake" {
+	if faults := policy.Faults(fmt.Errorf("load: %w", err)); len(faults) != 3 || faults[1].Rule != "b" ||
+		faults[1].Line != 2 ||
+		faults[1].What != "there is no fact `nwo` of admit, delegate, end, execute, mutate, sleep, wake" {
 		t.Errorf("got %v, want three faults, the second of rule b", faults)
 	}
 	if faults := policy.Faults(fs.ErrNotExist); faults != nil {
@@ -95,7 +126,8 @@ func TestMissingPolicyFilesAreAnError(t *testing.T) {
 	if _, err := policy.Load(fstest.MapFS{}); err == nil {
 		t.Error("an empty folder loaded")
 	}
-	if _, err := policy.Load(fstest.MapFS{"a.cedar": {Data: []byte("@id(\"a\") permit (principal, action, resource);")}}, "a.cedar", "forbids.cedar"); err == nil {
+	if _, err := policy.Load(fstest.MapFS{"a.cedar": {Data: []byte(
+		"@id(\"a\") permit (principal, action, resource);")}}, "a.cedar", "forbids.cedar"); err == nil {
 		t.Error("a missing file was passed over")
 	}
 	if _, err := policy.LoadPaths(t.TempDir()); err == nil {
@@ -105,7 +137,8 @@ func TestMissingPolicyFilesAreAnError(t *testing.T) {
 
 func TestHashNamesTheTextAndNotTheFiles(t *testing.T) {
 	a := policy.File{Name: "a.cedar", Text: []byte("@id(\"a\") permit (principal, action, resource);")}
-	b := policy.File{Name: "b.cedar", Text: []byte("@id(\"b\") forbid (principal, action == Action::\"end\", resource);")}
+	b := policy.File{Name: "b.cedar", Text: []byte(
+		"@id(\"b\") forbid (principal, action == Action::\"end\", resource);")}
 	hash := func(files ...policy.File) string {
 		s, err := policy.Parse(files...)
 		if err != nil {

@@ -30,7 +30,8 @@ func full(action string) policy.Facts {
 		c["lineage"] = map[string]any{"parent": "p", "relation": "child"}
 	}
 	if c["args"] != nil {
-		c["args"] = map[string]any{"path": "/etc/passwd", "n": int64(500), "list": []any{"x"}, "deep": map[string]any{"flag": true}}
+		c["args"] = map[string]any{"path": "/etc/passwd", "n": int64(500), "list": []any{"x"},
+			"deep": map[string]any{"flag": true}}
 	}
 	f["agent"].(map[string]any)["labels"] = map[string]any{"stage": "prod"}
 	f["policies"] = []any{ownSet.Hash().String()}
@@ -38,7 +39,8 @@ func full(action string) policy.Facts {
 }
 
 var (
-	ownSet = must(policy.Parse(policy.File{Name: "own.cedar", Text: []byte(`@id("own") permit (principal, action, resource);`)}))
+	ownSet = must(policy.Parse(policy.File{Name: "own.cedar",
+		Text: []byte(`@id("own") permit (principal, action, resource);`)}))
 	// permissive permits everything: only a fault in the facts can make it deny.
 	permissive = must(policy.Parse(policy.File{Name: "all.cedar", Text: []byte(allText)})).Know(ownSet)
 	// strict forbids or asks about each of the facts that full has.
@@ -121,12 +123,14 @@ func changed(f policy.Facts, path []string, change func(old any) (any, bool)) po
 
 // optional reports whether a fact may be absent.
 func optional(path string) bool {
-	return strings.HasPrefix(path, "context.args.") || strings.HasPrefix(path, "context.left.") || strings.HasPrefix(path, "context.child.budget.") ||
+	return strings.HasPrefix(path, "context.args.") || strings.HasPrefix(path, "context.left.") ||
+		strings.HasPrefix(path, "context.child.budget.") ||
 		strings.HasPrefix(path, "agent.labels.") || path == "context.deadline" || path == "context.child.tools" ||
 		path == "context.tools" || strings.HasPrefix(path, "context.budget.") || path == "context.lineage"
 }
 
-var wrongValues = []any{nil, true, int64(7), "text", 1.5, []byte("x"), []any{}, []any{int64(1)}, []any{nil}, map[string]any{}, map[string]any{"cost": "x"}, uint64(math.MaxUint64), math.NaN(), math.Inf(1)}
+var wrongValues = []any{nil, true, int64(7), "text", 1.5, []byte("x"), []any{}, []any{int64(1)}, []any{nil},
+	map[string]any{}, map[string]any{"cost": "x"}, uint64(math.MaxUint64), math.NaN(), math.Inf(1)}
 
 // sameKind reports whether two values are of one type to the schema.
 func sameKind(path string, a, b any) bool {
@@ -142,9 +146,11 @@ func sameKind(path string, a, b any) bool {
 		return ok
 	}
 	if rec, ok := b.(map[string]any); ok { // labels and arguments have any names
-		return path == "agent.labels" || path == "context.args" || (len(rec) == 0 && (path == "context.left" || path == "context.budget" || path == "context.child.budget"))
+		return path == "agent.labels" || path == "context.args" ||
+			(len(rec) == 0 && (path == "context.left" || path == "context.budget" || path == "context.child.budget"))
 	}
-	return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) && fmt.Sprintf("%T", a) != "[]interface {}" && fmt.Sprintf("%T", a) != "map[string]interface {}"
+	return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) && fmt.Sprintf("%T", a) != "[]interface {}" &&
+		fmt.Sprintf("%T", a) != "map[string]interface {}"
 }
 
 func TestMissingFactsDeny(t *testing.T) {
@@ -188,7 +194,8 @@ func TestFactsOfAnotherTypeDeny(t *testing.T) {
 func TestFactsNobodyKnowsDeny(t *testing.T) {
 	for _, action := range actions {
 		for _, p := range [][]string{
-			{"extra"}, {"context", "extra"}, {"agent", "extra"}, {"context", ""}, {"agent", "a"}, {"context", "longer-than-any-other"}, {"agent", "longer-than-any-other"},
+			{"extra"}, {"context", "extra"}, {"agent", "extra"}, {"context", ""}, {"agent", "a"},
+			{"context", "longer-than-any-other"}, {"agent", "longer-than-any-other"},
 		} {
 			f := changed(full(action), p, func(any) (any, bool) { return int64(1), true })
 			if v := permissive.DecideFacts(f); v.Answer != perdure.Deny {
@@ -209,7 +216,8 @@ func TestResourcesThatAreNotTheRequestedOneDeny(t *testing.T) {
 }
 
 func TestNoChangeOfOneFactTurnsDenialIntoPermission(t *testing.T) {
-	values := append([]any{int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1 << 53), -1e308, 1e308, "", strings.Repeat("x", 1<<16), "read", false}, wrongValues...)
+	values := append([]any{int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1 << 53), -1e308, 1e308, "",
+		strings.Repeat("x", 1<<16), "read", false}, wrongValues...)
 	for _, set := range []*policy.Set{strict, policy.Default().Know(ownSet)} {
 		for _, action := range actions {
 			base := full(action)
@@ -219,14 +227,18 @@ func TestNoChangeOfOneFactTurnsDenialIntoPermission(t *testing.T) {
 			}
 			for _, p := range paths(map[string]any(base), nil) {
 				name := strings.Join(p, ".")
-				if v := set.DecideFacts(changed(base, p, func(any) (any, bool) { return nil, false })); v.Answer == perdure.Allow {
+				if v := set.DecideFacts(changed(base, p, func(any) (any, bool) {
+					return nil, false
+				})); v.Answer == perdure.Allow {
 					t.Errorf("%s without %s: %s became allow", action, name, before.Answer)
 				}
 				for _, value := range values {
 					if name == "context.effect" && value == "read" {
 						continue // a read is another request, and allowed
 					}
-					if v := set.DecideFacts(changed(base, p, func(any) (any, bool) { return value, true })); v.Answer == perdure.Allow {
+					if v := set.DecideFacts(changed(base, p, func(any) (any, bool) {
+						return value, true
+					})); v.Answer == perdure.Allow {
 						t.Errorf("%s with %s = %T(%.20v): %s became allow", action, name, value, value, before.Answer)
 					}
 				}
@@ -243,7 +255,8 @@ func TestEveryIntegerFactCanBeLimitedAndNotOverflown(t *testing.T) {
 			var old any
 			changed(base, p, func(v any) (any, bool) { old = v; return v, true })
 			name := strings.Join(p, ".")
-			if _, isLong := old.(int64); !isLong || p[0] != "context" || name == "context.now" || name == "context.deadline" {
+			if _, isLong := old.(int64); !isLong || p[0] != "context" || name == "context.now" ||
+				name == "context.deadline" {
 				continue
 			}
 			n++
@@ -251,14 +264,17 @@ func TestEveryIntegerFactCanBeLimitedAndNotOverflown(t *testing.T) {
 			if optional(name) {
 				guard = strings.Join(p[:len(p)-1], ".") + " has " + p[len(p)-1] + " && "
 			}
-			for _, sum := range []string{name + " + 1 > 10", name + " + " + name + " + " + name + " > 30", name + " * 1000 > 10000", name + " * 4611686018427387904 > 10", "-(-" + name + " - 5) > 15"} {
+			for _, sum := range []string{name + " + 1 > 10", name + " + " + name + " + " + name + " > 30",
+				name + " * 1000 > 10000", name + " * 4611686018427387904 > 10", "-(-" + name + " - 5) > 15"} {
 				s := parse(t, allText+`
 					@id("limit") forbid (principal, action == Action::"`+action+`", resource) when { `+guard+sum+` };`).Know(ownSet)
 				multiplies := strings.Contains(sum, "4611686018427387904")
-				for _, extreme := range []any{int64(11), int64(1<<53 - 1), int64(1 << 53), int64(math.MaxInt64 - 1), int64(math.MaxInt64), uint64(math.MaxUint64), 1e18, 1e300} {
+				for _, extreme := range []any{int64(11), int64(1<<53 - 1), int64(1 << 53), int64(math.MaxInt64 - 1),
+					int64(math.MaxInt64), uint64(math.MaxUint64), 1e18, 1e300} {
 					v := s.DecideFacts(changed(base, p, func(any) (any, bool) { return extreme, true }))
 					if v.Answer != perdure.Deny || (!multiplies && v.Rules[0] != "limit") {
-						t.Errorf("%s: %s with %v: got %s by %v, want deny by limit", action, sum, extreme, v.Answer, v.Rules)
+						t.Errorf("%s: %s with %v: got %s by %v, want deny by limit", action, sum, extreme, v.Answer,
+							v.Rules)
 					}
 				}
 			}
@@ -269,7 +285,8 @@ func TestEveryIntegerFactCanBeLimitedAndNotOverflown(t *testing.T) {
 	}
 }
 
-// TestOverflowThatCedarLetsPassDenies shows what the host has to make up for: to Cedar an overflowing forbid does not apply.
+// TestOverflowThatCedarLetsPassDenies shows what the host has to make up for: to Cedar an overflowing forbid does not
+// apply.
 func TestOverflowThatCedarLetsPassDenies(t *testing.T) {
 	const text = `@id("all") permit (principal, action, resource);
 		@id("limit") forbid (principal, action == Action::"execute", resource) when { context.args has n && context.args.n * 2000 > 10 };`
@@ -277,7 +294,9 @@ func TestOverflowThatCedarLetsPassDenies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := cedar.Request{Action: cedar.NewEntityUID("Action", "execute"), Context: cedar.NewRecord(cedar.RecordMap{"args": cedar.NewRecord(cedar.RecordMap{"n": cedar.Long(math.MaxInt64)})})}
+	req := cedar.Request{Action: cedar.NewEntityUID("Action", "execute"),
+		Context: cedar.NewRecord(cedar.RecordMap{"args": cedar.NewRecord(
+			cedar.RecordMap{"n": cedar.Long(math.MaxInt64)})})}
 	if d, _ := cedar.Authorize(raw, nil, req); d != cedar.Allow {
 		t.Skip("cedar-go denies by itself now: errors need no care any more")
 	}
@@ -295,7 +314,8 @@ func TestTextThatIsNotUTF8Denies(t *testing.T) {
 		}
 	}
 	a := begin(t, perdure.Genesis{})
-	if v := permissive.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "\xff"}}, now); v.Answer != perdure.Deny || v.Rules[0] != "policy.facts" {
+	if v := permissive.Decide(a, perdure.Request{Action: perdure.Execute{Tool: "\xff"}},
+		now); v.Answer != perdure.Deny || v.Rules[0] != "policy.facts" {
 		t.Errorf("a tool: got %s by %v, want deny by policy.facts", v.Answer, v.Rules)
 	}
 }
@@ -303,12 +323,15 @@ func TestTextThatIsNotUTF8Denies(t *testing.T) {
 func TestFactsHaveOneHashInEitherForm(t *testing.T) {
 	calls := int64(7)
 	a := begin(t, perdure.Genesis{Intent: perdure.Intent{
-		Labels: map[string]string{"b": "1", "aa": "2", "a": "3"}, Budget: &perdure.Budget{Calls: &calls}, Deadline: perdure.TimeOf(now), Tools: []string{"x"},
+		Labels: map[string]string{"b": "1", "aa": "2", "a": "3"}, Budget: &perdure.Budget{Calls: &calls},
+		Deadline: perdure.TimeOf(now), Tools: []string{"x"},
 	}, Charter: perdure.Charter{Depth: 3, Policies: []perdure.Hash{ownSet.Hash()}}})
 	depth := int64(1)
 	for _, act := range []perdure.Action{
-		perdure.Execute{Tool: "x", Args: data(t, map[string]any{"bb": 1.5, "a": []byte{1}, "c": nil})}, perdure.Execute{Tool: "x"},
-		perdure.Delegate{Intent: perdure.Intent{Tools: []string{"x"}}}, perdure.Delegate{Scope: "acme/ops/a"}, perdure.Mutate{Depth: &depth}, perdure.Mutate{},
+		perdure.Execute{Tool: "x", Args: data(t, map[string]any{"bb": 1.5, "a": []byte{1}, "c": nil})},
+		perdure.Execute{Tool: "x"},
+		perdure.Delegate{Intent: perdure.Intent{Tools: []string{"x"}}}, perdure.Delegate{Scope: "acme/ops/a"},
+		perdure.Mutate{Depth: &depth}, perdure.Mutate{},
 		perdure.Sleep{}, perdure.Wake{}, perdure.End{},
 	} {
 		r := perdure.Request{Action: act, Effect: perdure.Idempotent, Approvals: 2}
@@ -317,8 +340,10 @@ func TestFactsHaveOneHashInEitherForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, err := f.Hash()
-		if v := permissive.Decide(a, r, now); err != nil || v.Facts != want || v.Answer != perdure.Allow || permissive.DecideFacts(f).Facts != want {
-			t.Errorf("%T: got %s by %v with facts %s (%s), want allow with %s, %v", act, v.Answer, v.Rules, v.Facts.Short(), v.Reason, want.Short(), err)
+		if v := permissive.Decide(a, r, now); err != nil || v.Facts != want || v.Answer != perdure.Allow ||
+			permissive.DecideFacts(f).Facts != want {
+			t.Errorf("%T: got %s by %v with facts %s (%s), want allow with %s, %v", act, v.Answer, v.Rules,
+				v.Facts.Short(), v.Reason, want.Short(), err)
 		}
 	}
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Obligation is what must come before a forbidden action is permitted after all: the approval of people. In a rule it is written
+// Obligation is what must come before a forbidden action is permitted after all: the approval of people. In a rule it
+// is written
 //
 //	@obligation("approval:WHO,WHO;quorum=N;expires=DURATION;escalate=DURATION:WHO,WHO")
 //
-// where everything after the colon may be left out, and escalate may be there several times. WHO is told to people and not enforced; whose
-// approvals count is said by the charter.
+// where everything after the colon may be left out, and escalate may be there several times. WHO is told to people and
+// not enforced; whose approvals count is said by the charter.
 type Obligation struct {
 	Asked    []string
 	Quorum   int64         // how many must approve
@@ -43,7 +44,8 @@ func parseObligation(text string) (*Obligation, error) {
 	o.Asked = people(parts[0])
 	for _, who := range o.Asked {
 		if strings.ContainsAny(who, " =\t") {
-			return nil, fmt.Errorf("@obligation(%q): %q is no name: part names by commas, and what follows by semicolons, as in %s", text, who, obligationForm)
+			return nil, fmt.Errorf("@obligation(%q): %q is no name: part names by commas, and what follows by "+
+				"semicolons, as in %s", text, who, obligationForm)
 		}
 	}
 	seen := map[string]bool{}
@@ -72,7 +74,8 @@ func parseObligation(text string) (*Obligation, error) {
 			}
 			o.Escalate = append(o.Escalate, s)
 		default:
-			return nil, fmt.Errorf("@obligation(%q): %q: want quorum=N, expires=DURATION or escalate=DURATION:WHO,WHO", text, part)
+			return nil, fmt.Errorf("@obligation(%q): %q: want quorum=N, expires=DURATION or escalate=DURATION:WHO,WHO",
+				text, part)
 		}
 	}
 	if err := o.checkStages(); err != nil {
@@ -115,7 +118,8 @@ func (o *Obligation) checkStages() error {
 		case s.After <= last:
 			return fmt.Errorf("escalate=%s: want it later than the one before", shortSpan(s.After))
 		case o.Expires != 0 && s.After >= o.Expires:
-			return fmt.Errorf("escalate=%s: the question expires after %s, before that", shortSpan(s.After), shortSpan(o.Expires))
+			return fmt.Errorf("escalate=%s: the question expires after %s, before that", shortSpan(s.After),
+				shortSpan(o.Expires))
 		}
 		last = s.After
 	}
@@ -181,7 +185,8 @@ func shortSpan(d time.Duration) string {
 	return text
 }
 
-// join adds the obligation to a verdict that has others. Whoever asks the same people asks once; asking other people adds to the quorum.
+// join adds the obligation to a verdict that has others. Whoever asks the same people asks once; asking other people
+// adds to the quorum.
 func (o *Obligation) join(v *perdure.Verdict, quorums map[string]int64, now perdure.Time) {
 	for _, who := range o.Asked {
 		if i, found := slices.BinarySearch(v.Asked, who); !found {
@@ -202,8 +207,8 @@ func (o *Obligation) join(v *perdure.Verdict, quorums map[string]int64, now perd
 	}
 }
 
-// settle orders the escalations of a verdict that asks: those at one time are one, nobody is asked twice, and none comes when the question
-// has expired.
+// settle orders the escalations of a verdict that asks: those at one time are one, nobody is asked twice, and none
+// comes when the question has expired.
 func settle(v *perdure.Verdict) {
 	if len(v.Escalate) == 0 {
 		return

@@ -31,10 +31,15 @@ func TestQuestionsEscalateAtAbsoluteTimes(t *testing.T) {
 		obligations []string
 		want        []perdure.Escalation
 	}{
-		{"two stages", []string{"approval:ops;quorum=2;expires=24h;escalate=30m:lead;escalate=2h:cto, ceo"}, []perdure.Escalation{{At: at(12, 30), Asked: []string{"lead"}}, {At: at(14, 0), Asked: []string{"ceo", "cto"}}}},
-		{"two rules at one time", []string{"approval:ops;escalate=1h:b", "approval:ops;escalate=1h:a"}, []perdure.Escalation{{At: at(13, 0), Asked: []string{"a", "b"}}}},
-		{"nobody is asked twice", []string{"approval:ops,lead;escalate=1h:lead;escalate=2h:cto", "approval:ops;escalate=3h:cto"}, []perdure.Escalation{{At: at(14, 0), Asked: []string{"cto"}}}},
-		{"none after the question expires", []string{"approval:ops;escalate=1h:lead;escalate=3h:cto", "approval:ops;expires=2h"}, []perdure.Escalation{{At: at(13, 0), Asked: []string{"lead"}}}},
+		{"two stages", []string{"approval:ops;quorum=2;expires=24h;escalate=30m:lead;escalate=2h:cto, ceo"},
+			[]perdure.Escalation{{At: at(12, 30), Asked: []string{"lead"}},
+				{At: at(14, 0), Asked: []string{"ceo", "cto"}}}},
+		{"two rules at one time", []string{"approval:ops;escalate=1h:b", "approval:ops;escalate=1h:a"},
+			[]perdure.Escalation{{At: at(13, 0), Asked: []string{"a", "b"}}}},
+		{"nobody is asked twice", []string{"approval:ops,lead;escalate=1h:lead;escalate=2h:cto",
+			"approval:ops;escalate=3h:cto"}, []perdure.Escalation{{At: at(14, 0), Asked: []string{"cto"}}}},
+		{"none after the question expires", []string{"approval:ops;escalate=1h:lead;escalate=3h:cto",
+			"approval:ops;expires=2h"}, []perdure.Escalation{{At: at(13, 0), Asked: []string{"lead"}}}},
 		{"none", []string{"approval:ops"}, nil},
 	} {
 		v := asking(t, c.obligations...).DecideFacts(policy.Sample("execute"))
@@ -64,8 +69,10 @@ func TestEscalationsThatWouldNotComeAreRefused(t *testing.T) {
 		"approval:a;expires=1h30m;escalate=2h:b":           "the question expires after 1h30m, before that",
 		"approval:a" + strings.Repeat(";escalate=1h:b", 9): "9 escalations: want at most 8",
 	} {
-		_, err := policy.Parse(policy.File{Name: "x.cedar", Text: []byte(`@id("x") @obligation("` + text + `") forbid (principal, action, resource);`)})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "x.cedar:1:1: rule x: ") {
+		_, err := policy.Parse(policy.File{Name: "x.cedar", Text: []byte(`@id("x") @obligation("` + text +
+			`") forbid (principal, action, resource);`)})
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), "x.cedar:1:1: rule x: ") {
 			t.Errorf("%s: got %v, want x.cedar:1:1 and %q", text, err, want)
 		}
 	}
@@ -76,14 +83,16 @@ func TestObligationsAreToldInWords(t *testing.T) {
 		"approval:":                      "asks 1 approver",
 		"approval:;quorum=3;expires=90s": "asks 3 approvers; denied after 1m30s",
 		"approval:owner;expires=168h":    "asks owner; denied after 168h",
-		"approval:ops;quorum=2;expires=24h;escalate=30m:lead;escalate=2h:cto,ceo": "asks 2 of ops; after 30m also lead; after 2h also ceo, cto; denied after 24h",
+		"approval:ops;quorum=2;expires=24h;escalate=30m:lead;escalate=2h:cto,ceo": "asks 2 of ops; after 30m also " +
+			"lead; after 2h also ceo, cto; denied after 24h",
 	} {
 		x := asking(t, text).ExplainFacts(policy.Sample("execute"))
 		if got := x.Rules[0].Obligation.String(); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
-	b, err := json.Marshal(asking(t, "approval:ops;expires=24h;escalate=30m:lead").ExplainFacts(policy.Sample("execute")).Rules[0].Obligation)
+	b, err := json.Marshal(asking(t, "approval:ops;expires=24h;escalate=30m:lead").
+		ExplainFacts(policy.Sample("execute")).Rules[0].Obligation)
 	if want := `{"asked":["ops"],"quorum":1,"expires":"24h","escalate":[{"after":"30m","asked":["lead"]}]}`; err != nil || string(b) != want {
 		t.Errorf("got %s, %v, want %s", b, err, want)
 	}

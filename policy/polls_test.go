@@ -35,7 +35,8 @@ func TestPollsCountForRulesAboutRates(t *testing.T) {
 		`@id("rate") forbid (principal, action == Action::"execute", resource) when { context.spent.cost >= 9 };`:       {false, 290, 301},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			set, err := policy.Load(fstest.MapFS{"p.cedar": {Data: []byte("@id(\"all\") permit (principal, action, resource);\n" + rule)}})
+			set, err := policy.Load(fstest.MapFS{"p.cedar": {Data: []byte("@id(\"all\") permit (principal, action, " +
+				"resource);\n" + rule)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,13 +45,16 @@ func TestPollsCountForRulesAboutRates(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := new(status)
-			n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Policy: set, Tools: []perdure.Tool{s}, Advisors: map[string]perdure.Advisor{
-				"": perdure.AdvisorFunc(func(context.Context, *perdure.Agent) (perdure.Advice, error) {
-					poll := perdure.Every{Millis: 1000, Poll: perdure.Execute{Tool: "status"}, Until: "result.ready"}
-					return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: poll}}}, nil
-				}),
-			}}
-			a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "wait"}, Charter: perdure.Charter{Scope: "test"}})
+			n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Policy: set, Tools: []perdure.Tool{s},
+				Advisors: map[string]perdure.Advisor{
+					"": perdure.AdvisorFunc(func(context.Context, *perdure.Agent) (perdure.Advice, error) {
+						poll := perdure.Every{Millis: 1000, Poll: perdure.Execute{Tool: "status"},
+							Until: "result.ready"}
+						return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: poll}}}, nil
+					}),
+				}}
+			a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "wait"},
+				Charter: perdure.Charter{Scope: "test"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,8 +15,10 @@ import (
 
 // conditions are true, false and erring ones, of facts and of arguments.
 var conditions = []string{
-	`context.age >= 60`, `context.tainted`, `!context.tainted`, `context.turns * 4611686018427387904 > 1`, `principal in Scope::"test"`, `principal.child`,
-	`context.effect == Effect::"read"`, `context.spent.cost > 50`, `context.left has cost && context.left.cost < 10`, `context.args has n && context.args.n > 5`,
+	`context.age >= 60`, `context.tainted`, `!context.tainted`, `context.turns * 4611686018427387904 > 1`,
+	`principal in Scope::"test"`, `principal.child`,
+	`context.effect == Effect::"read"`, `context.spent.cost > 50`, `context.left has cost && context.left.cost < 10`,
+	`context.args has n && context.args.n > 5`,
 	`context.args has s && context.args.s like "*x*"`, `context.toolCalls.hour > 3`, `true`,
 }
 
@@ -25,11 +27,13 @@ func drawRule(t *rapid.T, id string, kinds ...string) string {
 	notes, effect := "", rapid.SampledFrom(kinds).Draw(t, "kind")
 	if effect == "ask" {
 		who := rapid.SampledFrom([]string{"", "ops", "ops,sec"}).Draw(t, "who")
-		notes = fmt.Sprintf(`@obligation("approval:%s;quorum=%d;expires=%dh")`, who, rapid.IntRange(1, 3).Draw(t, "quorum"), rapid.IntRange(1, 5).Draw(t, "hours"))
+		notes = fmt.Sprintf(`@obligation("approval:%s;quorum=%d;expires=%dh")`, who,
+			rapid.IntRange(1, 3).Draw(t, "quorum"), rapid.IntRange(1, 5).Draw(t, "hours"))
 		effect = "forbid"
 	}
 	word := rapid.SampledFrom([]string{"when", "unless"}).Draw(t, "word")
-	return fmt.Sprintf("@id(%q) %s %s (principal, action == Action::\"execute\", resource) %s { %s };\n", id, notes, effect, word, rapid.SampledFrom(conditions).Draw(t, "condition"))
+	return fmt.Sprintf("@id(%q) %s %s (principal, action == Action::\"execute\", resource) %s { %s };\n", id, notes,
+		effect, word, rapid.SampledFrom(conditions).Draw(t, "condition"))
 }
 
 // drawRules draws rules; one permits everything half of the time, or little would ever be allowed.
@@ -51,11 +55,13 @@ func drawFacts(t *rapid.T) policy.Facts {
 	with(f, "turns", rapid.Int64Range(0, 3).Draw(t, "turns"))
 	with(f, "age", rapid.Int64Range(0, 100).Draw(t, "age"))
 	with(f, "effect", rapid.SampledFrom([]string{"read", "once"}).Draw(t, "effect"))
-	with(f, "spent", map[string]any{"cost": rapid.Int64Range(0, 100).Draw(t, "cost"), "tokens": int64(0), "calls": int64(0)})
+	with(f, "spent", map[string]any{"cost": rapid.Int64Range(0, 100).Draw(t, "cost"), "tokens": int64(0),
+		"calls": int64(0)})
 	if rapid.Bool().Draw(t, "limited") {
 		with(f, "left", map[string]any{"cost": rapid.Int64Range(0, 20).Draw(t, "left")})
 	}
-	with(f, "args", rapid.SampledFrom([]map[string]any{{}, {"n": int64(9)}, {"n": "9"}, {"s": "axb", "n": int64(1)}, {"N": int64(9)}}).Draw(t, "args"))
+	with(f, "args", rapid.SampledFrom([]map[string]any{{}, {"n": int64(9)}, {"n": "9"}, {"s": "axb", "n": int64(1)},
+		{"N": int64(9)}}).Draw(t, "args"))
 	return f
 }
 
@@ -97,7 +103,8 @@ func TestAddingAForbidNeverAllowsMore(t *testing.T) {
 
 func TestOwnPolicyNeverAllowsMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		local, own := parseRapid(t, drawRules(t, "permit", "forbid", "ask")), parseRapid(t, drawRules(t, "permit", "permit", "forbid", "ask"))
+		local, own := parseRapid(t, drawRules(t, "permit", "forbid", "ask")),
+			parseRapid(t, drawRules(t, "permit", "permit", "forbid", "ask"))
 		f := drawFacts(t)
 		before := local.DecideFacts(f)
 		f["policies"] = []any{own.Hash().String()}
@@ -112,7 +119,8 @@ func TestVerdictsAreTheSameEveryTime(t *testing.T) {
 		text, f := drawRules(t, "permit", "forbid", "ask"), drawFacts(t)
 		first := parseRapid(t, text).DecideFacts(f)
 		for range 3 {
-			if again := parseRapid(t, text).DecideFacts(clone(map[string]any(f)).(map[string]any)); fmt.Sprint(again) != fmt.Sprint(first) {
+			again := parseRapid(t, text).DecideFacts(clone(map[string]any(f)).(map[string]any))
+			if fmt.Sprint(again) != fmt.Sprint(first) {
 				t.Fatalf("%+v, then %+v", first, again)
 			}
 		}

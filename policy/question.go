@@ -23,7 +23,8 @@ type question struct {
 	contested bool // of an admit
 }
 
-// newQuestion holds facts against the schema. Every fact is checked; those that no rule of the sets reads are not handed to Cedar.
+// newQuestion holds facts against the schema. Every fact is checked; those that no rule of the sets reads are not
+// handed to Cedar.
 func newQuestion(f *value, sets []*Set) (*question, error) {
 	if v := f.field("version"); v.kind != isLong || v.num != factsVersion || len(f.rec) != 6 {
 		return nil, fmt.Errorf("want version %d with action, resource, agent, policies and context", factsVersion)
@@ -65,7 +66,8 @@ func newQuestion(f *value, sets []*Set) (*question, error) {
 	return q, nil
 }
 
-// setContext takes the facts of the action. Arguments have no shape of their own: each rule that looks at them judges them first.
+// setContext takes the facts of the action. Arguments have no shape of their own: each rule that looks at them judges
+// them first.
 func (q *question) setContext(want *shape, context *value, sets []*Set) error {
 	var rules []*actionRules
 	var reads *reading

@@ -12,7 +12,8 @@ import (
 type rate struct{ minute, hour, total int64 }
 
 func (r rate) facts(ar *arena) value {
-	return ar.record(ar.list([]named{{"hour", number(r.hour)}, {"total", number(r.total)}, {"minute", number(r.minute)}}))
+	return ar.record(ar.list([]named{{"hour", number(r.hour)}, {"total", number(r.total)},
+		{"minute", number(r.minute)}}))
 }
 
 // toolCalls is how often a tool was called, with the calls under way.
@@ -53,8 +54,8 @@ func recent(rec *perdure.ToolRecord, after perdure.Time) int64 {
 	return n
 }
 
-// forgotten is how often a tool can have been called of which no record is left: the one not used for longest is forgotten first, so it
-// was not used since the last use of the oldest record there is.
+// forgotten is how often a tool can have been called of which no record is left: the one not used for longest is
+// forgotten first, so it was not used since the last use of the oldest record there is.
 func forgotten(f *perdure.Fold, t perdure.Time) rate {
 	if len(f.Tools) < recordedTools {
 		return rate{}
@@ -119,7 +120,9 @@ func failures(f *perdure.Fold, tool string) int64 {
 }
 
 func recordOf(f *perdure.Fold, tool string) *perdure.ToolRecord {
-	i, found := slices.BinarySearchFunc(f.Tools, tool, func(r perdure.ToolRecord, name string) int { return strings.Compare(r.Tool, name) })
+	i, found := slices.BinarySearchFunc(f.Tools, tool, func(r perdure.ToolRecord, name string) int {
+		return strings.Compare(r.Tool, name)
+	})
 	if !found {
 		return nil
 	}

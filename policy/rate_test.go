@@ -38,13 +38,15 @@ func newHistory(t *testing.T) *history {
 // call adds a call of a tool some time ago; signal 0 leaves it under way.
 func (h *history) call(tool string, ago time.Duration, signal perdure.Signal) {
 	h.t.Helper()
-	d := perdure.Decision{Action: perdure.Execute{Tool: tool}, Effect: perdure.Read, Verdict: perdure.Verdict{Answer: perdure.Allow}}
+	d := perdure.Decision{Action: perdure.Execute{Tool: tool}, Effect: perdure.Read,
+		Verdict: perdure.Verdict{Answer: perdure.Allow}}
 	if signal == perdure.Denied {
 		d.Verdict.Answer = perdure.Deny
 	}
 	entries, a, err := h.key.Commit(h.agent, now.Add(-ago), perdure.Draft{Body: d})
 	if err == nil && signal != 0 && signal != perdure.Denied {
-		_, a, err = h.key.Commit(a, now.Add(-ago), perdure.Draft{Body: perdure.Outcome{Decision: entries[0].Name, Signal: signal, Spend: &perdure.Spend{Calls: 1}}})
+		_, a, err = h.key.Commit(a, now.Add(-ago), perdure.Draft{Body: perdure.Outcome{Decision: entries[0].Name,
+			Signal: signal, Spend: &perdure.Spend{Calls: 1}}})
 	}
 	if err != nil {
 		h.t.Fatal(err)
@@ -120,7 +122,8 @@ func TestFailuresInARowAreCounted(t *testing.T) {
 	for i, c := range []struct {
 		signal perdure.Signal
 		want   int64
-	}{{perdure.Failed, 1}, {perdure.TimedOut, 2}, {perdure.Denied, 2}, {perdure.OK, 0}, {perdure.Denied, 0}, {perdure.Failed, 1}} {
+	}{{perdure.Failed, 1}, {perdure.TimedOut, 2}, {perdure.Denied, 2}, {perdure.OK, 0}, {perdure.Denied, 0},
+		{perdure.Failed, 1}} {
 		h.call("a", time.Duration(100-i)*time.Second, c.signal)
 		if got := h.facts("a")["failures"]; got != c.want {
 			t.Errorf("after %d signals: %v failures, want %d", i+1, got, c.want)
@@ -135,10 +138,12 @@ func TestRulesReadHowLongCallsTook(t *testing.T) {
 	if f := h.facts("web"); f["latency"] != nil {
 		t.Errorf("got %v of a call nobody measured", f["latency"])
 	}
-	d := perdure.Decision{Action: perdure.Execute{Tool: "web"}, Effect: perdure.Read, Verdict: perdure.Verdict{Answer: perdure.Allow}}
+	d := perdure.Decision{Action: perdure.Execute{Tool: "web"}, Effect: perdure.Read,
+		Verdict: perdure.Verdict{Answer: perdure.Allow}}
 	entries, a, err := h.key.Commit(h.agent, now, perdure.Draft{Body: d})
 	if err == nil {
-		_, h.agent, err = h.key.Commit(a, now, perdure.Draft{Body: perdure.Outcome{Decision: entries[0].Name, Signal: perdure.OK, Took: 7_000_500}})
+		_, h.agent, err = h.key.Commit(a, now, perdure.Draft{Body: perdure.Outcome{Decision: entries[0].Name,
+			Signal: perdure.OK, Took: 7_000_500}})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +158,8 @@ func TestRulesReadHowLongCallsTook(t *testing.T) {
 		t.Fatal(err)
 	}
 	for tool, want := range map[string]perdure.Answer{"web": perdure.Deny, "other": perdure.Allow} {
-		if v := set.Decide(h.agent, perdure.Request{Action: perdure.Execute{Tool: tool}, Effect: perdure.Read}, now); v.Answer != want {
+		if v := set.Decide(h.agent, perdure.Request{Action: perdure.Execute{Tool: tool}, Effect: perdure.Read},
+			now); v.Answer != want {
 			t.Errorf("%s: got %s, want %s: %s", tool, v.Answer, want, v.Reason)
 		}
 	}

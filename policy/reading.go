@@ -6,8 +6,9 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
-// reading is which attributes of a record some rule reads. Making a record for Cedar costs more than most rules do, so nothing is put into
-// one that nobody reads; a rule that read it nevertheless would have an error, and that denies. Nil reads nothing.
+// reading is which attributes of a record some rule reads. Making a record for Cedar costs more than most rules do, so
+// nothing is put into one that nobody reads; a rule that read it nevertheless would have an error, and that denies. Nil
+// reads nothing.
 type reading struct {
 	whole  bool
 	fields []*reading // in the order of the shape

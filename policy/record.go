@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// value is a fact without a type of the schema yet: what Facts holds in maps, laid out so that deciding need not make any.
+// value is a fact without a type of the schema yet: what Facts holds in maps, laid out so that deciding need not make
+// any.
 type value struct {
 	kind valueKind
 	num  int64   // of a number, and 1 for true

@@ -86,7 +86,8 @@ func (s *Set) Counts(a *perdure.Agent) bool {
 	})
 }
 
-// about reports whether a rule can apply to an action. A permit for every action is not about admitting agents from elsewhere.
+// about reports whether a rule can apply to an action. A permit for every action is not about admitting agents from
+// elsewhere.
 func (r *rule) about(action cedar.EntityUID) bool {
 	only := actionsOf(r.tree.Action)
 	if only == nil {
@@ -101,7 +102,8 @@ func (s *Set) Idle() []string {
 	for _, r := range s.rules {
 		for _, action := range actionsOf(r.tree.Action) {
 			if !r.permit && (action == actionUID("sleep") || action == actionUID("end")) {
-				notes = append(notes, fmt.Sprintf("rule %s on %s has no effect: nothing keeps an agent from sleeping or ending", r.id, action.ID))
+				notes = append(notes, fmt.Sprintf("rule %s on %s has no effect: nothing keeps an agent from sleeping "+
+					"or ending", r.id, action.ID))
 			}
 		}
 	}
@@ -123,7 +125,8 @@ func (a *actionRules) add(r *rule, context *shape) {
 
 // judge says why the rule cannot judge the arguments of a call it is about, if it cannot.
 func (r *rule) judge(q *question) error {
-	if q.args == nil || !q.within(r.tree.Principal, q.request.Principal) || !q.within(r.tree.Resource, q.request.Resource) {
+	if q.args == nil || !q.within(r.tree.Principal, q.request.Principal) ||
+		!q.within(r.tree.Resource, q.request.Resource) {
 		return nil
 	}
 	if err := r.args.judge(q.args); err != nil {

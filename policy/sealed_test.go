@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/policy"
 )
 
-// TestRulesDoNotJudgeWhatIsSealed gives values in the form of ciphertext to rules that would forbid, or permit, the plain ones.
+// TestRulesDoNotJudgeWhatIsSealed gives values in the form of ciphertext to rules that would forbid, or permit, the
+// plain ones.
 func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
 	sealed := func(v any) any {
@@ -24,15 +25,16 @@ func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
 	s := parse(t, guarded)
 	a := begin(t, perdure.Genesis{})
 	for name, args := range map[string]any{
-		"text":          map[string]any{"url": sealed(evil)},
-		"null":          map[string]any{"url": sealed(nil)},
-		"nested":        map[string]any{"options": map[string]any{"force": sealed(true)}},
-		"record":        map[string]any{"options": sealed(map[string]any{"force": true})},
-		"number":        map[string]any{"cents": sealed(101)},
-		"everything":    sealed(map[string]any{"url": evil}),
-		"sealed twice":  sealed(map[string]any{"url": sealed(evil)}),
-		"looks sealed":  map[string]any{"options": map[string]any{"$sealed": "no ciphertext"}},
-		"beside others": map[string]any{"url": "https://good.example", "options": sealed(map[string]any{"force": true})},
+		"text":         map[string]any{"url": sealed(evil)},
+		"null":         map[string]any{"url": sealed(nil)},
+		"nested":       map[string]any{"options": map[string]any{"force": sealed(true)}},
+		"record":       map[string]any{"options": sealed(map[string]any{"force": true})},
+		"number":       map[string]any{"cents": sealed(101)},
+		"everything":   sealed(map[string]any{"url": evil}),
+		"sealed twice": sealed(map[string]any{"url": sealed(evil)}),
+		"looks sealed": map[string]any{"options": map[string]any{"$sealed": "no ciphertext"}},
+		"beside others": map[string]any{"url": "https://good.example",
+			"options": sealed(map[string]any{"force": true})},
 	} {
 		t.Run("forbid "+name, func(t *testing.T) {
 			v := s.Decide(a, call(t, "http.post", perdure.Once, args), now)
@@ -49,7 +51,8 @@ func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
 			t.Errorf("%s: got %s by %v: %s", name, v.Answer, v.Rules, v.Reason)
 		}
 	}
-	if v := s.Decide(a, call(t, "mail.send", perdure.Once, map[string]any{"url": sealed(evil)}), now); v.Answer != perdure.Allow {
+	if v := s.Decide(a, call(t, "mail.send", perdure.Once, map[string]any{"url": sealed(evil)}),
+		now); v.Answer != perdure.Allow {
 		t.Errorf("a tool that no rule is about: got %s by %v: %s", v.Answer, v.Rules, v.Reason)
 	}
 }
@@ -76,7 +79,8 @@ func TestPermitsDoNotJudgeWhatIsSealed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := parse(t, `@id("p") permit (principal, action == Action::"execute", resource) when { `+when+` };`)
 			args := map[string]any{"to": box.Value(), "list": []any{box.Value()}}
-			if v := s.Decide(begin(t, perdure.Genesis{}), call(t, "mail.send", perdure.Once, args), now); v.Answer != perdure.Deny || v.Rules[0] != "policy.args" {
+			if v := s.Decide(begin(t, perdure.Genesis{}), call(t, "mail.send", perdure.Once, args),
+				now); v.Answer != perdure.Deny || v.Rules[0] != "policy.args" {
 				t.Errorf("got %s by %v: %s, want a denial", v.Answer, v.Rules, v.Reason)
 			}
 		})
@@ -99,16 +103,20 @@ func TestDecisionsAboutSealedArgumentsAreDerivedWithoutTheVault(t *testing.T) {
 	store := new(perdure.MemStore)
 	n := &perdure.Node{
 		Store: store, Key: key, Policy: s, PolicyHash: s.Hash(), Vault: vault,
-		Tools: []perdure.Tool{tool{perdure.Spec{Name: "write", Effect: perdure.Once}}, tool{perdure.Spec{Name: "read", Effect: perdure.Read}}},
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			args := data(t, map[string]any{"to": box.Value()})
-			if a.Fold().Turns == 0 {
-				return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "write", Args: args}, perdure.Execute{Tool: "read", Args: args}}}, nil
-			}
-			return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
-		})},
+		Tools: []perdure.Tool{tool{perdure.Spec{Name: "write", Effect: perdure.Once}},
+			tool{perdure.Spec{Name: "read", Effect: perdure.Read}}},
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				args := data(t, map[string]any{"to": box.Value()})
+				if a.Fold().Turns == 0 {
+					return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "write", Args: args},
+						perdure.Execute{Tool: "read", Args: args}}}, nil
+				}
+				return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
+			})},
 	}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "write"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "write"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +128,14 @@ func TestDecisionsAboutSealedArgumentsAreDerivedWithoutTheVault(t *testing.T) {
 	}
 	signal := func(name string) perdure.Signal { return a.Fold().Tool(name).Last[0].Signal }
 	if signal("write") != perdure.Denied || signal("read") != perdure.OK {
-		t.Errorf("got %s and %s, want the one a rule would read denied, the other done", signal("write"), signal("read"))
+		t.Errorf("got %s and %s, want the one a rule would read denied, the other done", signal("write"),
+			signal("read"))
 	}
 	if err := vault.Erase("ana"); err != nil { // nobody can open it any more
 		t.Fatal(err)
 	}
-	if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, a.ID())); err != nil || !v.OK() || v.Derived != 3 {
+	if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, a.ID())); err != nil || !v.OK() ||
+		v.Derived != 3 {
 		t.Errorf("got %+v and %v, want every decision derived", v, err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Set is policy: rules in a fixed order, and the further sets that charters may name. It does not change; the zero Set denies everything.
+// Set is policy: rules in a fixed order, and the further sets that charters may name. It does not change; the zero Set
+// denies everything.
 type Set struct {
 	rules   []*rule // by id
 	permits bool    // has a permit at all
@@ -75,7 +76,8 @@ func (s *Set) Decide(a *perdure.Agent, r perdure.Request, now time.Time) perdure
 	return s.decideValue(&f)
 }
 
-// DecideFacts answers from facts. Whatever they are, it never panics, and facts that are not as the schema says are denied.
+// DecideFacts answers from facts. Whatever they are, it never panics, and facts that are not as the schema says are
+// denied.
 func (s *Set) DecideFacts(f Facts) perdure.Verdict {
 	v, err := valueOf(map[string]any(f))
 	if err != nil {
@@ -124,7 +126,8 @@ func deny(rule, reason string) perdure.Verdict {
 	return perdure.Verdict{Rules: []string{rule}, Reason: reason}
 }
 
-// applicable is the sets that decide: s and those the charter names. One that is not known denies; of an arrival it is left out, see unknowing.
+// applicable is the sets that decide: s and those the charter names. One that is not known denies; of an arrival it is
+// left out, see unknowing.
 func (s *Set) applicable(policies *value, arrival bool) ([]*Set, *perdure.Verdict) {
 	sets := []*Set{s}
 	if policies.kind != isList {
@@ -206,8 +209,8 @@ func (s *Set) answer(q *question, prefix string, local bool) perdure.Verdict {
 	return verdictOf(perdure.Allow, prefix, permitted)
 }
 
-// mustPermit reports whether what no rule of the set permits is denied. A set that only narrows and has no permit at all denies nothing by
-// being silent, and a set without a permit for agents from elsewhere leaves them to a person.
+// mustPermit reports whether what no rule of the set permits is denied. A set that only narrows and has no permit at
+// all denies nothing by being silent, and a set without a permit for agents from elsewhere leaves them to a person.
 func (s *Set) mustPermit(q *question, rules *actionRules, local bool) bool {
 	if q.action == actionAdmit && len(s.rules) > 0 && len(rules.permits.rules) == 0 {
 		return false

@@ -72,15 +72,21 @@ func TestDefaultReadsAsksAndRests(t *testing.T) {
 		{"once", a, call(t, "mail.send", perdure.Once, nil), perdure.Ask, []string{"default.write-asks"}},
 		{"undeclared", a, call(t, "mail.send", 0, nil), perdure.Ask, []string{"default.write-asks"}},
 		{"no such effect", a, call(t, "mail.send", 77, nil), perdure.Ask, []string{"default.write-asks"}},
-		{"sleep", a, perdure.Request{Action: perdure.Sleep{Trigger: perdure.After{Millis: 1}}}, perdure.Allow, []string{"default.rest"}},
+		{"sleep", a, perdure.Request{Action: perdure.Sleep{Trigger: perdure.After{Millis: 1}}}, perdure.Allow,
+			[]string{"default.rest"}},
 		{"wake", a, perdure.Request{Action: perdure.Wake{}}, perdure.Allow, []string{"default.rest"}},
 		{"end", a, perdure.Request{Action: perdure.End{Signal: perdure.OK}}, perdure.Allow, []string{"default.rest"}},
-		{"narrow", a, perdure.Request{Action: perdure.Mutate{Budget: &perdure.Budget{Calls: &calls}}}, perdure.Allow, []string{"default.mutate"}},
-		{"new goal", a, perdure.Request{Action: perdure.Mutate{Goal: &goal}}, perdure.Ask, []string{"default.mutate-asks"}},
-		{"new labels", a, perdure.Request{Action: perdure.Mutate{Labels: map[string]string{}}}, perdure.Ask, []string{"default.mutate-asks"}},
+		{"narrow", a, perdure.Request{Action: perdure.Mutate{Budget: &perdure.Budget{Calls: &calls}}}, perdure.Allow,
+			[]string{"default.mutate"}},
+		{"new goal", a, perdure.Request{Action: perdure.Mutate{Goal: &goal}}, perdure.Ask,
+			[]string{"default.mutate-asks"}},
+		{"new labels", a, perdure.Request{Action: perdure.Mutate{Labels: map[string]string{}}}, perdure.Ask,
+			[]string{"default.mutate-asks"}},
 		{"delegate", a, perdure.Request{Action: perdure.Delegate{}}, perdure.Allow, []string{"default.delegate"}},
-		{"delegate as deep", a, perdure.Request{Action: perdure.Delegate{Depth: 1}}, perdure.Deny, []string{"policy.default"}},
-		{"delegate without depth", flat, perdure.Request{Action: perdure.Delegate{}}, perdure.Deny, []string{"policy.default"}},
+		{"delegate as deep", a, perdure.Request{Action: perdure.Delegate{Depth: 1}}, perdure.Deny,
+			[]string{"policy.default"}},
+		{"delegate without depth", flat, perdure.Request{Action: perdure.Delegate{}}, perdure.Deny,
+			[]string{"policy.default"}},
 		{"nothing", a, perdure.Request{}, perdure.Deny, []string{"policy.facts"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,7 +102,8 @@ func TestDefaultReadsAsksAndRests(t *testing.T) {
 }
 
 func TestZeroSetDenies(t *testing.T) {
-	if v := new(policy.Set).Decide(begin(t, perdure.Genesis{}), call(t, "x", perdure.Read, nil), now); v.Answer != perdure.Deny {
+	if v := new(policy.Set).Decide(begin(t, perdure.Genesis{}), call(t, "x", perdure.Read, nil),
+		now); v.Answer != perdure.Deny {
 		t.Errorf("got %s, want deny", v.Answer)
 	}
 }
@@ -107,9 +114,12 @@ func TestBudgetRulesLeaveSleepAndEndAlone(t *testing.T) {
 		@id("budget") forbid (principal, action in [Action::"execute", Action::"delegate"], resource)
 		when { context.spent.cost + context.reserved.cost >= 100 };`)
 	spent := func(action string) policy.Facts {
-		return with(policy.Sample(action), "spent", map[string]any{"cost": int64(90), "tokens": int64(0), "calls": int64(0)})
+		return with(policy.Sample(action), "spent", map[string]any{"cost": int64(90), "tokens": int64(0),
+			"calls": int64(0)})
 	}
-	if v := s.DecideFacts(with(spent("execute"), "reserved", map[string]any{"cost": int64(10), "tokens": int64(0), "calls": int64(0)})); v.Answer != perdure.Deny || v.Rules[0] != "budget" {
+	if v := s.DecideFacts(with(spent("execute"), "reserved",
+		map[string]any{"cost": int64(10), "tokens": int64(0), "calls": int64(0)})); v.Answer != perdure.Deny ||
+		v.Rules[0] != "budget" {
 		t.Errorf("execute over budget: got %s by %v, want deny by budget", v.Answer, v.Rules)
 	}
 	if v := s.DecideFacts(spent("execute")); v.Answer != perdure.Allow {
@@ -129,7 +139,8 @@ func TestAskNeedsAPermitAndNoOtherForbid(t *testing.T) {
 		forbid = `@id("f") forbid (principal, action, resource);`
 	)
 	for text, want := range map[string]perdure.Answer{
-		ask: perdure.Deny, permit: perdure.Allow, permit + ask: perdure.Ask, permit + ask + forbid: perdure.Deny, forbid: perdure.Deny, permit + forbid: perdure.Deny,
+		ask: perdure.Deny, permit: perdure.Allow, permit + ask: perdure.Ask, permit + ask + forbid: perdure.Deny,
+		forbid: perdure.Deny, permit + forbid: perdure.Deny,
 	} {
 		if v := parse(t, text).DecideFacts(policy.Sample("execute")); v.Answer != want {
 			t.Errorf("%s: got %s, want %s", text, v.Answer, want)
@@ -153,7 +164,8 @@ func TestObligationsJoinRestrictively(t *testing.T) {
 		@id("a2") @obligation("approval:ops;quorum=3") forbid (principal, action, resource);
 		@id("a3") @obligation("approval:security;expires=1h") forbid (principal, action, resource);
 	`).DecideFacts(policy.Sample("execute"))
-	if v.Quorum != 4 || v.Expires != perdure.TimeOf(time.Date(2026, 1, 7, 13, 0, 0, 0, time.UTC)) || !slices.Equal(v.Asked, []string{"ops", "security"}) {
+	if v.Quorum != 4 || v.Expires != perdure.TimeOf(time.Date(2026, 1, 7, 13, 0, 0, 0, time.UTC)) ||
+		!slices.Equal(v.Asked, []string{"ops", "security"}) {
 		t.Errorf("got quorum %d until %s of %v, want 4 until 13:00 of ops and security", v.Quorum, v.Expires, v.Asked)
 	}
 }
@@ -162,7 +174,8 @@ func TestFewerApprovalsThanNowWantedDeny(t *testing.T) {
 	s := parse(t, `
 		@id("p") permit (principal, action, resource);
 		@id("a") @obligation("approval:ops;quorum=2") forbid (principal, action, resource);`)
-	for approvals, want := range map[int64]perdure.Answer{0: perdure.Ask, 1: perdure.Deny, 2: perdure.Ask, 3: perdure.Ask} {
+	for approvals, want := range map[int64]perdure.Answer{0: perdure.Ask, 1: perdure.Deny, 2: perdure.Ask,
+		3: perdure.Ask} {
 		if v := s.DecideFacts(with(policy.Sample("execute"), "approvals", approvals)); v.Answer != want {
 			t.Errorf("%d approvals: got %s (%s), want %s", approvals, v.Answer, v.Reason, want)
 		}
@@ -176,14 +189,16 @@ func TestReasonsComeInOneOrder(t *testing.T) {
 	}
 	s := parse(t, text)
 	for range 50 {
-		if v := s.DecideFacts(policy.Sample("end")); !slices.Equal(v.Rules, []string{"a", "b", "c", "m", "q", "x", "y", "z"}) || v.Reason != "a; b; c; m; q; x; y; z" {
+		if v := s.DecideFacts(policy.Sample("end")); !slices.Equal(v.Rules,
+			[]string{"a", "b", "c", "m", "q", "x", "y", "z"}) || v.Reason != "a; b; c; m; q; x; y; z" {
 			t.Fatalf("got %v %q, want them by id", v.Rules, v.Reason)
 		}
 	}
 }
 
 func TestScopesLabelsAndNodesCanBeAskedFor(t *testing.T) {
-	a := begin(t, perdure.Genesis{Intent: perdure.Intent{Kind: "deploy", Labels: map[string]string{"stage": "prod"}}, Charter: perdure.Charter{Scope: "acme/ops/eu", Depth: 2}})
+	a := begin(t, perdure.Genesis{Intent: perdure.Intent{Kind: "deploy", Labels: map[string]string{"stage": "prod"}},
+		Charter: perdure.Charter{Scope: "acme/ops/eu", Depth: 2}})
 	r := call(t, "fs.read", perdure.Read, nil)
 	r.Node = a.Fold().Charter.Owner
 	for condition, want := range map[string]perdure.Answer{
@@ -243,7 +258,8 @@ func TestOwnPoliciesOnlyNarrow(t *testing.T) {
 		})
 	}
 	a := begin(t, perdure.Genesis{Charter: perdure.Charter{Policies: []perdure.Hash{asks.Hash()}}})
-	if v := all.Decide(a, call(t, "w", perdure.Once, nil), now); v.Quorum != 3 || !slices.Equal(v.Asked, []string{"me", "ops"}) {
+	if v := all.Decide(a, call(t, "w", perdure.Once, nil), now); v.Quorum != 3 ||
+		!slices.Equal(v.Asked, []string{"me", "ops"}) {
 		t.Errorf("got quorum %d of %v, want both asked together", v.Quorum, v.Asked)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Tell implements perdure.Teller: the text of s or of a set it knows, as FromText reads it. There is none for a built-in policy, which comes
-// with this package.
+// Tell implements perdure.Teller: the text of s or of a set it knows, as FromText reads it. There is none for a
+// built-in policy, which comes with this package.
 func (s *Set) Tell(hash perdure.Hash) perdure.Data {
 	set := s.known[hash]
 	if hash == s.hash {
@@ -56,7 +56,8 @@ func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
 // Texts are the texts of the set's files.
 func (s *Set) Texts() []string { return slices.Clone(s.texts) }
 
-// Learn is s with the policy an entry tells, if it tells one that s does not know. A text that is not that of its hash teaches nothing.
+// Learn is s with the policy an entry tells, if it tells one that s does not know. A text that is not that of its hash
+// teaches nothing.
 func (s *Set) Learn(e *perdure.Entry) *Set {
 	ev, _ := e.Content().(perdure.Event)
 	r, ok := ev.Notice.(perdure.Enclosed)

@@ -13,9 +13,10 @@ import (
 
 // Verification is what came of deriving the decisions of a memory again.
 type Verification struct {
-	Decisions   int          `json:"decisions"`             // in the memory
-	Derived     int          `json:"derived"`               // again, from the agent alone
-	Runtime     int          `json:"runtime"`               // of the runtime itself, within bounds no policy can widen: their form was checked
+	Decisions int `json:"decisions"` // in the memory
+	Derived   int `json:"derived"`   // again, from the agent alone
+	// of the runtime itself, within bounds no policy can widen: their form was checked
+	Runtime     int          `json:"runtime"`
 	Gaps        []Gap        `json:"gaps,omitempty"`        // those that could not be derived again
 	Differences []Difference `json:"differences,omitempty"` // those that do not hold
 }
@@ -48,10 +49,11 @@ func (d Difference) String() string {
 	return fmt.Sprintf("decision %s at seq %d: %s", d.Entry.Short(), d.Seq, d.What)
 }
 
-// Verify derives the verdict of every decision of a memory again, from the agent as it was when the decision was made and from nothing else,
-// and says where the recorded one differs. Decisions made under another set are derived under that one, if the memory tells its text, s knows it, or it is a built-in one. The memory itself
-// must have been verified, its snapshots too; what class of effect a tool has is taken as recorded. The cost is that of folding the memory
-// (see perdure.Replay) and deciding once more. An error says that the memory cannot be folded.
+// Verify derives the verdict of every decision of a memory again, from the agent as it was when the decision was made
+// and from nothing else, and says where the recorded one differs. Decisions made under another set are derived under
+// that one, if the memory tells its text, s knows it, or it is a built-in one. The memory itself must have been
+// verified, its snapshots too; what class of effect a tool has is taken as recorded. The cost is that of folding the
+// memory (see perdure.Replay) and deciding once more. An error says that the memory cannot be folded.
 func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error]) (*Verification, error) {
 	v := &Verification{}
 	for m, err := range perdure.Replay(entries) {
@@ -84,7 +86,8 @@ func (s *Set) verify(v *Verification, m perdure.Moment) {
 		}
 		return
 	case d.Verdict.Policy.IsZero():
-		v.Differences = append(v.Differences, Difference{Entry: e.Name, Seq: e.Seq, What: "it names no policy it was made under", Got: d.Verdict})
+		v.Differences = append(v.Differences, Difference{Entry: e.Name, Seq: e.Seq,
+			What: "it names no policy it was made under", Got: d.Verdict})
 		return
 	case s.Under(d.Verdict.Policy) == nil:
 		gap.Policy = d.Verdict.Policy
@@ -119,7 +122,8 @@ func unknownTo(v *perdure.Verdict) bool {
 	return v.Answer == perdure.Deny && len(v.Rules) == 1 && v.Rules[0] == ruleUnknown
 }
 
-// derive is the verdict policy gave, or would have given. An author that did not know a policy of the charter is taken to be ignorant of it.
+// derive is the verdict policy gave, or would have given. An author that did not know a policy of the charter is taken
+// to be ignorant of it.
 func (s *Set) derive(a *perdure.Agent, r perdure.Request, now time.Time, recorded *perdure.Verdict) perdure.Verdict {
 	if unknownTo(recorded) {
 		for _, h := range a.Fold().Charter.Policies {
@@ -154,12 +158,13 @@ func (s *Set) Under(hash perdure.Hash) *Set {
 	return &copied
 }
 
-// FactsOfDecision are the facts that a recorded decision was made on: those of the agent as its author saw it. An error says that they
-// cannot be told.
+// FactsOfDecision are the facts that a recorded decision was made on: those of the agent as its author saw it. An error
+// says that they cannot be told.
 func FactsOfDecision(m perdure.Moment) (Facts, error) {
 	d, ok := m.Entry.Content().(perdure.Decision)
 	if !ok || m.Before == nil {
-		return nil, fmt.Errorf("entry %s: want a decision whose body, and those before it, are there", m.Entry.Name.Short())
+		return nil, fmt.Errorf("entry %s: want a decision whose body, and those before it, are there",
+			m.Entry.Name.Short())
 	}
 	r, ok := requestOf(m.Before, m.Entry, &d)
 	if !ok {
@@ -216,7 +221,8 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 	}
 	asked := momentAsked(a, &r, e.Time.Go(), d.Verdict.Facts)
 	diff.Want = s.derive(a, r, asked, &d.Verdict)
-	if d.Verdict.Answer != perdure.Ask { // else the approvals were not those of the people this policy asks: it asked again
+	// else the approvals were not those of the people this policy asks: it asked again
+	if d.Verdict.Answer != perdure.Ask {
 		diff.Want = approved(diff.Want, yes)
 	}
 	switch got, want := &d.Verdict, &diff.Want; {
@@ -225,8 +231,10 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 	case got.Answer != want.Answer:
 		diff.What = fmt.Sprintf("the answer is %s, policy says %s", got.Answer, want.Answer)
 	case !slices.Equal(got.Rules, want.Rules):
-		diff.What = fmt.Sprintf("decided by %s, policy says by %s", strings.Join(got.Rules, ", "), strings.Join(want.Rules, ", "))
-	case got.Quorum != want.Quorum || got.Expires != want.Expires || !slices.Equal(got.Asked, want.Asked) || !slices.EqualFunc(got.Escalate, want.Escalate, sameStage):
+		diff.What = fmt.Sprintf("decided by %s, policy says by %s", strings.Join(got.Rules, ", "),
+			strings.Join(want.Rules, ", "))
+	case got.Quorum != want.Quorum || got.Expires != want.Expires || !slices.Equal(got.Asked, want.Asked) ||
+		!slices.EqualFunc(got.Escalate, want.Escalate, sameStage):
 		diff.What = "whom it asks, how many or until when is not what policy says"
 	case got.Reason != want.Reason:
 		diff.What = "the reason is not the one policy gives"
@@ -238,8 +246,9 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 
 func sameStage(a, b perdure.Escalation) bool { return a.At == b.At && slices.Equal(a.Asked, b.Asked) }
 
-// momentAsked is when policy was asked: at the time of the entry or a little before, at the second whose facts are those recorded. Of the
-// approvals, those by people whom policy did not ask at that time did not count: r is left with as many as did.
+// momentAsked is when policy was asked: at the time of the entry or a little before, at the second whose facts are
+// those recorded. Of the approvals, those by people whom policy did not ask at that time did not count: r is left with
+// as many as did.
 func momentAsked(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) time.Time {
 	given := r.Approvals
 	for ; r.Approvals >= 0; r.Approvals-- {
@@ -278,7 +287,8 @@ func approved(v perdure.Verdict, approvals int) perdure.Verdict {
 	return v
 }
 
-// votesOf counts the approvals among votes that a decision names, and reports whether all of them are answers to one question.
+// votesOf counts the approvals among votes that a decision names, and reports whether all of them are answers to one
+// question.
 func votesOf(f *perdure.Fold, named []perdure.Hash) (yes int, given bool) {
 	for i := range f.Asks {
 		yes, given = 0, true
@@ -304,8 +314,8 @@ func isRuntime(d *perdure.Decision) bool {
 	return len(d.Verdict.Rules) > 0 && strings.HasPrefix(d.Verdict.Rules[0], "runtime.")
 }
 
-// checkRuntime says what is wrong with a decision of the runtime: it may deny anything, but of itself it only ends one whose deadline has
-// passed, lets an agent sleep or end, and, in memories of earlier versions, wakes it.
+// checkRuntime says what is wrong with a decision of the runtime: it may deny anything, but of itself it only ends one
+// whose deadline has passed, lets an agent sleep or end, and, in memories of earlier versions, wakes it.
 func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision) string {
 	if d.Verdict.Answer == perdure.Deny {
 		return ""
@@ -327,7 +337,8 @@ func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision) string
 			return ""
 		}
 	case perdure.Execute:
-		if d.Verdict.Rules[0] == perdure.RuleRecord && f.Lineage != nil && f.Lineage.Rehearse && d.Effect == perdure.Read {
+		if d.Verdict.Rules[0] == perdure.RuleRecord && f.Lineage != nil && f.Lineage.Rehearse &&
+			d.Effect == perdure.Read {
 			return ""
 		}
 	case perdure.Mutate, perdure.Delegate, nil:

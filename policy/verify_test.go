@@ -32,14 +32,16 @@ func live(t *testing.T, s *policy.Set, own ...perdure.Hash) (*perdure.MemStore, 
 type silent struct{ perdure.Policy }
 
 // liveUnder is live under any policy.
-func liveUnder(t *testing.T, p perdure.Policy, hash perdure.Hash, own ...perdure.Hash) (*perdure.MemStore, *perdure.Node, perdure.AgentID) {
+func liveUnder(t *testing.T, p perdure.Policy, hash perdure.Hash, own ...perdure.Hash) (*perdure.MemStore,
+	*perdure.Node, perdure.AgentID) {
 	t.Helper()
 	key, err := perdure.GenerateSigner("node")
 	if err != nil {
 		t.Fatal(err)
 	}
 	script := [][]perdure.Action{
-		{perdure.Execute{Tool: "read", Args: data(t, map[string]any{"path": "/a"})}, perdure.Execute{Tool: "read", Args: data(t, map[string]any{"path": "/b"})}},
+		{perdure.Execute{Tool: "read", Args: data(t, map[string]any{"path": "/a"})},
+			perdure.Execute{Tool: "read", Args: data(t, map[string]any{"path": "/b"})}},
 		{perdure.Execute{Tool: "write", Args: data(t, map[string]any{"path": "/a"})}},
 		{perdure.Delegate{Intent: perdure.Intent{Goal: "more"}}},
 		{perdure.Sleep{Trigger: perdure.After{Millis: 90_000}}},
@@ -51,9 +53,12 @@ func liveUnder(t *testing.T, p perdure.Policy, hash perdure.Hash, own ...perdure
 	store := new(perdure.MemStore)
 	n := &perdure.Node{
 		Store: store, Key: key, Policy: p, PolicyHash: hash, Advisors: map[string]perdure.Advisor{"": advisor},
-		Tools: []perdure.Tool{tool{perdure.Spec{Name: "read", Effect: perdure.Read}}, tool{perdure.Spec{Name: "write", Effect: perdure.Once}}, tool{perdure.Spec{Name: "missing", Effect: perdure.Read}}},
+		Tools: []perdure.Tool{tool{perdure.Spec{Name: "read", Effect: perdure.Read}},
+			tool{perdure.Spec{Name: "write", Effect: perdure.Once}},
+			tool{perdure.Spec{Name: "missing", Effect: perdure.Read}}},
 	}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be verified", Tools: []string{"read", "write"}}, Charter: perdure.Charter{Scope: "test", Policies: own}})
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be verified",
+		Tools: []string{"read", "write"}}, Charter: perdure.Charter{Scope: "test", Policies: own}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +74,8 @@ func liveUnder(t *testing.T, p perdure.Policy, hash perdure.Hash, own ...perdure
 			return store, n, a.ID()
 		}
 		for _, q := range now.Fold().Asks {
-			if _, err := n.Tell(t.Context(), a.ID(), perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}}); err != nil {
+			if _, err := n.Tell(t.Context(), a.ID(), perdure.Event{Name: "approval",
+				Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -92,19 +98,23 @@ func TestEveryDecisionIsDerivedAgainFromTheAgentAlone(t *testing.T) {
 			t.Errorf("%s\n got %+v\nwant %+v", d, d.Got, d.Want)
 		}
 		if v.Derived < 7 || v.Runtime < 2 || !v.OK() || v.Decisions != v.Derived+v.Runtime {
-			t.Errorf("derived %d and %d of the runtime of %d decisions, want at least 7 and 2", v.Derived, v.Runtime, v.Decisions)
+			t.Errorf("derived %d and %d of the runtime of %d decisions, want at least 7 and 2", v.Derived, v.Runtime,
+				v.Decisions)
 		}
 		// Who has nothing but the agent can derive the same.
-		if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() || v.Derived < 7 {
+		if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() ||
+			v.Derived < 7 {
 			t.Errorf("from the agent alone: got %+v and %v", v, err)
 		}
 		store, _, id = liveUnder(t, silent{s}, s.Hash(), own.Hash())
 		// Without its own policy, where memory does not tell it, nothing can be told.
-		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 || len(v.Gaps) < 7 || v.Gaps[0].Policy != own.Hash() {
+		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 ||
+			len(v.Gaps) < 7 || v.Gaps[0].Policy != own.Hash() {
 			t.Errorf("without its own policy: got %+v and %v, want gaps alone", v, err)
 		}
 		// A set that knows the one it was decided under derives it under that one.
-		if v, err := parse(t, `@id("x") permit (principal, action, resource);`).Know(own, policy.Default()).Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() {
+		if v, err := parse(t, `@id("x") permit (principal, action, resource);`).Know(own, policy.Default()).
+			Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() {
 			t.Errorf("under a set that knows the right one: %v, %v", v, err)
 		}
 	})
@@ -114,7 +124,8 @@ func TestDecisionsUnderAPolicyThatIsNotAtHandAreGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := parse(t, allText)
 		store, _, id := liveUnder(t, silent{s}, s.Hash())
-		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 || len(v.Gaps) != v.Decisions-v.Runtime || v.Gaps[0].Policy != s.Hash() {
+		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 ||
+			len(v.Gaps) != v.Decisions-v.Runtime || v.Gaps[0].Policy != s.Hash() {
 			t.Errorf("without the policy: got %+v and %v, want gaps alone", v, err)
 		}
 	})
@@ -124,8 +135,10 @@ func TestATextThatIsNotThatOfThePolicyTeachesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, lax := parse(t, allText), parse(t, `@id("other") permit (principal, action, resource);`)
 		store, n, id := liveUnder(t, silent{s}, s.Hash())
-		for _, text := range []perdure.Data{lax.Tell(lax.Hash()), data(t, "x"), data(t, []any{1}), data(t, []any{"permit"})} {
-			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "enclosed", Notice: perdure.Enclosed{Of: s.Hash(), Kind: perdure.EnclosedPolicy, Text: text}}); err != nil {
+		for _, text := range []perdure.Data{lax.Tell(lax.Hash()), data(t, "x"), data(t, []any{1}),
+			data(t, []any{"permit"})} {
+			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "enclosed",
+				Notice: perdure.Enclosed{Of: s.Hash(), Kind: perdure.EnclosedPolicy, Text: text}}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := policy.FromText(s.Hash(), text); err == nil {
@@ -139,7 +152,9 @@ func TestATextThatIsNotThatOfThePolicyTeachesNothing(t *testing.T) {
 }
 
 func TestTheTextOfASetIsThatOfTheSameSet(t *testing.T) {
-	s, err := policy.Parse(policy.File{Name: "b", Text: []byte(`@id("b") permit (principal, action, resource);`)}, policy.File{Name: "a", Text: []byte("// what\n@id(\"a\") forbid (principal, action == Action::\"end\", resource);")})
+	s, err := policy.Parse(policy.File{Name: "b", Text: []byte(`@id("b") permit (principal, action, resource);`)},
+		policy.File{Name: "a", Text: []byte("// what\n@id(\"a\") forbid (principal, action == Action::\"end\", " +
+			"resource);")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +167,8 @@ func TestTheTextOfASetIsThatOfTheSameSet(t *testing.T) {
 	}
 }
 
-// builtInHash names the built-in policy of this version. Decisions made under it are derived again by later versions: when default.cedar changes,
-// its old text goes on as default-N.cedar, and this changes with it.
+// builtInHash names the built-in policy of this version. Decisions made under it are derived again by later versions:
+// when default.cedar changes, its old text goes on as default-N.cedar, and this changes with it.
 const builtInHash = "7d50713d40f9d13c3809f29f333f2e7f9ba310550d2c4ec3ac22dc760fd59570"
 
 func TestTheBuiltInPolicyIsTheOneDecisionsName(t *testing.T) {
@@ -163,13 +178,15 @@ func TestTheBuiltInPolicyIsTheOneDecisionsName(t *testing.T) {
 }
 
 func TestDenialsForWantOfAPolicyAreDerivedByThoseWhoHaveIt(t *testing.T) {
-	first, second := parse(t, `@id("a") forbid (principal, action == Action::"end", resource);`), parse(t, `@id("b") forbid (principal, action == Action::"wake", resource);`)
+	first, second := parse(t, `@id("a") forbid (principal, action == Action::"end", resource);`),
+		parse(t, `@id("b") forbid (principal, action == Action::"wake", resource);`)
 	all := policy.Default().Know(first, second)
 	key, err := perdure.GenerateSigner("node")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := key.Genesis(perdure.Genesis{Charter: perdure.Charter{Scope: "test", Policies: []perdure.Hash{first.Hash(), second.Hash()}}}, now)
+	g, err := key.Genesis(perdure.Genesis{Charter: perdure.Charter{Scope: "test",
+		Policies: []perdure.Hash{first.Hash(), second.Hash()}}}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +194,8 @@ func TestDenialsForWantOfAPolicyAreDerivedByThoseWhoHaveIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, node := range map[string]*policy.Set{"neither": policy.Default(), "one": policy.Default().Know(first), "both": all} {
+	for name, node := range map[string]*policy.Set{"neither": policy.Default(), "one": policy.Default().Know(first),
+		"both": all} {
 		act := perdure.Sleep{Trigger: perdure.On{Event: "go"}}
 		v := node.Decide(a, perdure.Request{Action: act, Node: key.Key()}, now)
 		if (v.Answer == perdure.Allow) != (name == "both") {
@@ -187,7 +205,8 @@ func TestDenialsForWantOfAPolicyAreDerivedByThoseWhoHaveIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := all.Verify(joined(nil, append([]*perdure.Entry{g}, entries...))); err != nil || !got.OK() || got.Derived != 1 {
+		if got, err := all.Verify(joined(nil, append([]*perdure.Entry{g}, entries...))); err != nil || !got.OK() ||
+			got.Derived != 1 {
 			t.Errorf("%s known: got %+v, %v, want it derived again", name, got, err)
 		}
 	}
@@ -209,7 +228,8 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 			change(&v)
 			return perdure.Decision{Action: write, Effect: perdure.Once, Verdict: v}
 		}
-		approved := s.Decide(a, perdure.Request{Action: write, Effect: perdure.Once, Approvals: 1, Node: n.Key.Key()}, time.Now())
+		approved := s.Decide(a, perdure.Request{Action: write, Effect: perdure.Once, Approvals: 1, Node: n.Key.Key()},
+			time.Now())
 		approved.Answer, approved.Rules = perdure.Allow, append(approved.Rules, "runtime.approved")
 		for name, d := range map[string]perdure.Decision{
 			"proposal": {Advice: perdure.Hash{1}, Index: 2, Effect: perdure.Once, Verdict: honest},
@@ -221,12 +241,17 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 			"escalation": forge(func(v *perdure.Verdict) {
 				v.Escalate = []perdure.Escalation{{At: v.Expires - 1, Asked: []string{"me"}}}
 			}),
-			"asked":            forge(func(v *perdure.Verdict) { v.Asked = nil }),
-			"reason":           forge(func(v *perdure.Verdict) { v.Reason = "because" }),
-			"runtime":          forge(func(v *perdure.Verdict) { v.Answer, v.Rules = perdure.Allow, []string{"runtime.wake"} }),
-			"rest":             forge(func(v *perdure.Verdict) { v.Answer, v.Rules = perdure.Allow, []string{perdure.RuleRest} }),
-			"no rules":         forge(func(v *perdure.Verdict) { v.Rules = nil }),
-			"approvals":        {Action: write, Effect: perdure.Once, Approvals: []perdure.Hash{{1}}, Verdict: approved},
+			"asked":  forge(func(v *perdure.Verdict) { v.Asked = nil }),
+			"reason": forge(func(v *perdure.Verdict) { v.Reason = "because" }),
+			"runtime": forge(func(v *perdure.Verdict) {
+				v.Answer, v.Rules = perdure.Allow, []string{"runtime.wake"}
+			}),
+			"rest": forge(func(v *perdure.Verdict) {
+				v.Answer, v.Rules = perdure.Allow, []string{perdure.RuleRest}
+			}),
+			"no rules": forge(func(v *perdure.Verdict) { v.Rules = nil }),
+			"approvals": {Action: write, Effect: perdure.Once, Approvals: []perdure.Hash{{1}},
+				Verdict: approved},
 			"another effect":   {Action: write, Effect: perdure.Read, Verdict: honest},
 			"another argument": {Action: perdure.Execute{Tool: "write"}, Effect: perdure.Once, Verdict: honest},
 		} {
@@ -238,7 +263,8 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(v.Differences) != 1 || v.Differences[0].Entry != entries[0].Name || !strings.Contains(v.Differences[0].String(), "decision ") {
+			if len(v.Differences) != 1 || v.Differences[0].Entry != entries[0].Name ||
+				!strings.Contains(v.Differences[0].String(), "decision ") {
 				t.Errorf("%s: got %v, want the forged decision alone", name, v.Differences)
 			}
 		}
@@ -288,16 +314,19 @@ func TestDecisionsThatCannotBeDerivedAreNamedWithTheReason(t *testing.T) {
 			pruned = append(pruned, e)
 		}
 		v, err := s.Verify(joined(nil, pruned))
-		if err != nil || len(v.Differences) > 0 || len(v.Gaps) < 2 || v.Gaps[0].Entry != whole[dropped-1].Name || v.Derived+v.Runtime+len(v.Gaps) != v.Decisions {
+		if err != nil || len(v.Differences) > 0 || len(v.Gaps) < 2 || v.Gaps[0].Entry != whole[dropped-1].Name ||
+			v.Derived+v.Runtime+len(v.Gaps) != v.Decisions {
 			t.Fatalf("got %+v, %v, want gaps from the first decision on", v, err)
 		}
-		if got := v.Gaps[0].Why + "; " + v.Gaps[1].Why; got != "its body is gone; bodies before it are gone, and no snapshot stands for them" {
+		if got := v.Gaps[0].Why + "; " +
+			v.Gaps[1].Why; got != "its body is gone; bodies before it are gone, and no snapshot stands for them" {
 			t.Errorf("got %q", got)
 		}
 	})
 }
 
-// TestDecisionsBesideOtherBranchesAreDerivedFromTheirOwnPast has an event arrive that the author of a decision had not seen.
+// TestDecisionsBesideOtherBranchesAreDerivedFromTheirOwnPast has an event arrive that the author of a decision had not
+// seen.
 func TestDecisionsBesideOtherBranchesAreDerivedFromTheirOwnPast(t *testing.T) {
 	s := policy.Default()
 	key, err := perdure.GenerateSigner("node")
@@ -317,7 +346,8 @@ func TestDecisionsBesideOtherBranchesAreDerivedFromTheirOwnPast(t *testing.T) {
 		x := perdure.Execute{Tool: "read"}
 		asked := at.Add(-3500 * time.Millisecond) // it took its author a while to write it down
 		v := s.Decide(a, perdure.Request{Action: x, Effect: perdure.Read, Node: key.Key()}, asked)
-		entries, next, err := key.Commit(a, at, perdure.Draft{Body: perdure.Decision{Action: x, Effect: perdure.Read, Verdict: v}})
+		entries, next, err := key.Commit(a, at, perdure.Draft{Body: perdure.Decision{Action: x, Effect: perdure.Read,
+			Verdict: v}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,8 @@ func TestForbiddenWakesAreNotMade(t *testing.T) {
 		"the charter's forbid":   {set: local.Know(own), charter: []perdure.Hash{own.Hash()}},
 		"a forbid with that end": {set: parse(`@id("corp-policy.default")` + wake)},
 	} {
-		g := perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "a", Policies: c.charter}}
+		g := perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
+			Charter: perdure.Charter{Scope: "a", Policies: c.charter}}
 		e, err := key.Genesis(g, now)
 		if err != nil {
 			t.Fatal(err)

@@ -47,8 +47,9 @@ func (c *Chain) Head() Hash {
 }
 
 // VerifyChain checks that files are one chain: each can be read, one has no parent, every other names as its parent the
-// fingerprint of one of them, and no two the same. The order of files does not matter, and the same file given twice counts
-// once. All problems are in the Chain; the first is also the error. reg may be nil if the files hold their schemas.
+// fingerprint of one of them, and no two the same. The order of files does not matter, and the same file given twice
+// counts once. All problems are in the Chain; the first is also the error. reg may be nil if the files hold their
+// schemas.
 func VerifyChain(files []File, reg *Registry) (*Chain, error) {
 	return VerifyPart(files, reg, ChainOptions{})
 }
@@ -57,7 +58,8 @@ func VerifyChain(files []File, reg *Registry) (*Chain, error) {
 func VerifyPart(files []File, reg *Registry, o ChainOptions) (*Chain, error) {
 	c := &Chain{after: o.After}
 	if len(files) == 0 || len(files) > maxFiles {
-		c.report(predLimit, "", fmt.Sprintf("%d files", len(files)), fmt.Sprintf("from 1 to %d", maxFiles), "give the files of the chain")
+		c.report(predLimit, "", fmt.Sprintf("%d files", len(files)), fmt.Sprintf("from 1 to %d", maxFiles),
+			"give the files of the chain")
 		return c, c.Problems[0]
 	}
 	var links []Link
@@ -80,14 +82,16 @@ func VerifyPart(files []File, reg *Registry, o ChainOptions) (*Chain, error) {
 			continue
 		}
 		if other := links[at-1]; other.Parent != l.Parent {
-			c.report(predBreak, l.Name, "another parent than "+other.Name+" of the same fingerprint has", "the parent the value names", "one of them stands for a value that is gone, and is wrong")
+			c.report(predBreak, l.Name, "another parent than "+other.Name+" of the same fingerprint has",
+				"the parent the value names", "one of them stands for a value that is gone, and is wrong")
 		} else if other.Gone {
 			links[at-1] = l
 		}
 	}
 	c.connect(links)
 	if head := c.Head(); len(c.Problems) == 0 && o.Head != (Hash{}) && head != o.Head {
-		c.report(predFingerprint, c.Links[len(c.Links)-1].Name, "a chain that ends with "+head.String(), o.Head.String(), "files at its end are missing, or it was continued elsewhere")
+		c.report(predFingerprint, c.Links[len(c.Links)-1].Name, "a chain that ends with "+head.String(),
+			o.Head.String(), "files at its end are missing, or it was continued elsewhere")
 	}
 	if len(c.Problems) > 0 {
 		return c, c.Problems[0]
@@ -138,29 +142,35 @@ func (c *Chain) connect(links []Link) {
 	if c.after != (Hash{}) && len(children[Hash{}]) > 0 {
 		l := children[Hash{}][0]
 		follow(l)
-		c.report(predBreak, l.Name, "no parent", "a chain after "+c.after.String(), "leave --after out, or the files before it")
+		c.report(predBreak, l.Name, "no parent", "a chain after "+c.after.String(),
+			"leave --after out, or the files before it")
 	}
 	if len(first) > 1 && c.after != (Hash{}) {
-		c.report(predFork, first[1].Name, "the same parent as "+names(first[:1])+others(len(first)-2), "a parent of its own")
+		c.report(predFork, first[1].Name, "the same parent as "+names(first[:1])+others(len(first)-2),
+			"a parent of its own")
 	} else if len(first) > 1 {
-		c.report(predBreak, first[1].Name, "no parent, and neither have "+names(first[:1])+others(len(first)-2), "one file without a parent", "name the file before it in parentHash")
+		c.report(predBreak, first[1].Name, "no parent, and neither have "+names(first[:1])+others(len(first)-2),
+			"one file without a parent", "name the file before it in parentHash")
 	}
 	for _, l := range links {
 		if _, ok := byName[l.Parent]; !ok && l.Parent != (Hash{}) && l.Parent != c.after {
 			follow(l)
 			hint := predMissing.Hint
 			if len(links) > 0 && len(first) == 0 {
-				hint = "add the file with that fingerprint; if the chain goes on from one kept elsewhere, name that with --after"
+				hint = "add the file with that fingerprint; if the chain goes on from one kept elsewhere, name that " +
+					"with --after"
 			}
 			if tips := loose(links, children, l, len(c.Problems)); tips != "" {
-				hint = "add the file with that fingerprint, or look at " + tips + ", which nothing follows: it may have been changed"
+				hint = "add the file with that fingerprint, or look at " + tips +
+					", which nothing follows: it may have been changed"
 			}
 			c.report(predMissing, l.Name, l.Parent.String(), "the fingerprint of a file in the chain", hint)
 		}
 	}
 	for _, l := range links {
 		if kids := children[l.Fingerprint]; len(kids) > 1 {
-			c.report(predFork, kids[1].Name, l.Name+" as parent, as have "+names(kids[:1])+others(len(kids)-2), "a parent of its own")
+			c.report(predFork, kids[1].Name, l.Name+" as parent, as have "+names(kids[:1])+others(len(kids)-2),
+				"a parent of its own")
 		}
 	}
 	for _, l := range links {
@@ -182,8 +192,8 @@ func onCycle(l Link, byName map[Hash]Link) Link {
 	return l
 }
 
-// loose names the files nothing follows, other than those that descend from l, if they are few. It looks at all files, so
-// only the first problems are worth it.
+// loose names the files nothing follows, other than those that descend from l, if they are few. It looks at all files,
+// so only the first problems are worth it.
 func loose(links []Link, children map[Hash][]Link, l Link, problems int) string {
 	if problems > 8 {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Check reports whether value is exactly one canonical value of the schema for which all predicates and invariants hold.
-// A refusal is a *canon.Rejection.
+// Check reports whether value is exactly one canonical value of the schema for which all predicates and invariants
+// hold. A refusal is a *canon.Rejection.
 func (s *Schema) Check(value []byte) error {
 	if err := canon.Check(s.typ, value, canon.Limits{}); err != nil {
 		return err

@@ -24,7 +24,8 @@ func TestPredicatesReadEveryType(t *testing.T) {
 		{"map<text,int>", "has(this.k) && this.k > 1", `{"k": 2}`, `{"k": 1}`},
 		{"R", "this.n > 1", `{"n": 2}`, `{"n": 1}`},
 		{"list<R>", "this.exists(r, r.n == 3)", `[{"n": 1}, {"n": 3}]`, `[]`},
-		{"map<text,list<R>>", "size(this) == 1 && '''x''' != self.x", `{"k": [{"n": 2}]}`, `{"k": [{"n": -2}]}`}, // R's own predicate
+		// R's own predicate
+		{"map<text,list<R>>", "size(this) == 1 && '''x''' != self.x", `{"k": [{"n": 2}]}`, `{"k": [{"n": -2}]}`},
 	} {
 		s := mustParse(t, `{"name": "P", "version": 1, "fields": [{"id": 1, "name": "x", "type": "`+c.typ+`", "predicate": "`+c.predicate+`"}],
 			"types": {"E": {"enum": ["a", "b"]}, "R": {"fields": [{"id": 1, "name": "n", "type": "int", "predicate": "this > -1"}]}}}`)

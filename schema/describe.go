@@ -75,7 +75,8 @@ func Last(files []File, agent *string, reg *Registry, o ChainOptions) (last Link
 	}
 	last = chain.Links[len(chain.Links)-1]
 	if last.Gone {
-		err = perdure.Missing("the latest, " + last.Name + ", was collected: only its fingerprint " + last.Fingerprint.String() + " is left")
+		err = perdure.Missing("the latest, " + last.Name + ", was collected: only its fingerprint " +
+			last.Fingerprint.String() + " is left")
 	}
 	return last, err
 }

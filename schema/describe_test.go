@@ -56,7 +56,8 @@ func TestAFileIsDescribedReadAndRetired(t *testing.T) {
 	if d, left, err := gone.Retire(reg, over); d != nil || left != nil || err != nil {
 		t.Errorf("retired twice: %+v, %v", d, err)
 	}
-	if _, err := schema.Last([]schema.File{gone}, nil, reg, schema.ChainOptions{}); !errors.Is(err, perdure.ErrNotFound) {
+	if _, err := schema.Last([]schema.File{gone}, nil, reg, schema.ChainOptions{}); !errors.Is(err,
+		perdure.ErrNotFound) {
 		t.Errorf("the last is gone: got %v, want not found", err)
 	}
 }

@@ -29,12 +29,12 @@
 //
 // # Versions
 //
-// One file holds all versions of a schema: a field is there from the version in "since" to the one before "until". Field
-// ids are never used for something else. At returns an earlier version, which has the same id as it had before the later
-// ones were written. "changes" says how values move: rename (with a conversion where the types differ), default and drop,
-// in records of the type named by "in", and only "when" a condition over the old record holds. Rules are tried in order
-// and the first that gives a field a value wins. A downgrade keeps what it drops in the reserved field Complement, so that
-// the upgrade after it gives back the same bytes.
+// One file holds all versions of a schema: a field is there from the version in "since" to the one before "until".
+// Field ids are never used for something else. At returns an earlier version, which has the same id as it had before
+// the later ones were written. "changes" says how values move: rename (with a conversion where the types differ),
+// default and drop, in records of the type named by "in", and only "when" a condition over the old record holds. Rules
+// are tried in order and the first that gives a field a value wins. A downgrade keeps what it drops in the reserved
+// field Complement, so that the upgrade after it gives back the same bytes.
 //
 // # Files
 //

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/condition"
 )
 
-// Expressions are predicates in CEL, by the name under which schema files may refer to them with an at sign. They come from library files, and stand in a
-// schema word for word once it is read: its id is that of the schema with them, and nobody who reads it or its values needs the library.
+// Expressions are predicates in CEL, by the name under which schema files may refer to them with an at sign. They come
+// from library files, and stand in a schema word for word once it is read: its id is that of the schema with them, and
+// nobody who reads it or its values needs the library.
 type Expressions map[string]string
 
 // IsLibrary reports whether a .lode file is a library and not a schema.
@@ -18,8 +19,9 @@ func IsLibrary(src []byte) bool {
 	return r == nil && root.member("library") != nil
 }
 
-// Add reads a library file, {"library": NAME, "predicates": {"hostname": "this.matches('…')", …}}, whose predicates are then @NAME.hostname and
-// so on. They are over this and self, as those in a schema are. A name that is there already must stand for the same.
+// Add reads a library file, {"library": NAME, "predicates": {"hostname": "this.matches('…')", …}}, whose predicates are
+// then @NAME.hostname and so on. They are over this and self, as those in a schema are. A name that is there already
+// must stand for the same.
 func (e Expressions) Add(src []byte) error {
 	if len(src) > maxSource {
 		return refuse(predLimit, "$", fmt.Sprint(len(src), " bytes"), "at most 1 MiB")
@@ -41,7 +43,8 @@ func (e Expressions) Add(src []byte) error {
 	}
 	list := root.member("predicates")
 	if list.kind != '{' || len(list.items) > maxConditions {
-		return refuse(predShape, "$.predicates", list.say(), fmt.Sprintf("an object of at most %d names", maxConditions))
+		return refuse(predShape, "$.predicates", list.say(),
+			fmt.Sprintf("an object of at most %d names", maxConditions))
 	}
 	found := Expressions{}
 	for _, key := range list.keys {
@@ -53,7 +56,8 @@ func (e Expressions) Add(src []byte) error {
 			return err
 		}
 		if old, ok := e[name+"."+key]; ok && old != text {
-			return refuse(predLibrary, "$.predicates."+key, "another expression than @"+name+"."+key+" has already", "one meaning for a name")
+			return refuse(predLibrary, "$.predicates."+key, "another expression than @"+name+"."+key+" has already",
+				"one meaning for a name")
 		}
 		found[name+"."+key] = text
 	}

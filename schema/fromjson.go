@@ -15,9 +15,9 @@ import (
 
 const maxSafe = 1<<53 - 1
 
-// FromJSON returns the canonical binary form of a JSON object. Order and space do not matter; null is an absent optional
-// field. A u64 is a number or a decimal string, bytes are unpadded base64url, an enum is its name, and a float may be
-// "NaN", "Infinity", "-Infinity" or "-0". What ToJSON writes is always accepted and gives the same bytes.
+// FromJSON returns the canonical binary form of a JSON object. Order and space do not matter; null is an absent
+// optional field. A u64 is a number or a decimal string, bytes are unpadded base64url, an enum is its name, and a float
+// may be "NaN", "Infinity", "-Infinity" or "-0". What ToJSON writes is always accepted and gives the same bytes.
 func (s *Schema) FromJSON(src []byte) ([]byte, error) {
 	n, r := parseJSON(src)
 	if r != nil {
@@ -57,7 +57,8 @@ func (s *Schema) fromNode(n *node, src []byte) ([]byte, error) {
 type former struct{ src []byte }
 
 func (f former) refuse(pred string, n *node, path, got, want, hint string) *canon.Rejection {
-	r := &canon.Rejection{Phase: canon.PhaseField, Predicate: pred, Path: path, Offset: int64(n.at), Want: want, Hint: hint}
+	r := &canon.Rejection{Phase: canon.PhaseField, Predicate: pred, Path: path, Offset: int64(n.at), Want: want,
+		Hint: hint}
 	r.Got = placed(f.src, n.at, got)
 	for _, p := range canon.Predicates {
 		if p.Name == pred {
@@ -97,7 +98,8 @@ func (f former) value(t *canon.Type, n *node, path string) (any, *canon.Rejectio
 	case t.Kind == canon.Bytes && n.kind == '"':
 		b, err := base64.RawURLEncoding.Strict().DecodeString(n.text)
 		if err != nil {
-			return nil, f.refuse(canon.PredTextCanonical, n, path, n.say(), "bytes in base64url", "use the characters A-Z a-z 0-9 - _ without = at the end")
+			return nil, f.refuse(canon.PredTextCanonical, n, path, n.say(), "bytes in base64url",
+				"use the characters A-Z a-z 0-9 - _ without = at the end")
 		}
 		return b, nil
 	case (t.Kind == canon.Text || t.Kind == canon.Verbatim) && n.kind == '"':
@@ -124,7 +126,8 @@ func (f former) value(t *canon.Type, n *node, path string) (any, *canon.Rejectio
 func (f former) int(n *node, path string) (any, *canon.Rejection) {
 	v, err := strconv.ParseInt(n.text, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return nil, f.refuse(canon.PredTextNumber, n, path, n.say(), "an integer", "write it without a point or exponent, or declare the field float")
+		return nil, f.refuse(canon.PredTextNumber, n, path, n.say(), "an integer",
+			"write it without a point or exponent, or declare the field float")
 	}
 	if err != nil || v > maxSafe || v < -maxSafe {
 		return nil, f.refuse(canon.PredIntSafe, n, path, n.say(), "at most 2^53-1 from zero", "")
@@ -182,12 +185,15 @@ func (f former) record(t *canon.Type, n *node, path string) (any, *canon.Rejecti
 		at := slices.Index(names, k)
 		if at < 0 {
 			id, err := strconv.ParseUint(strings.TrimPrefix(k, "$"), 10, 16)
-			if !strings.HasPrefix(k, "$") || err != nil || id <= canon.MaxCritical || id > canon.MaxReserved || fieldType(t, uint16(id)) != canon.DataType || f.src == nil {
-				return nil, f.refuse(canon.PredCritical, m, path, "unknown field "+clip(k), "a field of "+t.Schema.Name, didYouMean(k, names))
+			if !strings.HasPrefix(k, "$") || err != nil || id <= canon.MaxCritical || id > canon.MaxReserved ||
+				fieldType(t, uint16(id)) != canon.DataType || f.src == nil {
+				return nil, f.refuse(canon.PredCritical, m, path, "unknown field "+clip(k), "a field of "+t.Schema.Name,
+					didYouMean(k, names))
 			}
 			raw, err := canon.FromText(nil, canon.DataType, m.appendText(nil), canon.Limits{})
 			if err != nil {
-				return nil, f.refuse(canon.PredTextCanonical, m, path+"."+k, err.Error(), "schema-less data in its text form", "")
+				return nil, f.refuse(canon.PredTextCanonical, m, path+"."+k, err.Error(),
+					"schema-less data in its text form", "")
 			}
 			rec[uint16(id)] = canon.Data(raw)
 			continue

@@ -91,10 +91,12 @@ func FuzzFromJSON(f *testing.F) {
 	})
 }
 
-// Whatever a downgraded value says it kept, what comes out of its upgrade is a value of the schema, and survives the way back.
+// Whatever a downgraded value says it kept, what comes out of its upgrade is a value of the schema, and survives the
+// way back.
 func FuzzUpgrade(f *testing.F) {
 	s := mustParse(f, ticket)
-	for _, src := range []string{`{"title": "a", "state": "open", "points": 3, "due": 5}`, `{"title": "a", "state": "open", "points": -1}`} {
+	for _, src := range []string{`{"title": "a", "state": "open", "points": 3, "due": 5}`,
+		`{"title": "a", "state": "open", "points": -1}`} {
 		v, err := s.Downgrade(1, fromJSON(f, s, src))
 		if err != nil {
 			f.Fatal(err)

@@ -31,8 +31,9 @@ type gone struct {
 
 var gones = canon.For[gone]("gone")
 
-// Expires returns when the time of a value is over, and whether that ever is: its schema has the fields timestamp, milliseconds since 1970 or
-// text as RFC 3339 has it, and ttl, seconds or text such as 90s, 15m, 12h or 30d, and the value has both.
+// Expires returns when the time of a value is over, and whether that ever is: its schema has the fields timestamp,
+// milliseconds since 1970 or text as RFC 3339 has it, and ttl, seconds or text such as 90s, 15m, 12h or 30d, and the
+// value has both.
 func (v *Vein) Expires() (time.Time, bool, error) {
 	view, rec := v.Schema.views[""], decode(v.Schema.typ, v.Value).(record)
 	field := func(name string) any {
@@ -47,11 +48,13 @@ func (v *Vein) Expires() (time.Time, bool, error) {
 	}
 	from, ok := instant(began)
 	if !ok {
-		return time.Time{}, false, refuse(predShape, "$."+timeField, clip(fmt.Sprint(began)), "milliseconds since 1970, or a time as 2026-11-02T08:15:00Z")
+		return time.Time{}, false, refuse(predShape, "$."+timeField, clip(fmt.Sprint(began)),
+			"milliseconds since 1970, or a time as 2026-11-02T08:15:00Z")
 	}
 	kept, ok := lifetime(ttl)
 	if !ok {
-		return time.Time{}, false, refuse(predShape, "$."+ttlField, clip(fmt.Sprint(ttl)), "seconds, or 90s, 15m, 12h or 30d")
+		return time.Time{}, false, refuse(predShape, "$."+ttlField, clip(fmt.Sprint(ttl)),
+			"seconds, or 90s, 15m, 12h or 30d")
 	}
 	return from.Add(kept), true, nil
 }
@@ -98,14 +101,16 @@ func lifetime(v any) (time.Duration, bool) {
 	return time.Duration(n) * unit, true
 }
 
-// Retire returns what takes the place of a .vein file whose value is to go: its fingerprint and its parent, so that chains still verify. The
-// fingerprint is committed to by whatever names it as its parent; that the value named this parent is the word of whoever retired it.
+// Retire returns what takes the place of a .vein file whose value is to go: its fingerprint and its parent, so that
+// chains still verify. The fingerprint is committed to by whatever names it as its parent; that the value named this
+// parent is the word of whoever retired it.
 func Retire(v *Vein, size int, at time.Time) ([]byte, error) {
 	parent, err := v.Parent()
 	if err != nil {
 		return nil, err
 	}
-	return gones.Append(nil, &gone{Magic: goneMagic, Schema: v.Schema.id, Fingerprint: v.Fingerprint, Parent: parent, Size: int64(size), At: at.UnixMilli()})
+	return gones.Append(nil, &gone{Magic: goneMagic, Schema: v.Schema.id, Fingerprint: v.Fingerprint, Parent: parent,
+		Size: int64(size), At: at.UnixMilli()})
 }
 
 // readGone reads what Retire wrote; false: the file is something else.
@@ -118,7 +123,8 @@ func readGone(file []byte) (*gone, bool, error) {
 		return nil, true, err
 	}
 	if g.Fingerprint == (Hash{}) || g.Fingerprint == g.Parent || g.Size < 1 || g.At < 0 {
-		return nil, true, refuse(predVein, "$", "the place of no value", "a fingerprint, another as its parent, a size and a time")
+		return nil, true, refuse(predVein, "$", "the place of no value",
+			"a fingerprint, another as its parent, a size and a time")
 	}
 	return g, true, nil
 }
@@ -132,8 +138,9 @@ func IsGone(file []byte) bool {
 // agentField is the field in which a schema may name the agent a value is of.
 const agentField = "agentName"
 
-// Of returns the files whose value is of an agent: its schema has a text field agentName, and the value that name in it. What is left of values that
-// are gone does not say whose they were: those that a file of the agent names as its parent, themselves or through each other, are among them.
+// Of returns the files whose value is of an agent: its schema has a text field agentName, and the value that name in
+// it. What is left of values that are gone does not say whose they were: those that a file of the agent names as its
+// parent, themselves or through each other, are among them.
 func Of(files []File, agent string, reg *Registry) ([]File, error) {
 	var out []File
 	places := map[Hash]File{}

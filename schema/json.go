@@ -30,7 +30,8 @@ func (n *node) member(key string) *node {
 	return nil
 }
 
-var nodeNames = map[byte]string{'{': "an object", '[': "an array", '"': "a string", '0': "a number", 't': "true", 'f': "false", 'n': "null", 'b': "bytes"}
+var nodeNames = map[byte]string{'{': "an object", '[': "an array", '"': "a string", '0': "a number", 't': "true",
+	'f': "false", 'n': "null", 'b': "bytes"}
 
 // say names the node for messages.
 func (n *node) say() string {

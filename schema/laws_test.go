@@ -174,7 +174,8 @@ func TestSpellingsOfOneValueAreOneValue(t *testing.T) {
 	s := mustParse(t, `{"name": "N", "version": 1, "fields": [{"id": 1, "name": "f", "type": "number"}, {"id": 2, "name": "u", "type": "u64"},
 		{"id": 3, "name": "s", "type": "string"}, {"id": 4, "name": "l", "type": "int64[]"}]}`)
 	for _, c := range [][2]string{
-		{`{"f": 0}`, `{"f": -0}`}, {`{"f": 0}`, `{"f": 0.0}`}, {`{"f": 1000}`, `{"f": 1e3}`}, {`{"u": 7}`, `{"u": "7"}`},
+		{`{"f": 0}`, `{"f": -0}`}, {`{"f": 0}`, `{"f": 0.0}`}, {`{"f": 1000}`, `{"f": 1e3}`},
+		{`{"u": 7}`, `{"u": "7"}`},
 		{`{"s": "é"}`, `{"s": "\u00e9"}`}, {`{"s": null, "l": [1]}`, `{"l":[1]}`},
 	} {
 		if a, b := fromJSON(t, s, c[0]), fromJSON(t, s, c[1]); !bytes.Equal(a, b) {

@@ -12,9 +12,10 @@ import (
 
 // Library is predicates written in Go, by name. A schema names one with an at sign: "@net.hostname".
 //
-// A predicate gets the value of the field, or nil for an invariant, and the record it is in, and returns why it does not
-// hold, or nil. It must depend on nothing else and be safe for concurrent use: every node has to come to the same verdict.
-// Values are bool, int64, uint64, float64, string (enums too), []byte, []any and map[string]any; they must not be changed.
+// A predicate gets the value of the field, or nil for an invariant, and the record it is in, and returns why it does
+// not hold, or nil. It must depend on nothing else and be safe for concurrent use: every node has to come to the same
+// verdict. Values are bool, int64, uint64, float64, string (enums too), []byte, []any and map[string]any; they must not
+// be changed.
 type Library map[string]func(this any, self map[string]any) error
 
 // assertion is one compiled predicate.
@@ -52,7 +53,8 @@ func (s *Schema) condition(src, path string, this condition.Kind, v *view) (*con
 		return nil, refuse(predExpression, path, err.Error(), "CEL over this and self that yields a bool")
 	}
 	if name := unknownField(src, v); name != "" {
-		return nil, refuse(predExpression, path, fmt.Sprintf("self.%s in version %d", name, s.doc.Version), "a field of "+v.title(), didYouMean(name, v.names()))
+		return nil, refuse(predExpression, path, fmt.Sprintf("self.%s in version %d", name, s.doc.Version),
+			"a field of "+v.title(), didYouMean(name, v.names()))
 	}
 	return p, nil
 }

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 		}
 	}
 	code := m.Run()
-	partial := given["test.run"] || given["test.skip"] || given["test.list"] || given["test.fuzz"] || given["test.fuzzworker"]
+	partial := given["test.run"] || given["test.skip"] || given["test.list"] || given["test.fuzz"] ||
+		given["test.fuzzworker"]
 	if code == 0 && !partial {
 		for _, p := range Predicates {
 			if _, ok := refused.Load(p.Name); !ok {

@@ -137,20 +137,22 @@ func (st *step) upgrade(value []byte) ([]byte, error) {
 	return out, nil
 }
 
-// restore puts back what the complement kept: all of it if the value was not touched, else what the older version has no
-// say in.
+// restore puts back what the complement kept: all of it if the value was not touched, else what the older version has
+// no say in.
 func (st *step) restore(newer record, c *complement, untouched bool) error {
 	for _, k := range c.Kept {
 		id := uint16(k.ID)
 		t := fieldType(st.new.typ, id)
 		if k.ID < 0 || k.ID > canon.MaxReserved || t == canon.DataType && k.ID <= canon.MaxCritical {
-			return refuse(predComplement, "$.$127", fmt.Sprintf("field %d", k.ID), "a field of version "+fmt.Sprint(st.new.Version()))
+			return refuse(predComplement, "$.$127", fmt.Sprintf("field %d", k.ID),
+				"a field of version "+fmt.Sprint(st.new.Version()))
 		}
 		if !untouched && !st.own(id) {
 			continue
 		}
 		if err := canon.Check(t, k.Value, canon.Limits{}); err != nil {
-			return refuse(predComplement, "$.$127", fmt.Sprintf("field %d: %v", k.ID, err), "a value of the field's type")
+			return refuse(predComplement, "$.$127", fmt.Sprintf("field %d: %v", k.ID, err),
+				"a value of the field's type")
 		}
 		newer[id] = decode(t, k.Value)
 	}
@@ -170,10 +172,13 @@ func (st *step) own(id uint16) bool {
 	if fieldType(st.new.typ, id) == canon.DataType || fieldType(st.old.typ, id) != canon.DataType {
 		return false
 	}
-	return !slices.ContainsFunc(st.up.rules[""], func(m move) bool { return m.Rename != "" && uint16(m.target.ID) == id })
+	return !slices.ContainsFunc(st.up.rules[""], func(m move) bool {
+		return m.Rename != "" && uint16(m.target.ID) == id
+	})
 }
 
 // moved says that a value does not fit the version it was moved to.
 func moved(p canon.Predicate, to *Schema, err error) error {
-	return refuse(p, "$", err.Error(), fmt.Sprintf("a value of %s version %d", to.Name(), to.Version()), "move it with rules that fit the predicates of that version")
+	return refuse(p, "$", err.Error(), fmt.Sprintf("a value of %s version %d", to.Name(), to.Version()),
+		"move it with rules that fit the predicates of that version")
 }

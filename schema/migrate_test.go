@@ -82,7 +82,8 @@ func TestEditsOfTheOlderVersionWin(t *testing.T) {
 	if !strings.Contains(text, `"size":"8"`) || !strings.Contains(text, `"$127"`) {
 		t.Fatalf("got %s, want points renamed to size and the rest kept", text)
 	}
-	edited := fromJSON(t, v1, strings.Replace(strings.Replace(text, `"size":"8"`, `"size":"13"`, 1), `"title":"a"`, `"title":"b"`, 1))
+	edited := fromJSON(t, v1, strings.Replace(strings.Replace(text, `"size":"8"`, `"size":"13"`, 1), `"title":"a"`,
+		`"title":"b"`, 1))
 	up, err := s.Upgrade(1, edited)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +110,8 @@ func TestEditsWinOverWhatWasKeptOfThem(t *testing.T) {
 	if !strings.Contains(text, `"cents":-1`) {
 		t.Fatalf("got %s, want the default for a float that is no integer", text)
 	}
-	for now, want := range map[string]string{`"cents":-1`: `{"amount":1.5,"note":"x"}`, `"cents":7`: `{"amount":7,"note":"x"}`} {
+	for now, want := range map[string]string{`"cents":-1`: `{"amount":1.5,"note":"x"}`,
+		`"cents":7`: `{"amount":7,"note":"x"}`} {
 		up, err := s.Upgrade(1, fromJSON(t, v1, strings.Replace(text, `"cents":-1`, now, 1)))
 		if err != nil {
 			t.Fatal(err)
@@ -123,16 +125,23 @@ func TestEditsWinOverWhatWasKeptOfThem(t *testing.T) {
 func TestConversionsKeepTheValueOrSayNo(t *testing.T) {
 	for _, c := range []struct{ from, to, value, want string }{ // want "" is no
 		{"int", "float", `-3`, `-3`},
-		{"float", "int", `3`, `3`}, {"float", "int", `3.5`, ``}, {"float", "int", `1e300`, ``}, {"float", "int", `"NaN"`, ``}, {"float", "int", `"Infinity"`, ``},
+		{"float", "int", `3`, `3`}, {"float", "int", `3.5`, ``}, {"float", "int", `1e300`, ``},
+		{"float", "int", `"NaN"`, ``}, {"float", "int", `"Infinity"`, ``},
 		{"int", "u64", `3`, `"3"`}, {"int", "u64", `-3`, ``},
 		{"u64", "int", `"3"`, `3`}, {"u64", "int", `"9007199254740992"`, ``},
-		{"int", "text", `-3`, `"-3"`}, {"text", "int", `"-3"`, `-3`}, {"text", "int", `"+3"`, ``}, {"text", "int", `"9007199254740992"`, ``},
-		{"u64", "text", `"18446744073709551615"`, `"18446744073709551615"`}, {"text", "u64", `"3"`, `"3"`}, {"text", "u64", `"03"`, ``},
+		{"int", "text", `-3`, `"-3"`}, {"text", "int", `"-3"`, `-3`}, {"text", "int", `"+3"`, ``},
+		{"text", "int", `"9007199254740992"`, ``},
+		{"u64", "text", `"18446744073709551615"`, `"18446744073709551615"`}, {"text", "u64", `"3"`, `"3"`},
+		{"text", "u64", `"03"`, ``},
 		{"bool", "text", `true`, `"true"`}, {"text", "bool", `"false"`, `false`}, {"text", "bool", `"no"`, ``},
-		{"text", "verbatim", `"a"`, `"a"`}, {"verbatim", "text", `"\u00e9"`, `"é"`}, {"verbatim", "text", `"e\u0301"`, ``},
-		{"E", "text", `"b"`, `"b"`}, {"text", "E", `"b"`, `"b"`}, {"text", "E", `"x"`, ``}, {"E", "F", `"b"`, `"b"`}, {"E", "F", `"a"`, ``},
-		{"bytes<2>", "bytes", `"AAA"`, `"AAA"`}, {"bytes", "bytes<2>", `"AAA"`, `"AAA"`}, {"bytes", "bytes<2>", `"AA"`, ``},
-		{"text", "list<text>", `"a"`, `["a"]`}, {"list<text>", "text", `["a"]`, `"a"`}, {"list<text>", "text", `["a","b"]`, ``}, {"list<text>", "text", `[]`, ``},
+		{"text", "verbatim", `"a"`, `"a"`}, {"verbatim", "text", `"\u00e9"`, `"é"`},
+		{"verbatim", "text", `"e\u0301"`, ``},
+		{"E", "text", `"b"`, `"b"`}, {"text", "E", `"b"`, `"b"`}, {"text", "E", `"x"`, ``}, {"E", "F", `"b"`, `"b"`},
+		{"E", "F", `"a"`, ``},
+		{"bytes<2>", "bytes", `"AAA"`, `"AAA"`}, {"bytes", "bytes<2>", `"AAA"`, `"AAA"`},
+		{"bytes", "bytes<2>", `"AA"`, ``},
+		{"text", "list<text>", `"a"`, `["a"]`}, {"list<text>", "text", `["a"]`, `"a"`},
+		{"list<text>", "text", `["a","b"]`, ``}, {"list<text>", "text", `[]`, ``},
 		{"map<text,E>", "map<text,E>", `{"x":"a"}`, `{"x":"a"}`},
 	} {
 		s := mustParse(t, `{"name": "C", "version": 2, "types": {"E": {"enum": ["a", "b"]}, "F": {"enum": ["b", "c"]}}, "fields": [
@@ -255,8 +264,10 @@ func TestRegistryKnowsAllVersionsAndKeepsHistory(t *testing.T) {
 		t.Errorf("the latest is version %d, want 2", got.Version())
 	}
 	// An id used again for something else, with the retired field left out of the file.
-	reused := strings.Replace(string(read(t, "memory-snapshot-v2.lode")), `{ "id": 5, "name": "keys", "type": "string[]", "required": true, "until": 2 },`, ``, 1)
-	reused = strings.Replace(strings.Replace(reused, `"id": 10, "name": "facts"`, `"id": 5, "name": "facts"`, 1), `{ "drop": "keys" },`, ``, 1)
+	reused := strings.Replace(string(read(t, "memory-snapshot-v2.lode")),
+		`{ "id": 5, "name": "keys", "type": "string[]", "required": true, "until": 2 },`, ``, 1)
+	reused = strings.Replace(strings.Replace(reused, `"id": 10, "name": "facts"`, `"id": 5, "name": "facts"`, 1),
+		`{ "drop": "keys" },`, ``, 1)
 	reused = strings.Replace(reused, `{ "default": "keys", "value": [] }`, ``, 1)
 	bad, err := Parse([]byte(reused), nil)
 	if err != nil {
@@ -275,7 +286,8 @@ func TestRegistryKnowsAllVersionsAndKeepsHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(toJSON(t, v1, value), strings.Replace(toJSON(t, v1, down), `"keys":[]`, `"keys":["shelf","read"]`, 1)); diff != "" {
+	if diff := cmp.Diff(toJSON(t, v1, value), strings.Replace(toJSON(t, v1, down), `"keys":[]`,
+		`"keys":["shelf","read"]`, 1)); diff != "" {
 		t.Errorf("up and down (-want +got):\n%s", diff)
 	}
 	other := mustParse(t, `{"name": "Other", "version": 1, "fields": [{"id": 1, "name": "a", "type": "int"}]}`)

@@ -29,7 +29,8 @@ type model struct {
 var scalars = []string{"bool", "int", "u64", "float", "bytes", "bytes<3>", "text", "verbatim"}
 
 func drawSchema(t *rapid.T) *Schema {
-	m := &model{t: t, version: 1, types: map[string]any{}, live: map[string][]map[string]any{}, fields: map[string][]any{}, ids: map[string]int{}}
+	m := &model{t: t, version: 1, types: map[string]any{}, live: map[string][]map[string]any{},
+		fields: map[string][]any{}, ids: map[string]int{}}
 	for i := range rapid.IntRange(0, 2).Draw(t, "enums") {
 		name := fmt.Sprintf("E%d", i)
 		m.types[name] = map[string]any{"enum": []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "values")]}
@@ -56,7 +57,8 @@ func drawSchema(t *rapid.T) *Schema {
 	for _, r := range m.records {
 		m.types[r] = map[string]any{"fields": m.fields[r]}
 	}
-	doc := map[string]any{"name": "Random", "version": m.version, "fields": m.fields[""], "types": m.types, "changes": changes}
+	doc := map[string]any{"name": "Random", "version": m.version, "fields": m.fields[""], "types": m.types,
+		"changes": changes}
 	for key, v := range doc {
 		if s := fmt.Sprint(v); s == "[]" || s == "map[]" {
 			delete(doc, key)
@@ -76,7 +78,8 @@ func drawSchema(t *rapid.T) *Schema {
 // need makes every record reachable from the schema's own.
 func (m *model) need(in string) {
 	if in != "" {
-		m.add("", fmt.Sprintf(rapid.SampledFrom([]string{"%s", "list<%s>", "map<text,list<%s>>"}).Draw(m.t, "use"), in), false)
+		m.add("", fmt.Sprintf(rapid.SampledFrom([]string{"%s", "list<%s>", "map<text,list<%s>>"}).Draw(m.t, "use"), in),
+			false)
 	}
 }
 
@@ -129,7 +132,8 @@ func (m *model) change(in string) {
 			if to, ok := up["to"]; ok {
 				m.downs = append(m.downs, cleaned(map[string]any{"in": in, "rename": to, "to": f["name"]}))
 			}
-			m.downs = append(m.downs, cleaned(map[string]any{"in": in, "default": f["name"], "value": zero(f["type"].(string))}))
+			m.downs = append(m.downs, cleaned(map[string]any{"in": in, "default": f["name"],
+				"value": zero(f["type"].(string))}))
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(m.t, "started") {
@@ -137,7 +141,8 @@ func (m *model) change(in string) {
 	}
 	for _, f := range started {
 		if f["required"] == true || rapid.Bool().Draw(m.t, "default anyway") {
-			m.upgrades = append(m.upgrades, cleaned(map[string]any{"in": in, "default": f["name"], "value": zero(f["type"].(string))}))
+			m.upgrades = append(m.upgrades, cleaned(map[string]any{"in": in, "default": f["name"],
+				"value": zero(f["type"].(string))}))
 		}
 	}
 }
@@ -210,7 +215,8 @@ func drawValue(t *rapid.T, typ *canon.Type, depth int) any {
 	case canon.Enum:
 		return rapid.Uint64Range(0, uint64(len(typ.Names)-1)).Draw(t, "enum")
 	case canon.Float:
-		return rapid.OneOf(rapid.SampledFrom([]float64{0, 1, -1, 0.5, 1e300, math.NaN(), math.Inf(1), math.Copysign(0, -1)}), rapid.Float64()).Draw(t, "float")
+		return rapid.OneOf(rapid.SampledFrom([]float64{0, 1, -1, 0.5, 1e300, math.NaN(), math.Inf(1),
+			math.Copysign(0, -1)}), rapid.Float64()).Draw(t, "float")
 	case canon.Bytes:
 		n := typ.Len
 		if n == 0 {
@@ -241,7 +247,8 @@ func drawValue(t *rapid.T, typ *canon.Type, depth int) any {
 		}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "unknown") == 0 {
-		rec[99] = canon.Data(rapid.SampledFrom([]string{"\x01", "\xa1\x01\x02", "\xa1\x61a\xf6", "\xf9\x3c\x00"}).Draw(t, "raw"))
+		rec[99] = canon.Data(rapid.SampledFrom([]string{"\x01", "\xa1\x01\x02", "\xa1\x61a\xf6", "\xf9\x3c\x00"}).
+			Draw(t, "raw"))
 	}
 	return rec
 }

@@ -8,8 +8,8 @@ import (
 
 var _ perdure.StateChecker = (*Registry)(nil)
 
-// MoveState implements perdure.StateChecker: the variables of an agent as the later version of their schema has them. A state that lacks what the
-// earlier version requires cannot be moved; one without any variables can.
+// MoveState implements perdure.StateChecker: the variables of an agent as the later version of their schema has them. A
+// state that lacks what the earlier version requires cannot be moved; one without any variables can.
 func (r *Registry) MoveState(from, to perdure.Hash, vars map[string]perdure.Data) (map[string]perdure.Data, error) {
 	later, err := r.Lookup(Hash(to))
 	if err != nil {

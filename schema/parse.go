@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// Parse reads a schema file and compiles all its versions. What it returns is the version the file is of. A refusal is a
-// *canon.Rejection whose Got ends with the line and column. lib holds the predicates the file may name with @; it may be nil.
+// Parse reads a schema file and compiles all its versions. What it returns is the version the file is of. A refusal is
+// a *canon.Rejection whose Got ends with the line and column. lib holds the predicates the file may name with @; it may
+// be nil.
 func Parse(src []byte, lib Library) (*Schema, error) { return parse(src, lib, nil) }
 
 func parse(src []byte, lib Library, named Expressions) (*Schema, error) {
@@ -58,7 +59,8 @@ func (p *parser) object(n *node, path string, keys ...string) bool {
 	}
 	for i, k := range n.keys {
 		if !slices.Contains(keys, k) {
-			p.refuse(predShape, n.items[i], path, "unknown key "+clip(k), "one of "+strings.Join(keys, ", "), didYouMean(k, keys))
+			p.refuse(predShape, n.items[i], path, "unknown key "+clip(k), "one of "+strings.Join(keys, ", "),
+				didYouMean(k, keys))
 		}
 	}
 	return p.bad == nil
@@ -134,7 +136,8 @@ func (p *parser) document(n *node) *document {
 			return nil
 		}
 		p.need(m, path, "to")
-		d.Changes = append(d.Changes, change{To: p.integer(m, path, "to"), Upgrade: p.rules(m, path, "upgrade"), Downgrade: p.rules(m, path, "downgrade")})
+		d.Changes = append(d.Changes, change{To: p.integer(m, path, "to"), Upgrade: p.rules(m, path, "upgrade"),
+			Downgrade: p.rules(m, path, "downgrade")})
 	}
 	return d
 }
@@ -177,7 +180,8 @@ func (p *parser) typ(n *node, path string) string {
 		return ""
 	}
 	if s == "record" || s == "enum" {
-		p.refuse(predType, n.member("type"), path+".type", clip(s), "the name of a type", `declare it under "types" and use its name here`)
+		p.refuse(predType, n.member("type"), path+".type", clip(s), "the name of a type",
+			`declare it under "types" and use its name here`)
 		return ""
 	}
 	e, bad := parseType(s, 0)
@@ -248,7 +252,8 @@ func (p *parser) invariant(n *node, path string) invariant {
 		return invariant{}
 	}
 	p.need(n, path, "predicate")
-	return invariant{Predicate: p.text(n, path, "predicate"), In: p.text(n, path, "in"), Since: p.since(n, path), Until: p.integer(n, path, "until")}
+	return invariant{Predicate: p.text(n, path, "predicate"), In: p.text(n, path, "in"), Since: p.since(n, path),
+		Until: p.integer(n, path, "until")}
 }
 
 func (p *parser) rules(n *node, path, key string) []rule {
@@ -284,7 +289,9 @@ func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]
 
 // find returns the node at a path made of identifiers and indexes, or the one nearest to it.
 func (n *node) find(path string) *node {
-	for _, part := range strings.FieldsFunc(strings.TrimPrefix(path, "$"), func(c rune) bool { return c == '.' || c == '[' || c == ']' }) {
+	for _, part := range strings.FieldsFunc(strings.TrimPrefix(path, "$"), func(c rune) bool {
+		return c == '.' || c == '[' || c == ']'
+	}) {
 		next := n.member(part)
 		if i, err := strconv.Atoi(part); err == nil && n.kind == '[' && i < len(n.items) {
 			next = n.items[i]

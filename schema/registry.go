@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Registry is the schemas a reader knows, by id. The zero Registry is empty and ready for use. It is safe for concurrent
-// use; Library is set before.
+// Registry is the schemas a reader knows, by id. The zero Registry is empty and ready for use. It is safe for
+// concurrent use; Library is set before.
 type Registry struct {
 	Library Library // for schemas that come embedded in files
 
@@ -17,8 +17,8 @@ type Registry struct {
 	partial map[Hash]*Schema // of states on their way, see growing
 }
 
-// Add makes a schema and all its earlier versions known. It is refused if another schema of that name says something else
-// about a version both have: values written before would change their meaning.
+// Add makes a schema and all its earlier versions known. It is refused if another schema of that name says something
+// else about a version both have: values written before would change their meaning.
 func (r *Registry) Add(s *Schema) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,16 +46,19 @@ func (r *Registry) Add(s *Schema) error {
 func agree(a, b *Schema) error {
 	for i := range min(len(a.past), len(b.past)) {
 		if a.past[i].id != b.past[i].id {
-			return refuse(predHistory, "$", fmt.Sprintf("%s version %d with id %.12s…", b.Name(), i+1, b.past[i].id), fmt.Sprintf("id %.12s…, as it was", a.past[i].id))
+			return refuse(predHistory, "$", fmt.Sprintf("%s version %d with id %.12s…", b.Name(), i+1, b.past[i].id),
+				fmt.Sprintf("id %.12s…, as it was", a.past[i].id))
 		}
 	}
 	return nil
 }
 
-// Succeeds reports whether s is a later version of old: it has the same name, and leaves every version old has as it was.
+// Succeeds reports whether s is a later version of old: it has the same name, and leaves every version old has as it
+// was.
 func (s *Schema) Succeeds(old *Schema) error {
 	if s.Name() != old.Name() || s.Version() <= old.Version() {
-		return refuse(predHistory, "$", fmt.Sprintf("%s version %d", s.Name(), s.Version()), fmt.Sprintf("%s above version %d", old.Name(), old.Version()))
+		return refuse(predHistory, "$", fmt.Sprintf("%s version %d", s.Name(), s.Version()),
+			fmt.Sprintf("%s above version %d", old.Name(), old.Version()))
 	}
 	return agree(old, s)
 }
@@ -94,7 +97,8 @@ func (r *Registry) Upcast(id Hash, value []byte, s *Schema) ([]byte, error) {
 
 func upcast(from *Schema, value []byte, s *Schema) ([]byte, error) {
 	if from.Name() != s.Name() {
-		return nil, refuse(predHistory, "$.schema", "a value of "+from.Name(), "a value of "+s.Name(), "read it with the schema it was written with")
+		return nil, refuse(predHistory, "$.schema", "a value of "+from.Name(), "a value of "+s.Name(),
+			"read it with the schema it was written with")
 	}
 	if err := agree(from, s); err != nil {
 		return nil, err

@@ -88,8 +88,10 @@ func TestBadSchemasAreRefusedWithTheirPlace(t *testing.T) {
 		{`"version": 2`, `"version": 1.5`, "schema.shape", "an integer"},
 		{`"version": 2`, `"version": -1`, "schema.shape", "an integer"},
 		{`"version": 2`, `"version": "2"`, "schema.shape", "an integer"},
-		{`{"id": 10, "name": "big"`, `{"id": 2, "name": "big"`, "schema.field-id", "id 2, which field state has at line 13, column 12"},
-		{`{"id": 6, "name": "points"`, `{"id": 5, "name": "points"`, "schema.field-id", "which field size had until version 2"},
+		{`{"id": 10, "name": "big"`, `{"id": 2, "name": "big"`, "schema.field-id",
+			"id 2, which field state has at line 13, column 12"},
+		{`{"id": 6, "name": "points"`, `{"id": 5, "name": "points"`, "schema.field-id",
+			"which field size had until version 2"},
 		{`{"id": 10, "name": "big"`, `{"id": 0, "name": "big"`, "schema.field-id", "from 1 to 126"},
 		{`{"id": 10, "name": "big"`, `{"id": 127, "name": "big"`, "schema.field-id", "from 1 to 126"},
 		{`"name": "big"`, `"name": "key"`, "schema.name", `"key" again`},
@@ -100,12 +102,14 @@ func TestBadSchemasAreRefusedWithTheirPlace(t *testing.T) {
 		{`"type": "u64"`, `"type": "set<u64>"`, "schema.type", "set"},
 		{`"type": "u64"`, `"type": "bytes<0>"`, "schema.type", "length"},
 		{`"type": "u64"`, `"type": "enum"`, "schema.type", `declare it under "types"`},
-		{`"type": "u64"`, `"type": "` + strings.Repeat("list<", 20) + "int" + strings.Repeat(">", 20) + `"`, "schema.type", "more than 16 deep"},
+		{`"type": "u64"`, `"type": "` + strings.Repeat("list<", 20) + "int" + strings.Repeat(">", 20) + `"`,
+			"schema.type", "more than 16 deep"},
 		{`"type": "u64"`, `"type": 7`, "schema.shape", "a string"},
 		{`"type": "u64"`, `"type": "u64", "required": 1`, "schema.shape", "true or false"},
 		{`"type": "u64"`, `"type": "u64", "since": 3`, "schema.version", "from 1 to 2"},
 		{`"type": "u64"`, `"type": "u64", "since": 2, "until": 2`, "schema.version", "from 3 to 2"},
-		{`"name": "next", "type": "Step"`, `"name": "next", "type": "Step", "required": true`, "schema.cycle", "holds itself"},
+		{`"name": "next", "type": "Step"`, `"name": "next", "type": "Step", "required": true`, "schema.cycle",
+			"holds itself"},
 		{`"enum": ["open", "closed"]`, `"enum": ["open", "open"]`, "schema.name", "there once"},
 		{`"enum": ["open", "closed"]`, `"enum": []`, "schema.shape", "at least one"},
 		{`"enum": ["open", "closed"]`, `"enum": ["open"], "fields": []`, "schema.shape", "fields, or enum"},
@@ -115,23 +119,33 @@ func TestBadSchemasAreRefusedWithTheirPlace(t *testing.T) {
 		{`"predicate": "@even"`, `"predicate": "this >"`, "schema.expression", "line 6, column"},
 		{`"predicate": "@even"`, `"predicate": "this.size() > 1"`, "schema.expression", "does not take"},
 		{`"predicate": "@even"`, `"predicate": "that > 1"`, "schema.expression", "no variable"},
-		{`"predicate": "@even"`, `"predicate": "this > 1 || has(self.tilte)"`, "schema.expression", `did you mean "title"?`},
-		{`"predicate": "@even"`, `"predicate": "has(self.due) || this > 1"`, "schema.expression", "self.due in version 1"},
+		{`"predicate": "@even"`, `"predicate": "this > 1 || has(self.tilte)"`, "schema.expression",
+			`did you mean "title"?`},
+		{`"predicate": "@even"`, `"predicate": "has(self.due) || this > 1"`, "schema.expression",
+			"self.due in version 1"},
 		{`"predicate": "@even"`, `"predicate": "this"`, "schema.expression", "want bool"},
 		{`"in": "Step", "predicate"`, `"in": "State", "predicate"`, "schema.type", "a record"},
 		{`{"rename": "size", "to": "points"}, `, ``, "schema.change", `{"drop": "size"}`},
 		{`, {"default": "points", "value": 2}`, ``, "schema.change", "required field points"},
 		{`{"default": "points", "value": 2}`, `{"default": "points", "value": "two"}`, "field.type", "int"},
-		{`{"default": "points", "value": 2}`, `{"default": "title", "value": "x"}`, "schema.change", "both versions have"},
-		{`{"default": "points", "value": 2}`, `{"default": "pionts", "value": 2}`, "schema.change", `did you mean "points"?`},
+		{`{"default": "points", "value": 2}`, `{"default": "title", "value": "x"}`, "schema.change",
+			"both versions have"},
+		{`{"default": "points", "value": 2}`, `{"default": "pionts", "value": 2}`, "schema.change",
+			`did you mean "points"?`},
 		{`{"default": "points", "value": 2}`, `{"default": "points"}`, "schema.shape", "no one kind"},
-		{`{"rename": "size", "to": "points"}`, `{"rename": "size", "to": "points", "in": "Step"}`, "schema.change", `"size"`},
-		{`{"rename": "size", "to": "points"}`, `{"rename": "size", "to": "points", "in": "State"}`, "schema.change", `"State"`},
-		{`{"rename": "points", "to": "size"}`, `{"drop": "points"}, {"default": "size", "value": 1}`, "field.type", "text"},
-		{`"when": "self.title != 'strict'"`, `"when": "self.points > 1"`, "schema.expression", "self.points in version 1"},
+		{`{"rename": "size", "to": "points"}`, `{"rename": "size", "to": "points", "in": "Step"}`, "schema.change",
+			`"size"`},
+		{`{"rename": "size", "to": "points"}`, `{"rename": "size", "to": "points", "in": "State"}`, "schema.change",
+			`"State"`},
+		{`{"rename": "points", "to": "size"}`, `{"drop": "points"}, {"default": "size", "value": 1}`, "field.type",
+			"text"},
+		{`"when": "self.title != 'strict'"`, `"when": "self.points > 1"`, "schema.expression",
+			"self.points in version 1"},
 		{`{"to": 2,`, `{"to": 3,`, "schema.version", "from 2 to 2"},
-		{`"id": 7, "name": "due", "type": "timestamp"`, `"id": 7, "name": "due", "type": "Gone"`, "schema.type", `"Gone"`},
-		{`{"id": 6, "name": "points", "type": "int"`, `{"id": 6, "name": "points", "type": "map<text,int>"`, "schema.change", "conversion"},
+		{`"id": 7, "name": "due", "type": "timestamp"`, `"id": 7, "name": "due", "type": "Gone"`, "schema.type",
+			`"Gone"`},
+		{`{"id": 6, "name": "points", "type": "int"`, `{"id": 6, "name": "points", "type": "map<text,int>"`,
+			"schema.change", "conversion"},
 	} {
 		t.Run(c.new, func(t *testing.T) {
 			_, err := Parse(edit(t, c.old, c.new), even)
@@ -153,29 +167,45 @@ func TestHostileSchemasAreRefusedBeforeTheyCost(t *testing.T) {
 		return `{"name": "H", "version": 1, "fields": [` + fields + `]` + rest + `}`
 	}
 	for name, c := range map[string]struct{ src, predicate string }{
-		"nothing":         {``, "schema.json"},
-		"null":            {`null`, "schema.shape"},
-		"deep":            {strings.Repeat("[", 100_000), "schema.json"},
-		"deep objects":    {strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000), "schema.json"},
-		"huge":            {doc(one, "") + strings.Repeat(" ", maxSource), "schema.limit"},
-		"no fields":       {doc("", ""), "schema.shape"},
-		"too many fields": {doc(fields(200, func(i int) string { return fmt.Sprintf(`{"id": %d, "name": "f%d", "type": "int"}`, i+1, i) }), ""), "schema.limit"},
-		"too many types":  {doc(one, `, "types": {`+fields(300, func(i int) string { return fmt.Sprintf(`"T%d": {"enum": ["a"]}`, i) })+`}`), "schema.limit"},
-		"long name":       {doc(`{"id": 1, "name": "`+strings.Repeat("a", 200)+`", "type": "int"}`, ""), "schema.name"},
-		"many predicates": {doc(`{"id": 1, "name": "a", "type": "int", "predicate": [`+fields(20, func(int) string { return `"true"` })+`]}`, ""), "schema.limit"},
-		"large enum":      {doc(one, `, "types": {"E": {"enum": [`+fields(2000, func(i int) string { return fmt.Sprintf(`"v%d"`, i) })+`]}}`), "schema.limit"},
-		"cost":            {doc(`{"id": 1, "name": "a", "type": "text", "predicate": "`+strings.Repeat("(", 60)+"true"+strings.Repeat(")", 60)+`"}`, ""), "schema.expression"},
+		"nothing":      {``, "schema.json"},
+		"null":         {`null`, "schema.shape"},
+		"deep":         {strings.Repeat("[", 100_000), "schema.json"},
+		"deep objects": {strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000), "schema.json"},
+		"huge":         {doc(one, "") + strings.Repeat(" ", maxSource), "schema.limit"},
+		"no fields":    {doc("", ""), "schema.shape"},
+		"too many fields": {doc(fields(200, func(i int) string {
+			return fmt.Sprintf(`{"id": %d, "name": "f%d", "type": "int"}`, i+1, i)
+		}), ""), "schema.limit"},
+		"too many types": {doc(one, `, "types": {`+fields(300, func(i int) string {
+			return fmt.Sprintf(`"T%d": {"enum": ["a"]}`, i)
+		})+`}`), "schema.limit"},
+		"long name": {doc(`{"id": 1, "name": "`+strings.Repeat("a", 200)+`", "type": "int"}`, ""), "schema.name"},
+		"many predicates": {doc(`{"id": 1, "name": "a", "type": "int", "predicate": [`+fields(20, func(int) string {
+			return `"true"`
+		})+`]}`, ""), "schema.limit"},
+		"large enum": {doc(one, `, "types": {"E": {"enum": [`+fields(2000, func(i int) string {
+			return fmt.Sprintf(`"v%d"`, i)
+		})+`]}}`), "schema.limit"},
+		"cost": {doc(`{"id": 1, "name": "a", "type": "text", "predicate": "`+strings.Repeat("(", 60)+"true"+
+			strings.Repeat(")", 60)+`"}`, ""), "schema.expression"},
 		"ring of records": {doc(`{"id": 1, "name": "a", "type": "A"}`, `, "types": {`+fields(26, func(i int) string {
-			return fmt.Sprintf(`"%c": {"fields": [{"id": 1, "name": "n", "type": "%c", "required": true}]}`, 'A'+i, 'A'+(i+1)%26)
+			return fmt.Sprintf(`"%c": {"fields": [{"id": 1, "name": "n", "type": "%c", "required": true}]}`, 'A'+i,
+				'A'+(i+1)%26)
 		})+`}`), "schema.cycle"},
 		"conditions": {doc(fields(100, func(i int) string {
-			return fmt.Sprintf(`{"id": %d, "name": "f%d", "type": "int", "predicate": [%s]}`, i+1, i, fields(6, func(k int) string { return fmt.Sprintf(`"this > %d"`, k) }))
+			return fmt.Sprintf(`{"id": %d, "name": "f%d", "type": "int", "predicate": [%s]}`, i+1, i,
+				fields(6, func(k int) string {
+					return fmt.Sprintf(`"this > %d"`, k)
+				}))
 		}), ""), "schema.limit"},
 		"long conditions": {doc(fields(60, func(i int) string {
-			return fmt.Sprintf(`{"id": %d, "name": "f%d", "type": "int", "predicate": "%s"}`, i+1, i, "true"+strings.Repeat(" && this > 1", 100))
+			return fmt.Sprintf(`{"id": %d, "name": "f%d", "type": "int", "predicate": "%s"}`, i+1, i,
+				"true"+strings.Repeat(" && this > 1", 100))
 		}), ""), "schema.limit"},
 		"many parts": {strings.Replace(doc(one, `, "types": {`+fields(40, func(i int) string {
-			return fmt.Sprintf(`"T%d": {"enum": [%s]}`, i, fields(1000, func(k int) string { return fmt.Sprintf(`"v%d"`, k) }))
+			return fmt.Sprintf(`"T%d": {"enum": [%s]}`, i, fields(1000, func(k int) string {
+				return fmt.Sprintf(`"v%d"`, k)
+			}))
 		})+`}`), `"version": 1`, `"version": 2`, 1), "schema.limit"},
 		"not UTF-8": {"{\"name\": \"\xff\"}", "schema.json"},
 		"trailing":  {doc(one, "") + "{}", "schema.json"},
@@ -188,10 +218,12 @@ func TestHostileSchemasAreRefusedBeforeTheyCost(t *testing.T) {
 func TestLongChainOfRecordsIsFine(t *testing.T) {
 	var types []string
 	for i := range maxTypes - 1 {
-		types = append(types, fmt.Sprintf(`"T%d": {"fields": [{"id": 1, "name": "n", "type": "T%d", "required": true}]}`, i, i+1))
+		types = append(types, fmt.Sprintf(
+			`"T%d": {"fields": [{"id": 1, "name": "n", "type": "T%d", "required": true}]}`, i, i+1))
 	}
 	types = append(types, fmt.Sprintf(`"T%d": {"fields": [{"id": 1, "name": "n", "type": "T0"}]}`, maxTypes-1))
-	s := mustParse(t, `{"name": "H", "version": 1, "fields": [{"id": 1, "name": "a", "type": "T0"}], "types": {`+strings.Join(types, ",")+`}}`)
+	s := mustParse(t, `{"name": "H", "version": 1, "fields": [{"id": 1, "name": "a", "type": "T0"}], "types": {`+
+		strings.Join(types, ",")+`}}`)
 	if _, err := s.FromJSON([]byte(`{}`)); err != nil {
 		t.Error(err)
 	}

@@ -93,7 +93,8 @@ func (s *Schema) JSON() []byte {
 // At returns an earlier version of the schema, or the schema itself.
 func (s *Schema) At(version int) (*Schema, error) {
 	if version < 1 || version > len(s.past) {
-		return nil, refuse(predKnown, "$.version", fmt.Sprintf("version %d of %s", version, s.Name()), fmt.Sprintf("a version from 1 to %d", len(s.past)))
+		return nil, refuse(predKnown, "$.version", fmt.Sprintf("version %d of %s", version, s.Name()),
+			fmt.Sprintf("a version from 1 to %d", len(s.past)))
 	}
 	return s.past[version-1], nil
 }
@@ -150,7 +151,8 @@ func compileVersion(d *document, lib Library) (*Schema, error) {
 	if len(b) > maxSource {
 		return nil, refuse(predLimit, "$", "a longer schema", "at most 1 MiB")
 	}
-	s := &Schema{doc: d, lib: lib, canonical: b, id: sha256.Sum256(b), views: map[string]*view{}, byType: map[*canon.Type]*view{}}
+	s := &Schema{doc: d, lib: lib, canonical: b, id: sha256.Sum256(b), views: map[string]*view{},
+		byType: map[*canon.Type]*view{}}
 	types := map[string]*canon.Type{"": {Kind: canon.Record, Schema: &canon.Schema{Name: d.Name}}}
 	for _, t := range d.Types {
 		if t.Enum == nil {
@@ -197,7 +199,8 @@ func (s *Schema) addView(name string, fields []field, types map[string]*canon.Ty
 		if f.Required {
 			presence = canon.Required
 		}
-		v.typ.Schema.Fields = append(v.typ.Schema.Fields, canon.Field{ID: uint16(f.ID), Name: f.Name, Type: f.typ, Presence: presence})
+		v.typ.Schema.Fields = append(v.typ.Schema.Fields, canon.Field{ID: uint16(f.ID), Name: f.Name, Type: f.typ,
+			Presence: presence})
 	}
 	s.views[name], s.byType[v.typ] = v, v
 }
@@ -231,7 +234,8 @@ func (s *Schema) endless() *canon.Rejection {
 				continue
 			}
 			if done, met := ends[next]; met && !done {
-				return refuse(predCycle, f.path+".type", fmt.Sprintf("required field %s, through which %s holds itself", f.Name, next.title()), "an end")
+				return refuse(predCycle, f.path+".type", fmt.Sprintf("required field %s, through which %s holds itself",
+					f.Name, next.title()), "an end")
 			} else if !met {
 				if r := follow(next); r != nil {
 					return r

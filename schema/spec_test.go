@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestVectorsAreJudgedAsPublished reads the schemas and files that spec/vectors has for this package. How the others come about is for
-// internal/dev/vectors.
+// TestVectorsAreJudgedAsPublished reads the schemas and files that spec/vectors has for this package. How the others
+// come about is for internal/dev/vectors.
 func TestVectorsAreJudgedAsPublished(t *testing.T) {
 	done := 0
 	refused := map[string]bool{predLoop.Name: true} // it takes a collision of SHA-256

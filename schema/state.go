@@ -41,13 +41,15 @@ func FromText(id perdure.Hash, text perdure.Data) (*Schema, error) {
 	return s, nil
 }
 
-// CheckState holds the variables of an agent against the schema its intent names, in the version it names, however many came after. A state comes
-// about variable by variable: as long as required ones are missing, those that are there must be right each by itself, and invariants wait. A schema
-// that is not known here is an error that wraps perdure.ErrIncapable: another node may know it.
+// CheckState holds the variables of an agent against the schema its intent names, in the version it names, however many
+// came after. A state comes about variable by variable: as long as required ones are missing, those that are there must
+// be right each by itself, and invariants wait. A schema that is not known here is an error that wraps
+// perdure.ErrIncapable: another node may know it.
 func (r *Registry) CheckState(schema perdure.Hash, vars map[string]perdure.Data) error {
 	s, err := r.Lookup(Hash(schema))
 	if err != nil {
-		return fmt.Errorf("state schema %s is not known here; add its .lode file to those of the node: %w", schema, perdure.ErrIncapable)
+		return fmt.Errorf("state schema %s is not known here; add its .lode file to those of the node: %w", schema,
+			perdure.ErrIncapable)
 	}
 	if s.lacks(vars) {
 		if s, err = r.growing(s); err != nil {
@@ -60,7 +62,8 @@ func (r *Registry) CheckState(schema perdure.Hash, vars map[string]perdure.Data)
 	return nil
 }
 
-// StateAs is the variables of an agent as a value of s, whatever version of it they were written under: for reading, they are not rewritten.
+// StateAs is the variables of an agent as a value of s, whatever version of it they were written under: for reading,
+// they are not rewritten.
 func (r *Registry) StateAs(schema perdure.Hash, vars map[string]perdure.Data, s *Schema) ([]byte, error) {
 	from, err := r.Lookup(Hash(schema))
 	if err != nil {
@@ -81,7 +84,8 @@ func (s *Schema) lacks(vars map[string]perdure.Data) bool {
 	})
 }
 
-// growing is the schema of states on their way to one of s: nothing is required of them yet, and they have no invariants.
+// growing is the schema of states on their way to one of s: nothing is required of them yet, and they have no
+// invariants.
 func (r *Registry) growing(s *Schema) (*Schema, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

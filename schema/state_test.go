@@ -161,7 +161,8 @@ func TestRegistryHoldsStateToTheVersionTheIntentNames(t *testing.T) {
 	one, two := parseSchema(t, ticketOne), parseSchema(t, ticketTwo)
 	var reg schema.Registry
 	title, both := vars(t, map[string]any{"title": "x"}), vars(t, map[string]any{"title": "x", "due": 3})
-	if err := reg.CheckState(perdure.Hash(one.ID()), title); !errors.Is(err, perdure.ErrIncapable) || !strings.Contains(err.Error(), one.ID().String()+" is not known here; add its .lode file") {
+	if err := reg.CheckState(perdure.Hash(one.ID()), title); !errors.Is(err, perdure.ErrIncapable) ||
+		!strings.Contains(err.Error(), one.ID().String()+" is not known here; add its .lode file") {
 		t.Errorf("unknown: got %v, want one that says what to do", err)
 	}
 	if err := reg.Add(two); err != nil {
@@ -172,9 +173,11 @@ func TestRegistryHoldsStateToTheVersionTheIntentNames(t *testing.T) {
 		s    *schema.Schema
 		vars map[string]perdure.Data
 		want bool
-	}{{"version 1", one, title, true}, {"version 1 with what came later", one, both, false}, {"version 2", two, both, true}, {"version 2 before what it requires came", two, title, true}} {
+	}{{"version 1", one, title, true}, {"version 1 with what came later", one, both, false},
+		{"version 2", two, both, true}, {"version 2 before what it requires came", two, title, true}} {
 		err := reg.CheckState(perdure.Hash(c.s.ID()), c.vars)
-		if (err == nil) != c.want || err != nil && (!errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrIncapable)) {
+		if (err == nil) != c.want || err != nil && (!errors.Is(err, perdure.ErrRejected) ||
+			errors.Is(err, perdure.ErrIncapable)) {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}

@@ -61,7 +61,8 @@ func newStep(old, new *Schema) (*step, *canon.Rejection) {
 	return st, nil
 }
 
-// inverse returns the downgrade rules that follow from the renames of an upgrade: those whose field has no rule of its own.
+// inverse returns the downgrade rules that follow from the renames of an upgrade: those whose field has no rule of its
+// own.
 func inverse(c change) []rule {
 	var rules []rule
 	for _, u := range c.Upgrade {
@@ -80,7 +81,8 @@ func (d *direction) compile(rules []rule) *canon.Rejection {
 	for _, r := range rules {
 		from, to := d.from.views[r.In], d.to.views[r.In]
 		if from == nil || to == nil {
-			return refuse(predChange, r.path+".in", clip(r.In), fmt.Sprintf("a record of version %d and %d", d.from.Version(), d.to.Version()))
+			return refuse(predChange, r.path+".in", clip(r.In),
+				fmt.Sprintf("a record of version %d and %d", d.from.Version(), d.to.Version()))
 		}
 		m := move{rule: r}
 		var bad *canon.Rejection
@@ -97,7 +99,8 @@ func (d *direction) compile(rules []rule) *canon.Rejection {
 		}
 		if r.Rename != "" {
 			if m.convert = d.conversion(m.source.typ, m.target.typ); m.convert.do == nil {
-				return refuse(predChange, r.path, m.source.Type+" to "+m.target.Type, "types between which there is a conversion", "drop the field and give the other a default")
+				return refuse(predChange, r.path, m.source.Type+" to "+m.target.Type,
+					"types between which there is a conversion", "drop the field and give the other a default")
 			}
 		} else {
 			// The value of a default is written as the field's value would be.
@@ -125,10 +128,12 @@ func (d *direction) compile(rules []rule) *canon.Rejection {
 func (d *direction) only(a, b *view, name, path string) (*viewField, *canon.Rejection) {
 	f := a.byName[name]
 	if f == nil {
-		return nil, refuse(predChange, path, "field "+clip(name), "a field of "+a.title()+" in that version", didYouMean(name, a.names()))
+		return nil, refuse(predChange, path, "field "+clip(name), "a field of "+a.title()+" in that version",
+			didYouMean(name, a.names()))
 	}
 	if fieldType(b.typ, uint16(f.ID)) != canon.DataType {
-		return nil, refuse(predChange, path, "field "+clip(name)+", which both versions have", "a field only one of the two versions has", "end the field with until and start another with since")
+		return nil, refuse(predChange, path, "field "+clip(name)+", which both versions have",
+			"a field only one of the two versions has", "end the field with until and start another with since")
 	}
 	return f, nil
 }
@@ -142,10 +147,15 @@ func (d *direction) dropsAreSaid(rules []rule) *canon.Rejection {
 		}
 		for i := range from.fields {
 			f := &from.fields[i]
-			said := slices.ContainsFunc(rules, func(r rule) bool { return r.In == name && (r.Rename == f.Name || r.Drop == f.Name) })
+			said := slices.ContainsFunc(rules, func(r rule) bool {
+				return r.In == name && (r.Rename == f.Name || r.Drop == f.Name)
+			})
 			if !said && fieldType(to.typ, uint16(f.ID)) == canon.DataType {
-				return refuse(predChange, f.path, fmt.Sprintf("field %s, which ends with version %d", f.Name, d.from.Version()),
-					"a rule for it", fmt.Sprintf(`add {"rename": %q, "to": …} or {"drop": %q} to the upgrade to version %d`, f.Name, f.Name, d.to.Version()))
+				return refuse(predChange, f.path, fmt.Sprintf("field %s, which ends with version %d", f.Name,
+					d.from.Version()),
+					"a rule for it", fmt.Sprintf(
+						`add {"rename": %q, "to": …} or {"drop": %q} to the upgrade to version %d`, f.Name, f.Name,
+						d.to.Version()))
 			}
 		}
 	}
@@ -168,8 +178,11 @@ func (d *direction) complete() *canon.Rejection {
 				return m.target.ID == f.ID && m.when == nil && (m.Rename == "" || m.source.Required && m.convert.total)
 			})
 			if !sure {
-				return refuse(predChange, f.path, fmt.Sprintf("required field %s, for which version %d may have no value", f.Name, d.from.Version()),
-					"a value in every case", fmt.Sprintf(`add {"default": %q, "value": …} at the end of the rules from version %d to %d`, f.Name, d.from.Version(), d.to.Version()))
+				return refuse(predChange, f.path, fmt.Sprintf("required field %s, for which version %d may have no "+
+					"value", f.Name, d.from.Version()),
+					"a value in every case",
+					fmt.Sprintf(`add {"default": %q, "value": …} at the end of the rules from version %d to %d`, f.Name,
+						d.from.Version(), d.to.Version()))
 			}
 		}
 	}
@@ -217,7 +230,8 @@ func (d *direction) record(w *work, from, to *view, rec record, path string) (re
 		case unknown && d.from.Version() < d.to.Version():
 			// A reader passed on a field of a version it did not know. This one does.
 			if err := canon.Check(target, raw, canon.Limits{}); err != nil {
-				return nil, refuse(d.pred, path, fmt.Sprintf("field %d: %v", id, err), "a value of the field's type", "remove the field")
+				return nil, refuse(d.pred, path, fmt.Sprintf("field %d: %v", id, err), "a value of the field's type",
+					"remove the field")
 			}
 			out[id] = decode(target, raw)
 		case !unknown && target != canon.DataType:
@@ -264,7 +278,8 @@ func (d *direction) record(w *work, from, to *view, rec record, path string) (re
 		if ok {
 			out[id] = v
 		} else if m.target.Required && !d.otherwise(to.in, m) {
-			return nil, refuse(d.pred, path+"."+m.source.Name, clip(fmt.Sprint(v)), "a value that "+m.target.Type+" can hold")
+			return nil, refuse(d.pred, path+"."+m.source.Name, clip(fmt.Sprint(v)),
+				"a value that "+m.target.Type+" can hold")
 		}
 	}
 	return out, nil
@@ -272,5 +287,7 @@ func (d *direction) record(w *work, from, to *view, rec record, path string) (re
 
 // otherwise reports whether another rule gives the target of m a value.
 func (d *direction) otherwise(name string, m move) bool {
-	return slices.ContainsFunc(d.rules[name], func(o move) bool { return o.target.ID == m.target.ID && o.path != m.path })
+	return slices.ContainsFunc(d.rules[name], func(o move) bool {
+		return o.target.ID == m.target.ID && o.path != m.path
+	})
 }

@@ -50,23 +50,27 @@ func (d *document) validSize() *canon.Rejection {
 	case d.Version < 1:
 		return refuse(predVersion, "$.version", strconv.FormatInt(d.Version, 10), "a version from 1 up")
 	case d.Version > maxVersions:
-		return refuse(predLimit, "$.version", strconv.FormatInt(d.Version, 10), fmt.Sprintf("at most %d versions", maxVersions), "start a schema under a new name")
+		return refuse(predLimit, "$.version", strconv.FormatInt(d.Version, 10),
+			fmt.Sprintf("at most %d versions", maxVersions), "start a schema under a new name")
 	case len(d.Types) > maxTypes || len(d.Invariants) > maxInvariants:
-		return refuse(predLimit, "$", fmt.Sprintf("%d types and %d invariants", len(d.Types), len(d.Invariants)), fmt.Sprintf("at most %d and %d", maxTypes, maxInvariants))
+		return refuse(predLimit, "$", fmt.Sprintf("%d types and %d invariants", len(d.Types), len(d.Invariants)),
+			fmt.Sprintf("at most %d and %d", maxTypes, maxInvariants))
 	}
 	parts := len(d.Fields)
 	for _, t := range d.Types {
 		parts += len(t.Fields) + len(t.Enum)
 	}
 	if int64(parts)*d.Version > maxParts {
-		return refuse(predLimit, "$", fmt.Sprintf("%d fields and enum values in %d versions", parts, d.Version), fmt.Sprintf("at most %d in all", maxParts))
+		return refuse(predLimit, "$", fmt.Sprintf("%d fields and enum values in %d versions", parts, d.Version),
+			fmt.Sprintf("at most %d in all", maxParts))
 	}
 	n, size := 0, 0
 	for _, src := range d.expressions() {
 		n, size = n+1, size+len(src)
 	}
 	if n > maxConditions || size > maxExpressions {
-		return refuse(predLimit, "$", fmt.Sprintf("%d predicates and conditions of %d bytes", n, size), fmt.Sprintf("at most %d of %d bytes", maxConditions, maxExpressions))
+		return refuse(predLimit, "$", fmt.Sprintf("%d predicates and conditions of %d bytes", n, size),
+			fmt.Sprintf("at most %d of %d bytes", maxConditions, maxExpressions))
 	}
 	return nil
 }
@@ -98,7 +102,8 @@ func (d *document) expressions() []string {
 func (d *document) validType(t *typeDef, seen map[string]bool) *canon.Rejection {
 	path := "$.types." + t.Name
 	if !identifier(t.Name) || reservedName(t.Name) || seen[t.Name] {
-		return refuse(predName, "$.types", clip(t.Name), "a name that is an identifier, no built-in type, and used once")
+		return refuse(predName, "$.types", clip(t.Name),
+			"a name that is an identifier, no built-in type, and used once")
 	}
 	seen[t.Name] = true
 	if t.Enum == nil {
@@ -113,7 +118,8 @@ func (d *document) validType(t *typeDef, seen map[string]bool) *canon.Rejection 
 	names := map[string]bool{}
 	for i, n := range t.Enum {
 		if n == "" || len(n) > maxName || n[0] == '$' || names[n] {
-			return refuse(predName, index(path+".enum", i), clip(n), "a value that is not empty, does not start with $, and is there once")
+			return refuse(predName, index(path+".enum", i), clip(n),
+				"a value that is not empty, does not start with $, and is there once")
 		}
 		names[n] = true
 	}
@@ -130,7 +136,8 @@ func (d *document) validFields(fields []field, path string) *canon.Rejection {
 		f := &fields[i]
 		f.path = index(path+".fields", i)
 		if f.ID < 1 || f.ID >= Complement {
-			return refuse(predID, f.path+".id", strconv.FormatInt(f.ID, 10), fmt.Sprintf("an id from 1 to %d", Complement-1))
+			return refuse(predID, f.path+".id", strconv.FormatInt(f.ID, 10),
+				fmt.Sprintf("an id from 1 to %d", Complement-1))
 		}
 		if other := byID[f.ID]; other != nil {
 			got := fmt.Sprintf("id %d, which field %s has", f.ID, other.Name)
@@ -156,10 +163,12 @@ func (d *document) validFields(fields []field, path string) *canon.Rejection {
 			return refuse(predType, f.path+".type", clip(f.Type), "a type in its canonical spelling")
 		}
 		if name := e.leaf().name; name != "" && d.typeDef(name) == nil {
-			return refuse(predType, f.path+".type", "unknown type "+clip(name), "a built-in type, or one under types", didYouMean(name, d.typeNames()))
+			return refuse(predType, f.path+".type", "unknown type "+clip(name), "a built-in type, or one under types",
+				didYouMean(name, d.typeNames()))
 		}
 		if len(f.Predicates) > maxPredicates {
-			return refuse(predLimit, f.path+".predicate", strconv.Itoa(len(f.Predicates))+" predicates", fmt.Sprintf("at most %d", maxPredicates))
+			return refuse(predLimit, f.path+".predicate", strconv.Itoa(len(f.Predicates))+" predicates",
+				fmt.Sprintf("at most %d", maxPredicates))
 		}
 	}
 	return nil
@@ -181,10 +190,12 @@ func (d *document) typeNames() []string {
 // bounds checks since and until; since is 0 where something begins with version 1.
 func (d *document) bounds(since, until int64, path string) *canon.Rejection {
 	if since == 1 || since > d.Version || since < 0 {
-		return refuse(predVersion, path+".since", strconv.FormatInt(since, 10), fmt.Sprintf("a version from 1 to %d", d.Version))
+		return refuse(predVersion, path+".since", strconv.FormatInt(since, 10),
+			fmt.Sprintf("a version from 1 to %d", d.Version))
 	}
 	if until != 0 && (until > d.Version || until <= max(since, 1)) {
-		return refuse(predVersion, path+".until", strconv.FormatInt(until, 10), fmt.Sprintf("a version from %d to %d", max(since, 1)+1, d.Version))
+		return refuse(predVersion, path+".until", strconv.FormatInt(until, 10),
+			fmt.Sprintf("a version from %d to %d", max(since, 1)+1, d.Version))
 	}
 	return nil
 }
@@ -195,7 +206,8 @@ func (d *document) validChanges() *canon.Rejection {
 		c := &d.Changes[i]
 		path := index("$.changes", i)
 		if c.To < 2 || c.To > d.Version || seen[c.To] {
-			return refuse(predVersion, path+".to", strconv.FormatInt(c.To, 10), fmt.Sprintf("a version from 2 to %d, each once", d.Version))
+			return refuse(predVersion, path+".to", strconv.FormatInt(c.To, 10),
+				fmt.Sprintf("a version from 2 to %d, each once", d.Version))
 		}
 		seen[c.To] = true
 		if r := validRules(c.Upgrade, path+".upgrade"); r != nil {

@@ -110,7 +110,9 @@ func (r *reader) skip() {
 
 // fieldType returns the type of a field of a record: schema-less data if the record does not have it.
 func fieldType(t *canon.Type, id uint16) *canon.Type {
-	i, ok := slices.BinarySearchFunc(t.Schema.Fields, id, func(f canon.Field, id uint16) int { return cmp.Compare(f.ID, id) })
+	i, ok := slices.BinarySearchFunc(t.Schema.Fields, id, func(f canon.Field, id uint16) int {
+		return cmp.Compare(f.ID, id)
+	})
 	if !ok {
 		return canon.DataType
 	}

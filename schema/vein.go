@@ -58,7 +58,8 @@ func Pack(s *Schema, value []byte, o Options) ([]byte, error) {
 		return nil, err
 	}
 	if o.Parent != (Hash{}) && s.views[""].byName[parentField] != nil {
-		return nil, refuse(predParent, "$.parent", "a parent beside the value", "none", "put the parent hash into the field parentHash of the value")
+		return nil, refuse(predParent, "$.parent", "a parent beside the value", "none",
+			"put the parent hash into the field parentHash of the value")
 	}
 	c := container{Magic: magic, Schema: s.id, Value: value, Parent: o.Parent}
 	if _, err := (&Vein{Schema: s, Value: value, parent: o.Parent}).Parent(); err != nil {
@@ -104,24 +105,28 @@ func unpack(file []byte) (*container, error) {
 		if g, is, err := readGone(file); err != nil {
 			return nil, err
 		} else if is {
-			return nil, refuse(predVein, "$.format", "a value whose time was over: only its place in the chain, "+g.Fingerprint.String()+", is left", "a .vein file of format 1", "get the file from a backup")
+			return nil, refuse(predVein, "$.format", "a value whose time was over: only its place in the chain, "+
+				g.Fingerprint.String()+", is left", "a .vein file of format 1", "get the file from a backup")
 		}
 		if len(file) >= 7 && bytes.HasPrefix(file[1:], []byte("\x00\x66vein/")) {
 			got = "a file of another format version"
 		}
-		return nil, refuse(predVein, "$.format", got, "a .vein file of format 1", "give a file that lode compile wrote, or use a newer program")
+		return nil, refuse(predVein, "$.format", got, "a .vein file of format 1",
+			"give a file that lode compile wrote, or use a newer program")
 	}
 	c := new(container)
 	if err := containers.Decode(bytes.Clone(file), c, canon.Limits{}); err != nil {
 		return nil, err
 	}
 	if c.Embedded != nil && sha256.Sum256(c.Embedded) != c.Schema {
-		return nil, refuse(predEmbedded, "$.embedded", fmt.Sprintf("a schema with id %x", sha256.Sum256(c.Embedded)), "id "+c.Schema.String())
+		return nil, refuse(predEmbedded, "$.embedded", fmt.Sprintf("a schema with id %x", sha256.Sum256(c.Embedded)),
+			"id "+c.Schema.String())
 	}
 	return c, nil
 }
 
-// fingerprint is the SHA-256 of the file as it is without the embedded schema: of the schema's id, the value and the parent.
+// fingerprint is the SHA-256 of the file as it is without the embedded schema: of the schema's id, the value and the
+// parent.
 func (c *container) fingerprint() Hash {
 	bare := *c
 	bare.Embedded = nil
@@ -132,9 +137,9 @@ func (c *container) fingerprint() Hash {
 	return sha256.Sum256(b)
 }
 
-// Fingerprint returns the name of the value in a .vein file: the SHA-256 of the canonical bytes of its schema id, value and
-// parent, whether or not the schema is embedded. It needs no schema and does not check the value. The order of lists
-// matters to it; the order in which JSON was written does not.
+// Fingerprint returns the name of the value in a .vein file: the SHA-256 of the canonical bytes of its schema id, value
+// and parent, whether or not the schema is embedded. It needs no schema and does not check the value. The order of
+// lists matters to it; the order in which JSON was written does not.
 //
 // What Retire left of a file has the fingerprint the file had.
 func Fingerprint(file []byte) (Hash, error) {
@@ -161,8 +166,8 @@ func ParseHash(s string) (Hash, error) {
 	return h, err
 }
 
-// Parent returns the fingerprint of the value before this one, from the field parentHash of the value (64 hex digits, or 32
-// bytes) or from beside it. It is zero if there is none.
+// Parent returns the fingerprint of the value before this one, from the field parentHash of the value (64 hex digits,
+// or 32 bytes) or from beside it. It is zero if there is none.
 func (v *Vein) Parent() (Hash, error) {
 	f := v.Schema.views[""].byName[parentField]
 	if f == nil {

@@ -43,17 +43,23 @@ func TestFilesThatAreNotWhatTheySayAreRefused(t *testing.T) {
 		file            []byte
 		predicate, want string
 	}{
-		"empty":           {nil, "schema.vein", "lode compile"},
-		"text":            {[]byte(`{"text": "a"}`), "schema.vein", "another file"},
-		"newer":           {bytes.Replace(file, []byte("vein/1"), []byte("vein/2"), 1), "schema.vein", "another format version"},
-		"cut short":       {file[:len(file)-1], "canon.truncated", ""},
-		"longer":          {append(bytes.Clone(file), 0), "canon.trailing", ""},
-		"unknown schema":  {bare, "schema.known", s.ID().String()},
-		"another schema":  {pack(container{Magic: magic, Schema: s.ID(), Value: canon.Data{0xa0}, Embedded: snapshots.Canonical()}), "schema.embedded", s.ID().String()},
-		"no schema":       {pack(container{Magic: magic, Schema: sha256.Sum256([]byte{1}), Value: canon.Data{0xa0}, Embedded: canon.Data{1}}), "field.type", ""},
-		"bad value":       {pack(container{Magic: magic, Schema: s.ID(), Value: canon.Data{0xa0}, Embedded: s.Canonical()}), "field.missing", "text"},
-		"value not NFC":   {pack(container{Magic: magic, Schema: s.ID(), Value: append([]byte{0xa1, 1, 0x63}, "e\u0301"...), Embedded: s.Canonical()}), "canon.nfc", ""},
-		"a second parent": {pack(container{Magic: magic, Schema: snapshots.ID(), Value: value, Parent: Hash{1}, Embedded: snapshots.Canonical()}), "schema.parent", ""},
+		"empty": {nil, "schema.vein", "lode compile"},
+		"text":  {[]byte(`{"text": "a"}`), "schema.vein", "another file"},
+		"newer": {bytes.Replace(file, []byte("vein/1"), []byte("vein/2"), 1), "schema.vein",
+			"another format version"},
+		"cut short":      {file[:len(file)-1], "canon.truncated", ""},
+		"longer":         {append(bytes.Clone(file), 0), "canon.trailing", ""},
+		"unknown schema": {bare, "schema.known", s.ID().String()},
+		"another schema": {pack(container{Magic: magic, Schema: s.ID(), Value: canon.Data{0xa0},
+			Embedded: snapshots.Canonical()}), "schema.embedded", s.ID().String()},
+		"no schema": {pack(container{Magic: magic, Schema: sha256.Sum256([]byte{1}), Value: canon.Data{0xa0},
+			Embedded: canon.Data{1}}), "field.type", ""},
+		"bad value": {pack(container{Magic: magic, Schema: s.ID(), Value: canon.Data{0xa0},
+			Embedded: s.Canonical()}), "field.missing", "text"},
+		"value not NFC": {pack(container{Magic: magic, Schema: s.ID(),
+			Value: append([]byte{0xa1, 1, 0x63}, "e\u0301"...), Embedded: s.Canonical()}), "canon.nfc", ""},
+		"a second parent": {pack(container{Magic: magic, Schema: snapshots.ID(), Value: value, Parent: Hash{1},
+			Embedded: snapshots.Canonical()}), "schema.parent", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := Open(c.file, nil)
@@ -91,7 +97,9 @@ func TestEmbeddedSchemasHaveOneSpelling(t *testing.T) {
 		"another order":   {func(d *document) { slices.Reverse(d.Fields) }, "schema.canonical"},
 		"another name":    {func(d *document) { d.Fields[0].Type = "int64" }, "schema.type"},
 		"since version 1": {func(d *document) { d.Fields[0].Since = 1 }, "schema.version"},
-		"unused type":     {func(d *document) { d.Types = typeList{{Name: "T", Enum: []string{"a"}}} }, "schema.canonical"},
+		"unused type": {func(d *document) {
+			d.Types = typeList{{Name: "T", Enum: []string{"a"}}}
+		}, "schema.canonical"},
 		"two types": {func(d *document) {
 			d.Types = typeList{{Name: "T", Enum: []string{"a"}}, {Name: "T", Enum: []string{"a"}}}
 		}, "schema.name"},
@@ -152,7 +160,8 @@ func TestEmbeddedSchemasUseTheReadersLibrary(t *testing.T) {
 	if got, want := toJSON(t, at(t, s, 1), old), `{"n":2,"size":"3","state":"open","title":"a"}`; got != want {
 		t.Errorf("as version 1: got %s, want %s", got, want)
 	}
-	if got, err := Decode(file, &Registry{Library: even}); err != nil || string(got) != `{"n":2,"points":3,"state":"open","title":"a"}` {
+	if got, err := Decode(file, &Registry{Library: even}); err != nil ||
+		string(got) != `{"n":2,"points":3,"state":"open","title":"a"}` {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -237,7 +246,8 @@ func TestParentHashOfTheValueLinksIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Compile(s, bytes.Replace(read(t, "snapshot-001.json"), []byte("null"), []byte(`"not a hash"`), 1), Options{Embed: true})
+	_, err = Compile(s, bytes.Replace(read(t, "snapshot-001.json"), []byte("null"), []byte(`"not a hash"`), 1),
+		Options{Embed: true})
 	refusedBy(t, err, "schema.parent", "64 hex digits")
 	// A file somebody else wrote may say it all the same.
 	value, err := s.FromJSON(bytes.Replace(read(t, "snapshot-001.json"), []byte("null"), []byte(`"not a hash"`), 1))
@@ -252,7 +262,8 @@ func TestParentHashOfTheValueLinksIt(t *testing.T) {
 	refusedBy(t, err, "schema.chain-break", "64 hex digits")
 	raw := mustParse(t, `{"name": "B", "version": 1, "fields": [{"id": 1, "name": "parentHash", "type": "bytes"}]}`)
 	some, zero := strings.Repeat("B", 42)+"A", strings.Repeat("A", 43)
-	for value, ok := range map[string]bool{`{}`: true, `{"parentHash": "` + some + `"}`: true, `{"parentHash": "` + zero + `"}`: false, `{"parentHash": "AAAA"}`: false} {
+	for value, ok := range map[string]bool{`{}`: true, `{"parentHash": "` + some + `"}`: true,
+		`{"parentHash": "` + zero + `"}`: false, `{"parentHash": "AAAA"}`: false} {
 		if _, err := Compile(raw, []byte(value), Options{}); (err == nil) != ok {
 			t.Errorf("%s: got %v", value, err)
 		}
@@ -280,7 +291,8 @@ func TestRetiredValueKeepsItsPlace(t *testing.T) {
 	if got, err := VerifyChain(append(all, File{"again", stub}), nil); err != nil || got.Links[1].Gone {
 		t.Errorf("got %v: beside the file itself what is left of it adds nothing", err)
 	}
-	lie, err := gones.Append(nil, &gone{Magic: goneMagic, Schema: v.Schema.id, Fingerprint: v.Fingerprint, Parent: Hash{1}, Size: 1, At: 1})
+	lie, err := gones.Append(nil, &gone{Magic: goneMagic, Schema: v.Schema.id, Fingerprint: v.Fingerprint,
+		Parent: Hash{1}, Size: 1, At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,9 +309,11 @@ func TestTimeOfAValueIsOver(t *testing.T) {
 		{"int", "int", "1000", "60", "1970-01-01T00:01:01Z"},
 		{"text", "text", `"2026-11-02T08:15:00Z"`, `"30d"`, "2026-12-02T08:15:00Z"},
 		{"int", "text", "0", `"90s"`, "1970-01-01T00:01:30Z"},
-		{"int", "int", "0", "-1", ""}, {"int", "text", "0", `"+1s"`, ""}, {"int", "text", "0", `"1w"`, ""}, {"text", "int", `"now"`, "1", ""},
+		{"int", "int", "0", "-1", ""}, {"int", "text", "0", `"+1s"`, ""}, {"int", "text", "0", `"1w"`, ""},
+		{"text", "int", `"now"`, "1", ""},
 	} {
-		s := mustParse(t, `{"name":"T","version":1,"fields":[{"id":1,"name":"timestamp","type":"`+c.stamp+`"},{"id":2,"name":"ttl","type":"`+c.ttl+`"}]}`)
+		s := mustParse(t, `{"name":"T","version":1,"fields":[{"id":1,"name":"timestamp","type":"`+c.stamp+
+			`"},{"id":2,"name":"ttl","type":"`+c.ttl+`"}]}`)
 		value, err := s.FromJSON([]byte(`{"timestamp":` + c.time + `,"ttl":` + c.kept + `}`))
 		if err != nil {
 			t.Fatal(err)
@@ -315,13 +329,16 @@ func TestTimeOfAValueIsOver(t *testing.T) {
 func TestCyclesAreFoundAndEnd(t *testing.T) {
 	h := func(i byte) Hash { return Hash{i} }
 	c := new(Chain)
-	c.connect([]Link{{Name: "a", Fingerprint: h(1), Parent: h(3)}, {Name: "b", Fingerprint: h(2), Parent: h(1)}, {Name: "c", Fingerprint: h(3), Parent: h(2)}, {Name: "d", Fingerprint: h(4), Parent: h(2)}, {Name: "e", Fingerprint: h(5), Parent: h(5)}})
+	c.connect([]Link{{Name: "a", Fingerprint: h(1), Parent: h(3)}, {Name: "b", Fingerprint: h(2), Parent: h(1)},
+		{Name: "c", Fingerprint: h(3), Parent: h(2)}, {Name: "d", Fingerprint: h(4), Parent: h(2)},
+		{Name: "e", Fingerprint: h(5), Parent: h(5)}})
 	var got []string
 	for _, p := range c.Problems {
 		saw(p.Predicate)
 		got = append(got, p.Predicate)
 	}
-	if diff := cmp.Diff([]string{"schema.chain-fork", "schema.chain-cycle", "schema.chain-cycle"}, got); diff != "" || len(c.Links) != 5 {
+	if diff := cmp.Diff([]string{"schema.chain-fork", "schema.chain-cycle", "schema.chain-cycle"}, got); diff != "" ||
+		len(c.Links) != 5 {
 		t.Errorf("%d links (-want +got):\n%s", len(c.Links), diff)
 	}
 }

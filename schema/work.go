@@ -7,9 +7,10 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// work is what may still be spent on the predicates and conditions of one value. One evaluation is bounded by itself, but a
-// list repeats those of its records, and a schema may come from whoever sent the value. The price of an evaluation is
-// reckoned from its source and the size of what it reads, not measured, so that every node refuses the same values.
+// work is what may still be spent on the predicates and conditions of one value. One evaluation is bounded by itself,
+// but a list repeats those of its records, and a schema may come from whoever sent the value. The price of an
+// evaluation is reckoned from its source and the size of what it reads, not measured, so that every node refuses the
+// same values.
 type work struct{ left int64 }
 
 func newWork() *work { return &work{maxWork} }
@@ -17,7 +18,8 @@ func newWork() *work { return &work{maxWork} }
 // spend takes the price of an evaluation, and refuses if there is not enough left.
 func (w *work) spend(price int64, path string) *canon.Rejection {
 	if w.left -= price; w.left < 0 {
-		return refuse(predLimit, path, "more work for predicates than one value may ask for", "fewer elements, or predicates with fewer loops")
+		return refuse(predLimit, path, "more work for predicates than one value may ask for",
+			"fewer elements, or predicates with fewer loops")
 	}
 	return nil
 }
@@ -36,7 +38,8 @@ type price struct {
 var loops = regexp.MustCompile(`\.\s*(all|exists|exists_one|map|filter)\s*\(`)
 
 func priceOf(src string) price {
-	return price{len(loops.FindAllString(src, -1)), strings.Contains(src, "self"), strings.Contains(src, "matches"), int64(len(src))}
+	return price{len(loops.FindAllString(src, -1)), strings.Contains(src, "self"), strings.Contains(src, "matches"),
+		int64(len(src))}
 }
 
 // of returns the price of one evaluation, which is no more than what ends it anyway.

@@ -52,10 +52,12 @@ func testAppendComparesHeads(t *testing.T, s *suite) {
 	if err := s.Append(t.Context(), a.ID(), a.Heads(), rival...); !errors.Is(err, perdure.ErrConflict) {
 		t.Fatalf("append on heads that moved: got %v, want ErrConflict", err)
 	}
-	if err := s.Append(t.Context(), a.ID(), []perdure.Hash{first[0].Name}, rival...); !errors.Is(err, perdure.ErrConflict) {
+	if err := s.Append(t.Context(), a.ID(), []perdure.Hash{first[0].Name}, rival...); !errors.Is(err,
+		perdure.ErrConflict) {
 		t.Fatalf("append on an entry that is no head: got %v, want ErrConflict", err)
 	}
-	if err := s.Append(t.Context(), a.ID(), []perdure.Hash{next.Heads()[0], g.Name}, rival...); !errors.Is(err, perdure.ErrConflict) {
+	if err := s.Append(t.Context(), a.ID(), []perdure.Hash{next.Heads()[0], g.Name}, rival...); !errors.Is(err,
+		perdure.ErrConflict) {
 		t.Fatalf("append on a head and an entry that is none: got %v, want ErrConflict", err)
 	}
 	holds(t, s, a.ID(), g, first[0], first[1])
@@ -64,7 +66,8 @@ func testAppendComparesHeads(t *testing.T, s *suite) {
 	s.append(t, a.ID(), next.Heads(), third...)
 	hasHeads(t, s, a.ID(), third[0])
 	other, _ := w.genesis(perdure.Intent{}, "acme")
-	if err := s.Append(t.Context(), other.ID(), []perdure.Hash{other.Name}, other); !errors.Is(err, perdure.ErrConflict) {
+	if err := s.Append(t.Context(), other.ID(), []perdure.Hash{other.Name}, other); !errors.Is(err,
+		perdure.ErrConflict) {
 		t.Fatalf("append on heads of an agent the store does not hold: got %v, want ErrConflict", err)
 	}
 	absent(t, s, other.ID())
@@ -89,7 +92,8 @@ func testPutNeverConflicts(t *testing.T, s *suite) {
 		t.Fatal(err)
 	}
 	joined, _ := w.commit(both, began, event("joined", 10))
-	if err := s.Append(t.Context(), a.ID(), []perdure.Hash{left[0].Name}, joined...); !errors.Is(err, perdure.ErrConflict) {
+	if err := s.Append(t.Context(), a.ID(), []perdure.Hash{left[0].Name}, joined...); !errors.Is(err,
+		perdure.ErrConflict) {
 		t.Fatalf("append on one of two heads: got %v, want ErrConflict", err)
 	}
 	s.append(t, a.ID(), both.Heads(), joined...)
@@ -364,7 +368,8 @@ func testCancelled(t *testing.T, s *suite) {
 		}
 		added := slices.Equal(heads, next.Heads())
 		if err == nil && !added || !added && !slices.Equal(heads, a.Heads()) {
-			t.Fatalf("append under a context that ended returned %v and left the heads %v: want all of the commit or nothing", err, texts(heads))
+			t.Fatalf("append under a context that ended returned %v and left the heads %v: want all of the commit or "+
+				"nothing", err, texts(heads))
 		}
 		if added {
 			a, want = next, append(want, names(es)...)

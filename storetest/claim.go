@@ -25,7 +25,8 @@ func claim(t *testing.T, c perdure.Claimer, id perdure.AgentID, node perdure.Key
 		t.Fatalf("claim: %v", err)
 	}
 	if got.Agent != id || got.Node != node {
-		t.Fatalf("claim is of %s by %s, want of %s by %s", got.Agent.Short(), got.Node.Short(), id.Short(), node.Short())
+		t.Fatalf("claim is of %s by %s, want of %s by %s", got.Agent.Short(), got.Node.Short(), id.Short(),
+			node.Short())
 	}
 	return got
 }

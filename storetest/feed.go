@@ -66,14 +66,16 @@ func arrived(t testing.TB, got []perdure.Item, want ...*perdure.Entry) {
 		t.Fatalf("the feed has %d entries, want %d", len(got), len(want))
 	}
 	for i, item := range got {
-		if item.Name != want[i].Name || string(item.BodyBytes()) != string(want[i].BodyBytes()) || item.ID() != want[i].ID() {
-			t.Fatalf("arrival %d is %s of agent %s, want %s of %s", i, item.Name.Short(), item.ID().Short(), want[i].Name.Short(), want[i].ID().Short())
+		if item.Name != want[i].Name || string(item.BodyBytes()) != string(want[i].BodyBytes()) ||
+			item.ID() != want[i].ID() {
+			t.Fatalf("arrival %d is %s of agent %s, want %s of %s", i, item.Name.Short(), item.ID().Short(),
+				want[i].Name.Short(), want[i].ID().Short())
 		}
 	}
 }
 
-// fill puts entries of several agents into the store, a call at a time, and has the feed read after each, so that stores that derive their order see
-// it. It returns them in the order they arrived.
+// fill puts entries of several agents into the store, a call at a time, and has the feed read after each, so that
+// stores that derive their order see it. It returns them in the order they arrived.
 func (s *suite) fill(t *testing.T, n int) (all []*perdure.Entry) {
 	t.Helper()
 	w := newAuthor(t)
@@ -151,8 +153,10 @@ func testFeedPruned(t *testing.T, s *suite) {
 		t.Fatalf("%d arrivals after pruning, want %d", len(after), len(before))
 	}
 	for i, item := range after {
-		if item.Cursor != before[i].Cursor || item.Name != before[i].Name || gone[item.Name] != (item.BodyBytes() == nil) {
-			t.Fatalf("arrival %d after pruning: %s at %d with %d bytes", i, item.Name.Short(), item.Cursor, len(item.BodyBytes()))
+		if item.Cursor != before[i].Cursor || item.Name != before[i].Name ||
+			gone[item.Name] != (item.BodyBytes() == nil) {
+			t.Fatalf("arrival %d after pruning: %s at %d with %d bytes", i, item.Name.Short(), item.Cursor,
+				len(item.BodyBytes()))
 		}
 	}
 	if now, _ := feedEnd(t, s.Store); now != id {
@@ -221,7 +225,8 @@ func testFeedClosed(t *testing.T, s *suite) {
 	}
 }
 
-// follow reads the feed from its beginning until it has seen so many entries, never the same twice. It keeps nothing but a position.
+// follow reads the feed from its beginning until it has seen so many entries, never the same twice. It keeps nothing
+// but a position.
 func follow(t *testing.T, s perdure.Store, n int) {
 	t.Helper()
 	seen := map[perdure.Hash]bool{}
@@ -330,7 +335,8 @@ func testFeedBackup(t *testing.T, s *suite) {
 	}
 	restored := s.openAt(path)
 	if got, _ := feedEnd(t, restored); got == feed {
-		t.Fatal("a restored backup has the feed of the store that has gone on since: positions after the backup would be given twice")
+		t.Fatal("a restored backup has the feed of the store that has gone on since: positions after the backup " +
+			"would be given twice")
 	}
 	count := map[perdure.Hash]int{}
 	for _, item := range fed(t, restored, 0) {
@@ -377,12 +383,14 @@ func testFeedKill(t *testing.T, s *suite) {
 	}
 	for i := range whole {
 		if whole[i].Cursor != seen[i].Cursor || whole[i].Name != seen[i].Name {
-			t.Fatalf("arrival %d was %s at %d, now it is %s at %d", i, seen[i].Name.Short(), seen[i].Cursor, whole[i].Name.Short(), whole[i].Cursor)
+			t.Fatalf("arrival %d was %s at %d, now it is %s at %d", i, seen[i].Name.Short(), seen[i].Cursor,
+				whole[i].Name.Short(), whole[i].Cursor)
 		}
 	}
 }
 
-// testFeedCost compares reading what is new in a small feed and in one a hundred times as long: the second must not cost much more.
+// testFeedCost compares reading what is new in a small feed and in one a hundred times as long: the second must not
+// cost much more.
 func testFeedCost(t *testing.T, s *suite) {
 	optional[perdure.Feeder](t, s.Store)
 	w := newAuthor(t)

@@ -35,7 +35,8 @@ func testListNew(t *testing.T, s *suite) {
 	e, a := newAuthor(t).genesis(perdure.Intent{Name: "n", Kind: "k", Labels: map[string]string{"x": "y"}}, "acme/ops")
 	s.append(t, a.ID(), nil, e)
 	want := []perdure.Listing{{
-		Agent: a.ID(), Name: "n", Kind: "k", Scope: "acme/ops", State: perdure.Instantiated, Labels: map[string]string{"x": "y"},
+		Agent: a.ID(), Name: "n", Kind: "k", Scope: "acme/ops", State: perdure.Instantiated,
+		Labels:  map[string]string{"x": "y"},
 		Created: perdure.TimeOf(began), Updated: perdure.TimeOf(began), Due: perdure.TimeOf(began), Entries: 1,
 	}}
 	if diff := cmp.Diff(want, list(t, l, perdure.Filter{})); diff != "" {
@@ -81,13 +82,15 @@ func testFilters(t *testing.T, s *suite) {
 	var all []perdure.Listing
 	for i, name := range []string{"delta", "alpha", "alpine", "beta", "", "alpha", "a[b]c", "größe", "a_c"} {
 		e, a := w.genesis(perdure.Intent{
-			Name: name, Kind: []string{"build", "watch"}[i%2], Labels: map[string]string{"team": fmt.Sprint(i % 3), "n": fmt.Sprint(i)},
+			Name: name, Kind: []string{"build", "watch"}[i%2],
+			Labels: map[string]string{"team": fmt.Sprint(i % 3), "n": fmt.Sprint(i)},
 		}, []string{"acme", "acme/ops", "acme/ops/night", "acme/opsx"}[i%4])
 		s.append(t, a.ID(), nil, e)
 		if i%2 == 0 {
 			a = s.grow(w, a, began.Add(time.Duration(i)*time.Hour), sleep(began.Add(90*time.Hour)))
 			if i == 4 || i == 6 {
-				a = s.grow(w, a, began.Add(time.Duration(i)*time.Hour), perdure.Event{Name: "pause", Notice: perdure.Pause{}})
+				a = s.grow(w, a, began.Add(time.Duration(i)*time.Hour),
+					perdure.Event{Name: "pause", Notice: perdure.Pause{}})
 			}
 			if err := l.Index(t.Context(), a.Heads(), a.Listing(began)); err != nil {
 				t.Fatal(err)

@@ -105,7 +105,8 @@ func testManyWriters(t *testing.T, s *suite) {
 	}
 }
 
-// appendOnTop commits an event on top of what the store holds of an agent: again and again until no other was first, or by Put at once.
+// appendOnTop commits an event on top of what the store holds of an agent: again and again until no other was first, or
+// by Put at once.
 func appendOnTop(t testing.TB, s perdure.Store, w author, id perdure.AgentID, put bool) error {
 	for {
 		a, err := perdure.Load(t.Context(), s, id)

@@ -76,7 +76,8 @@ func event(name string, size int) perdure.Event {
 
 // sleep is a decision to sleep until a time.
 func sleep(until time.Time) perdure.Decision {
-	return perdure.Decision{Action: perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(until)}}, Verdict: perdure.Verdict{Answer: perdure.Allow}}
+	return perdure.Decision{Action: perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(until)}},
+		Verdict: perdure.Verdict{Answer: perdure.Allow}}
 }
 
 // snapshot is the body of a snapshot of the agent.

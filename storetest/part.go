@@ -34,7 +34,8 @@ func ended(w author) (all []*perdure.Entry, at int, a *perdure.Agent) {
 }
 
 // part is a store that holds parts, and what is put into it.
-func (s *suite) replace(t *testing.T, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth, entries ...*perdure.Entry) error {
+func (s *suite) replace(t *testing.T, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth,
+	entries ...*perdure.Entry) error {
 	t.Helper()
 	return optional[perdure.Parter](t, s.Store).Replace(t.Context(), id, heads, d, sequence(entries, nil))
 }
@@ -62,7 +63,8 @@ func testEnd(t *testing.T, s *suite) {
 	holds(t, s, id, all[at:]...)
 	hasHeads(t, s, id, all[len(all)-1])
 	if l, ok := s.Store.(perdure.Lister); ok {
-		if got := list(t, l, perdure.Filter{Name: "part"}); len(got) != 1 || got[0].Agent != id || got[0].Scope != "acme" {
+		if got := list(t, l, perdure.Filter{Name: "part"}); len(got) != 1 || got[0].Agent != id ||
+			got[0].Scope != "acme" {
 			t.Fatalf("listed %v, want the one", got)
 		}
 	}
@@ -83,7 +85,8 @@ func testEnd(t *testing.T, s *suite) {
 	holds(t, s, id, whole...)
 	for i, item := range items(t, s, id, 0) {
 		if item.Name != whole[i].Name {
-			t.Fatalf("entry %d is %s, want %s: parents come before children", i, item.Name.Short(), whole[i].Name.Short())
+			t.Fatalf("entry %d is %s, want %s: parents come before children", i, item.Name.Short(),
+				whole[i].Name.Short())
 		}
 	}
 	if !s.Volatile {
@@ -143,7 +146,8 @@ func testPartConflict(t *testing.T, s *suite) {
 	}
 	broken := errors.New("broken")
 	p := optional[perdure.Parter](t, s.Store)
-	if err := p.Replace(t.Context(), a.ID(), a.Heads(), perdure.Full, sequence(all[:2], broken)); !errors.Is(err, broken) {
+	if err := p.Replace(t.Context(), a.ID(), a.Heads(), perdure.Full, sequence(all[:2], broken)); !errors.Is(err,
+		broken) {
 		t.Fatalf("a sequence that breaks: %v", err)
 	}
 	holds(t, s, a.ID(), all[at:]...)

@@ -20,8 +20,8 @@ func place(t *testing.T, s perdure.Store) perdure.Hash {
 	return at
 }
 
-// testPlace looks whether a store is the same however it is opened, and no other one. That a copy is another depends on how a store is
-// copied: a store tests that itself.
+// testPlace looks whether a store is the same however it is opened, and no other one. That a copy is another depends on
+// how a store is copied: a store tests that itself.
 func testPlace(t *testing.T, s *suite) {
 	at := place(t, s.Store)
 	if again := place(t, s.Store); again != at {

@@ -76,7 +76,8 @@ func testPruneUnknown(t *testing.T, s *suite) {
 	w := newAuthor(t)
 	a := s.create(w, "a")
 	entries := items(t, s, a.ID(), 0)
-	if _, err := p.Prune(t.Context(), a.ID(), a.Heads()[0], perdure.HashOf([]byte("nothing"))); !errors.Is(err, perdure.ErrNotFound) {
+	if _, err := p.Prune(t.Context(), a.ID(), a.Heads()[0], perdure.HashOf([]byte("nothing"))); !errors.Is(err,
+		perdure.ErrNotFound) {
 		t.Fatalf("prune an entry the store does not hold: got %v, want ErrNotFound", err)
 	}
 	holds(t, s, a.ID(), entries[0].Entry)

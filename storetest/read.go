@@ -40,8 +40,10 @@ func testCursor(t *testing.T, s *suite) {
 			t.Fatalf("cursor %d is %d after %d: want ascending", i, item.Cursor, all[i-1].Cursor)
 		}
 		rest := items(t, s, a.ID(), item.Cursor)
-		if len(rest) != len(all)-i-1 || len(rest) > 0 && (rest[0].Name != all[i+1].Name || rest[0].Cursor != all[i+1].Cursor) {
-			t.Fatalf("after cursor %d (entry %d): %d entries, want the %d that follow", item.Cursor, i, len(rest), len(all)-i-1)
+		if len(rest) != len(all)-i-1 || len(rest) > 0 && (rest[0].Name != all[i+1].Name ||
+			rest[0].Cursor != all[i+1].Cursor) {
+			t.Fatalf("after cursor %d (entry %d): %d entries, want the %d that follow", item.Cursor, i, len(rest),
+				len(all)-i-1)
 		}
 	}
 	last := all[len(all)-1].Cursor
@@ -56,7 +58,8 @@ func testBodies(t *testing.T, s *suite) {
 	g, a := w.genesis(perdure.Intent{}, "acme")
 	all := []*perdure.Entry{g}
 	s.append(t, a.ID(), nil, g)
-	for _, size := range []int{0, 1, 500, 1000, 1400, 2000, 3000, 4000, 4100, 5000, 9000, perdure.InlineBody - 200, perdure.InlineBody, 200_000, 3 << 20} {
+	for _, size := range []int{0, 1, 500, 1000, 1400, 2000, 3000, 4000, 4100, 5000, 9000, perdure.InlineBody - 200,
+		perdure.InlineBody, 200_000, 3 << 20} {
 		es, next := w.commit(a, began, event("before", 40), event("large", size), event("after", 40))
 		s.append(t, a.ID(), a.Heads(), es...)
 		a, all = next, append(all, es...)

@@ -215,7 +215,8 @@ func report(a *perdure.Agent) { fmt.Printf("acknowledged %s %s\n", a.ID(), a.Hea
 // acknowledged reads one report.
 func acknowledged(line string) (id perdure.AgentID, name perdure.Hash, ok bool) {
 	words := strings.Fields(line)
-	if len(words) != 3 || words[0] != "acknowledged" || id.UnmarshalText([]byte(words[1])) != nil || name.UnmarshalText([]byte(words[2])) != nil {
+	if len(words) != 3 || words[0] != "acknowledged" || id.UnmarshalText([]byte(words[1])) != nil ||
+		name.UnmarshalText([]byte(words[2])) != nil {
 		return id, name, false
 	}
 	return id, name, true

@@ -6,8 +6,9 @@
 //		}})
 //	}
 //
-// Optional interfaces (perdure.Claimer, Holder, Lister, Watcher, Pruner, Parter, Placed, Feeder) and methods (Backup, Reindex) are tested where a
-// store has them. For a store on disk the suite also runs the calling test in processes of its own, which it kills.
+// Optional interfaces (perdure.Claimer, Holder, Lister, Watcher, Pruner, Parter, Placed, Feeder) and methods (Backup,
+// Reindex) are tested where a store has them. For a store on disk the suite also runs the calling test in processes of
+// its own, which it kills.
 package storetest
 
 import (
@@ -25,8 +26,8 @@ import (
 type Kind struct {
 	// Open opens the store at a path, making it when there is none. Paths lie in a folder of their own.
 	Open func(ctx context.Context, path string) (perdure.Store, error)
-	// Volatile is set when every call of Open makes an empty store that nothing outlives. The rest of the suite needs a path to name
-	// the same store however often it is opened, from any process.
+	// Volatile is set when every call of Open makes an empty store that nothing outlives. The rest of the suite needs a
+	// path to name the same store however often it is opened, from any process.
 	Volatile bool
 }
 
@@ -40,7 +41,8 @@ func Run(t *testing.T, k Kind) {
 	}
 	leaks := goleak.IgnoreCurrent()
 	t.Run("contract", func(t *testing.T) {
-		for _, group := range []map[string]func(*testing.T, *suite){appending, reading, claiming, listing, watching, waking, swarming, pruning, loading, parting, placing, feeding} {
+		for _, group := range []map[string]func(*testing.T, *suite){appending, reading, claiming, listing, watching,
+			waking, swarming, pruning, loading, parting, placing, feeding} {
 			runGroup(t, k, group)
 		}
 		if !k.Volatile {

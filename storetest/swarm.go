@@ -24,7 +24,8 @@ type tally struct {
 	claims map[perdure.AgentID]int
 }
 
-func (s *tally) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (perdure.Claim, error) {
+func (s *tally) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (perdure.Claim,
+	error) {
 	s.mu.Lock()
 	s.claims[id]++
 	s.mu.Unlock()
@@ -84,7 +85,8 @@ func testUnequalNodes(t *testing.T, s *suite) {
 		n.Trust = trust
 	}
 	for i := range agents {
-		a, err := nodes[i%3].Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "all three"}, Charter: perdure.Charter{Scope: "acme"}})
+		a, err := nodes[i%3].Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "all three"},
+			Charter: perdure.Charter{Scope: "acme"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +113,8 @@ func testUnequalNodes(t *testing.T, s *suite) {
 	stop()
 	group.Wait()
 	if len(open) > 0 {
-		t.Errorf("%d of %d agents were left by nodes that could go on with them: %s", len(open), agents, standing(t, s.Store, open[0]))
+		t.Errorf("%d of %d agents were left by nodes that could go on with them: %s", len(open), agents,
+			standing(t, s.Store, open[0]))
 	}
 	total := 0
 	for _, n := range counted.claims {

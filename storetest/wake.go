@@ -35,7 +35,8 @@ func isDue(looks []perdure.Look, id perdure.AgentID) bool {
 // testUnionWakes lets two who cannot see each other tell an agent half of what it waits for.
 func testUnionWakes(t *testing.T, s *suite) {
 	w := newAuthor(t)
-	a := s.grow(w, s.create(w, "a"), began, slumber(perdure.All{Of: []perdure.Trigger{perdure.On{Event: "one"}, perdure.On{Event: "two"}}}))
+	a := s.grow(w, s.create(w, "a"), began, slumber(perdure.All{Of: []perdure.Trigger{perdure.On{Event: "one"},
+		perdure.On{Event: "two"}}}))
 	one, _ := w.commit(a, began, event("one", 10))
 	two, _ := w.commit(a, began, event("two", 10))
 	s.put(t, a.ID(), one...)
@@ -65,7 +66,8 @@ func testUnionWakes(t *testing.T, s *suite) {
 func testStaleRelease(t *testing.T, s *suite) {
 	c := optional[perdure.Claimer](t, s.Store)
 	w := newAuthor(t)
-	a := s.grow(w, s.create(w, "a"), began, slumber(perdure.All{Of: []perdure.Trigger{perdure.On{Event: "one"}, perdure.On{Event: "two"}}}))
+	a := s.grow(w, s.create(w, "a"), began, slumber(perdure.All{Of: []perdure.Trigger{perdure.On{Event: "one"},
+		perdure.On{Event: "two"}}}))
 	held := claim(t, c, a.ID(), newAuthor(t).Key(), time.Minute)
 	one, seen := w.commit(a, began, event("one", 10))
 	two, _ := w.commit(a, began, event("two", 10))
@@ -79,8 +81,8 @@ func testStaleRelease(t *testing.T, s *suite) {
 	}
 }
 
-// testNoWakeUpLost is the law of waking: whenever a node that can do everything has something to do for an agent, Due yields it, whatever
-// arrived in whatever order, and whoever claimed and released it meanwhile.
+// testNoWakeUpLost is the law of waking: whenever a node that can do everything has something to do for an agent, Due
+// yields it, whatever arrived in whatever order, and whoever claimed and released it meanwhile.
 func testNoWakeUpLost(t *testing.T, s *suite) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := &wakeWorld{t: t, r: r, s: s, now: began, author: newAuthor(t)}
@@ -166,7 +168,8 @@ func (w *wakeWorld) share(i int) {
 	if slices.Equal(entries[0].Parents, before) {
 		w.s.append(w.t, w.id, before, entries...)
 	} else {
-		if err := w.s.Append(w.t.Context(), w.id, entries[0].Parents, entries...); !errors.Is(err, perdure.ErrConflict) {
+		if err := w.s.Append(w.t.Context(), w.id, entries[0].Parents, entries...); !errors.Is(err,
+			perdure.ErrConflict) {
 			w.r.Fatalf("append on heads that moved: got %v, want ErrConflict", err)
 		}
 		w.s.put(w.t, w.id, entries...)
@@ -193,7 +196,8 @@ func (w *wakeWorld) release() {
 	if w.choose(2) == 0 {
 		w.seen = w.all
 	}
-	if err := w.s.Store.(perdure.Claimer).Release(w.t.Context(), w.held, w.seen.Heads(), w.seen.Fold().Due(w.now)); err != nil {
+	if err := w.s.Store.(perdure.Claimer).Release(w.t.Context(), w.held, w.seen.Heads(),
+		w.seen.Fold().Due(w.now)); err != nil {
 		w.r.Fatal(err)
 	}
 	w.held = perdure.Claim{}
@@ -208,7 +212,8 @@ func (w *wakeWorld) body(f *perdure.Fold) perdure.Body {
 		return slumber(perdure.All{Of: []perdure.Trigger{on(), on(), on()}})
 	case 2:
 		after := perdure.After{Millis: int64(1+w.choose(5)) * 60_000}
-		return slumber(perdure.Any{Of: []perdure.Trigger{perdure.All{Of: []perdure.Trigger{on(), after}}, perdure.All{Of: []perdure.Trigger{on(), on()}}}})
+		return slumber(perdure.Any{Of: []perdure.Trigger{perdure.All{Of: []perdure.Trigger{on(), after}},
+			perdure.All{Of: []perdure.Trigger{on(), on()}}}})
 	case 3:
 		k := perdure.KeyChange{Owner: newAuthor(w.t).Key()}
 		if w.choose(3) == 0 {
@@ -225,7 +230,8 @@ func (w *wakeWorld) body(f *perdure.Fold) perdure.Body {
 		}
 		return perdure.Advice{Advisor: "a"}
 	case 7:
-		return perdure.Decision{Action: perdure.Execute{Tool: "x"}, Effect: perdure.Effect(1 + w.choose(3)), Verdict: perdure.Verdict{Answer: perdure.Allow},
+		return perdure.Decision{Action: perdure.Execute{Tool: "x"}, Effect: perdure.Effect(1 + w.choose(3)),
+			Verdict:  perdure.Verdict{Answer: perdure.Allow},
 			Deadline: perdure.TimeOf(w.now.Add(5 * time.Minute))}
 	case 8:
 		if len(f.Open) > 0 {
@@ -240,7 +246,8 @@ func (w *wakeWorld) law() {
 	if w.held.Fence != 0 {
 		return // the end of its lease is when somebody looks
 	}
-	for _, at := range []time.Time{w.now, w.now.Add(time.Duration(w.choose(20)) * time.Minute), w.now.Add(1000 * time.Hour)} {
+	for _, at := range []time.Time{w.now, w.now.Add(time.Duration(w.choose(20)) * time.Minute),
+		w.now.Add(1000 * time.Hour)} {
 		if ready(w.all, at) && !isDue(due(w.t, w.s, at), w.id) {
 			w.r.Fatalf("at %s there is %#v to do, with heads %v, and the agent is not due", at,
 				perdure.Plan(w.all, perdure.Capabilities{All: true}, at), texts(w.all.Heads()))

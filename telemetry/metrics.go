@@ -10,8 +10,9 @@ import (
 	"sync"
 )
 
-// family is a metric: what it is called for Prometheus and for OpenTelemetry, and its values by labels. No label holds what an agent or its owner
-// chooses, such as a name: their number would grow without end, and scrapes are read by others.
+// family is a metric: what it is called for Prometheus and for OpenTelemetry, and its values by labels. No label holds
+// what an agent or its owner chooses, such as a name: their number would grow without end, and scrapes are read by
+// others.
 type family struct {
 	name, otlp string
 	unit, help string
@@ -101,7 +102,8 @@ func (f *family) write(w *strings.Builder) {
 			total += s.counts[i]
 			fmt.Fprintf(w, "%s_bucket%s %d\n", name, f.text(&s, number(bound)), total)
 		}
-		fmt.Fprintf(w, "%s_sum%s %s\n%s_count%s %d\n", name, f.text(&s, ""), number(s.sum), name, f.text(&s, ""), s.count)
+		fmt.Fprintf(w, "%s_sum%s %s\n%s_count%s %d\n", name, f.text(&s, ""), number(s.sum), name, f.text(&s, ""),
+			s.count)
 	}
 }
 

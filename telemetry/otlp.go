@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// maxSpans bounds the spans that wait to be sent; more are dropped, and counted: a node does not wait for a collector.
+	// maxSpans bounds the spans that wait to be sent; more are dropped, and counted: a node does not wait for a
+	// collector.
 	maxSpans = 4096
 	// maxBatch is how many are sent at once.
 	maxBatch = 512
@@ -49,11 +50,13 @@ type exporter struct {
 func newExporter(t *Telemetry) (*exporter, error) {
 	u, err := url.Parse(t.c.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("telemetry endpoint: want http://HOST:4318 or https://HOST, of a collector that speaks OTLP over HTTP")
+		return nil, errors.New("telemetry endpoint: want http://HOST:4318 or https://HOST, of a collector that " +
+			"speaks OTLP over HTTP")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &exporter{t: t, base: strings.TrimRight(t.c.Endpoint, "/"), client: &http.Client{Timeout: sendTimeout}, spans: make(chan *span, maxSpans),
-		stop: make(chan struct{}), done: make(chan struct{}), end: cancel}
+	e := &exporter{t: t, base: strings.TrimRight(t.c.Endpoint, "/"), client: &http.Client{Timeout: sendTimeout},
+		spans: make(chan *span, maxSpans),
+		stop:  make(chan struct{}), done: make(chan struct{}), end: cancel}
 	go e.run(ctx)
 	return e, nil
 }
@@ -179,13 +182,15 @@ func (e *exporter) post(ctx context.Context, path string, body []byte) (time.Dur
 }
 
 func text(name, value string) *common.KeyValue {
-	return &common.KeyValue{Key: name, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: strings.ToValidUTF8(value, "\ufffd")}}}
+	return &common.KeyValue{Key: name,
+		Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: strings.ToValidUTF8(value, "\ufffd")}}}
 }
 
 // resource is who says all this.
 func (e *exporter) resource() *resource.Resource {
 	return &resource.Resource{Attributes: []*common.KeyValue{
-		text("service.name", e.t.c.Service), text("service.version", e.t.c.Version), text("telemetry.sdk.name", "perdure"),
+		text("service.name", e.t.c.Service), text("service.version", e.t.c.Version),
+		text("telemetry.sdk.name", "perdure"),
 		text("telemetry.sdk.language", "go"), text("process.runtime.version", runtime.Version()),
 	}}
 }
@@ -202,8 +207,10 @@ func (e *exporter) traces(batch []*span) proto.Message {
 	out := make([]*trace.Span, len(batch))
 	for i, s := range batch {
 		p := &trace.Span{
-			TraceId: unhex(s.trace), SpanId: unhex(s.id), ParentSpanId: unhex(s.parent), Name: s.name, Kind: trace.Span_SPAN_KIND_INTERNAL,
-			StartTimeUnixNano: uint64(s.begun.UnixNano()), EndTimeUnixNano: uint64(s.ended.UnixNano()), Status: &trace.Status{},
+			TraceId: unhex(s.trace), SpanId: unhex(s.id), ParentSpanId: unhex(s.parent), Name: s.name,
+			Kind:              trace.Span_SPAN_KIND_INTERNAL,
+			StartTimeUnixNano: uint64(s.begun.UnixNano()), EndTimeUnixNano: uint64(s.ended.UnixNano()),
+			Status: &trace.Status{},
 		}
 		if s.client {
 			p.Kind = trace.Span_SPAN_KIND_CLIENT
@@ -216,13 +223,15 @@ func (e *exporter) traces(batch []*span) proto.Message {
 			case string:
 				p.Attributes = append(p.Attributes, text(a.name, v))
 			case int64:
-				p.Attributes = append(p.Attributes, &common.KeyValue{Key: a.name, Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: v}}})
+				p.Attributes = append(p.Attributes, &common.KeyValue{Key: a.name,
+					Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: v}}})
 			}
 		}
 		out[i] = p
 	}
 	return &collectortrace.ExportTraceServiceRequest{ResourceSpans: []*trace.ResourceSpans{{
-		Resource: e.resource(), SchemaUrl: schemaURL, ScopeSpans: []*trace.ScopeSpans{{Scope: e.scope(), Spans: out, SchemaUrl: schemaURL}},
+		Resource: e.resource(), SchemaUrl: schemaURL, ScopeSpans: []*trace.ScopeSpans{{Scope: e.scope(), Spans: out,
+			SchemaUrl: schemaURL}},
 	}}}
 }
 
@@ -245,7 +254,8 @@ func (e *exporter) metrics(now time.Time) proto.Message {
 		all = append(all, m)
 	}
 	return &collectormetrics.ExportMetricsServiceRequest{ResourceMetrics: []*metrics.ResourceMetrics{{
-		Resource: e.resource(), SchemaUrl: schemaURL, ScopeMetrics: []*metrics.ScopeMetrics{{Scope: e.scope(), Metrics: all, SchemaUrl: schemaURL}},
+		Resource: e.resource(), SchemaUrl: schemaURL, ScopeMetrics: []*metrics.ScopeMetrics{{Scope: e.scope(),
+			Metrics: all, SchemaUrl: schemaURL}},
 	}}}
 }
 
@@ -257,10 +267,12 @@ func (f *family) attributes(s *series) (all []*common.KeyValue) {
 }
 
 func (f *family) sums(begun, at uint64) *metrics.Sum {
-	out := &metrics.Sum{AggregationTemporality: metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE, IsMonotonic: true}
+	out := &metrics.Sum{AggregationTemporality: metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE,
+		IsMonotonic: true}
 	for _, s := range f.snapshot() {
 		out.DataPoints = append(out.DataPoints, &metrics.NumberDataPoint{
-			Attributes: f.attributes(&s), StartTimeUnixNano: begun, TimeUnixNano: at, Value: &metrics.NumberDataPoint_AsDouble{AsDouble: s.sum},
+			Attributes: f.attributes(&s), StartTimeUnixNano: begun, TimeUnixNano: at,
+			Value: &metrics.NumberDataPoint_AsDouble{AsDouble: s.sum},
 		})
 	}
 	return out
@@ -271,7 +283,8 @@ func (f *family) histogram(begun, at uint64) *metrics.Histogram {
 	for _, s := range f.snapshot() {
 		sum := s.sum
 		out.DataPoints = append(out.DataPoints, &metrics.HistogramDataPoint{
-			Attributes: f.attributes(&s), StartTimeUnixNano: begun, TimeUnixNano: at, Count: s.count, Sum: &sum, BucketCounts: s.counts, ExplicitBounds: f.bounds,
+			Attributes: f.attributes(&s), StartTimeUnixNano: begun, TimeUnixNano: at, Count: s.count, Sum: &sum,
+			BucketCounts: s.counts, ExplicitBounds: f.bounds,
 		})
 	}
 	return out

@@ -1,8 +1,9 @@
-// Package telemetry makes traces and metrics of what a node does: spans and metrics with the names of OpenTelemetry's semantic conventions
-// for generative AI, sent by OTLP over HTTP if there is somebody to send them to, and the same metrics in the text format of Prometheus.
+// Package telemetry makes traces and metrics of what a node does: spans and metrics with the names of OpenTelemetry's
+// semantic conventions for generative AI, sent by OTLP over HTTP if there is somebody to send them to, and the same
+// metrics in the text format of Prometheus.
 //
-// A span is part of the trace that the agent's entries carry. Spans and metrics say what was done, how long it took and how it ended; never what
-// was said.
+// A span is part of the trace that the agent's entries carry. Spans and metrics say what was done, how long it took and
+// how it ended; never what was said.
 package telemetry
 
 import (
@@ -46,7 +47,8 @@ type Telemetry struct {
 var _ perdure.Observer = (*Telemetry)(nil)
 
 // seconds are the buckets of durations, as the conventions for generative AI have them, and some below.
-var seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+var seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48,
+	40.96, 81.92}
 
 // tokenBounds are the buckets of tokens, as the conventions have them.
 var tokenBounds = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
@@ -68,17 +70,28 @@ func New(c Config) (*Telemetry, error) {
 		return f
 	}
 	model := []label{{"provider", "gen_ai.provider.name"}, {"model", "gen_ai.request.model"}}
-	t.cycles = add(&family{name: "perdure_cycles_total", otlp: "perdure.cycles", unit: "{cycle}", help: "Steps done for agents, by kind.", labels: []label{{"step", "perdure.step"}}})
-	t.cycleTime = add(&family{name: "perdure_cycle_duration_seconds", otlp: "perdure.cycle.duration", unit: "s", help: "How long steps took.", bounds: seconds})
-	t.advice = add(&family{name: "perdure_advice_total", otlp: "perdure.advice", unit: "{request}", help: "Questions to advisors, by how they ended.", labels: append(model, label{"signal", "perdure.signal"})})
-	t.adviceTime = add(&family{name: "perdure_advice_duration_seconds", otlp: "gen_ai.client.operation.duration", unit: "s", help: "How long advisors took.",
+	t.cycles = add(&family{name: "perdure_cycles_total", otlp: "perdure.cycles", unit: "{cycle}",
+		help: "Steps done for agents, by kind.", labels: []label{{"step", "perdure.step"}}})
+	t.cycleTime = add(&family{name: "perdure_cycle_duration_seconds", otlp: "perdure.cycle.duration", unit: "s",
+		help: "How long steps took.", bounds: seconds})
+	t.advice = add(&family{name: "perdure_advice_total", otlp: "perdure.advice", unit: "{request}",
+		help: "Questions to advisors, by how they ended.", labels: append(model, label{"signal", "perdure.signal"})})
+	t.adviceTime = add(&family{name: "perdure_advice_duration_seconds", otlp: "gen_ai.client.operation.duration",
+		unit: "s", help: "How long advisors took.",
 		labels: append([]label{{"operation", "gen_ai.operation.name"}}, model...), bounds: seconds})
-	t.tokens = add(&family{name: "perdure_token_usage", otlp: "gen_ai.client.token.usage", unit: "{token}", help: "Tokens per question; the sum is all of them.",
-		labels: append([]label{{"operation", "gen_ai.operation.name"}, {"type", "gen_ai.token.type"}}, model...), bounds: tokenBounds})
-	t.cost = add(&family{name: "perdure_cost_dollars_total", otlp: "perdure.cost", unit: "{USD}", help: "What advisors cost, in US dollars.", labels: model})
-	t.calls = add(&family{name: "perdure_tool_calls_total", otlp: "perdure.tool.calls", unit: "{call}", help: "Calls of tools, by how they ended.", labels: []label{{"tool", "gen_ai.tool.name"}, {"signal", "perdure.signal"}}})
-	t.callTime = add(&family{name: "perdure_tool_duration_seconds", otlp: "perdure.tool.duration", unit: "s", help: "How long tools took.", labels: []label{{"tool", "gen_ai.tool.name"}}, bounds: seconds})
-	t.dropped = add(&family{name: "perdure_spans_dropped_total", otlp: "perdure.spans.dropped", unit: "{span}", help: "Spans that could not be sent."})
+	t.tokens = add(&family{name: "perdure_token_usage", otlp: "gen_ai.client.token.usage", unit: "{token}",
+		help:   "Tokens per question; the sum is all of them.",
+		labels: append([]label{{"operation", "gen_ai.operation.name"}, {"type", "gen_ai.token.type"}}, model...),
+		bounds: tokenBounds})
+	t.cost = add(&family{name: "perdure_cost_dollars_total", otlp: "perdure.cost", unit: "{USD}",
+		help: "What advisors cost, in US dollars.", labels: model})
+	t.calls = add(&family{name: "perdure_tool_calls_total", otlp: "perdure.tool.calls", unit: "{call}",
+		help: "Calls of tools, by how they ended.", labels: []label{{"tool", "gen_ai.tool.name"},
+			{"signal", "perdure.signal"}}})
+	t.callTime = add(&family{name: "perdure_tool_duration_seconds", otlp: "perdure.tool.duration", unit: "s",
+		help: "How long tools took.", labels: []label{{"tool", "gen_ai.tool.name"}}, bounds: seconds})
+	t.dropped = add(&family{name: "perdure_spans_dropped_total", otlp: "perdure.spans.dropped", unit: "{span}",
+		help: "Spans that could not be sent."})
 	if c.Endpoint != "" {
 		var err error
 		if t.out, err = newExporter(t); err != nil {
@@ -107,7 +120,8 @@ func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (t *Telemetry) gauges(ctx context.Context) []Gauge {
 	all := []Gauge{
-		{"process_start_time_seconds", "When the process began, in seconds since 1970.", float64(t.begun.UnixMilli()) / 1000},
+		{"process_start_time_seconds", "When the process began, in seconds since 1970.",
+			float64(t.begun.UnixMilli()) / 1000},
 		{"go_goroutines", "Goroutines there are.", float64(runtime.NumGoroutine())},
 	}
 	if t.c.Gauges != nil {
@@ -151,8 +165,8 @@ func (t *Telemetry) Begin(ctx context.Context, b perdure.Begun) (context.Context
 	}
 }
 
-// join finds the trace and the parent of a span, and makes it the parent of what is done under the context. The parent is the operation it is part
-// of, if that is of the same trace, else the entry that it is done on account of.
+// join finds the trace and the parent of a span, and makes it the parent of what is done under the context. The parent
+// is the operation it is part of, if that is of the same trace, else the entry that it is done on account of.
 func (s *span) join(ctx context.Context) context.Context {
 	s.id = randomHex(8)
 	if parts := strings.Split(perdure.Traceparent(ctx), "-"); len(parts) == 4 {
@@ -271,9 +285,11 @@ func (t *Telemetry) count(b *perdure.Begun, o *perdure.Over, took time.Duration)
 	}
 }
 
-// providerOf is whose model it is, as the conventions call them; what is no model of theirs is perdure's own: a script, or a Go function.
+// providerOf is whose model it is, as the conventions call them; what is no model of theirs is perdure's own: a script,
+// or a Go function.
 func providerOf(model string) string {
-	for prefix, name := range map[string]string{"claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "chatgpt": "openai", "gemini": "gcp.gemini", "mistral": "mistral_ai", "deepseek": "deepseek"} {
+	for prefix, name := range map[string]string{"claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai",
+		"o4": "openai", "chatgpt": "openai", "gemini": "gcp.gemini", "mistral": "mistral_ai", "deepseek": "deepseek"} {
 		if strings.HasPrefix(model, prefix) {
 			return name
 		}

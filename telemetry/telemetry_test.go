@@ -52,7 +52,8 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(r.Body)
-	if r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("Authorization") != "Bearer x" || err != nil {
+	if r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("Authorization") != "Bearer x" ||
+		err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -121,15 +122,18 @@ func ran(t *testing.T, o perdure.Observer, l *look) (*perdure.Node, perdure.Agen
 		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 			return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"all"}}
 		}),
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			act := perdure.Action(perdure.Execute{Tool: "look"})
-			if a.Fold().Turns >= 2 {
-				act = perdure.End{Signal: perdure.OK}
-			}
-			return perdure.Advice{Actions: []perdure.Action{act}, Model: "claude-test", Text: "secret words", Usage: &perdure.Usage{In: 100, Out: 20, Cost: 1_500_000}}, nil
-		})},
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				act := perdure.Action(perdure.Execute{Tool: "look"})
+				if a.Fold().Turns >= 2 {
+					act = perdure.End{Signal: perdure.OK}
+				}
+				return perdure.Advice{Actions: []perdure.Action{act}, Model: "claude-test", Text: "secret words",
+					Usage: &perdure.Usage{In: 100, Out: 20, Cost: 1_500_000}}, nil
+			})},
 	}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "topsecretname", Goal: "look"}, Charter: perdure.Charter{Scope: "acme"}})
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "topsecretname", Goal: "look"},
+		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +145,8 @@ func ran(t *testing.T, o perdure.Observer, l *look) (*perdure.Node, perdure.Agen
 
 func TestSpansArePartOfTheTraceOfTheEntries(t *testing.T) {
 	c := newCollector(t, 1) // busy at first
-	tel, err := telemetry.New(telemetry.Config{Endpoint: c.url + "/", Headers: map[string]string{"Authorization": "Bearer x"}, Service: "shop", Version: "1"})
+	tel, err := telemetry.New(telemetry.Config{Endpoint: c.url + "/",
+		Headers: map[string]string{"Authorization": "Bearer x"}, Service: "shop", Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +176,8 @@ func TestSpansArePartOfTheTraceOfTheEntries(t *testing.T) {
 			t.Errorf("%s says what was said", s.Name)
 		}
 	}
-	if names["chat claude-test"] != 3 || names["execute_tool look"] != 2 || names["invoke_agent consult"] != 3 || names["invoke_agent idle"] != 0 {
+	if names["chat claude-test"] != 3 || names["execute_tool look"] != 2 || names["invoke_agent consult"] != 3 ||
+		names["invoke_agent idle"] != 0 {
 		t.Errorf("spans: %v", names)
 	}
 	failed := 0
@@ -185,8 +191,11 @@ func TestSpansArePartOfTheTraceOfTheEntries(t *testing.T) {
 		case above == nil || !strings.HasPrefix(above.Name, "invoke_agent"):
 			t.Errorf("%s is below %v, want a cycle", s.Name, above)
 		}
-		if strings.HasPrefix(s.Name, "chat") && (value(s.Attributes, "gen_ai.operation.name") != "chat" || value(s.Attributes, "gen_ai.provider.name") != "anthropic" ||
-			value(s.Attributes, "gen_ai.request.model") != "claude-test" || number(s.Attributes, "gen_ai.usage.input_tokens") != 100 || number(s.Attributes, "gen_ai.usage.output_tokens") != 20) {
+		if strings.HasPrefix(s.Name, "chat") && (value(s.Attributes, "gen_ai.operation.name") != "chat" ||
+			value(s.Attributes, "gen_ai.provider.name") != "anthropic" ||
+			value(s.Attributes, "gen_ai.request.model") != "claude-test" ||
+			number(s.Attributes, "gen_ai.usage.input_tokens") != 100 ||
+			number(s.Attributes, "gen_ai.usage.output_tokens") != 20) {
 			t.Errorf("%s has %v", s.Name, s.Attributes)
 		}
 		if s.Status.Code == trace.Status_STATUS_CODE_ERROR {
@@ -205,10 +214,12 @@ func TestSpansArePartOfTheTraceOfTheEntries(t *testing.T) {
 		}
 	}
 	usage := c.metrics["gen_ai.client.token.usage"].GetHistogram()
-	if usage == nil || len(usage.DataPoints) != 2 || usage.DataPoints[0].GetSum() != 300 || usage.DataPoints[0].Count != 3 {
+	if usage == nil || len(usage.DataPoints) != 2 || usage.DataPoints[0].GetSum() != 300 ||
+		usage.DataPoints[0].Count != 3 {
 		t.Errorf("token usage: %v", usage)
 	}
-	if c.metrics["gen_ai.client.operation.duration"].GetHistogram() == nil || c.metrics["perdure.cost"].GetSum().DataPoints[0].GetAsDouble() != 4.5 {
+	if c.metrics["gen_ai.client.operation.duration"].GetHistogram() == nil ||
+		c.metrics["perdure.cost"].GetSum().DataPoints[0].GetAsDouble() != 4.5 {
 		t.Errorf("metrics: %v", c.metrics)
 	}
 }
@@ -225,15 +236,19 @@ func TestMetricsAreReadAsTextAndNameNoAgent(t *testing.T) {
 	tel.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	got := w.Body.String()
 	for _, want := range []string{
-		`perdure_cycles_total{step="consult"} 3`, `perdure_tool_calls_total{tool="look",signal="failed"} 1`, `perdure_tool_calls_total{tool="look",signal="ok"} 1`,
-		`perdure_token_usage_sum{operation="chat",type="input",provider="anthropic",model="claude-test"} 300`, `perdure_cost_dollars_total{provider="anthropic",model="claude-test"} 4.5`,
-		`perdure_agents_waiting 2`, `perdure_tool_duration_seconds_bucket{tool="look",le="+Inf"} 2`, "# TYPE perdure_tool_duration_seconds histogram", "process_start_time_seconds ",
+		`perdure_cycles_total{step="consult"} 3`, `perdure_tool_calls_total{tool="look",signal="failed"} 1`,
+		`perdure_tool_calls_total{tool="look",signal="ok"} 1`,
+		`perdure_token_usage_sum{operation="chat",type="input",provider="anthropic",model="claude-test"} 300`,
+		`perdure_cost_dollars_total{provider="anthropic",model="claude-test"} 4.5`,
+		`perdure_agents_waiting 2`, `perdure_tool_duration_seconds_bucket{tool="look",le="+Inf"} 2`,
+		"# TYPE perdure_tool_duration_seconds histogram", "process_start_time_seconds ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s", want)
 		}
 	}
-	if strings.Contains(got, "topsecretname") || strings.Contains(got, id.String()) || strings.Contains(got, "secret words") {
+	if strings.Contains(got, "topsecretname") || strings.Contains(got, id.String()) ||
+		strings.Contains(got, "secret words") {
 		t.Error("the metrics name an agent, or what was said")
 	}
 	line := regexp.MustCompile(`^([a-z_]+)(\{[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*\})? [0-9.e+-]+$`)

@@ -20,7 +20,8 @@ func parseOrigins(allow []string) ([]origin, error) {
 	for _, entry := range allow {
 		o, err := parseOrigin(entry)
 		if err != nil {
-			return nil, fmt.Errorf("allowed host %q: %w; want api.example.com, *.example.com, host:port, http://host or *", entry, err)
+			return nil, fmt.Errorf("allowed host %q: %w; want api.example.com, *.example.com, host:port, http://host "+
+				"or *", entry, err)
 		}
 		list = append(list, o)
 	}
@@ -65,7 +66,8 @@ func check(u *url.URL, allow []origin) error {
 	}
 	host, port := hostOf(u), portOf(u)
 	for _, o := range allow {
-		if o.scheme == u.Scheme && o.port == port && (o.any || (!o.below && host == o.host) || (o.below && strings.HasSuffix(host, "."+o.host))) {
+		if o.scheme == u.Scheme && o.port == port && (o.any || (!o.below && host == o.host) ||
+			(o.below && strings.HasSuffix(host, "."+o.host))) {
 			return nil
 		}
 	}

@@ -16,27 +16,31 @@ func Builtins(store perdure.Store) []perdure.Tool {
 	return []perdure.Tool{Remember(), Recall(store), Now()}
 }
 
-// Remember is the tool remember: it keeps a value in the agent's own state under a name, in the place of what was there; null takes the name
-// out. The state goes where the agent goes, and conditions read it as vars. Outside the agent it changes nothing: its class is read.
+// Remember is the tool remember: it keeps a value in the agent's own state under a name, in the place of what was
+// there; null takes the name out. The state goes where the agent goes, and conditions read it as vars. Outside the
+// agent it changes nothing: its class is read.
 func Remember() perdure.Tool {
 	type args struct {
 		Name  string       `json:"name" jsonschema:"the name to keep it under"`
 		Value perdure.Data `json:"value" jsonschema:"any value; null forgets the name"`
 	}
-	spec := perdure.Spec{Name: "remember", Description: "keeps a value in your own state under a name; null forgets it", Effect: perdure.Read}
+	spec := perdure.Spec{Name: "remember", Description: "keeps a value in your own state under a name; null forgets it",
+		Effect: perdure.Read}
 	return newTyped(spec, func(_ context.Context, _ perdure.Call, a args) (perdure.Result, error) {
 		switch {
 		case a.Name == "" || len(a.Name) > maxStateName:
 			return refused("arguments of remember: field name: give a name of at most %d bytes", maxStateName), nil
 		case len(a.Value) > maxRemembered:
-			return refused("arguments of remember: field value: it has %d bytes, and %d are the most; put it in a file and remember where", len(a.Value), maxRemembered), nil
+			return refused("arguments of remember: field value: it has %d bytes, and %d are the most; put it in a "+
+				"file and remember where", len(a.Value), maxRemembered), nil
 		}
 		return perdure.Result{Set: map[string]perdure.Data{a.Name: a.Value}}, nil
 	})
 }
 
-// Recall is the tool recall: it returns what the agent's state has under a name, or, without one, all of it, as the node has derived it. A
-// value that an effect under way beside it sets is not there yet. The store is read for whoever calls it outside a node.
+// Recall is the tool recall: it returns what the agent's state has under a name, or, without one, all of it, as the
+// node has derived it. A value that an effect under way beside it sets is not there yet. The store is read for whoever
+// calls it outside a node.
 func Recall(store perdure.Store) perdure.Tool {
 	type args struct {
 		Name string `json:"name,omitempty" jsonschema:"the name it was kept under; none: everything"`
@@ -95,21 +99,25 @@ func Now() perdure.Tool {
 	return newTyped(spec, func(_ context.Context, _ perdure.Call, a args) (perdure.Result, error) {
 		zone, err := time.LoadLocation(a.Zone)
 		if err != nil || a.Zone == "Local" {
-			return refused("arguments of now: field zone: %q is no time zone known here; want one such as Europe/Oslo", clip(a.Zone)), nil
+			return refused("arguments of now: field zone: %q is no time zone known here; want one such as Europe/Oslo",
+				clip(a.Zone)), nil
 		}
 		now := time.Now().In(zone)
-		data, err := perdure.DataOf(map[string]any{"time": now.Format(time.RFC3339), "unix_ms": now.UnixMilli(), "weekday": now.Weekday().String()})
+		data, err := perdure.DataOf(map[string]any{"time": now.Format(time.RFC3339), "unix_ms": now.UnixMilli(),
+			"weekday": now.Weekday().String()})
 		return perdure.Result{Data: data}, err
 	})
 }
 
-// Cancel is the tool cancel: it ends children of the agent that calls it, and theirs with them. An agent that is not its child is left alone.
+// Cancel is the tool cancel: it ends children of the agent that calls it, and theirs with them. An agent that is not
+// its child is left alone.
 func Cancel(n Agents) perdure.Tool {
 	type args struct {
 		Child string `json:"child" jsonschema:"the id of the child to end"`
 		Note  string `json:"note,omitempty" jsonschema:"why"`
 	}
-	spec := perdure.Spec{Name: "cancel", Description: "ends an agent that you delegated to, and those it delegated to", Effect: perdure.Idempotent}
+	spec := perdure.Spec{Name: "cancel", Description: "ends an agent that you delegated to, and those it delegated to",
+		Effect: perdure.Idempotent}
 	return newTyped(spec, func(ctx context.Context, c perdure.Call, a args) (perdure.Result, error) {
 		var id perdure.AgentID
 		if err := id.UnmarshalText([]byte(a.Child)); err != nil {
@@ -131,7 +139,8 @@ func Cancel(n Agents) perdure.Tool {
 		if a.Note == "" {
 			a.Note = "cancelled by its parent"
 		}
-		_, err = n.Tell(ctx, id, perdure.Event{Name: "cancel", By: c.Agent.String(), ID: c.Key, Notice: perdure.Cancel{Note: a.Note}})
+		_, err = n.Tell(ctx, id, perdure.Event{Name: "cancel", By: c.Agent.String(), ID: c.Key,
+			Notice: perdure.Cancel{Note: a.Note}})
 		if errors.Is(err, perdure.ErrTerminated) {
 			err = nil // just now, by itself
 		}

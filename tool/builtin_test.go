@@ -29,14 +29,16 @@ func TestWhatIsRememberedIsRecalledAndForgotten(t *testing.T) {
 		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 			return perdure.Verdict{Answer: perdure.Allow}
 		}),
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			if n := a.Fold().Turns; n < int64(len(turns)) {
-				return perdure.Advice{Actions: []perdure.Action{turns[n]}}, nil
-			}
-			return perdure.Advice{}, nil
-		})},
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				if n := a.Fold().Turns; n < int64(len(turns)) {
+					return perdure.Advice{Actions: []perdure.Action{turns[n]}}, nil
+				}
+				return perdure.Advice{}, nil
+			})},
 	}
-	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "remember"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "remember"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,8 @@ func TestStateHasLimits(t *testing.T) {
 	remember := tool.Remember()
 	fails(t, call(t, remember, map[string]any{"name": "", "value": 1}), "field name")
 	fails(t, call(t, remember, map[string]any{"name": strings.Repeat("n", 129), "value": 1}), "field name")
-	fails(t, call(t, remember, map[string]any{"name": "n", "value": strings.Repeat("v", 65<<10)}), "field value", "file")
+	fails(t, call(t, remember, map[string]any{"name": "n", "value": strings.Repeat("v", 65<<10)}), "field value",
+		"file")
 	fails(t, call(t, remember, map[string]any{"name": "n"}), "value")
 }
 
@@ -80,7 +83,8 @@ func TestNowIsInTheZoneAskedFor(t *testing.T) {
 		if got := value(t, call(t, tool.Now(), map[string]any{}))["time"]; got != "2000-01-01T00:00:00Z" {
 			t.Errorf("got %v", got)
 		}
-		if got := value(t, call(t, tool.Now(), map[string]any{"zone": "Asia/Tokyo"}))["time"]; got != "2000-01-01T09:00:00+09:00" {
+		if got := value(t, call(t, tool.Now(),
+			map[string]any{"zone": "Asia/Tokyo"}))["time"]; got != "2000-01-01T09:00:00+09:00" {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -95,16 +99,19 @@ func TestOnlyOnesOwnChildrenAreCancelled(t *testing.T) {
 	}
 	waits := perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 		if a.Fold().Turns == 0 && a.Fold().Charter.Depth > 0 {
-			return perdure.Advice{Actions: []perdure.Action{perdure.Delegate{Intent: perdure.Intent{Goal: "wait"}, Depth: 1}}}, nil
+			return perdure.Advice{Actions: []perdure.Action{perdure.Delegate{Intent: perdure.Intent{Goal: "wait"},
+				Depth: 1}}}, nil
 		}
 		return perdure.Advice{}, nil
 	})
-	node := &perdure.Node{Store: store, Key: key, Advisors: map[string]perdure.Advisor{"": waits}, Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
-		return perdure.Verdict{Answer: perdure.Allow}
-	})}
+	node := &perdure.Node{Store: store, Key: key, Advisors: map[string]perdure.Advisor{"": waits},
+		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+			return perdure.Verdict{Answer: perdure.Allow}
+		})}
 	cancel := tool.Cancel(node)
 	family := func() (ids []perdure.AgentID) {
-		a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "wait"}, Charter: perdure.Charter{Scope: "test", Depth: 2}})
+		a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "wait"},
+			Charter: perdure.Charter{Scope: "test", Depth: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +129,8 @@ func TestOnlyOnesOwnChildrenAreCancelled(t *testing.T) {
 	}
 	ours, theirs := family(), family()
 	say := func(child string) perdure.Result {
-		res, err := cancel.Call(t.Context(), perdure.Call{Agent: ours[0], Key: "k", Args: data(t, map[string]any{"child": child, "note": "not needed"})})
+		res, err := cancel.Call(t.Context(), perdure.Call{Agent: ours[0], Key: "k",
+			Args: data(t, map[string]any{"child": child, "note": "not needed"})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,8 @@ func cleanPath(p string) error {
 	case !norm.NFC.IsNormalString(p):
 		return wantForm(p, norm.NFC.String(p))
 	case runtime.GOOS == "windows" && !windowsName(p):
-		return fmt.Errorf("%q means something else on this system: a device, a stream, or a name without its last dot or space", p)
+		return fmt.Errorf("%q means something else on this system: a device, a stream, or a name without its last "+
+			"dot or space", p)
 	}
 	return nil
 }
@@ -119,7 +120,8 @@ func cleanProgram(name string) error {
 	}
 	below, ok := strings.CutPrefix(name, "./")
 	if !ok {
-		return fmt.Errorf("%q is not in its clean form: name a program alone, as ./PATH in the working folder, or by an absolute path", clip(name))
+		return fmt.Errorf("%q is not in its clean form: name a program alone, as ./PATH in the working folder, or by "+
+			"an absolute path", clip(name))
 	}
 	if below == "." {
 		return fmt.Errorf("%q is no program", name)
@@ -147,7 +149,8 @@ func cleanURL(s string) error {
 			if c == '#' {
 				return errors.New("it has a fragment, which is never sent: leave out # and what follows")
 			}
-			return fmt.Errorf("it holds %q, which is not written as it is in a URL: want it as %%%02X, or a host in punycode", rune(c), c)
+			return fmt.Errorf("it holds %q, which is not written as it is in a URL: want it as %%%02X, or a host in "+
+				"punycode", rune(c), c)
 		}
 	}
 	scheme, rest, ok := strings.Cut(s, "://")
@@ -209,7 +212,8 @@ func cleanHostName(host string) error {
 	for _, l := range labels {
 		bad := func(r rune) bool { return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') }
 		if l == "" || len(l) > 63 || strings.ContainsFunc(l, bad) {
-			return fmt.Errorf("%q is no host: want a name of letters, digits and hyphens, without a dot at its end", clip(host))
+			return fmt.Errorf("%q is no host: want a name of letters, digits and hyphens, without a dot at its end",
+				clip(host))
 		}
 	}
 	last := labels[len(labels)-1]

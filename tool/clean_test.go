@@ -45,8 +45,10 @@ func TestPathsHaveOneSpelling(t *testing.T) {
 		}
 	}
 	for _, p := range []string{
-		"public/../private/x", "./private/x", "private//x", "private/./x", "private/x/", "private/x/.", "", "../x", "..", "/etc/passwd",
-		`public\..\private\x`, `private\x`, "private/x\x00", "private/x\n", "private/\u202ex", "private/e\u0301", "a/../..", "./",
+		"public/../private/x", "./private/x", "private//x", "private/./x", "private/x/", "private/x/.", "", "../x",
+		"..", "/etc/passwd",
+		`public\..\private\x`, `private\x`, "private/x\x00", "private/x\n", "private/\u202ex", "private/e\u0301",
+		"a/../..", "./",
 		strings.Repeat("a/", 5000) + "a",
 	} {
 		for _, name := range []string{"read", "list", "stat", "remove"} {
@@ -56,7 +58,8 @@ func TestPathsHaveOneSpelling(t *testing.T) {
 			unclean(t, f(name), map[string]any{"path": p, "text": "changed"}, "path")
 		}
 	}
-	unclean(t, f("read"), map[string]any{"path": []byte{0xfe, 0x9a, 0xe2}}, "bytes") // as text they are a path in base64
+	// as text they are a path in base64
+	unclean(t, f("read"), map[string]any{"path": []byte{0xfe, 0x9a, 0xe2}}, "bytes")
 	unclean(t, f("read"), map[string]any{"path": "public/../private/x"}, `want "private/x"`)
 	if got := onDisk(t, dir, "private", "x"); got != "private" {
 		t.Errorf("got %q", got)
@@ -102,34 +105,51 @@ func TestURLsHaveOneSpelling(t *testing.T) {
 	_, u := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	h := httpTools(t, tool.HTTP{Allow: []string{u, "*", "http://*"}, Loopback: true})
 	for _, c := range []string{
-		"", "x", "https://", "https:///x", "HTTPS://example.com/", "Http://example.com/", "ftp://example.com/", "//example.com/", "https:example.com",
-		"https://example.com", "https://example.com?q", "https://Example.com/", "https://example.com./", "https://.example.com/", "https://a..b/",
-		"https://user@example.com/", "https://user:pw@example.com/", "https://@example.com/", "https://example.com:443/", "http://example.com:80/",
-		"https://example.com:/", "https://example.com:0443/", "https://example.com:0/", "https://example.com:65536/", "https://example.com:x/",
+		"", "x", "https://", "https:///x", "HTTPS://example.com/", "Http://example.com/", "ftp://example.com/",
+		"//example.com/", "https:example.com",
+		"https://example.com", "https://example.com?q", "https://Example.com/", "https://example.com./",
+		"https://.example.com/", "https://a..b/",
+		"https://user@example.com/", "https://user:pw@example.com/", "https://@example.com/",
+		"https://example.com:443/", "http://example.com:80/",
+		"https://example.com:/", "https://example.com:0443/", "https://example.com:0/", "https://example.com:65536/",
+		"https://example.com:x/",
 		"https://example.com:8443:8443/", "https://bücher.example/", "https://ex%61mple.com/", "https://ex ample.com/",
-		"https://127.1/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.0.0.01/", "https://127.0.0.0x1/",
-		"https://1.2.3.4.5/", "https://999.1.1.1/", "https://[::0001]/", "https://[::FFFF]/", "https://[::ffff:1.2.3.4]/", "https://[fe80::1%25eth0]/",
+		"https://127.1/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.0.0.01/",
+		"https://127.0.0.0x1/",
+		"https://1.2.3.4.5/", "https://999.1.1.1/", "https://[::0001]/", "https://[::FFFF]/",
+		"https://[::ffff:1.2.3.4]/", "https://[fe80::1%25eth0]/",
 		"https://[::1/", "https://::1/", "https://[::1]x/",
-		"https://example.com/a/../b", "https://example.com/..", "https://example.com/./a", "https://example.com/a/.", "https://example.com/..;x/b",
-		"https://example.com/%2e%2e/b", "https://example.com/%2E%2E/b", "https://example.com/.%2e/b", "https://example.com/a%2Fb", "https://example.com/a%5Cb",
-		"https://example.com/%61", "https://example.com/%7Ea", "https://example.com/%c3%A9", "https://example.com/%", "https://example.com/%4", "https://example.com/%zz",
-		"https://example.com/%+1", "https://example.com/%00", "https://example.com/%0A", "https://example.com//a", "https://example.com/a//b", "https://example.com//",
-		"https://example.com/a#b", "https://example.com/#", "https://example.com/a?", "https://example.com/a?x=%61", "https://example.com/a?x=%2f",
-		`https://example.com\@evil.example/`, `https://example.com/a\b`, "https://example.com/a b", "https://example.com/a\tb", "https://example.com/a\nb",
-		"https://example.com/é", " https://example.com/", "https://example.com/ ", "https://example.com/{x}", "https://example.com/\x7f",
+		"https://example.com/a/../b", "https://example.com/..", "https://example.com/./a", "https://example.com/a/.",
+		"https://example.com/..;x/b",
+		"https://example.com/%2e%2e/b", "https://example.com/%2E%2E/b", "https://example.com/.%2e/b",
+		"https://example.com/a%2Fb", "https://example.com/a%5Cb",
+		"https://example.com/%61", "https://example.com/%7Ea", "https://example.com/%c3%A9", "https://example.com/%",
+		"https://example.com/%4", "https://example.com/%zz",
+		"https://example.com/%+1", "https://example.com/%00", "https://example.com/%0A", "https://example.com//a",
+		"https://example.com/a//b", "https://example.com//",
+		"https://example.com/a#b", "https://example.com/#", "https://example.com/a?", "https://example.com/a?x=%61",
+		"https://example.com/a?x=%2f",
+		`https://example.com\@evil.example/`, `https://example.com/a\b`, "https://example.com/a b",
+		"https://example.com/a\tb", "https://example.com/a\nb",
+		"https://example.com/é", " https://example.com/", "https://example.com/ ", "https://example.com/{x}",
+		"https://example.com/\x7f",
 		"https://example.com/" + strings.Repeat("a", 9<<10),
 	} {
 		unclean(t, h("get"), map[string]any{"url": c}, "url")
 		unclean(t, h("post"), map[string]any{"url": c}, "url")
 	}
-	unclean(t, h("get"), map[string]any{"url": "https://user:pw@example.com/"}, "a name or password does not belong in it")
+	unclean(t, h("get"), map[string]any{"url": "https://user:pw@example.com/"},
+		"a name or password does not belong in it")
 	if asked.Load() != 0 {
 		t.Errorf("the server was asked %d times", asked.Load())
 	}
 	for _, c := range []string{
-		"https://example.com/", "https://example.com/a/b?x=1&y=a%20b", "https://example.com/a/", "https://example.com/%C3%A9", "https://example.com/a;v=1",
-		"https://example.com/a?u=https:%2F%2Fb.example%2F..", "https://example.com/a?u=https://b.example/../x?y", "https://xn--bcher-kva.example/", "http://192.0.2.1:8080/x",
-		"https://[2001:db8::1]/", "https://[2001:db8::1]:8443/", "https://example.com/...", "https://example.com/..a", "https://a_b.example/~x/@y:z,(w)", "https://1.example/",
+		"https://example.com/", "https://example.com/a/b?x=1&y=a%20b", "https://example.com/a/",
+		"https://example.com/%C3%A9", "https://example.com/a;v=1",
+		"https://example.com/a?u=https:%2F%2Fb.example%2F..", "https://example.com/a?u=https://b.example/../x?y",
+		"https://xn--bcher-kva.example/", "http://192.0.2.1:8080/x",
+		"https://[2001:db8::1]/", "https://[2001:db8::1]:8443/", "https://example.com/...", "https://example.com/..a",
+		"https://a_b.example/~x/@y:z,(w)", "https://1.example/",
 		"https://example.com/%25", "https://example.com/?k=secret:KEY",
 	} {
 		if err := h("get").(perdure.ArgumentChecker).CheckArgs(data(t, map[string]any{"url": c})); err != nil {
@@ -142,10 +162,13 @@ func TestHeadersCannotChangeWhatPolicyJudged(t *testing.T) {
 	var asked atomic.Int64
 	_, u := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	h := httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true})
-	for _, name := range []string{"X-HTTP-Method-Override", "x-http-method", "X-Method-Override", "X_HTTP_Method_Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Host"} {
-		fails(t, call(t, h("get"), map[string]any{"url": u + "/", "headers": map[string]any{name: "DELETE"}}), "not for the caller")
+	for _, name := range []string{"X-HTTP-Method-Override", "x-http-method", "X-Method-Override",
+		"X_HTTP_Method_Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Host"} {
+		fails(t, call(t, h("get"), map[string]any{"url": u + "/", "headers": map[string]any{name: "DELETE"}}),
+			"not for the caller")
 	}
-	unclean(t, h("get"), map[string]any{"url": u + "/", "headers": map[string]any{"Authorization": "a", "authorization": "b"}}, "Authorization", "twice")
+	unclean(t, h("get"), map[string]any{"url": u + "/", "headers": map[string]any{"Authorization": "a",
+		"authorization": "b"}}, "Authorization", "twice")
 	unclean(t, h("get"), map[string]any{"url": u + "/", "headers": map[string]any{"X-A": "a", "X_A": "b"}}, "twice")
 	if asked.Load() != 0 {
 		t.Errorf("the server was asked %d times", asked.Load())
@@ -154,11 +177,13 @@ func TestHeadersCannotChangeWhatPolicyJudged(t *testing.T) {
 
 func TestProgramsAreNamedInOneWay(t *testing.T) {
 	s := tool.Shell{Dir: t.TempDir(), Allow: []string{"*"}}
-	for _, name := range []string{"../x", "a/b", "./../x", ".//x", "./a/../x", "/bin/../bin/echo", "//bin/echo", "/bin//echo", "/bin/./echo", `.\x`, "e\ncho", "echo\x00", "", ".", "..", "./", "./."} {
+	for _, name := range []string{"../x", "a/b", "./../x", ".//x", "./a/../x", "/bin/../bin/echo", "//bin/echo",
+		"/bin//echo", "/bin/./echo", `.\x`, "e\ncho", "echo\x00", "", ".", "..", "./", "./."} {
 		unclean(t, s, map[string]any{"command": []string{name}}, "command")
 	}
 	unclean(t, s, map[string]any{"script": "a\x00b"}, "script")
-	unclean(t, s, map[string]any{"command": []any{[]byte{0xfd, 0xb8, 0xa7, 0xfd, 0xc6, 0xad}}}, "bytes") // /bin/cat in base64
+	// /bin/cat in base64
+	unclean(t, s, map[string]any{"command": []any{[]byte{0xfd, 0xb8, 0xa7, 0xfd, 0xc6, 0xad}}}, "bytes")
 	if err := os.WriteFile(filepath.Join(s.Dir, "run"), []byte("#!/bin/sh\necho ran\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +199,11 @@ func TestOfSeveralUncleanFieldsTheSameIsAlwaysNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := data(t, map[string]any{"url": "https://API.example.com/", "headers": map[string]any{"A-B": "1", "a_b": "2"}})
+	args := data(t, map[string]any{"url": "https://API.example.com/",
+		"headers": map[string]any{"A-B": "1", "a_b": "2"}})
 	for range 100 {
-		if err := tools[0].(perdure.ArgumentChecker).CheckArgs(args); err == nil || !strings.HasPrefix(err.Error(), "field headers: ") {
+		if err := tools[0].(perdure.ArgumentChecker).CheckArgs(args); err == nil ||
+			!strings.HasPrefix(err.Error(), "field headers: ") {
 			t.Fatalf("got %v, want the first field by name", err)
 		}
 	}
@@ -189,13 +216,18 @@ func TestWrappedToolsCheckTheirArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, wrapped := range [][]perdure.Tool{trusted, tool.WithSecrets(tools, tool.SecretMap{}), tool.WithSecrets(trusted, tool.SecretMap{})} {
+	for _, wrapped := range [][]perdure.Tool{trusted, tool.WithSecrets(tools, tool.SecretMap{}),
+		tool.WithSecrets(trusted, tool.SecretMap{})} {
 		unclean(t, wrapped[0], map[string]any{"path": "./a"}, `want "a"`)
 	}
 	reader := tool.WithSecrets(tools, tool.SecretMap{"WHERE": "../../etc/passwd"})[0]
-	fails(t, call(t, reader, map[string]any{"path": "secret:WHERE"}), "leads out") // what the reference stands for is checked at the call
-	plain := tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{}) (int, error) { return 0, nil })
-	if err := tool.WithSecrets([]perdure.Tool{plain}, tool.SecretMap{})[0].(perdure.ArgumentChecker).CheckArgs(nil); err != nil {
+	// what the reference stands for is checked at the call
+	fails(t, call(t, reader, map[string]any{"path": "secret:WHERE"}), "leads out")
+	plain := tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{}) (int, error) {
+		return 0, nil
+	})
+	if err := tool.WithSecrets([]perdure.Tool{plain}, tool.SecretMap{})[0].(perdure.ArgumentChecker).
+		CheckArgs(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -209,7 +241,8 @@ func TestPolicyAboutAPathCannotBePassedBySpellingItOtherwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"public/x": "public", "private/x": "no-private", "public/../private/x": perdure.RuleArguments, "./private/x": perdure.RuleArguments, "other/x": "policy.default",
+		"public/x": "public", "private/x": "no-private", "public/../private/x": perdure.RuleArguments,
+		"./private/x": perdure.RuleArguments, "other/x": "policy.default",
 	} {
 		f, dir := fileTools(t)
 		for _, p := range []string{"public", "private", "other"} {
@@ -232,7 +265,8 @@ func TestPolicyAboutAPathCannotBePassedBySpellingItOtherwise(t *testing.T) {
 // decisionOf runs a node's agent and returns the verdict on what it first proposed.
 func decisionOf(t *testing.T, node *perdure.Node) perdure.Verdict {
 	t.Helper()
-	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "read"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "read"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,10 @@ import (
 // in it that servers take away.
 func FuzzCleanURL(f *testing.F) {
 	for _, s := range []string{
-		"https://example.com/", "https://example.com/a/b?x=1#y", "https://a@b:443/%2e%2e/", "http://[::1]:80/", "https://0x7f.1/..;/a//b", "https://xn--a.example/%C3%A9?%2F",
-		"https://example.com:8443/a%20b;c=d?e=%25&f=/../", `https://a\b/`, "https://1.2.3.4/", "https://a/?", "https://[fe80::1%25a]/",
+		"https://example.com/", "https://example.com/a/b?x=1#y", "https://a@b:443/%2e%2e/", "http://[::1]:80/",
+		"https://0x7f.1/..;/a//b", "https://xn--a.example/%C3%A9?%2F",
+		"https://example.com:8443/a%20b;c=d?e=%25&f=/../", `https://a\b/`, "https://1.2.3.4/", "https://a/?",
+		"https://[fe80::1%25a]/",
 	} {
 		f.Add(s)
 	}
@@ -30,7 +32,8 @@ func FuzzCleanURL(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q was taken, and is none: %v", s, err)
 		}
-		if u.String() != s || u.User != nil || u.Fragment != "" || u.Opaque != "" || u.Host != strings.ToLower(u.Host) || strings.HasSuffix(u.Hostname(), ".") {
+		if u.String() != s || u.User != nil || u.Fragment != "" || u.Opaque != "" ||
+			u.Host != strings.ToLower(u.Host) || strings.HasSuffix(u.Hostname(), ".") {
 			t.Errorf("%q was taken, and is %q", s, u)
 		}
 		if p := path.Clean(u.Path); p != u.Path && p+"/" != u.Path {
@@ -44,14 +47,16 @@ func FuzzCleanURL(f *testing.F) {
 
 // FuzzCleanPath checks that a path which is taken for clean stays where it is and what it is.
 func FuzzCleanPath(f *testing.F) {
-	for _, s := range []string{".", "a/b", "./a", "a/../b", "../a", "/a", "a//b", `a\b`, "e\u0301", "a\x00", "..a", "a/..b/c.", "\u202ea"} {
+	for _, s := range []string{".", "a/b", "./a", "a/../b", "../a", "/a", "a//b", `a\b`, "e\u0301", "a\x00", "..a",
+		"a/..b/c.", "\u202ea"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if cleanPath(s) != nil {
 			return
 		}
-		if path.Clean(s) != s || !filepath.IsLocal(s) || norm.NFC.String(s) != s || strings.ContainsAny(s, "\\\x00\n\x1b") {
+		if path.Clean(s) != s || !filepath.IsLocal(s) || norm.NFC.String(s) != s ||
+			strings.ContainsAny(s, "\\\x00\n\x1b") {
 			t.Errorf("%q was taken for clean", s)
 		}
 	})
@@ -63,7 +68,8 @@ func FuzzCutShowsNoSecret(f *testing.F) {
 	f.Add("", "aaaaaaaaaaaa", "aaaa", 1, 30)
 	f.Add("abab", "ababab", "abab", 3, 9)
 	f.Fuzz(func(t *testing.T, before, secret, after string, from, size int) {
-		if len(secret) < minSecret || len(secret) > 200 || strings.Contains(before+after, secret[:1]) || strings.Contains("secret:KEY", secret[:1]) {
+		if len(secret) < minSecret || len(secret) > 200 || strings.Contains(before+after, secret[:1]) ||
+			strings.Contains("secret:KEY", secret[:1]) {
 			return
 		}
 		text := []byte(before + secret + after)
@@ -88,7 +94,8 @@ func FuzzCutShowsNoSecret(f *testing.F) {
 
 // FuzzArgumentsNeverPanic gives any data to the tools as arguments, before policy and in a call.
 func FuzzArgumentsNeverPanic(f *testing.F) {
-	for _, s := range []string{`{"path":"a"}`, `{"url":"https://a/"}`, `{"command":["a"]}`, `{"headers":{"a":1}}`, `null`, `[]`, `{"command":[null,{}],"script":3}`} {
+	for _, s := range []string{`{"path":"a"}`, `{"url":"https://a/"}`, `{"command":["a"]}`, `{"headers":{"a":1}}`,
+		`null`, `[]`, `{"command":[null,{}],"script":3}`} {
 		f.Add(s)
 	}
 	shell := Shell{}

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff: whoever acts for the agent dies in the middle, the agent does not do it again, and a person
-// settles it.
+// TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff: whoever acts for the agent dies in the middle, the agent does not do
+// it again, and a person settles it.
 func TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff(t *testing.T) {
 	u, requests := broken(t, "")
 	shell := anyShell(t)
@@ -26,7 +26,9 @@ func TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff(t *testing.T) {
 		done func() int // how often it was done, as the other side knows
 	}{
 		{"a server that died", named(t, mcp, "t.die"), nil, nil},
-		{"a connection that broke", post, map[string]any{"url": u + "/", "text": "pay"}, func() int { return int(requests.Load()) }},
+		{"a connection that broke", post, map[string]any{"url": u + "/", "text": "pay"}, func() int {
+			return int(requests.Load())
+		}},
 		{"a command that was killed", shell, map[string]any{"script": "echo paid >>ledger; kill -9 $$"}, func() int {
 			b, err := os.ReadFile(filepath.Join(shell.Dir, "ledger"))
 			if err != nil {
@@ -37,7 +39,8 @@ func TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := nodeWith(t, c.tool, perdure.Execute{Tool: c.tool.Spec().Name, Args: data(t, c.args)})
-			a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "pay"}, Charter: perdure.Charter{Scope: "test"}})
+			a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "pay"},
+				Charter: perdure.Charter{Scope: "test"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,11 +73,14 @@ func TestAnAgentIsInDoubtAfterAnEffectThatBrokeOff(t *testing.T) {
 	}
 }
 
-// TestDoubtAtTheDeadlineSaysWhatIsKnown: the tool is cut off at the deadline of the decision, and what it knows of its effect is recorded.
+// TestDoubtAtTheDeadlineSaysWhatIsKnown: the tool is cut off at the deadline of the decision, and what it knows of its
+// effect is recorded.
 func TestDoubtAtTheDeadlineSaysWhatIsKnown(t *testing.T) {
 	shell := anyShell(t)
-	node := nodeWith(t, shell, perdure.Execute{Tool: "shell", Args: data(t, map[string]any{"script": "echo half paid; exec sleep 600"}), Deadline: 1000})
-	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "pay"}, Charter: perdure.Charter{Scope: "test"}})
+	node := nodeWith(t, shell, perdure.Execute{Tool: "shell",
+		Args: data(t, map[string]any{"script": "echo half paid; exec sleep 600"}), Deadline: 1000})
+	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "pay"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

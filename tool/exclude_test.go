@@ -19,17 +19,20 @@ func TestFilesKeepOutOfTheHome(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{".perdure/key": "KEY", ".perdure/vault/k": "KEY", "secrets": "KEY", "plain": "plain", "two": "two"} {
+	for name, text := range map[string]string{".perdure/key": "KEY", ".perdure/vault/k": "KEY", "secrets": "KEY",
+		"plain": "plain", "two": "two"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"link": home, "deep": filepath.Join(home, "vault"), "keylink": filepath.Join(home, "key")} {
+	for link, to := range map[string]string{"link": home, "deep": filepath.Join(home, "vault"),
+		"keylink": filepath.Join(home, "key")} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"hard": ".perdure/key", "sub/hard": ".perdure/vault/k", "hardsecret": "secrets", "three": "two"} {
+	for link, to := range map[string]string{"hard": ".perdure/key", "sub/hard": ".perdure/vault/k",
+		"hardsecret": "secrets", "three": "two"} {
 		if err := os.Link(filepath.Join(dir, to), filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +52,8 @@ func TestFilesKeepOutOfTheHome(t *testing.T) {
 	}
 	for _, where := range []string{home, filepath.Join(elsewhere, "to", ".perdure")} {
 		f := tools(dir, where, filepath.Join(dir, "secrets"), "", filepath.Join(dir, "later"))
-		for _, p := range []string{".perdure/key", ".perdure/vault/k", ".PERDURE/key", ".perdure/new", ".perdure", "link/key", "deep/k", "keylink", "hard", "sub/hard", "secrets", "hardsecret", "later", "later/x", "Later"} {
+		for _, p := range []string{".perdure/key", ".perdure/vault/k", ".PERDURE/key", ".perdure/new", ".perdure",
+			"link/key", "deep/k", "keylink", "hard", "sub/hard", "secrets", "hardsecret", "later", "later/x", "Later"} {
 			res := call(t, f("read"), map[string]any{"path": p})
 			fails(t, res)
 			if strings.Contains(string(res.Data), "KEY") {
@@ -101,12 +105,14 @@ func TestCommandsDoNotRunInTheHome(t *testing.T) {
 	if err := os.Symlink(home, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, in := range []string{home, filepath.Join(home, "policies"), link, filepath.Join(link, "policies"), filepath.Join(dir, "x", "..", "home")} {
+	for _, in := range []string{home, filepath.Join(home, "policies"), link, filepath.Join(link, "policies"),
+		filepath.Join(dir, "x", "..", "home")} {
 		s := tool.Shell{Dir: in, Allow: []string{"*"}, Exclude: []string{home}}
 		fails(t, call(t, s, map[string]any{"script": "touch here"}))
 	}
 	if _, err := os.Stat(filepath.Join(home, "here")); err == nil {
 		t.Error("a command ran in the home")
 	}
-	value(t, call(t, tool.Shell{Dir: dir, Allow: []string{"*"}, Exclude: []string{home}}, map[string]any{"script": "true"}))
+	value(t, call(t, tool.Shell{Dir: dir, Allow: []string{"*"}, Exclude: []string{home}},
+		map[string]any{"script": "true"}))
 }

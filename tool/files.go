@@ -16,16 +16,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Files are the tools that work on the files below a folder: files.read, files.list and files.stat, which change nothing; files.write and
-// files.remove, which are idempotent; files.append, which is done once. Paths are relative, with slashes, in their
-// clean form (a/b, never ./a/b or a/../a/b), and lead through no symbolic link: what policy judged is what is read or
-// written. A call reads or writes at most MaxFile bytes, and only ordinary files.
+// Files are the tools that work on the files below a folder: files.read, files.list and files.stat, which change
+// nothing; files.write and files.remove, which are idempotent; files.append, which is done once. Paths are relative,
+// with slashes, in their clean form (a/b, never ./a/b or a/../a/b), and lead through no symbolic link: what policy
+// judged is what is read or written. A call reads or writes at most MaxFile bytes, and only ordinary files.
 //
 // Exclude names files and folders of this machine that the tools keep out of even if they are below root, such as the
 // home of the node. Nothing in them is read, written, listed or removed, by whatever path, link or hard link.
 //
-// Content is text where it is valid UTF-8, and bytes where it is not. What is read out of files, and the names in folders, is marked as text from
-// somebody not trusted. The caller closes root when the tools are no longer called.
+// Content is text where it is valid UTF-8, and bytes where it is not. What is read out of files, and the names in
+// folders, is marked as text from somebody not trusted. The caller closes root when the tools are no longer called.
 func Files(root *os.Root, exclude ...string) []perdure.Tool {
 	f := files{root, realPath(root.Name()), newExclusions(exclude)}
 	clean := cleaners{"path": cleanText(cleanPath)}
@@ -35,10 +35,14 @@ func Files(root *os.Root, exclude ...string) []perdure.Tool {
 	return []perdure.Tool{
 		newTyped(spec("read", "reads a file, or a part of it", perdure.Read), foreign(reported(f.read))).cleaned(clean),
 		newTyped(spec("list", "lists a folder", perdure.Read), foreign(reported(f.list))).cleaned(clean),
-		newTyped(spec("stat", "says what is at a path: file, folder or nothing, its size and when it was changed", perdure.Read), reported(f.stat)).cleaned(clean),
-		newTyped(spec("write", "writes a file whole, in one step; folders on the way are made", perdure.Idempotent), reported(f.write)).cleaned(clean),
-		newTyped(spec("append", "adds to the end of a file, which is made if there is none", perdure.Once), reported(f.append)).cleaned(clean),
-		newTyped(spec("remove", "removes a file or an empty folder; it is no error if there is none", perdure.Idempotent), reported(f.remove)).cleaned(clean),
+		newTyped(spec("stat", "says what is at a path: file, folder or nothing, its size and when it was changed",
+			perdure.Read), reported(f.stat)).cleaned(clean),
+		newTyped(spec("write", "writes a file whole, in one step; folders on the way are made", perdure.Idempotent),
+			reported(f.write)).cleaned(clean),
+		newTyped(spec("append", "adds to the end of a file, which is made if there is none", perdure.Once),
+			reported(f.append)).cleaned(clean),
+		newTyped(spec("remove", "removes a file or an empty folder; it is no error if there is none",
+			perdure.Idempotent), reported(f.remove)).cleaned(clean),
 	}
 }
 
@@ -65,7 +69,8 @@ type writeArgs struct {
 }
 
 // reported makes the value a file tool returns its result, and an error that the file system reports a failed outcome.
-func reported[Args any](fn func(context.Context, Args) (map[string]any, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
+func reported[Args any](fn func(context.Context, Args) (map[string]any, error)) func(context.Context, perdure.Call,
+	Args) (perdure.Result, error) {
 	return func(ctx context.Context, _ perdure.Call, args Args) (perdure.Result, error) {
 		if err := ctx.Err(); err != nil {
 			return perdure.Result{}, err
@@ -88,12 +93,13 @@ func reported[Args any](fn func(context.Context, Args) (map[string]any, error)) 
 	}
 }
 
-// leftOut is where the value of a file tool says what is left out of it because it is too much, not because a part was asked for. It is no part
-// of the result.
+// leftOut is where the value of a file tool says what is left out of it because it is too much, not because a part was
+// asked for. It is no part of the result.
 const leftOut = "\x00left out"
 
 // foreign marks what a tool returns as text from somebody not trusted.
-func foreign[Args any](fn func(context.Context, perdure.Call, Args) (perdure.Result, error)) func(context.Context, perdure.Call, Args) (perdure.Result, error) {
+func foreign[Args any](fn func(context.Context, perdure.Call, Args) (perdure.Result, error)) func(context.Context,
+	perdure.Call, Args) (perdure.Result, error) {
 	return func(ctx context.Context, c perdure.Call, args Args) (perdure.Result, error) {
 		res, err := fn(ctx, c, args)
 		res.Taint = len(res.Data) > 0
@@ -123,7 +129,8 @@ func (f files) allowed(name string, itself bool) error {
 		}
 		if info.Mode()&fs.ModeSymlink != 0 && (end < len(name) || !itself) {
 			to, _ := f.root.Readlink(name[:end])
-			return fmt.Errorf("%s is a link to %q: links are not followed; give the path it leads to", name[:end], clip(to))
+			return fmt.Errorf("%s is a link to %q: links are not followed; give the path it leads to", name[:end],
+				clip(to))
 		}
 	}
 	return nil
@@ -176,7 +183,8 @@ func (f files) read(ctx context.Context, a readArgs) (map[string]any, error) {
 		v["truncated"] = true
 	}
 	if more && limit == MaxFile {
-		v[leftOut] = fmt.Sprintf("the file goes on: it has %d bytes, and %d are the most that are read at once; go on at offset %d", info.Size(), int64(MaxFile), end)
+		v[leftOut] = fmt.Sprintf("the file goes on: it has %d bytes, and %d are the most that are read at once; go "+
+			"on at offset %d", info.Size(), int64(MaxFile), end)
 	}
 	return v, nil
 }
@@ -241,7 +249,8 @@ func (f files) list(_ context.Context, a pathArgs) (map[string]any, error) {
 	}
 	v := map[string]any{"entries": list}
 	if truncated {
-		v["truncated"], v[leftOut] = true, fmt.Sprintf("the folder has more than %d entries: the rest is left out", maxList)
+		v["truncated"], v[leftOut] = true, fmt.Sprintf("the folder has more than %d entries: the rest is left out",
+			maxList)
 	}
 	return v, nil
 }
@@ -267,7 +276,8 @@ func (f files) stat(_ context.Context, a pathArgs) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"kind": kindOf(info.Mode()), "size": info.Size(), "changed": info.ModTime().UTC().Format(time.RFC3339Nano)}, nil
+	return map[string]any{"kind": kindOf(info.Mode()), "size": info.Size(),
+		"changed": info.ModTime().UTC().Format(time.RFC3339Nano)}, nil
 }
 
 func kindOf(m fs.FileMode) string {

@@ -40,7 +40,8 @@ func onDisk(t *testing.T, parts ...string) string {
 func TestFileToolsHaveTheEffectTheySay(t *testing.T) {
 	f, _ := fileTools(t)
 	for name, want := range map[string]perdure.Effect{
-		"read": perdure.Read, "list": perdure.Read, "stat": perdure.Read, "write": perdure.Idempotent, "append": perdure.Once, "remove": perdure.Idempotent,
+		"read": perdure.Read, "list": perdure.Read, "stat": perdure.Read, "write": perdure.Idempotent,
+		"append": perdure.Once, "remove": perdure.Idempotent,
 	} {
 		if got := f(name).Spec().Effect; got != want {
 			t.Errorf("files.%s: got %s, want %s", name, got, want)
@@ -58,11 +59,13 @@ func TestFilesAreWrittenReadListedAndRemoved(t *testing.T) {
 	if got := onDisk(t, dir, "a", "b", "c.txt") + onDisk(t, dir, "log"); got != "héllo!one\n" {
 		t.Errorf("got %q", got)
 	}
-	if diff := cmp.Diff(map[string]any{"text": "héllo!", "size": int64(7)}, value(t, call(t, f("read"), map[string]any{"path": "a/b/c.txt"}))); diff != "" {
+	if diff := cmp.Diff(map[string]any{"text": "héllo!", "size": int64(7)},
+		value(t, call(t, f("read"), map[string]any{"path": "a/b/c.txt"}))); diff != "" {
 		t.Error(diff)
 	}
 	part := value(t, call(t, f("read"), map[string]any{"path": "a/b/c.txt", "limit": 2}))
-	if diff := cmp.Diff(map[string]any{"text": "h", "size": int64(7), "truncated": true}, part); diff != "" { // é is two bytes
+	// é is two bytes
+	if diff := cmp.Diff(map[string]any{"text": "h", "size": int64(7), "truncated": true}, part); diff != "" {
 		t.Error(diff)
 	}
 	if got := value(t, call(t, f("read"), map[string]any{"path": "a/b/c.txt", "offset": 6}))["text"]; got != "!" {
@@ -72,11 +75,13 @@ func TestFilesAreWrittenReadListedAndRemoved(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	list := value(t, call(t, f("list"), map[string]any{"path": "."}))["entries"]
-	want := []any{map[string]any{"name": "a", "kind": "folder"}, map[string]any{"name": "log", "kind": "file", "size": int64(4)}}
+	want := []any{map[string]any{"name": "a", "kind": "folder"},
+		map[string]any{"name": "log", "kind": "file", "size": int64(4)}}
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Error(diff)
 	}
-	if got := value(t, call(t, f("stat"), map[string]any{"path": "log"})); got["kind"] != "file" || got["size"] != int64(4) {
+	if got := value(t, call(t, f("stat"), map[string]any{"path": "log"})); got["kind"] != "file" ||
+		got["size"] != int64(4) {
 		t.Errorf("got %v", got)
 	}
 	fails(t, call(t, f("remove"), map[string]any{"path": "a"}), "not empty")
@@ -95,15 +100,18 @@ func TestBinaryContentIsBytes(t *testing.T) {
 	f, dir := fileTools(t)
 	blob := []byte{0, 0xff, 0xfe, 'a'}
 	value(t, call(t, f("write"), map[string]any{"path": "raw", "bytes": blob}))
-	value(t, call(t, f("write"), map[string]any{"path": "model", "bytes": base64.StdEncoding.EncodeToString(blob)})) // as a model writes it
+	// as a model writes it
+	value(t, call(t, f("write"), map[string]any{"path": "model", "bytes": base64.StdEncoding.EncodeToString(blob)}))
 	if onDisk(t, dir, "raw") != string(blob) || onDisk(t, dir, "model") != string(blob) {
 		t.Errorf("got %q and %q", onDisk(t, dir, "raw"), onDisk(t, dir, "model"))
 	}
-	if got, ok := value(t, call(t, f("read"), map[string]any{"path": "raw"}))["bytes"].([]byte); !ok || !bytes.Equal(got, blob) {
+	if got, ok := value(t, call(t, f("read"), map[string]any{"path": "raw"}))["bytes"].([]byte); !ok ||
+		!bytes.Equal(got, blob) {
 		t.Errorf("got %v, want the bytes", got)
 	}
 	value(t, call(t, f("write"), map[string]any{"path": "empty", "text": ""}))
-	if got := value(t, call(t, f("read"), map[string]any{"path": "empty"}))["text"]; got != "" || onDisk(t, dir, "empty") != "" {
+	if got := value(t, call(t, f("read"), map[string]any{"path": "empty"}))["text"]; got != "" ||
+		onDisk(t, dir, "empty") != "" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -121,7 +129,9 @@ func TestNoPathLeadsOutOfTheFolder(t *testing.T) {
 		}
 	}
 	up := "../" + filepath.Base(filepath.Dir(outside)) + "/" + filepath.Base(outside)
-	paths := []string{secret, "file", "folder/secret", "up/secret", "../secret", "a/../../secret", "folder/../../secret", up + "/secret", strings.Repeat("../", 40) + secret[1:], "./file", "folder//secret", "a\x00b", strings.Repeat("x/", 5000)}
+	paths := []string{secret, "file", "folder/secret", "up/secret", "../secret", "a/../../secret",
+		"folder/../../secret", up + "/secret", strings.Repeat("../", 40) + secret[1:], "./file", "folder//secret",
+		"a\x00b", strings.Repeat("x/", 5000)}
 	for _, p := range paths {
 		fails(t, call(t, f("read"), map[string]any{"path": p}))
 		fails(t, call(t, f("append"), map[string]any{"path": p + "", "text": "x"}))
@@ -163,7 +173,8 @@ func TestOnlyOrdinaryFilesOfBoundedSize(t *testing.T) {
 		t.Errorf("got %d bytes, truncated %v", got, v["truncated"])
 	}
 	for _, args := range []map[string]any{
-		{"path": "x"}, {"path": "x", "text": "a", "bytes": []byte("b")}, {"text": "a"}, {"path": 1, "text": "a"}, {"path": "x", "text": "a", "mode": 511},
+		{"path": "x"}, {"path": "x", "text": "a", "bytes": []byte("b")}, {"text": "a"}, {"path": 1, "text": "a"},
+		{"path": "x", "text": "a", "mode": 511},
 	} {
 		fails(t, call(t, f("write"), args))
 	}

@@ -20,7 +20,8 @@ func (a *writeArgs) content() ([]byte, error) {
 		b = []byte(*a.Text)
 	}
 	if len(b) > MaxFile {
-		return nil, fmt.Errorf("%d bytes are more than one call may write, %d; write the file in parts", len(b), MaxFile)
+		return nil, fmt.Errorf("%d bytes are more than one call may write, %d; write the file in parts", len(b),
+			MaxFile)
 	}
 	return b, nil
 }
@@ -48,8 +49,8 @@ func (f files) target(a *writeArgs) (name string, b []byte, err error) {
 	return name, b, nil
 }
 
-// write puts the content beside the file and then in its place, so that whoever looks sees the old content or the new. A process that
-// dies on the way may leave the file beside it, which ends in .tmp.
+// write puts the content beside the file and then in its place, so that whoever looks sees the old content or the new.
+// A process that dies on the way may leave the file beside it, which ends in .tmp.
 func (f files) write(_ context.Context, a writeArgs) (map[string]any, error) {
 	name, b, err := f.target(&a)
 	if err != nil {

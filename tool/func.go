@@ -8,25 +8,27 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Func is a tool made of a function. The JSON Schema of Args, which is a struct or a map with text keys, is derived from its type: the
-// json tag names a field, omitempty or omitzero makes it optional, the jsonschema tag describes it. Arguments that do not fit are a failed
-// outcome that names the field, and fn is not called. What fn returns is recorded as its JSON; an error is a failed outcome, unless
-// it wraps perdure.ErrIncapable, or perdure.ErrInDoubt because nobody knows whether the effect happened. call.Key is the idempotency key to
-// pass on.
+// Func is a tool made of a function. The JSON Schema of Args, which is a struct or a map with text keys, is derived
+// from its type: the json tag names a field, omitempty or omitzero makes it optional, the jsonschema tag describes it.
+// Arguments that do not fit are a failed outcome that names the field, and fn is not called. What fn returns is
+// recorded as its JSON; an error is a failed outcome, unless it wraps perdure.ErrIncapable, or perdure.ErrInDoubt
+// because nobody knows whether the effect happened. call.Key is the idempotency key to pass on.
 //
 // Func panics if Args has no JSON Schema, such as a struct with a channel in it.
-func Func[Args, Out any](name, description string, effect perdure.Effect, fn func(ctx context.Context, call perdure.Call, args Args) (Out, error)) perdure.Tool {
-	return newTyped(perdure.Spec{Name: name, Description: description, Effect: effect}, func(ctx context.Context, c perdure.Call, args Args) (perdure.Result, error) {
-		out, err := fn(ctx, c, args)
-		if err != nil {
-			return perdure.Result{}, err
-		}
-		data, err := dataOf(out)
-		if err != nil {
-			return perdure.Result{}, fmt.Errorf("the result of %s, a %T, has no JSON: %w", name, out, err)
-		}
-		return perdure.Result{Data: data}, nil
-	})
+func Func[Args, Out any](name, description string, effect perdure.Effect,
+	fn func(ctx context.Context, call perdure.Call, args Args) (Out, error)) perdure.Tool {
+	return newTyped(perdure.Spec{Name: name, Description: description, Effect: effect},
+		func(ctx context.Context, c perdure.Call, args Args) (perdure.Result, error) {
+			out, err := fn(ctx, c, args)
+			if err != nil {
+				return perdure.Result{}, err
+			}
+			data, err := dataOf(out)
+			if err != nil {
+				return perdure.Result{}, fmt.Errorf("the result of %s, a %T, has no JSON: %w", name, out, err)
+			}
+			return perdure.Result{Data: data}, nil
+		})
 }
 
 // typed is a tool whose arguments are an Args.
@@ -37,7 +39,8 @@ type typed[Args any] struct {
 	fn     func(ctx context.Context, c perdure.Call, args Args) (perdure.Result, error)
 }
 
-func newTyped[Args any](spec perdure.Spec, fn func(context.Context, perdure.Call, Args) (perdure.Result, error)) *typed[Args] {
+func newTyped[Args any](spec perdure.Spec, fn func(context.Context, perdure.Call, Args) (perdure.Result,
+	error)) *typed[Args] {
 	s, err := schemaOf[Args]()
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: the arguments have no JSON Schema: %v", spec.Name, err))
@@ -71,8 +74,8 @@ func (t *typed[Args]) Call(ctx context.Context, c perdure.Call) (perdure.Result,
 	return t.fn(ctx, c, args)
 }
 
-// refused is the failed outcome of a call that changed nothing. It is a result and not an error, so that it stays one even if the time
-// for the call has run out.
+// refused is the failed outcome of a call that changed nothing. It is a result and not an error, so that it stays one
+// even if the time for the call has run out.
 func refused(format string, args ...any) perdure.Result {
 	return perdure.Result{Signal: perdure.Failed, Note: clip(fmt.Sprintf(format, args...))}
 }

@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// startGroup starts a command at the head of a process group of its own, which is killed as a whole when the context of the command ends, and when
-// this process does, however it ends: what a node that was killed had begun must not go on behind the back of the next one.
+// startGroup starts a command at the head of a process group of its own, which is killed as a whole when the context of
+// the command ends, and when this process does, however it ends: what a node that was killed had begun must not go on
+// behind the back of the next one.
 func startGroup(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
@@ -32,8 +33,8 @@ func killGroup(cmd *exec.Cmd) {
 	guard.drop(cmd.Process.Pid)
 }
 
-// starter is where commands are started: on one thread that lives as long as the process. A death signal is sent when the thread that started a
-// command ends, and other threads of a Go program may.
+// starter is where commands are started: on one thread that lives as long as the process. A death signal is sent when
+// the thread that started a command ends, and other threads of a Go program may.
 var starter = sync.OnceValue(func() chan<- func() {
 	starts := make(chan func())
 	go func() {
@@ -48,8 +49,8 @@ var starter = sync.OnceValue(func() chan<- func() {
 // guard is the guardian of this process.
 var guard guardian
 
-// guardian is a process that kills the process groups it was told of when this process is gone: then its standard input ends. The death signal
-// reaches only the head of a group, and not every system has it.
+// guardian is a process that kills the process groups it was told of when this process is gone: then its standard input
+// ends. The death signal reaches only the head of a group, and not every system has it.
 type guardian struct {
 	mu     sync.Mutex
 	groups map[int]bool
@@ -57,7 +58,8 @@ type guardian struct {
 	in     io.WriteCloser
 }
 
-// guardScript keeps a list of groups, + and - a number at a time. It holds nothing else of this process, and no signal meant for this one ends it.
+// guardScript keeps a list of groups, + and - a number at a time. It holds nothing else of this process, and no signal
+// meant for this one ends it.
 const guardScript = `trap '' HUP INT QUIT TERM
 all=
 while read -r op p; do

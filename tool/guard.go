@@ -11,16 +11,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Guard refuses what holds the value of a secret, so that none enters a memory by any way: advice, an event, an agent's inputs, a result. It knows a
-// value as it is, and as it is written in JSON, a URL, HTML, base64, also as a part of a longer text in base64, hexadecimal and the dumps of xxd and
-// hexdump -C; the longer ones also in other case, with line breaks or other signs in between, and escaped more than once.
+// Guard refuses what holds the value of a secret, so that none enters a memory by any way: advice, an event, an agent's
+// inputs, a result. It knows a value as it is, and as it is written in JSON, a URL, HTML, base64, also as a part of a
+// longer text in base64, hexadecimal and the dumps of xxd and hexdump -C; the longer ones also in other case, with line
+// breaks or other signs in between, and escaped more than once.
 type Guard struct {
 	exact, plain *matcher
 }
 
 var _ perdure.Guard = (*Guard)(nil)
 
-// NewGuard is a guard for the secrets as they are now. Values shorter than 6 bytes would be found everywhere: they are left out, which is logged.
+// NewGuard is a guard for the secrets as they are now. Values shorter than 6 bytes would be found everywhere: they are
+// left out, which is logged.
 func NewGuard(ctx context.Context, secrets KnownSecrets, log *slog.Logger) (*Guard, error) {
 	all, err := secrets.Secrets(ctx)
 	if err != nil {
@@ -31,7 +33,8 @@ func NewGuard(ctx context.Context, secrets KnownSecrets, log *slog.Logger) (*Gua
 		if value := all[name]; len(value) >= minGuarded {
 			values = append(values, spelling{value, name})
 		} else if log != nil {
-			log.Warn("the secret is too short to be kept out of memory: use a longer one", "secret", name, "bytes", len(value), "least", minGuarded)
+			log.Warn("the secret is too short to be kept out of memory: use a longer one", "secret", name, "bytes",
+				len(value), "least", minGuarded)
 		}
 	}
 	exact, plain := spellingsOf(values, minGuarded)
@@ -55,5 +58,6 @@ func (g *Guard) Check(body []byte) error {
 	if s == nil {
 		return nil
 	}
-	return fmt.Errorf("it holds the value of secret %s, which must never be in a memory: refer to it as %s%s", s.name, reference, s.name)
+	return fmt.Errorf("it holds the value of secret %s, which must never be in a memory: refer to it as %s%s", s.name,
+		reference, s.name)
 }

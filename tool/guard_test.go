@@ -33,17 +33,21 @@ func TestNoSpellingOfASecretPassesTheGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"plain": "the token is " + token + ".", "alone": token, "JSON": `{"a":` + string(quoted) + `}`, "query": "?t=" + url.QueryEscape(token), "path": "/" + url.PathEscape(token),
+		"plain": "the token is " + token + ".", "alone": token, "JSON": `{"a":` + string(quoted) + `}`,
+		"query": "?t=" + url.QueryEscape(token), "path": "/" + url.PathEscape(token),
 		"hex": hex.EncodeToString([]byte(token)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(token))),
-		"base64": base64.StdEncoding.EncodeToString([]byte(token)), "basic auth": "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+token)),
-		"shifted": base64.RawURLEncoding.EncodeToString([]byte("x" + token + "yz")), "other": "another secret altogether",
+		"base64":     base64.StdEncoding.EncodeToString([]byte(token)),
+		"basic auth": "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+token)),
+		"shifted":    base64.RawURLEncoding.EncodeToString([]byte("x" + token + "yz")),
+		"other":      "another secret altogether",
 	} {
 		err := guard.Check(data(t, map[string]any{"text": text}))
 		if err == nil || !strings.Contains(err.Error(), "secret:") || strings.Contains(err.Error(), text) {
 			t.Errorf("%s: got %v, want a refusal that names the secret and not its value", name, err)
 		}
 	}
-	for _, text := range []string{"", "secret:TOKEN", token[:len(token)-1], "nothing of the kind", strings.Repeat("s3cr3t", 100)} {
+	for _, text := range []string{"", "secret:TOKEN", token[:len(token)-1], "nothing of the kind",
+		strings.Repeat("s3cr3t", 100)} {
 		if err := guard.Check(data(t, map[string]any{"text": text})); err != nil {
 			t.Errorf("%q: got %v, want it to pass", text, err)
 		}
@@ -81,16 +85,19 @@ func TestShortSecretsAreLeftOutAndSaidToBe(t *testing.T) {
 	}
 }
 
-// A tool that shows what it was given in a way that is not redacted is stopped by the guard: the outcome is recorded without the result.
+// A tool that shows what it was given in a way that is not redacted is stopped by the guard: the outcome is recorded
+// without the result.
 func TestWhatGetsPastTheToolIsStoppedByTheGuard(t *testing.T) {
 	secrets := tool.SecretMap{"TOKEN": token}
 	leak := &probe{result: func() (perdure.Result, error) { return perdure.Result{Data: data(t, "it is "+token)}, nil }}
 	node := nodeWith(t, leak, perdure.Execute{Tool: "probe"}) // without WithSecrets
 	node.Guard = guardOf(t, secrets)
-	if _, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "use " + token}, Charter: perdure.Charter{Scope: "test"}}); err == nil || strings.Contains(err.Error(), token) {
+	if _, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "use " + token},
+		Charter: perdure.Charter{Scope: "test"}}); err == nil || strings.Contains(err.Error(), token) {
 		t.Errorf("an agent with a secret in its goal: %v", err)
 	}
-	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "leak"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "leak"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

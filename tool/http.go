@@ -22,19 +22,23 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// HTTP makes tools that send requests to the hosts it lists: http.get and http.head, which change nothing; http.put and http.delete, which
-// are idempotent; http.post, which is done once. The last three carry the key of the effect as Idempotency-Key.
+// HTTP makes tools that send requests to the hosts it lists: http.get and http.head, which change nothing; http.put and
+// http.delete, which are idempotent; http.post, which is done once. The last three carry the key of the effect as
+// Idempotency-Key.
 //
 // Whatever a name resolves to, a private, loopback or otherwise special address is not connected to, and no proxy is
 // used. No redirect is followed: policy judged the URL of the call, and where a server sends one on is for policy to
 // judge as well. The note of the outcome says where that is. A URL is in its clean form, of which there is one:
 // https://host/path?query, see cleanURL.
 //
-// The result has status, url, headers (those about the content) and text or bytes. It is marked as text from somebody not trusted. A
-// status of 200 to 299 is ok; 429, and 503 with a time to come back, are throttled; others fail. A request that changes something, was sent,
-// and got no answer, or 502 or 504 from somebody on the way, is in doubt: it may have been carried out.
+// The result has status, url, headers (those about the content) and text or bytes. It is marked as text from somebody
+// not trusted. A status of 200 to 299 is ok; 429, and 503 with a time to come back, are throttled; others fail. A
+// request that changes something, was sent, and got no answer, or 502 or 504 from somebody on the way, is in doubt: it
+// may have been carried out.
 type HTTP struct {
-	Allow         []string      // the hosts: api.example.com, *.example.com (those below it), host:port, or * for any; https unless http://host says otherwise. None: no request is sent
+	// the hosts: api.example.com, *.example.com (those below it), host:port, or * for any; https unless http://host
+	// says otherwise. None: no request is sent
+	Allow         []string
 	Timeout       time.Duration // zero: DefaultTimeout
 	ResponseLimit int64         // bytes kept of a body; zero: DefaultResponse
 	Loopback      bool          // connect to loopback addresses too, for tests and services on this machine
@@ -70,14 +74,16 @@ func (h HTTP) Tools() ([]perdure.Tool, error) {
 	c := &client{HTTP: h, allow: allow, transport: h.transport()}
 	clean := cleaners{"url": cleanText(cleanURL), "headers": cleanHeaders}
 	get := func(method, description string) perdure.Tool {
-		return newTyped(c.spec(method, description, perdure.Read), func(ctx context.Context, call perdure.Call, a getArgs) (perdure.Result, error) {
-			return c.do(ctx, call, method, &sendArgs{URL: a.URL, Headers: a.Headers})
-		}).cleaned(clean)
+		return newTyped(c.spec(method, description, perdure.Read),
+			func(ctx context.Context, call perdure.Call, a getArgs) (perdure.Result, error) {
+				return c.do(ctx, call, method, &sendArgs{URL: a.URL, Headers: a.Headers})
+			}).cleaned(clean)
 	}
 	send := func(method, description string, effect perdure.Effect) perdure.Tool {
-		return newTyped(c.spec(method, description, effect), func(ctx context.Context, call perdure.Call, a sendArgs) (perdure.Result, error) {
-			return c.do(ctx, call, method, &a)
-		}).cleaned(clean)
+		return newTyped(c.spec(method, description, effect),
+			func(ctx context.Context, call perdure.Call, a sendArgs) (perdure.Result, error) {
+				return c.do(ctx, call, method, &a)
+			}).cleaned(clean)
 	}
 	return []perdure.Tool{
 		get(http.MethodGet, "asks for a URL"),
@@ -92,14 +98,15 @@ func (h HTTP) Tools() ([]perdure.Tool, error) {
 func (h *HTTP) transport() *http.Transport {
 	opts := []ssrf.Option{ssrf.WithAnyPort()} // the ports are those of Allow
 	if h.Loopback {
-		opts = append(opts, ssrf.WithAllowedV4Prefixes(netip.MustParsePrefix("127.0.0.0/8")), ssrf.WithAllowedV6Prefixes(netip.MustParsePrefix("::1/128")))
+		opts = append(opts, ssrf.WithAllowedV4Prefixes(netip.MustParsePrefix("127.0.0.0/8")),
+			ssrf.WithAllowedV6Prefixes(netip.MustParsePrefix("::1/128")))
 	}
 	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: ssrf.New(opts...).Safe}
 	return &http.Transport{
 		Proxy:       nil, // a proxy would connect on our behalf, where no guard looks
 		DialContext: dialer.DialContext,
-		// A request on a connection that was used before is sent again by the library when that breaks, and a key in its header makes it
-		// do so even for POST. On a new connection it is not.
+		// A request on a connection that was used before is sent again by the library when that breaks, and a key in
+		// its header makes it do so even for POST. On a new connection it is not.
 		DisableKeepAlives:      true,
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: maxResponseHeader,
@@ -115,7 +122,8 @@ type client struct {
 }
 
 func (c *client) spec(method, description string, effect perdure.Effect) perdure.Spec {
-	return perdure.Spec{Name: "http." + strings.ToLower(method), Description: description, Effect: effect, Deadline: c.Timeout}
+	return perdure.Spec{Name: "http." + strings.ToLower(method), Description: description, Effect: effect,
+		Deadline: c.Timeout}
 }
 
 // do sends a request and reads the answer.
@@ -177,7 +185,8 @@ func (c *client) unanswered(ctx context.Context, err error, method string, sent 
 
 // gone reports whether whoever was connected to hung up.
 func gone(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }
 
 // changes reports whether a request of this method changes something.
@@ -226,7 +235,8 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 // reserved reports whether a header is about the connection, or set by the tool.
 func reserved(name string) bool {
 	switch name {
-	case IdempotencyKey, "X-Idempotency-Key", "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect", "Keep-Alive",
+	case IdempotencyKey, "X-Idempotency-Key", "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te",
+		"Trailer", "Upgrade", "Expect", "Keep-Alive",
 		"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Real-Ip", "Forwarded", "Traceparent", "Tracestate",
 		"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url":
 		return true // the last make some servers do something else than the method and the URL say, which policy judged
@@ -234,8 +244,10 @@ func reserved(name string) bool {
 	return strings.HasPrefix(name, "Proxy-") || strings.HasPrefix(name, "X-Forwarded-")
 }
 
-// kept are the headers of a response that are recorded: what says something about the content, and nothing that lets somebody in.
-var kept = []string{"Cache-Control", "Content-Disposition", "Content-Language", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag", "Last-Modified", "Link", "Location", "Retry-After"}
+// kept are the headers of a response that are recorded: what says something about the content, and nothing that lets
+// somebody in.
+var kept = []string{"Cache-Control", "Content-Disposition", "Content-Language", "Content-Length", "Content-Range",
+	"Content-Type", "Date", "Etag", "Last-Modified", "Link", "Location", "Retry-After"}
 
 // result is the answer to a request.
 func (c *client) result(r *redactor, resp *http.Response, method string) (perdure.Result, error) {
@@ -264,18 +276,21 @@ func (c *client) result(r *redactor, resp *http.Response, method string) (perdur
 	}
 	res := perdure.Result{Data: data, Taint: true}
 	if truncated {
-		res.Signal, res.Note = perdure.Partial, fmt.Sprintf("the answer is longer than %d bytes: the rest is left out", c.ResponseLimit)
+		res.Signal, res.Note = perdure.Partial, fmt.Sprintf("the answer is longer than %d bytes: the rest is left out",
+			c.ResponseLimit)
 	}
 	after, named := retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusServiceUnavailable && named:
-		res.Signal, res.RetryAfter, res.Note = perdure.Throttled, after, "the server answered "+strconv.Itoa(resp.StatusCode)
+		res.Signal, res.RetryAfter, res.Note = perdure.Throttled, after,
+			"the server answered "+strconv.Itoa(resp.StatusCode)
 	case changes(method) && (resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusGatewayTimeout):
 		return perdure.Result{}, inDoubt("somebody on the way answered %d for the server", resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		res.Signal, res.Note = perdure.Failed, "the server answered "+strconv.Itoa(resp.StatusCode)
 		if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
-			res.Note += ": it says that what was asked for is at " + clip(visible(to.Redacted())) + "; redirects are not followed, so ask for that if it is wanted"
+			res.Note += ": it says that what was asked for is at " + clip(visible(to.Redacted())) +
+				"; redirects are not followed, so ask for that if it is wanted"
 		}
 	}
 	return res, nil

@@ -55,7 +55,8 @@ func TestRequestsCarryTheKeyOfTheirEffect(t *testing.T) {
 	for method, c := range map[string]struct {
 		effect perdure.Effect
 		key    string
-	}{"get": {perdure.Read, ""}, "head": {perdure.Read, ""}, "put": {perdure.Idempotent, "key-1"}, "delete": {perdure.Idempotent, "key-1"}, "post": {perdure.Once, "key-1"}} {
+	}{"get": {perdure.Read, ""}, "head": {perdure.Read, ""}, "put": {perdure.Idempotent, "key-1"},
+		"delete": {perdure.Idempotent, "key-1"}, "post": {perdure.Once, "key-1"}} {
 		t.Run(method, func(t *testing.T) {
 			args := map[string]any{"url": u + "/x?q=1"}
 			want := seen{Method: strings.ToUpper(method), Key: c.key}
@@ -100,7 +101,8 @@ func TestHostsAreDeniedByDefault(t *testing.T) {
 		{"http://*.example.com" + port, "http://evilexample.com" + port},
 		{"http://example.com" + port, "http://example.com" + port + "@127.0.0.1" + port},
 		{"http://example.com" + port, "http://example.com.evil" + port},
-		{"*", "ftp://example.com"}, {"*", "file:///etc/passwd"}, {"*", "gopher://example.com"}, {"*", "//example.com"}, {"*", "https:example.com"}, {"*", ""}, {"*", "https://"}, {"*", "https://%zz"},
+		{"*", "ftp://example.com"}, {"*", "file:///etc/passwd"}, {"*", "gopher://example.com"}, {"*", "//example.com"},
+		{"*", "https:example.com"}, {"*", ""}, {"*", "https://"}, {"*", "https://%zz"},
 		{"*", "https://user:password@example.com/"},
 	} {
 		h := tool.HTTP{Loopback: true}
@@ -112,7 +114,8 @@ func TestHostsAreDeniedByDefault(t *testing.T) {
 		}
 		fails(t, call(t, httpTools(t, h)("get"), map[string]any{"url": c.url}), "url")
 	}
-	for _, bad := range []string{"", "ftp://x", "https://", "a b", "example.com/path", "ex*mple.com", "https://user@host", "*.*"} {
+	for _, bad := range []string{"", "ftp://x", "https://", "a b", "example.com/path", "ex*mple.com",
+		"https://user@host", "*.*"} {
 		if _, err := (tool.HTTP{Allow: []string{bad}}).Tools(); err == nil {
 			t.Errorf("allowed host %q was accepted", bad)
 		}
@@ -134,7 +137,8 @@ func TestPrivateAddressesAreNotConnectedTo(t *testing.T) {
 		for _, p := range []string{port, ""} {
 			res := call(t, h("get"), map[string]any{"url": "http://" + host + p + "/"})
 			fails(t, res)
-			if !strings.Contains(res.Note, "not public") && !strings.Contains(host, "localhost") && !strings.Contains(host, "fe80") {
+			if !strings.Contains(res.Note, "not public") && !strings.Contains(host, "localhost") &&
+				!strings.Contains(host, "fe80") {
 				t.Errorf("%s: got note %q, want that its address is not public", host, res.Note)
 			}
 		}
@@ -165,12 +169,16 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 	mux := http.NewServeMux()
 	first := httptest.NewServer(mux)
 	defer first.Close()
-	targets := map[string]string{"/away": stranger.URL + "/", "/near": first.URL + "/private", "/relative": "/private", "/file": "file:///etc/passwd", "/loop": "/loop"}
+	targets := map[string]string{"/away": stranger.URL + "/", "/near": first.URL + "/private", "/relative": "/private",
+		"/file": "file:///etc/passwd", "/loop": "/loop"}
 	for path, to := range targets {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusTemporaryRedirect) })
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+		})
 	}
 	mux.HandleFunc("/private", func(http.ResponseWriter, *http.Request) { private.Add(1) })
-	h := httpTools(t, tool.HTTP{Allow: []string{first.URL, stranger.URL}, Loopback: true}) // allowed here, and policy was asked about another URL
+	// allowed here, and policy was asked about another URL
+	h := httpTools(t, tool.HTTP{Allow: []string{first.URL, stranger.URL}, Loopback: true})
 	for path, to := range targets {
 		if strings.HasPrefix(to, "/") {
 			to = first.URL + to
@@ -221,9 +229,11 @@ func TestThrottlingNamesTheTimeToComeBack(t *testing.T) {
 		{500, "7", perdure.Failed, 0},
 		{404, "", perdure.Failed, 0},
 	} {
-		res := call(t, h("post"), map[string]any{"url": fmt.Sprintf("%s/?status=%d&after=%s", u, c.status, url.QueryEscape(c.after))})
+		res := call(t, h("post"), map[string]any{"url": fmt.Sprintf("%s/?status=%d&after=%s", u, c.status,
+			url.QueryEscape(c.after))})
 		if res.Signal != c.signal || res.RetryAfter != c.want || fields(t, res)["text"] != "later" || !res.Taint {
-			t.Errorf("%d with Retry-After %q: got %s after %s, want %s after %s", c.status, c.after, res.Signal, res.RetryAfter, c.signal, c.want)
+			t.Errorf("%d with Retry-After %q: got %s after %s, want %s after %s", c.status, c.after, res.Signal,
+				res.RetryAfter, c.signal, c.want)
 		}
 	}
 }
@@ -250,13 +260,16 @@ func TestResponsesAreBounded(t *testing.T) {
 	}))
 	defer s.Close()
 	h := httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true, ResponseLimit: 101})
-	if v := cut(t, call(t, h("get"), map[string]any{"url": s.URL + "/long"})); v["text"] != strings.Repeat("é", 50) || v["truncated"] != true {
+	if v := cut(t, call(t, h("get"), map[string]any{"url": s.URL + "/long"})); v["text"] != strings.Repeat("é", 50) ||
+		v["truncated"] != true {
 		t.Errorf("got %v", v)
 	}
-	if v := cut(t, call(t, h("get"), map[string]any{"url": s.URL + "/bomb"})); len(v["text"].(string)) != 101 || v["truncated"] != true {
+	if v := cut(t, call(t, h("get"), map[string]any{"url": s.URL + "/bomb"})); len(v["text"].(string)) != 101 ||
+		v["truncated"] != true {
 		t.Errorf("got %v", v)
 	}
-	if v := value(t, call(t, h("get"), map[string]any{"url": s.URL + "/binary"})); string(v["bytes"].([]byte)) != "\xff\x00" || v["truncated"] != nil {
+	if v := value(t, call(t, h("get"), map[string]any{"url": s.URL + "/binary"})); string(
+		v["bytes"].([]byte)) != "\xff\x00" || v["truncated"] != nil {
 		t.Errorf("got %v", v)
 	}
 	fails(t, call(t, h("get"), map[string]any{"url": s.URL + "/header"}))
@@ -266,7 +279,8 @@ func TestHeadersOfTheConnectionAreNotTheCallers(t *testing.T) {
 	var asked atomic.Int64
 	h, u := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	for _, headers := range []map[string]any{
-		{"Host": "other"}, {"idempotency-key": "mine"}, {"transfer-encoding": "chunked"}, {"Proxy-Authorization": "x"}, {"content-length": "1"},
+		{"Host": "other"}, {"idempotency-key": "mine"}, {"transfer-encoding": "chunked"}, {"Proxy-Authorization": "x"},
+		{"content-length": "1"},
 		{"X-A": "a\r\nX-B: b"}, {"X A": "a"}, {"": "a"}, {"X-A:": "a"},
 	} {
 		fails(t, call(t, h("post"), map[string]any{"url": u + "/", "headers": headers}))
@@ -326,15 +340,20 @@ func TestARequestWithoutAnAnswerIsNotSentAgain(t *testing.T) {
 	}
 	u := "http://" + l.Addr().String()
 	l.Close()
-	fails(t, call(t, httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true})("post"), map[string]any{"url": u + "/"}), "refused") // surely not sent
+	// surely not sent
+	fails(t, call(t, httpTools(t, tool.HTTP{Allow: []string{u}, Loopback: true})("post"),
+		map[string]any{"url": u + "/"}), "refused")
 }
 
 func TestAGatewayThatLostTheServerLeavesDoubt(t *testing.T) {
 	var status atomic.Int64
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(int(status.Load()))
+	}))
 	defer s.Close()
 	h := httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true})
-	for code, doubt := range map[int64]bool{400: false, 404: false, 409: false, 500: false, 502: true, 503: false, 504: true} {
+	for code, doubt := range map[int64]bool{400: false, 404: false, 409: false, 500: false, 502: true, 503: false,
+		504: true} {
 		status.Store(code)
 		if doubt {
 			doubts(t, h("post"), map[string]any{"url": s.URL + "/"}, strconv.FormatInt(code, 10))

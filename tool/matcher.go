@@ -87,7 +87,8 @@ func spellingsOf(values []spelling, least int) (exact, plain []spelling) {
 				exact = append(exact, spelling{form, name})
 			}
 		}
-		for _, form := range append(insideBase64([]byte(value)), value, hex.EncodeToString([]byte(value)), base64.StdEncoding.EncodeToString([]byte(value))) {
+		for _, form := range append(insideBase64([]byte(value)), value, hex.EncodeToString([]byte(value)),
+			base64.StdEncoding.EncodeToString([]byte(value))) {
 			if form = normalText(form); len(form) >= minNormal {
 				plain = append(plain, spelling{form, name})
 			}
@@ -110,8 +111,8 @@ func spellings(v string) []string {
 	return append(forms, insideBase64(b)...)
 }
 
-// insideBase64 is what a value becomes as a part of something longer in base64, such as user and password: the characters that depend on
-// nothing but the value, for each place it can begin at.
+// insideBase64 is what a value becomes as a part of something longer in base64, such as user and password: the
+// characters that depend on nothing but the value, for each place it can begin at.
 func insideBase64(b []byte) []string {
 	if len(b) < leastInside {
 		return nil

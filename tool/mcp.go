@@ -22,8 +22,9 @@ import (
 	"github.com/perdure/perdure/internal/glyph"
 )
 
-// MCP is a server that speaks the Model Context Protocol, whose tools become tools of a node: read_file of a server named fs is fs.read_file.
-// Its exported fields are set before use and not changed afterwards. One of Command, URL and Transport says where the server is.
+// MCP is a server that speaks the Model Context Protocol, whose tools become tools of a node: read_file of a server
+// named fs is fs.read_file. Its exported fields are set before use and not changed afterwards. One of Command, URL and
+// Transport says where the server is.
 //
 //	files := &tool.MCP{Name: "fs", Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/notes"}}
 //	defer files.Close()
@@ -35,22 +36,31 @@ import (
 // idempotent unless the tool says that it is destructive. The class is that of when Tools was called, whatever the
 // server says later.
 //
-// A result is a map of text, structured (what the server gave as structured content) and content (images, audio, resources and links, as
-// bytes with their type). It is marked as text of somebody not trusted. What the server calls an error is a failed outcome.
+// A result is a map of text, structured (what the server gave as structured content) and content (images, audio,
+// resources and links, as bytes with their type). It is marked as text of somebody not trusted. What the server calls
+// an error is a failed outcome.
 //
-// A server that died is started, or connected to, again by the next call. If it dies during a call of class once, that is in doubt: it is not
-// known whether the effect happened. Calls of the other classes are made again under the same key.
+// A server that died is started, or connected to, again by the next call. If it dies during a call of class once, that
+// is in doubt: it is not known whether the effect happened. Calls of the other classes are made again under the same
+// key.
 type MCP struct {
-	Name      string                                           // the prefix of its tools: letters, digits, _ and -; not that of a built-in tool, such as files
-	Command   []string                                         // a program and its arguments that speaks the protocol on its standard input and output
-	Dir       string                                           // the working folder of Command; none: that of this process
-	Env       []string                                         // the variables Command gets: NAME as this process has it, or NAME=value. None: PATH and HOME
-	URL       string                                           // of a server that speaks streamable HTTP
-	Header    http.Header                                      // sent with every request to URL
-	Client    *http.Client                                     // for URL; nil: one that knows no cookies and follows no redirects
-	Transport func(ctx context.Context) (mcp.Transport, error) // any other way to reach it, such as a server inside this process
+	// the prefix of its tools: letters, digits, _ and -; not that of a built-in tool, such as files
+	Name string
+	// a program and its arguments that speaks the protocol on its standard input and output
+	Command []string
+	// the working folder of Command; none: that of this process
+	Dir string
+	// the variables Command gets: NAME as this process has it, or NAME=value. None: PATH and HOME
+	Env    []string
+	URL    string      // of a server that speaks streamable HTTP
+	Header http.Header // sent with every request to URL
+	// for URL; nil: one that knows no cookies and follows no redirects
+	Client *http.Client
+	// any other way to reach it, such as a server inside this process
+	Transport func(ctx context.Context) (mcp.Transport, error)
 
-	Effects map[string]perdure.Effect // the effect class by the server's own name of a tool, whatever its annotations say; "*" is for those not named
+	// the effect class by the server's own name of a tool, whatever its annotations say; "*" is for those not named
+	Effects map[string]perdure.Effect
 	// TrustHints believes what the server's annotations say of the tools that Effects does not name.
 	TrustHints bool
 	Only       []string      // the tools to offer, by the server's own name; none: all
@@ -94,11 +104,14 @@ func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 		}
 		switch {
 		case len(t.Name) > 128 || !toolName.MatchString(t.Name):
-			return nil, fmt.Errorf("MCP server %s has a tool with the name %q, which is none; list the tools to use in Only", m.Name, clip(t.Name))
+			return nil, fmt.Errorf("MCP server %s has a tool with the name %q, which is none; list the tools to use "+
+				"in Only", m.Name, clip(t.Name))
 		case seen[t.Name]:
-			return nil, fmt.Errorf("MCP server %s has two tools with the name %s; list the tools to use in Only, or repair the server", m.Name, t.Name)
+			return nil, fmt.Errorf("MCP server %s has two tools with the name %s; list the tools to use in Only, or "+
+				"repair the server", m.Name, t.Name)
 		case len(tools) == maxServerTools:
-			return nil, fmt.Errorf("MCP server %s has more than %d tools; list those to use in Only", m.Name, maxServerTools)
+			return nil, fmt.Errorf("MCP server %s has more than %d tools; list those to use in Only", m.Name,
+				maxServerTools)
 		}
 		seen[t.Name] = true
 		spec, err := m.spec(t)
@@ -106,7 +119,8 @@ func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 			return nil, err
 		}
 		if room -= len(spec.Args); room < 0 {
-			return nil, fmt.Errorf("MCP server %s: the schemas of its tools have more than %d bytes; list the tools to use in Only", m.Name, maxServerSchemas)
+			return nil, fmt.Errorf("MCP server %s: the schemas of its tools have more than %d bytes; list the tools "+
+				"to use in Only", m.Name, maxServerSchemas)
 		}
 		tools = append(tools, &mcpTool{server: m, name: t.Name, spec: spec})
 	}
@@ -118,7 +132,8 @@ func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 	return tools, nil
 }
 
-// Close ends the connection, and the server if it was started here. Calls under way are cut off. It can be called more than once.
+// Close ends the connection, and the server if it was started here. Calls under way are cut off. It can be called more
+// than once.
 func (m *MCP) Close() error {
 	m.init()
 	m.turn <- struct{}{}
@@ -147,7 +162,8 @@ func (m *MCP) check() error {
 		return fmt.Errorf("MCP server %q: its Name is to be of letters, digits, _ and -, 64 at most", m.Name)
 	}
 	if slices.Contains(builtin, strings.ToLower(m.Name)) {
-		return fmt.Errorf("MCP server %s: its tools would be taken for the built-in %s: give it another Name", m.Name, strings.ToLower(m.Name))
+		return fmt.Errorf("MCP server %s: its tools would be taken for the built-in %s: give it another Name", m.Name,
+			strings.ToLower(m.Name))
 	}
 	ways := 0
 	for _, set := range []bool{len(m.Command) > 0, m.URL != "", m.Transport != nil} {
@@ -174,7 +190,8 @@ func (m *MCP) start() time.Duration {
 func (m *MCP) spec(t *mcp.Tool) (perdure.Spec, error) {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil || len(schema) > maxServerSchema {
-		return perdure.Spec{}, fmt.Errorf("MCP server %s: the schema of tool %s is not JSON of at most %d bytes", m.Name, t.Name, maxServerSchema)
+		return perdure.Spec{}, fmt.Errorf("MCP server %s: the schema of tool %s is not JSON of at most %d bytes",
+			m.Name, t.Name, maxServerSchema)
 	}
 	args, err := perdure.DataFromJSON(schema)
 	if err != nil {
@@ -188,7 +205,8 @@ func (m *MCP) spec(t *mcp.Tool) (perdure.Spec, error) {
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}
-	return perdure.Spec{Name: m.Name + "." + t.Name, Description: clip(visible(description)), Args: args, Effect: m.effect(t), Deadline: timeout}, nil
+	return perdure.Spec{Name: m.Name + "." + t.Name, Description: clip(visible(description)), Args: args,
+		Effect: m.effect(t), Deadline: timeout}, nil
 }
 
 // visible is a text of a stranger without what would change how the text around it is shown, to people or to a model.
@@ -269,12 +287,14 @@ func (m *MCP) connect(ctx context.Context) (*mcpSession, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, m.start())
 	defer cancel()
-	client := mcp.NewClient(&mcp.Implementation{Name: "perdure", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	client := mcp.NewClient(&mcp.Implementation{Name: "perdure", Version: "1"},
+		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	session, err := client.Connect(limited, transport, nil)
 	if err != nil {
 		p.kill()
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("start MCP server %s: %w: %w; is it installed, and on the PATH of this node?", m.Name, err, perdure.ErrIncapable)
+			return nil, fmt.Errorf("start MCP server %s: %w: %w; is it installed, and on the PATH of this node?",
+				m.Name, err, perdure.ErrIncapable)
 		}
 		return nil, fmt.Errorf("start MCP server %s: %w%s", m.Name, err, p.said(redactorOf(ctx)))
 	}
@@ -306,7 +326,8 @@ func (s *mcpSession) end() {
 	s.process.wait()
 }
 
-// alive reports whether the server is there. One that let a call run out of time is asked for a sign of life: any answer is one.
+// alive reports whether the server is there. One that let a call run out of time is asked for a sign of life: any
+// answer is one.
 func (s *mcpSession) alive(ctx context.Context) bool {
 	select {
 	case <-s.done:

@@ -25,7 +25,8 @@ type MCPConfig struct {
 	Headers map[string]string `yaml:"headers"` // likewise
 }
 
-// ParseMCP reads a server in one line: a URL, or a command with its arguments, parted by spaces and quoted as in a shell.
+// ParseMCP reads a server in one line: a URL, or a command with its arguments, parted by spaces and quoted as in a
+// shell.
 func ParseMCP(line string) (MCPConfig, error) {
 	if strings.HasPrefix(line, "http://") || strings.HasPrefix(line, "https://") {
 		return MCPConfig{URL: line}, nil
@@ -110,7 +111,8 @@ func plainValue(ctx context.Context, text string, s Secrets) (string, error) {
 	return s.Secret(ctx, name)
 }
 
-// words parts a command as a shell does: by spaces, except where they are quoted. It knows no variables and no patterns.
+// words parts a command as a shell does: by spaces, except where they are quoted. It knows no variables and no
+// patterns.
 func words(line string) ([]string, error) {
 	var out []string
 	var word strings.Builder

@@ -52,11 +52,13 @@ far: {url: "https://example.org/mcp", headers: {authorization: "secret:TOKEN", x
 		Header       http.Header
 	}
 	want := map[string]server{
-		"line":  {Command: []string{"serve", "my notes"}},
-		"url":   {URL: "https://example.org/mcp"},
-		"parts": {Command: []string{"serve", "--x", "a b"}, Dir: "/srv", Env: []string{"PATH", "HOME", "A=hidden", "B=2"}},
-		"list":  {Command: []string{"serve", "a b"}},
-		"far":   {URL: "https://example.org/mcp", Header: http.Header{"Authorization": {"hidden"}, "X-Kind": {"plain"}}},
+		"line": {Command: []string{"serve", "my notes"}},
+		"url":  {URL: "https://example.org/mcp"},
+		"parts": {Command: []string{"serve", "--x", "a b"}, Dir: "/srv",
+			Env: []string{"PATH", "HOME", "A=hidden", "B=2"}},
+		"list": {Command: []string{"serve", "a b"}},
+		"far": {URL: "https://example.org/mcp", Header: http.Header{"Authorization": {"hidden"},
+			"X-Kind": {"plain"}}},
 	}
 	got := map[string]server{}
 	for name, c := range all {

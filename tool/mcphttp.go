@@ -21,16 +21,19 @@ func (m *MCP) httpTransport() mcp.Transport {
 		next = http.DefaultTransport
 	}
 	client.Transport = &mcpRequests{next: next, header: m.Header}
-	return &mcp.StreamableClientTransport{Endpoint: m.URL, HTTPClient: &client, DisableStandaloneSSE: true, MaxEventSize: maxMessage}
+	return &mcp.StreamableClientTransport{Endpoint: m.URL, HTTPClient: &client, DisableStandaloneSSE: true,
+		MaxEventSize: maxMessage}
 }
 
-// mcpRequests sends the requests to a server, with the header it wants, and turns refusals into errors that say what to make of them.
+// mcpRequests sends the requests to a server, with the header it wants, and turns refusals into errors that say what to
+// make of them.
 type mcpRequests struct {
 	next   http.RoundTripper
 	header http.Header
 }
 
-// refusal is an answer that says the request was not carried out, in the words of who gave it: that may be a gateway that cannot know.
+// refusal is an answer that says the request was not carried out, in the words of who gave it: that may be a gateway
+// that cannot know.
 type refusal struct {
 	status int
 	busy   bool // to be tried again

@@ -22,7 +22,8 @@ import (
 )
 
 // front serves the test server over HTTP; when before returns true, it has answered itself.
-func front(t *testing.T, stateless bool, before func(w http.ResponseWriter, r *http.Request) bool) (*httptest.Server, *atomic.Pointer[http.Handler]) {
+func front(t *testing.T, stateless bool, before func(w http.ResponseWriter, r *http.Request) bool) (*httptest.Server,
+	*atomic.Pointer[http.Handler]) {
 	t.Helper()
 	current := new(atomic.Pointer[http.Handler])
 	renew(current, stateless)
@@ -38,7 +39,9 @@ func front(t *testing.T, stateless bool, before func(w http.ResponseWriter, r *h
 // renew puts a server in its place that knows nothing of the sessions of the one before.
 func renew(current *atomic.Pointer[http.Handler], stateless bool) {
 	s := testServer()
-	var h http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	var h http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		return s
+	}, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	current.Store(&h)
 }
 
@@ -51,11 +54,13 @@ func TestServerAtAURLIsCalledWithItsHeader(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return true
 		})
-		if _, err := (&tool.MCP{Name: "t", URL: srv.URL}).Tools(t.Context()); err == nil || !strings.Contains(err.Error(), "Header") {
+		if _, err := (&tool.MCP{Name: "t", URL: srv.URL}).Tools(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), "Header") {
 			t.Errorf("got %v, want a hint at Header", err)
 		}
 		tools := connected(t, &tool.MCP{Name: "t", URL: srv.URL, Header: http.Header{"authorization": {"Bearer yes"}}})
-		if diff := cmp.Diff(map[string]any{"text": "key-1"}, value(t, call(t, named(t, tools, "t.key"), nil))); diff != "" {
+		if diff := cmp.Diff(map[string]any{"text": "key-1"},
+			value(t, call(t, named(t, tools, "t.key"), nil))); diff != "" {
 			t.Error(diff)
 		}
 		fails(t, call(t, named(t, tools, "t.fail"), nil), "the shelf is empty")
@@ -105,8 +110,8 @@ func TestServerThatForgotItsSessionsIsConnectedAgain(t *testing.T) {
 	}
 }
 
-// TestAnyAnswerButOneOfTheServerLeavesDoubt holds against calls that were made up to five times, or were said not to have happened: the server
-// acted, and it or a gateway before it answered so.
+// TestAnyAnswerButOneOfTheServerLeavesDoubt holds against calls that were made up to five times, or were said not to
+// have happened: the server acted, and it or a gateway before it answered so.
 func TestAnyAnswerButOneOfTheServerLeavesDoubt(t *testing.T) {
 	fault := func(code int) string {
 		return `{"jsonrpc":"2.0","id":%s,"error":{"code":` + strconv.Itoa(code) + `,"message":"no"}}`
@@ -145,7 +150,8 @@ func TestAnyAnswerButOneOfTheServerLeavesDoubt(t *testing.T) {
 		wipe := named(t, connected(t, &tool.MCP{Name: "t", URL: srv.URL}), "t.wipe")
 		if c.sure {
 			fails(t, call(t, wipe, nil), "no")
-		} else if _, err := wipe.Call(t.Context(), perdure.Call{Key: "key-1", Args: data(t, nil)}); !errors.Is(err, perdure.ErrInDoubt) {
+		} else if _, err := wipe.Call(t.Context(), perdure.Call{Key: "key-1", Args: data(t, nil)}); !errors.Is(err,
+			perdure.ErrInDoubt) {
 			t.Errorf("%s: got %v, want doubt", name, err)
 		}
 		if n := taken.Load(); n != 1 {

@@ -11,11 +11,13 @@ const (
 	maxServerSchemas = 4 << 20
 	// maxServerSchema bounds the schema of one tool's arguments.
 	maxServerSchema = 256 << 10
-	// maxMessage bounds one message of an MCP server, so that it holds the largest result that is kept, in base64, and no server fills memory.
+	// maxMessage bounds one message of an MCP server, so that it holds the largest result that is kept, in base64, and
+	// no server fills memory.
 	maxMessage = 32 << 20
 	// maxContent bounds how many parts of a result are kept.
 	maxContent = 256
-	// maxStderr bounds what is kept of what an MCP server writes to its standard error, to be shown when it does not start.
+	// maxStderr bounds what is kept of what an MCP server writes to its standard error, to be shown when it does not
+	// start.
 	maxStderr = 2 << 10
 	// endGrace is how long an MCP server has to end after its input was closed, and again after it was told to.
 	endGrace = 2 * time.Second
@@ -25,5 +27,6 @@ const (
 	maxStateName = 128
 )
 
-// signOfLife is how long an MCP server that let a call run out of time has to answer before it is started again. Tests shorten it.
+// signOfLife is how long an MCP server that let a call run out of time has to answer before it is started again. Tests
+// shorten it.
 var signOfLife = 5 * time.Second

@@ -13,11 +13,13 @@ import (
 )
 
 // The servers of other people that are driven, at the versions this was written against.
-var npmServers = []string{"@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"}
+var npmServers = []string{"@modelcontextprotocol/server-everything@2026.8.31",
+	"@modelcontextprotocol/server-filesystem@2026.8.31"}
 
 func npmServer(t *testing.T, name, server string, args ...string) []perdure.Tool {
 	t.Helper()
-	script := filepath.Join(npmtest.Installed(t, "npm-2026.8.31", 50*time.Second, npmServers...), "node_modules", "@modelcontextprotocol", server, "dist", "index.js")
+	script := filepath.Join(npmtest.Installed(t, "npm-2026.8.31", 50*time.Second, npmServers...), "node_modules",
+		"@modelcontextprotocol", server, "dist", "index.js")
 	return connected(t, &tool.MCP{Name: name, Command: append([]string{"node", script}, args...), TrustHints: true})
 }
 
@@ -28,7 +30,9 @@ func TestFilesystemServerOfNpmIsDriven(t *testing.T) {
 	}
 	tools := npmServer(t, "fs", "server-filesystem", dir)
 	path := filepath.Join(dir, "note.txt")
-	for name, want := range map[string]perdure.Effect{"fs.read_text_file": perdure.Read, "fs.list_directory": perdure.Read, "fs.create_directory": perdure.Idempotent, "fs.write_file": perdure.Once, "fs.edit_file": perdure.Once} {
+	for name, want := range map[string]perdure.Effect{"fs.read_text_file": perdure.Read,
+		"fs.list_directory": perdure.Read, "fs.create_directory": perdure.Idempotent, "fs.write_file": perdure.Once,
+		"fs.edit_file": perdure.Once} {
 		if got := named(t, tools, name).Spec().Effect; got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
@@ -47,10 +51,12 @@ func TestFilesystemServerOfNpmIsDriven(t *testing.T) {
 
 func TestEverythingServerOfNpmIsDriven(t *testing.T) {
 	tools := npmServer(t, "all", "server-everything")
-	if got := value(t, call(t, named(t, tools, "all.echo"), map[string]any{"message": "hello"}))["text"]; !strings.Contains(got.(string), "hello") {
+	if got := value(t, call(t, named(t, tools, "all.echo"),
+		map[string]any{"message": "hello"}))["text"]; !strings.Contains(got.(string), "hello") {
 		t.Errorf("echo: got %v", got)
 	}
-	if got := value(t, call(t, named(t, tools, "all.get-sum"), map[string]any{"a": 2, "b": 40}))["text"]; !strings.Contains(got.(string), "42") {
+	if got := value(t, call(t, named(t, tools, "all.get-sum"),
+		map[string]any{"a": 2, "b": 40}))["text"]; !strings.Contains(got.(string), "42") {
 		t.Errorf("get-sum: got %v", got)
 	}
 	image := value(t, call(t, named(t, tools, "all.get-tiny-image"), nil))

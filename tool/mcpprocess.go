@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// process is an MCP server that was started here, as a transport to it. Nothing it started outlives it, or this process, unless that has moved
-// itself to a process group of its own.
+// process is an MCP server that was started here, as a transport to it. Nothing it started outlives it, or this
+// process, unless that has moved itself to a process group of its own.
 type process struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc // kills its process group
@@ -32,8 +32,10 @@ func (m *MCP) newProcess() *process {
 	if env == nil {
 		env = []string{"PATH", "HOME"}
 	}
-	ctx, cancel := context.WithCancel(context.Background()) // it lives as long as the connection, not as the call that began it
-	p := &process{cmd: exec.CommandContext(ctx, m.Command[0], m.Command[1:]...), cancel: cancel, stderr: newOutput(maxStderr, maxStderr), ended: make(chan struct{})}
+	// it lives as long as the connection, not as the call that began it
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{cmd: exec.CommandContext(ctx, m.Command[0], m.Command[1:]...), cancel: cancel,
+		stderr: newOutput(maxStderr, maxStderr), ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay = m.Dir, environ(env), p.stderr, waitOutput
 	return p
 }

@@ -65,26 +65,38 @@ func testServer() *mcp.Server {
 	type greeting struct {
 		Name string `json:"name" jsonschema:"whom to greet"`
 	}
-	add := func(name string, a *mcp.ToolAnnotations, fn func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
-		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "does " + name, Annotations: a}, func(ctx context.Context, r *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
-			res, err := fn(ctx, r)
-			return res, nil, err
-		})
+	add := func(name string, a *mcp.ToolAnnotations, fn func(context.Context,
+		*mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "does " + name, Annotations: a},
+			func(ctx context.Context, r *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
+				res, err := fn(ctx, r)
+				return res, nil, err
+			})
 	}
 	text := func(t string) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: t}}}
 	}
-	mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "greets", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, _ *mcp.CallToolRequest, g greeting) (*mcp.CallToolResult, any, error) {
-		return text("hello " + g.Name), nil, nil
-	})
-	mcp.AddTool(s, &mcp.Tool{Name: "weather"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, map[string]any, error) {
+	mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "greets",
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(_ context.Context, _ *mcp.CallToolRequest, g greeting) (*mcp.CallToolResult, any, error) {
+			return text("hello " + g.Name), nil, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "weather"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult,
+		map[string]any, error) {
 		return nil, map[string]any{"degrees": 21, "sky": "clear"}, nil
 	})
-	add("key", &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: no()}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return text(fmt.Sprint(r.Params.Meta[tool.KeyMeta])), nil
+	add("key", &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: no()},
+		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return text(fmt.Sprint(r.Params.Meta[tool.KeyMeta])), nil
+		})
+	add("put", &mcp.ToolAnnotations{IdempotentHint: true}, func(context.Context,
+		*mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return text("put"), nil
 	})
-	add("put", &mcp.ToolAnnotations{IdempotentHint: true}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("put"), nil })
-	add("wipe", &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: yes()}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("wiped"), nil })
+	add("wipe", &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: yes()},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return text("wiped"), nil
+		})
 	add("fail", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		res := text("the shelf is empty")
 		res.IsError = true
@@ -92,7 +104,8 @@ func testServer() *mcp.Server {
 	})
 	add("image", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
-			&mcp.TextContent{Text: "one"}, &mcp.ImageContent{Data: []byte{0x89, 'P', 'N', 'G'}, MIMEType: "image/png"}, &mcp.TextContent{Text: "two"},
+			&mcp.TextContent{Text: "one"}, &mcp.ImageContent{Data: []byte{0x89, 'P', 'N', 'G'}, MIMEType: "image/png"},
+			&mcp.TextContent{Text: "two"},
 			&mcp.ResourceLink{URI: "file:///a", Name: "a"},
 			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", Text: "b"}},
 		}}, nil
@@ -100,17 +113,22 @@ func testServer() *mcp.Server {
 	add("long", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(strings.Repeat("é", 5000)), nil
 	})
-	add("pid", &mcp.ToolAnnotations{ReadOnlyHint: true}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	add("pid", &mcp.ToolAnnotations{ReadOnlyHint: true}, func(context.Context,
+		*mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(fmt.Sprint(os.Getpid())), nil
 	})
-	add("die", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { os.Exit(1); return nil, nil })
-	add("die-once", &mcp.ToolAnnotations{ReadOnlyHint: true}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if f, err := os.OpenFile(os.Getenv("TEST_DIED"), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-			_ = f.Close()
-			os.Exit(1)
-		}
-		return text("alive again"), nil
+	add("die", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		os.Exit(1)
+		return nil, nil
 	})
+	add("die-once", &mcp.ToolAnnotations{ReadOnlyHint: true},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if f, err := os.OpenFile(os.Getenv("TEST_DIED"), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+				_ = f.Close()
+				os.Exit(1)
+			}
+			return text("alive again"), nil
+		})
 	add("hang", nil, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -52,7 +52,8 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			return t.unreached(err), nil
 		}
 		sent := new(atomic.Bool)
-		res, err := s.CallTool(context.WithValue(ctx, sentKey{}, sent), &mcp.CallToolParams{Meta: meta, Name: t.name, Arguments: args})
+		res, err := s.CallTool(context.WithValue(ctx, sentKey{}, sent),
+			&mcp.CallToolParams{Meta: meta, Name: t.name, Arguments: args})
 		if err == nil {
 			return t.server.result(redactorOf(ctx), res)
 		}
@@ -76,18 +77,21 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 		if untaken {
 			return t.unreached(err), nil
 		}
-		return perdure.Result{}, inDoubt("the server was lost during the call: %v%s", err, s.process.said(redactorOf(ctx)))
+		return perdure.Result{}, inDoubt("the server was lost during the call: %v%s", err,
+			s.process.said(redactorOf(ctx)))
 	}
 }
 
-// rejectedByTransport is the code of the errors that the SDK makes up itself when a message was not delivered, or may not have been.
+// rejectedByTransport is the code of the errors that the SDK makes up itself when a message was not delivered, or may
+// not have been.
 const rejectedByTransport = -32005
 
-// requestTimedOut is the code by which servers, and gateways before them, say that they gave up waiting; some say so of a lost session.
+// requestTimedOut is the code by which servers, and gateways before them, say that they gave up waiting; some say so of
+// a lost session.
 const requestTimedOut = -32001
 
-// unsure reports whether an answer leaves open if an effect that must happen once did: whoever stands before the server may have given it, after
-// the server had acted.
+// unsure reports whether an answer leaves open if an effect that must happen once did: whoever stands before the server
+// may have given it, after the server had acted.
 func (t *mcpTool) unsure(err error) bool {
 	var no *refusal
 	var answer *jsonrpc.Error
@@ -131,7 +135,8 @@ func (t *mcpTool) unreached(err error) perdure.Result {
 	out := refused("%s: the server cannot be reached, and nothing happened: %v", t.spec.Name, err)
 	out.Taint = true // the error may repeat what the server wrote
 	var dial *net.OpError
-	if t.spec.Effect.Repeatable() && errors.As(err, &dial) && dial.Op == "dial" { // nobody is there; to ask again changes nothing
+	// nobody is there; to ask again changes nothing
+	if t.spec.Effect.Repeatable() && errors.As(err, &dial) && dial.Op == "dial" {
 		out.Signal = perdure.Silent
 	}
 	return out

@@ -6,8 +6,8 @@ import (
 )
 
 // normal is a text without what may differ while it says the same: its letters and digits, in lower case. What stands
-// for another character (%2f, %252f, \u002f, \x2f, &#47;) is that character, and line breaks, spaces and punctuation are
-// gone. So a value is found that was folded, wrapped, escaped twice, or written in capitals.
+// for another character (%2f, %252f, \u002f, \x2f, &#47;) is that character, and line breaks, spaces and punctuation
+// are gone. So a value is found that was folded, wrapped, escaped twice, or written in capitals.
 type normal struct {
 	text []byte
 	from []int // where each byte of text begins in the original, if places are asked for

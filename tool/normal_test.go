@@ -60,12 +60,19 @@ func disguises(s string) map[string]string {
 		fmt.Fprintf(&units, "\\u%04x", c)
 	}
 	return map[string]string{
-		"fold": wrapped(s, 7), "base64 -w 8": wrapped(base64.StdEncoding.EncodeToString([]byte(s)), 8), "base64": wrapped(long, 76), "pem": wrapped(long, 64),
-		"twice in a URL": url.QueryEscape(url.QueryEscape(s)), "three times": url.PathEscape(url.PathEscape(url.PathEscape(s))),
-		"lower": strings.ToLower(s), "upper": strings.ToUpper(s), "HEX": strings.ToUpper(hex.EncodeToString([]byte(s))), "xxd -p": wrapped(hex.EncodeToString([]byte(s)), 20),
-		"hex by bytes": strings.TrimSpace(strings.ReplaceAll(fmt.Sprintf("% x", s), " ", ":")), "C": strings.ReplaceAll(fmt.Sprintf(" % x", s), " ", "\\x"),
-		"xxd": xxd("key="+s+".", false), "hexdump -C": xxd(".key="+s, true), "html": html.EscapeString(s), "html twice": html.EscapeString(html.EscapeString(s)),
-		"JSON": units.String(), "JSON in JSON": strings.ReplaceAll(wrapped(s, 9), "\n", "\\\\n"), "letters apart": strings.Join(strings.Split(s, ""), " "),
+		"fold": wrapped(s, 7), "base64 -w 8": wrapped(base64.StdEncoding.EncodeToString([]byte(s)), 8),
+		"base64": wrapped(long, 76), "pem": wrapped(long, 64),
+		"twice in a URL": url.QueryEscape(url.QueryEscape(s)),
+		"three times":    url.PathEscape(url.PathEscape(url.PathEscape(s))),
+		"lower":          strings.ToLower(s), "upper": strings.ToUpper(s),
+		"HEX":          strings.ToUpper(hex.EncodeToString([]byte(s))),
+		"xxd -p":       wrapped(hex.EncodeToString([]byte(s)), 20),
+		"hex by bytes": strings.TrimSpace(strings.ReplaceAll(fmt.Sprintf("% x", s), " ", ":")),
+		"C":            strings.ReplaceAll(fmt.Sprintf(" % x", s), " ", "\\x"),
+		"xxd":          xxd("key="+s+".", false), "hexdump -C": xxd(".key="+s, true), "html": html.EscapeString(s),
+		"html twice": html.EscapeString(html.EscapeString(s)),
+		"JSON":       units.String(), "JSON in JSON": strings.ReplaceAll(wrapped(s, 9), "\n", "\\\\n"),
+		"letters apart": strings.Join(strings.Split(s, ""), " "),
 	}
 }
 
@@ -74,7 +81,8 @@ func TestADisguisedSecretPassesNeitherGuardNorResult(t *testing.T) {
 	guard := guardOf(t, secrets)
 	for name, value := range secrets {
 		for how, text := range disguises(value) {
-			if err := guard.Check(data(t, map[string]any{"stdout": text, "exit": 0})); err == nil || !strings.Contains(err.Error(), "secret:"+name) {
+			if err := guard.Check(data(t, map[string]any{"stdout": text, "exit": 0})); err == nil ||
+				!strings.Contains(err.Error(), "secret:"+name) {
 				t.Errorf("%s of %s passes the guard as %q: %v", how, name, text, err)
 			}
 			p := &probe{result: func() (perdure.Result, error) {
@@ -82,7 +90,8 @@ func TestADisguisedSecretPassesNeitherGuardNorResult(t *testing.T) {
 			}}
 			say := tool.WithSecrets([]perdure.Tool{p}, secrets)[0]
 			got := fields(t, call(t, say, nil))["text"].(string)
-			if !strings.Contains(got, "secret:"+name) || !strings.HasPrefix(got, "before (") || !strings.HasSuffix(got, ") after") {
+			if !strings.Contains(got, "secret:"+name) || !strings.HasPrefix(got, "before (") ||
+				!strings.HasSuffix(got, ") after") {
 				t.Errorf("%s of %s is shown as %q", how, name, got)
 			}
 			if err := guard.Check(data(t, map[string]any{"stdout": got})); err != nil {
@@ -91,8 +100,10 @@ func TestADisguisedSecretPassesNeitherGuardNorResult(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"correct, the horse and battery", xxd("nothing of the kind, and longer than a line", false), "100% of \\u12 & &#; &#x; %2 %zz \\", "wJalrXUtnFEMI/K7MDENG",
-		hex.EncodeToString([]byte(awsKey))[2:], strings.Repeat("%25", 1000), strings.Repeat("&amp;", 1000), strings.Repeat("\\", 1000),
+		"correct, the horse and battery", xxd("nothing of the kind, and longer than a line", false),
+		"100% of \\u12 & &#; &#x; %2 %zz \\", "wJalrXUtnFEMI/K7MDENG",
+		hex.EncodeToString([]byte(awsKey))[2:], strings.Repeat("%25", 1000), strings.Repeat("&amp;", 1000),
+		strings.Repeat("\\", 1000),
 	} {
 		if err := guard.Check(data(t, map[string]any{"text": text})); err != nil {
 			t.Errorf("%q: got %v, want it to pass", text, err)
@@ -103,14 +114,16 @@ func TestADisguisedSecretPassesNeitherGuardNorResult(t *testing.T) {
 // What real programs print, not only what this test takes it for.
 func TestADumpByARealProgramIsRedacted(t *testing.T) {
 	secrets := tool.SecretMap{"AWS": awsKey}
-	for _, script := range []string{"base64", "base64 -w 20", "fold -w 9", "tr a-z A-Z", "xxd", "xxd -p", "xxd -g 1", "hexdump -C", "od -A x -t x1 -v"} {
+	for _, script := range []string{"base64", "base64 -w 20", "fold -w 9", "tr a-z A-Z", "xxd", "xxd -p", "xxd -g 1",
+		"hexdump -C", "od -A x -t x1 -v"} {
 		program, _, _ := strings.Cut(script, " ")
 		if _, err := exec.LookPath(program); err != nil {
 			t.Logf("%s is not here", program)
 			continue
 		}
 		s := tool.Shell{Dir: t.TempDir(), Allow: []string{"sh"}}
-		res := call(t, tool.WithSecrets([]perdure.Tool{s}, secrets)[0], map[string]any{"script": "printf %s 'the key is " + awsKey + "' | " + script})
+		res := call(t, tool.WithSecrets([]perdure.Tool{s}, secrets)[0],
+			map[string]any{"script": "printf %s 'the key is " + awsKey + "' | " + script})
 		if got := fields(t, res)["stdout"].(string); !strings.Contains(got, "secret:AWS") {
 			t.Errorf("%s shows %q", script, got)
 		}
@@ -121,7 +134,8 @@ func TestADumpByARealProgramIsRedacted(t *testing.T) {
 func BenchmarkGuardOfTexts(b *testing.B) {
 	guard := guardOf(b, tool.SecretMap{"PASS": phrase, "AWS": awsKey})
 	for name, text := range map[string]string{
-		"text": strings.Repeat("some words of a text, as a tool returns them.\n", 22), "percent": strings.Repeat("%25", 340), "slashes": strings.Repeat("\\", 1024),
+		"text":    strings.Repeat("some words of a text, as a tool returns them.\n", 22),
+		"percent": strings.Repeat("%25", 340), "slashes": strings.Repeat("\\", 1024),
 		"dump": xxd(strings.Repeat("abcdefgh", 30), false),
 	} {
 		b.Run(name, func(b *testing.B) {

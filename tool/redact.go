@@ -24,11 +24,13 @@ func (g *givenSecrets) get(ctx context.Context, name string) (string, error) {
 	v, err := g.source.Secret(ctx, name)
 	switch {
 	case errors.Is(err, ErrUnknownSecret):
-		return "", fmt.Errorf("secret %s is not known to this node: add it to the secrets of the node, or refer to one it has", name)
+		return "", fmt.Errorf("secret %s is not known to this node: add it to the secrets of the node, or refer to "+
+			"one it has", name)
 	case err != nil:
 		return "", fmt.Errorf("secret %s cannot be had: %w", name, err)
 	case len(v) < minSecret:
-		return "", fmt.Errorf("secret %s is shorter than %d bytes, and could not be kept out of results: use a longer one", name, minSecret)
+		return "", fmt.Errorf("secret %s is shorter than %d bytes, and could not be kept out of results: use a "+
+			"longer one", name, minSecret)
 	}
 	g.remember(name, v)
 	return v, nil
@@ -46,11 +48,13 @@ func (g *givenSecrets) remember(name, value string) {
 }
 
 // clean calls fn and takes every value out of what it returns, or panics with.
-func (g *givenSecrets) clean(ctx context.Context, fn func(context.Context) (perdure.Result, error)) (res perdure.Result, err error) {
+func (g *givenSecrets) clean(ctx context.Context, fn func(context.Context) (perdure.Result, error)) (res perdure.Result,
+	err error) {
 	if known, ok := g.source.(KnownSecrets); ok {
 		all, err := known.Secrets(ctx)
 		if err != nil {
-			return refused("the secrets of this node cannot be had, so they could not be kept out of the result: %v", err), nil
+			return refused("the secrets of this node cannot be had, so they could not be kept out of the result: %v",
+				err), nil
 		}
 		for name, v := range all {
 			if len(v) >= minSecret {
@@ -117,7 +121,8 @@ type redacted struct {
 
 func (e *redacted) Error() string { return e.msg }
 
-// Is keeps what the error is, such as perdure.ErrIncapable. There is no Unwrap: the text of what it wraps is not to be shown.
+// Is keeps what the error is, such as perdure.ErrIncapable. There is no Unwrap: the text of what it wraps is not to be
+// shown.
 func (e *redacted) Is(target error) bool { return errors.Is(e.err, target) }
 
 // redactor is what takes the values out that are known by now; nil if there are none.

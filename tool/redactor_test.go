@@ -18,7 +18,8 @@ import (
 
 const cutSecret = "hunter2-correct-horse-battery"
 
-var cutSecrets = tool.SecretMap{"TOKEN": cutSecret, "OTHER": "battery-staple-xyz"} // the end of one is the beginning of the other
+// the end of one is the beginning of the other
+var cutSecrets = tool.SecretMap{"TOKEN": cutSecret, "OTHER": "battery-staple-xyz"}
 
 // shows checks that nothing of a result is a piece of the secret.
 func shows(t *testing.T, what string, res perdure.Result, err error) {
@@ -27,7 +28,8 @@ func shows(t *testing.T, what string, res perdure.Result, err error) {
 	if err != nil {
 		text += err.Error()
 	}
-	for _, form := range []string{cutSecret, base64.StdEncoding.EncodeToString([]byte(cutSecret)), cutSecrets["OTHER"]} {
+	for _, form := range []string{cutSecret, base64.StdEncoding.EncodeToString([]byte(cutSecret)),
+		cutSecrets["OTHER"]} {
 		const least = 4 // shorter pieces stand in texts by chance
 		for i := 0; i+least <= len(form); i++ {
 			if piece := form[i : i+least]; strings.Contains(text, piece) {
@@ -53,17 +55,20 @@ func TestNoOffsetOrLimitCutsASecretOutOfAFile(t *testing.T) {
 				t.Fatal(res.Note)
 			}
 			shows(t, fmt.Sprint(offset, limit), res, nil)
-			if limit == 1 && offset < len(text) && strings.Contains("A:BCD", text[offset:offset+1]) && !strings.Contains(b64+cutSecret, text[offset:offset+1]) {
+			if limit == 1 && offset < len(text) && strings.Contains("A:BCD", text[offset:offset+1]) &&
+				!strings.Contains(b64+cutSecret, text[offset:offset+1]) {
 				if got := value(t, res)["text"]; got != text[offset:offset+1] {
 					t.Errorf("at %d: got %q, want %q as it is", offset, got, text[offset:offset+1])
 				}
 			}
 		}
 	}
-	if got := value(t, call(t, read, map[string]any{"path": "x", "offset": 3, "limit": 3}))["text"]; got != "secret:TOKEN" {
+	if got := value(t, call(t, read, map[string]any{"path": "x", "offset": 3,
+		"limit": 3}))["text"]; got != "secret:TOKEN" {
 		t.Errorf("got %q, want the reference in the place of a piece", got)
 	}
-	if got := value(t, call(t, read, map[string]any{"path": "x", "limit": 5})); got["text"] != "A: secret:TOKEN" || got["truncated"] != true {
+	if got := value(t, call(t, read, map[string]any{"path": "x", "limit": 5})); got["text"] != "A: secret:TOKEN" ||
+		got["truncated"] != true {
 		t.Errorf("got %v", got)
 	}
 }
@@ -72,7 +77,8 @@ func TestNoLimitCutsASecretOutOfOutput(t *testing.T) {
 	for pad := range 70 {
 		s := tool.Shell{Dir: t.TempDir(), Allow: []string{"sh"}, OutputLimit: 80}
 		sh := tool.WithSecrets([]perdure.Tool{s}, cutSecrets)[0]
-		long := strings.Repeat(".", pad) + cutSecret + strings.Repeat(".", 200-pad) + cutSecret + strings.Repeat(".", pad)
+		long := strings.Repeat(".", pad) + cutSecret + strings.Repeat(".", 200-pad) + cutSecret +
+			strings.Repeat(".", pad)
 		if pad%2 == 1 { // little is left out: the margins hold all of it
 			long = strings.Repeat(".", pad) + cutSecret + strings.Repeat(".", pad)
 		}
@@ -85,7 +91,8 @@ func TestNoLimitCutsASecretOutOfOutput(t *testing.T) {
 	s := tool.Shell{Dir: t.TempDir(), Allow: []string{"sh"}, OutputLimit: 100 << 10}
 	killed := tool.WithSecrets([]perdure.Tool{s}, cutSecrets)[0]
 	for _, pad := range []int{1980, 1990, 2000, 2005, 2010, 2020} {
-		res, err := killed.Call(t.Context(), perdure.Call{Args: data(t, map[string]any{"script": "printf %s '" + strings.Repeat(".", pad) + cutSecret + "'; kill -9 $$"})})
+		res, err := killed.Call(t.Context(), perdure.Call{Args: data(t,
+			map[string]any{"script": "printf %s '" + strings.Repeat(".", pad) + cutSecret + "'; kill -9 $$"})})
 		shows(t, fmt.Sprint("killed ", pad), res, err)
 	}
 }
@@ -111,10 +118,12 @@ func TestNoLimitCutsASecretOutOfAServersResult(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		var text string
 		srv := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-		mcp.AddTool(srv, &mcp.Tool{Name: "say"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		mcp.AddTool(srv, &mcp.Tool{Name: "say"}, func(context.Context, *mcp.CallToolRequest,
+			struct{}) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: failed}, nil, nil
 		})
-		tools := tool.WithSecrets(connected(t, &tool.MCP{Name: "t", Transport: inProcess(srv), Limit: 3000}), cutSecrets)
+		tools := tool.WithSecrets(connected(t, &tool.MCP{Name: "t", Transport: inProcess(srv), Limit: 3000}),
+			cutSecrets)
 		for _, pad := range []int{2020, 2030, 2040, 2044, 2975, 2980, 2990, 2996, 2999} {
 			text = strings.Repeat(".", pad) + cutSecret + strings.Repeat(".", 3000)
 			shows(t, fmt.Sprint(pad, failed), call(t, tools[0], nil), nil)

@@ -20,8 +20,8 @@ type Secrets interface {
 	Secret(ctx context.Context, name string) (string, error)
 }
 
-// KnownSecrets is a Secrets that can list what it has. With it, a value is taken out of results even if this process has not given it
-// out: it may stand in a file that an earlier one wrote.
+// KnownSecrets is a Secrets that can list what it has. With it, a value is taken out of results even if this process
+// has not given it out: it may stand in a file that an earlier one wrote.
 type KnownSecrets interface {
 	Secrets
 	// Secrets returns every value by its name.
@@ -45,13 +45,14 @@ func (m SecretMap) Secret(_ context.Context, name string) (string, error) {
 // Secrets implements KnownSecrets.
 func (m SecretMap) Secrets(context.Context) (map[string]string, error) { return m, nil }
 
-// WithSecrets returns tools whose arguments may refer to secrets: wherever a text in them says secret:NAME, the tool gets the value. In
-// what it returns, the data, the state it sets, notes and errors, every value is replaced by its reference again: as it is, and where it
-// was written in JSON, a URL, base64 or hexadecimal; also where an offset or a limit of the tool cuts through it. A
-// reference to a secret there is none of is a failed outcome, and the tool is not called.
+// WithSecrets returns tools whose arguments may refer to secrets: wherever a text in them says secret:NAME, the tool
+// gets the value. In what it returns, the data, the state it sets, notes and errors, every value is replaced by its
+// reference again: as it is, and where it was written in JSON, a URL, base64 or hexadecimal; also where an offset or a
+// limit of the tool cuts through it. A reference to a secret there is none of is a failed outcome, and the tool is not
+// called.
 //
-// A tool that transforms a value in another way, such as a command that reverses it, can still show it. Whether a tool may be given a
-// secret is for policy to say, which sees the reference.
+// A tool that transforms a value in another way, such as a command that reverses it, can still show it. Whether a tool
+// may be given a secret is for policy to say, which sees the reference.
 func WithSecrets(tools []perdure.Tool, secrets Secrets) []perdure.Tool {
 	given := &givenSecrets{source: secrets}
 	out := make([]perdure.Tool, len(tools))
@@ -92,11 +93,14 @@ func (t *secretReconciler) Reconcile(ctx context.Context, c perdure.Call) (perdu
 		return perdure.Result{}, err
 	}
 	c.Args = args
-	return t.given.clean(ctx, func(ctx context.Context) (perdure.Result, error) { return t.reconciler.Reconcile(ctx, c) })
+	return t.given.clean(ctx, func(ctx context.Context) (perdure.Result, error) {
+		return t.reconciler.Reconcile(ctx, c)
+	})
 }
 
 // call resolves the arguments, calls, and takes the values out of what comes back.
-func (g *givenSecrets) call(ctx context.Context, c perdure.Call, fn func(context.Context, perdure.Call) (perdure.Result, error)) (perdure.Result, error) {
+func (g *givenSecrets) call(ctx context.Context, c perdure.Call,
+	fn func(context.Context, perdure.Call) (perdure.Result, error)) (perdure.Result, error) {
 	args, err := g.resolve(ctx, c.Args)
 	if err != nil {
 		if ctx.Err() != nil {

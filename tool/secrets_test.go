@@ -46,13 +46,15 @@ func (r *reconciling) Reconcile(ctx context.Context, c perdure.Call) (perdure.Re
 
 func withSecrets(t *testing.T, tl perdure.Tool) perdure.Tool {
 	t.Helper()
-	return tool.WithSecrets([]perdure.Tool{tl}, tool.SecretMap{"TOKEN": token, "LONGER": token + token, "pin": "123"})[0]
+	return tool.WithSecrets([]perdure.Tool{tl}, tool.SecretMap{"TOKEN": token, "LONGER": token + token,
+		"pin": "123"})[0]
 }
 
 func TestReferencesBecomeValuesOnlyInsideTheCall(t *testing.T) {
 	p := new(probe)
 	args := map[string]any{
-		"whole": "secret:TOKEN", "part": "Bearer secret:TOKEN", "json": `{"a":"secret:TOKEN","b":"secret:TOKEN"}`, "list": []any{"secret:TOKEN", 1},
+		"whole": "secret:TOKEN", "part": "Bearer secret:TOKEN", "json": `{"a":"secret:TOKEN","b":"secret:TOKEN"}`,
+		"list": []any{"secret:TOKEN", 1},
 		"word": "top-secret:TOKEN nosecret:TOKEN secret: secret:1 a secret", "n": 1.5, "secret:TOKEN": "key",
 	}
 	sent := data(t, args)
@@ -61,7 +63,8 @@ func TestReferencesBecomeValuesOnlyInsideTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"whole": token, "part": "Bearer " + token, "json": `{"a":"` + token + `","b":"` + token + `"}`, "list": []any{token, int64(1)},
+		"whole": token, "part": "Bearer " + token, "json": `{"a":"` + token + `","b":"` + token + `"}`,
+		"list": []any{token, int64(1)},
 		"word": args["word"], "n": 1.5, token: "key",
 	}
 	if diff := cmp.Diff(want, p.got.Value()); diff != "" {
@@ -73,7 +76,8 @@ func TestReferencesBecomeValuesOnlyInsideTheCall(t *testing.T) {
 }
 
 func TestAnUnknownSecretFailsAndCallsNothing(t *testing.T) {
-	for ref, hint := range map[string]string{"secret:NONE": "add it to the secrets", "secret:TOKENS": "TOKENS", "x secret:pin": "longer", "secret:token": "token"} {
+	for ref, hint := range map[string]string{"secret:NONE": "add it to the secrets", "secret:TOKENS": "TOKENS",
+		"x secret:pin": "longer", "secret:token": "token"} {
 		p := new(probe)
 		fails(t, call(t, withSecrets(t, p), map[string]any{"a": []any{ref}}), hint)
 		if p.got != nil {
@@ -84,7 +88,8 @@ func TestAnUnknownSecretFailsAndCallsNothing(t *testing.T) {
 
 func TestValuesAreTakenOutOfEverythingAToolReturns(t *testing.T) {
 	forms := []string{
-		token, url.QueryEscape(token), url.PathEscape(token), base64.StdEncoding.EncodeToString([]byte(token)), base64.RawURLEncoding.EncodeToString([]byte(token)),
+		token, url.QueryEscape(token), url.PathEscape(token), base64.StdEncoding.EncodeToString([]byte(token)),
+		base64.RawURLEncoding.EncodeToString([]byte(token)),
 		hex.EncodeToString([]byte(token)), `s3cr3t/\"tökén\"+=`,
 	}
 	for _, form := range forms {
@@ -92,15 +97,17 @@ func TestValuesAreTakenOutOfEverythingAToolReturns(t *testing.T) {
 		p.result = func() (perdure.Result, error) {
 			return perdure.Result{
 				Note: "got " + form,
-				Data: data(t, map[string]any{"text": "<" + form + ">", "bytes": []byte(form), "list": []any{form}, form: 1, "n": 7}),
-				Set:  map[string]perdure.Data{"v" + form: data(t, form)},
+				Data: data(t, map[string]any{"text": "<" + form + ">", "bytes": []byte(form), "list": []any{form},
+					form: 1, "n": 7}),
+				Set: map[string]perdure.Data{"v" + form: data(t, form)},
 			}, nil
 		}
 		res := call(t, withSecrets(t, p), map[string]any{"a": 1}) // though this call refers to none
 		want := perdure.Result{
 			Note: "got secret:TOKEN",
-			Data: data(t, map[string]any{"text": "<secret:TOKEN>", "bytes": []byte("secret:TOKEN"), "list": []any{"secret:TOKEN"}, "secret:TOKEN": 1, "n": 7}),
-			Set:  map[string]perdure.Data{"vsecret:TOKEN": data(t, "secret:TOKEN")},
+			Data: data(t, map[string]any{"text": "<secret:TOKEN>", "bytes": []byte("secret:TOKEN"),
+				"list": []any{"secret:TOKEN"}, "secret:TOKEN": 1, "n": 7}),
+			Set: map[string]perdure.Data{"vsecret:TOKEN": data(t, "secret:TOKEN")},
 		}
 		if diff := cmp.Diff(want, res); diff != "" {
 			t.Errorf("%s: %s", form, diff)
@@ -125,7 +132,9 @@ func TestValuesAreTakenOutOfEverythingAToolReturns(t *testing.T) {
 			t.Errorf("got %v, want it to be incapable still", err)
 		}
 	}
-	res := call(t, withSecrets(t, &probe{result: func() (perdure.Result, error) { return perdure.Result{Note: token + token}, nil }}), map[string]any{})
+	res := call(t, withSecrets(t, &probe{result: func() (perdure.Result, error) {
+		return perdure.Result{Note: token + token}, nil
+	}}), map[string]any{})
 	if res.Note != "secret:LONGER" {
 		t.Errorf("got %q, want the longer of two", res.Note)
 	}
@@ -164,7 +173,8 @@ func TestASecretAToolWasGivenIsKeptOutOfTheOthers(t *testing.T) {
 	if b, err := root.ReadFile("conf"); err != nil || string(b) != "token="+token {
 		t.Errorf("got %q, %v, want the value on disk", b, err)
 	}
-	if got := value(t, call(t, named(t, tools, "files.read"), map[string]any{"path": "conf"}))["text"]; got != "token=secret:TOKEN" {
+	if got := value(t, call(t, named(t, tools, "files.read"),
+		map[string]any{"path": "conf"}))["text"]; got != "token=secret:TOKEN" {
 		t.Errorf("got %q, want the reference", got)
 	}
 }
@@ -176,7 +186,8 @@ func TestAServerThatEchoesASecretDoesNotShowIt(t *testing.T) {
 		fmt.Fprintf(w, "you said %s", got)
 	})
 	tl := tool.WithSecrets([]perdure.Tool{h("get")}, tool.SecretMap{"KEY": "abcd1234"})[0]
-	res := call(t, tl, map[string]any{"url": u + "/?k=secret:KEY", "headers": map[string]any{"Authorization": "Bearer secret:KEY"}})
+	res := call(t, tl, map[string]any{"url": u + "/?k=secret:KEY",
+		"headers": map[string]any{"Authorization": "Bearer secret:KEY"}})
 	if got != "Bearer abcd1234" {
 		t.Errorf("the server got %q", got)
 	}

@@ -30,8 +30,8 @@ func other(ctx context.Context, n Agents, id perdure.AgentID) (f *perdure.Fold, 
 	return a.Fold(), "", nil
 }
 
-// message says whom to tell what. A policy sees them before anything is sent, and the tool holds them against the receiver: what a rule permits
-// by relation or scope reaches nobody else.
+// message says whom to tell what. A policy sees them before anything is sent, and the tool holds them against the
+// receiver: what a rule permits by relation or scope reaches nobody else.
 type message struct {
 	To    string       `json:"to" jsonschema:"who it is to you: parent, child, or agent for any other"`
 	Agent string       `json:"agent,omitempty" jsonschema:"the id of the agent to tell; not needed for your parent"`
@@ -40,11 +40,14 @@ type message struct {
 	Data  perdure.Data `json:"data,omitempty" jsonschema:"any value"`
 }
 
-// Send is the tool send: an agent tells another something, as an event that says who sent it. It reaches the agent's parent, its children, and
-// agents in its own scope; agents elsewhere only in a scope that holds both and that the call names, so that policy can permit it. An agent
-// that has text from somebody not trusted in its memory passes the taint on. What is sent twice under one key is told once.
+// Send is the tool send: an agent tells another something, as an event that says who sent it. It reaches the agent's
+// parent, its children, and agents in its own scope; agents elsewhere only in a scope that holds both and that the call
+// names, so that policy can permit it. An agent that has text from somebody not trusted in its memory passes the taint
+// on. What is sent twice under one key is told once.
 func Send(n Agents) perdure.Tool {
-	spec := perdure.Spec{Name: "send", Description: "tells another agent something: your parent, a child, or an agent in your scope", Effect: perdure.Idempotent}
+	spec := perdure.Spec{Name: "send",
+		Description: "tells another agent something: your parent, a child, or an agent in your scope",
+		Effect:      perdure.Idempotent}
 	return newTyped(spec, func(ctx context.Context, c perdure.Call, a message) (perdure.Result, error) {
 		sender, err := caller(ctx, n, &c)
 		if err != nil {
@@ -64,7 +67,8 @@ func Send(n Agents) perdure.Tool {
 		if why != "" {
 			return refused("send: %s", why), nil
 		}
-		_, err = n.Tell(ctx, id, perdure.Event{Name: a.Event, Data: a.Data, By: c.Agent.String(), ID: c.Key, Taint: !sender.Taint.IsZero()})
+		_, err = n.Tell(ctx, id, perdure.Event{Name: a.Event, Data: a.Data, By: c.Agent.String(), ID: c.Key,
+			Taint: !sender.Taint.IsZero()})
 		if errors.Is(err, perdure.ErrTerminated) {
 			return refused("send: agent %s has ended", id.Short()), nil
 		}
@@ -142,7 +146,8 @@ func (a *message) refuses(sender, f *perdure.Fold) string {
 	case scope == perdure.NoScope || !perdure.InScope(sender.Charter.Scope, scope):
 		return "you are not in scope " + scope
 	case !perdure.InScope(f.Charter.Scope, scope):
-		return "agent " + f.Agent.Short() + " is not in scope " + scope + "; name one that holds you both, if policy permits it"
+		return "agent " + f.Agent.Short() + " is not in scope " + scope +
+			"; name one that holds you both, if policy permits it"
 	}
 	return ""
 }

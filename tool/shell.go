@@ -14,22 +14,24 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Shell is a tool that runs a command in a folder. Its arguments are either command, a program and its arguments, which no shell
-// interprets, or script, which `sh -c` does.
+// Shell is a tool that runs a command in a folder. Its arguments are either command, a program and its arguments, which
+// no shell interprets, or script, which `sh -c` does.
 //
-// The result has exit, stdout and stderr; bytes of these that are not UTF-8 are replaced. It is marked as text from somebody not trusted. A command that exits with another number than 0
-// is a failed outcome. At the deadline the command is killed: nobody knows how far it got, so if it is of class once the effect is in doubt, and
-// else the outcome is timed-out. The same holds when somebody else kills it, and when the agent is paused or
-// ended meanwhile. Nothing it started outlives it, or this process, unless that has moved itself to a process group of its own;
+// The result has exit, stdout and stderr; bytes of these that are not UTF-8 are replaced. It is marked as text from
+// somebody not trusted. A command that exits with another number than 0 is a failed outcome. At the deadline the
+// command is killed: nobody knows how far it got, so if it is of class once the effect is in doubt, and else the
+// outcome is timed-out. The same holds when somebody else kills it, and when the agent is paused or ended meanwhile.
+// Nothing it started outlives it, or this process, unless that has moved itself to a process group of its own;
 // Survivors finds such, and while one runs the effect cannot be settled.
 //
-// It is no sandbox: a command can do what the user of this process can. Allow says which programs may be run, not what they do with
-// their arguments.
+// It is no sandbox: a command can do what the user of this process can. Allow says which programs may be run, not what
+// they do with their arguments.
 type Shell struct {
-	Name        string         // zero: shell
-	Dir         string         // the working folder; must be set
-	Exclude     []string       // files and folders Dir must not be in, such as the home of the node
-	Allow       []string       // the programs that may be run, as a command names them; "*" is any. A script needs sh. None: nothing runs
+	Name    string   // zero: shell
+	Dir     string   // the working folder; must be set
+	Exclude []string // files and folders Dir must not be in, such as the home of the node
+	// the programs that may be run, as a command names them; "*" is any. A script needs sh. None: nothing runs
+	Allow       []string
 	Env         []string       // the variables a command gets: NAME as this process has it, or NAME=value. None: PATH
 	Timeout     time.Duration  // zero: DefaultTimeout
 	OutputLimit int            // bytes kept of each output, half of them from its end; zero: DefaultOutput
@@ -141,7 +143,8 @@ func (s *Shell) call(ctx context.Context, c perdure.Call, args shellArgs) (perdu
 		return refused("%s: its folder %s is not there", s.Name, s.Dir), nil
 	}
 	if newExclusions(s.Exclude).surround(s.Dir) {
-		return refused("%s: its folder %s is in the home of the node, or in another place kept out of: set another Dir", s.Name, s.Dir), nil
+		return refused("%s: its folder %s is in the home of the node, or in another place kept out of: set another Dir",
+			s.Name, s.Dir), nil
 	}
 	argv := args.Command
 	if args.Script != "" {
@@ -170,7 +173,8 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 	r := redactorOf(ctx)
 	stdout, stderr := newOutput(s.OutputLimit, r.margin()), newOutput(s.OutputLimit, r.margin())
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.Dir, s.environ(c.Key), stdout, stderr, waitOutput
-	if at, ok := ctx.Deadline(); ok && !time.Now().Round(0).Before(at) { // a process that stood still has timers that have not fired
+	// a process that stood still has timers that have not fired
+	if at, ok := ctx.Deadline(); ok && !time.Now().Round(0).Before(at) {
 		return refused("%s: not begun: its deadline had passed", s.Name), nil
 	}
 	if err := startGroup(cmd); err != nil {

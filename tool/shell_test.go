@@ -42,10 +42,12 @@ func TestACommandRunsInItsFolderWithoutAShell(t *testing.T) {
 
 func TestShellDefaultsAreTheMostCareful(t *testing.T) {
 	spec := tool.Shell{}.Spec()
-	if spec.Effect != perdure.Once || spec.Name != "shell" || spec.Deadline != tool.DefaultTimeout || len(spec.Args) == 0 {
+	if spec.Effect != perdure.Once || spec.Name != "shell" || spec.Deadline != tool.DefaultTimeout ||
+		len(spec.Args) == 0 {
 		t.Errorf("got spec %+v", spec)
 	}
-	if spec := (tool.Shell{Effect: perdure.Read, Name: "look"}).Spec(); spec.Effect != perdure.Read || spec.Name != "look" {
+	if spec := (tool.Shell{Effect: perdure.Read, Name: "look"}).Spec(); spec.Effect != perdure.Read ||
+		spec.Name != "look" {
 		t.Errorf("got spec %+v", spec)
 	}
 	fails(t, call(t, tool.Shell{Allow: []string{"*"}}, map[string]any{"command": []string{"true"}}), "Dir")
@@ -73,7 +75,8 @@ func TestOnlyAllowedProgramsRun(t *testing.T) {
 	} {
 		fails(t, call(t, s, args), "not allowed")
 	}
-	for _, args := range []map[string]any{{}, {"command": []string{}}, {"command": []string{""}}, {"command": []string{"echo"}, "script": "x"}, {"command": []string{"echo", "a\x00b"}}, {"command": "echo"}} {
+	for _, args := range []map[string]any{{}, {"command": []string{}}, {"command": []string{""}},
+		{"command": []string{"echo"}, "script": "x"}, {"command": []string{"echo", "a\x00b"}}, {"command": "echo"}} {
 		fails(t, call(t, s, args), "command")
 	}
 	if _, err := os.Stat(marker); err == nil {
@@ -84,11 +87,13 @@ func TestOnlyAllowedProgramsRun(t *testing.T) {
 func TestACommandThatExitsWithAnErrorFailsWithItsOutput(t *testing.T) {
 	res := call(t, anyShell(t), map[string]any{"script": "echo out; echo err >&2; exit 7"})
 	fails(t, res, "exit status 7")
-	if diff := cmp.Diff(map[string]any{"exit": int64(7), "stdout": "out\n", "stderr": "err\n"}, fields(t, res)); diff != "" {
+	if diff := cmp.Diff(map[string]any{"exit": int64(7), "stdout": "out\n", "stderr": "err\n"},
+		fields(t, res)); diff != "" {
 		t.Error(diff)
 	}
 	fails(t, call(t, anyShell(t), map[string]any{"command": []string{"no-such-program-here"}}), "no-such-program-here")
-	fails(t, call(t, tool.Shell{Dir: filepath.Join(t.TempDir(), "gone"), Allow: []string{"*"}}, map[string]any{"command": []string{"true"}}), "gone")
+	fails(t, call(t, tool.Shell{Dir: filepath.Join(t.TempDir(), "gone"), Allow: []string{"*"}},
+		map[string]any{"command": []string{"true"}}), "gone")
 }
 
 func TestACommandGetsOnlyTheListedEnvironment(t *testing.T) {
@@ -112,9 +117,12 @@ func TestACommandGetsOnlyTheListedEnvironment(t *testing.T) {
 func TestLongOutputIsCutInTheMiddleAndSaysSo(t *testing.T) {
 	s := anyShell(t)
 	s.OutputLimit = 100
-	v := cut(t, call(t, s, map[string]any{"script": "echo begin; i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; echo end"}))
+	v := cut(t, call(t, s,
+		map[string]any{"script": "echo begin; i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; echo " +
+			"end"}))
 	out := v["stdout"].(string)
-	if v["truncated"] != true || !strings.HasPrefix(out, "begin\n") || !strings.HasSuffix(out, "line 1999\nend\n") || !strings.Contains(out, "bytes left out") || len(out) > 200 {
+	if v["truncated"] != true || !strings.HasPrefix(out, "begin\n") || !strings.HasSuffix(out, "line 1999\nend\n") ||
+		!strings.Contains(out, "bytes left out") || len(out) > 200 {
 		t.Errorf("got %q, truncated %v", out, v["truncated"])
 	}
 	v = value(t, call(t, s, map[string]any{"script": `printf 'a\377\0b'`}))
@@ -123,8 +131,8 @@ func TestLongOutputIsCutInTheMiddleAndSaysSo(t *testing.T) {
 	}
 }
 
-// held makes a pipe in dir that a script writes to as long as something it started is alive. open is closed once that has the pipe, gone
-// once nothing has it any more.
+// held makes a pipe in dir that a script writes to as long as something it started is alive. open is closed once that
+// has the pipe, gone once nothing has it any more.
 func held(t *testing.T, dir string) (open, gone chan struct{}) {
 	t.Helper()
 	name := filepath.Join(dir, "held")

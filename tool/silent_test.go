@@ -34,18 +34,20 @@ func outcome(t *testing.T, tl perdure.Tool, args any) perdure.Outcome {
 		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 			return perdure.Verdict{Answer: perdure.Allow}
 		}),
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			if a.Fold().Turns > 0 {
-				return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
-			}
-			return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: tl.Spec().Name, Args: data}}}, nil
-		})},
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				if a.Fold().Turns > 0 {
+					return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
+				}
+				return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: tl.Spec().Name, Args: data}}}, nil
+			})},
 	}
 	ctx, err := perdure.WithTraceparent(t.Context(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "call"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "call"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err == nil {
 		_, err = n.RunAgent(t.Context(), a.ID())
 	}
@@ -128,7 +130,8 @@ func TestTheTraceIsSentOn(t *testing.T) {
 		got = r.Header.Get("traceparent")
 	}))
 	defer s.Close()
-	outcome(t, httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true})("get"), map[string]any{"url": s.URL + "/"})
+	outcome(t, httpTools(t, tool.HTTP{Allow: []string{s.URL}, Loopback: true})("get"),
+		map[string]any{"url": s.URL + "/"})
 	mu.Lock()
 	if !strings.HasPrefix(got, trace) {
 		t.Errorf("got traceparent %q, want one of the trace", got)
@@ -189,7 +192,8 @@ func TestWhatIsLeftOutOfFilesIsPartial(t *testing.T) {
 		{"files.list", map[string]any{"path": "."}, perdure.OK},
 	} {
 		o := outcome(t, named(t, tools, c.name), c.args)
-		if o.Signal != c.want || (o.Note == "") != (c.want == perdure.OK) || strings.Contains(string(o.Result), "left out") {
+		if o.Signal != c.want || (o.Note == "") != (c.want == perdure.OK) ||
+			strings.Contains(string(o.Result), "left out") {
 			t.Errorf("%s %v: got %s (%s), want %s", c.name, c.args, o.Signal, o.Note, c.want)
 		}
 	}

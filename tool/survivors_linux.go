@@ -23,7 +23,9 @@ func Survivors(key string) []int {
 			continue
 		}
 		env, err := os.ReadFile("/proc/" + one.Name() + "/environ") // empty for a zombie
-		if err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
+		if err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool {
+			return bytes.Equal(v, mark)
+		}) {
 			pids = append(pids, pid)
 		}
 	}

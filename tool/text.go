@@ -2,8 +2,8 @@ package tool
 
 import "unicode/utf8"
 
-// content is bytes from outside as a value of a result: text where they are valid UTF-8, else bytes. If cut is set, the bytes were cut
-// off somewhere, and a character that the cut split is left out.
+// content is bytes from outside as a value of a result: text where they are valid UTF-8, else bytes. If cut is set, the
+// bytes were cut off somewhere, and a character that the cut split is left out.
 func content(b []byte, cut bool) any {
 	if cut {
 		b = wholeRunes(b)

@@ -113,7 +113,8 @@ type order struct {
 }
 
 func orderTool(called *int, got *order) perdure.Tool {
-	return tool.Func("order", "orders", perdure.Idempotent, func(_ context.Context, c perdure.Call, o order) (map[string]any, error) {
+	return tool.Func("order", "orders", perdure.Idempotent, func(_ context.Context, c perdure.Call,
+		o order) (map[string]any, error) {
 		*called++
 		*got = o
 		return map[string]any{"key": c.Key, "big": uint64(math.MaxUint64)}, nil
@@ -124,7 +125,8 @@ func TestFuncGivesTypedArgumentsAndRecordsItsResult(t *testing.T) {
 	var n int
 	var got order
 	tl := orderTool(&n, &got)
-	res := call(t, tl, map[string]any{"item": "book", "count": 3, "blob": []byte{0, 255}, "where": map[string]any{"city": "Oslo"}, "tags": []string{"a"}})
+	res := call(t, tl, map[string]any{"item": "book", "count": 3, "blob": []byte{0, 255},
+		"where": map[string]any{"city": "Oslo"}, "tags": []string{"a"}})
 	want := order{Item: "book", Count: 3, Blob: []byte{0, 255}, Tags: []string{"a"}}
 	want.Where = &struct {
 		City string `json:"city"`
@@ -153,7 +155,8 @@ func TestFuncGivesTypedArgumentsAndRecordsItsResult(t *testing.T) {
 	if diff := cmp.Diff([]string{"item"}, schema.Required); diff != "" {
 		t.Error(diff)
 	}
-	if schema.Type != "object" || schema.Properties["item"].Description != "what to order" || schema.Properties["blob"].ContentEncoding != "base64" {
+	if schema.Type != "object" || schema.Properties["item"].Description != "what to order" ||
+		schema.Properties["blob"].ContentEncoding != "base64" {
 		t.Errorf("got schema %s", spec.Args.JSON())
 	}
 }
@@ -200,12 +203,16 @@ func TestBadArgumentsNameTheFieldAndCallNothing(t *testing.T) {
 
 func TestFuncPassesErrorsOn(t *testing.T) {
 	for _, want := range []error{errors.New("sold out"), perdure.ErrIncapable} {
-		tl := tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{}) (int, error) { return 0, want })
+		tl := tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{}) (int, error) {
+			return 0, want
+		})
 		if _, err := tl.Call(t.Context(), perdure.Call{}); !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)
 		}
 	}
-	tl := tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{}) (float64, error) { return math.Inf(1), nil })
+	tl := tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{}) (float64, error) {
+		return math.Inf(1), nil
+	})
 	if _, err := tl.Call(t.Context(), perdure.Call{}); err == nil || !strings.Contains(err.Error(), "no JSON") {
 		t.Errorf("got %v, want that the result has no JSON", err)
 	}
@@ -217,7 +224,9 @@ func TestFuncPanicsWithoutASchema(t *testing.T) {
 			t.Error("a struct with a channel got a schema")
 		}
 	}()
-	tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{ C chan int }) (int, error) { return 0, nil })
+	tool.Func("f", "", perdure.Read, func(context.Context, perdure.Call, struct{ C chan int }) (int, error) {
+		return 0, nil
+	})
 }
 
 func TestAnAgentIsDeniedACallWithBadArguments(t *testing.T) {
@@ -231,15 +240,18 @@ func TestAnAgentIsDeniedACallWithBadArguments(t *testing.T) {
 		if a.Fold().Turns > 0 {
 			return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
 		}
-		return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "order", Args: data(t, map[string]any{"item": 1})}}}, nil
+		return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "order",
+			Args: data(t, map[string]any{"item": 1})}}}, nil
 	})
 	node := &perdure.Node{
-		Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{orderTool(&n, &got)}, Advisors: map[string]perdure.Advisor{"": advisor},
+		Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{orderTool(&n, &got)},
+		Advisors: map[string]perdure.Advisor{"": advisor},
 		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 			return perdure.Verdict{Answer: perdure.Allow}
 		}),
 	}
-	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "order"}, Charter: perdure.Charter{Scope: "test", Owner: key.Key()}})
+	a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "order"},
+		Charter: perdure.Charter{Scope: "test", Owner: key.Key()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,11 +279,12 @@ func nodeWith(t *testing.T, tl perdure.Tool, act perdure.Action) *perdure.Node {
 		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 			return perdure.Verdict{Answer: perdure.Allow}
 		}),
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			if a.Fold().Turns == 0 {
-				return perdure.Advice{Actions: []perdure.Action{act}}, nil
-			}
-			return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
-		})},
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				if a.Fold().Turns == 0 {
+					return perdure.Advice{Actions: []perdure.Action{act}}, nil
+				}
+				return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
+			})},
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Trust returns tools of which those with these names bring no text of strangers: what they return does not taint the agent. A name may be a pattern
-// such as files.*. Without it, whatever Shell, Files, HTTP and MCP read out of the world does, since anybody may have written it, and
-// policy can make an agent that has read it ask before it acts.
+// Trust returns tools of which those with these names bring no text of strangers: what they return does not taint the
+// agent. A name may be a pattern such as files.*. Without it, whatever Shell, Files, HTTP and MCP read out of the world
+// does, since anybody may have written it, and policy can make an agent that has read it ask before it acts.
 func Trust(tools []perdure.Tool, names ...string) ([]perdure.Tool, error) {
 	out := make([]perdure.Tool, len(tools))
 	for i, t := range tools {

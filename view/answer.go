@@ -2,8 +2,8 @@ package view
 
 import "github.com/perdure/perdure"
 
-// AnswerText is what a result or an answer says, for people: the text of one that is a text, or that says one ({"say": …}), and JSON of any
-// other. It may have several lines.
+// AnswerText is what a result or an answer says, for people: the text of one that is a text, or that says one ({"say":
+// …}), and JSON of any other. It may have several lines.
 func AnswerText(d perdure.Data) string {
 	if text, is := plainText(d); is {
 		return text

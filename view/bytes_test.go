@@ -8,7 +8,8 @@ import (
 
 func TestBytesAreReadAndWritten(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int64{"0": 0, "4096": 4096, "64KiB": 64 << 10, "1GiB": 1 << 30, "1024GiB": 1 << 40} {
+	for text, want := range map[string]int64{"0": 0, "4096": 4096, "64KiB": 64 << 10, "1GiB": 1 << 30,
+		"1024GiB": 1 << 40} {
 		if got, err := view.ParseBytes(text); err != nil || got != want {
 			t.Errorf("%s: got %d, %v; want %d", text, got, err, want)
 		}

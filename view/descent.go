@@ -18,7 +18,8 @@ type Descent struct {
 }
 
 func (d *Descent) String() string {
-	text := fmt.Sprintf("%s of %s, by its entry %s; %s of it verified", d.Relation, d.Parent.Short(), d.Entry.Short(), Several(d.Verified, "entry"))
+	text := fmt.Sprintf("%s of %s, by its entry %s; %s of it verified", d.Relation, d.Parent.Short(), d.Entry.Short(),
+		Several(d.Verified, "entry"))
 	if !d.Head.IsZero() {
 		text += fmt.Sprintf("; it knows of the end, %s at %s", d.Signal, d.Head.Short())
 	}
@@ -47,7 +48,8 @@ func Descend(memory, parent iter.Seq2[*perdure.Entry, error], o perdure.VerifyOp
 		return nil, err
 	}
 	if found.Ended && !names[found.Head] {
-		return nil, fmt.Errorf("the parent knows of the end at entry %s, which is not in this memory: it was cut short or is another: %w", found.Head.Short(), perdure.ErrRejected)
+		return nil, fmt.Errorf("the parent knows of the end at entry %s, which is not in this memory: it was cut "+
+			"short or is another: %w", found.Head.Short(), perdure.ErrRejected)
 	}
 	d := &Descent{Parent: v.Agent, Relation: "child", Entry: found.Entry, Head: found.Head, Verified: v.Entries}
 	if found.Relation == perdure.Fork {

@@ -31,7 +31,8 @@ func EffectsOf(ctx context.Context, s perdure.Store, a *perdure.Agent) ([]Undone
 		case perdure.Decision:
 			if b.Verdict.Answer == perdure.Allow && b.Effect != 0 && b.Effect != perdure.Read && l.Tool != "" {
 				open[e.Name] = len(found)
-				found = append(found, Undone{Seq: e.Seq, Tool: l.Tool, Effect: b.Effect, What: ActionText(told.decided[e.Name]), After: e.Seq > past})
+				found = append(found, Undone{Seq: e.Seq, Tool: l.Tool, Effect: b.Effect,
+					What: ActionText(told.decided[e.Name]), After: e.Seq > past})
 			}
 		case perdure.Outcome:
 			if i, ok := open[b.Decision]; ok {

@@ -63,9 +63,10 @@ func Fitting(fits func(Line) bool) picker {
 	}
 }
 
-// FollowRecent is a follower that stands at the end of a memory, and the last n lines before it that are picked. It reads
-// back from snapshot to snapshot, no further than it must, and nothing twice.
-func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker) (*Follower, []Line, error) {
+// FollowRecent is a follower that stands at the end of a memory, and the last n lines before it that are picked. It
+// reads back from snapshot to snapshot, no further than it must, and nothing twice.
+func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker) (*Follower, []Line,
+	error) {
 	var at *Follower
 	var parts [][]Line // the last one first
 	found := 0
@@ -113,7 +114,8 @@ func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n in
 }
 
 // FollowFrom shows the last n lines that are picked, or all if n is zero, and is a follower that stands behind them.
-func FollowFrom(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker, show func(Line) error) (*Follower, error) {
+func FollowFrom(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker,
+	show func(Line) error) (*Follower, error) {
 	if n > 0 {
 		w, found, err := FollowRecent(ctx, s, id, n, pick)
 		for _, one := range found {
@@ -131,7 +133,8 @@ func FollowFrom(ctx context.Context, s perdure.Store, id perdure.AgentID, n int,
 	return w, nil
 }
 
-// FollowAfter is a follower that stands behind the last of these entries to arrive; without any it stands at the beginning.
+// FollowAfter is a follower that stands behind the last of these entries to arrive; without any it stands at the
+// beginning.
 func FollowAfter(ctx context.Context, s perdure.Store, id perdure.AgentID, heads []perdure.Hash) (*Follower, error) {
 	w := Follow(s, id)
 	if len(heads) == 0 {

@@ -58,8 +58,10 @@ var fixed = map[perdure.Rest]string{
 	perdure.RestContested: "its ownership is contested: end it, or fork it from before",
 	perdure.RestGiven:     "handed over: it goes on where it is taken in next",
 	perdure.RestDisputed:  "two copies claim its seat: look at both, then take the seat for the one that is to go on",
-	perdure.RestElsewhere: "this is a copy: what must happen only once is decided where its seat is; hand the seat over from there, " +
-		"or take it if that is lost, or if the copies cannot be merged any more because one of them has collected its past (gc): " +
+	perdure.RestElsewhere: "this is a copy: what must happen only once is decided where its seat is; hand the seat " +
+		"over from there, " +
+		"or take it if that is lost, or if the copies cannot be merged any more because one of them has collected " +
+		"its past (gc): " +
 		"then take it for the one that goes on, and end the other",
 }
 
@@ -91,13 +93,17 @@ func (s *speech) reason(r *perdure.Reason) string {
 		}
 		return fmt.Sprintf("held: %v", r.Fault)
 	case perdure.RestOlder:
-		return "this copy is older than one seen here: it lacks entry " + r.Entry.Short() + "; what was done since would be done again"
+		return "this copy is older than one seen here: it lacks entry " + r.Entry.Short() +
+			"; what was done since would be done again"
 	case perdure.RestBlind:
-		return "what must happen only once waits: how far agents have come cannot be noted, so that nobody would notice an older copy of this one: " + r.Note
+		return "what must happen only once waits: how far agents have come cannot be noted, so that nobody would " +
+			"notice an older copy of this one: " + r.Note
 	case perdure.RestShallow:
-		return fmt.Sprintf("%s is an effect of class %s, and this store holds %s: import the whole memory", r.Tool, r.Effect, held(r.Depth))
+		return fmt.Sprintf("%s is an effect of class %s, and this store holds %s: import the whole memory", r.Tool,
+			r.Effect, held(r.Depth))
 	case perdure.RestDoubt:
-		return fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", toolWord(r.Tool), r.Decision.Short())
+		return fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", toolWord(r.Tool),
+			r.Decision.Short())
 	case perdure.RestApproval:
 		text := "approval " + r.Digest.Short() + " is needed"
 		if len(r.Asked) > 0 {
@@ -107,9 +113,11 @@ func (s *speech) reason(r *perdure.Reason) string {
 	case perdure.RestBudget:
 		return r.Note
 	case perdure.RestDenied:
-		return fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it", r.Attempt)
+		return fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it",
+			r.Attempt)
 	case perdure.RestSpinning:
-		return fmt.Sprintf("stopped after writing the same %s %d times: %s; send it something to make it try again, or end it", r.What, r.Attempt, r.Note)
+		return fmt.Sprintf("stopped after writing the same %s %d times: %s; send it something to make it try again, "+
+			"or end it", r.What, r.Attempt, r.Note)
 	case perdure.RestCircling:
 		return fmt.Sprintf("stopped: its last %d entries repeat themselves without any result; "+
 			"send it something to make it try again, or end it", r.Attempt)

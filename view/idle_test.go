@@ -40,7 +40,8 @@ func rests(t *testing.T) (kinds []perdure.Rest) {
 
 func TestEveryReasonHasWords(t *testing.T) {
 	for _, k := range rests(t) {
-		r := perdure.Reason{Kind: k, Note: "a note", Tool: "mail", Needs: "mail", Attempt: 3, Fault: errors.New("no right")}
+		r := perdure.Reason{Kind: k, Note: "a note", Tool: "mail", Needs: "mail", Attempt: 3,
+			Fault: errors.New("no right")}
 		if got := Why(perdure.Idle{Reasons: []perdure.Reason{r}}); got == "" || strings.Contains(got, string(k)+")") {
 			t.Errorf("of %s it says %q", k, got)
 		}
@@ -63,14 +64,17 @@ func TestReasonsInWords(t *testing.T) {
 		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &at}, "asleep until 12:03:00 UTC (in 3m)", true},
 		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &perdure.Pending{Of: []perdure.Pending{on("a"), on("b")}}},
 			"asleep for event a, or for event b", false},
-		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &perdure.Pending{All: true, Of: []perdure.Pending{on("a"), on("b")}}},
+		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &perdure.Pending{All: true,
+			Of: []perdure.Pending{on("a"), on("b")}}},
 			"asleep for event a, and for event b", false},
 		{perdure.Reason{Kind: perdure.RestBackoff, Tool: "advisor:", Signal: perdure.Failed, Attempt: 2, Until: soon},
 			"asleep until 12:03:00 UTC (in 3m) because its advisor failed, 2 in a row", true},
-		{perdure.Reason{Kind: perdure.RestRetry, Tool: "mail", Signal: perdure.Throttled, Attempt: 2, Of: 5, Until: soon},
+		{perdure.Reason{Kind: perdure.RestRetry, Tool: "mail", Signal: perdure.Throttled, Attempt: 2, Of: 5,
+			Until: soon},
 			"asleep until 12:03:00 UTC (in 3m) because mail throttled; 2 of 5 attempts", true},
 		{perdure.Reason{Kind: perdure.RestLacks, Needs: "advisor:"}, "no advisor configured", false},
-		{perdure.Reason{Kind: perdure.RestLacks, Needs: "mail", Note: "no key"}, "needs a node with mail (this one: no key)", false},
+		{perdure.Reason{Kind: perdure.RestLacks, Needs: "mail", Note: "no key"},
+			"needs a node with mail (this one: no key)", false},
 	} {
 		got, timed := WhyNow(perdure.Idle{Reasons: []perdure.Reason{c.reason}}, now)
 		if got != c.want || timed != c.timed {

@@ -17,8 +17,10 @@ func Changed(m *perdure.Mutate) []string {
 		name  string
 		given bool
 	}{
-		{"goal", m.Goal != nil}, {"kind", m.Kind != nil}, {"inputs", m.Inputs != nil}, {"labels", m.Labels != nil}, {"scope", m.Scope != nil},
-		{"budget", m.Budget != nil}, {"deadline", m.Deadline != 0}, {"tools", m.Tools != nil}, {"depth", m.Depth != nil},
+		{"goal", m.Goal != nil}, {"kind", m.Kind != nil}, {"inputs", m.Inputs != nil}, {"labels", m.Labels != nil},
+		{"scope", m.Scope != nil},
+		{"budget", m.Budget != nil}, {"deadline", m.Deadline != 0}, {"tools", m.Tools != nil},
+		{"depth", m.Depth != nil},
 	} {
 		if x.given {
 			names = append(names, x.name)
@@ -64,8 +66,8 @@ type Line struct {
 	Folded string         `json:"-"` // what stands for several entries, in the place of the kind
 }
 
-// narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only its decision, and a
-// decision often only the advice it answers.
+// narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only
+// its decision, and a decision often only the advice it answers.
 type narrator struct {
 	proposed map[perdure.Hash][]perdure.Action
 	recent   []perdure.Hash // the keys of proposed, oldest first
@@ -105,7 +107,8 @@ func (n *narrator) propose(advice perdure.Hash, actions []perdure.Action) {
 
 // line is what an entry says.
 func (n *narrator) line(e *perdure.Entry) Line {
-	l := Line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Trace: e.Trace, Parent: e.Parents, Body: e.Content()}
+	l := Line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Trace: e.Trace,
+		Parent: e.Parents, Body: e.Content()}
 	switch b := e.Content().(type) {
 	case nil:
 		l.What = fmt.Sprintf("(its body of %d bytes was dropped)", e.Size)
@@ -227,7 +230,8 @@ func EventText(b *perdure.Event) string {
 	case perdure.Admitted:
 		return "admitted" + Noted(n.Note)
 	case perdure.Doubled:
-		what = fmt.Sprintf("decisions %s and %s are of two copies: it may have happened twice", n.First.Short(), n.Second.Short())
+		what = fmt.Sprintf("decisions %s and %s are of two copies: it may have happened twice", n.First.Short(),
+			n.Second.Short())
 	case perdure.SeatTaken:
 		what = "the seat is in store " + n.At.Short() + Noted(n.Note)
 	case perdure.SeatGiven:
@@ -320,7 +324,8 @@ func triggerText(t perdure.Trigger) string {
 	case perdure.When:
 		return "until " + t.Condition
 	case perdure.Every:
-		return "asking " + t.Poll.Tool + " every " + (time.Duration(t.Millis) * time.Millisecond).String() + " until " + t.Until
+		return "asking " + t.Poll.Tool + " every " + (time.Duration(t.Millis) * time.Millisecond).String() + " until " +
+			t.Until
 	case perdure.Any:
 		return join(t.Of, " or ")
 	case perdure.All:

@@ -9,7 +9,8 @@ import (
 
 // LinesAt is the last n lines of a memory, oldest first, and whether there are more before them: all that arrived, or
 // if at is an entry, that and what came before it.
-func LinesAt(ctx context.Context, s perdure.Store, a *perdure.Agent, at *perdure.Entry, n int) (lines []Line, more bool, err error) {
+func LinesAt(ctx context.Context, s perdure.Store, a *perdure.Agent, at *perdure.Entry, n int) (lines []Line, more bool,
+	err error) {
 	any := func(Line) bool { return true }
 	if at != nil {
 		past, err := pastOf(ctx, s, a.ID(), at.Name)

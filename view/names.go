@@ -69,7 +69,8 @@ func ShellWord(s string) (word string, ok bool) {
 // PlainWord reports whether every shell takes a word as it stands.
 func PlainWord(s string) bool {
 	return s != "" && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+:,/@", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("._-+:,/@", r))
 	})
 }
 

@@ -50,7 +50,8 @@ func (v *Summary) Page(now time.Time, brief bool) []PageRow {
 	}
 	p.row("memory", "%s, made %s, last %s", Several(v.Entries, "entry"), Ago(v.Created, now), Ago(v.Updated, now))
 	if v.Holds != perdure.Full {
-		p.row("depth", "%s: this store has %s; import the whole memory to give it all its rights", v.Holds, v.Holds.Words())
+		p.row("depth", "%s: this store has %s; import the whole memory to give it all its rights", v.Holds,
+			v.Holds.Words())
 	}
 	if !v.Trace.IsZero() {
 		p.row("trace", "%s", v.Trace)
@@ -133,7 +134,8 @@ func (p *page) bounds() {
 		case l.Relation != perdure.Fork:
 			p.row("lineage", "child of %s at %s", l.Parent.Short(), l.Cause.Short())
 		case l.Rehearse:
-			p.row("lineage", "forked from %s at %s to rehearse: effects come from its record, or are refused", l.Parent.Short(), l.Cause.Short())
+			p.row("lineage", "forked from %s at %s to rehearse: effects come from its record, or are refused",
+				l.Parent.Short(), l.Cause.Short())
 		default:
 			p.row("lineage", "forked from %s at %s, live", l.Parent.Short(), l.Cause.Short())
 		}
@@ -178,7 +180,9 @@ func (p *page) polls() {
 	if p.Sleep == nil {
 		return
 	}
-	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Kind == WaitQuestion || w.Kind == WaitTalk }) {
+	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w Wait) bool {
+		return w.Kind == WaitQuestion || w.Kind == WaitTalk
+	}) {
 		p.row("note", "%s", note)
 	}
 	for _, one := range p.Sleep.Polls {
@@ -260,7 +264,8 @@ func (p *page) work() {
 		if !o.Deadline.Go().After(p.now) {
 			word = "should have ended"
 		}
-		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect, NameOf(p.Names, o.Origin),
+		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect,
+			NameOf(p.Names, o.Origin),
 			Ago(o.Since, p.now), word, Moment(o.Deadline, p.now), attempt)
 		if p.Unsure && UnderWay(&o, p.now) {
 			p.rows[len(p.rows)-1].Do = "; under way, or in doubt if its node died: perdure settle"
@@ -271,7 +276,8 @@ func (p *page) work() {
 	}
 	for _, t := range p.Tools {
 		if n, last := inARow(&t); n > 1 {
-			p.row("trouble", "%s: %s %s in a row, last %s", strings.Replace(t.Tool, "advisor:", "advisor ", 1), last.Signal, Times(int64(n)), Ago(last.Time, p.now))
+			p.row("trouble", "%s: %s %s in a row, last %s", strings.Replace(t.Tool, "advisor:", "advisor ", 1),
+				last.Signal, Times(int64(n)), Ago(last.Time, p.now))
 		}
 	}
 	if more := len(p.Inbox) - maxUnseen; more > 0 {

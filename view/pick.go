@@ -26,11 +26,14 @@ func Pick(of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Has
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%s has several: %s; say which", agent, strings.Join(names, ", ")))
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%s has several: %s; say which", agent,
+			strings.Join(names, ", ")))
 	case len(of) == 0:
-		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)), "see perdure show "+Callable(a))
+		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)),
+			"see perdure show "+Callable(a))
 	}
-	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)), "see perdure inbox")
+	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)),
+		"see perdure inbox")
 }
 
 // Asked is the digest that the beginning of one means, of what policy asks a person about; empty means the only one. A

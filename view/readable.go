@@ -72,8 +72,8 @@ func (o object) MarshalYAML() (any, error) {
 	return n, nil
 }
 
-// Readable is a value of the format as people read it: names in place of numbers, hashes and keys in hex, times as RFC 3339, one of
-// several kinds as {kind: …}, and nothing that is absent.
+// Readable is a value of the format as people read it: names in place of numbers, hashes and keys in hex, times as RFC
+// 3339, one of several kinds as {kind: …}, and nothing that is absent.
 func Readable(v any) any { return readableValue(reflect.ValueOf(v)) }
 
 func readableValue(v reflect.Value) any {

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// readFolder passes lines on, and says in one line what a run of reads was: calls that change nothing and went well. What asked for them
-// is folded with them, unless its advisor had something to say.
+// readFolder passes lines on, and says in one line what a run of reads was: calls that change nothing and went well.
+// What asked for them is folded with them, unless its advisor had something to say.
 type readFolder struct {
 	emit func(Line) error
 
@@ -27,7 +27,8 @@ func NewReadFolder(emit func(Line) error) *readFolder {
 	return &readFolder{emit: emit, open: map[perdure.Hash]struct{}{}}
 }
 
-// FoldingReads picks the lines that fit and folds runs of reads among them. A snapshot ends a run, whether it fits or not.
+// FoldingReads picks the lines that fit and folds runs of reads among them. A snapshot ends a run, whether it fits or
+// not.
 func FoldingReads(fits func(Line) bool) picker {
 	return func(emit func(Line) error) (func(Line) error, func() error) {
 		r := NewReadFolder(emit)

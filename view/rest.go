@@ -10,7 +10,8 @@ import (
 
 // AwaitRest waits until an agent rests (it has ended, sleeps or waits for a person) or a time is up, which is no error.
 // Look says how it stands; it is asked whenever something has changed in the store.
-func AwaitRest(ctx context.Context, s perdure.Store, most time.Duration, look func(context.Context) (string, error)) error {
+func AwaitRest(ctx context.Context, s perdure.Store, most time.Duration,
+	look func(context.Context) (string, error)) error {
 	waiting, stop := context.WithTimeout(ctx, most)
 	defer stop()
 	changed := Watch(waiting, s)

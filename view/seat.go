@@ -37,7 +37,8 @@ func SeatText(f *perdure.Fold, at perdure.Hash) string {
 	case seatFree:
 		return "free: the first node that needs it takes it"
 	case seatDisputed:
-		return fmt.Sprintf("disputed: %d stores claim it; nothing that must happen once is decided until its owner takes it", len(f.Seats))
+		return fmt.Sprintf("disputed: %d stores claim it; nothing that must happen once is decided until its owner "+
+			"takes it", len(f.Seats))
 	case seatGiven:
 		if f.Seats[0].At == at {
 			return "handed over: whoever imports the file that export --move wrote takes it"
@@ -48,8 +49,8 @@ func SeatText(f *perdure.Fold, at perdure.Hash) string {
 	}
 }
 
-// seatWaits is what of an agent waits for a person because of its seat: that it is elsewhere, that two claim it, that something happened
-// twice.
+// seatWaits is what of an agent waits for a person because of its seat: that it is elsewhere, that two claim it, that
+// something happened twice.
 func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Time) []Wait {
 	f := a.Fold()
 	var found []Wait
@@ -59,7 +60,8 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 	}
 	for _, d := range f.Doubles() {
 		add(Wait{Kind: WaitDoubled, Decision: d.Second, Since: d.Time,
-			What:   fmt.Sprintf("decided in two copies, so it may have happened twice: decisions %s and %s", d.First.Short(), d.Second.Short()),
+			What: fmt.Sprintf("decided in two copies, so it may have happened twice: decisions %s and %s",
+				d.First.Short(), d.Second.Short()),
 			Answer: fmt.Sprintf("perdure settle %s %s --signal ok --note TEXT", Callable(a), d.Second)})
 	}
 	if f.Ended != nil || len(f.Paused) > 0 {
@@ -75,7 +77,8 @@ func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 			break
 		}
 		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take,
-			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there, or nowhere if import refuses to merge the two: " + ActionText(d.Action)})
+			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there, or nowhere if " +
+				"import refuses to merge the two: " + ActionText(d.Action)})
 	}
 	return found
 }

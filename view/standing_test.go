@@ -47,11 +47,13 @@ func TestAllFacesSayTheSame(t *testing.T) {
 		runs   bool
 		want   string
 	}{
-		"newborn":  {nil, perdure.Allow, none, false, "ready"},
-		"silent":   {nil, perdure.Allow, none, true, "dormant"},
-		"asleep":   {says{perdure.Sleep{Trigger: perdure.On{Event: "x"}}}, perdure.Allow, none, true, "dormant"},
-		"timed":    {says{perdure.Sleep{Trigger: perdure.After{Millis: 1 << 30}}}, perdure.Allow, none, true, "dormant"},
-		"asks":     {says{perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}}}, perdure.Allow, none, true, "waiting"},
+		"newborn": {nil, perdure.Allow, none, false, "ready"},
+		"silent":  {nil, perdure.Allow, none, true, "dormant"},
+		"asleep":  {says{perdure.Sleep{Trigger: perdure.On{Event: "x"}}}, perdure.Allow, none, true, "dormant"},
+		"timed": {says{perdure.Sleep{Trigger: perdure.After{Millis: 1 << 30}}}, perdure.Allow, none, true,
+			"dormant"},
+		"asks": {says{perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}}}, perdure.Allow, none, true,
+			"waiting"},
 		"approval": {says{perdure.Execute{Tool: "pay"}}, perdure.Ask, none, true, "waiting"},
 		"refused":  {says{perdure.Execute{Tool: "pay"}}, perdure.Deny, none, true, "waiting"},
 		"paused":   {nil, perdure.Allow, pause, false, "waiting"},
@@ -69,7 +71,8 @@ func TestAllFacesSayTheSame(t *testing.T) {
 				Key: key.Key(), Name: key.Name, Rights: perdure.MayOwn, Scope: perdure.AnyScope,
 			})
 			n := &perdure.Node{
-				Store: s, Key: key, Trust: trust, Policy: answer(c.policy), Tools: []perdure.Tool{slow{}}, Advisors: map[string]perdure.Advisor{"": c.do},
+				Store: s, Key: key, Trust: trust, Policy: answer(c.policy), Tools: []perdure.Tool{slow{}},
+				Advisors: map[string]perdure.Advisor{"": c.do},
 			}
 			a, err := n.Create(ctx, perdure.Genesis{
 				Intent: perdure.Intent{Goal: "stand"}, Charter: perdure.Charter{Scope: "test", Owner: key.Key()},

@@ -32,8 +32,8 @@ func AttendanceOf(ctx context.Context, s perdure.Store) (Attendance, error) {
 	return at, nil
 }
 
-// Strays are the effects of class once that nobody is at work on, before their deadlines: they are in doubt then, and a person who knows may
-// settle them now.
+// Strays are the effects of class once that nobody is at work on, before their deadlines: they are in doubt then, and a
+// person who knows may settle them now.
 func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 	if !at.Known || at.held[a.ID()] {
 		return nil
@@ -55,7 +55,8 @@ func UnderWay(o *perdure.Open, now time.Time) bool {
 }
 
 // mayStray are the agents that may have effects nobody is at work on, besides those of ids.
-func (at *Attendance) mayStray(ctx context.Context, l perdure.Lister, ids []perdure.AgentID) (more []perdure.AgentID, err error) {
+func (at *Attendance) mayStray(ctx context.Context, l perdure.Lister, ids []perdure.AgentID) (more []perdure.AgentID,
+	err error) {
 	if !at.Known {
 		return nil, nil
 	}

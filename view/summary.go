@@ -156,12 +156,16 @@ type child struct {
 }
 
 // Summarize derives a summary, as a node that can do everything would see the agent.
-func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string, me perdure.Key, now time.Time) Summary {
+func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string, me perdure.Key,
+	now time.Time) Summary {
 	f := a.Fold()
 	v := Summary{
-		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Hash{}, now), State: f.State(), Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
-		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated, Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
-		Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep, Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
+		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Hash{}, now), State: f.State(),
+		Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
+		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated,
+		Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
+		Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep,
+		Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
 	}
 	for _, c := range f.Children {
@@ -182,7 +186,9 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 	}
 	for _, i := range f.Incapable {
 		if Capability(i.What) == v.Needs { // of each node the latest
-			v.Cannot = append(slices.DeleteFunc(v.Cannot, func(o perdure.Incapability) bool { return o.Node == i.Node }), i)
+			v.Cannot = append(slices.DeleteFunc(v.Cannot, func(o perdure.Incapability) bool {
+				return o.Node == i.Node
+			}), i)
 		}
 	}
 	return v

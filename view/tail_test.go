@@ -20,7 +20,8 @@ func TestTwoOfOneNameAreToldApart(t *testing.T) {
 	n := &perdure.Node{Store: new(perdure.MemStore), Key: key}
 	var ids []perdure.AgentID
 	for range 2 {
-		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "twin"}, Charter: perdure.Charter{Scope: "home"}})
+		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "twin"},
+			Charter: perdure.Charter{Scope: "home"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,8 @@ func TestTwoOfOneNameAreToldApart(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- tail.Everyone(ctx) }()
 	for ctx.Err() == nil { // whether it watches yet cannot be seen: what is made before that it does not show
-		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "late"}, Charter: perdure.Charter{Scope: "home"}})
+		a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "late"},
+			Charter: perdure.Charter{Scope: "home"}})
 		if err != nil {
 			break
 		}

@@ -27,11 +27,13 @@ func TestAMemoryReadsAsAConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	says := func(text string) perdure.Advice {
-		return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: text}}}
+		return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent},
+			Note: text}}}
 	}
 	turns := []perdure.Advice{
 		{Text: "let me see", Actions: []perdure.Action{perdure.Execute{Tool: "look", Call: "c1"}}}, says("it is blue"),
-		{Signal: perdure.Throttled, RetryAfter: 1, Text: "slow down"}, {Actions: []perdure.Action{perdure.Mutate{Note: "no"}}}, says("never mind"),
+		{Signal: perdure.Throttled, RetryAfter: 1, Text: "slow down"},
+		{Actions: []perdure.Action{perdure.Mutate{Note: "no"}}}, says("never mind"),
 	}
 	n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{tools{}},
 		Policy: perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
@@ -40,12 +42,14 @@ func TestAMemoryReadsAsAConversation(t *testing.T) {
 			}
 			return perdure.Verdict{Answer: perdure.Allow}
 		}),
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(context.Context, *perdure.Agent) (perdure.Advice, error) {
-			next := turns[0]
-			turns = turns[1:]
-			return next, nil
-		})}}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "talk", Kind: perdure.ChatKind}, Charter: perdure.Charter{Scope: "test"}})
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(context.Context, *perdure.Agent) (perdure.Advice, error) {
+				next := turns[0]
+				turns = turns[1:]
+				return next, nil
+			})}}
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "talk", Kind: perdure.ChatKind},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,9 @@ func EscapeHidden(b []byte, as func(rune) string) []byte {
 // OneLine is text without line ends, cut to a width if that is not zero; what is cut is counted. What a terminal would
 // not show as it is, is escaped.
 func OneLine(s string, width int) string {
-	s = InLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " "))
+	s = InLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return r == ' ' || r == '\n' || r == '\t'
+	}), " "))
 	return Cut(s, width)
 }
 

@@ -45,7 +45,8 @@ type Transcriber struct {
 	last string // what an advisor said last
 }
 
-// Said is what a line says in a conversation; ok is false for what only the runtime has to know, and for what was just said.
+// Said is what a line says in a conversation; ok is false for what only the runtime has to know, and for what was just
+// said.
 func (t *Transcriber) Said(l Line) (s Said, ok bool) {
 	s, ok = transcribe(l, t.Names)
 	switch {
@@ -99,7 +100,8 @@ func (s *Said) decided(b *perdure.Decision, act perdure.Action) bool {
 	case perdure.Execute:
 		s.What, s.Text = SaidCall, ActionText(a)
 	case perdure.Sleep:
-		if s.What, s.Text = SaidSleep, strings.TrimPrefix(ActionText(a), "sleep "); slices.Contains(EventsOf(a.Trigger), perdure.AnswerEvent) {
+		if s.What, s.Text = SaidSleep, strings.TrimPrefix(ActionText(a), "sleep "); slices.Contains(EventsOf(a.Trigger),
+			perdure.AnswerEvent) {
 			s.What, s.Text = SaidAsk, cmp.Or(a.Note, "(it does not say what)")
 		}
 	case perdure.Delegate:

@@ -57,8 +57,9 @@ type Wait struct {
 	Next     *escalation     `json:"next,omitempty"`  // to whom it goes if nobody answers
 	Since    perdure.Time    `json:"since,omitempty"`
 	Expires  perdure.Time    `json:"expires,omitempty"`
-	Answer   string          `json:"answer"`           // the command to type; empty: nothing that this key says would count
-	Others   string          `json:"others,omitempty"` // why not, and who is to answer
+	// the command to type; empty: nothing that this key says would count
+	Answer string `json:"answer"`
+	Others string `json:"others,omitempty"` // why not, and who is to answer
 }
 
 // escalation is whom a question goes to, and when.
@@ -67,10 +68,11 @@ type escalation struct {
 	Asked []string     `json:"asked"`
 }
 
-// Inbox looks through the agents that wait for a person, as the store's index knows them, and those that time may have made to: the ones a
-// node should have looked at by now. One whose memory cannot be read hides no other: it is left out, and named in
-// faults.
-func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key, now time.Time) (found []Wait, faults error, err error) {
+// Inbox looks through the agents that wait for a person, as the store's index knows them, and those that time may have
+// made to: the ones a node should have looked at by now. One whose memory cannot be read hides no other: it is left
+// out, and named in faults.
+func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key,
+	now time.Time) (found []Wait, faults error, err error) {
 	l, err := Lister(s)
 	if err != nil {
 		return nil, nil, err
@@ -171,7 +173,8 @@ func renamed(command, from, to string) string {
 }
 
 // Waits are what of one agent waits for a person, described whole.
-func Waits(ctx context.Context, s perdure.Store, a *perdure.Agent, trust *perdure.Trust, me perdure.Key, now time.Time) ([]Wait, error) {
+func Waits(ctx context.Context, s perdure.Store, a *perdure.Agent, trust *perdure.Trust, me perdure.Key,
+	now time.Time) ([]Wait, error) {
 	waits := waitsOf(a, trust, me, now)
 	return waits, DescribeAll(ctx, s, a, waits)
 }
@@ -253,7 +256,8 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 	}
 	if what, used := f.Exhausted(); used && idle.Person && len(found) == 0 {
 		amount, _, _ := strings.Cut(what, ":")
-		add(Wait{Kind: WaitBudget, What: Why(idle), Since: f.Updated, Answer: "perdure grant " + name + " --" + amount + " N"})
+		add(Wait{Kind: WaitBudget, What: Why(idle), Since: f.Updated,
+			Answer: "perdure grant " + name + " --" + amount + " N"})
 	}
 	if idle.Person && len(found) == 0 {
 		add(Wait{Kind: WaitOther, What: Why(idle), Since: f.Updated, Answer: "perdure show " + name})
@@ -264,8 +268,10 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 // DoubtOf is an effect of which nobody can tell whether it happened.
 func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
 	reserve := o.Reserve
-	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitDoubt, Decision: o.Decision, Tool: toolName(o.Action), Action: o.Action,
-		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + ActionText(o.Action), Why: doubtWhy(a, o.Decision), Since: o.Since,
+	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitDoubt, Decision: o.Decision,
+		Tool: toolName(o.Action), Action: o.Action,
+		Effect: o.Effect, Reserve: &reserve, What: "did it happen? " + ActionText(o.Action),
+		Why: doubtWhy(a, o.Decision), Since: o.Since,
 		Answer: fmt.Sprintf("perdure settle %s %s --signal ok # or --signal failed", Callable(a), o.Decision)}
 }
 
@@ -273,7 +279,8 @@ func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
 func doubtWhy(a *perdure.Agent, decision perdure.Hash) string {
 	for e := range a.Recent() {
 		if out, ok := e.Content().(perdure.Outcome); ok && out.Decision == decision {
-			return strings.TrimSuffix(fmt.Sprintf("%s, who did not begin it, says %s: %s", e.Origin.Short(), out.Signal, out.Note), ": ")
+			return strings.TrimSuffix(fmt.Sprintf("%s, who did not begin it, says %s: %s", e.Origin.Short(), out.Signal,
+				out.Note), ": ")
 		}
 		told, _ := e.Content().(perdure.Event)
 		if d, ok := told.Notice.(perdure.Doubt); !ok || d.Decision != decision || told.Data == nil {
@@ -288,15 +295,18 @@ func doubtWhy(a *perdure.Agent, decision perdure.Hash) string {
 
 // QuestionWait is a question of an agent that sleeps until it is answered.
 func QuestionWait(a *perdure.Agent, q perdure.Question) Wait {
-	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitQuestion, What: q.Text, Since: a.Fold().Sleep.Since, Expires: q.Until,
+	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitQuestion, What: q.Text,
+		Since: a.Fold().Sleep.Since, Expires: q.Until,
 		Answer: "perdure answer " + Callable(a) + " TEXT"}
 }
 
 // ApprovalOf is an action that policy asks about.
 func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name string, now time.Time) Wait {
 	yes, _ := t.Tally(f, q, now)
-	w := Wait{Kind: WaitApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action, What: ActionText(q.Action),
-		Why: q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
+	w := Wait{Kind: WaitApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action,
+		What: ActionText(q.Action),
+		Why:  q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage,
+		Since: q.Since, Expires: q.Verdict.Expires,
 		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
@@ -350,7 +360,8 @@ func (w *Wait) Circumstances(now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// forOthers says of a question whose answer this key need not give, or may not, who is to give it. Without a key it is not known.
+// forOthers says of a question whose answer this key need not give, or may not, who is to give it. Without a key it is
+// not known.
 func (w *Wait) forOthers(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, me perdure.Key, now time.Time) {
 	if me.IsZero() {
 		return

@@ -36,14 +36,16 @@ func asking(t *testing.T) (*perdure.Node, perdure.AgentID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{payer{}}, Advisors: map[string]perdure.Advisor{"": pays{}},
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Tools: []perdure.Tool{payer{}},
+		Advisors: map[string]perdure.Advisor{"": pays{}},
 		Policy: perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
 			if _, calls := r.Action.(perdure.Execute); calls {
 				return perdure.Verdict{Answer: perdure.Ask, Quorum: 2}
 			}
 			return perdure.Verdict{Answer: perdure.Allow}
 		})}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "pay"}, Charter: perdure.Charter{Scope: "home"}})
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "pay"},
+		Charter: perdure.Charter{Scope: "home"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +66,11 @@ func TestAChatWaitsToBeTalkedTo(t *testing.T) {
 	allow := perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 		return perdure.Verdict{Answer: perdure.Allow}
 	})
-	n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Trust: trust, Policy: allow, Advisors: map[string]perdure.Advisor{"": asks{}}}
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: key, Trust: trust, Policy: allow,
+		Advisors: map[string]perdure.Advisor{"": asks{}}}
 	for kind, want := range map[string]string{"": view.WaitQuestion, perdure.ChatKind: view.WaitTalk} {
-		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "a", Goal: "x", Kind: kind}, Charter: perdure.Charter{Scope: "home"}})
+		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "a", Goal: "x", Kind: kind},
+			Charter: perdure.Charter{Scope: "home"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +94,8 @@ func TestAChatWaitsToBeTalkedTo(t *testing.T) {
 type asks struct{}
 
 func (asks) Advise(context.Context, *perdure.Agent) (perdure.Advice, error) {
-	return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "answer"}, Note: "hello to you"}}}, nil
+	return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "answer"},
+		Note: "hello to you"}}}, nil
 }
 
 func TestTheInboxNamesACommandOnlyToThoseWhoseAnswerCounts(t *testing.T) {
@@ -155,7 +160,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		err           error
 		message, hint string
 	}{
-		{perdure.WithHint(perdure.Missing("there is no agent x"), "see perdure ls"), "there is no agent x", "see perdure ls"},
+		{perdure.WithHint(perdure.Missing("there is no agent x"), "see perdure ls"), "there is no agent x",
+			"see perdure ls"},
 		{perdure.Invalid(perdure.Missing("nothing")), "nothing", "see perdure do --help"},
 		{context.Canceled, "interrupted", ""},
 	} {

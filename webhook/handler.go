@@ -21,14 +21,17 @@ type Hook struct {
 	Keys []Key  // any of which may have signed: more than one while they are changed
 	// Scope is where the agents are that it may post to; empty: everywhere.
 	Scope string
-	// Person is the key of the person behind the hook, which signs their votes; nil: the hook is a program's, and neither answers nor approves
-	// anything. It must not be the key of a node: that would approve what it proposes itself.
+	// Person is the key of the person behind the hook, which signs their votes; nil: the hook is a program's, and
+	// neither answers nor approves anything. It must not be the key of a node: that would approve what it proposes
+	// itself.
 	Person *perdure.Signer
 }
 
-// Handler answers posts that a hook signed: Resume at POST /webhook/resume/{agent}, Events at POST /v1/agents/{agent}/events.
+// Handler answers posts that a hook signed: Resume at POST /webhook/resume/{agent}, Events at POST
+// /v1/agents/{agent}/events.
 //
-// What it acknowledges is durable. A message that comes again, or at the same time twice, changes nothing and is answered with the status already.
+// What it acknowledges is durable. A message that comes again, or at the same time twice, changes nothing and is
+// answered with the status already.
 type Handler struct {
 	Node  *perdure.Node // stores what is posted
 	Hooks []Hook
@@ -100,8 +103,9 @@ type post struct {
 	agent *perdure.Agent
 }
 
-// serve verifies a message and answers it. Messages to one agent take turns: one that comes twice at once is seen to, and each is
-// written on top of the one before. Many heads at once would cost more than the sync of the disk that they share.
+// serve verifies a message and answers it. Messages to one agent take turns: one that comes twice at once is seen to,
+// and each is written on top of the one before. Many heads at once would cost more than the sync of the disk that they
+// share.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(context.Context, *post) (Answer, error)) {
 	answer, err := func() (Answer, error) {
 		p, id, err := h.verified(w, r)
@@ -137,7 +141,8 @@ func (h *Handler) verified(w http.ResponseWriter, r *http.Request) (*post, perdu
 	if err != nil {
 		var long *http.MaxBytesError
 		if errors.As(err, &long) {
-			return nil, perdure.AgentID{}, &Error{http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", MaxBody)}
+			return nil, perdure.AgentID{}, &Error{http.StatusRequestEntityTooLarge,
+				fmt.Errorf("the body has more than %d bytes", MaxBody)}
 		}
 		return nil, perdure.AgentID{}, &Error{http.StatusBadRequest, fmt.Errorf("read body: %w", err)}
 	}
@@ -153,9 +158,11 @@ func (h *Handler) verified(w http.ResponseWriter, r *http.Request) (*post, perdu
 	case errors.Is(err, ErrMalformed):
 		return nil, perdure.AgentID{}, &Error{http.StatusBadRequest, err}
 	case errors.Is(err, ErrReplayed):
-		return nil, perdure.AgentID{}, &Error{http.StatusConflict, perdure.WithHint(err, "send it again with the time of now and the same id")}
+		return nil, perdure.AgentID{}, &Error{http.StatusConflict,
+			perdure.WithHint(err, "send it again with the time of now and the same id")}
 	case err != nil:
-		return nil, perdure.AgentID{}, &Error{http.StatusUnauthorized, perdure.WithHint(err, "name the secret under hooks in node.yaml, and sign the raw body")}
+		return nil, perdure.AgentID{}, &Error{http.StatusUnauthorized,
+			perdure.WithHint(err, "name the secret under hooks in node.yaml, and sign the raw body")}
 	}
 	id, err := h.Find(r.Context(), r.PathValue("agent"))
 	if err != nil {
@@ -250,8 +257,8 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 	return answer, err
 }
 
-// recent remembers messages that were taken: of very many to one agent its memory remembers the last alone, and one that comes again within the
-// window must not count again.
+// recent remembers messages that were taken: of very many to one agent its memory remembers the last alone, and one
+// that comes again within the window must not count again.
 type recent struct {
 	mu    sync.Mutex
 	known map[string]struct{}
@@ -300,8 +307,10 @@ func (p *post) personal() error {
 	if p.hook.Person != nil {
 		return nil
 	}
-	return perdure.WithHint(fmt.Errorf("%w: nobody stands behind the hook %s, so it can neither approve nor answer", perdure.ErrDenied, p.hook.Name),
-		"name a person and the file of their key as approver and key of this hook in node.yaml, and trust the key with approve: perdure key trust")
+	return perdure.WithHint(fmt.Errorf("%w: nobody stands behind the hook %s, so it can neither approve nor answer",
+		perdure.ErrDenied, p.hook.Name),
+		"name a person and the file of their key as approver and key of this hook in node.yaml, and trust the key "+
+			"with approve: perdure key trust")
 }
 
 // resumption is the body of a post that resumes an agent.
@@ -326,13 +335,16 @@ func (p *post) resumption() (body resumption, err error) {
 		return body, err
 	}
 	if who := p.hook.Person.Name; body.Approver != "" && body.Approver != who {
-		return body, perdure.WithHint(fmt.Errorf("%w: the hook %s speaks for %s, not for %s", perdure.ErrDenied, p.hook.Name, who, body.Approver),
-			"give "+body.Approver+" a hook of their own in node.yaml, with their own secret and key: votes count per key")
+		return body, perdure.WithHint(fmt.Errorf("%w: the hook %s speaks for %s, not for %s", perdure.ErrDenied,
+			p.hook.Name, who, body.Approver),
+			"give "+body.Approver+
+				" a hook of their own in node.yaml, with their own secret and key: votes count per key")
 	}
 	return body, nil
 }
 
-// resume tells an agent what a person says to what it asks about: an effect that policy asks about, else a question of its own.
+// resume tells an agent what a person says to what it asks about: an effect that policy asks about, else a question of
+// its own.
 func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	body, err := p.resumption()
 	if err != nil {
@@ -394,8 +406,8 @@ func (h *Handler) approved(ctx context.Context, p *post, digest perdure.Hash, e 
 	return out, nil
 }
 
-// digest is what a post answers: what it names, by all or the beginning of its digest, else the only thing the agent asked about when the
-// post was signed. Zero: the agent asks about nothing.
+// digest is what a post answers: what it names, by all or the beginning of its digest, else the only thing the agent
+// asked about when the post was signed. Zero: the agent asks about nothing.
 func (p *post) digest(text string) (perdure.Hash, error) {
 	asks := p.agent.Fold().Asks
 	if whole, err := perdure.ParseHash(text); err == nil {
@@ -411,7 +423,8 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 	case text != "" && len(text) < 8:
 		return perdure.Hash{}, &Error{http.StatusBadRequest, errors.New("digest: want 8 or more of its digits")}
 	case len(fitting) == 1 && text == "" && asks[0].Since > perdure.TimeOf(p.at.Add(time.Second)):
-		return perdure.Hash{}, &Error{http.StatusConflict, errors.New("what the agent asks about now it had not asked yet when this was signed; nothing was answered")}
+		return perdure.Hash{}, &Error{http.StatusConflict, errors.New("what the agent asks about now it had not " +
+			"asked yet when this was signed; nothing was answered")}
 	case len(fitting) == 1:
 		return fitting[0], nil
 	case len(fitting) > 1:
@@ -419,7 +432,8 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 		for i, d := range fitting {
 			names[i] = d.String()
 		}
-		return perdure.Hash{}, perdure.WithHint(&Error{http.StatusConflict, fmt.Errorf("the agent asks about several things: %s", strings.Join(names, ", "))},
+		return perdure.Hash{}, perdure.WithHint(&Error{http.StatusConflict,
+			fmt.Errorf("the agent asks about several things: %s", strings.Join(names, ", "))},
 			"say which by digest")
 	case text != "":
 		return perdure.Hash{}, perdure.Missing("the agent does not ask about " + text)
@@ -427,7 +441,8 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 	return perdure.Hash{}, nil
 }
 
-// nothing answers for an agent that asks nothing: already, if the person has answered something, since posts come again.
+// nothing answers for an agent that asks nothing: already, if the person has answered something, since posts come
+// again.
 func (p *post) nothing() (Answer, error) {
 	who := p.hook.Person
 	for e := range p.agent.Recent() {

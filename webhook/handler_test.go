@@ -53,17 +53,21 @@ func newShop(t *testing.T) *shop {
 			}
 			return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"all"}}
 		}),
-		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			acts := []perdure.Action{perdure.Execute{Tool: "pay"}, perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: "what now?"}, perdure.End{Signal: perdure.OK}}
-			return perdure.Advice{Actions: acts[a.Fold().Turns : a.Fold().Turns+1]}, nil
-		})},
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				acts := []perdure.Action{perdure.Execute{Tool: "pay"},
+					perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: "what now?"},
+					perdure.End{Signal: perdure.OK}}
+				return perdure.Advice{Actions: acts[a.Fold().Turns : a.Fold().Turns+1]}, nil
+			})},
 	}
 	h := &webhook.Handler{Node: s.node, Find: s.find}
 	for name, person := range map[string]*perdure.Signer{"ana": ana, "bob": bob, "eve": eve, "crm": nil} {
 		s.secret[name] = mustKey(t, "whsec_"+base64.StdEncoding.EncodeToString([]byte(strings.Repeat(name, 11))))
 		h.Hooks = append(h.Hooks, webhook.Hook{Name: name, Keys: []webhook.Key{s.secret[name]}, Person: person})
 	}
-	h.Hooks = append(h.Hooks, webhook.Hook{Name: "far", Keys: []webhook.Key{mustKey(t, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")}, Scope: "elsewhere"})
+	h.Hooks = append(h.Hooks, webhook.Hook{Name: "far", Keys: []webhook.Key{mustKey(t,
+		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")}, Scope: "elsewhere"})
 	s.secret["far"] = h.Hooks[len(h.Hooks)-1].Keys[0]
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
@@ -106,7 +110,8 @@ func (s *shop) load(id perdure.AgentID) *perdure.Fold {
 // asking is an agent that asks whether it may pay.
 func (s *shop) asking() (perdure.AgentID, perdure.Hash) {
 	s.t.Helper()
-	a, err := s.node.Create(s.t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"}, Charter: perdure.Charter{Scope: "acme"}})
+	a, err := s.node.Create(s.t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -162,10 +167,12 @@ func TestAnApprovalByWebhookResumes(t *testing.T) {
 	s := newShop(t)
 	id, digest := s.asking()
 	path := "/webhook/resume/" + id.String()
-	if got := s.post("ana", path, `{"approved":true,"feedback":"looked at it","approver":"ana"}`); got.code != 200 || got.Status != "resuming" {
+	if got := s.post("ana", path, `{"approved":true,"feedback":"looked at it","approver":"ana"}`); got.code != 200 ||
+		got.Status != "resuming" {
 		t.Fatalf("an approval: %+v", got)
 	}
-	if got := s.post("ana", path, `{"approved":true,"digest":"`+digest.String()+`"}`); got.code != 200 || got.Status != "already" {
+	if got := s.post("ana", path, `{"approved":true,"digest":"`+digest.String()+`"}`); got.code != 200 ||
+		got.Status != "already" {
 		t.Errorf("an approval that was given: %+v", got)
 	}
 	count := s.load(id).Count
@@ -177,7 +184,8 @@ func TestAnApprovalByWebhookResumes(t *testing.T) {
 		t.Errorf("the beginning of a digest that is not asked about: %+v", got)
 	}
 	// It asks a question of its own now.
-	if got := s.post("bob", path, `{"approved":true,"feedback":"buy the blue one"}`); got.code != 200 || got.Status != "resuming" {
+	if got := s.post("bob", path, `{"approved":true,"feedback":"buy the blue one"}`); got.code != 200 ||
+		got.Status != "resuming" {
 		t.Errorf("an answer: %+v", got)
 	}
 	a, err := s.node.Load(t.Context(), id)
@@ -210,7 +218,8 @@ func TestADenialStands(t *testing.T) {
 	s := newShop(t)
 	id, _ := s.asking()
 	path := "/webhook/resume/" + id.String()
-	if got := s.post("ana", path, `{"approved":false,"feedback":"too expensive"}`); got.code != 200 || got.Status != "denied" {
+	if got := s.post("ana", path, `{"approved":false,"feedback":"too expensive"}`); got.code != 200 ||
+		got.Status != "denied" {
 		t.Fatalf("a denial: %+v", got)
 	}
 	s.run(id)
@@ -224,7 +233,8 @@ func TestTwoPeopleAreTwoVotesAndOneTwiceIsOne(t *testing.T) {
 	s.quorum = 2
 	id, digest := s.asking()
 	path := "/webhook/resume/" + id.String()
-	if got := s.post("ana", path, `{"approved":true}`); got.Status != "recorded" || !strings.Contains(got.Detail, "1 more") {
+	if got := s.post("ana", path, `{"approved":true}`); got.Status != "recorded" ||
+		!strings.Contains(got.Detail, "1 more") {
 		t.Errorf("the first of two: %+v", got)
 	}
 	if got := s.post("ana", path, `{"approved":true}`); got.Status != "already" {
@@ -255,15 +265,17 @@ func TestHooksThatMayNotAreRefusedAndToldWhatToConfigure(t *testing.T) {
 		"a key that is not asked": {"eve", path, `{"approved":true}`, 403, "key trust"},
 		"for somebody else":       {"ana", path, `{"approved":true,"approver":"bob"}`, 403, "hook of their own"},
 		"another scope":           {"far", path, `{"approved":true}`, 404, ""},
-		"a program that answers":  {"crm", "/v1/agents/" + id.String() + "/events", `{"name":"answer","data":{"say":"yes"}}`, 403, "approver and key"},
-		"without a decision":      {"ana", path, `{"feedback":"hm"}`, 400, ""},
-		"no JSON":                 {"ana", path, `approved=true`, 400, ""},
-		"two values":              {"ana", path, `{"approved":true}{"approved":false}`, 400, ""},
-		"an unknown field":        {"ana", path, `{"approve":true}`, 400, ""},
-		"an unknown agent":        {"ana", "/webhook/resume/nobody", `{"approved":true}`, 404, ""},
-		"a short digest":          {"ana", path, `{"approved":true,"digest":"ab"}`, 400, ""},
-		"another digest":          {"ana", path, `{"approved":true,"digest":"` + strings.Repeat("ab", 32) + `"}`, 404, ""},
-		"an event without name":   {"crm", "/v1/agents/" + id.String() + "/events", `{"data":1}`, 400, ""},
+		"a program that answers": {"crm", "/v1/agents/" + id.String() + "/events",
+			`{"name":"answer","data":{"say":"yes"}}`, 403, "approver and key"},
+		"without a decision": {"ana", path, `{"feedback":"hm"}`, 400, ""},
+		"no JSON":            {"ana", path, `approved=true`, 400, ""},
+		"two values":         {"ana", path, `{"approved":true}{"approved":false}`, 400, ""},
+		"an unknown field":   {"ana", path, `{"approve":true}`, 400, ""},
+		"an unknown agent":   {"ana", "/webhook/resume/nobody", `{"approved":true}`, 404, ""},
+		"a short digest":     {"ana", path, `{"approved":true,"digest":"ab"}`, 400, ""},
+		"another digest": {"ana", path, `{"approved":true,"digest":"` + strings.Repeat("ab", 32) + `"}`, 404,
+			""},
+		"an event without name": {"crm", "/v1/agents/" + id.String() + "/events", `{"data":1}`, 400, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.post(c.as, c.path, c.body)
@@ -292,7 +304,8 @@ func TestBadSignaturesReplaysAndLongBodiesAreRefused(t *testing.T) {
 	if got := s.postAs("ana", path, body, "old", time.Now().Add(-time.Hour)); got.code != 409 {
 		t.Errorf("a replay: %+v", got)
 	}
-	if got := s.post("ana", path, `{"approved":true,"feedback":"`+strings.Repeat("x", webhook.MaxBody)+`"}`); got.code != 413 {
+	if got := s.post("ana", path, `{"approved":true,"feedback":"`+strings.Repeat("x", webhook.MaxBody)+
+		`"}`); got.code != 413 {
 		t.Errorf("a long body: %+v", got)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
@@ -331,16 +344,19 @@ func TestAnEventIsToldOnceHoweverOftenItComes(t *testing.T) {
 	if now := s.load(id).Count; now != before+1 {
 		t.Errorf("%d entries were written, want 1", now-before)
 	}
-	if got := s.postAs("ana", path, `{"name":"order","data":{"n":1}}`, "order-17", time.Now()); got.Status != "accepted" {
+	if got := s.postAs("ana", path, `{"name":"order","data":{"n":1}}`, "order-17",
+		time.Now()); got.Status != "accepted" {
 		t.Errorf("the same id of another sender: %+v", got)
 	}
 }
 
-// TestAnAnswerToAnEarlierQuestionIsNotOneToALater has somebody answer without saying what, and the agent ask something since.
+// TestAnAnswerToAnEarlierQuestionIsNotOneToALater has somebody answer without saying what, and the agent ask something
+// since.
 func TestAnAnswerToAnEarlierQuestionIsNotOneToALater(t *testing.T) {
 	s := newShop(t)
 	id, _ := s.asking()
-	if got := s.postAs("ana", "/webhook/resume/"+id.String(), `{"approved":true}`, "early", time.Now().Add(-time.Minute)); got.code != 409 {
+	if got := s.postAs("ana", "/webhook/resume/"+id.String(), `{"approved":true}`, "early",
+		time.Now().Add(-time.Minute)); got.code != 409 {
 		t.Errorf("an approval from before the question: %+v", got)
 	}
 	if s.run(id); s.paid != 0 {
@@ -348,7 +364,8 @@ func TestAnAnswerToAnEarlierQuestionIsNotOneToALater(t *testing.T) {
 	}
 }
 
-// TestAReplayIsSeenAfterManyOthers has more messages come than an agent's memory remembers the ids of, and then the first again.
+// TestAReplayIsSeenAfterManyOthers has more messages come than an agent's memory remembers the ids of, and then the
+// first again.
 func TestAReplayIsSeenAfterManyOthers(t *testing.T) {
 	s := newShop(t)
 	id, _ := s.asking()

@@ -59,8 +59,8 @@ func serveUntilKilled(dir string) error {
 	return http.Serve(l, h) //nolint:gosec // it is killed
 }
 
-// TestAKilledServerLosesAndRepeatsNothing kills a server while many post, starts it again and has everybody post again what was not
-// acknowledged, and some of what was.
+// TestAKilledServerLosesAndRepeatsNothing kills a server while many post, starts it again and has everybody post again
+// what was not acknowledged, and some of what was.
 func TestAKilledServerLosesAndRepeatsNothing(t *testing.T) {
 	if dir := os.Getenv(serverEnv); dir != "" {
 		fmt.Fprintln(os.Stderr, serveUntilKilled(dir))
@@ -75,7 +75,8 @@ func TestAKilledServerLosesAndRepeatsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = n.Store.Close() }()
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"}, Charter: perdure.Charter{Scope: "acme"}})
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)
 	}

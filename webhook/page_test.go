@@ -51,7 +51,8 @@ func TestWhatThePageSignsVerifies(t *testing.T) {
 	if _, err := webhook.Verify(h, []byte(body), time.Now(), mustKey(t, secret)); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	if !strings.Contains(string(out), "\n"+body+"\n") || !strings.HasSuffix(strings.TrimSpace(string(out)), "/webhook/resume/shop") {
+	if !strings.Contains(string(out), "\n"+body+"\n") || !strings.HasSuffix(strings.TrimSpace(string(out)),
+		"/webhook/resume/shop") {
 		t.Errorf("what is posted: %s", out)
 	}
 }

@@ -1,5 +1,5 @@
-// Package webhook takes what other programs post to agents, and signs what is posted to them, by Standard Webhooks: an id, a
-// time and the raw body, signed with a shared secret (v1, HMAC-SHA256) or a key pair (v1a, Ed25519).
+// Package webhook takes what other programs post to agents, and signs what is posted to them, by Standard Webhooks: an
+// id, a time and the raw body, signed with a shared secret (v1, HMAC-SHA256) or a key pair (v1a, Ed25519).
 package webhook
 
 import (
@@ -59,8 +59,8 @@ type Key struct {
 	public  ed25519.PublicKey
 }
 
-// ParseKey reads a key: whsec_ and a secret, whsk_ and a private key or its seed, whpk_ and a public key, each in base64. The
-// error never quotes the key.
+// ParseKey reads a key: whsec_ and a secret, whsk_ and a private key or its seed, whpk_ and a public key, each in
+// base64. The error never quotes the key.
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	prefix, rest, ok := strings.Cut(text, "_")
@@ -71,7 +71,8 @@ func ParseKey(text string) (Key, error) {
 	case err != nil:
 		return Key{}, fmt.Errorf("what follows %s is not base64", prefix)
 	case prefix == secretPrefix && len(raw) < minSecret:
-		return Key{}, fmt.Errorf("the secret has %d bytes, want at least %d: openssl rand -base64 32", len(raw), minSecret)
+		return Key{}, fmt.Errorf("the secret has %d bytes, want at least %d: openssl rand -base64 32", len(raw),
+			minSecret)
 	case prefix == secretPrefix:
 		return Key{secret: raw}, nil
 	case prefix == publicPrefix && len(raw) == ed25519.PublicKeySize:
@@ -131,13 +132,14 @@ func (k Key) verifies(version string, message, signature []byte) bool {
 	case symmetric:
 		return k.secret != nil && hmac.Equal(k.mac(message), signature)
 	case asymmetric:
-		return k.public != nil && len(signature) == ed25519.SignatureSize && ed25519.Verify(k.public, message, signature)
+		return k.public != nil && len(signature) == ed25519.SignatureSize &&
+			ed25519.Verify(k.public, message, signature)
 	}
 	return false
 }
 
-// Sign sets the headers that sign a message by every key that can: receivers that know any of them accept it, so that keys can
-// be changed one side after the other.
+// Sign sets the headers that sign a message by every key that can: receivers that know any of them accept it, so that
+// keys can be changed one side after the other.
 func Sign(h http.Header, id string, at time.Time, body []byte, keys ...Key) error {
 	message := signed(id, at.Unix(), body)
 	var all []string
@@ -165,8 +167,8 @@ type Message struct {
 	By   int // which of the keys
 }
 
-// Verify is a message that one of the keys signed at about this time. It looks at the signature first: what is not signed gets
-// no other answer than ErrUnsigned, or ErrMalformed where there is nothing to verify.
+// Verify is a message that one of the keys signed at about this time. It looks at the signature first: what is not
+// signed gets no other answer than ErrUnsigned, or ErrMalformed where there is nothing to verify.
 func Verify(h http.Header, body []byte, now time.Time, keys ...Key) (Message, error) {
 	id, stamp := h.Get(HeaderID), h.Get(HeaderTimestamp)
 	at, err := strconv.ParseInt(stamp, 10, 64)

@@ -24,8 +24,8 @@ func mustKey(t *testing.T, text string) webhook.Key {
 // seconds is the time of the example of the specification.
 var seconds = time.Unix(1614265330, 0)
 
-// TestTheExampleOfTheSpecificationVerifies holds against what other libraries sign: the example that the libraries of Standard
-// Webhooks are tested with.
+// TestTheExampleOfTheSpecificationVerifies holds against what other libraries sign: the example that the libraries of
+// Standard Webhooks are tested with.
 func TestTheExampleOfTheSpecificationVerifies(t *testing.T) {
 	k := mustKey(t, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	h := http.Header{}
@@ -71,31 +71,49 @@ func TestOnlyWhatAKeySignedIsTaken(t *testing.T) {
 		at   time.Time
 		want error
 	}{
-		"by the secret":                     {h: sign(secret), keys: []webhook.Key{secret}},
-		"by a key pair":                     {h: sign(pair), keys: []webhook.Key{half}},
-		"by a key pair given whole":         {h: sign(whole), keys: []webhook.Key{half}},
-		"by the old of two keys":            {h: sign(secret), keys: []webhook.Key{other, secret}},
-		"by both while keys change":         {h: sign(secret, other), keys: []webhook.Key{other}},
-		"by both kinds":                     {h: sign(secret, pair), keys: []webhook.Key{half}},
-		"just in time":                      {h: sign(secret), keys: []webhook.Key{secret}, at: seconds.Add(webhook.Window)},
-		"by another secret":                 {h: sign(other), keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
-		"by a secret, for a public key":     {h: sign(secret), keys: []webhook.Key{half}, want: webhook.ErrUnsigned},
-		"for another body":                  {h: sign(secret), keys: []webhook.Key{secret}, body: `{"approved":false}`, want: webhook.ErrUnsigned},
-		"for nobody":                        {h: sign(secret), want: webhook.ErrUnsigned},
-		"too late":                          {h: sign(secret), keys: []webhook.Key{secret}, at: seconds.Add(webhook.Window + time.Second), want: webhook.ErrReplayed},
-		"too early":                         {h: sign(secret), keys: []webhook.Key{secret}, at: seconds.Add(-webhook.Window - time.Second), want: webhook.ErrReplayed},
-		"too late and by another":           {h: sign(other), keys: []webhook.Key{secret}, at: seconds.Add(time.Hour), want: webhook.ErrUnsigned},
-		"under another id":                  {h: with(sign(secret), webhook.HeaderID, "msg_2"), keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
-		"at another time":                   {h: with(sign(secret), webhook.HeaderTimestamp, "1614265331"), keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
-		"without an id":                     {h: with(sign(secret), webhook.HeaderID, ""), keys: []webhook.Key{secret}, want: webhook.ErrMalformed},
-		"an id with a dot":                  {h: with(sign(secret), webhook.HeaderID, "a.b"), keys: []webhook.Key{secret}, want: webhook.ErrMalformed},
-		"a time with a sign":                {h: with(sign(secret), webhook.HeaderTimestamp, "+1614265330"), keys: []webhook.Key{secret}, want: webhook.ErrMalformed},
-		"a time that is none":               {h: with(sign(secret), webhook.HeaderTimestamp, "now"), keys: []webhook.Key{secret}, want: webhook.ErrMalformed},
-		"an unknown version":                {h: with(sign(secret), webhook.HeaderSignature, "v2,AAAA"), keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
-		"a signature that is not base64":    {h: with(sign(secret), webhook.HeaderSignature, "v1,???"), keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
-		"an empty signature":                {h: with(sign(secret), webhook.HeaderSignature, "v1,"), keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
-		"a good one after seventeen bad":    {h: with(sign(secret), webhook.HeaderSignature, strings.Repeat("v1,AAAA ", 17)+sign(secret).Get(webhook.HeaderSignature)), keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
-		"a v1 signature under the name v1a": {h: with(sign(secret), webhook.HeaderSignature, strings.Replace(sign(secret).Get(webhook.HeaderSignature), "v1,", "v1a,", 1)), keys: []webhook.Key{secret, half}, want: webhook.ErrUnsigned},
+		"by the secret":             {h: sign(secret), keys: []webhook.Key{secret}},
+		"by a key pair":             {h: sign(pair), keys: []webhook.Key{half}},
+		"by a key pair given whole": {h: sign(whole), keys: []webhook.Key{half}},
+		"by the old of two keys":    {h: sign(secret), keys: []webhook.Key{other, secret}},
+		"by both while keys change": {h: sign(secret, other), keys: []webhook.Key{other}},
+		"by both kinds":             {h: sign(secret, pair), keys: []webhook.Key{half}},
+		"just in time": {h: sign(secret), keys: []webhook.Key{secret},
+			at: seconds.Add(webhook.Window)},
+		"by another secret":             {h: sign(other), keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
+		"by a secret, for a public key": {h: sign(secret), keys: []webhook.Key{half}, want: webhook.ErrUnsigned},
+		"for another body": {h: sign(secret), keys: []webhook.Key{secret}, body: `{"approved":false}`,
+			want: webhook.ErrUnsigned},
+		"for nobody": {h: sign(secret), want: webhook.ErrUnsigned},
+		"too late": {h: sign(secret), keys: []webhook.Key{secret},
+			at: seconds.Add(webhook.Window + time.Second), want: webhook.ErrReplayed},
+		"too early": {h: sign(secret), keys: []webhook.Key{secret},
+			at: seconds.Add(-webhook.Window - time.Second), want: webhook.ErrReplayed},
+		"too late and by another": {h: sign(other), keys: []webhook.Key{secret}, at: seconds.Add(time.Hour),
+			want: webhook.ErrUnsigned},
+		"under another id": {h: with(sign(secret), webhook.HeaderID, "msg_2"),
+			keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
+		"at another time": {h: with(sign(secret), webhook.HeaderTimestamp, "1614265331"),
+			keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
+		"without an id": {h: with(sign(secret), webhook.HeaderID, ""), keys: []webhook.Key{secret},
+			want: webhook.ErrMalformed},
+		"an id with a dot": {h: with(sign(secret), webhook.HeaderID, "a.b"),
+			keys: []webhook.Key{secret}, want: webhook.ErrMalformed},
+		"a time with a sign": {h: with(sign(secret), webhook.HeaderTimestamp, "+1614265330"),
+			keys: []webhook.Key{secret}, want: webhook.ErrMalformed},
+		"a time that is none": {h: with(sign(secret), webhook.HeaderTimestamp, "now"),
+			keys: []webhook.Key{secret}, want: webhook.ErrMalformed},
+		"an unknown version": {h: with(sign(secret), webhook.HeaderSignature, "v2,AAAA"),
+			keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
+		"a signature that is not base64": {h: with(sign(secret), webhook.HeaderSignature, "v1,???"),
+			keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
+		"an empty signature": {h: with(sign(secret), webhook.HeaderSignature, "v1,"),
+			keys: []webhook.Key{secret}, want: webhook.ErrUnsigned},
+		"a good one after seventeen bad": {h: with(sign(secret), webhook.HeaderSignature,
+			strings.Repeat("v1,AAAA ", 17)+sign(secret).Get(webhook.HeaderSignature)), keys: []webhook.Key{secret},
+			want: webhook.ErrUnsigned},
+		"a v1 signature under the name v1a": {h: with(sign(secret), webhook.HeaderSignature,
+			strings.Replace(sign(secret).Get(webhook.HeaderSignature), "v1,", "v1a,", 1)),
+			keys: []webhook.Key{secret, half}, want: webhook.ErrUnsigned},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, at := body, seconds
@@ -124,7 +142,8 @@ func with(h http.Header, name, value string) http.Header {
 }
 
 func TestBadKeysAreRefusedWithoutQuotingThem(t *testing.T) {
-	for _, text := range []string{"", "hunter2hunter2", "whsec_", "whsec_c2hvcnQ=", "whsec_???", "whpk_AAAA", "whsk_AAAA", "WHSEC_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+	for _, text := range []string{"", "hunter2hunter2", "whsec_", "whsec_c2hvcnQ=", "whsec_???", "whpk_AAAA",
+		"whsk_AAAA", "WHSEC_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
 		"whsk_" + base64.StdEncoding.EncodeToString(make([]byte, 64))} {
 		_, err := webhook.ParseKey(text)
 		if err == nil {
@@ -136,7 +155,8 @@ func TestBadKeysAreRefusedWithoutQuotingThem(t *testing.T) {
 	if k := mustKey(t, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"); strings.Contains(k.String(), "MfKQ") {
 		t.Errorf("a secret prints as %s", k)
 	}
-	if err := webhook.Sign(http.Header{}, "x", seconds, nil, mustKey(t, "whpk_"+base64.StdEncoding.EncodeToString(make([]byte, 32)))); err == nil {
+	if err := webhook.Sign(http.Header{}, "x", seconds, nil,
+		mustKey(t, "whpk_"+base64.StdEncoding.EncodeToString(make([]byte, 32)))); err == nil {
 		t.Error("a public key signed")
 	}
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// New returns a model of Anthropic's Messages API, such as claude-opus-5-5. What it thought goes back to it unchanged, as it
-// demands, and tools, system and the settled part of the transcript are kept in its prompt cache. Its key is in the
-// environment variable ANTHROPIC_API_KEY, unless the endpoint finds another; a server at another URL gets none but that.
+// New returns a model of Anthropic's Messages API, such as claude-opus-5-5. What it thought goes back to it unchanged,
+// as it demands, and tools, system and the settled part of the transcript are kept in its prompt cache. Its key is in
+// the environment variable ANTHROPIC_API_KEY, unless the endpoint finds another; a server at another URL gets none but
+// that.
 func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
 
 type model struct {
@@ -73,7 +74,8 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 		return r, wire.CutOff("Anthropic")
 	}
 	if msg.StopReason == "model_context_window_exceeded" && len(msg.Content) == 0 {
-		return r, &advisor.Failure{Signal: perdure.Failed, Overflow: true, Note: "Anthropic answered that the context window is exceeded"}
+		return r, &advisor.Failure{Signal: perdure.Failed, Overflow: true,
+			Note: "Anthropic answered that the context window is exceeded"}
 	}
 	return r, nil
 }
@@ -82,7 +84,8 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 func (m model) params(p *advisor.Prompt) anthropic.MessageNewParams {
 	keep := anthropic.NewCacheControlEphemeralParam()
 	out := anthropic.MessageNewParams{
-		Model: m.name, MaxTokens: int64(p.Output), System: []anthropic.TextBlockParam{{Text: p.System, CacheControl: keep}},
+		Model: m.name, MaxTokens: int64(p.Output), System: []anthropic.TextBlockParam{{Text: p.System,
+			CacheControl: keep}},
 		Messages: make([]anthropic.MessageParam, 0, len(p.Messages)),
 	}
 	if out.MaxTokens == 0 {
@@ -146,8 +149,8 @@ func block(part advisor.Part) anthropic.ContentBlockParamUnion {
 	return anthropic.NewTextBlock("")
 }
 
-// Anthropic demands that what a model thought comes back where it stood: the Raw of a reply that holds thoughts is the list of its blocks,
-// those that are recorded elsewhere as their kind and length only.
+// Anthropic demands that what a model thought comes back where it stood: the Raw of a reply that holds thoughts is the
+// list of its blocks, those that are recorded elsewhere as their kind and length only.
 func rawOf(msg *anthropic.Message) perdure.Data {
 	var blocks []any
 	thought := false

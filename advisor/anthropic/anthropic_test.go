@@ -12,7 +12,8 @@ import (
 )
 
 func TestAnthropicIsToldWhatToCache(t *testing.T) {
-	s, err := wiretest.Anthropic(wiretest.Turns(wiretest.Turn{Text: []string{"ok"}, In: 100, Cached: 60, Written: 30, Out: 1}))
+	s, err := wiretest.Anthropic(wiretest.Turns(wiretest.Turn{Text: []string{"ok"}, In: 100, Cached: 60, Written: 30,
+		Out: 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,10 +22,13 @@ func TestAnthropicIsToldWhatToCache(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	m := anthropic.New("claude-x", advisor.Endpoint{URL: s.URL, Key: func() (string, error) { return wiretest.Key, nil }})
+	m := anthropic.New("claude-x", advisor.Endpoint{URL: s.URL, Key: func() (string, error) {
+		return wiretest.Key, nil
+	}})
 	p := &advisor.Prompt{
 		System: "sys", Tools: []perdure.Spec{{Name: "a"}, {Name: "b"}}, Stable: 2,
-		Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("one")}}, {Model: true, Parts: []advisor.Part{advisor.Text("two")}}, {Parts: []advisor.Part{advisor.Text("state")}}},
+		Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("one")}},
+			{Model: true, Parts: []advisor.Part{advisor.Text("two")}}, {Parts: []advisor.Part{advisor.Text("state")}}},
 	}
 	r, err := m.Ask(t.Context(), p, nil)
 	if err != nil {

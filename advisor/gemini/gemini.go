@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// New returns a model of Google's Gemini API, such as gemini-3.1-pro. The signatures of its thoughts go back to it with its
-// calls, as it demands; prompts that begin alike are cached by themselves. Its key is in the environment variable
+// New returns a model of Google's Gemini API, such as gemini-3.1-pro. The signatures of its thoughts go back to it with
+// its calls, as it demands; prompts that begin alike are cached by themselves. Its key is in the environment variable
 // GEMINI_API_KEY, unless the endpoint finds another; a server at another URL gets none but that.
 func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
 
@@ -42,7 +42,8 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	if err != nil {
 		return advisor.Reply{}, err
 	}
-	cfg := &genai.ClientConfig{APIKey: cmp.Or(key, noKey), Backend: genai.BackendGeminiAPI, HTTPClient: wire.Client(m.Client), HTTPOptions: genai.HTTPOptions{BaseURL: ownURL}}
+	cfg := &genai.ClientConfig{APIKey: cmp.Or(key, noKey), Backend: genai.BackendGeminiAPI,
+		HTTPClient: wire.Client(m.Client), HTTPOptions: genai.HTTPOptions{BaseURL: ownURL}}
 	if m.URL != "" {
 		cfg.HTTPOptions.BaseURL = m.URL
 	}
@@ -71,18 +72,21 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 // prompt is the prompt as Gemini wants it.
 func prompt(p *advisor.Prompt) ([]*genai.Content, *genai.GenerateContentConfig) {
 	config := &genai.GenerateContentConfig{
-		SystemInstruction: &genai.Content{Parts: []*genai.Part{{Text: p.System}}}, MaxOutputTokens: int32(min(p.Output, 1<<30)),
+		SystemInstruction: &genai.Content{Parts: []*genai.Part{{Text: p.System}}},
+		MaxOutputTokens:   int32(min(p.Output, 1<<30)),
 	}
 	if len(p.Tools) > 0 {
 		tool := &genai.Tool{}
 		for _, t := range p.Tools {
 			tool.FunctionDeclarations = append(tool.FunctionDeclarations, &genai.FunctionDeclaration{
-				Name: t.Name, Description: t.Description, ParametersJsonSchema: json.RawMessage(wire.SchemaJSON(t.Args)),
+				Name: t.Name, Description: t.Description, ParametersJsonSchema: json.RawMessage(
+					wire.SchemaJSON(t.Args)),
 			})
 		}
 		config.Tools = []*genai.Tool{tool}
 		if p.Talk {
-			config.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeNone}}
+			none := &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeNone}
+			config.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: none}
 		}
 	}
 	contents := make([]*genai.Content, 0, len(p.Messages))
@@ -109,13 +113,15 @@ func partOf(part advisor.Part) *genai.Part {
 			args = map[string]any{}
 		}
 		sign, _ := x.Opaque.Value().([]byte)
-		return &genai.Part{FunctionCall: &genai.FunctionCall{ID: x.ID, Name: x.Name, Args: args}, ThoughtSignature: sign}
+		return &genai.Part{FunctionCall: &genai.FunctionCall{ID: x.ID, Name: x.Name, Args: args},
+			ThoughtSignature: sign}
 	case advisor.ToolResult:
 		field := "output"
 		if x.Failed {
 			field = "error"
 		}
-		return &genai.Part{FunctionResponse: &genai.FunctionResponse{ID: x.ID, Name: x.Name, Response: map[string]any{field: x.Text}}}
+		return &genai.Part{FunctionResponse: &genai.FunctionResponse{ID: x.ID, Name: x.Name,
+			Response: map[string]any{field: x.Text}}}
 	}
 	return &genai.Part{}
 }
@@ -130,7 +136,8 @@ type pieces struct {
 func (s *pieces) add(resp *genai.GenerateContentResponse, live func(string)) {
 	if u := resp.UsageMetadata; u != nil {
 		s.reply.Tokens = advisor.Tokens{
-			In: int64(u.PromptTokenCount) + int64(u.ToolUsePromptTokenCount), Out: int64(u.CandidatesTokenCount) + int64(u.ThoughtsTokenCount),
+			In:     int64(u.PromptTokenCount) + int64(u.ToolUsePromptTokenCount),
+			Out:    int64(u.CandidatesTokenCount) + int64(u.ThoughtsTokenCount),
 			Cached: int64(u.CachedContentTokenCount),
 		}
 	}
@@ -152,7 +159,8 @@ func (s *pieces) add(resp *genai.GenerateContentResponse, live func(string)) {
 	case genai.FinishReasonStop, genai.FinishReasonOther:
 	case genai.FinishReasonMaxTokens, genai.FinishReasonContinuation:
 		s.reply.Stop = advisor.StopLength
-	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, genai.FinishReasonTooManyToolCalls:
+	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall,
+		genai.FinishReasonTooManyToolCalls:
 		s.malformed = true
 	default: // the many names of filters
 		s.reply.Stop, s.reply.Refusal = advisor.StopRefused, string(c.FinishReason)+" "+c.FinishMessage

@@ -17,9 +17,9 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// New returns a model of OpenAI's Chat Completions API, such as gpt-6.1-sol, or of any server that speaks it: Ollama, vLLM,
-// llama.cpp, a gateway, at a URL such as http://localhost:11434/v1. Its key is in the environment variable OPENAI_API_KEY,
-// unless the endpoint finds another; a server of another URL gets none but that.
+// New returns a model of OpenAI's Chat Completions API, such as gpt-6.1-sol, or of any server that speaks it: Ollama,
+// vLLM, llama.cpp, a gateway, at a URL such as http://localhost:11434/v1. Its key is in the environment variable
+// OPENAI_API_KEY, unless the endpoint finds another; a server of another URL gets none but that.
 func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
 
 type model struct {
@@ -32,7 +32,8 @@ func (m model) Name() string { return m.name }
 func (m model) Family() string { return "openai" }
 
 func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
-	opts := []option.RequestOption{option.WithEnvironmentProduction(), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client(m.Client))}
+	opts := []option.RequestOption{option.WithEnvironmentProduction(), option.WithMaxRetries(0),
+		option.WithHTTPClient(wire.Client(m.Client))}
 	if m.URL != "" {
 		opts = append(opts, option.WithBaseURL(m.URL))
 	}
@@ -60,7 +61,8 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	return s.reply(), nil
 }
 
-// params is the prompt as OpenAI wants it. Prompts that begin alike are cached by themselves; the key sends them to the same cache.
+// params is the prompt as OpenAI wants it. Prompts that begin alike are cached by themselves; the key sends them to the
+// same cache.
 func (m model) params(p *advisor.Prompt) openai.ChatCompletionNewParams {
 	out := openai.ChatCompletionNewParams{
 		Model: m.name, StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
@@ -106,9 +108,14 @@ func messages(in *advisor.Message) []openai.ChatCompletionMessageParamUnion {
 			}
 			text += string(x)
 		case advisor.ToolCall:
-			calls = append(calls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: x.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: x.Name, Arguments: wire.ArgsJSON(x.Args)},
-			}})
+			calls = append(calls, openai.ChatCompletionMessageToolCallUnionParam{
+				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
+					ID: x.ID,
+					Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
+						Name: x.Name, Arguments: wire.ArgsJSON(x.Args),
+					},
+				},
+			})
 		case advisor.ToolResult:
 			content := x.Text
 			if x.Failed {
@@ -140,7 +147,8 @@ type pieces struct {
 
 func (s *pieces) add(c openai.ChatCompletionChunk, live func(string)) {
 	if u := &c.Usage; u.PromptTokens > 0 || u.CompletionTokens > 0 { // some servers count again with every piece
-		s.tokens = advisor.Tokens{In: u.PromptTokens, Out: u.CompletionTokens, Cached: u.PromptTokensDetails.CachedTokens}
+		s.tokens = advisor.Tokens{In: u.PromptTokens, Out: u.CompletionTokens,
+			Cached: u.PromptTokensDetails.CachedTokens}
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]

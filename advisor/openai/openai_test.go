@@ -29,14 +29,17 @@ func TestLocalServerNeedsNoKey(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	r, err := openai.New("local", advisor.Endpoint{URL: s.URL}).Ask(context.Background(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("hi")}}}}, nil)
+	r, err := openai.New("local", advisor.Endpoint{URL: s.URL}).
+		Ask(context.Background(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text(
+			"hi")}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if header.Get("Authorization") != "" {
 		t.Errorf("a key of the environment went to another server: %q", header.Get("Authorization"))
 	}
-	want := advisor.Reply{Calls: []advisor.ToolCall{{ID: "call_a", Name: "a", Args: `{"n":1}`}, {ID: "call_b", Name: "b", Args: "{}"}}, Tokens: advisor.Tokens{In: 9, Out: 3}}
+	want := advisor.Reply{Calls: []advisor.ToolCall{{ID: "call_a", Name: "a", Args: `{"n":1}`},
+		{ID: "call_b", Name: "b", Args: "{}"}}, Tokens: advisor.Tokens{In: 9, Out: 3}}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
 	}

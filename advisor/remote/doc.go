@@ -71,7 +71,8 @@
 //	  }
 //	}
 //
-// The second by this one, in which an action is as package advisor describes it and may carry call, the advisor's own id of it:
+// The second by this one, in which an action is as package advisor describes it and may carry call, the advisor's own
+// id of it:
 //
 //	{
 //	  "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -97,6 +98,7 @@
 //	  }
 //	}
 //
-// A status of 429, or 503, is a throttled advice, with the time of Retry-After to come back; another status than 200, a body that is not
-// such an object, and no answer in time are failed or timed-out advice; where nobody answers at all it is silent. In each case the agent backs off and asks again.
+// A status of 429, or 503, is a throttled advice, with the time of Retry-After to come back; another status than 200, a
+// body that is not such an object, and no answer in time are failed or timed-out advice; where nobody answers at all it
+// is silent. In each case the agent backs off and asks again.
 package remote

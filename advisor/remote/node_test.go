@@ -44,7 +44,8 @@ func newNode(t testing.TB, s perdure.Store, adv perdure.Advisor, tools ...perdur
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &perdure.Node{Store: s, Key: key, Tools: tools, Advisors: map[string]perdure.Advisor{"": adv}, Policy: perdure.PolicyFunc(allow)}
+	return &perdure.Node{Store: s, Key: key, Tools: tools, Advisors: map[string]perdure.Advisor{"": adv},
+		Policy: perdure.PolicyFunc(allow)}
 }
 
 func create(t testing.TB, n *perdure.Node, inputs any) perdure.AgentID {
@@ -54,7 +55,8 @@ func create(t testing.TB, n *perdure.Node, inputs any) perdure.AgentID {
 		t.Fatal(err)
 	}
 	a, err := n.Create(t.Context(), perdure.Genesis{
-		Intent: perdure.Intent{Goal: "try", Inputs: in}, Charter: perdure.Charter{Scope: "test", Owner: n.Key.Key(), Depth: 2},
+		Intent: perdure.Intent{Goal: "try", Inputs: in}, Charter: perdure.Charter{Scope: "test", Owner: n.Key.Key(),
+			Depth: 2},
 	})
 	if err != nil {
 		t.Fatal(err)

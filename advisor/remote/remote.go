@@ -22,8 +22,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Advisor is an advisor elsewhere, in any language: it is posted a view of the agent and answers with what to do next. The package
-// documentation has the schemas. It is not sent redirects after, and is asked once each time.
+// Advisor is an advisor elsewhere, in any language: it is posted a view of the agent and answers with what to do next.
+// The package documentation has the schemas. It is not sent redirects after, and is asked once each time.
 type Advisor struct {
 	URL           string
 	Header        http.Header   // sent with every request, such as Authorization
@@ -37,7 +37,8 @@ type Advisor struct {
 
 var _ perdure.Advisor = (*Advisor)(nil)
 
-// direct connects without a proxy and keeps no connection: on one that was used before, the library could send a request twice.
+// direct connects without a proxy and keeps no connection: on one that was used before, the library could send a
+// request twice.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}}
 
 // Advise implements perdure.Advisor.
@@ -59,13 +60,15 @@ func (h *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 		}
 	}
 	if ctx.Err() == nil && limited.Err() != nil {
-		return perdure.Advice{Signal: perdure.TimedOut, Text: "no advice within " + orDefault(h.Timeout, DefaultTimeout).String()}, nil
+		return perdure.Advice{Signal: perdure.TimedOut, Text: "no advice within " +
+			orDefault(h.Timeout, DefaultTimeout).String()}, nil
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // without the URL, which may hold a password
 		if ctx.Err() == nil && wire.Unanswered(err) {
-			return perdure.Advice{Signal: perdure.Silent, Text: "the remote advisor does not answer: " + clip([]byte(err.Error()))}, nil
+			return perdure.Advice{Signal: perdure.Silent, Text: "the remote advisor does not answer: " +
+				clip([]byte(err.Error()))}, nil
 		}
 	}
 	return perdure.Advice{}, fmt.Errorf("remote advisor: %w", err)
@@ -99,7 +102,8 @@ func (h *Advisor) advice(resp *http.Response) (perdure.Advice, error) {
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
 		return perdure.Advice{
-			Signal: perdure.Throttled, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()).Milliseconds(),
+			Signal: perdure.Throttled, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()).
+				Milliseconds(),
 			Text: "the remote advisor answered " + strconv.Itoa(resp.StatusCode),
 		}, nil
 	case err != nil:
@@ -110,12 +114,14 @@ func (h *Advisor) advice(resp *http.Response) (perdure.Advice, error) {
 		return perdure.Advice{}, fmt.Errorf("its advice is longer than %d bytes", limit)
 	}
 	if t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return perdure.Advice{}, fmt.Errorf("its answer is of type %q, want application/json", resp.Header.Get("Content-Type"))
+		return perdure.Advice{}, fmt.Errorf("its answer is of type %q, want application/json",
+			resp.Header.Get("Content-Type"))
 	}
 	return Decode(body)
 }
 
-// Decode reads an advice as a remote advisor writes it. It is strict: what the schema does not have is refused, with the path to it.
+// Decode reads an advice as a remote advisor writes it. It is strict: what the schema does not have is refused, with
+// the path to it.
 func Decode(b []byte) (perdure.Advice, error) {
 	data, err := perdure.DataFromJSON(b)
 	if err != nil {
@@ -137,7 +143,8 @@ func Decode(b []byte) (perdure.Advice, error) {
 	advice.Basis = o.Basis()
 	if i, ok := o.Get("usage"); ok {
 		in := i.Object(asIs, &failed)
-		advice.Usage = &perdure.Usage{In: in.Count("in"), Out: in.Count("out"), Cached: in.Count("cached"), Cost: in.Count("cost")}
+		advice.Usage = &perdure.Usage{In: in.Count("in"), Out: in.Count("out"), Cached: in.Count("cached"),
+			Cost: in.Count("cost")}
 		in.Done()
 	}
 	o.Done()

@@ -69,7 +69,8 @@ func serve(t *testing.T, answers ...string) (*remote.Advisor, *[][]byte) {
 	var sent [][]byte
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
-		if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Authorization") != "Bearer x" {
+		if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" ||
+			r.Header.Get("Authorization") != "Bearer x" {
 			t.Errorf("got %s, %v, %v", r.Method, r.Header, err)
 		}
 		sent = append(sent, b)
@@ -139,7 +140,8 @@ func TestARemoteAdvisorSeesTheAgentAndDecidesWhatIsNext(t *testing.T) {
 	if err := errors.Join(json.Unmarshal((*sent)[0], &first), json.Unmarshal((*sent)[1], &second)); err != nil {
 		t.Fatal(err)
 	}
-	if first.Agent != id.String() || first.Turn != 1 || first.Intent.Goal != "try" || len(first.Inbox) != 1 || first.Inbox[0].Name != "paid" || len(first.Outcomes) != 0 {
+	if first.Agent != id.String() || first.Turn != 1 || first.Intent.Goal != "try" || len(first.Inbox) != 1 ||
+		first.Inbox[0].Name != "paid" || len(first.Outcomes) != 0 {
 		t.Errorf("got %+v", first)
 	}
 	if diff := cmp.Diff(any(map[string]any{"k": "v"}), first.Intent.Inputs); diff != "" {
@@ -152,7 +154,8 @@ func TestARemoteAdvisorSeesTheAgentAndDecidesWhatIsNext(t *testing.T) {
 	for _, o := range second.Outcomes {
 		got[o.Tool+" "+o.Action] = o.Signal + " " + o.Call + " " + o.Note
 	}
-	if diff := cmp.Diff(map[string]string{"echo execute": "ok c1 ", "forbidden execute": "denied  not that"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"echo execute": "ok c1 ", "forbidden execute": "denied  not that"},
+		got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -170,7 +173,8 @@ func TestAThrottlingRemoteAdvisorNamesTheTimeToComeBack(t *testing.T) {
 		after  string
 		want   time.Duration
 	}{
-		{429, "7", 7 * time.Second}, {503, "60", time.Minute}, {503, "", 0}, {429, "soon", 0}, {429, "-1", 0}, {429, "999999999999", 24 * time.Hour},
+		{429, "7", 7 * time.Second}, {503, "60", time.Minute}, {503, "", 0}, {429, "soon", 0}, {429, "-1", 0},
+		{429, "999999999999", 24 * time.Hour},
 		{503, "Fri, 31 Dec 9999 23:59:59 GMT", 24 * time.Hour}, {503, "Mon, 02 Jan 2006 15:04:05 GMT", 0},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -197,7 +201,8 @@ func TestAThrottledAgentSleepsAndAsksAgain(t *testing.T) {
 	defer s.Close()
 	n := newNode(t, new(perdure.MemStore), &remote.Advisor{URL: s.URL})
 	idle, err := n.RunAgent(t.Context(), create(t, n, nil))
-	if err != nil || asked.Load() != 1 || time.Until(idle.Until.Go()) < 50*time.Minute || !idle.Is(perdure.RestBackoff) {
+	if err != nil || asked.Load() != 1 || time.Until(idle.Until.Go()) < 50*time.Minute ||
+		!idle.Is(perdure.RestBackoff) {
 		t.Errorf("got %+v after %d requests, %v", idle, asked.Load(), err)
 	}
 }
@@ -334,7 +339,8 @@ func TestLongResultsAreCutAndOldOutcomesLeftOut(t *testing.T) {
 	if err := errors.Join(json.Unmarshal(b, &last), fits(t, schemas(t)["request"], b)); err != nil {
 		t.Fatal(err)
 	}
-	if len(last.Outcomes) != 2 || !last.Outcomes[1].Cut || last.Outcomes[1].Tool != "echo" || !bytes.Contains(b, []byte("éé")) || len(b) > 4000 {
+	if len(last.Outcomes) != 2 || !last.Outcomes[1].Cut || last.Outcomes[1].Tool != "echo" ||
+		!bytes.Contains(b, []byte("éé")) || len(b) > 4000 {
 		t.Errorf("got %s", b)
 	}
 }
@@ -362,8 +368,9 @@ func TestAdviceIsDecodedStrictly(t *testing.T) {
 		`{"usage":{"in":-1}}`:                                                                    "$.usage.in",
 		`{"usage":{"in":18446744073709551615}}`:                                                  "$.usage.in",
 		`{"stale":"1h"}`:                                                                         "name the reads",
-		`{"recheck":[{"tool":"a"},{}]}`:                                                          "$.recheck[1]: tool is missing",
-		`{"recheck":[` + strings.Repeat(`{"tool":"a"},`, 64) + `{"tool":"a"}]}`:                  "at most 64",
+		`{"recheck":[{"tool":"a"},{}]}`: "$.recheck[1]: " +
+			"tool is missing",
+		`{"recheck":[` + strings.Repeat(`{"tool":"a"},`, 64) + `{"tool":"a"}]}`: "at most 64",
 		`{"text":7}`:      "text is a number",
 		`{"signal":"ok"}`: "unknown field",
 		`{"actions":[` + strings.Repeat(`{"end":{}},`, 300) + `{"end":{}}]}`:                         "at most 256",
@@ -373,13 +380,15 @@ func TestAdviceIsDecodedStrictly(t *testing.T) {
 			t.Errorf("%.80s: got %v, want %q in it", text, err, want)
 		}
 	}
-	got, err := remote.Decode([]byte(`{"actions":[{"sleep":{"all":[{"after":"1m"},{"on":"a"},{"on":{"event":"b","filter":"event.by == 'x'"}}],"note":"${x}","stale":"1h","recheck":[{"tool":"t"}]}}],"summary":"s"}`))
+	got, err := remote.Decode(
+		[]byte(`{"actions":[{"sleep":{"all":[{"after":"1m"},{"on":"a"},{"on":{"event":"b","filter":"event.by == 'x'"}}],"note":"${x}","stale":"1h","recheck":[{"tool":"t"}]}}],"summary":"s"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := perdure.Advice{Summary: "s", Actions: []perdure.Action{perdure.Sleep{
-		Trigger: perdure.All{Of: []perdure.Trigger{perdure.After{Millis: 60000}, perdure.On{Event: "a"}, perdure.On{Event: "b", Filter: "event.by == 'x'"}}},
-		Note:    "${x}", Stale: 3600000, Recheck: []perdure.Execute{{Tool: "t"}},
+		Trigger: perdure.All{Of: []perdure.Trigger{perdure.After{Millis: 60000}, perdure.On{Event: "a"},
+			perdure.On{Event: "b", Filter: "event.by == 'x'"}}},
+		Note: "${x}", Stale: 3600000, Recheck: []perdure.Execute{{Tool: "t"}},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

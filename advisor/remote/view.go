@@ -114,7 +114,8 @@ func (h *Advisor) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]
 	for i := range f.Inbox {
 		m := &f.Inbox[i]
 		data, _ := h.shown(m.Data)
-		v.Inbox = append(v.Inbox, messageView{Event: m.Event.String(), Name: m.Name, By: m.By, Time: rfc3339(m.Time), Data: data, Woke: m.Spent})
+		v.Inbox = append(v.Inbox, messageView{Event: m.Event.String(), Name: m.Name, By: m.By, Time: rfc3339(m.Time),
+			Data: data, Woke: m.Spent})
 	}
 	for i := range f.Children {
 		c := &f.Children[i]
@@ -132,7 +133,8 @@ func (h *Advisor) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]
 	v.Outcomes = h.outcomes(f, entries)
 	for _, e := range told.Unheard(entries) {
 		w, _ := told.WordOf(e)
-		said := saidView{Event: e.Name.String(), What: w.What, By: w.By, Note: bound.Text(w.Note, orDefault(h.Shown, DefaultShown)), Time: rfc3339(e.Time)}
+		said := saidView{Event: e.Name.String(), What: w.What, By: w.By,
+			Note: bound.Text(w.Note, orDefault(h.Shown, DefaultShown)), Time: rfc3339(e.Time)}
 		if !w.Of.IsZero() {
 			said.Decision = w.Of.String()
 		}
@@ -171,13 +173,15 @@ func (h *Advisor) outcomes(f *perdure.Fold, entries []*perdure.Entry) []outcomeV
 			}
 			actions[e.Name] = act
 			if c.Verdict.Answer == perdure.Deny {
-				out = append(out, h.outcome(e, e.Name, act, &perdure.Outcome{Signal: perdure.Denied, Note: c.Verdict.Reason}))
+				out = append(out, h.outcome(e, e.Name, act, &perdure.Outcome{Signal: perdure.Denied,
+					Note: c.Verdict.Reason}))
 			}
 		case perdure.Outcome:
 			out = append(out, h.outcome(e, c.Decision, actions[c.Decision], &c))
 		case perdure.Event:
 			if s, ok := c.Notice.(perdure.Settle); ok {
-				out = append(out, h.outcome(e, s.Decision, actions[s.Decision], &perdure.Outcome{Signal: s.Signal, Result: s.Result, Note: s.Note}))
+				out = append(out, h.outcome(e, s.Decision, actions[s.Decision],
+					&perdure.Outcome{Signal: s.Signal, Result: s.Result, Note: s.Note}))
 			}
 		case perdure.Genesis, perdure.Snapshot, nil:
 		}
@@ -186,7 +190,8 @@ func (h *Advisor) outcomes(f *perdure.Fold, entries []*perdure.Entry) []outcomeV
 }
 
 func (h *Advisor) outcome(e *perdure.Entry, decision perdure.Hash, act perdure.Action, o *perdure.Outcome) outcomeView {
-	v := outcomeView{Decision: decision.String(), Signal: o.Signal.String(), Note: o.Note, Latency: o.Elapsed().Milliseconds(), Time: rfc3339(e.Time), Untrusted: o.Taint}
+	v := outcomeView{Decision: decision.String(), Signal: o.Signal.String(), Note: o.Note,
+		Latency: o.Elapsed().Milliseconds(), Time: rfc3339(e.Time), Untrusted: o.Taint}
 	var cutArgs, cutResult bool
 	v.Result, cutResult = h.shown(o.Result)
 	switch a := act.(type) {

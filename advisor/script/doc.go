@@ -21,13 +21,16 @@
 //	    repeat: 3                                      # this many rounds; with when, each round only if it holds
 //	  - end: {result: "${results.page.result.status}"}
 //
-// A condition (when) and a template (${…}) know: turn (the place of the turn in the list, from 1), round, turns (how often the advisor was
-// asked before), inputs, vars (the agent's state), inbox (the names of events nobody has waited for), results (by name) and last (of the
-// action that came to something last), said (what people said since the last turn, oldest first, when they approved, denied, paused, resumed,
-// granted, settled or edited: what, by, note and of, the name of the action it is about); templates also agent and goal. A result has signal, result and note, that of a call also latency in milliseconds; that of a sleep also event and
-// by, the name of what ended it and who sent it, with its data as result; that of a delegation also child, and ended once the child has. A condition is CEL
-// and does not hold if it reads what is not there. A template is a path of names and numbers; as a whole text it keeps the type of
-// the value, inside of one it becomes text; $${ stands for itself. Templates stand in args, inputs, results, goals, notes and text.
+// A condition (when) and a template (${…}) know: turn (the place of the turn in the list, from 1), round, turns (how
+// often the advisor was asked before), inputs, vars (the agent's state), inbox (the names of events nobody has waited
+// for), results (by name) and last (of the action that came to something last), said (what people said since the last
+// turn, oldest first, when they approved, denied, paused, resumed, granted, settled or edited: what, by, note and of,
+// the name of the action it is about); templates also agent and goal. A result has signal, result and note, that of a
+// call also latency in milliseconds; that of a sleep also event and by, the name of what ended it and who sent it, with
+// its data as result; that of a delegation also child, and ended once the child has. A condition is CEL and does not
+// hold if it reads what is not there. A template is a path of names and numbers; as a whole text it keeps the type of
+// the value, inside of one it becomes text; $${ stands for itself. Templates stand in args, inputs, results, goals,
+// notes and text.
 //
 // A fork goes on at the turn of the agent it was forked from, with the results so far, if that agent is in the store.
 //

@@ -20,7 +20,8 @@ type past struct {
 	said    []any // what people said since the last advice
 }
 
-// past reads what came of earlier turns, if the script uses it: also those of the agents that a fork descends from, the nearest first.
+// past reads what came of earlier turns, if the script uses it: also those of the agents that a fork descends from, the
+// nearest first.
 func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.Agent) (*past, error) {
 	p := &past{results: map[string]any{}, last: map[string]any{}, said: []any{}}
 	if !s.history {
@@ -30,7 +31,9 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 	if err != nil {
 		return nil, err
 	}
-	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{}, children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{}, happened: map[perdure.Hash]bool{}}
+	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{},
+		children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{},
+		happened: map[perdure.Hash]bool{}}
 	for _, parent := range slices.Backward(before) {
 		for _, e := range slices.SortedFunc(parent.Recent(), told.BySeq) {
 			r.add(e)
@@ -110,7 +113,8 @@ func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 	switch n := ev.Notice.(type) {
 	case perdure.ChildEnded:
 		r.events[e.Name] = *ev
-		r.record(r.children[n.Child], n.Signal, n.Result, n.Note, map[string]any{"child": n.Child.String(), "ended": true})
+		r.record(r.children[n.Child], n.Signal, n.Result, n.Note,
+			map[string]any{"child": n.Child.String(), "ended": true})
 	case perdure.Settle:
 		if !r.happened[n.Decision] { // who did it knows better than who looked
 			r.record(r.decided[n.Decision], n.Signal, n.Result, n.Note, nil)
@@ -177,7 +181,8 @@ func (p *past) vars(f *perdure.Fold, turn int, round int64) map[string]any {
 		}
 	}
 	return map[string]any{
-		"turn": int64(turn), "round": round, "turns": f.Turns, "agent": f.Agent.String(), "goal": f.Intent.Goal, "inputs": f.Intent.Inputs.Value(),
-		"vars": vars, "results": p.results, "last": p.last, "inbox": inbox, "said": p.said,
+		"turn": int64(turn), "round": round, "turns": f.Turns, "agent": f.Agent.String(), "goal": f.Intent.Goal,
+		"inputs": f.Intent.Inputs.Value(),
+		"vars":   vars, "results": p.results, "last": p.last, "inbox": inbox, "said": p.said,
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// place is where in a script an action comes from. It is written into the action, so that the agent itself says where it is.
+// place is where in a script an action comes from. It is written into the action, so that the agent itself says where
+// it is.
 type place struct {
 	name  string
 	turn  int // from 1; 0: before the first
@@ -72,8 +73,8 @@ func callOf(act perdure.Action) string {
 	return perdure.CallOf(act)
 }
 
-// place is where a script stands: at the last advice, unless that was asked for elsewhere, and the seat is here. What was done where the seat is,
-// or was last, says how far the script has come; a copy may have been behind.
+// place is where a script stands: at the last advice, unless that was asked for elsewhere, and the seat is here. What
+// was done where the seat is, or was last, says how far the script has come; a copy may have been behind.
 func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	f := a.Fold()
 	if n := len(f.Proposals); n == 0 || a.Epoch() == 0 || f.Proposals[n-1].Epoch == a.Epoch() {
@@ -90,7 +91,8 @@ func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 		case perdure.Advice:
 			advised[e.Name] = c
 		case perdure.Decision:
-			if by, ok := advised[c.Advice]; ok && by.Epoch >= last.Epoch && !slices.Equal(c.Verdict.Rules, []string{perdure.RuleOutdated}) {
+			if by, ok := advised[c.Advice]; ok && by.Epoch >= last.Epoch &&
+				!slices.Equal(c.Verdict.Rules, []string{perdure.RuleOutdated}) {
 				last = by
 			}
 		}

@@ -33,7 +33,8 @@ turns:
 	}
 	q := load(t, n, id).Fold().Asks[0]
 	for _, ev := range []perdure.Event{
-		{Name: "approval", By: "ann", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Note: "too dear"}},
+		{Name: "approval", By: "ann", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
+			Note: "too dear"}},
 		{Name: "grant", By: "ann", Notice: perdure.Grant{Amount: perdure.Spend{Calls: 1}, Note: "but go on"}},
 	} {
 		if _, err := n.Tell(t.Context(), id, ev); err != nil {
@@ -43,11 +44,12 @@ turns:
 	if _, err := n.RunAgent(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	ended(t, load(t, n, id), perdure.OK, `{"by":"ann","heard":"too dear","more":"but go on","note":"refused by a person: too dear"}`)
+	ended(t, load(t, n, id), perdure.OK,
+		`{"by":"ann","heard":"too dear","more":"but go on","note":"refused by a person: too dear"}`)
 }
 
-// TestWhoDidItKnowsBetterThanWhoLooked holds against an effect that was done again because somebody said that it had failed, beside the outcome
-// of the node that had done it.
+// TestWhoDidItKnowsBetterThanWhoLooked holds against an effect that was done again because somebody said that it had
+// failed, beside the outcome of the node that had done it.
 func TestWhoDidItKnowsBetterThanWhoLooked(t *testing.T) {
 	s := read(t, `
 turns:
@@ -66,7 +68,8 @@ turns:
 			paid = o.Decision
 		}
 	}
-	for _, ev := range []perdure.Event{{Name: "settle", Notice: perdure.Settle{Decision: paid, Signal: perdure.Failed}}, {Name: "go"}} {
+	for _, ev := range []perdure.Event{{Name: "settle", Notice: perdure.Settle{Decision: paid, Signal: perdure.Failed}},
+		{Name: "go"}} {
 		if _, err := n.Tell(t.Context(), id, ev); err != nil {
 			t.Fatal(err)
 		}

@@ -17,11 +17,12 @@ import (
 	"github.com/perdure/perdure/internal/condition"
 )
 
-// Advisor is an advisor that proposes what is written down: for tests and demonstrations. What it proposes next is a function of the
-// agent alone, so any node that has the script goes on where another stopped. The package documentation describes the format.
+// Advisor is an advisor that proposes what is written down: for tests and demonstrations. What it proposes next is a
+// function of the agent alone, so any node that has the script goes on where another stopped. The package documentation
+// describes the format.
 type Advisor struct {
-	// Store is where entries are read that the agent no longer holds. Without it, a script that uses results works for memories of a
-	// few hundred entries; beyond that this node is incapable of it.
+	// Store is where entries are read that the agent no longer holds. Without it, a script that uses results works for
+	// memories of a few hundred entries; beyond that this node is incapable of it.
 	Store perdure.Store
 
 	turns   []turn
@@ -180,7 +181,8 @@ func readTurn(i action.Item, failed *error) turn {
 	return t
 }
 
-// propose is the advice of a turn. Each action carries its place in the script, which is where the next turn is found from.
+// propose is the advice of a turn. Each action carries its place in the script, which is where the next turn is found
+// from.
 func (t *turn) propose(text func(string, action.Item) (any, error), number int, round int64) (perdure.Advice, error) {
 	var failed error
 	advice := perdure.Advice{Seen: []perdure.Hash{}}
@@ -198,7 +200,8 @@ func (t *turn) propose(text func(string, action.Item) (any, error), number int, 
 		if failed != nil {
 			return advice, failed
 		}
-		advice.Actions = append(advice.Actions, placed(act, place{name: t.names[n], turn: number, round: round, index: n}))
+		advice.Actions = append(advice.Actions, placed(act, place{name: t.names[n], turn: number, round: round,
+			index: n}))
 	}
 	if advice.Basis = t.item.Object(text, &failed).Basis(); failed != nil {
 		return advice, failed
@@ -253,11 +256,14 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 		t := &s.turns[n-1]
 		vars := past.vars(f, n, round)
 		if t.when != nil {
-			if holds, err := t.when.Eval(vars); err != nil || !holds { // what cannot be evaluated does not hold, as with triggers
+			// what cannot be evaluated does not hold, as with triggers
+			if holds, err := t.when.Eval(vars); err != nil || !holds {
 				continue
 			}
 		}
-		advice, err := t.propose(func(text string, at action.Item) (any, error) { return expand(text, at, vars) }, n, round)
+		advice, err := t.propose(func(text string, at action.Item) (any, error) {
+			return expand(text, at, vars)
+		}, n, round)
 		if err != nil {
 			return ending(f, perdure.Failed, fmt.Sprintf("script: turn %d: %v", n, err)), nil
 		}
@@ -268,8 +274,8 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 	return ending(f, perdure.OK, "the script is over"), nil
 }
 
-// forkedFrom is the agents a fork descends from as they were where each was forked, the nearest first; none for who is no fork, and where
-// they are not in the store.
+// forkedFrom is the agents a fork descends from as they were where each was forked, the nearest first; none for who is
+// no fork, and where they are not in the store.
 func (s *Advisor) forkedFrom(ctx context.Context, f *perdure.Fold) ([]*perdure.Agent, error) {
 	var all []*perdure.Agent
 	for in := f.Lineage; in != nil && in.Relation == perdure.Fork && s.Store != nil && len(all) < maxForks; {
@@ -285,7 +291,8 @@ func (s *Advisor) forkedFrom(ctx context.Context, f *perdure.Fold) ([]*perdure.A
 	return all, nil
 }
 
-// resumed is the place a fork goes on from: that of the agent it was forked from, or before it, if nothing of its turn had been decided.
+// resumed is the place a fork goes on from: that of the agent it was forked from, or before it, if nothing of its turn
+// had been decided.
 func resumed(f *perdure.Fold) place {
 	at := placeOf(f)
 	if n := len(f.Proposals); n > 0 && at.turn > 0 && !slices.Contains(f.Proposals[n-1].Decided, true) {
@@ -304,10 +311,12 @@ func (s *Advisor) rounds(n int) int64 {
 
 // ending is the advice to end.
 func ending(f *perdure.Fold, signal perdure.Signal, note string) perdure.Advice {
-	return perdure.Advice{Seen: seen(f), Actions: []perdure.Action{perdure.End{Signal: signal, Note: note, Call: overCall}}}
+	return perdure.Advice{Seen: seen(f), Actions: []perdure.Action{perdure.End{Signal: signal, Note: note,
+		Call: overCall}}}
 }
 
-// seen are the events that have woken the agent. The others stay, so that a later turn can still sleep until one of them.
+// seen are the events that have woken the agent. The others stay, so that a later turn can still sleep until one of
+// them.
 func seen(f *perdure.Fold) []perdure.Hash {
 	out := []perdure.Hash{}
 	for _, m := range f.Inbox {

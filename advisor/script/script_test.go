@@ -49,7 +49,8 @@ func newNode(t testing.TB, s perdure.Store, adv perdure.Advisor, tools ...perdur
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &perdure.Node{Store: s, Key: key, Tools: tools, Advisors: map[string]perdure.Advisor{"": adv}, Policy: perdure.PolicyFunc(allow)}
+	return &perdure.Node{Store: s, Key: key, Tools: tools, Advisors: map[string]perdure.Advisor{"": adv},
+		Policy: perdure.PolicyFunc(allow)}
 }
 
 func create(t testing.TB, n *perdure.Node, inputs any) perdure.AgentID {
@@ -59,7 +60,8 @@ func create(t testing.TB, n *perdure.Node, inputs any) perdure.AgentID {
 		t.Fatal(err)
 	}
 	a, err := n.Create(t.Context(), perdure.Genesis{
-		Intent: perdure.Intent{Goal: "try", Inputs: in}, Charter: perdure.Charter{Scope: "test", Owner: n.Key.Key(), Depth: 2},
+		Intent: perdure.Intent{Goal: "try", Inputs: in}, Charter: perdure.Charter{Scope: "test", Owner: n.Key.Key(),
+			Depth: 2},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +170,8 @@ turns:
     end: {signal: failed}
 `, nil, e)
 	ended(t, a, perdure.OK, "null", "the script is over")
-	if diff := cmp.Diff([]string{`{"round":1}`, `{"round":2}`, `{"round":3}`, `{"while":1}`, `{"while":2}`}, e.calls); diff != "" {
+	if diff := cmp.Diff([]string{`{"round":1}`, `{"round":2}`, `{"round":3}`, `{"while":1}`, `{"while":2}`},
+		e.calls); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -245,7 +248,8 @@ turns:
 	if err != nil {
 		t.Fatal(err)
 	}
-	able.Key, able.Trust = key, perdure.NewTrust(perdure.Trustee{Key: bare.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	able.Key, able.Trust = key, perdure.NewTrust(perdure.Trustee{Key: bare.Key.Key(), Rights: perdure.MayOwn,
+		Scope: perdure.AnyScope})
 	if _, err := able.RunAgent(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -340,11 +344,13 @@ turns:
   - sleep: {`+c.sleep+`}
   - end: {result: ["${results.a.signal}", "${results.b.signal}", "${results.c.signal}"]}
 `))
-				n.Advisors["kid"] = perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				n.Advisors["kid"] = perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice,
+					error) {
 					in, _ := a.Fold().Intent.Inputs.Value().(map[string]any)
 					if a.Fold().Turns == 0 {
 						wait, _ := in["wait"].(int64)
-						return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: wait * time.Hour.Milliseconds()}}}}, nil
+						sleep := perdure.Sleep{Trigger: perdure.After{Millis: wait * time.Hour.Milliseconds()}}
+						return perdure.Advice{Actions: []perdure.Action{sleep}}, nil
 					}
 					end := perdure.End{Signal: perdure.OK}
 					if in["signal"] == "failed" {
@@ -398,7 +404,8 @@ func (forbidden) Call(context.Context, perdure.Call) (perdure.Result, error) {
 
 // TestAScriptEndsWithoutAPolicy: a node that has none lets nothing be done, and nothing keeps an agent from ending.
 func TestAScriptEndsWithoutAPolicy(t *testing.T) {
-	n := newNode(t, new(perdure.MemStore), read(t, `turns: [{execute: {tool: echo}, as: it}, {end: {result: "${results.it.signal}"}}]`), new(echo))
+	n := newNode(t, new(perdure.MemStore),
+		read(t, `turns: [{execute: {tool: echo}, as: it}, {end: {result: "${results.it.signal}"}}]`), new(echo))
 	n.Policy = nil
 	id := create(t, n, nil)
 	if _, err := n.RunAgent(t.Context(), id); err != nil {
@@ -409,9 +416,11 @@ func TestAScriptEndsWithoutAPolicy(t *testing.T) {
 
 func TestATemplateThatReadsWhatIsNotThereEndsTheAgent(t *testing.T) {
 	for path, want := range map[string]string{
-		"inputs.none": "there is no none", "inputs.list.7": "no element 7 of 1", "inputs.list.x": "no element x", "inputs.n.deep": "not an object", "last.result": "there is no result",
+		"inputs.none": "there is no none", "inputs.list.7": "no element 7 of 1", "inputs.list.x": "no element x",
+		"inputs.n.deep": "not an object", "last.result": "there is no result",
 	} {
-		a := play(t, "turns:\n  - end: {}\n    when: \"false\"\n  - execute: {tool: echo, args: ['${"+path+"}']}\n", map[string]any{"list": []any{1}, "n": 1}, new(echo))
+		a := play(t, "turns:\n  - end: {}\n    when: \"false\"\n  - execute: {tool: echo, args: ['${"+path+"}']}\n",
+			map[string]any{"list": []any{1}, "n": 1}, new(echo))
 		ended(t, a, perdure.Failed, "null", "line 4", "turn 2", path, want)
 	}
 }
@@ -419,18 +428,19 @@ func TestATemplateThatReadsWhatIsNotThereEndsTheAgent(t *testing.T) {
 func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 	long := strings.Repeat("x", script.MaxSize)
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":                {"", "empty"},
-		"only a comment":       {"# nothing\n", "empty"},
-		"not YAML":             {"turns:\n  - {", "line"},
-		"not an object":        {"- a", "line 1"},
-		"no turns":             {"turns: []", "no turns"},
-		"turns of text":        {"turns: a", "list"},
-		"unknown at top":       {"turn: []\nturns: [{end: {}}]", `line 1: unknown field "turn"`},
-		"two documents":        {"turns: [{end: {}}]\n---\nturns: []", "more than one document"},
-		"no action":            {"turns:\n  - {}\n", "line 2: there is no action"},
-		"two actions":          {"turns:\n  - end: {}\n    execute: {tool: a}\n", "two actions"},
-		"unknown action":       {"turns:\n  - end: {}\n  - wake: {}\n", "turn 2: line 3"},
-		"unknown field":        {"turns:\n  - end: {}\n  - execute:\n      tool: a\n      arg: {}\n", `line 5: unknown field "arg"`},
+		"empty":          {"", "empty"},
+		"only a comment": {"# nothing\n", "empty"},
+		"not YAML":       {"turns:\n  - {", "line"},
+		"not an object":  {"- a", "line 1"},
+		"no turns":       {"turns: []", "no turns"},
+		"turns of text":  {"turns: a", "list"},
+		"unknown at top": {"turn: []\nturns: [{end: {}}]", `line 1: unknown field "turn"`},
+		"two documents":  {"turns: [{end: {}}]\n---\nturns: []", "more than one document"},
+		"no action":      {"turns:\n  - {}\n", "line 2: there is no action"},
+		"two actions":    {"turns:\n  - end: {}\n    execute: {tool: a}\n", "two actions"},
+		"unknown action": {"turns:\n  - end: {}\n  - wake: {}\n", "turn 2: line 3"},
+		"unknown field": {"turns:\n  - end: {}\n  - execute:\n      tool: a\n      arg: {}\n",
+			`line 5: unknown field "arg"`},
 		"missing tool":         {"turns:\n  - execute: {args: {}}\n", "tool is missing"},
 		"given twice":          {"turns:\n  - end: {}\n    end: {}\n", "line 3: end is given twice"},
 		"bad signal":           {"turns:\n  - end: {signal: fine}\n", `signal is "fine"`},
@@ -444,7 +454,8 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 		"bad condition":        {"turns:\n  - sleep: {when: 'vars.'}\n", "line 2"},
 		"bad filter":           {"turns:\n  - sleep: {on: {event: a, filter: 'nope > 1'}}\n", "nope"},
 		"bad until":            {"turns:\n  - sleep: {every: {interval: 1s, poll: {tool: a}, until: '('}}\n", "line 2"},
-		"no interval":          {"turns:\n  - sleep: {every: {poll: {tool: a}, until: 'true'}}\n", "interval is missing"},
+		"no interval": {"turns:\n  - sleep: {every: {poll: {tool: a}, until: 'true'}}\n",
+			"interval is missing"},
 		"bad word":             {"turns:\n  - sleep: {children: most}\n", "want all, any, quorum:N or first-failure"},
 		"bad quorum":           {"turns:\n  - sleep: {children: 'quorum:0'}\n", "at least 1"},
 		"no children":          {"turns:\n  - sleep: {children: {enough: any, of: []}}\n", "of has no children"},
@@ -472,8 +483,10 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 		"no goal":              {"turns:\n  - delegate: {name: a}\n", "goal is missing"},
 		"label number":         {"turns:\n  - delegate: {goal: a, labels: {x: 1}}\n", "label x"},
 		"too long":             {"turns: [{end: {note: " + long + "}}]", "longer than"},
-		"too deep":             {"turns: [{end: {result: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}}]", "nested deeper"},
-		"bomb":                 {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b]\nturns: [{end: {result: [*c,*c,*c]}}]", "aliases"},
+		"too deep": {"turns: [{end: {result: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) +
+			"}}]", "nested deeper"},
+		"bomb": {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c " +
+			"[*b,*b,*b,*b,*b,*b,*b]\nturns: [{end: {result: [*c,*c,*c]}}]", "aliases"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := script.Load(strings.NewReader(c.text))
@@ -485,7 +498,8 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 }
 
 func FuzzLoadScript(f *testing.F) {
-	f.Add("turns:\n  - execute: {tool: a, args: {b: '${inputs.c}'}}\n    as: x\n    repeat: 2\n  - end: {result: '${results.x.result}'}\n")
+	f.Add("turns:\n  - execute: {tool: a, args: {b: '${inputs.c}'}}\n    as: x\n    repeat: 2\n  - end: {result: " +
+		"'${results.x.result}'}\n")
 	f.Add("turns: [{sleep: {any: [{after: 1s}, {on: a}]}}, {mutate: {goal: b}}, {delegate: {goal: c}}]")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := script.Load(strings.NewReader(text))

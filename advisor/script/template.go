@@ -63,10 +63,12 @@ func checkTemplate(s string, names map[string]bool) (history bool, err error) {
 		}
 		root := p.path[0]
 		if !slices.Contains(roots, root) {
-			return false, fmt.Errorf("${%s}: there is no %s; there are %s", strings.Join(p.path, "."), root, strings.Join(roots, ", "))
+			return false, fmt.Errorf("${%s}: there is no %s; there are %s", strings.Join(p.path, "."), root,
+				strings.Join(roots, ", "))
 		}
 		if root == "results" && len(p.path) > 1 && !names[p.path[1]] {
-			return false, fmt.Errorf("${%s}: no action of the script is named %s; name one with as: %[2]s", strings.Join(p.path, "."), p.path[1])
+			return false, fmt.Errorf("${%s}: no action of the script is named %s; name one with as: %[2]s",
+				strings.Join(p.path, "."), p.path[1])
 		}
 		history = history || root == "results" || root == "last" || root == "said"
 	}

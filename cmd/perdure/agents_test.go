@@ -71,17 +71,19 @@ func writeAgents(ts *testscript.TestScript, t *testing.T, args []string) {
 			}
 			return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"test.allow"}}
 		}),
-		Advisors: map[string]perdure.Advisor{"test": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			script, turn := scripts[a.Fold().Intent.Name], a.Fold().Turns
-			if turn >= int64(len(script)) {
-				return perdure.Advice{}, errors.New("the script is over")
-			}
-			return perdure.Advice{Actions: []perdure.Action{script[turn]}}, nil
-		})}}
+		Advisors: map[string]perdure.Advisor{"test": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				script, turn := scripts[a.Fold().Intent.Name], a.Fold().Turns
+				if turn >= int64(len(script)) {
+					return perdure.Advice{}, errors.New("the script is over")
+				}
+				return perdure.Advice{Actions: []perdure.Action{script[turn]}}, nil
+			})}}
 	calls := int64(10)
 	for name := range scripts {
 		a, err := n.Create(ctx, perdure.Genesis{
-			Intent:  perdure.Intent{Name: name, Goal: "be " + name, Advisor: "test", Budget: &perdure.Budget{Calls: &calls}},
+			Intent: perdure.Intent{Name: name, Goal: "be " + name, Advisor: "test",
+				Budget: &perdure.Budget{Calls: &calls}},
 			Charter: perdure.Charter{Scope: "test/" + name},
 		})
 		ts.Check(err)

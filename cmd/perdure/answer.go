@@ -29,7 +29,8 @@ func answerCommand() *cobra.Command {
 			text = string(forms.TrimLineEnd(b))
 		}
 		if strings.TrimSpace(text) == "" {
-			return perdure.Invalid(errors.New("the answer is empty; say something, or perdure send AGENT NAME for an event without text"))
+			return perdure.Invalid(errors.New("the answer is empty; say something, or perdure send AGENT NAME for an " +
+				"event without text"))
 		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			if q, asks := a.Fold().Question(time.Now()); asks {

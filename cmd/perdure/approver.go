@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// ask shows a person an action that policy asks about, whole, and asks what they say to it; leave says that they left it open.
+// ask shows a person an action that policy asks about, whole, and asks what they say to it; leave says that they left
+// it open.
 func ask(ctx context.Context, t *term.Typist, out io.Writer, w *view.Wait) (in home.Input, leave bool, err error) {
 	if err := term.WriteSheet(out, w, time.Now()); err != nil {
 		return in, false, err

@@ -18,7 +18,8 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.say(b, "%s: %s, %s\n", view.InLine(b.Path), view.Several(b.Agents, "agent"), view.BytesText(b.Bytes))
+			return out.say(b, "%s: %s, %s\n", view.InLine(b.Path), view.Several(b.Agents, "agent"),
+				view.BytesText(b.Bytes))
 		})
 	}
 	return c

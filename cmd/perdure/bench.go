@@ -18,7 +18,8 @@ import (
 
 func benchCommand() *cobra.Command {
 	c := command("bench", nil)
-	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchDurableCommand(), benchResumeCommand(), benchDormantCommand(),
+	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchDurableCommand(), benchResumeCommand(),
+		benchDormantCommand(),
 		benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand())
 	return c
 }
@@ -38,7 +39,8 @@ type measured interface{ Tables() []bench.Table }
 func newBench(words string, stored bool) *benchmark {
 	b := &benchmark{Command: command(words, cobra.NoArgs)}
 	if stored {
-		b.Flags().StringVar(&b.Folder, "store", "", "create the store in a new folder below this one, or mem: (default: the temporary folder)")
+		b.Flags().StringVar(&b.Folder, "store", "",
+			"create the store in a new folder below this one, or mem: (default: the temporary folder)")
 		b.check(func() error { return b.Check() })
 	}
 	return b
@@ -250,7 +252,8 @@ func benchCapsuleCommand() *cobra.Command {
 	var set bench.Capsules
 	b.count(&set.Entries, "entries", 100_000, 0, "entries of 1 KiB of the first agent; 0 leaves it out")
 	blobs := b.Flags().String("blobs", "1GiB", "bytes in bodies of 1 MiB of the second agent; 0 leaves it out")
-	b.count(&set.Rounds, "rounds", 2, 1, "how often each figure is measured; the fastest time and the highest memory count")
+	b.count(&set.Rounds, "rounds", 2, 1,
+		"how often each figure is measured; the fastest time and the highest memory count")
 	child := b.Flags().StringArray("measure", nil, "measure this command, a word each")
 	b.hidden("measure")
 	b.check(func() (err error) {
@@ -312,7 +315,8 @@ func benchDurableCommand() *cobra.Command {
 	}
 	b.check(func() error {
 		if single() && all.Peer != "" {
-			return errors.New("--peer is measured with the settings of all lines: leave out --agents, --steps and --sync")
+			return errors.New("--peer is measured with the settings of all lines: leave out --agents, --steps and " +
+				"--sync")
 		}
 		return nil
 	})
@@ -373,7 +377,8 @@ func benchAppendCommand() *cobra.Command {
 	var writers []int
 	var set bench.Appends
 	b.counts(&writers, "writers", []int{1, 16, 256}, "writers at once; each number is one line")
-	b.Flags().IntVar(&set.Each, "each", 0, fmt.Sprintf("appends of each writer (default: about %d in all)", appendTotal))
+	b.Flags().IntVar(&set.Each, "each", 0, fmt.Sprintf("appends of each writer (default: about %d in all)",
+		appendTotal))
 	b.bytes(&set.Payload, "payload", 1024, 0, "bytes of data in each entry")
 	b.check(func() error {
 		if b.Flags().Changed("each") {

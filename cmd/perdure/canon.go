@@ -56,7 +56,8 @@ func formFlag(c *cobra.Command, name, initial, usage string) *choice {
 
 func asFlag(c *cobra.Command) *choice {
 	v := &choice{forms.Auto, []string{forms.Auto, forms.Value, forms.AnEntry, forms.Memory}}
-	choiceFlag(c, v, "as", "what the bytes are; auto distinguishes entries from schema-less values by their first bytes")
+	choiceFlag(c, v, "as",
+		"what the bytes are; auto distinguishes entries from schema-less values by their first bytes")
 	return v
 }
 
@@ -121,20 +122,24 @@ func checked(c *cobra.Command, name, form, as string, lim perdure.Limits) (fmt.S
 	pass := 0
 	return forms.CheckMemory(func(use func(io.Reader) error) error {
 		if pass++; pass > 1 && name == "-" {
-			return errors.New("the branches of this memory lie too far apart to verify it from a pipe; put it in a file")
+			return errors.New(
+				"the branches of this memory lie too far apart to verify it from a pipe; put it in a file")
 		}
 		return withInput(c, name, use)
 	}, form, lim)
 }
 
-// checkHexLines answers each line of hexadecimal with a verdict. Answers never wait for a line that has not been sent yet.
+// checkHexLines answers each line of hexadecimal with a verdict. Answers never wait for a line that has not been sent
+// yet.
 func checkHexLines(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
 	if as == forms.Memory {
 		return perdure.Invalid(errors.New("--hex-lines judges values and entries; check a memory without it"))
 	}
 	return withInput(c, name, func(r io.Reader) error {
 		out := bufio.NewWriter(c.OutOrStdout())
-		err := forms.HexLines(r, form, as, lim, func(v forms.Verdict) error { return term.WriteJSON(out, v) }, out.Flush)
+		err := forms.HexLines(r, form, as, lim, func(v forms.Verdict) error {
+			return term.WriteJSON(out, v)
+		}, out.Flush)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}

@@ -27,8 +27,8 @@ func perform(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// traveller makes a store with an agent that branched, has snapshots, and holds small and large bodies. It returns the store's
-// folder, and capsules of how the agent began and of how it was when its branches met.
+// traveller makes a store with an agent that branched, has snapshots, and holds small and large bodies. It returns the
+// store's folder, and capsules of how the agent began and of how it was when its branches met.
 func traveller(t *testing.T) (base, early, met string, author perdure.Key) {
 	t.Helper()
 	dir := t.TempDir()
@@ -98,7 +98,8 @@ func TestEveryFormAndDepthTravels(t *testing.T) {
 	base, early, met, author := traveller(t)
 	fold := func(what ...string) string {
 		var v struct{ Fold string }
-		if err := json.Unmarshal([]byte(perform(t, append([]string{"verify", "--json"}, what...)...)), &v); err != nil || v.Fold == "" {
+		if err := json.Unmarshal([]byte(perform(t, append([]string{"verify", "--json"}, what...)...)),
+			&v); err != nil || v.Fold == "" {
 			t.Fatalf("verify %v: %v", what, err)
 		}
 		return v.Fold
@@ -119,8 +120,10 @@ func TestEveryFormAndDepthTravels(t *testing.T) {
 					perform(t, "import", early, "--ready", "--store", there)
 					var said bytes.Buffer
 					code := run([]string{"import", file, "--store", there}, nil, io.Discard, &said)
-					if gap := depth == "0"; gap != (code == exitRejected && strings.Contains(said.String(), "rejected by capsule.depth")) || !gap && code != exitOK {
-						t.Errorf("the end of a memory on top of its first entries: exit code %d, %s", code, said.String())
+					if gap := depth == "0"; gap != (code == exitRejected &&
+						strings.Contains(said.String(), "rejected by capsule.depth")) || !gap && code != exitOK {
+						t.Errorf("the end of a memory on top of its first entries: exit code %d, %s", code,
+							said.String())
 					}
 					perform(t, "import", met, "--ready", "--store", there, "--older")
 				}

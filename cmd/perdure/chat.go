@@ -163,7 +163,8 @@ func (t *chat) turn(ctx context.Context, in home.Input) error {
 	stop()
 	err := <-over
 	if t.Elsewhere() {
-		t.face.Tell("not followed any more; the other process goes on with it: to stop it, perdure pause " + t.Agent.Short())
+		t.face.Tell("not followed any more; the other process goes on with it: to stop it, perdure pause " +
+			t.Agent.Short())
 	} else {
 		t.face.Tell("interrupted")
 	}

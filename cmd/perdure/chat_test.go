@@ -60,7 +60,8 @@ func served(t *testing.T, provider string, say func(int, map[string]any) wiretes
 	if provider == "openai" {
 		url += "/v1"
 	}
-	return s, []string{"--store", filepath.Join(dir, "home"), "--advisor", provider + ":local@" + url + "#K", "--secrets", secrets}
+	return s, []string{"--store", filepath.Join(dir, "home"), "--advisor", provider + ":local@" + url + "#K",
+		"--secrets", secrets}
 }
 
 func converse(t *testing.T, args ...string) *conversation {
@@ -169,18 +170,21 @@ func TestChatTriesAgainWhatTheProviderRefused(t *testing.T) {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()
 			_, args := served(t, provider, wiretest.Turns(
-				wiretest.Turn{Status: 429, Header: map[string]string{"Retry-After": "1"}, Kind: "rate_limit_error", Message: "slow down"}, said("here I am"),
+				wiretest.Turn{Status: 429, Header: map[string]string{"Retry-After": "1"}, Kind: "rate_limit_error",
+					Message: "slow down"}, said("here I am"),
 				wiretest.Turn{Status: 400, Kind: "invalid_request_error", Message: "not like this"}, said("and again")))
 			c := converse(t, args...)
 			c.until("rest")
 			c.send(`{"say":"are you there?"}`)
 			all := c.until("rest")
-			if got, problems := spokenTexts(all, "answer"), spokenTexts(all, "error"); !slices.Equal(got, []string{"here I am"}) || len(problems) != 1 || !strings.Contains(problems[0], "slow down") {
+			if got, problems := spokenTexts(all, "answer"), spokenTexts(all, "error"); !slices.Equal(got,
+				[]string{"here I am"}) || len(problems) != 1 || !strings.Contains(problems[0], "slow down") {
 				t.Errorf("answers %q, errors %q", got, problems)
 			}
 			c.send(`{"say":"still?"}`)
 			all = c.until("rest")
-			if problems := spokenTexts(all, "error"); len(problems) != 1 || !strings.Contains(problems[0], "not like this") || len(spokenTexts(all, "answer")) != 0 {
+			if problems := spokenTexts(all, "error"); len(problems) != 1 ||
+				!strings.Contains(problems[0], "not like this") || len(spokenTexts(all, "answer")) != 0 {
 				t.Errorf("it goes on after an error that time does not heal: %v", all)
 			}
 			c.send(`{"go":true}`)
@@ -229,7 +233,8 @@ func TestChatIsInterruptedInItsTurnAndGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := c.until("rest")
-			if notes := spokenTexts(all, "note"); !slices.Equal(notes, []string{"interrupted"}) || all[len(all)-1]["standing"] == "terminated" || len(spokenTexts(all, "answer")) > 0 {
+			if notes := spokenTexts(all, "note"); !slices.Equal(notes, []string{"interrupted"}) ||
+				all[len(all)-1]["standing"] == "terminated" || len(spokenTexts(all, "answer")) > 0 {
 				t.Errorf("after an interrupt: %v", all)
 			}
 			c.send(`{"say":"never mind"}`)
@@ -260,7 +265,8 @@ func TestChatComesBackAfterAKill(t *testing.T) {
 	_ = c.cmd.Wait() // it was killed
 	c = converse(t, args...)
 	all := c.until("rest")
-	if got, last := spokenTexts(all, "person"), all[len(all)-1]; !slices.Equal(got, []string{"think"}) || last["standing"] != "ready" {
+	if got, last := spokenTexts(all, "person"), all[len(all)-1]; !slices.Equal(got, []string{"think"}) ||
+		last["standing"] != "ready" {
 		t.Errorf("it comes back to %v", all)
 	}
 	c.send(`{"go":true}`)

@@ -75,7 +75,8 @@ func agentWords(ctx context.Context, s perdure.Store, named []string, toComplete
 			word = one.Agent.Short() // a shell would take such a name apart, or people for something else
 		}
 		if strings.HasPrefix(word, toComplete) && !slices.Contains(named, word) {
-			words = append(words, cobra.CompletionWithDesc(word, view.OneLine(one.State.String()+" "+one.Kind, view.LineWidth/2)))
+			words = append(words, cobra.CompletionWithDesc(word,
+				view.OneLine(one.State.String()+" "+one.Kind, view.LineWidth/2)))
 		}
 		if len(words) == maxCompletions {
 			break
@@ -87,7 +88,8 @@ func agentWords(ctx context.Context, s perdure.Store, named []string, toComplete
 // askedDigests are the digests of what an agent asks permission for.
 func askedDigests(a *perdure.Agent) (words []cobra.Completion) {
 	for _, q := range a.Fold().Asks {
-		words = append(words, cobra.CompletionWithDesc(q.Digest.String(), view.OneLine(view.ActionText(q.Action), view.LineWidth/2)))
+		words = append(words, cobra.CompletionWithDesc(q.Digest.String(),
+			view.OneLine(view.ActionText(q.Action), view.LineWidth/2)))
 	}
 	return words
 }
@@ -95,7 +97,8 @@ func askedDigests(a *perdure.Agent) (words []cobra.Completion) {
 // openDecisions are the decisions of an agent without an outcome.
 func openDecisions(a *perdure.Agent) (words []cobra.Completion) {
 	for _, o := range slices.Concat(a.Fold().Open, a.Fold().Hearsay()) {
-		words = append(words, cobra.CompletionWithDesc(o.Decision.String(), view.OneLine(view.ActionText(o.Action), view.LineWidth/2)))
+		words = append(words, cobra.CompletionWithDesc(o.Decision.String(),
+			view.OneLine(view.ActionText(o.Action), view.LineWidth/2)))
 	}
 	return words
 }

@@ -38,7 +38,8 @@ var (
 	prompt  = regexp.MustCompile(`^(?:([a-z]+))?\$ (.*)$`)
 	ours    = "github.com/perdure/perdure"
 	imports = map[string]string{ // by the name code uses
-		"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time", "http": "net/http",
+		"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time",
+		"http":    "net/http",
 		"perdure": ours, "durable": ours + "/durable", "policy": ours + "/policy", "tool": ours + "/tool",
 		"sqlite": ours + "/store/sqlite", "advisor": ours + "/advisor", "anthropic": ours + "/advisor/anthropic",
 		"home": ours + "/home", "view": ours + "/view", "keyfile": ours + "/keyfile",
@@ -62,7 +63,8 @@ func document(t *testing.T, name string) (string, []block) {
 			return text[m[2*i]:m[2*i+1]]
 		}
 		blocks = append(blocks, block{
-			language: part(2), file: part(3), text: part(4), skip: part(1) != "", line: 1 + strings.Count(text[:m[0]], "\n"),
+			language: part(2), file: part(3), text: part(4), skip: part(1) != "",
+			line: 1 + strings.Count(text[:m[0]], "\n"),
 		})
 	}
 	if len(blocks) == 0 {
@@ -190,7 +192,8 @@ func runDocument(t *testing.T, m *machines, name string) {
 
 func TestTutorialRunsAsShown(t *testing.T) {
 	m := newMachines(t)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(m.bin, "notes"), ours+"/examples/notes")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(m.bin, "notes"),
+		ours+"/examples/notes")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -202,7 +205,8 @@ func TestBackupAndRestoreRunAsShown(t *testing.T) {
 	runDocument(t, newMachines(t), "docs/operations.md")
 }
 
-// TestWebhooksRunAsShown also has its files written: what signs a post is run by the tests of package webhook, and each node.yaml is read by those of home.
+// TestWebhooksRunAsShown also has its files written: what signs a post is run by the tests of package webhook, and each
+// node.yaml is read by those of home.
 func TestWebhooksRunAsShown(t *testing.T) { runDocument(t, newMachines(t), "docs/webhooks.md") }
 
 func TestGoInDocumentsCompiles(t *testing.T) {

@@ -20,7 +20,8 @@ func doctorCommand() *cobra.Command {
 	h, out := storeFlag(c), outputFlags(c)
 	p := powerFlags(c)
 	reindex := c.Flags().Bool("reindex", false, "rebuild every index of the store from its entries")
-	repair := c.Flags().Bool("repair", false, "salvage what can be read of damaged agents, and mend those broken by late entries")
+	repair := c.Flags().Bool("repair", false,
+		"salvage what can be read of damaged agents, and mend those broken by late entries")
 	forget := c.Flags().Bool("forget", false, "stop reporting agents that were seen here and are gone")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := h.Find(); err != nil {
@@ -28,7 +29,8 @@ func doctorCommand() *cobra.Command {
 		}
 		h.Looks, h.Mends = true, *reindex || *repair
 		if h.Mends && h.Scheme == "mem" {
-			return perdure.Invalid(errors.New("a store in memory is gone when the command ends; name another with --store"))
+			return perdure.Invalid(errors.New("a store in memory is gone when the command ends; name another with " +
+				"--store"))
 		}
 		d := &home.Doctor{Version: version, Reindex: *reindex, Repair: *repair, Forget: *forget}
 		found, err := d.Examine(c.Context(), h.Home, p)
@@ -61,7 +63,8 @@ func writeExamined(w io.Writer, found []home.Examined) error {
 	s := term.StyleOf(w)
 	for _, f := range found {
 		plain := fmt.Sprintf("%-5s", f.Health)
-		line := term.Hang(fmt.Sprintf("%s  %-8s  %s", plain, f.What, view.OneLine(f.Found, 0)), len("unwell           "), s.Width)
+		line := term.Hang(fmt.Sprintf("%s  %-8s  %s", plain, f.What, view.OneLine(f.Found, 0)),
+			len("unwell           "), s.Width)
 		health := plain
 		switch f.Health {
 		case home.Well:

@@ -26,7 +26,8 @@ import (
 
 // vicious is every kind of rune that a terminal obeys, or shows as something else, and a line that tries to look like
 // one of ours.
-const vicious = "a\x1b[2J\x1b]0;t\x07b\x00\x08\x0b\x0c\rc\x7fd\u0085\u009b31me\u202ef\u2066g\u2069\u200e\u200f\u061ch\u200b\u200d\u2060\ufeffi" +
+const vicious = "a\x1b[2J\x1b]0;t\x07b\x00\x08\x0b\x0c\rc\x7fd\u0085\u009b31me\u202ef\u2066g\u2069" +
+	"\u200e\u200f\u061ch\u200b\u200d\u2060\ufeffi" +
 	"\u2028\u2029j\u00adk\U000e0041\U000e0100l\ufe0fm\u3164n\u180e\nFORGED: approved\n\tFORGED"
 
 // seen fails unless text shows itself: no hidden rune but newline and tab, no byte that is not UTF-8, no line of
@@ -49,7 +50,8 @@ func seen(t *testing.T, what, text string) {
 
 func TestFormatsKeepWhatTheyEscape(t *testing.T) {
 	in := map[string]any{"k\u202e": vicious}
-	for format, read := range map[string]func([]byte, any) error{formatJSON: json.Unmarshal, formatYAML: yaml.Unmarshal} {
+	for format, read := range map[string]func([]byte, any) error{formatJSON: json.Unmarshal,
+		formatYAML: yaml.Unmarshal} {
 		var b bytes.Buffer
 		if err := writeValue(&b, format, in); err != nil {
 			t.Fatal(err)
@@ -69,8 +71,10 @@ func TestCommandsNameAgentsSafely(t *testing.T) {
 	id := perdure.AgentID{0xab, 0xcd}
 	for name, want := range map[string]string{
 		"news": "news", "two words": "'two words'", "it's": `'it'\''s'`, "$(rm -rf ~)": "'$(rm -rf ~)'", "a;b": "'a;b'",
-		"": id.Short(), "-f": id.Short(), "--all": id.Short(), "deadbeef": id.Short(), "DEAD": id.Short(), "a/b": id.Short(), "x.agent": id.Short(),
-		"a@3": id.Short(), "a\nb": id.Short(), "a\x1b": id.Short(), "\u202ea": id.Short(), "אב": id.Short(), " a": id.Short(),
+		"": id.Short(), "-f": id.Short(), "--all": id.Short(), "deadbeef": id.Short(), "DEAD": id.Short(),
+		"a/b": id.Short(), "x.agent": id.Short(),
+		"a@3": id.Short(), "a\nb": id.Short(), "a\x1b": id.Short(), "\u202ea": id.Short(), "אב": id.Short(),
+		" a":                    id.Short(),
 		strings.Repeat("n", 65): id.Short(),
 	} {
 		if got := view.CommandName(name, id); got != want {
@@ -101,7 +105,8 @@ func hostileHome(t *testing.T, args map[string]any) (dir string, asking, ended p
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, home.StoreFile), sqlite.Options{})
 	check(err)
 	scripts := map[string][]perdure.Action{
-		"asking" + vicious: {perdure.Execute{Tool: "look", Args: data(vicious)}, perdure.Execute{Tool: "pay", Args: data(args)}},
+		"asking" + vicious: {perdure.Execute{Tool: "look", Args: data(vicious)},
+			perdure.Execute{Tool: "pay", Args: data(args)}},
 		"ended" + vicious: {perdure.Mutate{Note: vicious, Labels: map[string]string{"l" + vicious: vicious}},
 			perdure.End{Signal: perdure.OK, Result: data(map[string]any{vicious: vicious}), Note: vicious}},
 		"asleep" + vicious: {perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: vicious}},
@@ -116,21 +121,25 @@ func hostileHome(t *testing.T, args map[string]any) (dir string, asking, ended p
 			}
 			return v
 		}),
-		Advisors: map[string]perdure.Advisor{"test": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			script, turn := scripts[a.Fold().Intent.Name], a.Fold().Turns
-			if turn >= int64(len(script)) {
-				return perdure.Advice{}, errors.New("over")
-			}
-			return perdure.Advice{Actions: []perdure.Action{script[turn]}, Text: vicious, Model: vicious}, nil
-		})}}
+		Advisors: map[string]perdure.Advisor{"test": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				script, turn := scripts[a.Fold().Intent.Name], a.Fold().Turns
+				if turn >= int64(len(script)) {
+					return perdure.Advice{}, errors.New("over")
+				}
+				return perdure.Advice{Actions: []perdure.Action{script[turn]}, Text: vicious, Model: vicious}, nil
+			})}}
 	for name := range scripts {
-		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: vicious, Advisor: "test", Kind: vicious,
-			Inputs: data(vicious), Labels: map[string]string{vicious: vicious}}, Charter: perdure.Charter{Scope: "home"}})
+		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: vicious,
+			Advisor: "test", Kind: vicious,
+			Inputs: data(vicious), Labels: map[string]string{vicious: vicious}},
+			Charter: perdure.Charter{Scope: "home"}})
 		check(err)
 		_, err = n.RunAgent(t.Context(), a.ID())
 		check(err)
 		if !strings.HasPrefix(name, "ended") {
-			_, err = n.Tell(t.Context(), a.ID(), perdure.Event{Name: "ev" + vicious, By: vicious, Data: data(vicious), ID: vicious})
+			_, err = n.Tell(t.Context(), a.ID(), perdure.Event{Name: "ev" + vicious, By: vicious, Data: data(vicious),
+				ID: vicious})
 			check(err)
 		}
 		switch {
@@ -152,18 +161,27 @@ func perdureRuns(args ...string) (code int, out, beside string) {
 }
 
 func TestNoCommandPrintsWhatIsHidden(t *testing.T) {
-	dir, asking, ended := hostileHome(t, map[string]any{"text": vicious, "k" + vicious: []any{vicious, map[string]any{vicious: 1}}})
+	dir, asking, ended := hostileHome(t, map[string]any{"text": vicious,
+		"k" + vicious: []any{vicious, map[string]any{vicious: 1}}})
 	file := filepath.Join(t.TempDir(), "x.agent")
 	a, e := asking.String(), ended.String()
 	for _, line := range [][]string{
-		{"ls"}, {"inbox"}, {"inbox", "--brief"}, {"show", a}, {"show", e}, {"show", a, "--brief"}, {"show", a + "@1"}, {"log", a}, {"log", a, "--whole"}, {"log", e, "--brief"},
-		{"tail", e}, {"tail", e, "-n", "3"}, {"state", a}, {"diff", a + "@0", a}, {"diff", e + "@0", e}, {"verify", a}, {"verify", e}, {"policy", "explain", a},
-		{"export", a, file}, {"verify", file}, {"show", file}, {"log", file}, {"import", file, "--store", filepath.Join(t.TempDir(), "b")}, {"import", file},
-		{"fork", a}, {"fork", e, "--live"}, {"pause", a, "--note", vicious}, {"resume", a, "--note", vicious}, {"send", a, "x" + vicious, `"y"`}, {"settle", a, "0000", "--signal", "ok"},
-		{"answer", e, vicious}, {"answer", a, vicious}, {"run", a}, {"deny", a, "00000000"}, {"approve", a, "--note", vicious}, {"grant", a, "--calls", "1"}, {"show", "asking" + vicious},
-		{"show", "nobody" + vicious}, {"log", vicious}, {"bad" + vicious}, {"ls", "--state", vicious}, {"new", vicious, "--name", vicious}, {"end", a, "--note", vicious},
-		{"gc", "--dry-run"}, {"erase", a, "--subject", vicious}, {"doctor"}, {"doctor", "--reindex"}, {"__complete", "show", ""}, {"__complete", "approve", a, ""}, {"__complete", "send", a, ""},
-		{"verify", "nowhere" + vicious}, {"import", "nowhere" + vicious + ".agent"}, {"policy", "check", "nowhere" + vicious}, {"key", "trust", vicious},
+		{"ls"}, {"inbox"}, {"inbox", "--brief"}, {"show", a}, {"show", e}, {"show", a, "--brief"}, {"show", a + "@1"},
+		{"log", a}, {"log", a, "--whole"}, {"log", e, "--brief"},
+		{"tail", e}, {"tail", e, "-n", "3"}, {"state", a}, {"diff", a + "@0", a}, {"diff", e + "@0", e}, {"verify", a},
+		{"verify", e}, {"policy", "explain", a},
+		{"export", a, file}, {"verify", file}, {"show", file}, {"log", file},
+		{"import", file, "--store", filepath.Join(t.TempDir(), "b")}, {"import", file},
+		{"fork", a}, {"fork", e, "--live"}, {"pause", a, "--note", vicious}, {"resume", a, "--note", vicious},
+		{"send", a, "x" + vicious, `"y"`}, {"settle", a, "0000", "--signal", "ok"},
+		{"answer", e, vicious}, {"answer", a, vicious}, {"run", a}, {"deny", a, "00000000"},
+		{"approve", a, "--note", vicious}, {"grant", a, "--calls", "1"}, {"show", "asking" + vicious},
+		{"show", "nobody" + vicious}, {"log", vicious}, {"bad" + vicious}, {"ls", "--state", vicious},
+		{"new", vicious, "--name", vicious}, {"end", a, "--note", vicious},
+		{"gc", "--dry-run"}, {"erase", a, "--subject", vicious}, {"doctor"}, {"doctor", "--reindex"},
+		{"__complete", "show", ""}, {"__complete", "approve", a, ""}, {"__complete", "send", a, ""},
+		{"verify", "nowhere" + vicious}, {"import", "nowhere" + vicious + ".agent"},
+		{"policy", "check", "nowhere" + vicious}, {"key", "trust", vicious},
 	} {
 		for _, format := range [][]string{nil, {"--json"}, {"-o", "yaml"}, {"--jq", ".."}} {
 			if format != nil && (line[0] == "__complete" || line[0] == "tail" && format[0] == "-o") {
@@ -193,14 +211,16 @@ func TestNoCommandPrintsWhatIsHidden(t *testing.T) {
 
 func TestPeopleSeeTheWholeAction(t *testing.T) {
 	lines := strings.Repeat("a line of the text\n", 2000) + "rm -rf / # the last line"
-	dir, asking, _ := hostileHome(t, map[string]any{"path": "notes.txt", "text": lines, "long": strings.Repeat("x", 5000) + "END"})
+	dir, asking, _ := hostileHome(t, map[string]any{"path": "notes.txt", "text": lines,
+		"long": strings.Repeat("x", 5000) + "END"})
 	id := asking.String()
 	for _, args := range [][]string{{"show", id}, {"inbox"}, {"approve", id}} {
 		code, out, beside := perdureRuns(append(args, "--store", dir)...)
 		if code != exitOK {
 			t.Fatalf("%s: exit %d, %s", args[0], code, beside)
 		}
-		for _, want := range []string{`| path: "notes.txt"`, "| text: 2001 lines, ", "| | rm -rf / # the last line\n", "xEND\"\n"} {
+		for _, want := range []string{`| path: "notes.txt"`, "| text: 2001 lines, ", "| | rm -rf / # the last line\n",
+			"xEND\"\n"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s does not print %q", args[0], want)
 			}
@@ -210,7 +230,8 @@ func TestPeopleSeeTheWholeAction(t *testing.T) {
 		}
 	}
 	dir, _, _ = hostileHome(t, map[string]any{"path": "notes.txt", "text": lines})
-	_, out, _ := perdureRuns("inbox", "--store", dir, "--jq", `.[] | select(.kind=="approval") | .action.execute.args.text`)
+	_, out, _ := perdureRuns("inbox", "--store", dir, "--jq",
+		`.[] | select(.kind=="approval") | .action.execute.args.text`)
 	if strings.TrimSpace(out) != lines {
 		t.Error("JSON does not have the whole text")
 	}

@@ -55,7 +55,8 @@ func editFlags(c *cobra.Command) *edits {
 		depth:    f.Int64("depth", 0, "how many generations it may delegate to, at most the current limit"),
 		labels:   f.StringToString("label", nil, "a label, name=value, or name= to remove it; may be repeated"),
 		tools:    f.StringSlice("tool", nil, "a tool it keeps; may be repeated, all others are removed"),
-		set:      f.StringArray("set", nil, "a value of its state, name=JSON, or name=null to remove it; may be repeated"),
+		set: f.StringArray("set", nil,
+			"a value of its state, name=JSON, or name=null to remove it; may be repeated"),
 	}
 }
 

@@ -45,9 +45,12 @@ func TestErrorsAreOneLineAndAHint(t *testing.T) {
 		want string
 	}{
 		{errors.New("two\nlines"), "perdure: two lines\n"},
-		{fmt.Errorf("append: %w", perdure.ErrConflict), "perdure: append: conflict: another node appended first\n  hint: nothing was changed; look at the agent again and repeat the command\n"},
+		{fmt.Errorf("append: %w", perdure.ErrConflict),
+			"perdure: append: conflict: another node appended first\n  hint: nothing was changed; look at the agent " +
+				"again and repeat the command\n"},
 		{fmt.Errorf("read -: %w", context.Canceled), "perdure: interrupted\n"},
-		{fmt.Errorf("read x: %w", &perdure.Rejection{Predicate: "canon.nan", Hint: "write f97e00"}), "perdure: read x: rejected by canon.nan (byte 0)\n  hint: write f97e00\n"},
+		{fmt.Errorf("read x: %w", &perdure.Rejection{Predicate: "canon.nan", Hint: "write f97e00"}),
+			"perdure: read x: rejected by canon.nan (byte 0)\n  hint: write f97e00\n"},
 		{&answered{errors.New("said already")}, ""},
 		{nil, ""},
 	} {

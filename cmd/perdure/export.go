@@ -27,7 +27,8 @@ type exporting struct {
 func exportCommand() *cobra.Command {
 	c := command("export", cobra.MinimumNArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
-	e := &exporting{form: &choice{capsule.Binary.String(), []string{capsule.Binary.String(), capsule.Described.String(), capsule.Text.String()}}}
+	e := &exporting{form: &choice{capsule.Binary.String(), []string{capsule.Binary.String(), capsule.Described.String(),
+		capsule.Text.String()}}}
 	choiceFlag(c, e.form, "form", "the form of the capsule")
 	f := c.Flags()
 	f.StringVar(&e.depth, "depth", "full", "how much of the past: full, headers, or a number of entries")
@@ -37,8 +38,10 @@ func exportCommand() *cobra.Command {
 	f.StringVar(&e.pass, "passphrase-file", "", "encrypt with the passphrase in this file")
 	f.StringVar(&e.set, "set", "", "write into this folder, where capsules share the parts of large bodies")
 	f.BoolVar(&e.manifest, "manifest", false, "with --set: also sign all of them together with this home's key")
-	f.BoolVar(&e.Move, "move", false, "hand over the agent's seat: from now on it acts where this file is imported, not here")
-	f.StringVar(&e.For, "for", "", "with --move: only a node with this key, or of this name in the trust file, may take the seat")
+	f.BoolVar(&e.Move, "move", false,
+		"hand over the agent's seat: from now on it acts where this file is imported, not here")
+	f.StringVar(&e.For, "for", "",
+		"with --move: only a node with this key, or of this name in the trust file, may take the seat")
 	f.BoolVar(&e.Replace, "force", false, "replace FILE if it exists; write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		stream()
@@ -70,9 +73,11 @@ func exportCommand() *cobra.Command {
 			if err != nil || e.toStdout {
 				return err
 			}
-			text := fmt.Sprintf("%s: %d entries, %d bytes, depth %s, head %s\n", r.File, r.Entries, r.Bytes, r.Depth, r.Heads[0])
+			text := fmt.Sprintf("%s: %d entries, %d bytes, depth %s, head %s\n", r.File, r.Entries, r.Bytes, r.Depth,
+				r.Heads[0])
 			if r.Moved {
-				text += view.Called(a) + " goes on where this file is imported, and no longer here; import one copy only\n"
+				text += view.Called(a) +
+					" goes on where this file is imported, and no longer here; import one copy only\n"
 			}
 			return out.say(r, "%s", text)
 		})
@@ -98,9 +103,11 @@ func (e *exporting) read(c *cobra.Command) (err error) {
 	case e.Move && e.set != "":
 		return errors.New("--move hands over one agent at a time; leave --set out")
 	case e.Move && e.Depth != perdure.Full:
-		return errors.New("an agent that moves takes its whole memory along: without it, it may do nothing that must happen once; leave --depth out")
+		return errors.New("an agent that moves takes its whole memory along: without it, it may do nothing that must " +
+			"happen once; leave --depth out")
 	case e.set != "" && len(e.Recipients) > 0:
-		return errors.New("what a set shares cannot be encrypted to the readers of one capsule; leave --set out, or --to")
+		return errors.New("what a set shares cannot be encrypted to the readers of one capsule; leave --set out, or " +
+			"--to")
 	case e.manifest && e.Detached:
 		return errors.New("signatures are detached or in a manifest; leave one of them out")
 	case e.manifest && e.set == "":

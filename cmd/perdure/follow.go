@@ -17,7 +17,8 @@ type chosen struct {
 func chosenFlags(c *cobra.Command) *chosen {
 	f := new(chosen)
 	wordsFlag(c, &f.kinds, "kind", perdure.Kind(0).CanonNames()[1:], "only entries of this kind; may be repeated")
-	wordsFlag(c, &f.signals, "signal", perdure.Signal(0).CanonNames()[1:], "only entries with this signal; may be repeated")
+	wordsFlag(c, &f.signals, "signal", perdure.Signal(0).CanonNames()[1:],
+		"only entries with this signal; may be repeated")
 	c.Flags().StringVar(&f.Tool, "tool", "", "only entries about this tool")
 	return f
 }
@@ -25,7 +26,8 @@ func chosenFlags(c *cobra.Command) *chosen {
 // wordsFlag adds a flag for several of some words, and completes them.
 func wordsFlag(c *cobra.Command, to *[]string, name string, words []string, usage string) {
 	c.Flags().StringSliceVar(to, name, nil, usage)
-	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // parse reads what the flags say.

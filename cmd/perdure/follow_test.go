@@ -30,7 +30,8 @@ func readingAgent(t *testing.T, turns int) (perdure.Store, perdure.AgentID) {
 	}
 	s := newSituation(t, append(actions, perdure.End{Signal: perdure.OK})...)
 	s.node.SnapshotEvery = 8
-	s.node.Tools = []perdure.Tool{ends("look", perdure.Read, perdure.Result{}, nil), ends("keep", perdure.Idempotent, perdure.Result{}, nil)}
+	s.node.Tools = []perdure.Tool{ends("look", perdure.Read, perdure.Result{}, nil),
+		ends("keep", perdure.Idempotent, perdure.Result{}, nil)}
 	s.run()
 	return s.node.Store, s.agent
 }
@@ -39,7 +40,10 @@ func readingAgent(t *testing.T, turns int) (perdure.Store, perdure.AgentID) {
 func allLines(t *testing.T, s perdure.Store, id perdure.AgentID) []view.Line {
 	t.Helper()
 	var all []view.Line
-	if err := view.Follow(s, id).Next(t.Context(), func(one view.Line) error { all = append(all, one); return nil }); err != nil {
+	if err := view.Follow(s, id).Next(t.Context(), func(one view.Line) error {
+		all = append(all, one)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -72,7 +76,9 @@ func TestRecentLinesAreTheLastOfTheLog(t *testing.T) {
 		if diff := cmp.Diff(texts(all[max(0, len(all)-n):]), texts(last)); diff != "" {
 			t.Fatalf("last %d (-want +got):\n%s", n, diff)
 		}
-		if err := w.Next(t.Context(), func(one view.Line) error { return fmt.Errorf("there is more: %s", one.What) }); err != nil {
+		if err := w.Next(t.Context(), func(one view.Line) error {
+			return fmt.Errorf("there is more: %s", one.What)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,12 +108,15 @@ func TestLinesAfterASnapshotSayWhatTheyAreAbout(t *testing.T) {
 	}
 	advice := write(perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "look"}}})
 	write(perdure.Snapshot{Fold: *a.Fold()})
-	decision := write(perdure.Decision{Advice: advice, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read, Deadline: perdure.TimeOf(time.Now().Add(time.Hour))})
+	decision := write(perdure.Decision{Advice: advice, Verdict: perdure.Verdict{Answer: perdure.Allow},
+		Effect: perdure.Read, Deadline: perdure.TimeOf(time.Now().Add(time.Hour))})
 	write(perdure.Snapshot{Fold: *a.Fold()})
 	write(perdure.Outcome{Decision: decision, Signal: perdure.OK})
 	all := allLines(t, s.node.Store, a.ID())
 	for n := range len(all) {
-		_, last, err := view.FollowRecent(t.Context(), s.node.Store, a.ID(), n, view.Fitting(func(view.Line) bool { return true }))
+		_, last, err := view.FollowRecent(t.Context(), s.node.Store, a.ID(), n, view.Fitting(func(view.Line) bool {
+			return true
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,16 +160,21 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 		var open []call
 		for range rapid.IntRange(0, 60).Draw(t, "entries") {
 			one := view.Line{Seq: int64(len(all)), Entry: name(), Tool: "tool"}
-			switch rapid.SampledFrom([]string{"advice", "talk", "read", "write", "ok", "failed", "event"}).Draw(t, "entry") {
+			switch rapid.SampledFrom([]string{"advice", "talk", "read", "write", "ok", "failed", "event"}).
+				Draw(t, "entry") {
 			case "advice":
-				one.Tool, one.Kind, one.Body = "", perdure.KindAdvice, perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "tool"}}}
+				one.Tool, one.Kind, one.Body = "", perdure.KindAdvice,
+					perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "tool"}}}
 			case "talk":
-				one.Tool, one.Kind, one.Body = "", perdure.KindAdvice, perdure.Advice{Text: "hm", Actions: []perdure.Action{perdure.Execute{Tool: "tool"}}}
+				one.Tool, one.Kind, one.Body = "", perdure.KindAdvice,
+					perdure.Advice{Text: "hm", Actions: []perdure.Action{perdure.Execute{Tool: "tool"}}}
 			case "read":
-				one.Kind, one.Body = perdure.KindDecision, perdure.Decision{Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read}
+				one.Kind, one.Body = perdure.KindDecision,
+					perdure.Decision{Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read}
 				open = append(open, call{one.Entry, true})
 			case "write":
-				one.Kind, one.Body = perdure.KindDecision, perdure.Decision{Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Once}
+				one.Kind, one.Body = perdure.KindDecision,
+					perdure.Decision{Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Once}
 				open = append(open, call{one.Entry, false})
 			case "ok", "failed":
 				if len(open) == 0 {
@@ -168,7 +182,8 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(open)-1).Draw(t, "of")
 				signal := rapid.SampledFrom([]perdure.Signal{perdure.OK, perdure.OK, perdure.Failed}).Draw(t, "signal")
-				one.Kind, one.Signal, one.Body = perdure.KindOutcome, signal, perdure.Outcome{Decision: open[i].entry, Signal: signal}
+				one.Kind, one.Signal, one.Body = perdure.KindOutcome, signal,
+					perdure.Outcome{Decision: open[i].entry, Signal: signal}
 				if open[i].read && signal == perdure.OK {
 					reads++
 				}
@@ -194,7 +209,8 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 			switch {
 			case one.Folded != "":
 				var n int
-				if _, err := fmt.Sscanf(one.What, "%d reads:", &n); err != nil || n < view.MinRun || !strings.Contains(one.What, fmt.Sprintf("tool x%d", n)) {
+				if _, err := fmt.Sscanf(one.What, "%d reads:", &n); err != nil || n < view.MinRun ||
+					!strings.Contains(one.What, fmt.Sprintf("tool x%d", n)) {
 					t.Errorf("a folded line says %q", one.What)
 				}
 				counted += n
@@ -212,8 +228,11 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 			_, isEvent := one.Body.(perdure.Event)
 			b, isAdvice := one.Body.(perdure.Advice)
 			d, isDecision := one.Body.(perdure.Decision)
-			must := isEvent || isAdvice && b.Text != "" || isDecision && d.Effect == perdure.Once || one.Signal == perdure.Failed
-			if must && !slices.ContainsFunc(shown, func(s view.Line) bool { return s.Entry == one.Entry && s.Folded == "" }) {
+			must := isEvent || isAdvice && b.Text != "" || isDecision && d.Effect == perdure.Once ||
+				one.Signal == perdure.Failed
+			if must && !slices.ContainsFunc(shown, func(s view.Line) bool {
+				return s.Entry == one.Entry && s.Folded == ""
+			}) {
 				t.Errorf("line %d is gone", one.Seq)
 			}
 		}
@@ -223,7 +242,9 @@ func TestFoldedReadsLoseNothing(t *testing.T) {
 func TestALineIsSeenOnceWhoeverWritesIt(t *testing.T) {
 	s := newSituation(t, perdure.Sleep{Trigger: perdure.On{Event: "go"}}, perdure.End{Signal: perdure.OK})
 	s.run()
-	w, _, err := view.FollowRecent(t.Context(), s.node.Store, s.agent, 0, view.Fitting(func(view.Line) bool { return true }))
+	w, _, err := view.FollowRecent(t.Context(), s.node.Store, s.agent, 0, view.Fitting(func(view.Line) bool {
+		return true
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +272,8 @@ type tallied struct {
 	entries int
 }
 
-func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
 	return func(yield func(perdure.Item, error) bool) {
 		for item, err := range s.Store.Entries(ctx, id, after) {
 			if s.entries++; !yield(item, err) {
@@ -261,7 +283,8 @@ func (s *tallied) Entries(ctx context.Context, id perdure.AgentID, after perdure
 	}
 }
 
-// TestRecentLinesAreReadFromTheEnd: what is printed last costs what lies near the end, folded or not, and what is nowhere costs the memory once.
+// TestRecentLinesAreReadFromTheEnd: what is printed last costs what lies near the end, folded or not, and what is
+// nowhere costs the memory once.
 func TestRecentLinesAreReadFromTheEnd(t *testing.T) {
 	store, id := readingAgent(t, 60)
 	all := len(allLines(t, store, id))
@@ -288,7 +311,9 @@ func TestRecentLinesAreReadFromTheEnd(t *testing.T) {
 	for range store.Snapshots(t.Context(), id) {
 		snapshots++
 	}
-	if _, _, err := view.FollowRecent(t.Context(), s, id, 1, view.Fitting(func(view.Line) bool { return false })); err != nil || s.entries > all+snapshots {
+	if _, _, err := view.FollowRecent(t.Context(), s, id, 1, view.Fitting(func(view.Line) bool {
+		return false
+	})); err != nil || s.entries > all+snapshots {
 		t.Errorf("looking for nothing took %d entries of %d (%v)", s.entries, all, err)
 	}
 }

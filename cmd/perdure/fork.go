@@ -25,7 +25,8 @@ func forkCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.Dry, "dry-run", false, "create nothing; list what is not undone")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if name, _ := home.SplitRef(args[0]); view.IsPath(name) {
-			return perdure.Invalid(fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure import first", name))
+			return perdure.Invalid(fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure "+
+				"import first", name))
 		}
 		if *file != "" {
 			over, err := readIntent(c, *file)
@@ -55,7 +56,8 @@ func writeForked(w io.Writer, r *home.Forked, from string) error {
 		fmt.Fprintf(&b, "%s %s\n", view.InLine(r.Name), r.Agent)
 	}
 	if r.Rehearse {
-		fmt.Fprintf(&b, "it rehearses: effects come from the record of %s or are refused; with --live it would act\n", from)
+		fmt.Fprintf(&b, "it rehearses: effects come from the record of %s or are refused; with --live it would act\n",
+			from)
 	} else {
 		fmt.Fprintln(&b, s.Warn("it acts for itself: an effect it proposes again is done again"))
 	}

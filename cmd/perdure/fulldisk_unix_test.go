@@ -64,7 +64,9 @@ func TestANodeOutlivesAFullDisk(t *testing.T) {
 			h.until("the first command runs", func() bool { return h.ledger() != "" })
 			empty := fillUp(t, disk)
 			h.until("the command goes on", func() bool { return h.waits() || strings.Contains(h.ledger(), "ended") })
-			h.until("the node says that there is no room", func() bool { return strings.Contains(logged(), "no space left") })
+			h.until("the node says that there is no room", func() bool {
+				return strings.Contains(logged(), "no space left")
+			})
 			for _, word := range looks {
 				must(t, exitOK, append(strings.Fields(word), "--store", h.store)...)
 			}
@@ -95,7 +97,8 @@ func (h *shellHome) node(args ...string) (*exec.Cmd, func() string) {
 	}
 	h.t.Cleanup(func() { _ = log.Close() })
 	cmd := exec.CommandContext(h.t.Context(), self)
-	cmd.Path, cmd.Args, cmd.Stderr, cmd.WaitDelay = self, slices.Concat([]string{"perdure", "node"}, h.args, args), log, 10*time.Second
+	cmd.Path, cmd.Args, cmd.Stderr, cmd.WaitDelay = self, slices.Concat([]string{"perdure", "node"}, h.args, args), log,
+		10*time.Second
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
@@ -138,7 +141,8 @@ func TestWhatWasKilledCanBeLookedAtOnAFullDisk(t *testing.T) {
 	for _, word := range looks {
 		must(t, exitOK, append(strings.Fields(word), "--store", h.store)...)
 	}
-	if _, errs, code := perdureIn(t, "", "send", "a", "hello", "--store", h.store); code != exitFailure || !strings.Contains(errs, "make room") {
+	if _, errs, code := perdureIn(t, "", "send", "a", "hello", "--store", h.store); code != exitFailure ||
+		!strings.Contains(errs, "make room") {
 		t.Errorf("send on a full disk: exit %d, %s", code, errs)
 	}
 	empty()

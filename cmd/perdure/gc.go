@@ -26,13 +26,15 @@ func gcCommand() *cobra.Command {
 		}
 		if c.Flags().Changed("set") {
 			if len(args) > 0 {
-				return perdure.Invalid(errors.New("--set is about a folder of capsules, not about an agent of the store; leave one of them out"))
+				return perdure.Invalid(errors.New("--set is about a folder of capsules, not about an agent of the " +
+					"store; leave one of them out"))
 			}
 			r, err := home.CollectSet(c.Context(), *set, *dry)
 			if err != nil {
 				return err
 			}
-			return out.say(r, "%s: %s %d chunks of %d bytes, %d are referred to\n", r.Set, removed, r.Chunks, r.Bytes, r.Kept)
+			return out.say(r, "%s: %s %d chunks of %d bytes, %d are referred to\n", r.Set, removed, r.Chunks, r.Bytes,
+				r.Kept)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			found, err := h.Collect(ctx, s, args, *dry)
@@ -42,7 +44,8 @@ func gcCommand() *cobra.Command {
 			return list(out, found, func(w io.Writer) (err error) {
 				for _, g := range found {
 					if err == nil {
-						_, err = fmt.Fprintf(w, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), dropped, g.Entries, g.Bytes, g.Rule)
+						_, err = fmt.Fprintf(w, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), dropped,
+							g.Entries, g.Bytes, g.Rule)
 					}
 				}
 				return err

@@ -102,7 +102,8 @@ With --man it writes all of it as manual pages.`,
 		Example: `  perdure help run
   perdure help script
   perdure help --man /usr/local/share/man/man1`,
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			at, _, err := c.Root().Find(args)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -131,7 +132,8 @@ With --man it writes all of it as manual pages.`,
 		at, rest, err := c.Root().Find(args)
 		if err != nil || len(rest) > 0 {
 			err := fmt.Errorf("there is no command %q", strings.Join(args, " "))
-			return perdure.WithHint(perdure.Invalid(err), "perdure help lists them; topics are "+strings.Join(topicNames(), ", "))
+			return perdure.WithHint(perdure.Invalid(err), "perdure help lists them; topics are "+
+				strings.Join(topicNames(), ", "))
 		}
 		return at.Help()
 	}

@@ -33,8 +33,9 @@ func lookFlag(c *cobra.Command) *homeFlag {
 func storeFlag(c *cobra.Command) *homeFlag {
 	h := &homeFlag{Home: &home.Home{Note: func(text string) { note(c, "%s", text) }}, c: c}
 	h.Ask, h.Progress = h.ask, h.bar
-	c.Flags().StringVar(&h.URL, "store", "", "the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+home.StoreEnv+
-		", else "+home.HomeName+" here or above, else the user's data folder)")
+	c.Flags().StringVar(&h.URL, "store", "",
+		"the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+home.StoreEnv+
+			", else "+home.HomeName+" here or above, else the user's data folder)")
 	if strings.Contains(c.Use, "AGENT") {
 		c.ValidArgsFunction = agentArg(h)
 	}
@@ -136,7 +137,8 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
 // note tells people something beside the result.
 func note(c *cobra.Command, format string, args ...any) {
 	text := "perdure: " + view.OneLine(here(fmt.Sprintf(format, args...)), 0)
-	_, _ = fmt.Fprintln(c.ErrOrStderr(), term.Hang(text, 4, term.WidthOf(c.ErrOrStderr()))) // the result does not depend on it
+	// the result does not depend on it
+	_, _ = fmt.Fprintln(c.ErrOrStderr(), term.Hang(text, 4, term.WidthOf(c.ErrOrStderr())))
 }
 
 // accept records that what a home says is accepted, and shows it.

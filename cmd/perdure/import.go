@@ -21,15 +21,21 @@ func importCommand() *cobra.Command {
 	c := command("import", cobra.ExactArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent with entries by untrusted keys, instead of holding it")
-	ready := c.Flags().Bool("ready", false, "admit it now, unless policy denies it; an agent that is here already is admitted with perdure resume")
-	shallow := c.Flags().Bool("shallow", false, "validate less if a key trusted everywhere signed FILE"+home.AttestExt+" for exactly this capsule (perdure verify --attest)")
+	ready := c.Flags().Bool("ready", false,
+		"admit it now, unless policy denies it; an agent that is here already is admitted with perdure resume")
+	shallow := c.Flags().Bool("shallow", false, "validate less if a key trusted everywhere signed FILE"+home.AttestExt+
+		" for exactly this capsule (perdure verify --attest)")
 	var policies []string
 	policyFlag(c, &policies)
 	older := c.Flags().Bool("older", false, "accept a copy older than the one here as no error, and add nothing")
-	drop := c.Flags().Bool("drop-unknown", false, "put an older copy in the place of the one here if only unknown keys have written to it since; theirs is dropped")
-	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule larger than this, packed or unpacked, such as 64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
+	drop := c.Flags().Bool("drop-unknown", false,
+		"put an older copy in the place of the one here if only unknown keys have written to it since; theirs is "+
+			"dropped")
+	most := c.Flags().String("max", "", fmt.Sprintf("refuse a capsule larger than this, packed or unpacked, such as "+
+		"64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
 		int64(capsule.DefaultMaxBytes)>>30, capsule.DefaultUnpacked>>20, capsule.DefaultRatio))
-	ids := c.Flags().StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
+	ids := c.Flags().StringArray("identity", nil,
+		"decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		stream()
@@ -40,7 +46,8 @@ func importCommand() *cobra.Command {
 		}
 		if *most != "" {
 			if o.MaxBytes, err = view.ParseBytes(*most); err != nil || o.MaxBytes == 0 {
-				return perdure.Invalid(fmt.Errorf("--max %q: want a number of bytes such as 4096, 64MiB or 1GiB", *most))
+				return perdure.Invalid(fmt.Errorf("--max %q: want a number of bytes such as 4096, 64MiB or 1GiB",
+					*most))
 			}
 		}
 		read := new(home.Meter)

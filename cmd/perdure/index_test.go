@@ -22,7 +22,8 @@ func swapNames(t *testing.T, dir, a, b string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := db.ExecContext(t.Context(), "UPDATE listings SET name = CASE name WHEN ?1 THEN ?2 ELSE ?1 END WHERE name IN (?1, ?2)", a, b)
+	got, err := db.ExecContext(t.Context(),
+		"UPDATE listings SET name = CASE name WHEN ?1 THEN ?2 ELSE ?1 END WHERE name IN (?1, ?2)", a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +80,11 @@ func TestTheIndexDecidesNothing(t *testing.T) {
 			}
 			evil, _ := do(exitOK, "show", "evil", "--jq", ".agent")
 			swap(t, dir)
-			for _, args := range [][]string{{"end", "harmless"}, {"show", "harmless"}, {"log", "evil"}, {"approve", "harmless"}, {"export", "evil", "-"}, {"send", "evil", "x"}} {
+			for _, args := range [][]string{{"end", "harmless"}, {"show", "harmless"}, {"log", "evil"},
+				{"approve", "harmless"}, {"export", "evil", "-"}, {"send", "evil", "x"}} {
 				out, beside := do(exitFailure, args...)
-				if !strings.Contains(beside, "the index of this store is wrong") || !strings.Contains(beside, "--reindex rebuilds") || out != "" {
+				if !strings.Contains(beside, "the index of this store is wrong") ||
+					!strings.Contains(beside, "--reindex rebuilds") || out != "" {
 					t.Errorf("%q: got %q, %q", args, out, beside)
 				}
 			}
@@ -123,7 +126,8 @@ func TestAnUnreadableAgentHidesNoOther(t *testing.T) {
 	s.agent = perdure.AgentID{}
 	s.genes.Intent.Name = "b"
 	s.run()
-	found, faults, err := view.Inbox(t.Context(), blind{s.node.Store.(*perdure.MemStore), hurt}, s.trust(), perdure.Hash{}, perdure.Key{}, time.Now())
+	found, faults, err := view.Inbox(t.Context(), blind{s.node.Store.(*perdure.MemStore), hurt}, s.trust(),
+		perdure.Hash{}, perdure.Key{}, time.Now())
 	if err != nil || len(found) != 1 || found[0].Agent != s.agent {
 		t.Errorf("got %v, %v, want the one of %s", found, err, s.agent.Short())
 	}
@@ -133,14 +137,17 @@ func TestAnUnreadableAgentHidesNoOther(t *testing.T) {
 }
 
 func TestDoctorComparesEveryField(t *testing.T) {
-	is := perdure.Listing{Name: "n", Kind: "k", Scope: "s", State: perdure.Dormant, Labels: map[string]string{"a": "b"}, Due: 100, Entries: 3, Waiting: true}
+	is := perdure.Listing{Name: "n", Kind: "k", Scope: "s", State: perdure.Dormant, Labels: map[string]string{"a": "b"},
+		Due: 100, Entries: 3, Waiting: true}
 	if lies, lags := home.Differs(is, is, 50); len(lies)+len(lags) > 0 {
 		t.Errorf("of the same: %q, %q", lies, lags)
 	}
 	for want, change := range map[string]func(l *perdure.Listing){
 		"name": func(l *perdure.Listing) { l.Name = "x" }, "scope": func(l *perdure.Listing) { l.Scope = "x" },
 		"kind": func(l *perdure.Listing) { l.Kind = "x" }, "labels": func(l *perdure.Listing) { l.Labels = nil },
-		"state": func(l *perdure.Listing) { l.State = perdure.Terminated }, "waiting": func(l *perdure.Listing) { l.Waiting = false },
+		"state": func(l *perdure.Listing) {
+			l.State = perdure.Terminated
+		}, "waiting": func(l *perdure.Listing) { l.Waiting = false },
 		"due": func(l *perdure.Listing) { l.Due = 0 }, "entries": func(l *perdure.Listing) { l.Entries = 2 },
 	} {
 		not := is

@@ -20,8 +20,11 @@ func initCommand() *cobra.Command {
 	c := command("init", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	var set home.Setup
-	c.Flags().StringVar(&set.Advisor, "advisor", "", "who proposes what agents do: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], script:FILE or a URL")
-	c.Flags().StringVar(&set.Files, "files", "", "give agents the tools files.* in this folder, which is made if it is not there")
+	c.Flags().StringVar(&set.Advisor, "advisor", "",
+		"who proposes what agents do: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], "+
+			"script:FILE or a URL")
+	c.Flags().StringVar(&set.Files, "files", "",
+		"give agents the tools files.* in this folder, which is made if it is not there")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 && h.URL != "" {
 			return perdure.Invalid(errors.New("DIR and --store both say where the home is; use one of them"))
@@ -39,7 +42,8 @@ func initCommand() *cobra.Command {
 		err = out.print(b, func(w io.Writer) error { return writeBegun(w, h, b) })
 		for flag, is := range map[string]bool{"advisor": set.Advisor != "", "files": set.Files != ""} {
 			if is && b.Because == "" {
-				note(c, "%s was there and stays as it is: write what you gave with --%s into it", filepath.Join(b.Home, home.NodeFileName), flag)
+				note(c, "%s was there and stays as it is: write what you gave with --%s into it",
+					filepath.Join(b.Home, home.NodeFileName), flag)
 			}
 		}
 		return err

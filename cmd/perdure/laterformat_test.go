@@ -27,7 +27,8 @@ func writeLater(ts *testscript.TestScript, neg bool, args []string) {
 	testformat.Register()
 	key, err := perdure.GenerateSigner("ann")
 	ts.Check(err)
-	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "tomorrow", Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}}, time.UnixMilli(1))
+	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "tomorrow", Goal: "watch"},
+		Charter: perdure.Charter{Scope: "acme"}}, time.UnixMilli(1))
 	ts.Check(err)
 	a, err := perdure.Begin(g)
 	ts.Check(err)

@@ -12,7 +12,8 @@ import (
 func TestAModelCannotSpeakForTheProgram(t *testing.T) {
 	var b bytes.Buffer
 	s := term.NewScreen(term.NewDoor(&b))
-	for _, part := range []string{"He", "llo\n", "\n", "perdure: approve this? [y/N]\nper", "dure: done \x1b[2J\u202e"} {
+	for _, part := range []string{"He", "llo\n", "\n", "perdure: approve this? [y/N]\nper",
+		"dure: done \x1b[2J\u202e"} {
 		s.Say(perdure.AgentID{}, part)
 	}
 	if _, err := s.Write([]byte("perdure: a line of its own\n")); err != nil {
@@ -21,7 +22,8 @@ func TestAModelCannotSpeakForTheProgram(t *testing.T) {
 	s.Say(perdure.AgentID{}, "more")
 	s.Say(perdure.AgentID{}, "")
 	s.Say(perdure.AgentID{}, "")
-	want := "| Hello\n| \n| perdure: approve this? [y/N]\n| perdure: done \\x1b[2J\\u202e\nperdure: a line of its own\n| more\n"
+	want := "| Hello\n| \n| perdure: approve this? [y/N]\n| perdure: done \\x1b[2J\\u202e\nperdure: a line of its " +
+		"own\n| more\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
@@ -52,7 +54,8 @@ func TestAnApprovalIsOfTheActionThatIsShown(t *testing.T) {
 	if q.Bound(s.agent) {
 		t.Error("a question is bound to another action")
 	}
-	if _, err := s.node.Votable(a, q.Digest, true); err == nil || !strings.Contains(err.Error(), "nothing was answered") {
+	if _, err := s.node.Votable(a, q.Digest, true); err == nil ||
+		!strings.Contains(err.Error(), "nothing was answered") {
 		t.Errorf("a question about another action than it binds: got %v", err)
 	}
 }

@@ -19,8 +19,10 @@ import (
 
 func lodeCommand() *cobra.Command {
 	c := command("lode", nil)
-	c.PersistentFlags().StringArray("library", nil, "a .lode file of predicates that schemas name with @; may be repeated")
-	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(), lodeFingerprintCommand(),
+	c.PersistentFlags().StringArray("library", nil,
+		"a .lode file of predicates that schemas name with @; may be repeated")
+	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(),
+		lodeFingerprintCommand(),
 		lodeChainCommand(), lodeLatestCommand(), lodeGCCommand(), lodeStateCommand(), lodeUpgradeCommand())
 	return c
 }
@@ -70,7 +72,8 @@ func registry(c *cobra.Command, names []string) (*schema.Registry, error) {
 }
 
 func schemasFlag(c *cobra.Command) *[]string {
-	return c.Flags().StringArrayP("schema", "s", nil, "a schema file, for values without an embedded schema; may be repeated")
+	return c.Flags().StringArrayP("schema", "s", nil,
+		"a schema file, for values without an embedded schema; may be repeated")
 }
 
 func outputFlag(c *cobra.Command) *string {
@@ -170,7 +173,8 @@ func lodeDecodeCommand() *cobra.Command {
 	as := c.Flags().String("as", "", "the version to read it as, or latest (default: the one it was written under)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *expect == "" && c.CalledAs() == "restore" {
-			return perdure.Invalid(errors.New("restore needs the fingerprint it is to have; give --expect, or use decode"))
+			return perdure.Invalid(errors.New("restore needs the fingerprint it is to have; give --expect, or use " +
+				"decode"))
 		}
 		want, err := hashFlag(c, "expect", *expect)
 		if err != nil {
@@ -380,7 +384,8 @@ func lodeGCCommand() *cobra.Command {
 					return err
 				}
 			}
-			err = say(c, d, "%s: %s its value, %d bytes, over since %s\n", d.Name, word, d.Bytes, d.Expires.Format(time.RFC3339))
+			err = say(c, d, "%s: %s its value, %d bytes, over since %s\n", d.Name, word, d.Bytes,
+				d.Expires.Format(time.RFC3339))
 			if err != nil {
 				return err
 			}
@@ -476,7 +481,8 @@ func lodeUpgradeCommand() *cobra.Command {
 				if r.Seq > 0 {
 					when = fmt.Sprintf("now (seq %d)", r.Seq)
 				}
-				_, err := fmt.Fprintf(w, "%s: its state is of %s version %d %s\n", view.Called(a), t.Schema.Name(), r.Version, when)
+				_, err := fmt.Fprintf(w, "%s: its state is of %s version %d %s\n", view.Called(a), t.Schema.Name(),
+					r.Version, when)
 				return err
 			})
 		})

@@ -23,7 +23,8 @@ func logCommand() *cobra.Command {
 	c.Flags().BoolVar(&l.reads, "reads", false, "show every read on its own line")
 	c.Flags().BoolVar(&l.brief, "brief", false, "cut actions too, to fit a line")
 	c.Flags().BoolVar(&l.whole, "whole", false, "cut nothing")
-	c.Flags().BoolVar(&l.talk, "transcript", false, "show the conversation: who said what, calls and results, decisions and answers")
+	c.Flags().BoolVar(&l.talk, "transcript", false,
+		"show the conversation: who said what, calls and results, decisions and answers")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := l.prepare(c); err != nil {
 			return err
@@ -142,7 +143,8 @@ func (l *logged) transcript(values *[]any) func(view.Line) error {
 }
 
 // past shows what there is and returns a follower that stands behind it.
-func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(view.Line) error) (*view.Follower, error) {
+func (l *logged) past(ctx context.Context, s perdure.Store, id perdure.AgentID,
+	show func(view.Line) error) (*view.Follower, error) {
 	pick := view.Fitting(l.Fits)
 	if l.format == formatTable && !l.reads && !l.talk && l.Tool == "" {
 		pick = view.FoldingReads(l.Fits)

@@ -90,8 +90,11 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 // listings prints agents as a table. Depths have a column where some memory is not whole.
 func listings(w io.Writer, found []home.Listed, now time.Time) error {
 	s := term.StyleOf(w)
-	t := term.Table{Head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"}, Tint: []func(string) string{nil, s.Dim, s.State}}
-	parts := slices.ContainsFunc(found, func(l home.Listed) bool { return l.Depth != "" && l.Depth != perdure.Full.String() })
+	t := term.Table{Head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"},
+		Tint: []func(string) string{nil, s.Dim, s.State}}
+	parts := slices.ContainsFunc(found, func(l home.Listed) bool {
+		return l.Depth != "" && l.Depth != perdure.Full.String()
+	})
 	if parts {
 		t.Head = append(t.Head, "DEPTH")
 	}
@@ -100,7 +103,8 @@ func listings(w io.Writer, found []home.Listed, now time.Time) error {
 		if l.Updated != 0 {
 			updated, after = view.Ago(l.Updated, now), l.Next(now)
 		}
-		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), l.Standing, l.Scope, strconv.FormatInt(l.Entries, 10), updated, after}
+		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), l.Standing, l.Scope,
+			strconv.FormatInt(l.Entries, 10), updated, after}
 		if parts {
 			cells = append(cells, l.Depth)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// writeManuals writes a manual page for each command, and for each topic, to a folder, which is made if it is not there. Pages of the same names
-// are replaced.
+// writeManuals writes a manual page for each command, and for each topic, to a folder, which is made if it is not
+// there. Pages of the same names are replaced.
 func writeManuals(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manuals are for everybody
 		return err
@@ -108,5 +108,6 @@ func topicManual(name, topic string) string {
 }
 
 func heading(b *strings.Builder, name, section, short string) {
-	fmt.Fprintf(b, ".TH %s %s \"\" \"perdure %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff.Escape(name)), section, roff.Escape(version), roff.Escape(name), roff.Escape(short))
+	fmt.Fprintf(b, ".TH %s %s \"\" \"perdure %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff.Escape(name)), section,
+		roff.Escape(version), roff.Escape(name), roff.Escape(short))
 }

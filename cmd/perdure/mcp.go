@@ -36,7 +36,8 @@ func mcpCommand() *cobra.Command {
 			return err
 		}
 		if h.Scheme == "mem" {
-			return perdure.Invalid(errors.New("a store in memory is gone when the client ends, with all its agents; name another with --store"))
+			return perdure.Invalid(errors.New("a store in memory is gone when the client ends, with all its agents; " +
+				"name another with --store"))
 		}
 		if client.value != "" {
 			return printClientConfig(c, h, client.value, *alone)

@@ -25,7 +25,8 @@ func startMCP(t *testing.T, args ...string) *mcpProcess {
 	t.Helper()
 	p := &mcpProcess{cmd: exec.Command("perdure", append([]string{"mcp"}, args...)...)}
 	var err error
-	p.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: p.cmd}, nil)
+	p.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).
+		Connect(t.Context(), &sdk.CommandTransport{Command: p.cmd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,8 @@ func startMCP(t *testing.T, args ...string) *mcpProcess {
 }
 
 // call calls a tool. Lost says that the process is gone, and nobody knows what came of it.
-func (p *mcpProcess) call(ctx context.Context, name string, args map[string]any) (out map[string]any, lost bool, err error) {
+func (p *mcpProcess) call(ctx context.Context, name string, args map[string]any) (out map[string]any, lost bool,
+	err error) {
 	res, err := p.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: args})
 	if err != nil {
 		return nil, true, err
@@ -64,7 +66,8 @@ func TestTwoServersAndAKillLoseNothing(t *testing.T) {
 				if p == one && w == 0 && i == each/2 {
 					killed.Do(func() { _ = one.cmd.Process.Kill() })
 				}
-				_, lost, err := p.call(t.Context(), "tell_agent", map[string]any{"agent": "shared", "event": "tick", "id": id, "data": map[string]any{"n": i}})
+				_, lost, err := p.call(t.Context(), "tell_agent",
+					map[string]any{"agent": "shared", "event": "tick", "id": id, "data": map[string]any{"n": i}})
 				if lost && p == one {
 					return
 				}
@@ -96,7 +99,8 @@ func TestTwoServersAndAKillLoseNothing(t *testing.T) {
 	if len(acked) < writers/2*each+each/2 {
 		t.Fatalf("only %d of %d were acknowledged", len(acked), writers*each)
 	}
-	log := must(t, exitOK, "log", "shared", "--store", store, "-o", "jsonl", "--jq", `select(.body.event.id) | .body.event.id`)
+	log := must(t, exitOK, "log", "shared", "--store", store, "-o", "jsonl", "--jq",
+		`select(.body.event.id) | .body.event.id`)
 	seen := map[string]int{}
 	for _, id := range strings.Fields(log) {
 		seen[id]++

@@ -101,7 +101,8 @@ func (i *intentFlags) apply(c *cobra.Command, f *home.IntentFile) error {
 func intentOf(c *cobra.Command, file string, args []string) (home.IntentFile, error) {
 	if file == "" {
 		if len(args) == 0 || strings.TrimSpace(args[0]) == "" {
-			return home.IntentFile{}, perdure.Invalid(errors.New(`say what the agent is for: perdure new "GOAL", or -f FILE`))
+			return home.IntentFile{}, perdure.Invalid(errors.New(
+				`say what the agent is for: perdure new "GOAL", or -f FILE`))
 		}
 		return home.IntentFile{Goal: args[0]}, nil
 	}

@@ -20,7 +20,8 @@ var logFormats = []string{"auto", "text", "json"}
 func logFlags(c *cobra.Command) func() (*slog.Logger, error) {
 	verbose := c.Flags().BoolP("verbose", "v", false, "log more detail; the same as --log-level debug")
 	level := c.Flags().String("log-level", "info", "what is logged: debug, info, warn or error, and what is worse")
-	format := c.Flags().String("log-format", "auto", "how: text (key=value), json, or auto, which is lines for people on a terminal and text elsewhere")
+	format := c.Flags().String("log-format", "auto",
+		"how: text (key=value), json, or auto, which is lines for people on a terminal and text elsewhere")
 	return func() (*slog.Logger, error) {
 		var l slog.Level
 		if err := l.UnmarshalText([]byte(*level)); err != nil || strings.ContainsAny(*level, "+-") {

@@ -32,7 +32,8 @@ func notifier(h *homeFlag) (*notify.Notifier, error) {
 		return nil, err
 	}
 	if len(n.Destinations) == 0 {
-		return nil, perdure.WithHint(perdure.Missing("no destination is named here"), "add one under notify in node.yaml; see docs/webhooks.md")
+		return nil, perdure.WithHint(perdure.Missing("no destination is named here"),
+			"add one under notify in node.yaml; see docs/webhooks.md")
 	}
 	return n, nil
 }
@@ -69,7 +70,8 @@ func notifyLsCommand() *cobra.Command {
 				if len(s.Dead) > 0 {
 					why = s.Dead[len(s.Dead)-1].Why
 				}
-				t.Add(s.Name, strconv.FormatInt(s.Sent, 10), last, strconv.FormatInt(int64(len(s.Dead))+s.Dropped, 10), why)
+				t.Add(s.Name, strconv.FormatInt(s.Sent, 10), last, strconv.FormatInt(int64(len(s.Dead))+s.Dropped, 10),
+					why)
 			}
 			return t.Write(w)
 		})
@@ -95,7 +97,8 @@ func notifyTestCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		e := notify.NewEvent(notify.Test, fmt.Sprintf("test-%d", time.Now().UnixNano()), notify.Data{Name: "test", Scope: "test", Summary: "this is a test of perdure notify"})
+		e := notify.NewEvent(notify.Test, fmt.Sprintf("test-%d", time.Now().UnixNano()),
+			notify.Data{Name: "test", Scope: "test", Summary: "this is a test of perdure notify"})
 		e.Time = time.Now().UTC()
 		if err := d.Sender.Send(c.Context(), &e); err != nil {
 			return fmt.Errorf("%s did not take it: %w", d.Name, err)
@@ -124,7 +127,8 @@ func notifyRetryCommand() *cobra.Command {
 		all, failed := retryAll(c.Context(), n, these)
 		return errors.Join(list(out, all, func(w io.Writer) error {
 			for _, s := range all {
-				if _, err := fmt.Fprintf(w, "%s took %s\n", s.Destination, view.Several(int64(s.Taken), "event")); err != nil {
+				if _, err := fmt.Fprintf(w, "%s took %s\n", s.Destination,
+					view.Several(int64(s.Taken), "event")); err != nil {
 					return err
 				}
 			}

@@ -33,7 +33,8 @@ type output struct {
 func outputFlags(c *cobra.Command) *output {
 	o := &output{c: c, format: &choice{formatTable, []string{formatTable, formatJSON, formatLines, formatYAML}}}
 	c.Flags().VarP(o.format, "output", "o", "output format: a table, one JSON value, one JSON value per line, or YAML")
-	err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.format.of, cobra.ShellCompDirectiveNoFileComp))
+	err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.format.of,
+		cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
 		panic(err) // the flag was added a line above
 	}
@@ -57,7 +58,8 @@ func (o *output) check() (string, error) {
 	}
 	if *o.query != "" {
 		if set && format == formatTable {
-			return "", perdure.Invalid(errors.New("--jq works on JSON; leave -o table out, or use -o json, jsonl or yaml"))
+			return "", perdure.Invalid(errors.New("--jq works on JSON; leave -o table out, or use -o json, jsonl or " +
+				"yaml"))
 		}
 		if format == formatTable {
 			format = formatJSON

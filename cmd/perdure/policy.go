@@ -17,7 +17,8 @@ import (
 
 func policyCommand() *cobra.Command {
 	c := command("policy", nil)
-	c.AddCommand(policyCheckCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand(), policyDefaultCommand())
+	c.AddCommand(policyCheckCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand(),
+		policyDefaultCommand())
 	return c
 }
 
@@ -42,7 +43,8 @@ func policyCheckCommand() *cobra.Command {
 			Notes []string     `json:"notes,omitempty"`
 		}{true, set.Hash(), set.Rules(), set.Idle()}
 		return out.print(r, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash, strings.Join(view.InLines(r.Rules), "\n"))
+			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash,
+				strings.Join(view.InLines(r.Rules), "\n"))
 			for _, n := range r.Notes {
 				if err == nil {
 					_, err = fmt.Fprintf(w, "note: %s\n", view.OneLine(n, 0))
@@ -67,7 +69,8 @@ func reportFaults(out *output, faults []*policy.Fault, err error) error {
 			if f.Rule != "" {
 				what = "rule " + f.Rule + ": " + what
 			}
-			if _, err := fmt.Fprintf(w, "%s %s\n", s.Head(fmt.Sprintf("%s:%d:%d:", view.InLine(f.File), f.Line, f.Column)), view.OneLine(what, 0)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s %s\n", s.Head(fmt.Sprintf("%s:%d:%d:", view.InLine(f.File), f.Line,
+				f.Column)), view.OneLine(what, 0)); err != nil {
 				return err
 			}
 		}
@@ -145,7 +148,8 @@ func policyDefaultCommand() *cobra.Command {
 	c := command("policy default", cobra.NoArgs)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if jsonFlag(c) {
-			return term.WriteJSON(c.OutOrStdout(), map[string]any{"hash": policy.Default().Hash(), "text": policy.DefaultText()})
+			return term.WriteJSON(c.OutOrStdout(), map[string]any{"hash": policy.Default().Hash(),
+				"text": policy.DefaultText()})
 		}
 		_, err := io.WriteString(c.OutOrStdout(), policy.DefaultText())
 		return err

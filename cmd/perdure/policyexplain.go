@@ -68,7 +68,8 @@ func (x *explainFlag) check(c *cobra.Command) error {
 	given := c.Flags().Changed
 	switch {
 	case x.decision != "" && (given("tool") || given("admit") || given("approvals")):
-		return errors.New("a decision has its own action; leave --tool, --admit and --approvals out, or change a fact with --set")
+		return errors.New("a decision has its own action; leave --tool, --admit and --approvals out, or change a " +
+			"fact with --set")
 	case *x.admit && (given("tool") || given("approvals")):
 		return errors.New("--admit is about the agent as a whole; leave --tool and --approvals out")
 	case *x.trusted && !*x.admit:
@@ -81,7 +82,8 @@ func (x *explainFlag) check(c *cobra.Command) error {
 
 // question is what the flags ask policy.
 func (x *explainFlag) question(c *cobra.Command) (q home.WhyQuestion, err error) {
-	q = home.WhyQuestion{Decision: x.decision, Tool: *x.tool, Approvals: *x.approvals, Admit: *x.admit, Trusted: *x.trusted, Set: *x.set, Policies: x.policies}
+	q = home.WhyQuestion{Decision: x.decision, Tool: *x.tool, Approvals: *x.approvals, Admit: *x.admit,
+		Trusted: *x.trusted, Set: *x.set, Policies: x.policies}
 	if q.Args, err = dataArg(c, *x.args); err != nil {
 		return q, err
 	}
@@ -95,7 +97,8 @@ func writeExplained(w io.Writer, e *home.Explained) error {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(term.Hang(view.InLine(text), 4, s.Width) + "\n") }
 	if r := e.Recorded; r != nil {
-		line(fmt.Sprintf("decision %s at seq %d, %s: %s by %s", r.Entry.Short(), r.Seq, r.Time, answerText(&r.Verdict), strings.Join(r.Verdict.Rules, ", ")))
+		line(fmt.Sprintf("decision %s at seq %d, %s: %s by %s", r.Entry.Short(), r.Seq, r.Time, answerText(&r.Verdict),
+			strings.Join(r.Verdict.Rules, ", ")))
 	}
 	if e.Verdict == nil {
 		line(e.Action + ": the runtime itself, without policy")

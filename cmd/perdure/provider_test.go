@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/dev/wiretest"
 )
 
-// startProvider starts a server that speaks the protocol of a provider, and puts its address into the variable URL: provider openai answers.txt.
-// Each line of the file is one answer: text, a call as => NAME {ARGUMENTS}, or both; the last is given again and again. The key it wants is in
-// the variable KEY.
+// startProvider starts a server that speaks the protocol of a provider, and puts its address into the variable URL:
+// provider openai answers.txt. Each line of the file is one answer: text, a call as => NAME {ARGUMENTS}, or both; the
+// last is given again and again. The key it wants is in the variable KEY.
 func startProvider(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: provider anthropic|openai|gemini FILE")
@@ -48,17 +48,19 @@ func startProvider(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("KEY", wiretest.Key)
 }
 
-// serveWords is an MCP server on standard input and output: count counts words, pay writes to the file ledger and dies before it answers,
-// seen tells how the server was started.
+// serveWords is an MCP server on standard input and output: count counts words, pay writes to the file ledger and dies
+// before it answers, seen tells how the server was started.
 func serveWords() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "words", Version: "1"}, nil)
 	type text struct {
 		Text string `json:"text"`
 	}
-	mcp.AddTool(s, &mcp.Tool{Name: "count", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, _ *mcp.CallToolRequest, t text) (*mcp.CallToolResult, map[string]any, error) {
-		return nil, map[string]any{"words": len(strings.Fields(t.Text))}, nil
-	})
-	mcp.AddTool(s, &mcp.Tool{Name: "pay"}, func(context.Context, *mcp.CallToolRequest, text) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(s, &mcp.Tool{Name: "count", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(_ context.Context, _ *mcp.CallToolRequest, t text) (*mcp.CallToolResult, map[string]any, error) {
+			return nil, map[string]any{"words": len(strings.Fields(t.Text))}, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "pay"}, func(context.Context, *mcp.CallToolRequest, text) (*mcp.CallToolResult, any,
+		error) {
 		f, err := os.OpenFile("ledger", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {
 			_, _ = f.WriteString("paid\n")
@@ -66,7 +68,8 @@ func serveWords() {
 		os.Exit(1)
 		return nil, nil, nil
 	})
-	mcp.AddTool(s, &mcp.Tool{Name: "seen"}, func(context.Context, *mcp.CallToolRequest, text) (*mcp.CallToolResult, map[string]any, error) {
+	mcp.AddTool(s, &mcp.Tool{Name: "seen"}, func(context.Context, *mcp.CallToolRequest, text) (*mcp.CallToolResult,
+		map[string]any, error) {
 		return nil, map[string]any{"seen": []any{os.Args[1:], os.Getenv("TOKEN"), os.Getenv("OUTSIDE")}}, nil
 	})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {

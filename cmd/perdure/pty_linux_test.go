@@ -114,7 +114,8 @@ func TestChatAtATerminal(t *testing.T) {
 	write := func(id string) wiretest.Turn {
 		return said("I write it down", called(id, "files_write", `{"path":"a.txt","text":"hi"}`))
 	}
-	s, args := served(t, "anthropic", wiretest.Turns(write("c1"), said("Done"), write("c2"), said("Then not"), long, said("Here again")))
+	s, args := served(t, "anthropic", wiretest.Turns(write("c1"), said("Done"), write("c2"), said("Then not"), long,
+		said("Here again")))
 	files := t.TempDir()
 	args = append([]string{"chat", "--files", files}, args...)
 	d := sit(t, args...)
@@ -145,7 +146,8 @@ func TestChatAtATerminal(t *testing.T) {
 	d.sees("| Here again\r\n> ")
 	d.types(ctrlD)
 	d.gone(exitOK)
-	if got := fmt.Sprint(s.Requests()[3]); !strings.Contains(got, "why?") || !strings.Contains(got, "says] again \nplease") {
+	if got := fmt.Sprint(s.Requests()[3]); !strings.Contains(got, "why?") ||
+		!strings.Contains(got, "says] again \nplease") {
 		t.Errorf("the model is not told why: %s", got)
 	}
 	d = sit(t, args...)
@@ -183,7 +185,8 @@ func TestTypedAheadIsNoApproval(t *testing.T) {
 
 func TestRunAsksAtATerminal(t *testing.T) {
 	t.Parallel()
-	_, args := served(t, "gemini", wiretest.Turns(said("I write", called("c1", "files_write", `{"path":"a.txt","text":"hi"}`)), said("Done")))
+	_, args := served(t, "gemini", wiretest.Turns(said("I write",
+		called("c1", "files_write", `{"path":"a.txt","text":"hi"}`)), said("Done")))
 	must(t, exitOK, "new", "write it", "--name", "writer", "--store", args[1])
 	files := t.TempDir()
 	d := sit(t, append([]string{"run", "writer", "--files", files}, args...)...)

@@ -15,8 +15,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestLookingWhereNothingCanBeWritten runs every command that only looks as a user who may write nothing: not the home, not
-// the store, not the file of an agent, not the working folder. All of them work, and nothing is changed, made or removed.
+// TestLookingWhereNothingCanBeWritten runs every command that only looks as a user who may write nothing: not the home,
+// not the store, not the file of an agent, not the working folder. All of them work, and nothing is changed, made or
+// removed.
 func TestLookingWhereNothingCanBeWritten(t *testing.T) {
 	const nobody = 65534
 	folder, err := os.MkdirTemp("", "looking") // not t.TempDir, whose folder above only this user may enter
@@ -27,7 +28,8 @@ func TestLookingWhereNothingCanBeWritten(t *testing.T) {
 	run := func(credential *syscall.Credential, args ...string) (string, error) {
 		cmd := exec.Command(program, args...)
 		cmd.Dir = folder
-		cmd.Env = []string{"HOME=" + filepath.Join(folder, "user"), "PERDURE_STORE=" + filepath.Join(folder, "home"), "TMPDIR=" + os.TempDir()}
+		cmd.Env = []string{"HOME=" + filepath.Join(folder, "user"), "PERDURE_STORE=" + filepath.Join(folder, "home"),
+			"TMPDIR=" + os.TempDir()}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -49,12 +51,16 @@ func TestLookingWhereNothingCanBeWritten(t *testing.T) {
 	shut(t, folder, who)
 	before := contents(t, folder)
 	for _, line := range []string{
-		"ls", "show one", "log one", "state one", "state one@0", "verify one", "inbox", "diff one@0 one", "tail one --until ended --timeout 10ms",
+		"ls", "show one", "log one", "state one", "state one@0", "verify one", "inbox", "diff one@0 one",
+		"tail one --until ended --timeout 10ms",
 		"export one -", "key show", "doctor", "policy explain one --tool files.read",
-		"show one.agent", "log one.agent", "state ./one.agent", "verify one.agent", "show text.agent", "verify text.agent",
+		"show one.agent", "log one.agent", "state ./one.agent", "verify one.agent", "show text.agent",
+		"verify text.agent",
 		"show part.agent", "verify part.agent", "show beside.agent", "verify beside.agent", "export one.agent -",
-		"ls --store dir:folder", "show one --store dir:folder", "log one --store dir:folder", "state one --store dir:folder",
-		"verify one --store dir:folder", "inbox --store dir:folder", "export one - --store dir:folder", "show one --store dir:parts",
+		"ls --store dir:folder", "show one --store dir:folder", "log one --store dir:folder",
+		"state one --store dir:folder",
+		"verify one --store dir:folder", "inbox --store dir:folder", "export one - --store dir:folder",
+		"show one --store dir:parts",
 	} {
 		out, err := run(who, strings.Fields(line)...)
 		if err != nil && !strings.HasPrefix(line, "tail") && !strings.HasPrefix(line, "doctor") {
@@ -63,7 +69,8 @@ func TestLookingWhereNothingCanBeWritten(t *testing.T) {
 		if line == "doctor" {
 			out = "" // it says whether the folder can be written, which it finds out by trying
 		}
-		if strings.Contains(out, "made a key") || strings.Contains(out, "permission denied") || strings.Contains(out, "read-only") {
+		if strings.Contains(out, "made a key") || strings.Contains(out, "permission denied") ||
+			strings.Contains(out, "read-only") {
 			t.Errorf("perdure %s tried to write:\n%s", line, out)
 		}
 		for path, was := range before {

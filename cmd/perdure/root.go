@@ -18,7 +18,8 @@ import (
 	"github.com/perdure/perdure/internal/term"
 )
 
-// run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the second the process.
+// run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the
+// second the process.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := untilStopped()
 	defer stop()
@@ -70,14 +71,22 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
 	root.AddCommand(
-		initCommand(), newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(), diffCommand(), forkCommand(), // agents and their past
+		// agents and their past
+		initCommand(), newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(),
+		diffCommand(), forkCommand(),
 		runCommand(), chatCommand(), nodeCommand(), mcpCommand(), toolsCommand(), // what runs them
-		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(), pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(), // people
-		exportCommand(), importCommand(), seatCommand(), backupCommand(), verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(), // integrity
+		// people
+		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(),
+		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
+		// integrity
+		exportCommand(), importCommand(), seatCommand(), backupCommand(), verifyCommand(), gcCommand(), eraseCommand(),
+		keyCommand(), doctorCommand(),
 	)
-	root.AddCommand(notifyCommand(), policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(), versionCommand())
+	root.AddCommand(notifyCommand(), policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(),
+		versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, term.StyleOf(c.OutOrStdout()))) // cobra takes no error from help
+		// cobra takes no error from help
+		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, term.StyleOf(c.OutOrStdout())))
 	})
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(err) })
 	root.SetHelpCommand(helpCommand())
@@ -89,7 +98,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// prepare gives a command and those below it what all have: misuse that exits with 2, and a group that says which commands it has.
+// prepare gives a command and those below it what all have: misuse that exits with 2, and a group that says which
+// commands it has.
 func prepare(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {

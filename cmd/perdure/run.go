@@ -33,7 +33,8 @@ func runCommand() *cobra.Command {
 }
 
 // runAgent works on an agent and says where it stands.
-func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store, id perdure.AgentID, quiet bool) error {
+func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store,
+	id perdure.AgentID, quiet bool) error {
 	n, err := p.Node(ctx, h.Home, s, slog.New(term.NewLog(c.ErrOrStderr(), slog.LevelWarn)))
 	if err != nil {
 		return err
@@ -68,8 +69,10 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	return nil
 }
 
-// runAsking runs an agent until it rests. On a terminal, what policy asks about is asked in place, and the agent goes on after it.
-func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, n *perdure.Node, id perdure.AgentID, quiet bool) (perdure.Idle, error) {
+// runAsking runs an agent until it rests. On a terminal, what policy asks about is asked in place, and the agent goes
+// on after it.
+func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, n *perdure.Node, id perdure.AgentID,
+	quiet bool) (perdure.Idle, error) {
 	format, err := out.check()
 	if err != nil {
 		return perdure.Idle{}, err
@@ -145,7 +148,8 @@ func nodeCommand() *cobra.Command {
 			return err
 		}
 		if h.Scheme == "mem" {
-			return perdure.Invalid(errors.New("a store in memory has no agents and is gone when the command ends; name another with --store"))
+			return perdure.Invalid(errors.New("a store in memory has no agents and is gone when the command ends; " +
+				"name another with --store"))
 		}
 		log, err := logger()
 		if err != nil {
@@ -165,7 +169,8 @@ func nodeCommand() *cobra.Command {
 				defer func() { _ = leave() }() // it ends with the process anyway
 			}
 			advisors, tools := home.Describe(n)
-			log.Info("running", "store", h.Where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools, "policy", n.PolicyHash.Short())
+			log.Info("running", "store", h.Where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools,
+				"policy", n.PolicyHash.Short())
 			unobserved, err := h.Observed(n, version, log)
 			if err != nil {
 				return errors.Join(err, p.Close())

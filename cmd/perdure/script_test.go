@@ -93,7 +93,8 @@ func flip(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o600))
 }
 
-// spoil changes one bit of every place in a file where a text stands, as a disk does that rots: spoil home/store.db word.
+// spoil changes one bit of every place in a file where a text stands, as a disk does that rots: spoil home/store.db
+// word.
 func spoil(ts *testscript.TestScript, _ bool, args []string) {
 	b := []byte(ts.ReadFile(args[0]))
 	n := bytes.Count(b, []byte(args[1]))
@@ -128,7 +129,8 @@ func shorten(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
 }
 
-// smallDisk mounts a file system of a few bytes in a folder until the script ends: smalldisk mnt 3m. See the condition mounts.
+// smallDisk mounts a file system of a few bytes in a folder until the script ends: smalldisk mnt 3m. See the condition
+// mounts.
 func smallDisk(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o700))
@@ -140,7 +142,8 @@ func mountSmall(dir, size string) error {
 	return exec.Command("mount", "-t", "tmpfs", "-o", "mode=700,size="+size, "tmpfs", dir).Run()
 }
 
-// writeSamples writes a genesis entry, the memory of two that begins with it, and that memory without its last entry's signature.
+// writeSamples writes a genesis entry, the memory of two that begins with it, and that memory without its last entry's
+// signature.
 func writeSamples(dir string) error {
 	memory, err := sampleMemory(time.UnixMilli(1_700_000_000_000))
 	if err != nil {
@@ -160,7 +163,8 @@ func writeSamples(dir string) error {
 	return nil
 }
 
-// looking runs a program and compares everything in the working folder before and after: contents, modes and times of files.
+// looking runs a program and compares everything in the working folder before and after: contents, modes and times of
+// files.
 func looking(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: looking PROGRAM [ARG...]")
@@ -190,7 +194,8 @@ func everything(ts *testscript.TestScript) map[string]string {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		out[path] = fmt.Sprintf("%s %s %d %s", info.Mode(), info.ModTime().Format(time.RFC3339Nano), len(b), perdure.HashOf(b))
+		out[path] = fmt.Sprintf("%s %s %d %s", info.Mode(), info.ModTime().Format(time.RFC3339Nano), len(b),
+			perdure.HashOf(b))
 		return err
 	}))
 	return out

@@ -52,7 +52,8 @@ func seatTakeCommand() *cobra.Command {
 		case *all == (len(args) > 0):
 			return perdure.Invalid(errors.New("name one AGENT or more, or use --all"))
 		case *why == "":
-			return perdure.Invalid(errors.New(`say why with --why, as in --why "the laptop was stolen": it is recorded`))
+			return perdure.Invalid(errors.New(
+				`say why with --why, as in --why "the laptop was stolen": it is recorded`))
 		case len(args) == 1:
 			return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 				return take(ctx, s, []string{arg}, false)
@@ -67,7 +68,8 @@ func seatTakeCommand() *cobra.Command {
 
 // write is what was taken, for people.
 func writeSeats(w io.Writer, r *home.SeatsTaken) error {
-	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n", view.Several(int64(len(r.Agents)), "seat"))
+	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n",
+		view.Several(int64(len(r.Agents)), "seat"))
 	for _, f := range r.Failed {
 		if err == nil {
 			_, err = fmt.Fprintf(w, "%s: %s\n", view.CalledBy(f.Name, f.Agent), view.OneLine(here(f.Why), 0))

@@ -47,7 +47,8 @@ func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error
 }
 
 // writeRows prints rows for people; those that are folded go on below.
-func writeRows(w io.Writer, rows []view.PageRow, fold bool, tint func(term.Style, view.PageRow) (label, text string)) error {
+func writeRows(w io.Writer, rows []view.PageRow, fold bool, tint func(term.Style, view.PageRow) (label,
+	text string)) error {
 	s := term.StyleOf(w)
 	t := term.Table{Fold: fold, Tint: []func(string) string{s.Head}}
 	for _, r := range rows {

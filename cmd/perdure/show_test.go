@@ -28,7 +28,10 @@ func (a answerer) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 
 // ends is a tool of an effect class that always ends the same way.
 func ends(name string, effect perdure.Effect, r perdure.Result, err error) answerer {
-	return answerer{perdure.Spec{Name: name, Effect: effect, Deadline: time.Minute}, func(context.Context, perdure.Call) (perdure.Result, error) { return r, err }}
+	return answerer{perdure.Spec{Name: name, Effect: effect, Deadline: time.Minute},
+		func(context.Context, perdure.Call) (perdure.Result, error) {
+			return r, err
+		}}
 }
 
 // situation is a node in a bubble of time, and an agent that does what it is told, turn by turn.
@@ -47,7 +50,8 @@ func newSituation(t *testing.T, turns ...perdure.Action) *situation {
 		t.Fatal(err)
 	}
 	s := &situation{t: t, turns: turns}
-	s.genes = perdure.Genesis{Intent: perdure.Intent{Name: "a", Goal: "g", Advisor: "boss"}, Charter: perdure.Charter{Scope: "home", Depth: 2}}
+	s.genes = perdure.Genesis{Intent: perdure.Intent{Name: "a", Goal: "g", Advisor: "boss"},
+		Charter: perdure.Charter{Scope: "home", Depth: 2}}
 	s.node = &perdure.Node{Store: new(perdure.MemStore), Key: key,
 		Policy: perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, _ time.Time) perdure.Verdict {
 			if s.asks.Answer == perdure.Ask && r.Effect == perdure.Once && r.Approvals == 0 {
@@ -55,12 +59,13 @@ func newSituation(t *testing.T, turns ...perdure.Action) *situation {
 			}
 			return perdure.Verdict{Answer: perdure.Allow}
 		}),
-		Advisors: map[string]perdure.Advisor{"boss": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			if n := a.Fold().Turns; n < int64(len(s.turns)) {
-				return perdure.Advice{Actions: []perdure.Action{s.turns[n]}}, nil
-			}
-			return perdure.Advice{}, errors.New("the boss is out")
-		})}}
+		Advisors: map[string]perdure.Advisor{"boss": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				if n := a.Fold().Turns; n < int64(len(s.turns)) {
+					return perdure.Advice{Actions: []perdure.Action{s.turns[n]}}, nil
+				}
+				return perdure.Advice{}, errors.New("the boss is out")
+			})}}
 	return s
 }
 
@@ -84,7 +89,8 @@ func (s *situation) trust() *perdure.Trust {
 	return perdure.NewTrust(perdure.Trustee{Key: s.node.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
 }
 
-// shows compares rows of perdure show: every want is a row, its columns parted by two spaces; one that begins with ! is not there.
+// shows compares rows of perdure show: every want is a row, its columns parted by two spaces; one that begins with ! is
+// not there.
 func (s *situation) shows(wants ...string) {
 	s.t.Helper()
 	a, err := perdure.Load(s.t.Context(), s.node.Store, s.agent)
@@ -133,30 +139,39 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T){
 		"throttled": func(t *testing.T) {
 			s := newSituation(t, call("api"))
-			s.node.Tools = []perdure.Tool{ends("api", perdure.Read, perdure.Result{Signal: perdure.Throttled, RetryAfter: 5 * time.Minute}, nil)}
+			s.node.Tools = []perdure.Tool{ends("api", perdure.Read,
+				perdure.Result{Signal: perdure.Throttled, RetryAfter: 5 * time.Minute}, nil)}
 			s.run()
 			time.Sleep(5 * time.Minute)
 			s.run()
 			time.Sleep(5 * time.Minute)
 			s.run()
-			s.shows("standing  dormant", "why  asleep until 00:15:00 UTC (in 5m) because api throttled; 3 of 5 attempts",
-				"node  any with tool api", "owed  api, tried 3 times, last throttled 0s ago", "trouble  api: throttled 3 times in a row, last 0s ago", "!asks")
+			s.shows("standing  dormant",
+				"why  asleep until 00:15:00 UTC (in 5m) because api throttled; 3 of 5 attempts",
+				"node  any with tool api", "owed  api, tried 3 times, last throttled 0s ago",
+				"trouble  api: throttled 3 times in a row, last 0s ago", "!asks")
 		},
 		"no answer in time": func(t *testing.T) {
 			s := newSituation(t, call("slow"))
-			s.node.Tools = []perdure.Tool{answerer{perdure.Spec{Name: "slow", Effect: perdure.Read, Deadline: time.Second}, func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
+			s.node.Tools = []perdure.Tool{answerer{perdure.Spec{Name: "slow", Effect: perdure.Read,
+				Deadline: time.Second}, func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
 				<-ctx.Done()
 				return perdure.Result{}, ctx.Err()
 			}}}
 			s.run()
-			s.shows("standing  dormant", "why  asleep until 00:00:03 UTC (in 2s) because slow gave no answer in time; 1 of 5 attempts", "node  any with tool slow")
+			s.shows("standing  dormant",
+				"why  asleep until 00:00:03 UTC (in 2s) because slow gave no answer in time; 1 of 5 attempts",
+				"node  any with tool slow")
 		},
 		"another node is needed": func(t *testing.T) {
 			s := newSituation(t, call("gpu.train"))
 			s.run()
-			s.shows("standing  ready", "next  decide about gpu.train", "node  any with tool gpu.train; not tester (this node has no tool gpu.train)")
-			s.node = &perdure.Node{Store: s.node.Store, Key: s.node.Key, Policy: s.node.Policy, Advisors: s.node.Advisors,
-				Tools: []perdure.Tool{ends("gpu.train", perdure.Read, perdure.Result{}, fmt.Errorf("no GPU: %w", perdure.ErrIncapable))}}
+			s.shows("standing  ready", "next  decide about gpu.train",
+				"node  any with tool gpu.train; not tester (this node has no tool gpu.train)")
+			s.node = &perdure.Node{Store: s.node.Store, Key: s.node.Key, Policy: s.node.Policy,
+				Advisors: s.node.Advisors,
+				Tools: []perdure.Tool{ends("gpu.train", perdure.Read, perdure.Result{},
+					fmt.Errorf("no GPU: %w", perdure.ErrIncapable))}}
 			s.run()
 			s.shows("node  any with tool gpu.train; not tester (no GPU: this node cannot do it)")
 		},
@@ -165,42 +180,54 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := newSituation(t, perdure.Sleep{Note: "the build", Trigger: perdure.Every{Millis: 30_000, Poll: perdure.Execute{Tool: "ci"}, Until: "result.ready == true"}})
+			s := newSituation(t, perdure.Sleep{Note: "the build",
+				Trigger: perdure.Every{Millis: 30_000, Poll: perdure.Execute{Tool: "ci"},
+					Until: "result.ready == true"}})
 			s.node.Tools = []perdure.Tool{ends("ci", perdure.Read, perdure.Result{Data: ready}, nil)}
 			s.run()
 			time.Sleep(30 * time.Second)
 			s.run()
 			time.Sleep(10 * time.Second)
-			s.shows("standing  dormant", "why  asleep until ci says result.ready == true, asked every 30s", "note  the build", `polled  10s ago, ok: {"ready":false}`, "!asks")
+			s.shows("standing  dormant", "why  asleep until ci says result.ready == true, asked every 30s",
+				"note  the build", `polled  10s ago, ok: {"ready":false}`, "!asks")
 		},
 		"a question": func(t *testing.T) {
-			s := newSituation(t, perdure.Sleep{Note: "which colour?", Call: "c1", Trigger: perdure.Any{Of: []perdure.Trigger{perdure.On{Event: "answer"}, perdure.After{Millis: 3_600_000}}}})
+			s := newSituation(t, perdure.Sleep{Note: "which colour?", Call: "c1",
+				Trigger: perdure.Any{Of: []perdure.Trigger{perdure.On{Event: "answer"},
+					perdure.After{Millis: 3_600_000}}}})
 			s.run()
-			s.shows("standing  waiting", "asks  which colour?, 0s ago", "asks  it goes on without an answer 01:00 UTC (in 1h)", "answer  perdure answer a TEXT", "!note")
+			s.shows("standing  waiting", "asks  which colour?, 0s ago",
+				"asks  it goes on without an answer 01:00 UTC (in 1h)", "answer  perdure answer a TEXT", "!note")
 		},
 		"an approval": func(t *testing.T) {
 			s := newSituation(t, call("pay"))
 			s.node.Tools = []perdure.Tool{ends("pay", perdure.Once, perdure.Result{}, nil)}
-			s.asks = perdure.Verdict{Answer: perdure.Ask, Reason: "money leaves", Asked: []string{"ops"}, Quorum: 2, Expires: perdure.TimeOf(time.Now().Add(72 * time.Hour)),
-				Escalate: []perdure.Escalation{{At: perdure.TimeOf(time.Now().Add(time.Hour)), Asked: []string{"the boss"}}}}
+			s.asks = perdure.Verdict{Answer: perdure.Ask, Reason: "money leaves", Asked: []string{"ops"}, Quorum: 2,
+				Expires: perdure.TimeOf(time.Now().Add(72 * time.Hour)),
+				Escalate: []perdure.Escalation{{At: perdure.TimeOf(time.Now().Add(time.Hour)),
+					Asked: []string{"the boss"}}}}
 			s.run()
 			s.shows("standing  waiting", "asks  may it? pay, 0s ago",
-				"asks  money leaves; asks ops; 0 of 2 approved; goes to the boss 01:00 UTC (in 1h); lapses 2000-01-04 00:00 UTC (in 3d)")
+				"asks  money leaves; asks ops; 0 of 2 approved; goes to the boss 01:00 UTC (in 1h); lapses "+
+					"2000-01-04 00:00 UTC (in 3d)")
 			time.Sleep(time.Hour)
 			s.run()
-			s.shows("asks  money leaves; asks ops, the boss; 0 of 2 approved; escalated once; lapses 2000-01-04 00:00 UTC (in 2d)")
+			s.shows("asks  money leaves; asks ops, the boss; 0 of 2 approved; escalated once; lapses 2000-01-04 " +
+				"00:00 UTC (in 2d)")
 		},
 		"in doubt": func(t *testing.T) {
 			s := newSituation(t, perdure.Execute{Tool: "pay", Deadline: 1000})
-			s.node.Tools = []perdure.Tool{answerer{perdure.Spec{Name: "pay", Effect: perdure.Once}, func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
-				<-ctx.Done()
-				return perdure.Result{}, ctx.Err()
-			}}}
+			s.node.Tools = []perdure.Tool{answerer{perdure.Spec{Name: "pay", Effect: perdure.Once},
+				func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
+					<-ctx.Done()
+					return perdure.Result{}, ctx.Err()
+				}}}
 			s.run()
 			s.shows("standing  waiting", "asks  did it happen? pay, 1s ago")
 		},
 		"children": func(t *testing.T) {
-			s := newSituation(t, perdure.Delegate{Intent: perdure.Intent{Name: "kid", Goal: "help", Advisor: "boss"}}, perdure.Sleep{Trigger: perdure.On{Event: "go"}})
+			s := newSituation(t, perdure.Delegate{Intent: perdure.Intent{Name: "kid", Goal: "help", Advisor: "boss"}},
+				perdure.Sleep{Trigger: perdure.On{Event: "go"}})
 			s.run()
 			s.shows("standing  dormant", "children  1 of 1 at work", "wakes  perdure send a go")
 		},
@@ -210,14 +237,17 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			s.genes.Intent.Budget = &perdure.Budget{Calls: &calls}
 			s.node.Tools = []perdure.Tool{ends("look", perdure.Read, perdure.Result{}, nil)}
 			s.run()
-			s.shows("standing  waiting", "spent  2 of 2 calls; nearly used up; 5 turns", "answer  perdure grant a --calls N")
+			s.shows("standing  waiting", "spent  2 of 2 calls; nearly used up; 5 turns",
+				"answer  perdure grant a --calls N")
 		},
 		"an advisor that fails": func(t *testing.T) {
 			s := newSituation(t)
 			s.run()
 			time.Sleep(2 * time.Second)
 			s.run()
-			s.shows("standing  dormant", "why  asleep until 00:00:06 UTC (in 4s) because advisor boss failed, 2 in a row", "node  any with advisor boss",
+			s.shows("standing  dormant",
+				"why  asleep until 00:00:06 UTC (in 4s) because advisor boss failed, 2 in a row",
+				"node  any with advisor boss",
 				"trouble  advisor boss: failed twice in a row, last 0s ago")
 		},
 		"two branches": func(t *testing.T) {
@@ -236,13 +266,15 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.shows("standing  dormant", "unseen  here", "unseen  there", "memory  5 entries, made 0s ago, last 0s ago", "diverged  2 heads: the next entry joins them")
+			s.shows("standing  dormant", "unseen  here", "unseen  there", "memory  5 entries, made 0s ago, last 0s ago",
+				"diverged  2 heads: the next entry joins them")
 		},
 		"paused": func(t *testing.T) {
 			s := newSituation(t, call("look"))
 			s.genes.Intent.Advisor = "nobody"
 			s.run()
-			if _, err := s.node.Tell(t.Context(), s.agent, perdure.Event{Name: "pause", Notice: perdure.Pause{Note: "wait"}}); err != nil {
+			if _, err := s.node.Tell(t.Context(), s.agent, perdure.Event{Name: "pause",
+				Notice: perdure.Pause{Note: "wait"}}); err != nil {
 				t.Fatal(err)
 			}
 			s.shows("standing  waiting", "why  paused", "answer  perdure resume a")

@@ -58,7 +58,8 @@ func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *home.Point, err erro
 // writeChanges prints differences for people.
 func writeChanges(w io.Writer, from, to *home.Point, found []view.Change) error {
 	s := term.StyleOf(w)
-	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.Bad("--- "+view.InLine(from.Name())), s.Good("+++ "+view.InLine(to.Name()))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.Bad("--- "+view.InLine(from.Name())),
+		s.Good("+++ "+view.InLine(to.Name()))); err != nil {
 		return err
 	}
 	for _, c := range found {
@@ -74,7 +75,8 @@ func writeChanges(w io.Writer, from, to *home.Point, found []view.Change) error 
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+view.InLine(c.Path)+": "+view.InLine(string(b)))); err != nil {
+			if _, err := fmt.Fprintln(w, side.tint(side.mark+" "+view.InLine(c.Path)+": "+
+				view.InLine(string(b)))); err != nil {
 				return err
 			}
 		}

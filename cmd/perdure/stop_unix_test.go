@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// shellHome is a home with an agent whose turns run scripts, which write to the file ledger of a folder and wait at its fifo gate.
+// shellHome is a home with an agent whose turns run scripts, which write to the file ledger of a folder and wait at its
+// fifo gate.
 type shellHome struct {
 	t          *testing.T
 	dir, store string
@@ -45,13 +46,15 @@ func newShellHomeIn(t *testing.T, store string, turns ...string) *shellHome {
 		}
 	}
 	script, rules := filepath.Join(dir, "script.yaml"), filepath.Join(dir, "all.cedar")
-	for name, text := range map[string]string{script: text + "  - end: {note: over}\n", rules: "@id(\"test.all\")\npermit (principal, action, resource);\n"} {
+	for name, text := range map[string]string{script: text + "  - end: {note: over}\n",
+		rules: "@id(\"test.all\")\npermit (principal, action, resource);\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	must(t, exitOK, "new", "wait", "--name", "a", "--store", h.store)
-	h.args = []string{"--store", h.store, "--advisor", "script:" + script, "--files", h.dir, "--program", "sh", "--policy", rules}
+	h.args = []string{"--store", h.store, "--advisor", "script:" + script, "--files", h.dir, "--program", "sh",
+		"--policy", rules}
 	return h
 }
 
@@ -70,7 +73,8 @@ func (h *shellHome) until(what string, is func() bool) {
 	h.t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			h.t.Fatalf("not so after 30 s: %s; the log says\n%s", what, must(h.t, exitOK, "log", "a", "--store", h.store))
+			h.t.Fatalf("not so after 30 s: %s; the log says\n%s", what,
+				must(h.t, exitOK, "log", "a", "--store", h.store))
 		}
 	}
 }
@@ -141,7 +145,8 @@ func TestAKilledNodeLeavesNothingRunningAndSaysWhatMayBeInDoubt(t *testing.T) {
 }
 
 func killedNode(t *testing.T, scheme string) {
-	h := newShellHomeIn(t, scheme+filepath.Join(t.TempDir(), "home"), "(exec 3>alive; echo begun >>ledger; read x <gate; echo late >>ledger) & wait")
+	h := newShellHomeIn(t, scheme+filepath.Join(t.TempDir(), "home"),
+		"(exec 3>alive; echo begun >>ledger; read x <gate; echo late >>ledger) & wait")
 	alive, err := os.OpenFile(h.file("alive"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +164,9 @@ func killedNode(t *testing.T, scheme string) {
 	if got := h.show(".waits[] | .kind, .tool"); got != "in-doubt\nshell\n" {
 		t.Errorf("show: what waits is %q, want the effect", got)
 	}
-	if got := must(t, exitOK, "inbox", "--store", h.store); !regexp.MustCompile(`perdure settle .* a [0-9a-f]{64} --signal ok`).MatchString(got) || !strings.Contains(got, "the node that began it is gone") {
+	if got := must(t, exitOK, "inbox", "--store", h.store); !regexp.MustCompile(
+		`perdure settle .* a [0-9a-f]{64} --signal ok`).MatchString(got) ||
+		!strings.Contains(got, "the node that began it is gone") {
 		t.Errorf("inbox: got %q, want it to offer to settle", got)
 	}
 	if err := alive.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {

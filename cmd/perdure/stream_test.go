@@ -13,7 +13,8 @@ import (
 )
 
 // startPerdure runs the program itself, by way of this test binary.
-func startPerdure(t *testing.T, args ...string) (cmd *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader, stderr *strings.Builder) {
+func startPerdure(t *testing.T, args ...string) (cmd *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader,
+	stderr *strings.Builder) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -38,7 +39,8 @@ func startPerdure(t *testing.T, args ...string) (cmd *exec.Cmd, stdin io.WriteCl
 	return cmd, stdin, bufio.NewReader(out), stderr
 }
 
-// A harness that sends a line and waits for its verdict must get it, and an interrupt must end the wait for the next line.
+// A harness that sends a line and waits for its verdict must get it, and an interrupt must end the wait for the next
+// line.
 func TestVerdictsComeLineByLineUntilInterrupted(t *testing.T) {
 	cmd, stdin, stdout, stderr := startPerdure(t, "canon", "check", "--hex-lines")
 	for i := range 3 {

@@ -30,7 +30,9 @@ func tailCommand() *cobra.Command {
 			return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.on(s).Everyone(ctx) })
 		}
 		if len(args) == 1 {
-			return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error { return t.named(ctx, s, []string{arg}) })
+			return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
+				return t.named(ctx, s, []string{arg})
+			})
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.named(ctx, s, args) })
 	}

@@ -69,7 +69,8 @@ func (t *teller) tell(arg string, do verb) error {
 			typed(r.About)
 		}
 		if inForce.file != "" && r.SendBack {
-			note(t.c, "your answer is in the file, and counts where the agent runs: send %s back, to be imported there", view.InLine(inForce.file))
+			note(t.c, "your answer is in the file, and counts where the agent runs: send %s back, to be imported there",
+				view.InLine(inForce.file))
 		}
 		return t.out.print(r, func(w io.Writer) error { return t.write(w, r) })
 	})
@@ -95,9 +96,11 @@ func sendCommand() *cobra.Command {
 	t := newTeller(c, "")
 	c.ValidArgsFunction = agentThen(t.h, awaitedEvents)
 	id := c.Flags().String("id", "", "the sender's own id of this event")
-	t.trace = c.Flags().String("trace", "", "the W3C traceparent of this event; what the agent does because of it carries its trace id")
+	t.trace = c.Flags().String("trace", "",
+		"the W3C traceparent of this event; what the agent does because of it carries its trace id")
 	data := c.Flags().String("data", "", "the data: JSON, - for standard input, or @FILE")
-	subject := c.Flags().String("subject", "", "seal the data for this person, so that perdure erase can make it unreadable everywhere")
+	subject := c.Flags().String("subject", "",
+		"seal the data for this person, so that perdure erase can make it unreadable everywhere")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 3 && c.Flags().Changed("data") {
 			return perdure.Invalid(errors.New("data is given twice; use the third argument or --data"))
@@ -158,7 +161,8 @@ func pauseCommand() *cobra.Command { return notedCommand("pause", (*perdure.Node
 func endCommand() *cobra.Command { return notedCommand("end", (*perdure.Node).Cancel) }
 
 // notedCommand is the command of a verb that takes a note and nothing else.
-func notedCommand(words string, do func(*perdure.Node, context.Context, perdure.AgentID, string) (*perdure.Entry, error)) *cobra.Command {
+func notedCommand(words string, do func(*perdure.Node, context.Context, perdure.AgentID, string) (*perdure.Entry,
+	error)) *cobra.Command {
 	c := command(words, cobra.ExactArgs(1))
 	t := newTeller(c, "why")
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -172,7 +176,9 @@ func notedCommand(words string, do func(*perdure.Node, context.Context, perdure.
 func resumeCommand() *cobra.Command {
 	c := command("resume", cobra.ExactArgs(1))
 	t := newTeller(c, "why")
-	older := c.Flags().Bool("older", false, "continue from this copy although a newer one was seen here; what was done since may be done again (owner only)")
+	older := c.Flags().Bool("older", false,
+		"continue from this copy although a newer one was seen here; what was done since may be done again (owner "+
+			"only)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			return t.h.Resume(ctx, n, a, *t.note, *older)
@@ -197,7 +203,8 @@ func grantCommand() *cobra.Command {
 			amount.Cost = n
 		}
 		if amount.Tokens < 0 || amount.Calls < 0 || amount == (perdure.Spend{}) {
-			return perdure.Invalid(errors.New("say how much more it may spend: --cost, --tokens or --calls, above zero"))
+			return perdure.Invalid(errors.New(
+				"say how much more it may spend: --cost, --tokens or --calls, above zero"))
 		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			return n.Grant(ctx, a.ID(), amount, *t.note)
@@ -225,7 +232,8 @@ func settleCommand() *cobra.Command {
 		if err != nil {
 			return perdure.Invalid(err)
 		}
-		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (_ *perdure.Entry, err error) {
+		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (_ *perdure.Entry,
+			err error) {
 			v := perdure.Settle{Signal: as, Result: data, Note: *t.note}
 			if v.Decision, t.about, err = view.Unsettled(a, args[1]); err != nil {
 				return nil, err

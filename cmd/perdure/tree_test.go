@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/home"
 )
 
-// scripted is one call of the program in a script: what it is given, and which exit code the script wants; -1: any but 0.
+// scripted is one call of the program in a script: what it is given, and which exit code the script wants; -1: any but
+// 0.
 type scripted struct {
 	args []string
 	exit string
@@ -59,8 +60,8 @@ var noScript = map[string]string{
 	"perdure help":                  "cobra's own, with our text: usage.txt",
 }
 
-// A command without a script is a command nobody has tried: each must be seen to succeed, to refuse a wrong command line with 2, and to
-// print JSON if it has anything to print.
+// A command without a script is a command nobody has tried: each must be seen to succeed, to refuse a wrong command
+// line with 2, and to print JSON if it has anything to print.
 func TestEveryCommandHasItsScript(t *testing.T) {
 	calls := scriptedCalls(t)
 	root := newRoot()
@@ -87,7 +88,8 @@ func TestEveryCommandHasItsScript(t *testing.T) {
 		}
 		has("doing what it is for", func(s scripted) bool { return s.exit == "0" })
 		has("refusing a wrong command line", func(s scripted) bool { return s.exit == "2" })
-		if codes := strings.Fields(c.Annotations[exitsKey]); slices.Contains(codes, "3") && !strings.HasPrefix(c.CommandPath(), "perdure bench") {
+		if codes := strings.Fields(c.Annotations[exitsKey]); slices.Contains(codes, "3") &&
+			!strings.HasPrefix(c.CommandPath(), "perdure bench") {
 			has("with something that is not there", func(s scripted) bool { return s.exit == "3" })
 		}
 		if c.Flags().Lookup("jq") == nil {
@@ -96,7 +98,9 @@ func TestEveryCommandHasItsScript(t *testing.T) {
 		for _, format := range []string{"--json|-o json|-ojson|--jq", "-o yaml|-o jsonl", "--jq"} {
 			has("with "+strings.ReplaceAll(format, "|", " or "), func(s scripted) bool {
 				line := strings.Join(s.args, " ")
-				return slices.ContainsFunc(strings.Split(format, "|"), func(f string) bool { return strings.Contains(line, f) })
+				return slices.ContainsFunc(strings.Split(format, "|"), func(f string) bool {
+					return strings.Contains(line, f)
+				})
 			})
 		}
 	}
@@ -130,7 +134,8 @@ func TestEveryCommandRefusesFormatsThatContradict(t *testing.T) {
 			args := slices.Concat(path(c), strings.Fields(flags), wants(c))
 			code := run(args, strings.NewReader(""), &out, &errs)
 			if code != exitUsage || !strings.Contains(errs.String(), want) || out.Len() > 0 {
-				t.Errorf("perdure %s: exit %d, %s%s; want exit 2 and %q", strings.Join(args, " "), code, out.String(), errs.String(), want)
+				t.Errorf("perdure %s: exit %d, %s%s; want exit 2 and %q", strings.Join(args, " "), code, out.String(),
+					errs.String(), want)
 			}
 		}
 	}

@@ -20,7 +20,8 @@ import (
 func verifyCommand() *cobra.Command {
 	c := command("verify", cobra.MinimumNArgs(1))
 	h, out := lookFlag(c), outputFlags(c)
-	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		names, _ := agentArg(h)(c, args, word)
 		return names, cobra.ShellCompDirectiveDefault
 	}
@@ -45,10 +46,13 @@ func verifyFlags(c *cobra.Command) *verifyFlag {
 	fl.StringSliceVar(&f.heads, "head", nil, "a head the memory must have, 64 hex digits; may be repeated")
 	fl.StringVar(&f.parent, "parent", "", "the agent or file that its lineage must name")
 	fl.BoolVar(&f.policy, "policy", false, "derive every policy decision again")
-	fl.StringArrayVar(&f.ids, "identity", nil, "decrypt FILE with this file of age identities or SSH private key; may be repeated")
+	fl.StringArrayVar(&f.ids, "identity", nil,
+		"decrypt FILE with this file of age identities or SSH private key; may be repeated")
 	fl.StringVar(&f.pass, "passphrase-file", "", "decrypt FILE with the passphrase in this file")
-	fl.BoolVar(&f.attest, "attest", false, "write FILE"+home.AttestExt+": a signed statement that the capsule FILE was verified here")
-	fl.BoolVar(&f.shallow, "shallow", false, "skip links and signatures if a key trusted everywhere signed FILE"+home.AttestExt+" for exactly this capsule")
+	fl.BoolVar(&f.attest, "attest", false, "write FILE"+home.AttestExt+
+		": a signed statement that the capsule FILE was verified here")
+	fl.BoolVar(&f.shallow, "shallow", false, "skip links and signatures if a key trusted everywhere signed FILE"+
+		home.AttestExt+" for exactly this capsule")
 	return f
 }
 
@@ -105,13 +109,16 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 	if format, _ := out.check(); err != nil && format != formatTable {
 		err = &answered{err}
 	}
-	return errors.Join(err, out.print(r, func(w io.Writer) error { return writeRows(w, r.Page(), false, checkedTint(r)) }))
+	return errors.Join(err, out.print(r, func(w io.Writer) error {
+		return writeRows(w, r.Page(), false, checkedTint(r))
+	}))
 }
 
 // attested attests to a capsule, or verifies one shallowly on the word of somebody who did.
 func (f *verifyFlag) attested(c *cobra.Command, h *homeFlag, out *output, name string, o home.Verification) error {
 	if o.Trust != nil || o.Policy != nil || o.Heads != nil {
-		return perdure.Invalid(errors.New("--attest and --shallow are about the file itself; verify it with the other flags first"))
+		return perdure.Invalid(errors.New("--attest and --shallow are about the file itself; verify it with the " +
+			"other flags first"))
 	}
 	r, err := h.Attested(c.Context(), name, o.Identities, f.shallow)
 	switch {
@@ -120,7 +127,8 @@ func (f *verifyFlag) attested(c *cobra.Command, h *homeFlag, out *output, name s
 	case !f.shallow:
 		return out.say(r, "attested: %s, in %s\n", r.Agent, name+home.AttestExt)
 	}
-	return out.say(r, "ok: agent %s, %s well-formed; %s verified exactly this capsule at %s\n", r.Agent, view.Several(r.Entries, "entry"),
+	return out.say(r, "ok: agent %s, %s well-formed; %s verified exactly this capsule at %s\n", r.Agent,
+		view.Several(r.Entries, "entry"),
 		strings.TrimSpace(r.Name+" "+r.By.Short()), r.Time)
 }
 
@@ -140,7 +148,8 @@ func parseHeads(texts []string) (heads []perdure.Hash, err error) {
 func auditWords(words []string, byPolicy bool) (what string, policies []string, err error) {
 	switch {
 	case len(words) > 1 && !byPolicy:
-		err = perdure.Invalid(fmt.Errorf("%d words: want one agent or file; policies follow it with --policy", len(words)))
+		err = perdure.Invalid(fmt.Errorf("%d words: want one agent or file; policies follow it with --policy",
+			len(words)))
 	case len(words) > 1 && filepath.Ext(words[0]) == ".cedar":
 		err = perdure.Invalid(errors.New("name the agent or file first, then policies"))
 	}

@@ -56,7 +56,8 @@ func onTerminal(t *testing.T, dir string, args ...string) string {
 	}
 	cmd := exec.CommandContext(t.Context(), perdure, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, tty, tty
-	cmd.Env = append(os.Environ(), "HOME="+dir, "PERDURE_STORE="+filepath.Join(dir, "home"), "TERM=xterm", "OLLAMA_HOST=127.0.0.1:1",
+	cmd.Env = append(os.Environ(), "HOME="+dir, "PERDURE_STORE="+filepath.Join(dir, "home"), "TERM=xterm",
+		"OLLAMA_HOST=127.0.0.1:1",
 		"ANTHROPIC_API_KEY=", "OPENAI_API_KEY=", "GEMINI_API_KEY=", "OPENAI_BASE_URL=")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -101,8 +102,10 @@ func TestOutputFitsATerminal(t *testing.T) {
 	fits("new", "other", "--name", "other")
 	fits("run", long, "--advisor", "script:s.yaml", "--files", "files")
 	for _, args := range [][]string{
-		{"ls"}, {"show", long}, {"log", long}, {"log", long, "--transcript"}, {"inbox"}, {"tools", "--files", "files"}, {"tools", "--brief"},
-		{"run", "other"}, {"show", "other"}, {"doctor"}, {"verify", long}, {"key"}, {"policy", "explain", long, "--tool", "files.write", "--args", `{"text":"` + strings.Repeat("x y ", 60) + `"}`},
+		{"ls"}, {"show", long}, {"log", long}, {"log", long, "--transcript"}, {"inbox"}, {"tools", "--files", "files"},
+		{"tools", "--brief"},
+		{"run", "other"}, {"show", "other"}, {"doctor"}, {"verify", long}, {"key"},
+		{"policy", "explain", long, "--tool", "files.write", "--args", `{"text":"` + strings.Repeat("x y ", 60) + `"}`},
 	} {
 		fits(args...)
 	}

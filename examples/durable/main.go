@@ -53,7 +53,8 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, day time.Durat
 		return err
 	}
 	// The id keeps an order that is sent twice from being two.
-	id, err := durable.StartAs(ctx, newNode(store, key, out, day), "order", "order-17", Order{Item: "book", Cents: 1200})
+	id, err := durable.StartAs(ctx, newNode(store, key, out, day), "order", "order-17",
+		Order{Item: "book", Cents: 1200})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,8 @@ func TestWhatIsAddedIsListed(t *testing.T) {
 	}
 	call("add", map[string]any{"text": "one\nnote"})
 	call("add", map[string]any{"text": "another"})
-	if diff := cmp.Diff(map[string]any{"notes": []any{"one note", "another"}}, call("list", map[string]any{})); diff != "" {
+	if diff := cmp.Diff(map[string]any{"notes": []any{"one note", "another"}},
+		call("list", map[string]any{})); diff != "" {
 		t.Errorf("after (-want +got):\n%s", diff)
 	}
 }

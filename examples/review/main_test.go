@@ -38,7 +38,8 @@ func TestEachRuleHearsEnough(t *testing.T) {
 						heard = append(heard, name)
 					}
 				}
-				if diff := cmp.Diff(want, strings.Join(heard, " ")+"|"+note+"|"+strings.Join(stopped, " ")); diff != "" {
+				if diff := cmp.Diff(want, strings.Join(heard, " ")+"|"+note+"|"+
+					strings.Join(stopped, " ")); diff != "" {
 					t.Errorf("%s\n%s", diff, out.String())
 				}
 			})
@@ -47,7 +48,8 @@ func TestEachRuleHearsEnough(t *testing.T) {
 }
 
 func TestARuleThatDoesNotExistIsRefused(t *testing.T) {
-	if err := run(t.Context(), new(perdure.MemStore), new(bytes.Buffer), "most", time.Minute); err == nil || !strings.Contains(err.Error(), "first-failure") {
+	if err := run(t.Context(), new(perdure.MemStore), new(bytes.Buffer), "most", time.Minute); err == nil ||
+		!strings.Contains(err.Error(), "first-failure") {
 		t.Errorf("got %v, want the rules there are", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package alive tells the processes of one machine which of them still live.
 //
-// A process that wants to be known keeps a file of its name in a folder, and the lock of that file. The system takes the lock away when the
-// process ends, however it ends: whoever can take the lock knows that nobody of that name lives.
+// A process that wants to be known keeps a file of its name in a folder, and the lock of that file. The system takes
+// the lock away when the process ends, however it ends: whoever can take the lock knows that nobody of that name lives.
 package alive
 
 import (
@@ -27,8 +27,8 @@ type Folder struct {
 	held map[string]*os.File
 }
 
-// Hold makes a name known until Close, or the end of the process. Doing it again changes nothing. The name must be one that nobody had
-// before.
+// Hold makes a name known until Close, or the end of the process. Doing it again changes nothing. The name must be one
+// that nobody had before.
 func (f *Folder) Hold(name []byte) error {
 	id := hex.EncodeToString(name)
 	f.mu.Lock()
@@ -40,7 +40,8 @@ func (f *Folder) Hold(name []byte) error {
 		return err
 	}
 	f.sweep()
-	// Nobody asks for the name before this returns, so it does not matter that the file is there a moment before its lock.
+	// Nobody asks for the name before this returns, so it does not matter that the file is there a moment before its
+	// lock.
 	file, err := os.OpenFile(f.file(id), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -11,23 +11,27 @@ import (
 
 // adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
 // package below store is an adapter of its own.
-var adapters = []string{"a2a", "advisor", "capsule", "keyfile", "mcp", "notify", "policy", "server", "telemetry", "tool", "webhook", "workspace"}
+var adapters = []string{"a2a", "advisor", "capsule", "keyfile", "mcp", "notify", "policy", "server", "telemetry",
+	"tool", "webhook", "workspace"}
 
-// shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them out
-// and mount what speaks MCP; what is sent is signed as what is received.
-var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"server"}, "mcp": {"server"}, "webhook": {"notify"}}
+// shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them
+// out and mount what speaks MCP; what is sent is signed as what is received.
+var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"server"}, "mcp": {"server"},
+	"webhook": {"notify"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
-// wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what is for development.
+// wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what
+// is for development.
 var wiring = []string{"cmd", "examples", "internal/dev", "internal/simulate", "internal/torture"}
 
-// house is what every face of the program builds on. A home wires adapters into a node; a view knows of them only how capsules are named.
+// house is what every face of the program builds on. A home wires adapters into a node; a view knows of them only how
+// capsules are named.
 var house = map[string][]string{"home": append([]string{"store"}, adapters...), "view": {"capsule"}}
 
-// faces show agents to people and programs. Each imports the house, the core, what it serves and what is internal; no adapter, which is wired
-// by the home, and no other face.
+// faces show agents to people and programs. Each imports the house, the core, what it serves and what is internal; no
+// adapter, which is wired by the home, and no other face.
 var faces = map[string][]string{"a2a": {}, "mcp": {}, "server": {"a2a", "capsule", "mcp"}}
 
 // impure are the packages the core must not import, and none of ours that it imports either. It may name the errors of
@@ -74,7 +78,8 @@ func violations(pkgs []pkg) []string {
 				if theirs != "" && !under(theirs, house[p.path()]...) || p.path() == "view" && rel == "home" {
 					report(p, imp, "views are plain values: a home may know them, not they a home or an adapter")
 				}
-			case faces[mine] != nil && theirs != mine && !under(rel, faces[mine]...) && (theirs != "" || !under(rel, "home", "view", "internal") && rel != ""):
+			case faces[mine] != nil && theirs != mine && !under(rel, faces[mine]...) &&
+				(theirs != "" || !under(rel, "home", "view", "internal") && rel != ""):
 				report(p, imp, "a face imports home, view, the root and what it serves")
 			case rel == "view" && p.path() == "internal/term": // a terminal shows what a view says
 			case house[rel] != nil && faces[mine] == nil:
@@ -152,7 +157,8 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		return pkg{ImportPath: module + path, Imports: imports}
 	}
 	got := violations([]pkg{
-		p("", "fmt", "io/fs", "net", "net/url", "os", "os/exec", "path/filepath", "~/internal/canon", "~/internal/x", "~/store/sqlite"),
+		p("", "fmt", "io/fs", "net", "net/url", "os", "os/exec", "path/filepath", "~/internal/canon", "~/internal/x",
+			"~/store/sqlite"),
 		p("/internal/canon", "io", "~/internal/x"),
 		p("/internal/x", "net/http", "database/sql"), // reached from the root
 		p("/internal/y", "net/http", "~/tool"),       // not reached, but below the adapters
@@ -166,7 +172,8 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		p("/capsule", "~", "~/internal/canon", "~/internal/z", "~/store/dir"),
 		p("/store/dir", "~", "~/capsule", "~/store/sqlite"),
 		p("/policy", "~/capsule"),
-		p("/cmd/perdure", "github.com/spf13/cobra", "net/http/httptest", "~/storetest", "~", "~/server", "~/tool", "~/store/sqlite", "~/store/dir"),
+		p("/cmd/perdure", "github.com/spf13/cobra", "net/http/httptest", "~/storetest", "~", "~/server", "~/tool",
+			"~/store/sqlite", "~/store/dir"),
 		p("/examples/one", "~", "~/store/dir", "testing"),
 		p("/home", "~", "~/view", "~/tool", "~/store/sqlite"),
 		p("/view", "~", "~/capsule", "~/home", "~/tool"),

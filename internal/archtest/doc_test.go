@@ -16,7 +16,8 @@ func undocumented(p pkg) string {
 	case len(p.GoFiles) == 0:
 		return fmt.Sprintf("%s has only tests; say in a doc.go what they test", p.ImportPath)
 	case !strings.HasPrefix(p.Doc, want):
-		return fmt.Sprintf("the comment of %s starts %.40q, want %q; say what the package is for", p.ImportPath, p.Doc, want+"…")
+		return fmt.Sprintf("the comment of %s starts %.40q, want %q; say what the package is for", p.ImportPath, p.Doc,
+			want+"…")
 	}
 	return ""
 }

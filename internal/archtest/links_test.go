@@ -150,11 +150,14 @@ func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
 func TestEveryBrokenLinkIsFound(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"README.md": "# Top\n[a](docs/a.md) [b](docs/a.md#two-words) [top](#top) [out](https://example.org/x) [mail](mailto:a@example.org)\n" +
+		"README.md": "# Top\n[a](docs/a.md) [b](docs/a.md#two-words) [top](#top) [out](https://example.org/x) " +
+			"[mail](mailto:a@example.org)\n" +
 			"![i](docs/i.png \"title\") <a href=\"docs/\">d</a> [n]: not a definition\n\n[n]: docs/a.md\n" +
 			"`[code](gone)`\n```\n[code](gone)\n```\n" +
-			"[1](gone.md) [2](docs/a.md#gone) [3](#gone) [4](../outside.md) [5](/docs/a.md) <img src=\"gone.png\">\n[6]: gone.txt\n",
-		"docs/a.md":          "# A\n## Two `words`\n## Two words\n[back](../README.md) [twice](#two-words-1) <a id=\"own\"></a>[own](#own) [7](b.md)\n",
+			"[1](gone.md) [2](docs/a.md#gone) [3](#gone) [4](../outside.md) [5](/docs/a.md) <img " +
+			"src=\"gone.png\">\n[6]: gone.txt\n",
+		"docs/a.md": "# A\n## Two `words`\n## Two words\n[back](../README.md) [twice](#two-words-1) <a " +
+			"id=\"own\"></a>[own](#own) [7](b.md)\n",
 		"docs/i.png":         "",
 		"testdata/broken.md": "[x](gone)",
 	} {

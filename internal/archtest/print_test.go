@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// printing are the packages that may write where people read: the program, the examples, what is for development, and the store contract, whose
-// child processes speak through their output.
+// printing are the packages that may write where people read: the program, the examples, what is for development, and
+// the store contract, whose child processes speak through their output.
 var printing = []string{"cmd", "examples", "internal/dev", "storetest"}
 
-// prints finds where a file writes to the output of the process: fmt.Print and the like, os.Stdout and os.Stderr, print and println.
+// prints finds where a file writes to the output of the process: fmt.Print and the like, os.Stdout and os.Stderr, print
+// and println.
 func prints(file *ast.File) (found []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// seals are the methods by which a type of the root package is a body, an action, a trigger or a notice. All of them are values: a pointer has
-// the method as well, so `case *perdure.Advice` compiles, and is never met.
+// seals are the methods by which a type of the root package is a body, an action, a trigger or a notice. All of them
+// are values: a pointer has the method as well, so `case *perdure.Advice` compiles, and is never met.
 var seals = []string{"kind", "action", "trigger", "notice"}
 
 // sealed are the types of the root package with such a method, as a file declares them.
@@ -87,7 +87,8 @@ func TestNobodyAsksForAPointerToABody(t *testing.T) {
 	}
 	for path, file := range files {
 		for _, name := range pointerCases(file, names) {
-			t.Errorf("%s asks for a *%s: bodies, actions, triggers and notices are values, ask for a %s", path, name, name)
+			t.Errorf("%s asks for a *%s: bodies, actions, triggers and notices are values, ask for a %s", path, name,
+				name)
 		}
 	}
 }
@@ -106,7 +107,8 @@ func f(b perdure.Body) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := pointerCases(file, []string{"Advice", "Event", "Outcome"}); !slices.Equal(got, []string{"Advice", "Outcome"}) {
+	if got := pointerCases(file, []string{"Advice", "Event", "Outcome"}); !slices.Equal(got,
+		[]string{"Advice", "Outcome"}) {
 		t.Errorf("got %v", got)
 	}
 }

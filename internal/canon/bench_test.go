@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// header and body have the shape of an entry of a memory: a small record of hashes and numbers, and about 1 KiB of text.
+// header and body have the shape of an entry of a memory: a small record of hashes and numbers, and about 1 KiB of
+// text.
 type header struct {
 	Version int64      `canon:"1,version" cbor:"1,keyasint"`
 	Agent   [16]byte   `canon:"2,agent" cbor:"2,keyasint"`
@@ -47,8 +48,10 @@ func benchValues(tb testing.TB) (h header, v body, hb, vb []byte) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h = header{Version: 1, Seq: 1234, Parents: [][32]byte{{1}}, Time: 1_800_000_000_000, Kind: 2, Size: 1024, Policy: make([]byte, 16), Sealed: true}
-	v = body{Tool: "read_file", Args: args, Output: strings.Repeat("package main // the output of a tool\n", 22), Note: "Read the file that was named.",
+	h = header{Version: 1, Seq: 1234, Parents: [][32]byte{{1}}, Time: 1_800_000_000_000, Kind: 2, Size: 1024,
+		Policy: make([]byte, 16), Sealed: true}
+	v = body{Tool: "read_file", Args: args, Output: strings.Repeat("package main // the output of a tool\n", 22),
+		Note: "Read the file that was named.",
 		Tags: []string{"code", "go"}, Cost: 0.0125, Tokens: 1812, Ok: true}
 	if hb, err = headerCodec.Append(nil, &h); err != nil {
 		tb.Fatal(err)

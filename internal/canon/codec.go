@@ -23,7 +23,8 @@ func (c *Codec[T]) Type() *Type {
 }
 
 // Append appends the binary form of v to dst. A value that has none is refused: text that is not NFC, an int past 2^53,
-// an enum number without a name, a required union that is nil, Data that is not canonical, more than the default limits.
+// an enum number without a name, a required union that is nil, Data that is not canonical, more than the default
+// limits.
 func (c *Codec[T]) Append(dst []byte, v *T) ([]byte, error) {
 	e := encoder{dst: dst, base: len(dst), items: DefaultItems, depth: DefaultDepth}
 	r := e.value(c.Type(), unsafe.Pointer(v))

@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// Named is what an unsigned integer type implements to be an enum: the index of a name is its number on the wire, and an
-// empty name is a number not in use.
+// Named is what an unsigned integer type implements to be an enum: the index of a name is its number on the wire, and
+// an empty name is a number not in use.
 type Named interface {
 	CanonNames() []string
 }
@@ -148,7 +148,8 @@ func (c *compiler) record(t *Type, path string) {
 		}
 		at := path + "." + gf.Name
 		if !tagged || !gf.IsExported() {
-			panic(fmt.Sprintf(`canon: %s: give exported fields, and only those, a tag canon:"id,name", or canon:"-"`, at))
+			panic(fmt.Sprintf(`canon: %s: give exported fields, and only those, a tag canon:"id,name", or canon:"-"`,
+				at))
 		}
 		if tag == ",reserved" {
 			if gf.Type != reservedType || t.Schema.keeps {
@@ -193,7 +194,8 @@ func (c *compiler) field(gf reflect.StructField, tag, at string) Field {
 	case reflect.Slice, reflect.Map, reflect.Interface:
 	default:
 		if f.Presence == Optional {
-			panic(fmt.Sprintf("canon: %s: an optional %v cannot be told from its zero; use a pointer or omitzero", at, rt))
+			panic(fmt.Sprintf("canon: %s: an optional %v cannot be told from its zero; use a pointer or omitzero", at,
+				rt))
 		}
 	}
 	f.Type = c.of(rt, verbatim, at)

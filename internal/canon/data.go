@@ -13,9 +13,9 @@ import (
 // text form keeps.
 type Data []byte
 
-// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists, maps
-// with text keys and structs of these, as encoding/json would show them. Structs go by their json tags; what marshals
-// itself as JSON or text does.
+// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists,
+// maps with text keys and structs of these, as encoding/json would show them. Structs go by their json tags; what
+// marshals itself as JSON or text does.
 func DataOf(v any) (Data, error) {
 	e := encoder{items: DefaultItems, depth: DefaultDepth}
 	if text, ok := v.(string); ok {
@@ -30,8 +30,8 @@ func DataOf(v any) (Data, error) {
 	return e.dst, nil
 }
 
-// DataFromJSON returns any JSON text as Data. Numbers spelled as integers become integers where those reach, else floats;
-// a number no float can hold, a key given twice and a lone surrogate are refused.
+// DataFromJSON returns any JSON text as Data. Numbers spelled as integers become integers where those reach, else
+// floats; a number no float can hold, a key given twice and a lone surrogate are refused.
 func DataFromJSON(b []byte) (Data, error) {
 	lim := Limits{}.withDefaults()
 	p := newParser(b, lim)

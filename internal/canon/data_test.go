@@ -12,7 +12,8 @@ import (
 
 func TestDataHoldsWhatToolsSay(t *testing.T) {
 	v := map[string]any{
-		"null": nil, "yes": true, "n": int64(-5), "big": uint64(math.MaxUint64), "f": 1.5, "one": 1.0, "s": "e\u0301", "b": []byte{1, 2},
+		"null": nil, "yes": true, "n": int64(-5), "big": uint64(math.MaxUint64), "f": 1.5, "one": 1.0, "s": "e\u0301",
+		"b":    []byte{1, 2},
 		"list": []any{int64(1), "two", []any{}}, "map": map[string]any{"": "empty key"},
 	}
 	d, err := DataOf(v)
@@ -29,19 +30,22 @@ func TestDataHoldsWhatToolsSay(t *testing.T) {
 	if d, err := DataOf("text"); err != nil || d.Text() != "text" {
 		t.Errorf("got %q, %v", d.Text(), err)
 	}
-	if d, err := DataOf([]any{json.Number("12"), json.Number("1e3"), Data{0xf6}, int32(7), []string{"a"}}); err != nil || string(d.JSON()) != `[12,1000,null,7,["a"]]` {
+	if d, err := DataOf([]any{json.Number("12"), json.Number("1e3"), Data{0xf6}, int32(7),
+		[]string{"a"}}); err != nil || string(d.JSON()) != `[12,1000,null,7,["a"]]` {
 		t.Errorf("got %s, %v", d.JSON(), err)
 	}
 }
 
 func TestDataRefusesWhatHasNoCanonicalForm(t *testing.T) {
-	for _, v := range []any{make(chan int), "\xff", json.Number("x"), json.Number("true"), Data{}, Data{0x18, 1}, map[string]any{"\xff": 1}, []any{make(chan int)}} {
+	for _, v := range []any{make(chan int), "\xff", json.Number("x"), json.Number("true"), Data{}, Data{0x18, 1},
+		map[string]any{"\xff": 1}, []any{make(chan int)}} {
 		if d, err := DataOf(v); !errors.Is(err, ErrRejected) {
 			t.Errorf("%#v: got %x, %v, want a rejection", v, []byte(d), err)
 		}
 	}
 	for text, want := range map[string]string{
-		`{"a":1,"a":2}`: PredTextDuplicate, `"\ud800"`: PredTextSurrogate, `1e999`: PredTextNumber, `[1`: PredTextJSON, ``: PredTextJSON,
+		`{"a":1,"a":2}`: PredTextDuplicate, `"\ud800"`: PredTextSurrogate, `1e999`: PredTextNumber, `[1`: PredTextJSON,
+		``:         PredTextJSON,
 		"\"\xff\"": PredUTF8, `1 2`: PredTrailing, `NaN`: PredTextJSON,
 	} {
 		_, err := DataFromJSON([]byte(text))
@@ -60,7 +64,8 @@ func TestDataReadsEveryJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := ToText(nil, DataType, d)
-	if want := `[1,0,"$float:1","$float:100","$int:9223372036854775808","$float:-9223372036854776000"]`; err != nil || string(got) != want {
+	if want := `[1,0,"$float:1","$float:100","$int:9223372036854775808","$float:-9223372036854776000"]`; err != nil ||
+		string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -3,8 +3,8 @@ package canon
 import "bytes"
 
 // ToDescribed appends the described form of bin to dst: a map of "value", the value with names in place of numbers, and
-// "schema", the description of t. A schema-less value describes itself and is appended as it is. ToDescribed refuses bin
-// if that is not a canonical value of type t.
+// "schema", the description of t. A schema-less value describes itself and is appended as it is. ToDescribed refuses
+// bin if that is not a canonical value of type t.
 func ToDescribed(dst []byte, t *Type, bin []byte) ([]byte, error) {
 	if err := Check(t, bin, lenient(bin)); err != nil {
 		return dst, err
@@ -28,8 +28,9 @@ func appendDescribed(dst []byte, t *Type, bin []byte) []byte {
 	return AppendSchema(w.dst, t)
 }
 
-// FromDescribed appends the binary form of b, the described form of a value. If t is nil the value is read with the schema
-// embedded in b, else that must describe t. Only the exact described form is accepted: what ToDescribed would write.
+// FromDescribed appends the binary form of b, the described form of a value. If t is nil the value is read with the
+// schema embedded in b, else that must describe t. Only the exact described form is accepted: what ToDescribed would
+// write.
 func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 	lim = lim.withDefaults()
 	if t != nil && (t.Kind == Any || t.Kind == DataKind) {
@@ -157,8 +158,8 @@ func (w *describer) record(s *Schema) {
 	_, _ = w.sorted(from, pairs, PredKeyDuplicate) // names differ, so nothing is refused
 }
 
-// undescriber reads a value written with names, in bytes checked as a schema-less value, into binary form. A walker judges
-// everything that has no names in it.
+// undescriber reads a value written with names, in bytes checked as a schema-less value, into binary form. A walker
+// judges everything that has no names in it.
 type undescriber struct {
 	cursor
 	builder

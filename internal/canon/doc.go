@@ -12,9 +12,9 @@
 // # Profile
 //
 // Definite lengths, shortest integers from -2^63 to 2^64-1, map keys sorted by their encoded bytes without duplicates,
-// floats in the shortest of 16, 32 and 64 bits that keeps the value, one NaN (f97e00), the simple values false, true and
-// null, no tags. A float stays a float: 1.0 is f93c00 and is not the integer 1. Map keys are text, or, in records, small
-// unsigned integers.
+// floats in the shortest of 16, 32 and 64 bits that keeps the value, one NaN (f97e00), the simple values false, true
+// and null, no tags. A float stays a float: 1.0 is f93c00 and is not the integer 1. Map keys are text, or, in records,
+// small unsigned integers.
 //
 // Text is valid UTF-8 in NFC, made of code points assigned in Unicode 15.0.0, with at most 30 non-starters in a row
 // (UAX #15, Stream-Safe Text). Normalization of assigned code points never changes, so a verdict outlives the Unicode

@@ -190,7 +190,8 @@ func (e *encoder) reserved(s *Schema, kept Reserved) (int, *Rejection) {
 		at := i
 		id, value, r := w.fieldID(i, last)
 		if r == nil && s.byID(uint64(id)) != nil {
-			r = reject(PredKeyDuplicate, int64(at), fmt.Sprintf("field %d among the reserved", id), "unknown fields only")
+			r = reject(PredKeyDuplicate, int64(at), fmt.Sprintf("field %d among the reserved", id),
+				"unknown fields only")
 		}
 		if r == nil {
 			i, r = w.unknown(s, id, at, value, true)

@@ -9,12 +9,14 @@ import (
 
 // fuzzTypes are what fuzzed bytes are read as.
 func fuzzTypes() []*Type {
-	return []*Type{AnyType, DataType, wholeCodec.Type(), {Kind: List, Elem: &Type{Kind: Text}}, {Kind: Float}, {Kind: Map, Elem: &Type{Kind: Uint}}}
+	return []*Type{AnyType, DataType, wholeCodec.Type(), {Kind: List, Elem: &Type{Kind: Text}}, {Kind: Float},
+		{Kind: Map, Elem: &Type{Kind: Uint}}}
 }
 
 // seeds returns canonical bytes to start from.
 func seeds(f *testing.F) [][]byte {
-	out := [][]byte{{0}, {0x80}, {0xf9, 0x3c, 0}, AppendText(nil, "é\u0301"), {0xa2, 1, 2, 3, 4}, {0x82, 0x61, 'a', 0x60}}
+	out := [][]byte{{0}, {0x80}, {0xf9, 0x3c, 0}, AppendText(nil, "é\u0301"), {0xa2, 1, 2, 3, 4},
+		{0x82, 0x61, 'a', 0x60}}
 	for _, v := range []whole{{}, full()} {
 		b, err := wholeCodec.Append(nil, &v)
 		if err != nil {
@@ -106,7 +108,8 @@ func FuzzFromDescribed(f *testing.F) {
 }
 
 func FuzzDataFromJSON(f *testing.F) {
-	for _, s := range []string{`null`, ` {"a" : [1, -2.5e3, "\u00e9\ud83d\ude00"]}`, `[18446744073709551615, true]`, `"$x"`, `-0`} {
+	for _, s := range []string{`null`, ` {"a" : [1, -2.5e3, "\u00e9\ud83d\ude00"]}`, `[18446744073709551615, true]`,
+		`"$x"`, `-0`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -13,7 +13,8 @@ import (
 
 var goLeaves = []reflect.Type{
 	reflect.TypeFor[bool](), reflect.TypeFor[int64](), reflect.TypeFor[uint64](), reflect.TypeFor[float64](),
-	reflect.TypeFor[string](), reflect.TypeFor[[]byte](), reflect.TypeFor[[4]byte](), reflect.TypeFor[color](), reflect.TypeFor[trigger](),
+	reflect.TypeFor[string](), reflect.TypeFor[[]byte](), reflect.TypeFor[[4]byte](), reflect.TypeFor[color](),
+	reflect.TypeFor[trigger](),
 	reflect.TypeFor[Data](), reflect.TypeFor[part](), reflect.TypeFor[[]string](),
 }
 

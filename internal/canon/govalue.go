@@ -28,7 +28,8 @@ func goFields(t reflect.Type) []goField {
 	var fields []goField
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Tag.Get("json") == "-" || !f.IsExported() || f.Anonymous && name == "" && isStruct(f.Type) || !promoted(t, f.Index) {
+		if f.Tag.Get("json") == "-" || !f.IsExported() || f.Anonymous && name == "" && isStruct(f.Type) ||
+			!promoted(t, f.Index) {
 			continue
 		}
 		if name == "" {
@@ -146,9 +147,10 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// Decode sets what v points to from d, as encoding/json would from the JSON: structs by their json tags, maps with text keys, slices, arrays,
-// pointers and plain values. A null sets the zero value, and a field that d does not name stays as it is. An any gets what Value returns,
-// so that whole numbers keep all their digits. An error names the place: $.items[2].price.
+// Decode sets what v points to from d, as encoding/json would from the JSON: structs by their json tags, maps with text
+// keys, slices, arrays, pointers and plain values. A null sets the zero value, and a field that d does not name stays
+// as it is. An any gets what Value returns, so that whole numbers keep all their digits. An error names the place:
+// $.items[2].price.
 func (d Data) Decode(v any) error {
 	to := reflect.ValueOf(v)
 	if to.Kind() != reflect.Pointer || to.IsNil() {

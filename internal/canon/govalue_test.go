@@ -39,9 +39,11 @@ func TestGoValuesComeBack(t *testing.T) {
 	for name, v := range map[string]order{
 		"zero": {Tags: []string{}},
 		"full": {
-			base: base{ID: math.MaxInt64}, Extra: &Extra{"n"}, Name: "Zürich", Price: 1.5, Tags: []string{"a", "b"}, By: map[string]order2{"x": {7}},
-			At: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Raw: []byte{0, 255}, Any: []any{int64(1), "x", nil}, Kept: Data{0xf6},
-			Two: [2]uint8{1, 2}, Maybe: &yes,
+			base: base{ID: math.MaxInt64}, Extra: &Extra{"n"}, Name: "Zürich", Price: 1.5, Tags: []string{"a", "b"},
+			By: map[string]order2{"x": {7}},
+			At: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Raw: []byte{0, 255}, Any: []any{int64(1), "x", nil},
+			Kept: Data{0xf6},
+			Two:  [2]uint8{1, 2}, Maybe: &yes,
 		},
 	} {
 		d, err := DataOf(v)
@@ -75,7 +77,8 @@ func TestGoValuesComeBack(t *testing.T) {
 }
 
 func TestDecodeNamesThePlace(t *testing.T) {
-	d, err := DataOf(map[string]any{"items": []any{map[string]any{"n": 1, "s": "x"}, map[string]any{"n": "many"}}, "big": 300, "neg": -1, "f": 1.5})
+	d, err := DataOf(map[string]any{"items": []any{map[string]any{"n": 1, "s": "x"}, map[string]any{"n": "many"}},
+		"big": 300, "neg": -1, "f": 1.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +113,8 @@ func TestDecodeNamesThePlace(t *testing.T) {
 		`want a pointer`: order{},
 	} {
 		err := d.Decode(v)
-		want = strings.Replace(strings.Replace(want, "map[string]any", "map[string]interface {}", 1), "time.Time", "chan int", 1)
+		want = strings.Replace(strings.Replace(want, "map[string]any", "map[string]interface {}", 1), "time.Time",
+			"chan int", 1)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -128,7 +132,8 @@ func TestDataOfRefusesWhatJSONCouldNotHold(t *testing.T) {
 	round := &loop{}
 	round.Next = round
 	for name, v := range map[string]any{
-		"a channel": struct{ C chan int }{make(chan int)}, "a map of numbers": map[int]string{1: "x"}, "a circle": round,
+		"a channel": struct{ C chan int }{make(chan int)}, "a map of numbers": map[int]string{1: "x"},
+		"a circle": round,
 		"bad text": struct{ S string }{"\xff"}, "a function": func() {},
 	} {
 		if d, err := DataOf(v); err == nil {

@@ -142,7 +142,8 @@ func (l *lexer) text() (string, *Rejection) {
 	return "", l.unexpected("the end of the string")
 }
 
-// plainLen is how many bytes at the start of b stand for themselves in a string: up to a quote, a backslash or a control character.
+// plainLen is how many bytes at the start of b stand for themselves in a string: up to a quote, a backslash or a
+// control character.
 func plainLen(b []byte) int {
 	const ones = highBits / 128
 	i := 0

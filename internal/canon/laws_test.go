@@ -83,7 +83,8 @@ func TestOraclesAgreeOnEveryForm(t *testing.T) {
 			return
 		}
 		value, schema := parts(described)
-		if got, want := described[value:schema-1-len(describedSchema)], encodeModel(t, namedModel(n, v)); !bytes.Equal(got, want) {
+		if got, want := described[value:schema-1-len(describedSchema)],
+			encodeModel(t, namedModel(n, v)); !bytes.Equal(got, want) {
 			t.Fatalf("described value %x, the oracle says %x", got, want)
 		}
 	})

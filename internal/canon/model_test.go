@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A model is a value in plain Go, independent of this package: nil, bool, int64, uint64, float64, []byte, string, []any,
-// map[string]any and map[uint64]any. The oracles work on it.
+// A model is a value in plain Go, independent of this package: nil, bool, int64, uint64, float64, []byte, string,
+// []any, map[string]any and map[uint64]any. The oracles work on it.
 
 var oracle = func() cbor.EncMode {
 	o := cbor.CoreDetEncOptions()
@@ -31,7 +31,8 @@ var oracle = func() cbor.EncMode {
 }()
 
 var oracleReader = func() cbor.DecMode {
-	m, err := cbor.DecOptions{DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode()
+	m, err := cbor.DecOptions{DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxArrayElements: 1 << 24,
+		MaxMapPairs: 1 << 24}.DecMode()
 	if err != nil {
 		panic(err)
 	}
@@ -49,12 +50,18 @@ func encodeModel(tb rapid.TB, v any) []byte {
 var (
 	anyText = rapid.OneOf(
 		rapid.StringMatching(`[a-z$_ ]{0,8}`),
-		rapid.StringOfN(rapid.RuneFrom(nil, unicode.L, unicode.M, unicode.N, unicode.S, unicode.Cc, unicode.Cf, unicode.Co), 0, 12, -1),
-		rapid.StringOfN(rapid.SampledFrom([]rune("e\u0301\u0327가각\u11a8\u1161\u0958\u212b\uffee\U0001f600\u00e9ab$\"\\\u2028\u007f\x01\n")), 0, 12, -1))
+		rapid.StringOfN(rapid.RuneFrom(nil, unicode.L, unicode.M, unicode.N, unicode.S, unicode.Cc, unicode.Cf,
+			unicode.Co), 0, 12, -1),
+		rapid.StringOfN(rapid.SampledFrom(
+			[]rune("e\u0301\u0327가각\u11a8\u1161\u0958\u212b\uffee\U0001f600\u00e9ab$\"\\\u2028\u007f\x01\n")), 0, 12,
+			-1))
 	nfcText = rapid.Map(anyText, norm.NFC.String)
 	floats  = rapid.OneOf(rapid.Float64(), rapid.Map(rapid.Float32(), func(f float32) float64 { return float64(f) }),
-		rapid.Map(rapid.Uint16(), fromHalf), rapid.Map(rapid.IntRange(-100, 100), func(i int) float64 { return float64(i) }),
-		rapid.SampledFrom([]float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e21, 1e-7, 65504, 65505}))
+		rapid.Map(rapid.Uint16(), fromHalf), rapid.Map(rapid.IntRange(-100, 100), func(i int) float64 {
+			return float64(i)
+		}),
+		rapid.SampledFrom([]float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e21, 1e-7, 65504,
+			65505}))
 	safeInts = rapid.OneOf(rapid.Int64Range(-maxSafe, maxSafe), rapid.Int64Range(-300, 300))
 	uints    = rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 300))
 	blobs    = rapid.SliceOfN(rapid.Byte(), 0, 30)
@@ -62,7 +69,8 @@ var (
 
 // drawType returns a random type. open are records around it that it may refer to again.
 func drawType(t *rapid.T, depth int, open []*Type) *Type {
-	kinds := []Kind{Bool, Int, Uint, Float, Bytes, Text, Verbatim, Enum, Any, DataKind, List, Map, Record, Record, Record, Union}
+	kinds := []Kind{Bool, Int, Uint, Float, Bytes, Text, Verbatim, Enum, Any, DataKind, List, Map, Record, Record,
+		Record, Union}
 	switch {
 	case open == nil && depth > 0:
 		kinds = kinds[8:]
@@ -90,8 +98,12 @@ func drawType(t *rapid.T, depth int, open []*Type) *Type {
 		if n.Kind == Union {
 			least = 1
 		}
-		ids := rapid.SliceOfNDistinct(rapid.OneOf(rapid.Uint16Range(0, 30), rapid.Uint16Range(0, MaxReserved)), least, 8, rapid.ID).Draw(t, "ids")
-		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.StringMatching(`[a-z]{1,3}`), rapid.Map(nfcText, func(s string) string { return norm.NFC.String("f" + s) })),
+		ids := rapid.SliceOfNDistinct(rapid.OneOf(rapid.Uint16Range(0, 30), rapid.Uint16Range(0, MaxReserved)), least,
+			8, rapid.ID).Draw(t, "ids")
+		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.StringMatching(`[a-z]{1,3}`),
+			rapid.Map(nfcText, func(s string) string {
+				return norm.NFC.String("f" + s)
+			})),
 			len(ids), len(ids), rapid.ID).Draw(t, "names")
 		for i, id := range ids {
 			f := Field{ID: id, Name: names[i], Type: drawType(t, depth-1, append(open, n))}

@@ -78,7 +78,8 @@ func newParser(text []byte, lim Limits) *parser {
 // document reads the one value of the input.
 func (p *parser) document(t *Type, lim Limits) *Rejection {
 	if int64(len(p.b)) > lim.Bytes {
-		return p.reject(PredBytes, int(lim.Bytes), strconv.Itoa(len(p.b))+" bytes", "at most "+strconv.FormatInt(lim.Bytes, 10))
+		return p.reject(PredBytes, int(lim.Bytes), strconv.Itoa(len(p.b))+" bytes",
+			"at most "+strconv.FormatInt(lim.Bytes, 10))
 	}
 	if r := p.value(t); r != nil {
 		return r
@@ -142,7 +143,8 @@ func (p *parser) value(t *Type) *Rejection {
 
 // mismatch rejects the value at the current position, which is not of type t.
 func (p *parser) mismatch(c byte, t *Type) *Rejection {
-	names := map[byte]string{'"': "a string", '[': "an array", '{': "an object", 't': "a bool", 'f': "a bool", 'n': "null"}
+	names := map[byte]string{'"': "a string", '[': "an array", '{': "an object", 't': "a bool", 'f': "a bool",
+		'n': "null"}
 	got := names[c]
 	if c == '-' || '0' <= c && c <= '9' {
 		got = "a number"
@@ -257,7 +259,8 @@ func (p *parser) bytes(s string, at int) (int, *Rejection) {
 	p.dst = appendHead(p.dst, majorBytes, uint64(n))
 	from := len(p.dst)
 	var err error
-	if p.dst, err = base64url.AppendDecode(p.dst, view(s)); err != nil || len(p.dst) != from+n { // fewer where the decoder passes over line ends
+	// fewer where the decoder passes over line ends
+	if p.dst, err = base64url.AppendDecode(p.dst, view(s)); err != nil || len(p.dst) != from+n {
 		return 0, p.reject(PredTextCanonical, at, clip(s), "unpadded base64url")
 	}
 	return n, nil
@@ -304,7 +307,8 @@ func (p *parser) list(elem func() *Rejection) *Rejection {
 	return nil
 }
 
-// object reads the members of an object into encoded pairs, good until the next call. member gets the key as written and writes it.
+// object reads the members of an object into encoded pairs, good until the next call. member gets the key as written
+// and writes it.
 func (p *parser) object(member func(key string, at int) (*Type, *Rejection)) ([]pair, *Rejection) {
 	if r := p.enter(); r != nil {
 		return nil, r

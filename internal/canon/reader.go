@@ -10,8 +10,8 @@ import (
 // readSize is how much a Reader reads at once, and so how far it may be past a bad byte before it refuses.
 const readSize = 32 << 10
 
-// Reader reads values that follow each other with nothing between (an RFC 8742 sequence), checking bytes as they arrive.
-// It holds one value at a time, and no more memory than twice the bytes that have arrived for it.
+// Reader reads values that follow each other with nothing between (an RFC 8742 sequence), checking bytes as they
+// arrive. It holds one value at a time, and no more memory than twice the bytes that have arrived for it.
 type Reader struct {
 	r    io.Reader
 	lim  Limits
@@ -39,7 +39,8 @@ func (r *Reader) Next(t *Type) ([]byte, error) {
 	r.off += int64(r.used)
 	rest := copy(r.w.b, r.w.b[r.used:])
 	r.used = 0
-	r.w = walker{b: r.w.b[:rest], items: r.lim.Items, depth: r.lim.Depth, max: int(min(r.lim.Bytes, math.MaxInt)), src: r}
+	r.w = walker{b: r.w.b[:rest], items: r.lim.Items, depth: r.lim.Depth, max: int(min(r.lim.Bytes, math.MaxInt)),
+		src: r}
 	if rest == 0 {
 		if rej := r.fill(); rej != nil {
 			r.done = r.err

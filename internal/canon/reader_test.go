@@ -57,7 +57,9 @@ func TestReaderReadsASequence(t *testing.T) {
 	for _, s := range texts {
 		all = AppendText(all, s)
 	}
-	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(all), "bytes": iotest.OneByteReader(bytes.NewReader(all)), "data and EOF": iotest.DataErrReader(bytes.NewReader(all))} {
+	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(all),
+		"bytes":        iotest.OneByteReader(bytes.NewReader(all)),
+		"data and EOF": iotest.DataErrReader(bytes.NewReader(all))} {
 		rd := NewReader(r, Limits{})
 		off := int64(0)
 		for _, want := range texts {
@@ -111,7 +113,8 @@ func TestReaderRefusesWithinOneBufferOfTheFault(t *testing.T) {
 		}{
 			{&Type{Kind: Text}, appendHead(nil, majorText, size), PredUTF8},
 			{&Type{Kind: Verbatim}, appendHead(nil, majorText, size), PredUTF8},
-			{AnyType, append(appendHead(nil, majorMap, 1), append(AppendText(nil, "k"), appendHead(nil, majorText, size)...)...), PredUTF8},
+			{AnyType, append(appendHead(nil, majorMap, 1), append(AppendText(nil, "k"),
+				appendHead(nil, majorText, size)...)...), PredUTF8},
 		} {
 			in := &countReader{head: bad(tc.head, at, 0xff), fill: 'a'}
 			_, err := NewReader(in, Limits{}).Next(tc.n)
@@ -151,7 +154,8 @@ func TestReaderKeepsToItsLimits(t *testing.T) {
 	wantPredicate(t, err, PredBytes)
 	_, err = NewReader(bytes.NewReader(AppendBytes(nil, make([]byte, 2000))), Limits{Bytes: 1000}).Next(AnyType)
 	wantPredicate(t, err, PredBytes)
-	_, err = NewReader(bytes.NewReader(append(AppendArray(nil, 30), make([]byte, 30)...)), Limits{Bytes: 20}).Next(AnyType)
+	_, err = NewReader(bytes.NewReader(append(AppendArray(nil, 30), make([]byte, 30)...)), Limits{Bytes: 20}).
+		Next(AnyType)
 	wantPredicate(t, err, PredBytes)
 	_, err = NewReader(bytes.NewReader(claim), Limits{}).Next(AnyType)
 	wantPredicate(t, err, PredTruncated)

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Reserved is the unknown fields of the reserved range of a record: key, value, key, value, as they came. A struct keeps
-// them in a field tagged `canon:",reserved"`; one that has none refuses them.
+// Reserved is the unknown fields of the reserved range of a record: key, value, key, value, as they came. A struct
+// keeps them in a field tagged `canon:",reserved"`; one that has none refuses them.
 type Reserved []byte
 
 // record reads a record whose initial byte is c.
@@ -102,15 +102,17 @@ func (w *walker) fieldID(i, last int) (int, int, *Rejection) {
 	return int(u), end, r
 }
 
-// unknown reads the value at i of a field the schema does not have, whose key is at from. Nothing is known of its text, so
-// it is verbatim. It must be kept if the record goes into a struct.
+// unknown reads the value at i of a field the schema does not have, whose key is at from. Nothing is known of its text,
+// so it is verbatim. It must be kept if the record goes into a struct.
 func (w *walker) unknown(s *Schema, id, from, i int, keep bool) (int, *Rejection) {
 	if id <= MaxCritical {
-		return i, reject(PredCritical, int64(from), "unknown field "+strconv.Itoa(id), "a field of the schema").under(".$" + strconv.Itoa(id))
+		return i, reject(PredCritical, int64(from), "unknown field "+strconv.Itoa(id), "a field of the schema").
+			under(".$" + strconv.Itoa(id))
 	}
 	i, r := w.value(DataType, i, nil)
 	if r == nil && keep && !s.keeps {
-		r = reject(PredReservedUnkept, int64(from), "unknown field "+strconv.Itoa(id), s.Name+" as this program knows it")
+		r = reject(PredReservedUnkept, int64(from), "unknown field "+strconv.Itoa(id),
+			s.Name+" as this program knows it")
 	}
 	if r != nil {
 		_ = r.under(".$" + strconv.Itoa(id))
@@ -123,7 +125,8 @@ func joined(kept Reserved, run []byte) Reserved {
 	if len(kept) == 0 {
 		return run
 	}
-	if end := unsafe.Add(unsafe.Pointer(unsafe.SliceData(kept)), len(kept)); end == unsafe.Pointer(unsafe.SliceData(run)) {
+	if end := unsafe.Add(unsafe.Pointer(unsafe.SliceData(kept)),
+		len(kept)); end == unsafe.Pointer(unsafe.SliceData(run)) {
 		return unsafe.Slice(unsafe.SliceData(kept), len(kept)+len(run))
 	}
 	return append(kept[:len(kept):len(kept)], run...)

@@ -44,8 +44,8 @@ func (w *walker) longArg(info byte, i int) (uint64, int, *Rejection) {
 	return v, i + 1 + size, nil
 }
 
-// length reads the head of a string and returns its length and where its content starts. The length is within the limits,
-// and within the input unless that is still arriving.
+// length reads the head of a string and returns its length and where its content starts. The length is within the
+// limits, and within the input unless that is still arriving.
 func (w *walker) length(c byte, i int) (int, int, *Rejection) {
 	n, from := uint64(c&31), i+1
 	var r *Rejection
@@ -64,7 +64,8 @@ func (w *walker) lengthPast(n uint64, i, from int) *Rejection {
 		return reject(PredTruncated, int64(i), strconv.Itoa(len(w.b)-from)+" bytes", strconv.FormatUint(n, 10))
 	}
 	if from > w.max || n > uint64(w.max-from) {
-		return reject(PredBytes, int64(i), "a string of "+strconv.FormatUint(n, 10), "at most "+strconv.Itoa(w.max)+" for the value")
+		return reject(PredBytes, int64(i), "a string of "+strconv.FormatUint(n, 10),
+			"at most "+strconv.Itoa(w.max)+" for the value")
 	}
 	return nil
 }
@@ -108,7 +109,8 @@ func textRejection(pred string, at int, rest []byte) *Rejection {
 	if len(rest) > 12 {
 		rest = rest[:12]
 	}
-	want := map[string]string{PredUTF8: "UTF-8", PredNFC: "NFC", PredUnassigned: "a code point of Unicode " + UnicodeVersion}[pred]
+	want := map[string]string{PredUTF8: "UTF-8", PredNFC: "NFC",
+		PredUnassigned: "a code point of Unicode " + UnicodeVersion}[pred]
 	return reject(pred, int64(at), fmt.Sprintf("%+q", rest), want)
 }
 

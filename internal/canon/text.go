@@ -207,7 +207,8 @@ type member struct {
 	t   *Type
 }
 
-// object writes n pairs in the order of RFC 8785. key reads a key and returns it as written, with the type of its value.
+// object writes n pairs in the order of RFC 8785. key reads a key and returns it as written, with the type of its
+// value.
 func (w *textWriter) object(n uint64, key func() (string, *Type)) {
 	base := len(w.members)
 	for range n {

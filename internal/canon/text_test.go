@@ -18,7 +18,8 @@ func TestTextFormOfAStruct(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"$64":1,"$80":[],"args":{"k":1},"color":"blue","colors":["red","green"],"count":3,"hash":"AQIDBA","later":"l","limit":-7,` +
-		`"main":{"name":"m"},"maybe":{"name":"x"},"ok":true,"output":"` + "e\u0301" + `","parts":[{"name":"a"},{"body":"AQ","name":"b","tags":[]}],` +
+		`"main":{"name":"m"},"maybe":{"name":"x"},"ok":true,"output":"` + "e\u0301" +
+		`","parts":[{"name":"a"},{"body":"AQ","name":"b","tags":[]}],` +
 		`"rate":1.5,"raw":"","scores":{"a":2,"aa":3,"b":1},"seq":-5,"size":"9223372036854775808","title":"Zürich é",` +
 		`"wake":{"all":{"of":[{"at":{"time":9}},{"ref":{"next":{"time":3}}},{"ref":{}},{"never":{}},{"all":{"of":[]}}]}}}`
 	if string(got) != want {
@@ -29,11 +30,15 @@ func TestTextFormOfAStruct(t *testing.T) {
 
 func TestSchemalessValuesAreToldApartInText(t *testing.T) {
 	for text, want := range map[string]string{
-		`1`: "01", `"$float:1"`: "f93c00", `"1"`: "6131", `"$bytes:MQ"`: "4131", `"$$int:1"`: "6624696e743a31", `"$$"`: "6124",
+		`1`: "01", `"$float:1"`: "f93c00", `"1"`: "6131", `"$bytes:MQ"`: "4131", `"$$int:1"`: "6624696e743a31",
+		`"$$"`:                        "6124",
 		`"$int:18446744073709551615"`: "1bffffffffffffffff", `"$int:-9223372036854775808"`: "3b7fffffffffffffff",
-		`"$int:9007199254740992"`: "1b0020000000000000", `9007199254740991`: "1b001fffffffffffff", `"$int:-9007199254740992"`: "3b001fffffffffffff", `-9007199254740991`: "3b001ffffffffffffe",
-		`"$float:NaN"`: "f97e00", `"$float:-0"`: "f98000", `"$float:-Infinity"`: "f9fc00", `1.5`: "f93e00", `1e+300`: "fb7e37e43c8800759c",
-		`{"$1":2,"$3":4}`: "a201020304", `{"$$1":2}`: "a162243102", `{"1":2}`: "a1613102", `null`: "f6", `[]`: "80", `{}`: "a0",
+		`"$int:9007199254740992"`: "1b0020000000000000", `9007199254740991`: "1b001fffffffffffff",
+		`"$int:-9007199254740992"`: "3b001fffffffffffff", `-9007199254740991`: "3b001ffffffffffffe",
+		`"$float:NaN"`: "f97e00", `"$float:-0"`: "f98000", `"$float:-Infinity"`: "f9fc00", `1.5`: "f93e00",
+		`1e+300`:          "fb7e37e43c8800759c",
+		`{"$1":2,"$3":4}`: "a201020304", `{"$$1":2}`: "a162243102", `{"1":2}`: "a1613102", `null`: "f6", `[]`: "80",
+		`{}`: "a0",
 	} {
 		got, err := FromText(nil, AnyType, []byte(text), Limits{})
 		if err != nil || hex.EncodeToString(got) != want {
@@ -128,7 +133,8 @@ func TestOtherSpellingsOfTextAreRefused(t *testing.T) {
 }
 
 func TestTextRejectionsSayWhere(t *testing.T) {
-	_, err := FromText(nil, wholeCodec.Type(), []byte(`{"ok":true,"parts":[{"name":"a"},{"name":7}],"seq":1,"title":""}`), Limits{})
+	_, err := FromText(nil, wholeCodec.Type(),
+		[]byte(`{"ok":true,"parts":[{"name":"a"},{"name":7}],"seq":1,"title":""}`), Limits{})
 	var r *Rejection
 	if !errors.As(err, &r) || r.Path != "$.parts[1].name" || r.Offset != 41 || r.Predicate != PredType {
 		t.Errorf("got %+v", err)

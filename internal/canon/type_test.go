@@ -9,7 +9,8 @@ import (
 func chain(n int, last *Type) *Type {
 	t := last
 	for range n {
-		t = &Type{Kind: Record, Schema: &Schema{Name: "r", Fields: []Field{{ID: 1, Name: "a", Type: t}, {ID: 2, Name: "b", Type: t}}}}
+		t = &Type{Kind: Record, Schema: &Schema{Name: "r", Fields: []Field{{ID: 1, Name: "a", Type: t},
+			{ID: 2, Name: "b", Type: t}}}}
 	}
 	return t
 }
@@ -20,24 +21,25 @@ func TestBadDescriptionsAreRefused(t *testing.T) {
 	loop := record(Field{ID: 1, Name: "again"})
 	loop.Schema.Fields[0].Type = loop
 	for name, bad := range map[string]*Type{
-		"nothing":            {},
-		"list of nothing":    {Kind: List},
-		"text of something":  {Kind: Text, Elem: text},
-		"record of nothing":  {Kind: Record},
-		"enum of nothing":    {Kind: Enum},
-		"length of text":     {Kind: Text, Len: 1},
-		"unknown kind":       {Kind: 99},
-		"numbers fall":       {Kind: Enum, Names: []Name{{2, "a"}, {1, "b"}}},
-		"two enum names":     {Kind: Enum, Names: []Name{{1, "a"}, {2, "a"}}},
-		"ids fall":           record(Field{ID: 2, Name: "a", Type: text}, Field{ID: 1, Name: "b", Type: text}),
-		"two names":          record(Field{ID: 1, Name: "a", Type: text}, Field{ID: 2, Name: "a", Type: text}),
-		"no name":            record(Field{ID: 1, Type: text}),
-		"dollar":             record(Field{ID: 1, Name: "$1", Type: text}),
-		"name is not NFC":    record(Field{ID: 1, Name: "e\u0301", Type: text}),
-		"id above 127":       record(Field{ID: 128, Name: "a", Type: text}),
-		"no type":            record(Field{ID: 1, Name: "a"}),
-		"presence":           record(Field{ID: 1, Name: "a", Type: text, Presence: 9}),
-		"optional case":      {Kind: Union, Schema: &Schema{Fields: []Field{{ID: 1, Name: "a", Type: text, Presence: Optional}}}},
+		"nothing":           {},
+		"list of nothing":   {Kind: List},
+		"text of something": {Kind: Text, Elem: text},
+		"record of nothing": {Kind: Record},
+		"enum of nothing":   {Kind: Enum},
+		"length of text":    {Kind: Text, Len: 1},
+		"unknown kind":      {Kind: 99},
+		"numbers fall":      {Kind: Enum, Names: []Name{{2, "a"}, {1, "b"}}},
+		"two enum names":    {Kind: Enum, Names: []Name{{1, "a"}, {2, "a"}}},
+		"ids fall":          record(Field{ID: 2, Name: "a", Type: text}, Field{ID: 1, Name: "b", Type: text}),
+		"two names":         record(Field{ID: 1, Name: "a", Type: text}, Field{ID: 2, Name: "a", Type: text}),
+		"no name":           record(Field{ID: 1, Type: text}),
+		"dollar":            record(Field{ID: 1, Name: "$1", Type: text}),
+		"name is not NFC":   record(Field{ID: 1, Name: "e\u0301", Type: text}),
+		"id above 127":      record(Field{ID: 128, Name: "a", Type: text}),
+		"no type":           record(Field{ID: 1, Name: "a"}),
+		"presence":          record(Field{ID: 1, Name: "a", Type: text, Presence: 9}),
+		"optional case": {Kind: Union, Schema: &Schema{Fields: []Field{{ID: 1, Name: "a", Type: text,
+			Presence: Optional}}}},
 		"holds itself":       loop,
 		"holds itself below": chain(3, loop),
 	} {

@@ -36,7 +36,8 @@ func RegisterUnion[I any](name string, cases ...UnionCase[I]) {
 		v := reflect.New(rt).Elem()
 		v.Set(reflect.Zero(ct))
 		words := (*iface)(v.Addr().UnsafePointer())
-		u.cases = append(u.cases, unionCase{id: c.id, name: c.name, goType: ct, tab: words.tab, direct: words.data == nil})
+		u.cases = append(u.cases, unionCase{id: c.id, name: c.name, goType: ct, tab: words.tab,
+			direct: words.data == nil})
 	}
 	slices.SortFunc(u.cases, func(a, b unionCase) int { return int(a.id) - int(b.id) })
 	unions.Lock()

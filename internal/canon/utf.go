@@ -98,8 +98,8 @@ func asciiLen(b []byte) int {
 	return i
 }
 
-// textScan checks text piece by piece. Text is cut before every code point that stands alone: NFC of the whole is NFC of
-// the pieces, so only pieces that hold a combining code point go through the normalizer.
+// textScan checks text piece by piece. Text is cut before every code point that stands alone: NFC of the whole is NFC
+// of the pieces, so only pieces that hold a combining code point go through the normalizer.
 type textScan struct {
 	at        int  // everything before is checked, except the normalization of the open segment
 	segment   int  // where the open segment starts
@@ -107,8 +107,8 @@ type textScan struct {
 	verbatim  bool // only UTF-8 is asked for
 }
 
-// next checks b, the text so far, from where the scan stopped, and returns the offset and predicate of the first fault, or
-// -1. Unless final, a cut-off code point at the end waits.
+// next checks b, the text so far, from where the scan stopped, and returns the offset and predicate of the first fault,
+// or -1. Unless final, a cut-off code point at the end waits.
 func (s *textScan) next(b []byte, final bool) (int, string) {
 	at, segment, combining := s.at, s.segment, s.combining
 	for at < len(b) {
@@ -149,8 +149,8 @@ func (s *textScan) next(b []byte, final bool) (int, string) {
 	return -1, ""
 }
 
-// decodeRune returns the code point at the start of b, which is not ASCII, and its length; 0 if it is not valid. It spares
-// the common lengths what utf8.DecodeRune does for all.
+// decodeRune returns the code point at the start of b, which is not ASCII, and its length; 0 if it is not valid. It
+// spares the common lengths what utf8.DecodeRune does for all.
 func decodeRune(b []byte) (rune, int) {
 	c := b[0]
 	if c < 0xe0 {

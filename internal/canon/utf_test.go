@@ -11,7 +11,8 @@ import (
 )
 
 func assignedBy15(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf, unicode.Co)
+	return unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf,
+		unicode.Co)
 }
 
 // plainFault is the text check written the obvious way.
@@ -48,8 +49,13 @@ func TestFrozenTableIsUnicode15(t *testing.T) {
 }
 
 func TestTextIsJudgedAsTheWholeStringIs(t *testing.T) {
-	hard := rapid.StringOfN(rapid.RuneFrom([]rune("aé\u0301\u0327\u0300가\u1100\u1161\u11a8\u0958\u212b\ufdd0\U0001f600\u09be\u09c7\u0345\u05b0\u0378")), 0, 20, -1)
-	texts := rapid.OneOf(anyText, nfcText, hard, rapid.Map(hard, norm.NFC.String), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 8), func(b []byte) string { return string(b) }))
+	hard := rapid.StringOfN(rapid.RuneFrom(
+		[]rune("aé\u0301\u0327\u0300가\u1100\u1161\u11a8\u0958\u212b\ufdd0\U0001f600\u09be\u09c7\u0345\u05b0\u0378")), 0,
+		20, -1)
+	texts := rapid.OneOf(anyText, nfcText, hard, rapid.Map(hard, norm.NFC.String),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 8), func(b []byte) string {
+			return string(b)
+		}))
 	faults := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := strings.Repeat("ascii", rapid.IntRange(0, 9).Draw(t, "prefix")) + texts.Draw(t, "text")

@@ -111,7 +111,8 @@ func TestAppendixAIsAcceptedWithinTheProfile(t *testing.T) {
 	for _, v := range vectors(t, "cbor/appendix_a.json") {
 		b := unhex(t, v.Hex)
 		major := b[0] >> 5
-		simple := major == majorOther && b[0] != cborFalse && b[0] != cborTrue && b[0] != cborNull && (b[0] < cborF16 || b[0] > cborF64)
+		simple := major == majorOther && b[0] != cborFalse && b[0] != cborTrue && b[0] != cborNull &&
+			(b[0] < cborF16 || b[0] > cborF64)
 		if !v.Roundtrip || major == majorTag || simple || v.Hex == "3bffffffffffffffff" {
 			if Check(AnyType, b, Limits{}) == nil {
 				t.Errorf("%s is accepted", v.Hex)

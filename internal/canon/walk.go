@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// walker reads one value strictly. It is the only judge of the binary form: with a nil pointer it checks, with a pointer
-// to the Go type of the Type it also fills that in. Its methods take the position of what they read and return the
-// position after it, so that it stays in a register.
+// walker reads one value strictly. It is the only judge of the binary form: with a nil pointer it checks, with a
+// pointer to the Go type of the Type it also fills that in. Its methods take the position of what they read and return
+// the position after it, so that it stays in a register.
 type walker struct {
 	b     []byte
 	items int64   // left

@@ -13,7 +13,8 @@ func TestFaultsAreNamedWhereTheyAre(t *testing.T) {
 		{ID: 2, Name: "tags", Type: &Type{Kind: List, Elem: &Type{Kind: Text}}, Presence: Optional},
 		{ID: 3, Name: "of", Type: &Type{Kind: Map, Elem: &Type{Kind: Bytes, Len: 2}}, Presence: OmitZero},
 		{ID: 4, Name: "color", Type: &Type{Kind: Enum, Names: []Name{{1, "red"}, {3, "blue"}}}, Presence: Optional},
-		{ID: 5, Name: "one", Type: &Type{Kind: Union, Schema: &Schema{Name: "u", Fields: []Field{{ID: 1, Name: "a", Type: &Type{Kind: Bool}}}}}, Presence: Optional},
+		{ID: 5, Name: "one", Type: &Type{Kind: Union, Schema: &Schema{Name: "u",
+			Fields: []Field{{ID: 1, Name: "a", Type: &Type{Kind: Bool}}}}}, Presence: Optional},
 		{ID: 6, Name: "free", Type: AnyType, Presence: Optional},
 		{ID: 7, Name: "f", Type: &Type{Kind: Float}, Presence: OmitZero},
 	}}}
@@ -124,7 +125,8 @@ func TestLimitsHoldBeforeAllocation(t *testing.T) {
 	c := For[struct {
 		Parts []part `canon:"1,parts"`
 	}]("parts")
-	claim := append(unhex(t, "a1019a000fffff"), bytes.Repeat([]byte{0xa0}, 1<<20)...) // a million parts, the first one bad
+	// a million parts, the first one bad
+	claim := append(unhex(t, "a1019a000fffff"), bytes.Repeat([]byte{0xa0}, 1<<20)...)
 	got := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

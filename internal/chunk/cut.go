@@ -10,14 +10,15 @@ import (
 	_ "github.com/PlakarKorp/go-cdc-chunkers/chunkers/fastcdc" // registers itself
 )
 
-// The bounds of chunks (frozen: changing one changes where values are cut). Small enough that a bad byte is noticed soon,
-// large enough that zstd finds something to do.
+// The bounds of chunks (frozen: changing one changes where values are cut). Small enough that a bad byte is noticed
+// soon, large enough that zstd finds something to do.
 const (
 	minSize    = 16 << 10
 	normalSize = 32 << 10
 	// MaxSize is the largest chunk.
 	MaxSize = 64 << 10
-	// maxRatio is how many times its packed size a chunk may be: real text packs 5 to 20 times; bombs thousands of times.
+	// maxRatio is how many times its packed size a chunk may be: real text packs 5 to 20 times; bombs thousands of
+	// times.
 	maxRatio = 128
 )
 

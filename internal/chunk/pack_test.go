@@ -27,7 +27,8 @@ func wantPredicate(t *testing.T, err error, want ...string) {
 }
 
 func TestChunksComeBackAndOthersAreRefused(t *testing.T) {
-	for _, b := range [][]byte{{}, []byte("one"), bytes.Repeat([]byte("words and more words. "), 3000), make([]byte, 300<<10)} {
+	for _, b := range [][]byte{{}, []byte("one"), bytes.Repeat([]byte("words and more words. "), 3000),
+		make([]byte, 300<<10)} {
 		name, packed := sha256.Sum256(b), Pack(b)
 		got, err := Unpack(packed, name, int64(len(b)), canon.DefaultBytes)
 		if err != nil || !bytes.Equal(got, b) {
@@ -60,7 +61,9 @@ func TestBombIsRefusedBeforeItUnpacks(t *testing.T) {
 	small := int64(len(bomb)) // a lie about the size
 	_, err = Unpack(bomb, name, small, canon.DefaultBytes)
 	wantPredicate(t, err, PredSize)
-	if got := testing.AllocsPerRun(3, func() { _, _ = Unpack(bomb, name, int64(len(b)), canon.DefaultBytes) }); got > 20 {
+	if got := testing.AllocsPerRun(3, func() {
+		_, _ = Unpack(bomb, name, int64(len(b)), canon.DefaultBytes)
+	}); got > 20 {
 		t.Errorf("refusing a bomb took %v allocations", got)
 	}
 }

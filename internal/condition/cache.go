@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// cache keeps the programs used last, by source text, and why those that do not compile do not: finding that out again costs as much. It is
-// safe for concurrent use.
+// cache keeps the programs used last, by source text, and why those that do not compile do not: finding that out again
+// costs as much. It is safe for concurrent use.
 type cache struct {
 	mu    sync.Mutex
 	max   int

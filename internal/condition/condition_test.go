@@ -86,7 +86,8 @@ func TestConditionsReadEveryKindOfVariable(t *testing.T) {
 func TestUnusableConditionsAreRefusedWithAHint(t *testing.T) {
 	env := fold(t)
 	for _, c := range []struct{ src, want string }{
-		{`n > 1 && spent > 2`, `line 1, column 10: there is no variable or function "spent"; the variables are now (time), age (duration)`},
+		{`n > 1 && spent > 2`,
+			`line 1, column 10: there is no variable or function "spent"; the variables are now (time), age (duration)`},
 		{"n > 1 &&\n  spent > 2", `line 2, column 3: `},
 		{`now() > n`, `no variable or function "now"`},
 		{`random() > 1`, `no variable or function "random"`},
@@ -228,7 +229,8 @@ func TestMapsAreWalkedInTheOrderOfTheirKeys(t *testing.T) {
 
 func TestEvalLeavesValuesAlone(t *testing.T) {
 	vars, want := values(), values()
-	if _, err := compile(t, fold(t), `spend.by.map(k, k).size() + children.filter(c, c.done).size() == n`).Eval(vars); err != nil {
+	if _, err := compile(t, fold(t), `spend.by.map(k, k).size() + children.filter(c, c.done).size() == n`).
+		Eval(vars); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, vars); diff != "" {
@@ -273,7 +275,8 @@ func TestSharedErrorsAreLabelledBeforeAnyEvaluation(t *testing.T) {
 		"timestamp overflow": types.Int(math.MaxInt64).ConvertToType(types.TimestampType),
 	} {
 		if got := shared.(*types.Err).NodeID(); got != math.MaxInt64 {
-			t.Errorf("%s carries node %d, want %d: evaluations in parallel would write to it", name, got, int64(math.MaxInt64))
+			t.Errorf("%s carries node %d, want %d: evaluations in parallel would write to it", name, got,
+				int64(math.MaxInt64))
 		}
 	}
 }
@@ -282,7 +285,8 @@ func TestEnvServesManyGoroutines(t *testing.T) {
 	env := fold(t)
 	srcs := []string{
 		`n > 2 && ready`, `children.exists(c, c.done)`, `spend.map(k, k)[0] == "by"`,
-		`last.contains("x") || ready`, `status.matches("^d") && last > 1`, `timestamp(n + 9000000000000000) > now || ready`,
+		`last.contains("x") || ready`, `status.matches("^d") && last > 1`,
+		`timestamp(n + 9000000000000000) > now || ready`,
 	}
 	var wg sync.WaitGroup
 	for g := range 8 {

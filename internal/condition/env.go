@@ -132,7 +132,8 @@ func (e *Env) Compile(src string) (*Program, error) {
 
 func (e *Env) compile(src string) (*Program, error) {
 	if len(src) > maxSource {
-		return nil, fmt.Errorf("%d bytes long, at most %d are allowed; split it into several conditions", len(src), maxSource)
+		return nil, fmt.Errorf("%d bytes long, at most %d are allowed; split it into several conditions", len(src),
+			maxSource)
 	}
 	if strings.TrimSpace(src) == "" {
 		return nil, errors.New(`empty; write "true" for a condition that always holds`)

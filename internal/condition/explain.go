@@ -48,13 +48,15 @@ func (e *Env) plain(msg string) string {
 	case strings.HasPrefix(msg, "Syntax error: "):
 		// The parser lists every token it would have taken, which helps nobody.
 		msg, _, _ = strings.Cut(strings.TrimPrefix(msg, "Syntax error: "), " expecting ")
-		return "syntax error: " + strings.NewReplacer("mismatched input", "unexpected", "'<EOF>'", "end of text").Replace(msg)
+		return "syntax error: " + strings.NewReplacer("mismatched input", "unexpected", "'<EOF>'", "end of text").
+			Replace(msg)
 	case strings.Contains(msg, "recursion"):
 		return fmt.Sprintf("nests more than %d deep; split it into several conditions", maxDepth)
 	case strings.HasPrefix(msg, "comprehension exceeds nesting limit"):
 		return fmt.Sprintf("more than %d of exists, all, map and filter inside or behind each other", maxLoops)
 	case strings.HasPrefix(msg, "invalid matches argument"), strings.HasPrefix(msg, "regex program size"):
-		return fmt.Sprintf("the regular expression is not in RE2 syntax or compiles to more than %d instructions", maxRegexp)
+		return fmt.Sprintf("the regular expression is not in RE2 syntax or compiles to more than %d instructions",
+			maxRegexp)
 	case strings.HasPrefix(msg, "invalid duration argument"):
 		return `not a duration; write "90s", "3h30m" or "48h"`
 	case strings.HasPrefix(msg, "invalid timestamp argument"):
@@ -73,7 +75,8 @@ func explainEval(err error) error {
 		return fmt.Errorf("there is no key %q; test for it first with has(…)", key)
 	}
 	if err.Error() == "no such overload" {
-		return errors.New("an operator or function got a value of a type it does not take; test for it first, as in type(x) == int")
+		return errors.New("an operator or function got a value of a type it does not take; test for it first, as in " +
+			"type(x) == int")
 	}
 	return err
 }

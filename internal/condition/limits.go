@@ -1,10 +1,10 @@
 package condition
 
-// A condition comes from whoever wrote the agent and runs on every node that looks at it, so all of its sizes are bounded.
-// The bounds decide which conditions hold and must be the same on every node.
+// A condition comes from whoever wrote the agent and runs on every node that looks at it, so all of its sizes are
+// bounded. The bounds decide which conditions hold and must be the same on every node.
 const (
-	// maxSource bounds the source text, in bytes. People write conditions of one line; a page is generous, and compiling
-	// a full one takes under ten milliseconds.
+	// maxSource bounds the source text, in bytes. People write conditions of one line; a page is generous, and
+	// compiling a full one takes under ten milliseconds.
 	maxSource = 4 << 10
 
 	// maxDepth bounds how deep brackets, operators and calls nest. The parser and the evaluator recurse once per
@@ -15,9 +15,10 @@ const (
 	// cost by the length of a list; four let a condition filter two lists and join them.
 	maxLoops = 4
 
-	// MaxCost bounds one evaluation, and all those of one look at an agent together, in CEL's cost units, about one per operation or per ten bytes of text touched.
-	// It lets a condition look at every one of some 50,000 list elements. A runaway loop is stopped within tens of
-	// milliseconds, one that spends it all on the slowest regular expression within a third of a second.
+	// MaxCost bounds one evaluation, and all those of one look at an agent together, in CEL's cost units, about one per
+	// operation or per ten bytes of text touched. It lets a condition look at every one of some 50,000 list elements. A
+	// runaway loop is stopped within tens of milliseconds, one that spends it all on the slowest regular expression
+	// within a third of a second.
 	MaxCost = 500_000
 
 	// costModel pins the price list behind MaxCost: a newer library that prices an operation differently must not

@@ -40,7 +40,8 @@ func (rules) Validate(_ *cel.Env, _ cel.ValidatorConfig, tree *ast.AST, iss *cel
 				iss.ReportErrorAtID(last.ID(), "the regular expression must be a literal")
 			case slices.Contains(zoned, name) && !(constant && fixedZone.MatchString(text)):
 				// Named zones come from the machine's time zone database, which differs between machines and years.
-				iss.ReportErrorAtID(last.ID(), `%s takes a fixed offset such as "+02:00", or nothing for UTC: named time zones differ between nodes`, name)
+				iss.ReportErrorAtID(last.ID(),
+					`%s takes a fixed offset such as "+02:00", or nothing for UTC: named time zones differ between nodes`, name)
 			}
 		}
 	}))
@@ -78,7 +79,8 @@ var boundedMatch = &interpreter.RegexOptimization{
 				return types.NoSuchOverloadErr()
 			}
 			if len(text) > maxMatched {
-				return types.NewErr("matches got %d bytes of text, at most %d are allowed; use contains", len(text), maxMatched)
+				return types.NewErr("matches got %d bytes of text, at most %d are allowed; use contains", len(text),
+					maxMatched)
 			}
 			return types.Bool(re.MatchString(string(text)))
 		}

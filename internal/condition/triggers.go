@@ -1,6 +1,7 @@
 package condition
 
-// FoldVars are the variables that conditions of triggers know. They are part of the format's meaning: names may be added, never changed.
+// FoldVars are the variables that conditions of triggers know. They are part of the format's meaning: names may be
+// added, never changed.
 var FoldVars = []Var{
 	{Name: "now", Kind: Time},
 	{Name: "asleep", Kind: Duration}, // since the sleep began
@@ -10,7 +11,8 @@ var FoldVars = []Var{
 	{Name: "children", Kind: MapDyn}, // open, ended, ok, failed
 	{Name: "inbox", Kind: ListDyn},   // names of unseen events
 	{Name: "turns", Kind: Int},
-	{Name: "signals", Kind: MapDyn}, // by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, took, calls
+	// by tool, the advisors' under advisor:NAME: recent (signals, oldest first), last, at, took, calls
+	{Name: "signals", Kind: MapDyn},
 }
 
 var (

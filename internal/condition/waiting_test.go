@@ -20,7 +20,8 @@ func TestWaitingNamesWhatDoesNotHoldYet(t *testing.T) {
 		{`!(n > 2)`, `!(n > 2)`},
 		{`spend.limit > 5 && n > 2`, `spend.limit > 5`},                                // a missing key
 		{`has(spend.limit) && spend.limit > 5`, `has(spend.limit) && spend.limit > 5`}, // both parts
-		{`now - timestamp("2026-03-01T00:00:00Z") > duration("48h")`, `now - timestamp("2026-03-01T00:00:00Z") > duration("48h")`},
+		{`now - timestamp("2026-03-01T00:00:00Z") > duration("48h")`,
+			`now - timestamp("2026-03-01T00:00:00Z") > duration("48h")`},
 	} {
 		if got := compile(t, env, c.src).Waiting(values()); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.src, got, c.want)

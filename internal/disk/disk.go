@@ -75,7 +75,8 @@ func OpenFile(path string, flag int, perm fs.FileMode) (File, error) {
 func CreateTemp(dir, pattern string) (File, error) {
 	before, after, _ := strings.Cut(pattern, "*")
 	for range 1000 {
-		f, err := OpenFile(filepath.Join(dir, fmt.Sprint(before, rand.Uint32(), after)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := OpenFile(filepath.Join(dir, fmt.Sprint(before, rand.Uint32(), after)),
+			os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}

@@ -23,7 +23,8 @@ func TestFilesGoThroughTheirSteps(t *testing.T) {
 	dir := t.TempDir()
 	a, b, c := filepath.Join(dir, "sub", "a"), filepath.Join(dir, "sub", "b"), filepath.Join(dir, "sub", "c")
 	for i, err := range []error{
-		disk.Mkdir(filepath.Dir(a), 0o700), disk.Write(a, []byte("x"), 0o600), disk.Sync(a), disk.Rename(a, b), disk.Link(b, c),
+		disk.Mkdir(filepath.Dir(a), 0o700), disk.Write(a, []byte("x"), 0o600), disk.Sync(a), disk.Rename(a, b),
+		disk.Link(b, c),
 		disk.Remove(b), disk.Sync(filepath.Dir(a)),
 	} {
 		if err != nil {

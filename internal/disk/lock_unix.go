@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Lock takes the lock of a file for this handle alone; without wait it returns ErrLocked when another handle has it. The system gives it
-// back when the handle is closed, by whatever end of the process.
+// Lock takes the lock of a file for this handle alone; without wait it returns ErrLocked when another handle has it.
+// The system gives it back when the handle is closed, by whatever end of the process.
 func Lock(f Locker, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {

@@ -10,8 +10,8 @@ import (
 // lockedByte lies behind every file, so that the lock does not keep readers from its content.
 var lockedByte = windows.Overlapped{OffsetHigh: 0x7fffffff}
 
-// Lock takes the lock of a file for this handle alone; without wait it returns ErrLocked when another handle has it. The system gives it
-// back when the handle is closed, by whatever end of the process.
+// Lock takes the lock of a file for this handle alone; without wait it returns ErrLocked when another handle has it.
+// The system gives it back when the handle is closed, by whatever end of the process.
 func Lock(f Locker, wait bool) error {
 	how := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK)
 	if !wait {

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Open opens a regular file to read. A pipe, a device, a socket or a folder is refused: reading it could wait for ever, never end, or do
-// something. The file that was opened is looked at again, so that nobody gains by exchanging it in between.
+// Open opens a regular file to read. A pipe, a device, a socket or a folder is refused: reading it could wait for ever,
+// never end, or do something. The file that was opened is looked at again, so that nobody gains by exchanging it in
+// between.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err == nil { // else opening says what is wrong
@@ -44,8 +45,8 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return b, errors.Join(err, f.Close())
 }
 
-// ModeIn is the mode of a new file in a folder: for its owner alone, unless others can write to the folder, which is then shared with them on
-// purpose.
+// ModeIn is the mode of a new file in a folder: for its owner alone, unless others can write to the folder, which is
+// then shared with them on purpose.
 func ModeIn(dir string) fs.FileMode {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm()&0o022 == 0 {
@@ -77,8 +78,8 @@ func Regular(path string, info fs.FileInfo) error {
 // ErrIrregular says that something is not a regular file.
 var ErrIrregular = errors.New("want a regular file")
 
-// Files are the files of a folder whose names end in ext, in order, by their paths; none if there is no folder. It reads the folder itself: a
-// pattern would take a [ in the path for one of its own.
+// Files are the files of a folder whose names end in ext, in order, by their paths; none if there is no folder. It
+// reads the folder itself: a pattern would take a [ in the path for one of its own.
 func Files(dir, ext string) ([]string, error) {
 	found, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

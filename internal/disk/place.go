@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/entropy"
 )
 
-// place is an id that a copy of a file does not have: the hash of random bytes in it, and of what the file system itself knows the file by, its
-// number and the moment it was made. Whoever copies the file, restores it or carries it to another machine has another place; whoever
-// gives it another name on the same disk has not.
+// place is an id that a copy of a file does not have: the hash of random bytes in it, and of what the file system
+// itself knows the file by, its number and the moment it was made. Whoever copies the file, restores it or carries it
+// to another machine has another place; whoever gives it another name on the same disk has not.
 func place(path string) (id [32]byte, err error) {
 	f, err := Open(path)
 	if err != nil {
@@ -25,7 +25,8 @@ func place(path string) (id [32]byte, err error) {
 	seed := make([]byte, placeBytes+1)
 	n, err := f.Read(seed)
 	if err != nil || n != placeBytes {
-		return id, fmt.Errorf("%s is not what tells a store from its copies: it has %d bytes, want %d; remove it and take the seat of its agents again: %w", path, n, placeBytes, errors.Join(err, ErrIrregular))
+		return id, fmt.Errorf("%s is not what tells a store from its copies: it has %d bytes, want %d; remove it and "+
+			"take the seat of its agents again: %w", path, n, placeBytes, errors.Join(err, ErrIrregular))
 	}
 	number, born, err := birth(f)
 	if err != nil {

@@ -47,7 +47,8 @@ func openPart(name string) (*os.File, error) {
 			return nil, err
 		}
 		if err := Lock(f, false); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: another run is writing it; wait for it, or name another file", name), f.Close())
+			return nil, errors.Join(fmt.Errorf("%s: another run is writing it; wait for it, or name another file",
+				name), f.Close())
 		}
 		mine, err := f.Stat()
 		if err == nil {

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Within reports whether a path is dir or below it, however the letters are written: where the file system tells case apart, a folder that
-// differs in it alone counts as the same. Links are not followed; a path that cannot be made absolute is in no folder.
+// Within reports whether a path is dir or below it, however the letters are written: where the file system tells case
+// apart, a folder that differs in it alone counts as the same. Links are not followed; a path that cannot be made
+// absolute is in no folder.
 func Within(path, dir string) bool {
 	from, err := filepath.Abs(dir)
 	if err != nil {

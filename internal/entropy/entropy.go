@@ -1,5 +1,5 @@
-// Package entropy is where the salts of bodies come from. Programs leave it alone; the generator of test vectors replaces it, so that the
-// same vectors come out each time.
+// Package entropy is where the salts of bodies come from. Programs leave it alone; the generator of test vectors
+// replaces it, so that the same vectors come out each time.
 package entropy
 
 import (

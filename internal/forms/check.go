@@ -36,7 +36,8 @@ func (f Finding) String() string { return fmt.Sprintf("ok: value, %d bytes", f.B
 
 // String is the finding in a line.
 func (f FoundEntry) String() string {
-	return fmt.Sprintf("ok: entry, %s %s, seq %d, signature %s, %d bytes", f.Kind, f.Name.Short(), f.Seq, f.Signature, f.Bytes)
+	return fmt.Sprintf("ok: entry, %s %s, seq %d, signature %s, %d bytes", f.Kind, f.Name.Short(), f.Seq, f.Signature,
+		f.Bytes)
 }
 
 // String is the finding in a line.

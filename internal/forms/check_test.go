@@ -27,7 +27,8 @@ func TestLinesOfHexadecimalAreAnsweredOneByOne(t *testing.T) {
 	if err != nil || flushed == 0 {
 		t.Fatalf("%v, flushed %d times", err, flushed)
 	}
-	if want := "1 canon.shortest-int input.hex [1,2]"; !strings.HasPrefix(strings.Join(got, " "), want) || len(got) != 5 {
+	if want := "1 canon.shortest-int input.hex [1,2]"; !strings.HasPrefix(strings.Join(got, " "), want) ||
+		len(got) != 5 {
 		t.Errorf("got %q, want %s and a limit", got, want)
 	}
 }
@@ -40,7 +41,8 @@ func TestAValueIsConvertedThereAndBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := forms.Check(bin, forms.Binary, forms.Auto, lim); err != nil || found.String() != "ok: value, 6 bytes" {
+	if found, err := forms.Check(bin, forms.Binary, forms.Auto, lim); err != nil ||
+		found.String() != "ok: value, 6 bytes" {
 		t.Errorf("checked as %v, %v", found, err)
 	}
 	if back, err := forms.Convert(bin, forms.Binary, forms.Text, forms.Value, lim); err != nil || string(back) != text {

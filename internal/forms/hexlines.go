@@ -13,8 +13,8 @@ import (
 // predHex is broken by a line that is not hexadecimal. It is a rule of these lines, not of the format.
 const predHex = "input.hex"
 
-// HexLines answers each line of hexadecimal with a verdict. Flush is called before it waits for a line that has not been
-// sent yet, and at the end.
+// HexLines answers each line of hexadecimal with a verdict. Flush is called before it waits for a line that has not
+// been sent yet, and at the end.
 func HexLines(r io.Reader, form, as string, lim perdure.Limits, each func(Verdict) error, flush func() error) error {
 	in := NewLines(r, 2*lim.Bytes)
 	for {
@@ -78,7 +78,8 @@ func judge(line []byte, form, as string, lim perdure.Limits) (Verdict, error) {
 // notHex says where a line stops being hexadecimal, n bytes into it.
 func notHex(line []byte, n int, err error) *perdure.Rejection {
 	r := &perdure.Rejection{Phase: canon.PhaseStructure, Predicate: predHex, Path: "$", Offset: int64(2 * n),
-		Got: "an odd number of digits", Want: "two hexadecimal digits for each byte", Hint: "write the bytes as hexadecimal digits and nothing else"}
+		Got: "an odd number of digits", Want: "two hexadecimal digits for each byte",
+		Hint: "write the bytes as hexadecimal digits and nothing else"}
 	var bad hex.InvalidByteError
 	if errors.As(err, &bad) {
 		if line[2*n] != byte(bad) {

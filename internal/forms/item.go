@@ -1,4 +1,5 @@
-// Package forms reads and writes entries, memories and schema-less values in the three forms: binary, described and text.
+// Package forms reads and writes entries, memories and schema-less values in the three forms: binary, described and
+// text.
 package forms
 
 import (
@@ -84,7 +85,8 @@ func TrimLineEnd(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 }
 
-// looksLikeEntry guesses from how bytes begin whether they are meant to be an entry. It says nothing about whether they are one.
+// looksLikeEntry guesses from how bytes begin whether they are meant to be an entry. It says nothing about whether they
+// are one.
 func looksLikeEntry(b []byte, form string) bool {
 	switch form {
 	case Text:

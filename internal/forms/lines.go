@@ -23,8 +23,8 @@ func NewLines(r io.Reader, max int64) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
-// Next returns the next line, valid until the next call, and where it starts. A line that is too long is a *Rejection and is skipped;
-// the line after it can be read. At the end next returns io.EOF.
+// Next returns the next line, valid until the next call, and where it starts. A line that is too long is a *Rejection
+// and is skipped; the line after it can be read. At the end next returns io.EOF.
 func (l *lines) Next() (line []byte, at int64, err error) {
 	l.buf, at = l.buf[:0], l.off
 	long := false
@@ -51,8 +51,9 @@ func (l *lines) Next() (line []byte, at int64, err error) {
 		line = bytes.TrimSuffix(l.buf, []byte("\n"))
 	}
 	if long || int64(len(line)) > l.max {
-		return nil, at, &perdure.Rejection{Phase: canon.PhaseStructure, Predicate: canon.PredBytes, Path: "$", Offset: l.max,
-			Got: "a longer line", Want: "the byte limit", Hint: "split the value or raise --limit-bytes"}
+		return nil, at, &perdure.Rejection{Phase: canon.PhaseStructure, Predicate: canon.PredBytes, Path: "$",
+			Offset: l.max,
+			Got:    "a longer line", Want: "the byte limit", Hint: "split the value or raise --limit-bytes"}
 	}
 	return line, at, nil
 }

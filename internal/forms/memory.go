@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// ReadMemory yields the entries of a memory: a CBOR sequence of them, or one a line in text form. Offsets of rejections are those in r.
+// ReadMemory yields the entries of a memory: a CBOR sequence of them, or one a line in text form. Offsets of rejections
+// are those in r.
 func ReadMemory(r io.Reader, form string, lim perdure.Limits) iter.Seq2[*perdure.Entry, error] {
 	var next func() ([]byte, int64, error)
 	switch form {

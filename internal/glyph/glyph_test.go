@@ -12,7 +12,8 @@ func TestWhatControlsIsHidden(t *testing.T) {
 		if glyph.Control(r) && !glyph.Hidden(r) {
 			t.Errorf("%U controls and would be printed", r)
 		}
-		if glyph.Hidden(r) && unicode.In(r, unicode.L, unicode.N, unicode.P) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
+		if glyph.Hidden(r) && unicode.In(r, unicode.L, unicode.N, unicode.P) &&
+			!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
 			t.Errorf("%U is a letter, number or mark of punctuation, and would be escaped", r)
 		}
 	}

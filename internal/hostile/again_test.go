@@ -6,12 +6,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A live agent has a payment under way whose outcome nobody knows, and an advisor that would pay again. An author says of it that it did not
-// happen, in every way there is, and the agent is run again and again, each time by a new process.
+// A live agent has a payment under way whose outcome nobody knows, and an advisor that would pay again. An author says
+// of it that it did not happen, in every way there is, and the agent is run again and again, each time by a new
+// process.
 func TestAdvisorDoesNotPayAgainOnAnAuthorsWord(t *testing.T) {
 	t.Parallel()
 	signals := map[string]perdure.Signal{
-		"failed": perdure.Failed, "denied": perdure.Denied, "timed out": perdure.TimedOut, "silent": perdure.Silent, "partial": perdure.Partial,
+		"failed": perdure.Failed, "denied": perdure.Denied, "timed out": perdure.TimedOut, "silent": perdure.Silent,
+		"partial":   perdure.Partial,
 		"incapable": perdure.Incapable, "throttled": perdure.Throttled,
 	}
 	for name, s := range signals {
@@ -19,8 +21,12 @@ func TestAdvisorDoesNotPayAgainOnAnAuthorsWord(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			for what, say := range map[string]func(*attack, perdure.Hash){
-				"told":   func(a *attack, d perdure.Hash) { a.write(perdure.Outcome{Decision: d, Signal: s, RetryAfter: 1}) },
-				"looked": func(a *attack, d perdure.Hash) { a.write(perdure.Outcome{Decision: d, Signal: s, Reconciled: true}) },
+				"told": func(a *attack, d perdure.Hash) {
+					a.write(perdure.Outcome{Decision: d, Signal: s, RetryAfter: 1})
+				},
+				"looked": func(a *attack, d perdure.Hash) {
+					a.write(perdure.Outcome{Decision: d, Signal: s, Reconciled: true})
+				},
 				"settle": func(a *attack, d perdure.Hash) { a.tell("settle", perdure.Settle{Decision: d, Signal: s}) },
 			} {
 				p.ok("new", "pay", "--name", what)

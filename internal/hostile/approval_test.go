@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// arrive are the ways for a memory to come to a place, which trusts its owner, and be worked on under a policy that asks.
+// arrive are the ways for a memory to come to a place, which trusts its owner, and be worked on under a policy that
+// asks.
 var arrive = []door{
 	{"import, run", false, func(p *place, a *attack) {
 		p.perdure("import", "--ready", a.capsule(p, "weather.agent"))
@@ -29,14 +30,16 @@ func (a *attack) uses(x perdure.Execute, at time.Time) *attack {
 	vote := a.last()
 	a.at = at
 	return a.write(perdure.Decision{
-		Action: x, Verdict: allowed, Effect: perdure.Idempotent, Approvals: []perdure.Hash{vote}, Deadline: perdure.TimeOf(at.Add(time.Second)),
+		Action: x, Verdict: allowed, Effect: perdure.Idempotent, Approvals: []perdure.Hash{vote},
+		Deadline: perdure.TimeOf(at.Add(time.Second)),
 	})
 }
 
 // harmless is a call that writes a file, and not the ledger.
 func harmless(t *testing.T) perdure.Execute {
 	t.Helper()
-	return perdure.Execute{Tool: "files.write", Args: have(perdure.DataOf(map[string]any{"path": "receipt", "text": "nothing"}))(t)}
+	return perdure.Execute{Tool: "files.write", Args: have(perdure.DataOf(
+		map[string]any{"path": "receipt", "text": "nothing"}))(t)}
 }
 
 // An author decides, with the owner's approval of something.
@@ -79,7 +82,8 @@ func TestApprovalThatHasLapsedLetsNothingHappen(t *testing.T) {
 				other := d.at(t) // where nobody has decided yet
 				b := weather(t, other.owner).ask(note(t), perdure.Verdict{})
 				b.tell("approval", perdure.Approval{
-					Decision: b.asked().Decision, Digest: b.asked().Digest, Approve: true, Expires: perdure.TimeOf(b.at.Add(of.holds)),
+					Decision: b.asked().Decision, Digest: b.asked().Digest, Approve: true,
+					Expires: perdure.TimeOf(b.at.Add(of.holds)),
 				})
 				d.enter(other, b)
 				other.done(of.want, "a payment to be decided here, with an approval that "+name)
@@ -203,7 +207,8 @@ func TestRefusalByWhoeverWasNotAskedIsNone(t *testing.T) {
 			by := trusted(p, who, "approve", "home")
 			a := reading(t, p.path("bill.agent"), by)
 			q := a.asked()
-			p.ok("import", a.tell("approval", perdure.Approval{Decision: q.Decision, Digest: q.Digest}).capsule(p, "no.agent"))
+			p.ok("import", a.tell("approval", perdure.Approval{Decision: q.Decision, Digest: q.Digest}).
+				capsule(p, "no.agent"))
 			p.run("bill", "ask", "pay")
 			p.done(want, "a payment that the owner approved and "+who+" refused")
 		})
@@ -257,7 +262,8 @@ func TestApprovalIsUsedOnce(t *testing.T) {
 	p.done(1, "the same approval, used again on another branch")
 }
 
-// A payment that was approved once is made in two copies. When they meet, somebody is asked to look, and nothing is made again.
+// A payment that was approved once is made in two copies. When they meet, somebody is asked to look, and nothing is
+// made again.
 func TestPaymentMadeInTwoCopiesIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	p := approved(t, false)
@@ -267,7 +273,8 @@ func TestPaymentMadeInTwoCopiesIsAskedAbout(t *testing.T) {
 	a := reading(t, p.path("then.agent"), trusted(p, "nora", "author", "home"))
 	x, _ := a.asked().Action.(perdure.Execute)
 	vote := a.asked().Votes[0].Event
-	a.write(perdure.Decision{Action: x, Verdict: allowed, Effect: perdure.Once, Approvals: []perdure.Hash{vote}, Deadline: perdure.TimeOf(time.Now())})
+	a.write(perdure.Decision{Action: x, Verdict: allowed, Effect: perdure.Once, Approvals: []perdure.Hash{vote},
+		Deadline: perdure.TimeOf(time.Now())})
 	a.write(perdure.Outcome{Decision: a.last(), Signal: perdure.OK})
 	if n := p.ok("inbox", "--json", "--jq", "length"); n != "0" {
 		t.Fatalf("%s things wait for somebody before the copies meet", n)

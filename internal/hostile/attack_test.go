@@ -94,7 +94,8 @@ func pay(t *testing.T) perdure.Execute {
 // note is a call that writes the ledger, by writing a file, which may be repeated.
 func note(t *testing.T) perdure.Execute {
 	t.Helper()
-	return perdure.Execute{Tool: "files.write", Args: have(perdure.DataOf(map[string]any{"path": "ledger", "text": "paid"}))(t)}
+	return perdure.Execute{Tool: "files.write", Args: have(perdure.DataOf(
+		map[string]any{"path": "ledger", "text": "paid"}))(t)}
 }
 
 // open adds a decision that allows an action and has no outcome, as a node leaves it that died. It claims to be of a

@@ -59,8 +59,10 @@ func TestPathInAnotherSpellingPassesNoRule(t *testing.T) {
 		policy string
 		paths  []string
 	}{
-		"a permit": {publicPolicy, []string{"public/../private/ledger", "public/./../private/ledger", "public//../private/ledger", "public/../public/../private/ledger"}},
-		"a forbid": {privatePolicy, []string{"./private/ledger", ".//private/ledger", "public/../private/ledger", "private/../private/ledger", "/private/ledger"}},
+		"a permit": {publicPolicy, []string{"public/../private/ledger", "public/./../private/ledger",
+			"public//../private/ledger", "public/../public/../private/ledger"}},
+		"a forbid": {privatePolicy, []string{"./private/ledger", ".//private/ledger", "public/../private/ledger",
+			"private/../private/ledger", "/private/ledger"}},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
@@ -83,11 +85,13 @@ func TestURLInAnotherSpellingPassesNoRule(t *testing.T) {
 		urls   []string
 	}{
 		"a permit": {publicPolicy, []string{
-			"http://127.0.0.1/public/../private/x", "http://127.0.0.1/public/%2e%2e/private/x", "http://127.0.0.1/public/..%2fprivate/x",
+			"http://127.0.0.1/public/../private/x", "http://127.0.0.1/public/%2e%2e/private/x",
+			"http://127.0.0.1/public/..%2fprivate/x",
 			"http://127.0.0.1/private/x#/public/", "http://127.0.0.1\\@a/public/x",
 		}},
 		"a forbid": {privatePolicy, []string{
-			"http://127.0.0.1/%70rivate/x", "http://127.0.0.1/public/%2e%2e/%70rivate/x", "HTTP://127.0.0.1/x", "http://user@127.0.0.1/x",
+			"http://127.0.0.1/%70rivate/x", "http://127.0.0.1/public/%2e%2e/%70rivate/x", "HTTP://127.0.0.1/x",
+			"http://user@127.0.0.1/x",
 			"http://127.0.0.1:80/x", "http://127.0.0.1/./x", "http://127.0.0.1/y/../x",
 		}},
 	} {
@@ -100,7 +104,8 @@ func TestURLInAnotherSpellingPassesNoRule(t *testing.T) {
 				p.propose("get", "http.get", "url: "+quoted(url))
 				name := fmt.Sprint("getter", n)
 				p.ok("new", "get", "--name", name)
-				p.perdure("run", name, "--quiet", "--advisor", "script:get.yaml", "--policy", "rule.cedar", "--host", "http://127.0.0.1")
+				p.perdure("run", name, "--quiet", "--advisor", "script:get.yaml", "--policy", "rule.cedar", "--host",
+					"http://127.0.0.1")
 				return strings.Contains(p.ok("log", name), "allow http.get")
 			}
 			if !passed(0, "http://127.0.0.1/public/x") {
@@ -129,7 +134,8 @@ func TestSealedArgumentPassesNoRule(t *testing.T) {
 		"whole": seal(map[string]any{"path": "private/ledger", "text": "paid"}),
 	} {
 		a := begin(t, p.owner, called(name, "write"))
-		a.write(perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "files.write", Args: have(perdure.DataOf(args))(t)}}})
+		a.write(perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "files.write",
+			Args: have(perdure.DataOf(args))(t)}}})
 		p.ok("import", "--ready", a.capsule(p, name+".agent"))
 		p.run(name, "rule", "end")
 	}
@@ -220,7 +226,8 @@ func TestAgentCannotReadTheHome(t *testing.T) {
 	secret := strings.TrimSpace(string(have(os.ReadFile(p.path(".perdure", "key")))(t)))
 	p.write("note.txt", "hello from outside")
 	must(t, os.Symlink(".perdure", p.path("link")))
-	for n, at := range []string{"note.txt", ".perdure/key", "./.perdure/key", "work/../.perdure/key", ".PERDURE/key", "link/key", ".perdure/store.db", ".perdure/trust"} {
+	for n, at := range []string{"note.txt", ".perdure/key", "./.perdure/key", "work/../.perdure/key", ".PERDURE/key",
+		"link/key", ".perdure/store.db", ".perdure/trust"} {
 		name := fmt.Sprint("reader", n)
 		p.propose("read", "files.read", "path: "+quoted(at))
 		p.ok("new", "read", "--name", name)
@@ -229,7 +236,8 @@ func TestAgentCannotReadTheHome(t *testing.T) {
 		if strings.Contains(log, secret) || strings.Contains(log, strings.TrimPrefix(secret, "PRIVATE+KEY+")) {
 			t.Errorf("files.read %s: the private key is in memory", at)
 		}
-		if ok := p.ok("log", name, "--signal", "ok", "--tool", "files.read", "--json") != "[]"; ok != (at == "note.txt") {
+		if ok := p.ok("log", name, "--signal", "ok", "--tool", "files.read",
+			"--json") != "[]"; ok != (at == "note.txt") {
 			t.Errorf("files.read %s: read is %v", at, ok)
 		}
 	}
@@ -300,10 +308,13 @@ const evilText = "a\x1b[2Jb\x1b]0;owned\x07c\u009b31md\re\u202ef\u2066g\u200bh\x
 func TestNothingFromMemoryReachesTheTerminalRaw(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := begin(t, stranger(t), perdure.Genesis{Intent: perdure.Intent{Name: "weather", Goal: evilText, Kind: "k", Labels: map[string]string{"l": "v"}}})
-	x := perdure.Execute{Tool: "shell", Args: have(perdure.DataOf(map[string]any{"script": evilText}))(t), Call: evilText}
+	a := begin(t, stranger(t), perdure.Genesis{Intent: perdure.Intent{Name: "weather", Goal: evilText, Kind: "k",
+		Labels: map[string]string{"l": "v"}}})
+	x := perdure.Execute{Tool: "shell", Args: have(perdure.DataOf(map[string]any{"script": evilText}))(t),
+		Call: evilText}
 	a.ask(x, perdure.Verdict{Reason: evilText, Asked: []string{"owner"}, Rules: []string{"r"}})
-	a.write(perdure.Advice{Text: evilText, Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: evilText}}})
+	a.write(perdure.Advice{Text: evilText,
+		Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: evilText}}})
 	a.write(perdure.Event{Name: "hello", Data: have(perdure.DataOf(evilText))(t)})
 	a.tell("pause", perdure.Pause{Note: evilText})
 	file := a.capsule(p, "weather.agent")
@@ -311,9 +322,12 @@ func TestNothingFromMemoryReachesTheTerminalRaw(t *testing.T) {
 		t.Fatalf("the text is not in the agent: %q", got)
 	}
 	for _, args := range [][]string{
-		{"verify", file}, {"show", file}, {"log", file}, {"state", file}, {"import", file}, {"ls"}, {"inbox"}, {"show", "weather"}, {"log", "weather"},
-		{"state", "weather"}, {"resume", "weather"}, {"run", "weather", "--advisor", "script:end.yaml"}, {"inbox"}, {"deny", "weather", "--note", "no"},
-		{"export", "weather", "again.agent"}, {"diff", "weather@1", "weather@3"}, {"policy", "explain", "weather"}, {"doctor"},
+		{"verify", file}, {"show", file}, {"log", file}, {"state", file}, {"import", file}, {"ls"}, {"inbox"},
+		{"show", "weather"}, {"log", "weather"},
+		{"state", "weather"}, {"resume", "weather"}, {"run", "weather", "--advisor", "script:end.yaml"}, {"inbox"},
+		{"deny", "weather", "--note", "no"},
+		{"export", "weather", "again.agent"}, {"diff", "weather@1", "weather@3"}, {"policy", "explain", "weather"},
+		{"doctor"},
 	} {
 		g := p.perdure(args...)
 		if i := strings.IndexFunc(g.out+g.err, dangerous); i >= 0 {
@@ -353,11 +367,13 @@ func TestSecretCutInTwoIsStillRedacted(t *testing.T) {
 	const token = "tok-0123456789-abcdefghij"
 	p.write("secrets", "TOKEN="+token+"\n")
 	p.write("work/leak.txt", "the token is "+token+", keep it")
-	for n, slice := range []string{"", "offset: 0, limit: 25", "offset: 20", "offset: 13, limit: 12", "offset: 25, limit: 40", "offset: 14, limit: 23"} {
+	for n, slice := range []string{"", "offset: 0, limit: 25", "offset: 20", "offset: 13, limit: 12",
+		"offset: 25, limit: 40", "offset: 14, limit: 23"} {
 		name := fmt.Sprint("reader", n)
 		p.propose("read", "files.read", "path: leak.txt, "+slice)
 		p.ok("new", "read", "--name", name)
-		p.perdure("run", name, "--quiet", "--advisor", "script:read.yaml", "--policy", "open.cedar", "--files", "work", "--secrets", "secrets")
+		p.perdure("run", name, "--quiet", "--advisor", "script:read.yaml", "--policy", "open.cedar", "--files", "work",
+			"--secrets", "secrets")
 		log := p.ok("log", name, "--kind", "outcome", "--json")
 		if n == 0 && !strings.Contains(log, "keep it") {
 			t.Fatalf("nothing was read: %s", log)
@@ -377,14 +393,17 @@ func TestSecretInAnotherSpellingIsStillRedacted(t *testing.T) {
 	p := newPlace(t)
 	const token = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEYwJalrXUtnFEMIhere"
 	p.write("secrets", "TOKEN="+token+"\n")
-	for n, how := range []string{"cat", "base64", "base64 -w 16", "fold -w 9", "od -A x -t x1 -v", "tr a-z A-Z", "tr A-Z a-z", "sed s,/,%252F,g", "sed s,/,\\\\\\\\u002f,g",
+	for n, how := range []string{"cat", "base64", "base64 -w 16", "fold -w 9", "od -A x -t x1 -v", "tr a-z A-Z",
+		"tr A-Z a-z", "sed s,/,%252F,g", "sed s,/,\\\\\\\\u002f,g",
 		"tr -d /", "rev"} {
 		name := fmt.Sprint("printer", n)
 		p.propose("print", "shell", fmt.Sprintf("command: [sh, -c, %q, \"secret:TOKEN\"]", "printf %s \"$0\" | "+how))
 		p.ok("new", "print", "--name", name)
-		p.perdure("run", name, "--quiet", "--advisor", "script:print.yaml", "--policy", "open.cedar", "--files", "work", "--program", "sh", "--secrets", "secrets")
+		p.perdure("run", name, "--quiet", "--advisor", "script:print.yaml", "--policy", "open.cedar", "--files", "work",
+			"--program", "sh", "--secrets", "secrets")
 		log := p.ok("log", name, "--kind", "outcome", "--json")
-		if found := strings.Contains(log, "secret:TOKEN"); found == (how == "rev") { // nobody can know every cipher: security.md says so
+		// nobody can know every cipher: security.md says so
+		if found := strings.Contains(log, "secret:TOKEN"); found == (how == "rev") {
 			t.Errorf("%s: redacted %v: %s", how, found, log)
 		}
 	}

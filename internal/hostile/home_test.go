@@ -15,7 +15,8 @@ func TestPrivateKeyIsInNoMemory(t *testing.T) {
 	text := strings.TrimSpace(string(have(os.ReadFile(p.path(".perdure", "key")))(t)))
 	seed := strings.SplitN(text, "+", 5)[4] // PRIVATE+KEY+NAME+HASH+SEED
 	for name, script := range map[string]string{
-		"plain": "cat ../.perdure/key", "alone": "cut -d+ -f5- ../.perdure/key", "hex": "cut -d+ -f5- ../.perdure/key | base64 -d | od -An -tx1 | tr -d ' \\n'",
+		"plain": "cat ../.perdure/key", "alone": "cut -d+ -f5- ../.perdure/key",
+		"hex":      "cut -d+ -f5- ../.perdure/key | base64 -d | od -An -tx1 | tr -d ' \\n'",
 		"harmless": "echo hello",
 	} {
 		p.propose(name, "shell", "script: "+quoted(script))
@@ -46,14 +47,16 @@ func TestHomeIsNoSharedFolder(t *testing.T) {
 	p.ok("new", "wait", "--store", "shared/store.db")
 	must(t, os.Chmod(p.path("shared"), 0o777))
 	must(t, os.Chmod(p.path(".perdure"), 0o777))
-	for _, args := range [][]string{{"new", "wait", "--store", "shared/store.db"}, append([]string{"run", "payer"}, powers("open", "pay")...)} {
+	for _, args := range [][]string{{"new", "wait", "--store", "shared/store.db"},
+		append([]string{"run", "payer"}, powers("open", "pay")...)} {
 		if g := p.perdure(args...); g.code == 0 || !g.says("others can change") {
 			t.Errorf("%v: want a refusal, got %v", args, g)
 		}
 	}
 	p.done(0, "an agent in a home that others can write to")
 	must(t, os.Chmod(p.path(".perdure"), 0o700))
-	g := p.perdure("run", "payer", "--quiet", "--advisor", "script:pay.yaml", "--policy", "open.cedar", "--files", ".perdure", "--program", "sh")
+	g := p.perdure("run", "payer", "--quiet", "--advisor", "script:pay.yaml", "--policy", "open.cedar", "--files",
+		".perdure", "--program", "sh")
 	if g.code == 0 || !g.says("is in the home") {
 		t.Errorf("agents work in the home: %v", g)
 	}

@@ -24,9 +24,13 @@ var intrusions = []intrusion{
 		q := a.asked()
 		return a.tell("approval", perdure.Approval{Decision: q.Decision, Digest: q.Digest})
 	}},
-	{"a forged question", "author", func(a *attack) *attack { return a.ask(note(a.t), perdure.Verdict{Asked: []string{a.by.Name}}) }},
+	{"a forged question", "author", func(a *attack) *attack {
+		return a.ask(note(a.t), perdure.Verdict{Asked: []string{a.by.Name}})
+	}},
 	{"an allowed decision", "author", func(a *attack) *attack { return a.open(note(a.t), perdure.Read) }},
-	{"an advice", "author", func(a *attack) *attack { return a.write(perdure.Advice{Actions: []perdure.Action{note(a.t)}}) }},
+	{"an advice", "author", func(a *attack) *attack {
+		return a.write(perdure.Advice{Actions: []perdure.Action{note(a.t)}})
+	}},
 	{"a message", "author", func(a *attack) *attack { return a.write(perdure.Event{Name: "hello"}) }},
 	{"a value of its state", "author", func(a *attack) *attack {
 		return a.write(perdure.Event{Name: "set", Set: map[string]perdure.Data{"limit": have(perdure.DataOf(9))(a.t)}})
@@ -38,15 +42,21 @@ var intrusions = []intrusion{
 		return a.tell("settle", perdure.Settle{Decision: a.agent.Fold().Open[0].Decision, Signal: perdure.OK})
 	}},
 	{"a pause", "author", func(a *attack) *attack { return a.tell("pause", perdure.Pause{}) }},
-	{"a resume", "approve", func(a *attack) *attack { return a.tell("resume", perdure.Resume{Of: a.agent.Fold().Paused}) }},
+	{"a resume", "approve", func(a *attack) *attack {
+		return a.tell("resume", perdure.Resume{Of: a.agent.Fold().Paused})
+	}},
 	{"a cancel", "author", func(a *attack) *attack { return a.tell("cancel", perdure.Cancel{}) }},
 	{"an edit", "author", func(a *attack) *attack {
 		goal := "pay mallory"
 		return a.tell("edit", perdure.Edit{Mutate: perdure.Mutate{Goal: &goal}})
 	}},
-	{"a grant", "own", func(a *attack) *attack { return a.tell("grant", perdure.Grant{Amount: perdure.Spend{Calls: 1000}}) }},
+	{"a grant", "own", func(a *attack) *attack {
+		return a.tell("grant", perdure.Grant{Amount: perdure.Spend{Calls: 1000}})
+	}},
 	{"a new owner", "own", func(a *attack) *attack { return a.tell("key", perdure.KeyChange{Owner: a.by.Key()}) }},
-	{"a revocation", "own", func(a *attack) *attack { return a.tell("key", perdure.KeyChange{Revoke: stranger(a.t).Key()}) }},
+	{"a revocation", "own", func(a *attack) *attack {
+		return a.tell("key", perdure.KeyChange{Revoke: stranger(a.t).Key()})
+	}},
 }
 
 // bill is an agent of the owner's with everything in it that somebody could want to answer: a question, an effect
@@ -54,7 +64,8 @@ var intrusions = []intrusion{
 func bill(p *place) *attack {
 	p.t.Helper()
 	calls := int64(10)
-	a := begin(p.t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: "bill", Goal: "pay the bill", Budget: &perdure.Budget{Calls: &calls}}})
+	a := begin(p.t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: "bill", Goal: "pay the bill",
+		Budget: &perdure.Budget{Calls: &calls}}})
 	a.ask(pay(p.t), perdure.Verdict{}).open(pay(p.t), perdure.Once).tell("pause", perdure.Pause{Note: "wait"})
 	p.ok("import", "--ready", a.capsule(p, "bill.agent"))
 	return a
@@ -62,7 +73,9 @@ func bill(p *place) *attack {
 
 // named are the intrusions of these names.
 func named(names ...string) []intrusion {
-	return slices.DeleteFunc(slices.Clone(intrusions), func(i intrusion) bool { return !slices.Contains(names, i.name) })
+	return slices.DeleteFunc(slices.Clone(intrusions), func(i intrusion) bool {
+		return !slices.Contains(names, i.name)
+	})
 }
 
 // intrude tries to write into an agent that is here, and wants nothing changed.
@@ -182,7 +195,9 @@ func TestStrangersEndOfAMemoryDoesNotEnter(t *testing.T) {
 	by := stranger(t)
 	a := bill(p)
 	before := p.state("bill")
-	b := a.fork(t, by).snapshot(func(f *perdure.Fold) { f.Paused, f.Asks, f.Open = nil, nil, nil }).tell("hello", perdure.Pause{})
+	b := a.fork(t, by).snapshot(func(f *perdure.Fold) {
+		f.Paused, f.Asks, f.Open = nil, nil, nil
+	}).tell("hello", perdure.Pause{})
 	b.file(p.path("end.agent"), capsule.Options{Depth: perdure.Last(0)})
 	p.refused(p.perdure("import", "end.agent"), by)
 	if now := p.state("bill"); now != before {
@@ -213,7 +228,9 @@ var ballots = []ballot{
 	// these count
 	{"the owner", nil, 1, false, func(p *place, a *attack) { a.vote() }, 1, false},
 	{"an approver of the charter", nil, 1, false, func(p *place, a *attack) { a.as(approver(p)).vote() }, 1, true},
-	{"somebody asked by name", []string{"carol"}, 1, false, func(p *place, a *attack) { a.as(trusted(p, "carol", "approve", "home")).vote() }, 1, false},
+	{"somebody asked by name", []string{"carol"}, 1, false, func(p *place, a *attack) {
+		a.as(trusted(p, "carol", "approve", "home")).vote()
+	}, 1, false},
 	{"two who were asked", []string{"owner", "carol"}, 2, false, func(p *place, a *attack) {
 		a.vote().as(trusted(p, "carol", "approve", "home")).vote()
 	}, 1, false},
@@ -226,7 +243,9 @@ var ballots = []ballot{
 	{"a stranger who calls itself owner", nil, 1, false, func(p *place, a *attack) {
 		a.as(have(perdure.GenerateSigner("owner"))(p.t)).vote()
 	}, 0, false},
-	{"an author", []string{"mallory"}, 1, false, func(p *place, a *attack) { a.as(trusted(p, "mallory", "author", "home")).vote() }, 0, false},
+	{"an author", []string{"mallory"}, 1, false, func(p *place, a *attack) {
+		a.as(trusted(p, "mallory", "author", "home")).vote()
+	}, 0, false},
 	{"an approver of another scope", []string{"mallory"}, 1, false, func(p *place, a *attack) {
 		a.as(trusted(p, "mallory", "approve", "elsewhere")).vote()
 	}, 0, false},
@@ -240,12 +259,16 @@ var ballots = []ballot{
 		a.as(trusted(p, "dave", "approve", "home")).vote()
 	}, 0, false},
 	{"one key twice", nil, 2, false, func(p *place, a *attack) { a.vote().vote() }, 0, false},
-	{"the owner and a stranger, of two", nil, 2, false, func(p *place, a *attack) { a.vote().as(stranger(p.t)).vote() }, 0, false},
+	{"the owner and a stranger, of two", nil, 2, false, func(p *place, a *attack) {
+		a.vote().as(stranger(p.t)).vote()
+	}, 0, false},
 	{"the owner, for another digest", nil, 1, false, func(p *place, a *attack) {
-		a.tell("approval", perdure.Approval{Decision: a.asked().Decision, Digest: perdure.HashOf([]byte("else")), Approve: true})
+		a.tell("approval", perdure.Approval{Decision: a.asked().Decision, Digest: perdure.HashOf([]byte("else")),
+			Approve: true})
 	}, 0, false},
 	{"the owner, for another decision", nil, 1, false, func(p *place, a *attack) {
-		a.tell("approval", perdure.Approval{Decision: perdure.HashOf([]byte("else")), Digest: a.asked().Digest, Approve: true})
+		a.tell("approval", perdure.Approval{Decision: perdure.HashOf([]byte("else")), Digest: a.asked().Digest,
+			Approve: true})
 	}, 0, false},
 	{"the owner, too late", nil, 1, true, func(p *place, a *attack) { a.vote() }, 0, false},
 }

@@ -85,11 +85,13 @@ func TestAuthorGrantsNothing(t *testing.T) {
 		t.Run("by "+rights, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := begin(t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: "weather", Goal: "pay", Budget: &perdure.Budget{Calls: new(int64)}}})
+			a := begin(t, p.owner, perdure.Genesis{Intent: perdure.Intent{Name: "weather", Goal: "pay",
+				Budget: &perdure.Budget{Calls: new(int64)}}})
 			if rights != "" {
 				a.as(trusted(p, "nora", rights, "home"))
 			}
-			p.ok("import", "--ready", a.tell("grant", perdure.Grant{Amount: perdure.Spend{Calls: 10}}).capsule(p, "weather.agent"))
+			p.ok("import", "--ready", a.tell("grant", perdure.Grant{Amount: perdure.Spend{Calls: 10}}).
+				capsule(p, "weather.agent"))
 			p.run("weather", "open", "pay")
 			p.done(want, "a payment that takes more budget")
 		})

@@ -19,7 +19,8 @@ func cases(t *testing.T) []string {
 	for _, file := range have(filepath.Glob("*_test.go"))(t) {
 		parsed := have(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		for _, d := range parsed.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") && f.Name.Name != "TestMain" {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") &&
+				f.Name.Name != "TestMain" {
 				names = append(names, f.Name.Name)
 			}
 		}

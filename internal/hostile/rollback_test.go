@@ -124,7 +124,8 @@ func TestForgottenAgentDoesNotPayTwice(t *testing.T) {
 func TestEnclosedPolicyIsLearnedOnAdmissionOnly(t *testing.T) {
 	t.Parallel()
 	mallory := newPlace(t)
-	mallory.write("narrow.cedar", "@id(\"no-shell\")\nforbid (principal, action == Action::\"execute\", resource == Tool::\"shell\");\n")
+	mallory.write("narrow.cedar",
+		"@id(\"no-shell\")\nforbid (principal, action == Action::\"execute\", resource == Tool::\"shell\");\n")
 	mallory.write("intent.yaml", "name: weather\ngoal: tell the weather\npolicies: [narrow.cedar]\n")
 	mallory.ok("new", "-f", "intent.yaml")
 	mallory.ok("export", "weather", "weather.agent")
@@ -149,7 +150,8 @@ func TestImportOfAFIFODoesNotHang(t *testing.T) {
 	p := newPlace(t)
 	makeFIFO(t, p.path("pipe.agent"))
 	began := time.Now()
-	for _, args := range [][]string{{"import", "pipe.agent"}, {"verify", "./pipe.agent"}, {"run", "./pipe.agent"}, {"show", "./pipe.agent"}} {
+	for _, args := range [][]string{{"import", "pipe.agent"}, {"verify", "./pipe.agent"}, {"run", "./pipe.agent"},
+		{"show", "./pipe.agent"}} {
 		g := p.perdure(args...)
 		if g.code == 0 || !strings.Contains(g.err, "regular file") {
 			t.Errorf("%v: want a refusal of what is not a regular file, got %v", args, g)

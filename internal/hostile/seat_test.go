@@ -30,7 +30,8 @@ func TestCopyOfAnAgentDoesNotPay(t *testing.T) {
 		"claimed by an author where it is, and given": {rights: "author", write: func(a *attack, _ *place) {
 			was := seat(a)
 			a.tell("seat-taken", perdure.SeatTaken{At: was.At, Of: []perdure.Hash{was.Claim}})
-			a.tell("seat-given", perdure.SeatGiven{At: was.At, Of: []perdure.Hash{was.Claim, a.entries[len(a.entries)-1].Name}})
+			a.tell("seat-given", perdure.SeatGiven{At: was.At,
+				Of: []perdure.Hash{was.Claim, a.entries[len(a.entries)-1].Name}})
 		}},
 		"claimed by an author, and given on": {rights: "author", write: func(a *attack, _ *place) {
 			first, at := seat(a).Claim, perdure.HashOf([]byte("nowhere"))

@@ -18,7 +18,8 @@ import (
 func claiming(t *testing.T, p *place, relation perdure.Relation) *attack {
 	t.Helper()
 	g := perdure.Genesis{Charter: perdure.Charter{Owner: p.owner.Key(), Scope: "home"}}
-	g.Lineage = &perdure.Lineage{Parent: perdure.AgentID(perdure.HashOf([]byte("parent"))), Cause: perdure.HashOf([]byte("cause")), Relation: relation}
+	g.Lineage = &perdure.Lineage{Parent: perdure.AgentID(perdure.HashOf([]byte("parent"))),
+		Cause: perdure.HashOf([]byte("cause")), Relation: relation}
 	by := stranger(t)
 	g.Charter.Delegates, g.Charter.Approvers = []perdure.Key{by.Key()}, []perdure.Key{by.Key()}
 	return begin(t, by, g)
@@ -75,7 +76,8 @@ func TestProposalsAndPollsOfAHeldAgentAreNotTakenUp(t *testing.T) {
 			return a.write(perdure.Decision{Action: perdure.Sleep{Trigger: every}, Verdict: allowed})
 		},
 		"a recheck": func(a *attack) *attack {
-			sleep := perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(a.at)}, Stale: 1, Recheck: []perdure.Execute{pay(a.t)}}
+			sleep := perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(a.at)}, Stale: 1,
+				Recheck: []perdure.Execute{pay(a.t)}}
 			return a.write(perdure.Decision{Action: sleep, Verdict: allowed})
 		},
 		"a debt": func(a *attack) *attack {
@@ -93,7 +95,8 @@ func TestProposalsAndPollsOfAHeldAgentAreNotTakenUp(t *testing.T) {
 func TestImportOfASetChecksEveryAgent(t *testing.T) {
 	t.Parallel()
 	mallory := newPlace(t)
-	mallory.ok("import", "--ready", weather(t, mallory.owner).open(note(t), perdure.Idempotent).capsule(mallory, "weather.agent"))
+	mallory.ok("import", "--ready", weather(t, mallory.owner).open(note(t), perdure.Idempotent).
+		capsule(mallory, "weather.agent"))
 	mallory.ok("export", "--set", "set", "weather")
 	p := newPlace(t)
 	must(t, os.CopyFS(p.path("set"), os.DirFS(mallory.path("set"))))
@@ -159,7 +162,8 @@ func TestNameOfAnAgentIsNoPath(t *testing.T) {
 	must(t, filepath.WalkDir(filepath.Dir(p.dir), func(path string, d fs.DirEntry, err error) error {
 		must(t, err)
 		rel := have(filepath.Rel(p.dir, path))(t)
-		if strings.Contains(filepath.Base(path), "perdure-trust") && filepath.Dir(rel) != "agents" && filepath.Dir(rel) != "." {
+		if strings.Contains(filepath.Base(path), "perdure-trust") && filepath.Dir(rel) != "agents" &&
+			filepath.Dir(rel) != "." {
 			t.Errorf("an agent wrote %s", rel)
 		}
 		return nil
@@ -176,7 +180,8 @@ func TestYAMLThatUnfoldsIsRefused(t *testing.T) {
 	b.WriteString("name: laugh\ngoal: laugh\ninputs:\n  a0: &a0 [ha, ha, ha, ha, ha, ha, ha, ha, ha, ha]\n")
 	for i := range 9 {
 		was := "*a" + string(rune('0'+i))
-		b.WriteString("  a" + string(rune('1'+i)) + ": &a" + string(rune('1'+i)) + " [" + strings.TrimSuffix(strings.Repeat(was+", ", 10), ", ") + "]\n")
+		b.WriteString("  a" + string(rune('1'+i)) + ": &a" + string(rune('1'+i)) + " [" +
+			strings.TrimSuffix(strings.Repeat(was+", ", 10), ", ") + "]\n")
 	}
 	p.write("laugh.yaml", b.String())
 	if took := p.spent("new", "-f", "laugh.yaml"); took > busy {

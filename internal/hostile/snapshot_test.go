@@ -19,7 +19,8 @@ func claims(p *place, x perdure.Execute, class perdure.Effect) func(*perdure.Fol
 		f.Granted, f.Paused, f.Contested = perdure.Spend{Calls: 1 << 40}, nil, false
 		f.Open = []perdure.Open{{
 			Decision: perdure.HashOf([]byte("decision")), Key: perdure.HashOf([]byte("key")), Action: x, Effect: class,
-			Since: perdure.TimeOf(time.Now().Add(-time.Hour)), Deadline: perdure.TimeOf(time.Now().Add(-time.Minute)), Origin: p.owner.Key(), Attempt: 1,
+			Since: perdure.TimeOf(time.Now().Add(-time.Hour)), Deadline: perdure.TimeOf(time.Now().Add(-time.Minute)),
+			Origin: p.owner.Key(), Attempt: 1,
 		}}
 	}
 }
@@ -134,7 +135,8 @@ func TestStrangersSnapshotInTheOwnersMemoryIsNotResumedFrom(t *testing.T) {
 			b.entries = a.entries[:1]
 			p.ok("import", "--ready", b.capsule(p, "mine.agent"))
 			if g := p.perdure("import", a.capsule(p, "weather.agent")); g.code != 5 {
-				p.t.Errorf("want a refusal, exit code 5, got %v", g) // the bodies are gone, and nobody's word stands for them
+				// the bodies are gone, and nobody's word stands for them
+				p.t.Errorf("want a refusal, exit code 5, got %v", g)
 			}
 			p.run("weather", "open", "end")
 		}},
@@ -245,7 +247,8 @@ func (a *attack) delegation() *attack {
 	g := have(a.agent.Fold().ChildGenesis(&d, perdure.Hash{}))(a.t)
 	child := have(have(a.by.Genesis(g, a.at))(a.t).MarshalBinary())(a.t)
 	return a.write(perdure.Decision{
-		Action: d, Verdict: allowed, Effect: perdure.Idempotent, Child: child, Deadline: perdure.TimeOf(a.at.Add(time.Second)),
+		Action: d, Verdict: allowed, Effect: perdure.Idempotent, Child: child,
+		Deadline: perdure.TimeOf(a.at.Add(time.Second)),
 	})
 }
 
@@ -301,8 +304,8 @@ forbid (principal, action == Action::"delegate", resource);
 	}
 }
 
-// A courier leaves bodies out of a file and says that it is whole. What was done before nobody can tell then, and nothing is done that must
-// happen once.
+// A courier leaves bodies out of a file and says that it is whole. What was done before nobody can tell then, and
+// nothing is done that must happen once.
 func TestCouriersLightFileIsNotWhole(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"whole": 1, "light": 0} {
@@ -320,7 +323,8 @@ func TestCouriersLightFileIsNotWhole(t *testing.T) {
 			t.Run(name+"/"+d.name, func(t *testing.T) {
 				t.Parallel()
 				p := d.at(t)
-				a := weather(t, p.owner).write(perdure.Event{Name: "hello"}, perdure.Event{Name: "again"}).snapshot(func(*perdure.Fold) {})
+				a := weather(t, p.owner).write(perdure.Event{Name: "hello"}, perdure.Event{Name: "again"}).
+					snapshot(func(*perdure.Fold) {})
 				a.write(perdure.Advice{Actions: []perdure.Action{pay(t)}})
 				if name == "light" {
 					a.dropped(2, false)

@@ -164,7 +164,8 @@ func (p *place) command(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, binary, args...)
 	c.Dir = p.dir
 	c.Env = []string{
-		"HOME=" + p.dir, "XDG_DATA_HOME=" + p.path("data"), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "NO_COLOR=1",
+		"HOME=" + p.dir, "XDG_DATA_HOME=" + p.path("data"), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
+		"NO_COLOR=1",
 	}
 	if p.store != "" {
 		c.Env = append(c.Env, "PERDURE_STORE="+p.store)
@@ -217,7 +218,8 @@ func (p *place) exits(code int, args ...string) got {
 // powers are the flags of a node that can write the ledger: by a shell, and by writing files.
 func powers(policy, script string) []string {
 	return []string{
-		"--files", "work", "--program", "sh", "--policy", policy + ".cedar", "--advisor", "script:" + script + ".yaml", "--quiet",
+		"--files", "work", "--program", "sh", "--policy", policy + ".cedar", "--advisor", "script:" + script + ".yaml",
+		"--quiet",
 	}
 }
 

@@ -53,17 +53,21 @@ func TestWorstMemoriesKeepNoCommandBusy(t *testing.T) {
 	}
 	for name, make := range map[string]func(a *attack) *attack{
 		"key changes": func(a *attack) *attack {
-			return a.repeat(1000, func(i int) perdure.Body { return perdure.Event{Name: "key", Notice: perdure.KeyChange{Revoke: key(i)}} })
+			return a.repeat(1000, func(i int) perdure.Body {
+				return perdure.Event{Name: "key", Notice: perdure.KeyChange{Revoke: key(i)}}
+			})
 		},
 		"questions": func(a *attack) *attack {
 			return a.repeat(2000, func(int) perdure.Body {
-				return perdure.Decision{Action: pay(a.t), Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"owner"}}, Effect: perdure.Once}
+				return perdure.Decision{Action: pay(a.t), Verdict: perdure.Verdict{Answer: perdure.Ask,
+					Asked: []string{"owner"}}, Effect: perdure.Once}
 			})
 		},
 		"open decisions": func(a *attack) *attack {
 			return a.repeat(2000, func(int) perdure.Body {
 				return perdure.Decision{
-					Action: pay(a.t), Verdict: allowed, Effect: perdure.Once, Deadline: perdure.TimeOf(time.Now().Add(time.Hour)),
+					Action: pay(a.t), Verdict: allowed, Effect: perdure.Once,
+					Deadline: perdure.TimeOf(time.Now().Add(time.Hour)),
 				}
 			})
 		},
@@ -86,10 +90,12 @@ func TestWorstMemoriesKeepNoCommandBusy(t *testing.T) {
 			a.t = t
 			file := make(a).capsule(p, "weather.agent")
 			for _, args := range [][]string{
-				{"verify", file}, {"import", "--ready", file}, {"show", "weather"}, {"inbox"}, append([]string{"run", "weather"}, powers("forbid", "end")...),
+				{"verify", file}, {"import", "--ready", file}, {"show", "weather"}, {"inbox"},
+				append([]string{"run", "weather"}, powers("forbid", "end")...),
 			} {
 				if took := p.spent(args...); took > busy {
-					t.Errorf("perdure %s: used %v of a processor, want %v at most", strings.Join(args[:min(3, len(args))], " "), took, busy)
+					t.Errorf("perdure %s: used %v of a processor, want %v at most",
+						strings.Join(args[:min(3, len(args))], " "), took, busy)
 				}
 			}
 		})

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Installed is a folder with these packages in its node_modules, installed once under a name and kept in the user's cache.
-// The test is skipped, with a line that says why, where that cannot be done in time.
+// Installed is a folder with these packages in its node_modules, installed once under a name and kept in the user's
+// cache. The test is skipped, with a line that says why, where that cannot be done in time.
 func Installed(t *testing.T, name string, most time.Duration, packages ...string) string {
 	t.Helper()
 	for _, program := range []string{"npm", "node"} {

@@ -54,24 +54,26 @@ type subject struct {
 	rehearse bool
 	skewed   time.Time // until when a clock that was ahead may have put it off
 	copied   bool      // it is, or was, in more than one store
-	overdue  int64     // how often it was taken from a node that stood still or was cut off past its lease, and may have been at work
-	budget   *perdure.Budget
-	owner    perdure.Key
-	granted  int64
-	facts    int // that it was told, or that went wrong around it
-	entries  map[perdure.Hash]bool
-	asked    map[int64]int // how often its advisor was asked, by turn
-	done     map[string]int
-	off      map[string]bool
-	keys     map[string]string
-	tries    map[string]int
+	// how often it was taken from a node that stood still or was cut off past its lease, and may have been at work
+	overdue int64
+	budget  *perdure.Budget
+	owner   perdure.Key
+	granted int64
+	facts   int // that it was told, or that went wrong around it
+	entries map[perdure.Hash]bool
+	asked   map[int64]int // how often its advisor was asked, by turn
+	done    map[string]int
+	off     map[string]bool
+	keys    map[string]string
+	tries   map[string]int
 }
 
 // book is the book of an agent in a store.
 func (r *run) book(s *stock, id perdure.AgentID) *book {
 	b := s.books[id]
 	if b == nil {
-		b = &book{acked: map[perdure.Hash]bool{}, pauses: map[perdure.Hash]time.Time{}, resumed: map[perdure.Hash]bool{}, stale: map[*life][]perdure.Hash{}}
+		b = &book{acked: map[perdure.Hash]bool{}, pauses: map[perdure.Hash]time.Time{},
+			resumed: map[perdure.Hash]bool{}, stale: map[*life][]perdure.Hash{}}
 		s.books[id] = b
 	}
 	return b
@@ -110,8 +112,10 @@ func (r *run) born(e *perdure.Entry) {
 		return
 	}
 	s := &subject{
-		n: len(r.subjects), id: e.ID(), program: parseProgram(g.Intent.Goal), budget: g.Intent.Budget, owner: g.Charter.Owner,
-		entries: map[perdure.Hash]bool{}, asked: map[int64]int{}, done: map[string]int{}, off: map[string]bool{}, keys: map[string]string{},
+		n: len(r.subjects), id: e.ID(), program: parseProgram(g.Intent.Goal), budget: g.Intent.Budget,
+		owner:   g.Charter.Owner,
+		entries: map[perdure.Hash]bool{}, asked: map[int64]int{}, done: map[string]int{}, off: map[string]bool{},
+		keys:  map[string]string{},
 		tries: map[string]int{}, skewed: r.ahead,
 	}
 	if l := g.Lineage; l != nil {
@@ -131,7 +135,8 @@ func (r *run) wrote(s *stock, id perdure.AgentID, entries []*perdure.Entry, cas 
 		if sub := r.subject(id); sub != nil && !sub.entries[e.Name] {
 			sub.entries[e.Name] = true
 			r.tally["entries"]++
-			r.sched.note(fmt.Sprintf("%s %s %s %.6s by %.4s %s", s.name, r.short(id), e.Kind, e.Name, e.Origin, gist(e)))
+			r.sched.note(fmt.Sprintf("%s %s %s %.6s by %.4s %s", s.name, r.short(id), e.Kind, e.Name, e.Origin,
+				gist(e)))
 		}
 		r.checkPaused(s, id, e, cas)
 		if ev, ok := e.Content().(perdure.Event); ok {
@@ -179,7 +184,8 @@ func (r *run) checkPaused(s *stock, id perdure.AgentID, e *perdure.Entry, cas bo
 	if len(d.Verdict.Rules) > 0 && strings.HasPrefix(d.Verdict.Rules[0], "runtime.deadline") {
 		return
 	}
-	r.violate("paused agents decide nothing", "%s decided %T at %s after its pause was acknowledged", r.short(id), d.Action, s.name)
+	r.violate("paused agents decide nothing", "%s decided %T at %s after its pause was acknowledged", r.short(id),
+		d.Action, s.name)
 }
 
 // touch is an agent in a store that got entries.

@@ -31,7 +31,8 @@ func (r *run) check(sub *subject, s *stock) *perdure.Agent {
 	r.checkSpend(sub, a)
 	r.checks["work is bounded"]++
 	if n, most := len(sub.entries), r.bound(sub, a.Fold()); n > most {
-		r.violate("work is bounded", "%s has %d entries, for %d facts and %d turns", r.short(sub.id), n, sub.facts, sub.program.Turns)
+		r.violate("work is bounded", "%s has %d entries, for %d facts and %d turns", r.short(sub.id), n, sub.facts,
+			sub.program.Turns)
 	}
 	return a
 }
@@ -62,7 +63,8 @@ func (r *run) checkFold(sub *subject, s *stock, a *perdure.Agent) {
 		return
 	}
 	if x, y := must(a.Fold().Hash()), must(b.Fold().Hash()); x != y {
-		r.violate("folds are equal", "%s in %s is %s from its snapshot and %s from genesis (bodies gone: %t)", r.short(sub.id), s.name,
+		r.violate("folds are equal", "%s in %s is %s from its snapshot and %s from genesis (bodies gone: %t)",
+			r.short(sub.id), s.name,
 			x.Short(), y.Short(), bare)
 	}
 }
@@ -92,7 +94,8 @@ func (r *run) checkDue(sub *subject, s *stock, a *perdure.Agent) {
 			}
 		}
 		if !listed || due > want {
-			r.violate("due agents are due", "%s in %s: %s would do %s at %s, and the store says %s (listed: %t)", r.short(sub.id), s.name,
+			r.violate("due agents are due", "%s in %s: %s would do %s at %s, and the store says %s (listed: %t)",
+				r.short(sub.id), s.name,
 				m.life.name, step.Doing().What, want, due, listed)
 		}
 	}
@@ -103,7 +106,8 @@ const conditionEvery = time.Minute
 
 // caps is what a node can do.
 func (r *run) caps(m *machine) perdure.Capabilities {
-	c := perdure.Capabilities{Node: m.key.Key(), Tools: map[string]perdure.Spec{}, Advisors: []string{"costly", "instant"}, Trust: r.trust}
+	c := perdure.Capabilities{Node: m.key.Key(), Tools: map[string]perdure.Spec{},
+		Advisors: []string{"costly", "instant"}, Trust: r.trust}
 	c.Since = perdure.TimeOf(m.born)
 	c.Seat = r.placeOf(m.s)
 	for _, t := range r.toolset(m.life, m.weak) {
@@ -114,8 +118,8 @@ func (r *run) caps(m *machine) perdure.Capabilities {
 	return c
 }
 
-// copied reports whether the agent has its seat in another store: it comes to its end there. Where bodies were collected meanwhile, a copy does
-// not hear of that.
+// copied reports whether the agent has its seat in another store: it comes to its end there. Where bodies were
+// collected meanwhile, a copy does not hear of that.
 func (r *run) copied(s *stock, a *perdure.Agent) bool {
 	return a.Fold().SeatElsewhere(r.placeOf(s)) && slices.ContainsFunc(r.stores, func(o *stock) bool {
 		_, err := o.inner.Heads(context.Background(), a.ID())
@@ -123,7 +127,8 @@ func (r *run) copied(s *stock, a *perdure.Agent) bool {
 	})
 }
 
-// sleepsLong reports whether an agent sleeps until a time of day that its advisor named while the clock was ahead: that is what was asked for.
+// sleepsLong reports whether an agent sleeps until a time of day that its advisor named while the clock was ahead: that
+// is what was asked for.
 func (r *run) sleepsLong(sub *subject, a *perdure.Agent) bool {
 	f := a.Fold()
 	return !sub.skewed.IsZero() && f.Sleep != nil && f.Due(time.Now()).Go().After(time.Now().Add(rounds*round))
@@ -148,8 +153,8 @@ func (r *run) dueOf(s *stock, id perdure.AgentID) (perdure.Time, bool) {
 	return 0, false
 }
 
-// checkSpend looks whether an agent that was in one place has kept to its budget. Whoever takes it over from a node that stood still calls a second
-// time what that one had under way, and both calls count: a batch each time.
+// checkSpend looks whether an agent that was in one place has kept to its budget. Whoever takes it over from a node
+// that stood still calls a second time what that one had under way, and both calls count: a batch each time.
 func (r *run) checkSpend(sub *subject, a *perdure.Agent) {
 	if sub.budget == nil || sub.copied || !sub.skewed.IsZero() {
 		return
@@ -271,8 +276,8 @@ func (r *run) everywhere(f func(sub *subject, s *stock, a *perdure.Agent)) {
 	}
 }
 
-// assist has people answer what agents wait for, and reports whether all have ended. An agent that a node could have gone on with for a whole
-// round, and did not, was forgotten.
+// assist has people answer what agents wait for, and reports whether all have ended. An agent that a node could have
+// gone on with for a whole round, and did not, was forgotten.
 func (r *run) assist(i int) bool {
 	all := true
 	r.everywhere(func(sub *subject, s *stock, a *perdure.Agent) {
@@ -296,7 +301,8 @@ func (r *run) assist(i int) bool {
 		here := fmt.Sprint(a.Heads())
 		ready := !rests || idle.Until != 0 && idle.Until.Go().Before(now.Add(-round))
 		if ready && r.rounds[key] == here {
-			r.violate("agents that can go on do", "%s in %s was left for %s with %T %+v to be done", r.short(sub.id), s.name, round, step, idle)
+			r.violate("agents that can go on do", "%s in %s was left for %s with %T %+v to be done", r.short(sub.id),
+				s.name, round, step, idle)
 		}
 		if ready {
 			r.rounds[key] = here
@@ -385,7 +391,8 @@ func (r *run) merge() {
 func (r *run) unended() {
 	r.everywhere(func(sub *subject, s *stock, a *perdure.Agent) {
 		if f := a.Fold(); f.Ended == nil && !r.copied(s, a) && !r.sleepsLong(sub, a) {
-			r.violate("agents come to their end", "%s in %s, %s at turn %d of %d: %+v", r.short(sub.id), s.name, f.State(), f.Turns,
+			r.violate("agents come to their end", "%s in %s, %s at turn %d of %d: %+v", r.short(sub.id), s.name,
+				f.State(), f.Turns,
 				sub.program.Turns, perdure.Plan(a, r.caps(r.nodes[0]), time.Now()))
 		}
 	})
@@ -413,7 +420,8 @@ func (r *run) checkCopies() {
 		}
 		r.checks["copies are equal"]++
 		if was != h {
-			r.violate("copies are equal", "%s in %s has the same heads as elsewhere and another fold", r.short(sub.id), s.name)
+			r.violate("copies are equal", "%s in %s has the same heads as elsewhere and another fold", r.short(sub.id),
+				s.name)
 		}
 	})
 }
@@ -430,11 +438,13 @@ func (r *run) checkRest() {
 		}
 	}
 	if n := r.sched.steps - from; n > most || r.tally["entries"] > entries+len(r.subjects)*4 {
-		r.violate("nodes rest", "%d steps and %d entries in an hour in which nothing was to be done", n, r.tally["entries"]-entries)
+		r.violate("nodes rest", "%d steps and %d entries in an hour in which nothing was to be done", n,
+			r.tally["entries"]-entries)
 	}
 }
 
-// maxRest bounds the calls of a node in an hour with nothing to do: it collects every ten minutes, and looks every so often.
+// maxRest bounds the calls of a node in an hour with nothing to do: it collects every ten minutes, and looks every so
+// often.
 const maxRest = 600
 
 // maxPoll is how much more it is for a node whose watch has ended.

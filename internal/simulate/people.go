@@ -20,7 +20,8 @@ type person struct {
 
 // as is a node of a person, which only tells.
 func (r *run) as(p *person, who *life) *perdure.Node {
-	return &perdure.Node{Store: &port{r, who, who.store}, Key: p.key, Policy: r.policy, PolicyHash: r.policy.Hash(), Trust: r.trust, CacheSize: -1}
+	return &perdure.Node{Store: &port{r, who, who.store}, Key: p.key, Policy: r.policy, PolicyHash: r.policy.Hash(),
+		Trust: r.trust, CacheSize: -1}
 }
 
 // does has a person do something at a store, in their own time.
@@ -44,7 +45,8 @@ func (r *run) does(p *person, s *stock, inline bool, f func(ctx context.Context,
 
 // expected reports whether an error says that something is not to be done, rather than that it could not be.
 func expected(err error) bool {
-	for _, e := range []error{perdure.ErrTerminated, perdure.ErrNotFound, perdure.ErrConflict, perdure.ErrRejected, perdure.ErrDenied} {
+	for _, e := range []error{perdure.ErrTerminated, perdure.ErrNotFound, perdure.ErrConflict, perdure.ErrRejected,
+		perdure.ErrDenied} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -154,7 +156,8 @@ func says(op Op, p *person, sub *subject, f *perdure.Fold) []perdure.Event {
 func votes(f *perdure.Fold, yes bool) (evs []perdure.Event) {
 	for i := range f.Asks {
 		q := &f.Asks[i]
-		evs = append(evs, perdure.Event{Name: "answer", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: yes}})
+		evs = append(evs, perdure.Event{Name: "answer", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
+			Approve: yes}})
 	}
 	return evs
 }

@@ -78,8 +78,8 @@ func (p *port) Place(ctx context.Context) (perdure.Hash, error) {
 	return p.s.inner.(perdure.Placed).Place(ctx)
 }
 
-// call is one call of the store, when its time has come, with what goes wrong about it. Acked is called when the caller gets to know that it
-// was done.
+// call is one call of the store, when its time has come, with what goes wrong about it. Acked is called when the caller
+// gets to know that it was done.
 func (p *port) call(what string, id perdure.AgentID, do func(torn bool) error, acked func()) error {
 	r, who := p.r, p.who
 	r.sched.park(who, fmt.Sprintf("%s %s %s %s", who.name, what, p.s.name, r.short(id)))
@@ -176,8 +176,8 @@ func (p *port) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perd
 	return all(p, "snapshots", id, func() iter.Seq2[perdure.Item, error] { return p.s.inner.Snapshots(ctx, id) })
 }
 
-// Due implements perdure.Store. It is no step: a node that is woken by its clock and by its store at once looks once or twice, as chance has
-// it. To look again changes nothing.
+// Due implements perdure.Store. It is no step: a node that is woken by its clock and by its store at once looks once or
+// twice, as chance has it. To look again changes nothing.
 func (p *port) Due(_ context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
 	if p.who.over() {
 		runtime.Goexit()
@@ -265,7 +265,8 @@ func (p *port) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.H
 func (p *port) Close() error { return nil }
 
 // Claim implements perdure.Claimer.
-func (p *port) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+func (p *port) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim,
+	err error) {
 	err = p.call("claim", id, func(bool) (err error) {
 		if c, err = p.s.inner.(perdure.Claimer).Claim(ctx, id, node, lease); err == nil {
 			b := p.r.book(p.s, id)
@@ -328,8 +329,8 @@ func (p *port) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.H
 	return n, err
 }
 
-// watchBegins is after how long a watch tells of something. Before that a node wakes itself twice when it is told, and how often it looks then
-// depends on who is quicker.
+// watchBegins is after how long a watch tells of something. Before that a node wakes itself twice when it is told, and
+// how often it looks then depends on who is quicker.
 const watchBegins = 2100 * time.Millisecond
 
 // Watch implements perdure.Watcher. It tells of one agent at a time. A watch that is cut off ends with an error.

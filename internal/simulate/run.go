@@ -99,9 +99,11 @@ func Run(t *testing.T, s *Script, o Options) *Report {
 	defer running.Unlock()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // what one step sets in motion goes on in one order
 	salts := entropy.Reader
-	entropy.Reader = &locked{r: rand.NewChaCha8([32]byte{byte(s.Seed), byte(s.Seed >> 8), byte(s.Seed >> 16), byte(s.Seed >> 24)})}
+	entropy.Reader = &locked{r: rand.NewChaCha8([32]byte{byte(s.Seed), byte(s.Seed >> 8), byte(s.Seed >> 16),
+		byte(s.Seed >> 24)})}
 	defer func() { entropy.Reader = salts }()
-	r := &run{script: s, o: o, skewed: make(chan session), worked: make(chan struct{}), faults: map[string]int{}, checks: map[string]int{}, tally: map[string]int{}}
+	r := &run{script: s, o: o, skewed: make(chan session), worked: make(chan struct{}), faults: map[string]int{},
+		checks: map[string]int{}, tally: map[string]int{}}
 	var others sync.WaitGroup
 	others.Go(func() {
 		for w := range r.skewed {
@@ -126,7 +128,8 @@ func Run(t *testing.T, s *Script, o Options) *Report {
 	})
 	close(r.skewed)
 	others.Wait()
-	return &Report{Steps: r.sched.steps, Trace: r.sched.trace.hash(), Tail: r.sched.trace.tail(), Violations: r.violations, Faults: r.faults,
+	return &Report{Steps: r.sched.steps, Trace: r.sched.trace.hash(), Tail: r.sched.trace.tail(),
+		Violations: r.violations, Faults: r.faults,
 		Checks: r.checks, Tally: r.tally}
 }
 
@@ -200,7 +203,8 @@ func (r *run) start(m *machine) {
 	}
 	m.lives++
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &life{name: fmt.Sprintf("n%d.%d", m.n, m.lives), store: m.s, loop: ctx, cancel: cancel, died: make(chan struct{}), tells: make(chan struct{}, 1)}
+	l := &life{name: fmt.Sprintf("n%d.%d", m.n, m.lives), store: m.s, loop: ctx, cancel: cancel,
+		died: make(chan struct{}), tells: make(chan struct{}, 1)}
 	m.life, m.born = l, time.Now()
 	n := r.node(m, l)
 	go func() {
@@ -213,9 +217,11 @@ func (r *run) start(m *machine) {
 // node is a node for one life.
 func (r *run) node(m *machine, l *life) *perdure.Node {
 	return &perdure.Node{
-		Store: &port{r, l, m.s}, Key: m.key, Policy: r.policy, PolicyHash: r.policy.Hash(), Trust: r.trust, Tools: r.toolset(l, m.weak),
+		Store: &port{r, l, m.s}, Key: m.key, Policy: r.policy, PolicyHash: r.policy.Hash(), Trust: r.trust,
+		Tools:       r.toolset(l, m.weak),
 		Advisors:    map[string]perdure.Advisor{"instant": &advisor{r, l, true}, "costly": &advisor{r, l, false}},
-		Concurrency: 3, Parallel: parallel, Quantum: 8, SnapshotEvery: 12, CollectEvery: 10 * time.Minute, Grace: 5 * time.Second,
+		Concurrency: 3, Parallel: parallel, Quantum: 8, SnapshotEvery: 12, CollectEvery: 10 * time.Minute,
+		Grace:     5 * time.Second,
 		CacheSize: -(m.n % 2), // all or none: which one goes out of a full one is left to chance
 	}
 }
@@ -324,7 +330,8 @@ func (r *run) skew(op Op, m *machine) {
 	for _, o := range r.subjects { // it looks at relatives, too, and says when to look at them next
 		o.skewed = r.ahead
 	}
-	ahead := by > time.Hour // by more than nodes would wait: the clock of the machine was, and all of its nodes died with it
+	// by more than nodes would wait: the clock of the machine was, and all of its nodes died with it
+	ahead := by > time.Hour
 	for _, o := range r.nodes {
 		if ahead && o.s == m.s {
 			r.end(o.life)
@@ -335,7 +342,8 @@ func (r *run) skew(op Op, m *machine) {
 	w.work = func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		l := &life{name: fmt.Sprintf("n%d.skew%d", m.n, r.acts), store: m.s, inline: true, cancel: cancel, died: make(chan struct{})}
+		l := &life{name: fmt.Sprintf("n%d.skew%d", m.n, r.acts), store: m.s, inline: true, cancel: cancel,
+			died: make(chan struct{})}
 		if op.C%3 == 0 {
 			l.crash, l.how = 1+op.C/15%20, op.C/5%2
 		}

@@ -12,7 +12,8 @@ import (
 // Kind is what an operation does.
 type Kind string
 
-// The operations. What A, B and C mean is said beside each; agents, nodes, stores and people are numbers, taken modulo how many there are.
+// The operations. What A, B and C mean is said beside each; agents, nodes, stores and people are numbers, taken modulo
+// how many there are.
 const (
 	Create  Kind = "create"  // an agent begins: A its program, B its store, C its features
 	Tell    Kind = "tell"    // a person tells agent A an event: B who, C which
@@ -57,7 +58,8 @@ type Script struct {
 // String is the script as Parse reads it.
 func (s *Script) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d\nstores %s\nnodes %s\n", s.Seed, strings.Join(s.Stores, " "), strings.Trim(fmt.Sprint(s.Nodes), "[]"))
+	fmt.Fprintf(&b, "seed %d\nstores %s\nnodes %s\n", s.Seed, strings.Join(s.Stores, " "),
+		strings.Trim(fmt.Sprint(s.Nodes), "[]"))
 	for _, o := range s.Ops {
 		fmt.Fprintln(&b, o)
 	}
@@ -102,8 +104,10 @@ var shares = []struct {
 	kind  Kind
 	share int
 }{
-	{Create, 8}, {Tell, 14}, {Pause, 5}, {Resume, 5}, {Vote, 10}, {Settle, 4}, {Grant, 3}, {Edit, 3}, {End, 1}, {Fork, 2}, {Copy, 7},
-	{Collect, 5}, {Crash, 8}, {Fail, 5}, {Cut, 3}, {Freeze, 2}, {Start, 6}, {Stop, 2}, {Advance, 4}, {Skew, 3}, {Reopen, 1},
+	{Create, 8}, {Tell, 14}, {Pause, 5}, {Resume, 5}, {Vote, 10}, {Settle, 4}, {Grant, 3}, {Edit, 3}, {End, 1},
+	{Fork, 2}, {Copy, 7},
+	{Collect, 5}, {Crash, 8}, {Fail, 5}, {Cut, 3}, {Freeze, 2}, {Start, 6}, {Stop, 2}, {Advance, 4}, {Skew, 3},
+	{Reopen, 1},
 }
 
 // Generate makes the script of a seed. Real stores come in when disk is set.

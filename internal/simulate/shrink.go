@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Shrink makes a script that breaks an invariant as short as it goes: it takes operations away as long as the same invariant is broken, in at
-// most so many runs.
+// Shrink makes a script that breaks an invariant as short as it goes: it takes operations away as long as the same
+// invariant is broken, in at most so many runs.
 func Shrink(t *testing.T, s *Script, o Options, invariant string, runs int) (*Script, *Report) {
 	t.Helper()
 	try := func(s *Script) *Report {

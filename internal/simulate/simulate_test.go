@@ -31,7 +31,8 @@ type figures struct {
 func (f *figures) add(rep *Report) {
 	f.runs++
 	f.steps += rep.Steps
-	for _, m := range []struct{ sum, of map[string]int }{{f.faults, rep.Faults}, {f.checks, rep.Checks}, {f.tally, rep.Tally}} {
+	for _, m := range []struct{ sum, of map[string]int }{{f.faults, rep.Faults}, {f.checks, rep.Checks},
+		{f.tally, rep.Tally}} {
 		for k, n := range m.of {
 			m.sum[k] += n
 		}
@@ -40,7 +41,8 @@ func (f *figures) add(rep *Report) {
 
 // table is the figures, one a line.
 func (f *figures) table(w io.Writer) {
-	fmt.Fprintf(w, "%-44s %12d\n%-44s %12d\n%-44s %12d\n", "runs", f.runs, "  with stores on disk", f.disk, "steps", f.steps)
+	fmt.Fprintf(w, "%-44s %12d\n%-44s %12d\n%-44s %12d\n", "runs", f.runs, "  with stores on disk", f.disk, "steps",
+		f.steps)
 	for _, part := range []struct {
 		name string
 		of   map[string]int
@@ -51,7 +53,8 @@ func (f *figures) table(w io.Writer) {
 	}
 }
 
-// TestSimulate runs scripts from one seed on. PERDURE_SIMULATE_SEED is the first, PERDURE_SIMULATE_FOR for how long, instead of so many steps.
+// TestSimulate runs scripts from one seed on. PERDURE_SIMULATE_SEED is the first, PERDURE_SIMULATE_FOR for how long,
+// instead of so many steps.
 func TestSimulate(t *testing.T) {
 	seed, _ := strconv.ParseUint(os.Getenv("PERDURE_SIMULATE_SEED"), 10, 64)
 	most, end := usualSteps, time.Time{}
@@ -91,7 +94,8 @@ func failed(t *testing.T, s *Script, rep *Report) {
 	t.Helper()
 	v := rep.Violations[0]
 	s, rep = Shrink(t, s, Options{}, v.Invariant, 120)
-	t.Errorf("%s\n\nPERDURE_SIMULATE_SCRIPT=FILE go test -run TestScript ./internal/simulate runs it again:\n\n%s\nand the last of it was\n%s",
+	t.Errorf("%s\n\nPERDURE_SIMULATE_SCRIPT=FILE go test -run TestScript ./internal/simulate runs it "+
+		"again:\n\n%s\nand the last of it was\n%s",
 		cmp.Or(fmt.Sprint(rep.Violations), v.String()), s, strings.Join(rep.Tail, "\n"))
 }
 

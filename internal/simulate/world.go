@@ -166,12 +166,14 @@ func (r *run) begins(who *life, c perdure.Call, spec *perdure.Spec) {
 	r.checks["paused agents begin nothing"]++
 	for _, at := range r.book(who.store, c.Agent).pauses {
 		if r.now().After(at.Add(lookEvery)) {
-			r.violate("paused agents begin nothing", "%s began %s of %s %s after its pause was acknowledged at %s", who.name, spec.Name,
+			r.violate("paused agents begin nothing", "%s began %s of %s %s after its pause was acknowledged at %s",
+				who.name, spec.Name,
 				r.short(c.Agent), r.now().Sub(at), who.store.name)
 		}
 	}
 	if sub.rehearse && spec.Effect != perdure.Read {
-		r.violate("rehearsals touch nothing", "%s began %s for %s, which only rehearses", who.name, spec.Name, r.short(c.Agent))
+		r.violate("rehearsals touch nothing", "%s began %s for %s, which only rehearses", who.name, spec.Name,
+			r.short(c.Agent))
 	}
 }
 
@@ -183,7 +185,8 @@ func (r *run) perform(c perdure.Call, name string, spec *perdure.Spec) {
 	case perdure.Idempotent:
 		r.checks["an effect has one key"]++
 		if was := sub.keys[name]; was != "" && was != c.Key && !sub.copied {
-			r.violate("an effect has one key", "%s of %s was performed under the keys %.8s and %.8s", name, r.short(c.Agent), was, c.Key)
+			r.violate("an effect has one key", "%s of %s was performed under the keys %.8s and %.8s", name,
+				r.short(c.Agent), was, c.Key)
 		}
 		sub.keys[name] = c.Key
 		if r.sabotaged("rekey") {

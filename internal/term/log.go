@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Log writes records as people read them: time, what happened to which agent, and the rest; what has several lines, such as a stack,
-// stands below. Values may be a stranger's words, so each stays on its line.
+// Log writes records as people read them: time, what happened to which agent, and the rest; what has several lines,
+// such as a stack, stands below. Values may be a stranger's words, so each stays on its line.
 type Log struct {
 	w     io.Writer
 	mu    *sync.Mutex

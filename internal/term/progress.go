@@ -45,7 +45,8 @@ func (p *Progress) To(done int64) {
 		return
 	}
 	full := int(min(done, p.total) * barWidth / p.total)
-	_, _ = fmt.Fprintf(p.w, "%s%s [%s%s] %d/%d", clearLine(), p.what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), done, p.total)
+	_, _ = fmt.Fprintf(p.w, "%s%s [%s%s] %d/%d", clearLine(), p.what, strings.Repeat("#", full),
+		strings.Repeat(".", barWidth-full), done, p.total)
 }
 
 // Is reports whether the bar is of this work.

@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Screen is standard error where a model speaks and lines come in between: a line begins where one begins, whoever wrote last.
+// Screen is standard error where a model speaks and lines come in between: a line begins where one begins, whoever
+// wrote last.
 type Screen struct {
 	w  io.Writer
 	mu sync.Mutex

@@ -13,9 +13,11 @@ type Style struct {
 	Width int // of the terminal; zero: lines are not broken
 }
 
-// StyleOf is the style of what is written to w: plain unless that is a terminal whose user did not say otherwise (no-color.org).
+// StyleOf is the style of what is written to w: plain unless that is a terminal whose user did not say otherwise
+// (no-color.org).
 func StyleOf(w io.Writer) Style {
-	return Style{passesOwn(w) && IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", WidthOf(w)}
+	return Style{passesOwn(w) && IsTerminal(w) && os.Getenv("NO_COLOR") == "" &&
+		os.Getenv("TERM") != "dumb", WidthOf(w)}
 }
 
 // passesOwn reports whether w is a door, or leads to one: only a door knows the program's own sequences.

@@ -43,7 +43,9 @@ func WriteYAML(w io.Writer, v any) error {
 
 // quoteHidden puts strings with hidden runes into double quotes, where YAML knows escapes.
 func quoteHidden(n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(n.Value, func(r rune) bool { return glyph.Hidden(r) && r != '\n' && r != '\t' }) {
+	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(n.Value, func(r rune) bool {
+		return glyph.Hidden(r) && r != '\n' && r != '\t'
+	}) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, inner := range n.Content {

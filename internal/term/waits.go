@@ -24,7 +24,8 @@ func WriteWaits(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 		}
 		var b strings.Builder
 		shown := view.ShownName(name)
-		b.WriteString(Folded(s.Head(shown)+"  "+s.Warn(one.Kind)+"  ", Columns(shown)+2+len(one.Kind)+2, what+", "+view.Ago(one.Since, now), width))
+		b.WriteString(Folded(s.Head(shown)+"  "+s.Warn(one.Kind)+"  ", Columns(shown)+2+len(one.Kind)+2,
+			what+", "+view.Ago(one.Since, now), width))
 		row := func(text string) { b.WriteString(Wrapped("    ", text, width, s.Dim)) }
 		if one.Action != nil && !brief {
 			row("agent " + one.Agent.String()) // two names can look alike

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Reflow is text whose lines fit a terminal: paragraphs are filled, and lines that begin with a space go on under their last column. A width of
-// zero leaves it as it is.
+// Reflow is text whose lines fit a terminal: paragraphs are filled, and lines that begin with a space go on under their
+// last column. A width of zero leaves it as it is.
 func Reflow(text string, width int) string {
 	if width < minRoom {
 		return text
@@ -32,7 +32,8 @@ func Reflow(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// LastColumn is where the text of a line begins: behind its indent and, in a list, behind the first word and the spaces after it.
+// LastColumn is where the text of a line begins: behind its indent and, in a list, behind the first word and the spaces
+// after it.
 func LastColumn(line string) int {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	if word := strings.Index(line[indent:], "  "); word > 0 {
@@ -89,8 +90,8 @@ func Folded(head string, indent int, text string, width int) string {
 	return b.String()
 }
 
-// Paragraphs is a text of several lines behind an indent, which tells it from lines of the program's own. On a terminal lines end between
-// words.
+// Paragraphs is a text of several lines behind an indent, which tells it from lines of the program's own. On a terminal
+// lines end between words.
 func Paragraphs(indent, text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -106,8 +107,8 @@ func Paragraphs(indent, text string, width int) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// breakAtWord parts text before the word that does not fit a width; a word that is longer is parted itself. A width of less than minRoom
-// breaks nothing.
+// breakAtWord parts text before the word that does not fit a width; a word that is longer is parted itself. A width of
+// less than minRoom breaks nothing.
 func breakAtWord(text string, width int) (head, rest string) {
 	if width < minRoom || Columns(text) <= width {
 		return text, ""
@@ -144,7 +145,8 @@ func Columns(s string) (n int) {
 
 // runeColumns is how many columns a rune may take: two, to be sure, for scripts and signs that are wide.
 func runeColumns(r rune) int {
-	if r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
+	if r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 &&
+		r <= 0xfaff ||
 		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 || r >= 0x1f000) {
 		return 2
 	}

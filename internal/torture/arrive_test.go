@@ -18,7 +18,8 @@ import (
 // arriveParts import, export and collect on a disk that fails, and cut its power under a set of capsules.
 func arriveParts() []part {
 	return []part{
-		{name: "import, gc on failing disk", round: arrivals, sabotage: "an error taken for an acknowledgement", tries: 3},
+		{name: "import, gc on failing disk", round: arrivals, sabotage: "an error taken for an acknowledgement",
+			tries: 3},
 		{name: "capsule sets: power cuts", round: sets, sabotage: "a sync left out", tries: 4},
 	}
 }
@@ -32,7 +33,8 @@ var brief = perdure.Genesis{Intent: perdure.Intent{Goal: "forget", TTL: 1}, Char
 // arrival is an agent that arrives.
 func arrival(n int) (id perdure.AgentID, memory []byte, entries int) {
 	s, key := new(perdure.MemStore), signerOf("red")
-	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "arrive"}, Charter: perdure.Charter{Scope: "torture"}}, time.Now()))
+	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "arrive"},
+		Charter: perdure.Charter{Scope: "torture"}}, time.Now()))
 	a, all := must(perdure.Begin(g)), []*perdure.Entry{g}
 	for range n {
 		data := must(perdure.DataOf(strings.Repeat("x", 30_000)))
@@ -138,13 +140,15 @@ func sets(r *round) {
 		d.Forget = one(r, func(o Op) bool { return o.Kind == Sync }, func(o Op) bool { return o.Kind == SyncDir })
 	}
 	s, key := new(perdure.MemStore), signerOf("red")
-	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "one", Goal: "be there"}, Charter: perdure.Charter{Scope: "torture"}}, time.Now()))
+	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "one", Goal: "be there"},
+		Charter: perdure.Charter{Scope: "torture"}}, time.Now()))
 	a := must(perdure.Begin(g))
 	r.must(s.Put(ctx, g.ID(), g))
 	set, err := capsule.OpenSet(d.Root() + "/set")
 	r.must(err)
 	defer closed(r.t, set)
-	o := capsule.SetOptions{} // detached signatures are a file of their own, and two files have no name in common to rename
+	// detached signatures are a file of their own, and two files have no name in common to rename
+	o := capsule.SetOptions{}
 	const exports = 4
 	for i := range exports {
 		data := must(perdure.DataOf(strings.Repeat(string(rune('a'+i)), 200_000)))
@@ -155,7 +159,9 @@ func sets(r *round) {
 		r.must(err)
 		d.Mark()
 	}
-	states, found := explore(r.t, r.rng, d.Trace(), cutStates, func(dir string, c Crash) error { return setHolds(ctx, dir, g.ID(), c.Marks) })
+	states, found := explore(r.t, r.rng, d.Trace(), cutStates, func(dir string, c Crash) error {
+		return setHolds(ctx, dir, g.ID(), c.Marks)
+	})
 	r.faults += states
 	r.checked += states
 	for _, f := range found {

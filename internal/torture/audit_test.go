@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/store/sqlite"
 )
 
-// audit holds the store against the ledgers: everything acknowledged is there, every agent verifies and has ended, and the world and the
-// memories agree about what happened, which is nothing twice.
+// audit holds the store against the ledgers: everything acknowledged is there, every agent verifies and has ended, and
+// the world and the memories agree about what happened, which is nothing twice.
 func (c child) audit(r *round) {
 	r.t.Helper()
 	ctx := context.Background()
@@ -39,7 +39,8 @@ func (c child) audit(r *round) {
 		}
 		f := a.Fold()
 		if f.Ended == nil || len(f.Open) > 0 || len(f.Owed) > 0 {
-			r.Wrong("agent %s has not come to its end; it is due at %v, and next is %+v", l.Agent.Short(), due[l.Agent], perdure.Plan(a, perdure.Capabilities{All: true, Claimed: true}, time.Now()))
+			r.Wrong("agent %s has not come to its end; it is due at %v, and next is %+v", l.Agent.Short(), due[l.Agent],
+				perdure.Plan(a, perdure.Capabilities{All: true, Claimed: true}, time.Now()))
 		}
 		claimed[l.Agent] = actsIn(ctx, s, l.Agent)
 	}
@@ -85,7 +86,8 @@ func (c child) acknowledged() ([]perdure.Hash, error) {
 }
 
 // checkAgent verifies an agent's whole memory, and that its heads and what is loaded from its snapshots agree with it.
-func checkAgent(ctx context.Context, s perdure.Store, id perdure.AgentID, see func(*perdure.Entry)) (*perdure.Agent, error) {
+func checkAgent(ctx context.Context, s perdure.Store, id perdure.AgentID, see func(*perdure.Entry)) (*perdure.Agent,
+	error) {
 	heads, err := s.Heads(ctx, id)
 	if err != nil {
 		return nil, err
@@ -112,7 +114,8 @@ func checkAgent(ctx context.Context, s perdure.Store, id perdure.AgentID, see fu
 		return nil, err
 	}
 	if h != v.Fold {
-		return nil, fmt.Errorf("loaded from a snapshot its fold is %s, from the beginning %s", h.Short(), v.Fold.Short())
+		return nil, fmt.Errorf("loaded from a snapshot its fold is %s, from the beginning %s", h.Short(),
+			v.Fold.Short())
 	}
 	return a, nil
 }

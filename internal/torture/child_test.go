@@ -51,7 +51,8 @@ type child struct {
 	Agents int    // how many living agents there are to be at least
 	Finish bool   // make no agents, and leave when all have ended
 	Flaw   flaw   // what it does wrong, for the harness to find
-	Rivals bool   // there are other processes: leases end under a node that is slow, and then advice can be asked for twice
+	// there are other processes: leases end under a node that is slow, and then advice can be asked for twice
+	Rivals bool
 	Point  int64  // at which of its points it kills itself; zero: it waits to be killed
 	Holds  string // it does nothing but to stop in the middle of a write to this store
 	Stops  bool   // there, and at every so-manieth after it, it stops instead, until it is told to go on
@@ -91,7 +92,8 @@ func (c *child) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	if _, err := io.WriteString(ledger, "\n"); err != nil { // the life before may have been killed in the middle of a line
+	// the life before may have been killed in the middle of a line
+	if _, err := io.WriteString(ledger, "\n"); err != nil {
 		return err
 	}
 	p := &points{at: c.Point, stops: c.Stops}
@@ -100,7 +102,8 @@ func (c *child) run(ctx context.Context) (err error) {
 		n.Tools[0] = &careless{n.Tools[0].(*checked), c.Flaw}
 	}
 	n.Tools = withPoints(n.Tools, p, &beginnings{file: filepath.Join(c.Dir, "late"), tardy: c.Flaw == tardy})
-	n.Advisors = map[string]perdure.Advisor{"": &adviser{store: s, points: p}, paidAdvisor: &adviser{s, p, true, c.Rivals}}
+	n.Advisors = map[string]perdure.Advisor{"": &adviser{store: s, points: p},
+		paidAdvisor: &adviser{s, p, true, c.Rivals}}
 
 	n.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	if _, err := io.WriteString(os.Stdout, "open\n"); err != nil {
@@ -115,7 +118,9 @@ func (c *child) run(ctx context.Context) (err error) {
 			break
 		}
 		for ; alive < c.Agents && !c.Finish; alive++ {
-			if _, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: fmt.Sprint("by ", os.Getpid()), Goal: "all steps", Advisor: []string{"", paidAdvisor}[alive%2]}, Charter: perdure.Charter{Scope: "torture", Depth: 1}}); err != nil {
+			if _, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: fmt.Sprint("by ", os.Getpid()),
+				Goal: "all steps", Advisor: []string{"", paidAdvisor}[alive%2]},
+				Charter: perdure.Charter{Scope: "torture", Depth: 1}}); err != nil {
 				return err
 			}
 		}
@@ -179,7 +184,8 @@ type witnessed struct {
 	hasty  bool // or sooner
 }
 
-func (s *witnessed) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
+func (s *witnessed) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash,
+	entries ...*perdure.Entry) error {
 	return s.note(id, entries, func() error { return s.Store.Append(ctx, id, heads, entries...) })
 }
 

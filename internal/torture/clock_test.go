@@ -85,14 +85,16 @@ func (c child) era(t *testing.T, rng *rand.Rand, ids []perdure.AgentID) {
 		}
 	}
 	if rng.IntN(3) == 0 { // a node that dies with a claim, at whatever time it thinks it is
-		if _, err := s.Claim(context.Background(), ids[rng.IntN(len(ids))], signerOf("dead").Key(), time.Minute); err != nil && !errors.Is(err, perdure.ErrConflict) {
+		if _, err := s.Claim(context.Background(), ids[rng.IntN(len(ids))], signerOf("dead").Key(),
+			time.Minute); err != nil && !errors.Is(err, perdure.ErrConflict) {
 			t.Fatal(err)
 		}
 	}
 	last := perdure.Time(0)
 	for look, err := range s.Due(context.Background(), time.Now()) {
 		if err != nil || look.Due < last || look.Due > perdure.TimeOf(time.Now()) {
-			t.Fatalf("at %v agent %s is due at %v, after one at %v: %v", time.Now(), look.Agent.Short(), look.Due, last, err)
+			t.Fatalf("at %v agent %s is due at %v, after one at %v: %v", time.Now(), look.Agent.Short(), look.Due, last,
+				err)
 		}
 		last = look.Due
 	}
@@ -109,7 +111,8 @@ func jumps(r *round) {
 	r.must(err)
 	var ids []perdure.AgentID
 	for range 2 {
-		a, err := newNode(s, signerOf(c.Name), c.world()).Create(r.t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "all steps"}, Charter: perdure.Charter{Scope: "torture"}})
+		a, err := newNode(s, signerOf(c.Name), c.world()).Create(r.t.Context(),
+			perdure.Genesis{Intent: perdure.Intent{Goal: "all steps"}, Charter: perdure.Charter{Scope: "torture"}})
 		r.must(err)
 		ids = append(ids, a.ID())
 	}
@@ -182,7 +185,8 @@ func TestOrderIsNotTheClocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(), 1<<35))
 	key := signerOf("clock")
 	jump := func() time.Time { return time.Unix(rng.Int64N(4e9), 0) }
-	genesis := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be in order"}, Charter: perdure.Charter{Scope: "torture"}}, jump()))
+	genesis := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be in order"},
+		Charter: perdure.Charter{Scope: "torture"}}, jump()))
 	a := must(perdure.Begin(genesis))
 	left, right := a, a
 	all := []*perdure.Entry{genesis}
@@ -191,7 +195,8 @@ func TestOrderIsNotTheClocks(t *testing.T) {
 		if i%2 == 1 {
 			side = &right
 		}
-		entries, next, err := key.Commit(*side, jump(), perdure.Draft{Body: perdure.Event{Name: "told", Data: must(perdure.DataOf(i)), Set: map[string]perdure.Data{"last": must(perdure.DataOf(i))}}})
+		entries, next, err := key.Commit(*side, jump(), perdure.Draft{Body: perdure.Event{Name: "told",
+			Data: must(perdure.DataOf(i)), Set: map[string]perdure.Data{"last": must(perdure.DataOf(i))}}})
 		if err != nil {
 			t.Fatal(err)
 		}

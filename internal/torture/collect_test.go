@@ -17,9 +17,11 @@ import (
 // collectParts kill imports, exports and collections of the real program while others write.
 func collectParts() []part {
 	return []part{
-		{name: "import killed", round: importKilled, needs: needsProgram, sabotage: "an import that leaves the last entry out"},
+		{name: "import killed", round: importKilled, needs: needsProgram,
+			sabotage: "an import that leaves the last entry out"},
 		{name: "export killed", round: exportKilled, needs: needsProgram, sabotage: "an acknowledged export cut short"},
-		{name: "gc killed beside senders", round: gcKilled, needs: needsProgram, sabotage: "a disk that goes back in time"},
+		{name: "gc killed beside senders", round: gcKilled, needs: needsProgram,
+			sabotage: "a disk that goes back in time"},
 	}
 }
 
@@ -40,7 +42,8 @@ const collectKills = 2
 // big is an agent that takes a while to import, as entries.
 var big = sync.OnceValue(func() []*perdure.Entry {
 	key := signerOf("big")
-	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "big", Goal: "be long"}, Charter: perdure.Charter{Scope: "home"}}, time.Now()))
+	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "big", Goal: "be long"},
+		Charter: perdure.Charter{Scope: "home"}}, time.Now()))
 	a, all := must(perdure.Begin(g)), []*perdure.Entry{g}
 	for i := range bigEntries() {
 		data := must(perdure.DataOf(fmt.Sprint(i, strings.Repeat("x", bigBody))))

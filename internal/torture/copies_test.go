@@ -19,7 +19,8 @@ import (
 // copyParts let copies of agents go different ways.
 func copyParts() []part {
 	return []part{
-		{name: "asks on diverged copies", round: diverged, sabotage: "a copy that takes itself for the original", tries: 12},
+		{name: "asks on diverged copies", round: diverged, sabotage: "a copy that takes itself for the original",
+			tries: 12},
 		{name: "hundreds of heads", round: wide, sabotage: "a store that forgets an entry"},
 	}
 }
@@ -31,7 +32,9 @@ type forgetful struct {
 }
 
 func (s *forgetful) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
-	return s.store.Put(ctx, id, slices.DeleteFunc(slices.Clone(entries), func(e *perdure.Entry) bool { return e.Name == s.entry })...)
+	return s.store.Put(ctx, id, slices.DeleteFunc(slices.Clone(entries), func(e *perdure.Entry) bool {
+		return e.Name == s.entry
+	})...)
 }
 
 // impostor is a copy that says it is the original.
@@ -62,7 +65,8 @@ func (p *payments) Advise(_ context.Context, a *perdure.Agent) (perdure.Advice, 
 	if step > p.asked {
 		return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
 	}
-	return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "pay", Args: must(perdure.DataOf(step))}}}, nil
+	return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "pay", Args: must(perdure.DataOf(step))}}},
+		nil
 }
 
 // site is one copy and its node.
@@ -91,7 +95,8 @@ func (x *site) approve(r *round, id perdure.AgentID) (n int) {
 	}
 	r.must(err)
 	for _, q := range a.Fold().Asks {
-		_, err := x.node.Tell(r.t.Context(), id, perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
+		_, err := x.node.Tell(r.t.Context(), id, perdure.Event{Name: "approval",
+			Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest, Approve: true}})
 		if err != nil && !errors.Is(err, perdure.ErrTerminated) {
 			r.Wrong("approve: %v", err)
 		}
@@ -104,7 +109,8 @@ func (x *site) approve(r *round, id perdure.AgentID) (n int) {
 func (x *site) run(r *round, id perdure.AgentID) {
 	ctx, stop := context.WithTimeout(r.t.Context(), 20*time.Second)
 	defer stop()
-	if _, err := x.node.RunAgent(ctx, id); err != nil && !errors.Is(err, perdure.ErrNotFound) && !errors.Is(err, perdure.ErrConflict) {
+	if _, err := x.node.RunAgent(ctx, id); err != nil && !errors.Is(err, perdure.ErrNotFound) &&
+		!errors.Is(err, perdure.ErrConflict) {
 		r.Wrong("run: %v", err)
 	}
 }
@@ -147,7 +153,8 @@ func course(r *round) {
 		second = &impostor{new(perdure.MemStore), first}
 	}
 	sites := []*site{newSite(first, "red", p, perdure.Ask), newSite(second, "blue", p, perdure.Ask)}
-	a, err := sites[0].node.Create(r.t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "pay"}, Charter: perdure.Charter{Scope: "torture"}})
+	a, err := sites[0].node.Create(r.t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "pay"},
+		Charter: perdure.Charter{Scope: "torture"}})
 	r.must(err)
 	id := a.ID()
 	for range r.rng.IntN(3) {
@@ -184,7 +191,8 @@ func course(r *round) {
 		}
 		folds = append(folds, must(a.Fold().Hash()))
 		if a.Fold().Ended == nil {
-			r.Wrong("it did not come to its end: %+v", perdure.Plan(a, perdure.Capabilities{All: true, Claimed: true}, time.Now()))
+			r.Wrong("it did not come to its end: %+v", perdure.Plan(a, perdure.Capabilities{All: true, Claimed: true},
+				time.Now()))
 		}
 		if n := len(a.Fold().Asks); n > 0 {
 			r.Wrong("%d questions are open in the end", n)
@@ -216,7 +224,8 @@ func wide(r *round) {
 	r.must(err)
 	defer closed(r.t, opened)
 	key := signerOf("red")
-	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be wide"}, Charter: perdure.Charter{Scope: "torture"}}, time.Now()))
+	g := must(key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be wide"},
+		Charter: perdure.Charter{Scope: "torture"}}, time.Now()))
 	id, a, told := g.ID(), must(perdure.Begin(g)), []*perdure.Entry{g}
 	for i := range heads {
 		entries, _, err := key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: fmt.Sprint("word", i)}})

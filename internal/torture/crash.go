@@ -79,7 +79,8 @@ func (v *volume) states(rng *rand.Rand, share float64) iter.Seq2[string, map[str
 			return
 		}
 		for i := 1; i <= len(v.moves); i++ {
-			if !try(fmt.Sprintf("%d of %d names", i, len(v.moves)), nil, v.moves[:i]) || !try(fmt.Sprintf("all writes, %d of %d names", i-1, len(v.moves)), all, v.moves[:i-1]) {
+			if !try(fmt.Sprintf("%d of %d names", i, len(v.moves)), nil, v.moves[:i]) ||
+				!try(fmt.Sprintf("all writes, %d of %d names", i-1, len(v.moves)), all, v.moves[:i-1]) {
 				return
 			}
 		}
@@ -87,7 +88,8 @@ func (v *volume) states(rng *rand.Rand, share float64) iter.Seq2[string, map[str
 			return
 		}
 		for _, i := range chosen(rng, len(all)) {
-			if !try(fmt.Sprintf("all but %v", all[i]), slices.Concat(all[:i], all[i+1:]), v.moves) || !try(fmt.Sprintf("only %v", all[i]), all[i:i+1], v.moves) {
+			if !try(fmt.Sprintf("all but %v", all[i]), slices.Concat(all[:i], all[i+1:]), v.moves) ||
+				!try(fmt.Sprintf("only %v", all[i]), all[i:i+1], v.moves) {
 				return
 			}
 		}
@@ -130,11 +132,13 @@ func (o Op) torn(rng *rand.Rand) iter.Seq2[string, []Op] {
 			return p
 		}
 		half := len(o.Data) / 2
-		if !yield(fmt.Sprintf("first half of %v", o), []Op{part(0, half)}) || !yield(fmt.Sprintf("second half of %v", o), []Op{part(half, len(o.Data))}) {
+		if !yield(fmt.Sprintf("first half of %v", o), []Op{part(0, half)}) ||
+			!yield(fmt.Sprintf("second half of %v", o), []Op{part(half, len(o.Data))}) {
 			return
 		}
 		if edge := sector - int(o.Off%sector); edge < len(o.Data) {
-			if !yield(fmt.Sprintf("first sector of %v", o), []Op{part(0, edge)}) || !yield(fmt.Sprintf("all but the first sector of %v", o), []Op{part(edge, len(o.Data))}) {
+			if !yield(fmt.Sprintf("first sector of %v", o), []Op{part(0, edge)}) ||
+				!yield(fmt.Sprintf("all but the first sector of %v", o), []Op{part(edge, len(o.Data))}) {
 				return
 			}
 		}

@@ -15,10 +15,11 @@ import (
 
 var _ disk.Disk = (*Disk)(nil)
 
-// Disk is a folder whose every change is recorded, and can be made to fail: those SQLite makes and those made through package disk. It may
-// be used from many goroutines.
+// Disk is a folder whose every change is recorded, and can be made to fail: those SQLite makes and those made through
+// package disk. It may be used from many goroutines.
 type Disk struct {
-	// Forget makes a disk take the syncs it names without doing them and without saying so, as a store would that left them out.
+	// Forget makes a disk take the syncs it names without doing them and without saying so, as a store would that left
+	// them out.
 	Forget func(Op) bool
 	// Quick leaves the real syncs out: the record is the same, and nobody pulls the plug of a test.
 	Quick bool

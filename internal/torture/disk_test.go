@@ -15,7 +15,8 @@ import (
 // openLog opens a table of numbers on a disk: the smallest thing that can lose something.
 func openLog(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(1000)")
+	db, err := sql.Open("sqlite", "file:"+path+
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(1000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,9 @@ func exploreLog(t *testing.T, forget func(Op) bool) (states int, found []string)
 	d := newDisk(t)
 	d.Forget = forget
 	writeLog(t, d, 6)
-	states, found = explore(t, rand.New(rand.NewPCG(seed(), 0)), d.Trace(), 300, func(dir string, c Crash) error { return checkLog(t, dir, c.Marks) })
+	states, found = explore(t, rand.New(rand.NewPCG(seed(), 0)), d.Trace(), 300, func(dir string, c Crash) error {
+		return checkLog(t, dir, c.Marks)
+	})
 	return states, found
 }
 

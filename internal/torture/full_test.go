@@ -14,7 +14,8 @@ import (
 
 // diskParts run the real program on a real disk that is full, and one that can only be read.
 func diskParts() []part {
-	return []part{{name: "full and read-only disk", round: fullDisk, needs: needsMount, sabotage: "an effect done twice"}}
+	return []part{{name: "full and read-only disk", round: fullDisk, needs: needsMount,
+		sabotage: "an effect done twice"}}
 }
 
 // needsMount says why no small file system can be mounted.

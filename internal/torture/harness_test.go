@@ -29,7 +29,8 @@ const statesPerCut = 30
 
 // explore writes states the trace can leave behind to a folder, checks them, and returns how many there were and what
 // was found wrong. It looks at about so many of them.
-func explore(t *testing.T, rng *rand.Rand, trace Trace, most int, check func(dir string, c Crash) error) (states int, found []string) {
+func explore(t *testing.T, rng *rand.Rand, trace Trace, most int, check func(dir string, c Crash) error) (states int,
+	found []string) {
 	t.Helper()
 	share := float64(most) / float64(statesPerCut*len(trace))
 	root := memoryDir(t)
@@ -41,7 +42,8 @@ func explore(t *testing.T, rng *rand.Rand, trace Trace, most int, check func(dir
 		states++
 		err := quickly(dir, func() error { return check(dir, c) })
 		if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
-			found = append(found, fmt.Sprintf("cut %d (after %v), %s, %d marks: %v", c.Cut, trace[max(c.Cut-1, 0)], c.Why, c.Marks, err))
+			found = append(found, fmt.Sprintf("cut %d (after %v), %s, %d marks: %v", c.Cut, trace[max(c.Cut-1, 0)],
+				c.Why, c.Marks, err))
 		}
 		if len(found) > 2 {
 			break

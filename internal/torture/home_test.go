@@ -24,7 +24,8 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	atExit = append(atExit, func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "perdure")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/perdure/perdure/cmd/perdure").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/perdure/perdure/cmd/perdure").
+		CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build perdure: %w\n%s", err, out)
 	}
 	return path, nil
@@ -65,14 +66,16 @@ func newHome(r *round, at, kind string) *home {
 		at = h.dir
 	}
 	h.store = filepath.Join(at, "home")
-	r.must(errors.Join(os.Mkdir(h.file("work"), 0o700), os.MkdirAll(h.file("user"), 0o700), os.WriteFile(h.file("all.cedar"), []byte(allowAll), 0o600)))
+	r.must(errors.Join(os.Mkdir(h.file("work"), 0o700), os.MkdirAll(h.file("user"), 0o700),
+		os.WriteFile(h.file("all.cedar"), []byte(allowAll), 0o600)))
 	h.folder = h.store
 	where := h.store
 	if kind == "dir" {
 		h.folder = filepath.Join(at, folderName)
 		where = "dir:" + h.folder
 	}
-	h.env = []string{"HOME=" + h.file("user"), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + h.dir, "NO_COLOR=1", "PERDURE_STORE=" + where, "XDG_DATA_HOME=" + h.file("user")}
+	h.env = []string{"HOME=" + h.file("user"), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + h.dir, "NO_COLOR=1",
+		"PERDURE_STORE=" + where, "XDG_DATA_HOME=" + h.file("user")}
 	return h
 }
 
@@ -122,7 +125,8 @@ func (h *home) try(args ...string) (string, error) {
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("perdure %s: %w: %s %s", strings.Join(args, " "), err, out.String(), said.String())
+		return out.String(), fmt.Errorf("perdure %s: %w: %s %s", strings.Join(args, " "), err, out.String(),
+			said.String())
 	}
 	return out.String(), nil
 }
@@ -192,7 +196,8 @@ func (h *home) until(what string, is func() bool) bool {
 }
 
 const (
-	open    = ".open[]?"                                // effects without an outcome: nobody is at work on them once the node is dead
+	// effects without an outcome: nobody is at work on them once the node is dead
+	open    = ".open[]?"
 	inDoubt = `.waits[]? | select(.kind == "in-doubt")` // those a person is asked about
 )
 

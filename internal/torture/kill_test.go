@@ -20,9 +20,11 @@ import (
 )
 
 const (
-	// kills is after how many kills the agents of a store are let to their end, and everything is held against the ledgers.
+	// kills is after how many kills the agents of a store are let to their end, and everything is held against the
+	// ledgers.
 	kills = 16
-	// startLimit is how long a child may take to open the store, and finishLimit how long the agents may take to end without kills.
+	// startLimit is how long a child may take to open the store, and finishLimit how long the agents may take to end
+	// without kills.
 	startLimit, finishLimit = time.Minute, 3 * time.Minute
 	// maxPoint is how many points a child passes at most: a hundred or so take as long as it is let live otherwise.
 	maxPoint = 120
@@ -110,8 +112,8 @@ func newChild(t *testing.T, name string) child {
 	return c
 }
 
-// life starts a child, lets it live for a random moment, and kills it: one in five while it is still opening the store. Every second one
-// kills itself, at a random one of its points.
+// life starts a child, lets it live for a random moment, and kills it: one in five while it is still opening the store.
+// Every second one kills itself, at a random one of its points.
 func (c child) life(rng *rand.Rand) error {
 	if rng.IntN(2) == 0 {
 		c.Point = 1 + rng.Int64N(maxPoint)
@@ -124,7 +126,8 @@ func (c child) life(rng *rand.Rand) error {
 		timer := time.AfterFunc(startLimit, func() { _ = p.cmd.Process.Kill() })
 		err := p.wait()
 		if !timer.Stop() {
-			err = errors.Join(fmt.Errorf("it did not come to point %d in %v: its agents stand still", c.Point, startLimit), err)
+			err = errors.Join(fmt.Errorf("it did not come to point %d in %v: its agents stand still", c.Point,
+				startLimit), err)
 		}
 		return err
 	}
@@ -148,8 +151,10 @@ func killParts() []part {
 	return []part{
 		{name: "kills at random", round: killed, sabotage: "a careless node", tries: 20},
 		{name: "kills, two processes", round: rivals, sabotage: "once effects repeated", tries: 20},
-		{name: "kills at system calls", round: killedAtCalls, needs: needsStrace, sabotage: "a hasty acknowledgement", tries: 20},
-		{name: "stopped past deadlines", round: stopped, needs: needsLinux, sabotage: "a tool that begins late", tries: 5},
+		{name: "kills at system calls", round: killedAtCalls, needs: needsStrace, sabotage: "a hasty acknowledgement",
+			tries: 20},
+		{name: "stopped past deadlines", round: stopped, needs: needsLinux, sabotage: "a tool that begins late",
+			tries: 5},
 		{name: "writer stopped in a write", round: stoppedWriter, needs: needsOrphans, sabotage: "it goes on"},
 	}
 }
@@ -210,13 +215,15 @@ func (c child) conclude(r *round) {
 	}
 	c.audit(r)
 	r.found = slices.DeleteFunc(r.found, func(f string) bool {
-		return !strings.Contains(f, "happened before") && !strings.Contains(f, "is not there") && !strings.Contains(f, "began")
+		return !strings.Contains(f, "happened before") && !strings.Contains(f, "is not there") &&
+			!strings.Contains(f, "began")
 	})
 }
 
 // needsStrace says why strace cannot be used.
 func needsStrace() string {
-	if out, err := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace=fsync", "true").CombinedOutput(); err != nil {
+	if out, err := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace=fsync", "true").
+		CombinedOutput(); err != nil {
 		return fmt.Sprintf("strace cannot be used here: %v %s", err, out)
 	}
 	return ""

@@ -16,8 +16,8 @@ const (
 	limit = 25 * time.Millisecond
 )
 
-// tools are of all classes: pay and post happen once, and of post nobody but a person can find out whether; put can be repeated under
-// its key; look changes nothing.
+// tools are of all classes: pay and post happen once, and of post nobody but a person can find out whether; put can be
+// repeated under its key; look changes nothing.
 func (w world) tools() []perdure.Tool {
 	spec := func(name string, e perdure.Effect) perdure.Spec {
 		return perdure.Spec{Name: name, Effect: e, Deadline: limit}
@@ -62,7 +62,8 @@ func advise(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 			continue
 		}
 		if step == 5 && f.Charter.Depth > 0 && len(f.Children) == 0 {
-			actions = append(actions, perdure.Delegate{Intent: perdure.Intent{Name: "child of " + f.Intent.Name, Goal: "a few steps"}})
+			actions = append(actions, perdure.Delegate{Intent: perdure.Intent{Name: "child of " + f.Intent.Name,
+				Goal: "a few steps"}})
 		}
 		if step%6 == 0 {
 			actions = append(actions, perdure.Sleep{Trigger: perdure.After{Millis: 3}})
@@ -76,10 +77,12 @@ func advise(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 func newNode(s perdure.Store, key *perdure.Signer, w world) *perdure.Node {
 	trust := new(perdure.Trust) // the nodes are of one owner
 	for _, name := range []string{"red", "blue"} {
-		trust = trust.With(perdure.Trustee{Key: signerOf(name).Key(), Name: name, Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+		trust = trust.With(perdure.Trustee{Key: signerOf(name).Key(), Name: name, Rights: perdure.MayOwn,
+			Scope: perdure.AnyScope})
 	}
 	return &perdure.Node{
-		Store: s, Key: key, Trust: trust, Tools: w.tools(), Lease: 20 * time.Millisecond, Concurrency: 8, SnapshotEvery: 40, Grace: time.Second,
+		Store: s, Key: key, Trust: trust, Tools: w.tools(), Lease: 20 * time.Millisecond, Concurrency: 8,
+		SnapshotEvery: 40, Grace: time.Second,
 		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(advise)},
 		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 			return perdure.Verdict{Answer: perdure.Allow}
@@ -99,7 +102,8 @@ func settle(ctx context.Context, n *perdure.Node, w world, a *perdure.Agent) err
 		if err != nil {
 			return err
 		}
-		ev := perdure.Event{Name: "settled", By: "person", ID: o.Decision.String(), Notice: perdure.Settle{Decision: o.Decision, Signal: perdure.Failed}}
+		ev := perdure.Event{Name: "settled", By: "person", ID: o.Decision.String(),
+			Notice: perdure.Settle{Decision: o.Decision, Signal: perdure.Failed}}
 		if happened {
 			ev.Notice, ev.Set = perdure.Settle{Decision: o.Decision, Signal: perdure.OK}, done(x.Tool, x.Args)
 		}

@@ -28,7 +28,8 @@ func nodeParts() []part {
 	return []part{
 		{name: "node killed", round: nodeKilled, needs: needsProgram, sabotage: "a disk that goes back in time"},
 		{name: "orphans of a node", round: orphans, needs: needsOrphans, sabotage: "a command that leaves its group"},
-		{name: "orphans that left their group", round: runaways, needs: needsOrphans, sabotage: "a command that drops its mark"},
+		{name: "orphans that left their group", round: runaways, needs: needsOrphans,
+			sabotage: "a command that drops its mark"},
 	}
 }
 
@@ -83,13 +84,16 @@ func nodeKilled(r *round) {
 func (h *home) finish() {
 	h.settle(open)
 	p := h.start(h.node("node")...)
-	h.until("all agents have ended", func() bool { return strings.Count(h.ok("ls", "--jq", ".[].state"), "terminated") == len(h.names) })
+	h.until("all agents have ended", func() bool {
+		return strings.Count(h.ok("ls", "--jq", ".[].state"), "terminated") == len(h.names)
+	})
 	p.kill()
 }
 
 // looks does everything that only looks.
 func (h *home) looks(r *round) {
-	for _, args := range [][]string{{"ls"}, {"show", h.names[0]}, {"verify", h.names[0]}, {"export", h.names[0], h.file("look.agent")}} {
+	for _, args := range [][]string{{"ls"}, {"show", h.names[0]}, {"verify", h.names[0]},
+		{"export", h.names[0], h.file("look.agent")}} {
 		begun := time.Now()
 		if _, err := h.try(args...); err != nil {
 			r.Wrong("%v", err)
@@ -215,7 +219,8 @@ func orphans(r *round) {
 	script := "(exec 3>alive; echo NAME-TURN >> ledger; read x < gate; echo NAME-late >> ledger) & wait"
 	wait := 20 * time.Second
 	if r.sabotaged {
-		r.must(os.WriteFile(h.file("work/away"), []byte("exec 3>alive; echo away-0 >> ledger; read x < gate; echo away-late >> ledger\n"), 0o600))
+		r.must(os.WriteFile(h.file("work/away"),
+			[]byte("exec 3>alive; echo away-0 >> ledger; read x < gate; echo away-late >> ledger\n"), 0o600))
 		script, wait = "setsid sh away & wait", 500*time.Millisecond
 	}
 	h.agent("away", script)
@@ -245,7 +250,8 @@ func orphans(r *round) {
 func runaways(r *round) {
 	h := newHome(r, "", "sqlite")
 	r.must(syscall.Mkfifo(h.file("work/gate"), 0o600))
-	r.must(os.WriteFile(h.file("work/run"), []byte("echo away-0 >> ledger; read x < gate; echo away-late >> ledger\n"), 0o600))
+	r.must(os.WriteFile(h.file("work/run"), []byte("echo away-0 >> ledger; read x < gate; echo away-late >> ledger\n"),
+		0o600))
 	script := "setsid sh run & wait"
 	if r.sabotaged {
 		script = "env -u PERDURE_KEY " + script

@@ -28,7 +28,8 @@ type part struct {
 
 // parts are all of them.
 func parts() []part {
-	return slices.Concat(storeParts(), killParts(), clockParts(), nodeParts(), diskParts(), collectParts(), arriveParts(), copyParts(), rotParts())
+	return slices.Concat(storeParts(), killParts(), clockParts(), nodeParts(), diskParts(), collectParts(),
+		arriveParts(), copyParts(), rotParts())
 }
 
 // round is one round of a part.
@@ -124,7 +125,8 @@ func (p part) rehearse(t *testing.T, seed uint64, prove bool) (got result) {
 	begun := time.Now()
 	got.tally = p.once(t, seed, false)
 	for _, f := range got.found {
-		t.Errorf("%s (again: PERDURE_TORTURE_SEED=%d go test -run 'TestTorture/seed%d/%s')", f, seed, seed, strings.ReplaceAll(p.name, " ", "_"))
+		t.Errorf("%s (again: PERDURE_TORTURE_SEED=%d go test -run 'TestTorture/seed%d/%s')", f, seed, seed,
+			strings.ReplaceAll(p.name, " ", "_"))
 	}
 	took := time.Since(begun)
 	for i := 0; prove && got.noticed == "" && i < max(p.tries, 1); i++ {
@@ -135,7 +137,8 @@ func (p part) rehearse(t *testing.T, seed uint64, prove bool) (got result) {
 	if prove && got.noticed == "" {
 		t.Errorf("the harness would not notice %s (seed %d)", p.sabotage, seed)
 	}
-	t.Logf("%v and %v; %d faults, %d checked; with %s: %.300s", took.Round(time.Millisecond), (time.Since(begun) - took).Round(time.Millisecond), got.faults, got.checked, p.sabotage, got.noticed)
+	t.Logf("%v and %v; %d faults, %d checked; with %s: %.300s", took.Round(time.Millisecond),
+		(time.Since(begun) - took).Round(time.Millisecond), got.faults, got.checked, p.sabotage, got.noticed)
 	return got
 }
 
@@ -143,7 +146,8 @@ func (p part) rehearse(t *testing.T, seed uint64, prove bool) (got result) {
 func (p part) once(t *testing.T, seed uint64, sabotaged bool) (y tally) {
 	t.Helper()
 	t.Run(map[bool]string{false: "plain", true: "sabotaged"}[sabotaged], func(t *testing.T) {
-		r := &round{t: t, rng: rand.New(rand.NewPCG(seed, uint64(len(p.name)))), sabotaged: sabotaged, tally: tally{rounds: 1}}
+		r := &round{t: t, rng: rand.New(rand.NewPCG(seed, uint64(len(p.name)))), sabotaged: sabotaged,
+			tally: tally{rounds: 1}}
 		p.round(r)
 		y = r.tally
 	})
@@ -165,7 +169,8 @@ func table(all []part, results []result) string {
 			continue
 		}
 		noticed := map[bool]string{true: "yes", false: "NO"}[y.noticed != ""]
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", p.name, y.rounds, y.faults, y.checked, y.lost, y.doubled, y.wrong, p.sabotage, noticed)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", p.name, y.rounds, y.faults, y.checked, y.lost, y.doubled,
+			y.wrong, p.sabotage, noticed)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 	return b.String()

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// points is where a child kills itself: at the so-manieth of the points it passes, which lie before and after advice, every append and every
-// effect. Zero is nowhere.
+// points is where a child kills itself: at the so-manieth of the points it passes, which lie before and after advice,
+// every append and every effect. Zero is nowhere.
 type points struct {
 	at     int64
 	stops  bool // it stops there, again and again

@@ -20,8 +20,12 @@ import (
 // rotParts flip bytes in the files of a home, and follow the doctor's advice to the end.
 func rotParts() []part {
 	return []part{
-		{name: "rot in sqlite", round: func(r *round) { rot(r, "sqlite") }, needs: needsProgram, sabotage: "rot after the cure"},
-		{name: "rot in dir", round: func(r *round) { rot(r, "dir") }, needs: needsProgram, sabotage: "rot after the cure"},
+		{name: "rot in sqlite", round: func(r *round) {
+			rot(r, "sqlite")
+		}, needs: needsProgram, sabotage: "rot after the cure"},
+		{name: "rot in dir", round: func(r *round) {
+			rot(r, "dir")
+		}, needs: needsProgram, sabotage: "rot after the cure"},
 	}
 }
 
@@ -73,7 +77,8 @@ func (h *home) files() []string {
 		h.r.must(err)
 		return slices.DeleteFunc(files, func(f string) bool {
 			info, err := os.Stat(f)
-			return err != nil || !info.Mode().IsRegular() || info.Size() == 0 || strings.HasSuffix(f, "-shm") || strings.Contains(f, "damaged")
+			return err != nil || !info.Mode().IsRegular() || info.Size() == 0 || strings.HasSuffix(f, "-shm") ||
+				strings.Contains(f, "damaged")
 		})
 	}
 	files, err := filepath.Glob(filepath.Join(h.folder, "*"+capsule.Ext))

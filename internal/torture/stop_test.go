@@ -140,8 +140,8 @@ func holdAndStop(ctx context.Context, path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// stoppedWriter has a command meet a store whose writer stands still: looking goes on, a write says after some seconds what
-// it waits for, gives up after half a minute with nothing written, and works once the writer goes on.
+// stoppedWriter has a command meet a store whose writer stands still: looking goes on, a write says after some seconds
+// what it waits for, gives up after half a minute with nothing written, and works once the writer goes on.
 func stoppedWriter(r *round) {
 	h := newHome(r, "", "sqlite")
 	h.ok("new", "listen", "--name", "listener")

@@ -22,8 +22,12 @@ func storeParts() (all []part) {
 	for _, name := range []string{"sqlite", "dir", "dir binary"} {
 		k := kinds[name]
 		all = append(all,
-			part{name: name + ": power cuts", round: func(r *round) { cuts(r, k) }, sabotage: "a sync left out", tries: 4},
-			part{name: name + ": failing disk", round: func(r *round) { faults(r, k) }, sabotage: "an error taken for an acknowledgement", tries: 3})
+			part{name: name + ": power cuts", round: func(r *round) {
+				cuts(r, k)
+			}, sabotage: "a sync left out", tries: 4},
+			part{name: name + ": failing disk", round: func(r *round) {
+				faults(r, k)
+			}, sabotage: "an error taken for an acknowledgement", tries: 3})
 	}
 	return all
 }
@@ -59,7 +63,9 @@ func cuts(r *round, k kind) {
 			r.t.Fatalf("step %d: %v", i, err)
 		}
 	}
-	states, found := explore(r.t, r.rng, d.Trace(), most, func(dir string, c Crash) error { return w.check(dir, c.Marks) })
+	states, found := explore(r.t, r.rng, d.Trace(), most, func(dir string, c Crash) error {
+		return w.check(dir, c.Marks)
+	})
 	r.faults += states
 	r.checked += states * len(w.commits)
 	for _, f := range found {
@@ -76,7 +82,8 @@ func faults(r *round, k kind) {
 	}
 	_, operations := d.Fired()
 	for range faultRuns {
-		f := Fault{At: 1 + r.rng.IntN(operations), Flaw: one(r, Broken, Full, Short, FailedSync), Sticky: r.rng.IntN(2) == 0}
+		f := Fault{At: 1 + r.rng.IntN(operations), Flaw: one(r, Broken, Full, Short, FailedSync),
+			Sticky: r.rng.IntN(2) == 0}
 		fired, checked, err := faulty(memoryDir(r.t), k, f, r.sabotaged)
 		r.faults += max(fired, 0)
 		r.checked += checked

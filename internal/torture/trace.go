@@ -19,11 +19,14 @@ const (
 	Truncate             // a file gets a size
 	Sync                 // what was written to a file is made durable
 	SyncDir              // the names in a folder are made durable
-	Lost                 // a sync of a file, or of a folder if no file is named, failed: what came before it is never made durable by a later one
-	Mark                 // not an operation: the test noted something here
+	// a sync of a file, or of a folder if no file is named, failed: what came before it is never made durable by a
+	// later one
+	Lost
+	Mark // not an operation: the test noted something here
 )
 
-var kindNames = [...]string{"create", "mkdir", "rename", "link", "remove", "write", "truncate", "sync", "sync folder", "lost sync", "mark"}
+var kindNames = [...]string{"create", "mkdir", "rename", "link", "remove", "write", "truncate", "sync", "sync folder",
+	"lost sync", "mark"}
 
 func (k Kind) String() string { return kindNames[k] }
 

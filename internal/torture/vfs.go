@@ -14,8 +14,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// SQLite gets a VFS that is the system's own, except that opening, deleting, writing, truncating and syncing files on a Disk go through
-// the Disk. Reading, locking and shared memory stay what they are.
+// SQLite gets a VFS that is the system's own, except that opening, deleting, writing, truncating and syncing files on a
+// Disk go through the Disk. Reading, locking and shared memory stay what they are.
 
 // vfsFile is a file SQLite has open on a disk.
 type vfsFile struct {
@@ -112,7 +112,8 @@ func vfsOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) i
 	}
 	f := at[sqlite3.Tsqlite3_file](file)
 	journal := flags&(sqlite3.SQLITE_OPEN_MAIN_JOURNAL|sqlite3.SQLITE_OPEN_SUPER_JOURNAL|sqlite3.SQLITE_OPEN_WAL) != 0
-	vfsFiles.Store(file, &vfsFile{d: d, file: d.files[rel], path: rel, methods: f.FpMethods, dirSync: journal && flags&sqlite3.SQLITE_OPEN_CREATE != 0})
+	vfsFiles.Store(file, &vfsFile{d: d, file: d.files[rel], path: rel, methods: f.FpMethods, dirSync: journal &&
+		flags&sqlite3.SQLITE_OPEN_CREATE != 0})
 	f.FpMethods = vfsMethods(tls, f.FpMethods)
 	return sqlite3.SQLITE_OK
 }
@@ -132,7 +133,8 @@ func vfsMethods(tls *libc.TLS, system uintptr) uintptr {
 	p := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(sqlite3.Tsqlite3_io_methods{})))
 	m := at[sqlite3.Tsqlite3_io_methods](p)
 	*m = *at[sqlite3.Tsqlite3_io_methods](system)
-	m.FxClose, m.FxWrite, m.FxTruncate, m.FxSync = ptr(closeFn(vfsClose)), ptr(writeFn(vfsWrite)), ptr(truncateFn(vfsTruncate)), ptr(syncFn(vfsSync))
+	m.FxClose, m.FxWrite, m.FxTruncate, m.FxSync = ptr(closeFn(vfsClose)), ptr(writeFn(vfsWrite)),
+		ptr(truncateFn(vfsTruncate)), ptr(syncFn(vfsSync))
 	vfsWrapped[system] = p
 	return p
 }

@@ -8,7 +8,8 @@ import (
 // folder stands for the file of a name that is a folder.
 const folder = -1
 
-// volume is a disk while a trace is played: what is durable, and what has been done since and may or may not have reached it.
+// volume is a disk while a trace is played: what is durable, and what has been done since and may or may not have
+// reached it.
 type volume struct {
 	data  map[int][]byte // durable content, by file
 	names map[string]int // durable names
@@ -83,7 +84,8 @@ func (o Op) move(names map[string]int) {
 	}
 }
 
-// crash is the content of the disk if of all that is not durable just these writes and moves had reached it. Folders have nil content.
+// crash is the content of the disk if of all that is not durable just these writes and moves had reached it. Folders
+// have nil content.
 func (v *volume) crash(writes, moves []Op) map[string][]byte {
 	names := make(map[string]int, len(v.names))
 	for n, f := range v.names {

@@ -108,7 +108,8 @@ func (w *workload) open(ctx context.Context) error {
 
 // create makes an agent.
 func (w *workload) create(ctx context.Context) error {
-	g, err := w.key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be there"}, Charter: perdure.Charter{Scope: "torture"}}, time.Now())
+	g, err := w.key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be there"},
+		Charter: perdure.Charter{Scope: "torture"}}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func (w *workload) create(ctx context.Context) error {
 func (w *workload) add(ctx context.Context, i, n, size int) error {
 	drafts := make([]perdure.Draft, n)
 	for j := range drafts {
-		drafts[j].Body = perdure.Event{Name: "told", Data: must(perdure.DataOf(strings.Repeat(string(rune('a'+j)), size)))}
+		drafts[j].Body = perdure.Event{Name: "told", Data: must(
+			perdure.DataOf(strings.Repeat(string(rune('a'+j)), size)))}
 	}
 	return w.commit(ctx, i, drafts...)
 }
@@ -156,7 +158,8 @@ func (w *workload) noted(c commit, lost int) error {
 	defer w.mu.Unlock()
 	err := c.err
 	w.broken = w.broken || err != nil
-	if err == nil && lost > 0 && !w.broken { // a store that broke before syncs everything anew when it opens its file again
+	// a store that broke before syncs everything anew when it opens its file again
+	if err == nil && lost > 0 && !w.broken {
 		w.wrong = append(w.wrong, "a commit was acknowledged although a sync of the log failed while it was made")
 	}
 	if err == nil || w.hasty {
@@ -272,7 +275,8 @@ func (w *workload) strayFolder(context.Context) error {
 func (w *workload) stream(ctx context.Context) error {
 	var all []*perdure.Entry
 	if len(w.agents) == 2 {
-		g, err := w.key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "arrive"}, Charter: perdure.Charter{Scope: "torture"}}, time.Now())
+		g, err := w.key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "arrive"},
+			Charter: perdure.Charter{Scope: "torture"}}, time.Now())
 		if err != nil {
 			return err
 		}
@@ -280,7 +284,8 @@ func (w *workload) stream(ctx context.Context) error {
 	}
 	a := w.agents[2]
 	for range 3 {
-		entries, next, err := w.key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "arrived", Data: must(perdure.DataOf(strings.Repeat("s", 40_000)))}})
+		entries, next, err := w.key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "arrived",
+			Data: must(perdure.DataOf(strings.Repeat("s", 40_000)))}})
 		if err != nil {
 			return err
 		}
@@ -316,7 +321,8 @@ func (w *workload) both(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// check opens what is left of the store in a folder and holds it against the ledger as it was at a mark. It goes on with it, too.
+// check opens what is left of the store in a folder and holds it against the ledger as it was at a mark. It goes on
+// with it, too.
 func (w *workload) check(dir string, marks int) error {
 	ctx := context.Background()
 	s, err := w.kind.open(ctx, dir)
@@ -330,8 +336,8 @@ func (w *workload) check(dir string, marks int) error {
 	return errors.Join(err, s.Close(), w.checkBlobs(dir, marks))
 }
 
-// repair does what `perdure doctor --repair` does for files of a folder that end in garbage: an append that was torn, or rot, which nobody can
-// tell apart. SQLite files need none.
+// repair does what `perdure doctor --repair` does for files of a folder that end in garbage: an append that was torn,
+// or rot, which nobody can tell apart. SQLite files need none.
 func (w *workload) repair(ctx context.Context, s store) error {
 	if w.kind.sqlite {
 		return nil
@@ -413,7 +419,8 @@ func (w *workload) checkStore(ctx context.Context, s store, marks int) error {
 	return nil
 }
 
-// checkCommit finds a commit whole, as it was, or, if it was not acknowledged, not at all. It returns how many of its entries are there.
+// checkCommit finds a commit whole, as it was, or, if it was not acknowledged, not at all. It returns how many of its
+// entries are there.
 func (w *workload) checkCommit(c commit, held map[perdure.Hash]*perdure.Entry, marks int) (n int, err error) {
 	for _, e := range c.entries {
 		got := held[e.Name]
@@ -436,7 +443,8 @@ func (w *workload) checkCommit(c commit, held map[perdure.Hash]*perdure.Entry, m
 	}
 	acknowledged := c.mark != 0 && c.mark <= marks
 	if n != len(c.entries) && (n > 0 || acknowledged) {
-		return n, fmt.Errorf("%d of the %d entries of a commit are there (acknowledged: %t)", n, len(c.entries), acknowledged)
+		return n, fmt.Errorf("%d of the %d entries of a commit are there (acknowledged: %t)", n, len(c.entries),
+			acknowledged)
 	}
 	return n, nil
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// world is what lies outside the agents: a folder with one file an agent, in which each line is an effect that happened. It does not care
-// whether an effect has happened before: that it does not happen twice is what is tested.
+// world is what lies outside the agents: a folder with one file an agent, in which each line is an effect that
+// happened. It does not care whether an effect has happened before: that it does not happen twice is what is tested.
 type world struct{ dir string }
 
 // act is one line: an effect that happened, or one that was called off and will not.
@@ -53,7 +53,8 @@ func (w world) with(id perdure.AgentID, f func(past []act) *act) (err error) {
 	return nil
 }
 
-// readActs reads what has happened. A line without an end is of somebody who was killed while writing it: it did not happen, and goes.
+// readActs reads what has happened. A line without an end is of somebody who was killed while writing it: it did not
+// happen, and goes.
 func readActs(f *os.File) ([]act, error) {
 	b, err := io.ReadAll(f)
 	if err != nil {
@@ -88,7 +89,10 @@ func (w world) acts() (map[perdure.AgentID][]act, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := w.with(perdure.AgentID(h), func(past []act) *act { all[perdure.AgentID(h)] = past; return nil }); err != nil {
+		if err := w.with(perdure.AgentID(h), func(past []act) *act {
+			all[perdure.AgentID(h)] = past
+			return nil
+		}); err != nil {
 			return nil, err
 		}
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/entropy"
 )
 
-// arrivals is the order in which entries were first seen in the files of a folder: a file of records of one size that all processes share and
-// only append to, under a lock of its own. It is derived, but its order is not in the files: if it is lost, another feed begins.
+// arrivals is the order in which entries were first seen in the files of a folder: a file of records of one size that
+// all processes share and only append to, under a lock of its own. It is derived, but its order is not in the files: if
+// it is lost, another feed begins.
 //
 // The first record has the id of the feed. A position is the number of a record.
 type arrivals struct {
@@ -152,7 +153,8 @@ func (a *arrivals) begin() error {
 	return nil
 }
 
-// read calls f with the records after a number until it returns false. It ends at the first that is not whole: what follows that was never shown to anybody.
+// read calls f with the records after a number until it returns false. It ends at the first that is not whole: what
+// follows that was never shown to anybody.
 func (a *arrivals) read(after int64, f func(record) bool) error {
 	in := io.NewSectionReader(a.f, (after+1)*recordSize, 1<<60)
 	b := make([]byte, 256*recordSize)
@@ -189,7 +191,8 @@ func (a *arrivals) take(r record) {
 	}
 }
 
-// write appends records, durably, in the place of what a killed process left at the end. The caller has the lock and has caught up.
+// write appends records, durably, in the place of what a killed process left at the end. The caller has the lock and
+// has caught up.
 func (a *arrivals) write(records []record) error {
 	if len(records) == 0 {
 		return nil

@@ -15,8 +15,8 @@ const (
 	maxBell = 1 << 16
 )
 
-// bell is a file that grows by a byte whenever a process has written to an agent, so that who watches need not look at every file again and
-// again. It tells nothing but when to look.
+// bell is a file that grows by a byte whenever a process has written to an agent, so that who watches need not look at
+// every file again and again. It tells nothing but when to look.
 type bell struct {
 	path string
 
@@ -30,7 +30,8 @@ func (b *bell) ring() {
 	defer b.mu.Unlock()
 	if b.f == nil {
 		var err error
-		if b.f, err = disk.OpenFile(b.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, disk.ModeIn(filepath.Dir(b.path))); err != nil {
+		if b.f, err = disk.OpenFile(b.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND,
+			disk.ModeIn(filepath.Dir(b.path))); err != nil {
 			return
 		}
 	}
@@ -53,7 +54,8 @@ func (b *bell) close() error {
 	return f.Close()
 }
 
-// glance is what tells whether it is time to look: the bell, and the folder, which changes when files are put into it or replaced.
+// glance is what tells whether it is time to look: the bell, and the folder, which changes when files are put into it
+// or replaced.
 type glance struct{ folder, bell fs.FileInfo }
 
 func (s *Store) glance() glance {

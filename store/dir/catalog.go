@@ -23,7 +23,8 @@ type file struct {
 
 // changed reports whether the file is another one now, or has been written to.
 func (f *file) changed(now fs.FileInfo) bool {
-	return f.info == nil || f.info.Size() != now.Size() || !f.info.ModTime().Equal(now.ModTime()) || !os.SameFile(f.info, now)
+	return f.info == nil || f.info.Size() != now.Size() || !f.info.ModTime().Equal(now.ModTime()) ||
+		!os.SameFile(f.info, now)
 }
 
 // agent is an agent in the folder.
@@ -59,7 +60,8 @@ func (s *Store) list() (map[string]fs.FileInfo, error) {
 	return out, nil
 }
 
-// look finds out which files have come, gone and changed, and merges the copies of an agent into one. The caller holds mu.
+// look finds out which files have come, gone and changed, and merges the copies of an agent into one. The caller holds
+// mu.
 func (s *Store) look() error {
 	now, err := s.list()
 	if err != nil {
@@ -139,8 +141,8 @@ func (s *Store) meet(name string) *file {
 	return f
 }
 
-// choose decides which of two copies of an agent is the one to keep, and returns the other: one that counts, else the one with the proper
-// name. It returns an error if the other has entries that may not join the one to keep.
+// choose decides which of two copies of an agent is the one to keep, and returns the other: one that counts, else the
+// one with the proper name. It returns an error if the other has entries that may not join the one to keep.
 func (s *Store) choose(name string, f *file) (other string, err error) {
 	main := s.agents[f.agent]
 	proper := func(name string) bool { return strings.HasSuffix(name, "-"+f.agent.Short()+capsule.Ext) }
@@ -216,7 +218,9 @@ func (s *Store) enters(keep, other string) error {
 // memoryOf is the entries of a file.
 func memoryOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
-		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) { return l.Read(at, capsule.PageEntries) }) {
+		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) {
+			return l.Read(at, capsule.PageEntries)
+		}) {
 			if !yield(item.Entry, err) {
 				return
 			}
@@ -224,8 +228,8 @@ func memoryOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
 	}
 }
 
-// merge adds what another copy of an agent holds to its file, all or nothing, and removes the copy: then all of it is in one place. A copy that
-// does not verify, or that would keep the agent from being folded, is left alone.
+// merge adds what another copy of an agent holds to its file, all or nothing, and removes the copy: then all of it is
+// in one place. A copy that does not verify, or that would keep the agent from being folded, is left alone.
 func (s *Store) merge(name string, f *file) error {
 	main := s.agents[f.agent]
 	other, err := capsule.OpenLog(s.path(name))
@@ -273,7 +277,8 @@ func (s *Store) mergeable(name string, memory iter.Seq2[*perdure.Entry, error]) 
 	return perdure.MergeableInto(memoryOf(l), memory)
 }
 
-// atOnce is how many bytes of bodies are added to a file as they are; with more, a new file takes the place of the old one. Tests make it less.
+// atOnce is how many bytes of bodies are added to a file as they are; with more, a new file takes the place of the old
+// one. Tests make it less.
 var atOnce = 8 << 20
 
 // addAll adds the entries of a copy of a depth that a file lacks, all or nothing.
@@ -288,7 +293,8 @@ func addAll(l *capsule.Log, depth perdure.Depth, memory iter.Seq2[*perdure.Entry
 			continue
 		}
 		if e.BodyBytes() == nil && depth == perdure.Headers {
-			return errors.New("it has entries without their bodies that the other copy lacks: import a copy of depth full")
+			return errors.New("it has entries without their bodies that the other copy lacks: import a copy of depth " +
+				"full")
 		}
 		if size += len(e.BodyBytes()); size <= atOnce {
 			batch = append(batch, e)
@@ -349,7 +355,8 @@ func (s *Store) survey(rows map[perdure.AgentID]row) error {
 
 // row is what the index keeps of an agent whose file is as it was read.
 func (a *agent) row(id perdure.AgentID, info fs.FileInfo) row {
-	return row{Agent: id, File: a.main, Size: info.Size(), Mod: info.ModTime().UnixNano(), Heads: a.heads, Earliest: a.due, First: a.first}
+	return row{Agent: id, File: a.main, Size: info.Size(), Mod: info.ModTime().UnixNano(), Heads: a.heads,
+		Earliest: a.due, First: a.first}
 }
 
 // read reads what the indexes need out of the file of an agent. The caller holds mu.

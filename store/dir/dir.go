@@ -1,14 +1,14 @@
-// Package dir keeps agents in a folder, one capsule file each. The files are all there is: they can be copied, synchronised, put under
-// version control or carried away on a stick while the store is in use or not, and what comes back is merged. In their usual form they
-// are lines of text, which git merges by itself.
+// Package dir keeps agents in a folder, one capsule file each. The files are all there is: they can be copied,
+// synchronised, put under version control or carried away on a stick while the store is in use or not, and what comes
+// back is merged. In their usual form they are lines of text, which git merges by itself.
 //
 //	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
 //	.index/        what can be thrown away: claims, listings, when to look at which agent, and in rows/ where the entries of long files
 //	               lie; arrivals, the order in which entries came, see perdure.Feeder; and place, which tells this folder from its copies: without it the agents here have lost their seat, until their owner takes it again
 //
 // Any number of processes may use a folder at once. Others may put files into it. A copy beside the file of an agent
-// joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that came as a file of its
-// own counts is for the node to judge.
+// joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that
+// came as a file of its own counts is for the node to judge.
 package dir
 
 import (
@@ -67,13 +67,16 @@ var (
 // Options say how a folder is kept. The zero Options keep new agents as text.
 type Options struct {
 	Binary bool // keep new agents in binary form: smaller and faster, but git cannot merge it
-	// Trust is whose entries count. A copy beside an agent that counts is left alone if it would bring entries that do not: whoever can
-	// drop a file into the folder could otherwise hold the agent up. Nil: every copy that verifies is merged.
+	// Trust is whose entries count. A copy beside an agent that counts is left alone if it would bring entries that do
+	// not: whoever can drop a file into the folder could otherwise hold the agent up. Nil: every copy that verifies is
+	// merged.
 	Trust *perdure.Trust
-	// Secret is known to whoever keeps the folder, and to nobody who may put files into it. With it, what is kept of long files is believed as
-	// far as it goes; without, how much of a memory a file holds is counted in the file itself.
+	// Secret is known to whoever keeps the folder, and to nobody who may put files into it. With it, what is kept of
+	// long files is believed as far as it goes; without, how much of a memory a file holds is counted in the file
+	// itself.
 	Secret []byte
-	Look   bool // only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
+	// only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
+	Look bool
 }
 
 // errLooks says that the folder was opened to look at.
@@ -87,7 +90,8 @@ const maxOpen = 128
 
 // Open opens a folder, which it makes if there is none.
 func Open(dir string, o Options) (*Store, error) {
-	s := &Store{dir: dir, trust: o.Trust, secret: o.Secret, form: capsule.Text, files: map[string]*file{}, agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
+	s := &Store{dir: dir, trust: o.Trust, secret: o.Secret, form: capsule.Text, files: map[string]*file{},
+		agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
 		written: map[perdure.AgentID]bool{}, bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
 	s.nodes.Path = filepath.Join(dir, indexDir, nodesDir)
 	s.feed.path = filepath.Join(dir, indexDir, arrivalsName)
@@ -131,7 +135,8 @@ func furnish(dir string) error {
 		return err
 	}
 	index := filepath.Join(dir, indexDir)
-	if _, err := os.Lstat(index); errors.Is(err, fs.ErrNotExist) { // whoever made the folder may have been killed before its name was durable
+	// whoever made the folder may have been killed before its name was durable
+	if _, err := os.Lstat(index); errors.Is(err, fs.ErrNotExist) {
 		if err := disk.Sync(filepath.Dir(dir)); err != nil {
 			return err
 		}
@@ -162,7 +167,8 @@ func furnish(dir string) error {
 	return nil
 }
 
-// folderMode is the mode of a new folder in another: for its owner alone, unless that is shared with others who write to it.
+// folderMode is the mode of a new folder in another: for its owner alone, unless that is shared with others who write
+// to it.
 func folderMode(dir string) fs.FileMode {
 	mode := disk.ModeIn(dir)
 	return mode | mode&0o444>>2 // who may read may enter
@@ -183,8 +189,10 @@ func (s *Store) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// with calls f with the file of an agent, up to date or locked. It returns an error wrapping perdure.ErrNotFound if there is none.
-func (s *Store) with(ctx context.Context, verb string, id perdure.AgentID, lock bool, f func(l *capsule.Log) error) error {
+// with calls f with the file of an agent, up to date or locked. It returns an error wrapping perdure.ErrNotFound if
+// there is none.
+func (s *Store) with(ctx context.Context, verb string, id perdure.AgentID, lock bool,
+	f func(l *capsule.Log) error) error {
 	h, err := s.acquire(ctx, id)
 	if err != nil {
 		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
@@ -245,7 +253,8 @@ func (s *Store) opened(id perdure.AgentID, a *agent) (*handle, error) {
 			_ = l.Close()
 			delete(s.agents, id)
 			s.files[a.main] = &file{agent: l.Agent()}
-			return nil, fmt.Errorf("%w: the index of this folder was wrong about %s; run the command again", perdure.ErrNotFound, a.main)
+			return nil, fmt.Errorf("%w: the index of this folder was wrong about %s; run the command again",
+				perdure.ErrNotFound, a.main)
 		}
 		h = &handle{Log: l}
 		s.open[id] = h
@@ -263,7 +272,8 @@ func (s *Store) wrote(id perdure.AgentID) {
 	s.bell.ring()
 }
 
-// settle brings the index up to date with what was written here, so that the next process need not read those files. The caller holds mu.
+// settle brings the index up to date with what was written here, so that the next process need not read those files.
+// The caller holds mu.
 func (s *Store) settle() {
 	var read []row
 	for id := range s.written {
@@ -360,7 +370,8 @@ func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq
 }
 
 // stage is create for a sequence: the file is written while others use the folder, and gets its name once it is whole.
-func (s *Store) stage(ctx context.Context, id perdure.AgentID, d perdure.Depth, entries iter.Seq2[*perdure.Entry, error]) (made bool, err error) {
+func (s *Store) stage(ctx context.Context, id perdure.AgentID, d perdure.Depth,
+	entries iter.Seq2[*perdure.Entry, error]) (made bool, err error) {
 	var first *perdure.Entry
 	for first, err = range entries {
 		break
@@ -381,7 +392,8 @@ func (s *Store) stage(ctx context.Context, id perdure.AgentID, d perdure.Depth, 
 }
 
 // add adds entries if the heads are accepted.
-func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry, accept func(held []perdure.Hash) error) error {
+func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry,
+	accept func(held []perdure.Hash) error) error {
 	if s.looks {
 		return fmt.Errorf("%s agent %s: %w", verb, id.Short(), errLooks)
 	}
@@ -474,7 +486,9 @@ func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.
 
 // Snapshots implements perdure.Store.
 func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
-	return capsule.Snapshots(func(f func(*capsule.Log) error) error { return s.with(ctx, "snapshots of", id, false, f) })
+	return capsule.Snapshots(func(f func(*capsule.Log) error) error {
+		return s.with(ctx, "snapshots of", id, false, f)
+	})
 }
 
 // Prune implements perdure.Pruner.

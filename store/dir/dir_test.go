@@ -9,9 +9,13 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, storetest.Kind{Open: func(_ context.Context, path string) (perdure.Store, error) { return Open(path, Options{}) }})
+	storetest.Run(t, storetest.Kind{Open: func(_ context.Context, path string) (perdure.Store, error) {
+		return Open(path, Options{})
+	}})
 }
 
 func TestBinaryStore(t *testing.T) {
-	storetest.Run(t, storetest.Kind{Open: func(_ context.Context, path string) (perdure.Store, error) { return Open(path, Options{Binary: true}) }})
+	storetest.Run(t, storetest.Kind{Open: func(_ context.Context, path string) (perdure.Store, error) {
+		return Open(path, Options{Binary: true})
+	}})
 }

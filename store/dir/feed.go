@@ -21,7 +21,8 @@ var _ perdure.Feeder = (*Store)(nil)
 // feedPage is how many records of the feed are read, or written, at a time.
 const feedPage = 1024
 
-// Feed implements perdure.Feeder. Files have no order among each other: entries arrive when a process that reads the feed first sees them.
+// Feed implements perdure.Feeder. Files have no order among each other: entries arrive when a process that reads the
+// feed first sees them.
 func (s *Store) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
 		for at, to := max(after, 0), perdure.Cursor(-1); to < 0 || at < to; {
@@ -94,7 +95,8 @@ func alike(page []fedRecord) []fedRecord {
 	return page[:n]
 }
 
-// readRun reads the entries of records of one agent. Entries that are not there any more, or cannot be read, are left out.
+// readRun reads the entries of records of one agent. Entries that are not there any more, or cannot be read, are left
+// out.
 func (s *Store) readRun(ctx context.Context, run []fedRecord) (items []perdure.Item, err error) {
 	err = s.with(ctx, "read", run[0].agent, false, func(l *capsule.Log) error {
 		for len(run) > 0 {
@@ -126,7 +128,8 @@ func (s *Store) readRun(ctx context.Context, run []fedRecord) (items []perdure.I
 		return nil
 	})
 	var number syscall.Errno
-	if err == nil || ctx.Err() != nil || errors.Is(err, fs.ErrClosed) || errors.As(err, &number) && !errors.Is(err, fs.ErrNotExist) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, fs.ErrClosed) || errors.As(err, &number) &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return items, err
 	}
 	return items, nil // its file is gone or damaged: once it is back or healed, it arrives again
@@ -146,7 +149,8 @@ func (s *Store) FeedEnd(ctx context.Context) (feed perdure.Hash, end perdure.Cur
 	return perdure.HashOf(slices.Concat(s.feed.id[:], place[:])), perdure.Cursor(s.feed.last), nil
 }
 
-// notice looks at the folder and writes down what arrived. Files that have not changed are not opened. The caller holds mu.
+// notice looks at the folder and writes down what arrived. Files that have not changed are not opened. The caller holds
+// mu.
 func (s *Store) notice(ctx context.Context) error {
 	if err := s.usable(ctx); err != nil {
 		return err
@@ -155,7 +159,8 @@ func (s *Store) notice(ctx context.Context) error {
 		return errLooks // an arrival is noticed by writing it down
 	}
 	from, now := time.Now(), s.glance()
-	if id := s.feed.id; s.feed.f != nil && now.same(s.noticed) && from.Sub(s.listed) < watchAll { // nothing happened since
+	// nothing happened since
+	if id := s.feed.id; s.feed.f != nil && now.same(s.noticed) && from.Sub(s.listed) < watchAll {
 		if err := s.ordered(func() error { return nil }); err != nil || s.feed.id == id {
 			return err
 		}

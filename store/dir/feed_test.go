@@ -78,7 +78,8 @@ func TestFilesThatAreDroppedInArrive(t *testing.T) {
 	}
 }
 
-// TestAMergeInAnotherOrderBringsOnlyWhatIsNew has a file come back whose entries lie in another order, as union merges of git leave them.
+// TestAMergeInAnotherOrderBringsOnlyWhatIsNew has a file come back whose entries lie in another order, as union merges
+// of git leave them.
 func TestAMergeInAnotherOrderBringsOnlyWhatIsNew(t *testing.T) {
 	w := newAuthor()
 	s, elsewhere := open(t, t.TempDir()), t.TempDir()
@@ -134,7 +135,8 @@ func TestALostOrderBeginsAnotherFeed(t *testing.T) {
 	}
 }
 
-// TestHalfARecordIsWrittenOver leaves what a killed process does: a record cut off, or one whose bytes never reached the disk.
+// TestHalfARecordIsWrittenOver leaves what a killed process does: a record cut off, or one whose bytes never reached
+// the disk.
 func TestHalfARecordIsWrittenOver(t *testing.T) {
 	w := newAuthor()
 	s := open(t, t.TempDir())

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// failing is a disk on which the n-th change of the order of arrival fails, and all that follow. What was not synced by then is lost.
+// failing is a disk on which the n-th change of the order of arrival fails, and all that follow. What was not synced by
+// then is lost.
 type failing struct {
 	disk.System
 	mu     sync.Mutex
@@ -81,8 +82,8 @@ func (d *failing) crash(t *testing.T) {
 	}
 }
 
-// TestNoPositionIsGivenTwiceAfterACrash cuts the power at every change of the order of arrival, one after the other: what a reader has seen stays
-// where it was, or the feed is another.
+// TestNoPositionIsGivenTwiceAfterACrash cuts the power at every change of the order of arrival, one after the other:
+// what a reader has seen stays where it was, or the feed is another.
 func TestNoPositionIsGivenTwiceAfterACrash(t *testing.T) {
 	w := newAuthor()
 	g, a := w.genesis("x")
@@ -116,7 +117,8 @@ func TestNoPositionIsGivenTwiceAfterACrash(t *testing.T) {
 					return
 				}
 				if was, ok := seen[item.Cursor]; ok && was != item.Name {
-					t.Fatalf("cut at change %d: position %d was %s and is %s", n, item.Cursor, was.Short(), item.Name.Short())
+					t.Fatalf("cut at change %d: position %d was %s and is %s", n, item.Cursor, was.Short(),
+						item.Name.Short())
 				}
 				seen[item.Cursor] = item.Name
 			}

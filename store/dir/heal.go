@@ -69,7 +69,8 @@ func (s *Store) heal(id perdure.AgentID, good []*perdure.Entry) (out perdure.Hea
 			_ = h.Close()
 		}
 	}
-	if err := capsule.Exchange(s.path(name), s.path(name)+asideMark+time.Now().UTC().Format("20060102-150405.000"), whole); err != nil {
+	if err := capsule.Exchange(s.path(name), s.path(name)+asideMark+time.Now().UTC().Format("20060102-150405.000"),
+		whole); err != nil {
 		return out, err
 	}
 	delete(s.files, name)
@@ -160,7 +161,8 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 		if a := s.agents[id]; id.IsZero() || a != nil && a.main != name {
 			continue // nobody's, or a copy beside a good file
 		}
-		x := perdure.Ailment{Name: strings.TrimSuffix(strings.TrimSuffix(name, capsule.Ext), "-"+id.Short()), Reason: f.fault, Gone: true}
+		x := perdure.Ailment{Name: strings.TrimSuffix(strings.TrimSuffix(name, capsule.Ext), "-"+id.Short()),
+			Reason: f.fault, Gone: true}
 		if l := rows[id].Listing; l != nil {
 			x.Name = l.Name
 		}

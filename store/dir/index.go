@@ -166,7 +166,8 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 	return nil
 }
 
-// Backup copies the store to a path that does not exist yet. Each agent is copied as it is at some moment during the call.
+// Backup copies the store to a path that does not exist yet. Each agent is copied as it is at some moment during the
+// call.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	err := s.backup(ctx, path)
 	if err != nil {
@@ -220,12 +221,13 @@ func copyFile(from, to string) error {
 const (
 	// watchEvery is how often a watcher glances at the folder.
 	watchEvery = 25 * time.Millisecond
-	// watchAll is how often it looks at every file at least, unless that takes long: somebody may write to one without a word.
+	// watchAll is how often it looks at every file at least, unless that takes long: somebody may write to one without
+	// a word.
 	watchAll = time.Second
 )
 
-// Watch implements perdure.Watcher. It glances at the folder again and again, and looks at the files when that shows that something happened, or
-// when it has not for a while: what others synchronise into it arrives without a word.
+// Watch implements perdure.Watcher. It glances at the folder again and again, and looks at the files when that shows
+// that something happened, or when it has not for a while: what others synchronise into it arrives without a word.
 func (s *Store) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
 	return func(yield func(perdure.AgentID, error) bool) {
 		var seen map[string]fs.FileInfo

@@ -25,7 +25,8 @@ func begun(t *testing.T, names ...string) (string, []perdure.AgentID) {
 	}
 	var ids []perdure.AgentID
 	for _, name := range names {
-		g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "rest"}, Charter: perdure.Charter{Scope: "acme"}}, time.Now())
+		g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "rest"},
+			Charter: perdure.Charter{Scope: "acme"}}, time.Now())
 		if err == nil {
 			err = s.Append(t.Context(), g.ID(), nil, g)
 		}
@@ -40,8 +41,9 @@ func begun(t *testing.T, names ...string) (string, []perdure.AgentID) {
 	return folder, ids
 }
 
-// TestListingReadsNoFileThatIsAsItWas: what a writer left in the index is enough to list agents, and not enough to say what they did. The file is
-// filled with something else behind the back of the index, which nobody could list who read it.
+// TestListingReadsNoFileThatIsAsItWas: what a writer left in the index is enough to list agents, and not enough to say
+// what they did. The file is filled with something else behind the back of the index, which nobody could list who read
+// it.
 func TestListingReadsNoFileThatIsAsItWas(t *testing.T) {
 	folder, ids := begun(t, "one")
 	files, err := filepath.Glob(filepath.Join(folder, "*.agent"))
@@ -78,7 +80,8 @@ func TestListingReadsNoFileThatIsAsItWas(t *testing.T) {
 	}
 }
 
-// TestAnIndexThatNamesAnotherFileIsNotFollowed: whoever can write to the index must not have people act on another agent than the one they name.
+// TestAnIndexThatNamesAnotherFileIsNotFollowed: whoever can write to the index must not have people act on another
+// agent than the one they name.
 func TestAnIndexThatNamesAnotherFileIsNotFollowed(t *testing.T) {
 	folder, ids := begun(t, "harmless", "evil")
 	j, err := openJournal(filepath.Join(folder, indexDir), false)
@@ -101,7 +104,8 @@ func TestAnIndexThatNamesAnotherFileIsNotFollowed(t *testing.T) {
 	for range s.List(t.Context(), perdure.Filter{}) { // has the store believe the index
 		continue
 	}
-	if a, err := perdure.Load(t.Context(), s, ids[0]); !errors.Is(err, perdure.ErrNotFound) && (err != nil || a.ID() != ids[0]) {
+	if a, err := perdure.Load(t.Context(), s, ids[0]); !errors.Is(err, perdure.ErrNotFound) &&
+		(err != nil || a.ID() != ids[0]) {
 		t.Errorf("got %v, want the agent that was named, or none", err)
 	}
 }

@@ -117,13 +117,15 @@ func TestALargeCopyIsMergedAsAWhole(t *testing.T) {
 	}
 }
 
-// A copy that parted before the agent's past was collected would keep it from being folded: it is left alone, also where nobody is trusted.
+// A copy that parted before the agent's past was collected would keep it from being folded: it is left alone, also
+// where nobody is trusted.
 func TestACopyThatCannotBeFoldedIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := t.TempDir(), t.TempDir()
 		one := open(t, here)
 		n := &perdure.Node{Store: one, Key: newAuthor().Signer}
-		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "Old", Goal: "be kept", TTL: time.Hour.Milliseconds()},
+		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "Old", Goal: "be kept",
+			TTL: time.Hour.Milliseconds()},
 			Charter: perdure.Charter{Scope: "acme"}})
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +137,8 @@ func TestACopyThatCannotBeFoldedIsLeftAlone(t *testing.T) {
 		}
 		tell(n, "before")
 		name := capsule.FileName("Old", a.ID())
-		if err := os.WriteFile(filepath.Join(there, name), must(os.ReadFile(filepath.Join(here, name))), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(there, name), must(os.ReadFile(filepath.Join(here, name))),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		two := open(t, there)
@@ -145,7 +148,8 @@ func TestACopyThatCannotBeFoldedIsLeftAlone(t *testing.T) {
 		if c, err := n.Collect(t.Context(), a.ID()); err != nil || c.Entries == 0 {
 			t.Fatalf("collected %+v, %v", c, err)
 		}
-		if err := os.WriteFile(filepath.Join(here, "copy.agent"), must(os.ReadFile(filepath.Join(there, name))), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(here, "copy.agent"), must(os.ReadFile(filepath.Join(there, name))),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		late := open(t, here)

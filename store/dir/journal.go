@@ -33,8 +33,8 @@ type row struct {
 	Listing *perdure.Listing `json:"listing,omitempty"` // as folded by a node
 }
 
-// journal is the index: rows that are appended to a file that all processes share. It is never synced: what is lost is found again in the
-// files of the agents, but for claims, which save work and nothing else.
+// journal is the index: rows that are appended to a file that all processes share. It is never synced: what is lost is
+// found again in the files of the agents, but for claims, which save work and nothing else.
 type journal struct {
 	dir   string
 	looks bool // nothing is written: what is new is remembered
@@ -196,7 +196,8 @@ func (j *journal) note(read []row) error {
 		}
 		for i, r := range read {
 			old := j.rows[r.Agent]
-			old.Agent, old.File, old.Size, old.Mod, old.Heads, old.Earliest, old.First = r.Agent, r.File, r.Size, r.Mod, r.Heads, r.Earliest, r.First
+			old.Agent, old.File, old.Size, old.Mod, old.Heads, old.Earliest, old.First = r.Agent, r.File, r.Size, r.Mod,
+				r.Heads, r.Earliest, r.First
 			read[i] = old
 		}
 		return j.write(read)

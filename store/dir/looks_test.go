@@ -23,7 +23,8 @@ func TestWhoLooksWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := &perdure.Node{Store: s, Key: key}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

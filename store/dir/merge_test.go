@@ -28,14 +28,16 @@ type author struct{ *perdure.Signer }
 func newAuthor() author { return author{must(perdure.GenerateSigner("author"))} }
 
 func (w author) genesis(name string) (*perdure.Entry, *perdure.Agent) {
-	e := must(w.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "be kept"}, Charter: perdure.Charter{Scope: "acme"}}, began))
+	e := must(w.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "be kept"},
+		Charter: perdure.Charter{Scope: "acme"}}, began))
 	return e, must(perdure.Begin(e))
 }
 
 func (w author) commit(a *perdure.Agent, names ...string) ([]*perdure.Entry, *perdure.Agent) {
 	var drafts []perdure.Draft
 	for _, n := range names {
-		drafts = append(drafts, perdure.Draft{Body: perdure.Event{Name: n, Data: must(perdure.DataOf(strings.Repeat(n, 50)))}})
+		drafts = append(drafts, perdure.Draft{Body: perdure.Event{Name: n,
+			Data: must(perdure.DataOf(strings.Repeat(n, 50)))}})
 	}
 	es, next, err := w.Commit(a, began, drafts...)
 	if err != nil {
@@ -126,9 +128,12 @@ func TestCopiesThatDivergedAreMerged(t *testing.T) {
 	marked := append(append(append([]byte("<<<<<<< HEAD\n"), ours[common:]...), "=======\n"...), theirs[common:]...)
 	for how, arrange := range map[string]func(dir string) error{
 		"a copy that Syncthing left": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, strings.TrimSuffix(name, ".agent")+".sync-conflict-20260101-120000-ABCDEFG.agent"), theirs, 0o644)
+			return os.WriteFile(filepath.Join(dir, strings.TrimSuffix(name, ".agent")+
+				".sync-conflict-20260101-120000-ABCDEFG.agent"), theirs, 0o644)
 		},
-		"a copy under another name": func(dir string) error { return os.WriteFile(filepath.Join(dir, "a copy.agent"), theirs, 0o644) },
+		"a copy under another name": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "a copy.agent"), theirs, 0o644)
+		},
 		"a copy that was exported": func(dir string) error {
 			var buf bytes.Buffer
 			if _, err := capsule.Export(t.Context(), &buf, two, b.id, capsule.Options{}); err != nil {
@@ -140,13 +145,15 @@ func TestCopiesThatDivergedAreMerged(t *testing.T) {
 			return os.WriteFile(filepath.Join(dir, name), append(bytes.Clone(ours), theirs[common:]...), 0o644)
 		},
 		"a merge the other way round": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, name), append(append(bytes.Clone(ours[:common]), theirs[common:]...), ours[common:]...), 0o644)
+			return os.WriteFile(filepath.Join(dir, name), append(append(bytes.Clone(ours[:common]), theirs[common:]...),
+				ours[common:]...), 0o644)
 		},
 		"both files, one after the other": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, name), append(bytes.Clone(ours), theirs...), 0o644)
 		},
 		"a merge nobody resolved": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, name), append(append(bytes.Clone(ours[:common]), marked...), ">>>>>>> theirs\n"...), 0o644)
+			return os.WriteFile(filepath.Join(dir, name), append(append(bytes.Clone(ours[:common]), marked...),
+				">>>>>>> theirs\n"...), 0o644)
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -186,7 +193,8 @@ func TestGitMergesAgents(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command(git, append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd := exec.Command(git, append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c",
+			"commit.gpgsign=false"}, args...)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -224,8 +232,10 @@ func TestFilesThatAreNoAgentsAreLeftAlone(t *testing.T) {
 	put(t, s, b.id, b.trunk...)
 	good := must(os.ReadFile(filepath.Join(dir, capsule.FileName("Two Ways", b.id))))
 	bad := map[string][]byte{
-		"picture.agent": []byte("\x89PNG"), "empty.agent": nil, "newer.agent": bytes.Replace(good, []byte(`"version":1}`), []byte(`"version":9}`), 1),
-		"changed.agent": bytes.Replace(good, []byte("trunktrunk"), []byte("trunktrank"), 1), "notes.txt": []byte("hello"),
+		"picture.agent": []byte("\x89PNG"), "empty.agent": nil,
+		"newer.agent":   bytes.Replace(good, []byte(`"version":1}`), []byte(`"version":9}`), 1),
+		"changed.agent": bytes.Replace(good, []byte("trunktrunk"), []byte("trunktrank"), 1),
+		"notes.txt":     []byte("hello"),
 	}
 	for name, text := range bad {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
@@ -336,9 +346,10 @@ func TestPrunedInOneCopyIsPruned(t *testing.T) {
 	one, two := open(t, here), open(t, there)
 	put(t, one, b.id, b.trunk...)
 	put(t, two, b.id, append(b.trunk, b.right...)...)
-	said, _, err := must(perdure.GenerateSigner("gc")).Commit(must(perdure.Load(t.Context(), one, b.id)), time.Now(), perdure.Draft{Body: perdure.Event{
-		Name: "pruned", Notice: perdure.Pruned{Rule: "ttl", Through: b.trunk[2].Name, Entries: 1},
-	}})
+	said, _, err := must(perdure.GenerateSigner("gc")).Commit(must(perdure.Load(t.Context(), one, b.id)), time.Now(),
+		perdure.Draft{Body: perdure.Event{
+			Name: "pruned", Notice: perdure.Pruned{Rule: "ttl", Through: b.trunk[2].Name, Entries: 1},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +358,8 @@ func TestPrunedInOneCopyIsPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := capsule.FileName("Two Ways", b.id)
-	if err := os.WriteFile(filepath.Join(here, "copy.agent"), must(os.ReadFile(filepath.Join(there, name))), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(here, "copy.agent"), must(os.ReadFile(filepath.Join(there, name))),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if faults := one.Faults(); len(faults) > 0 {

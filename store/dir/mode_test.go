@@ -33,7 +33,8 @@ func TestFilesAreForTheirOwnerAloneUnlessTheFolderIsShared(t *testing.T) { // th
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "home"}}, time.Now())
+		e, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
+			Charter: perdure.Charter{Scope: "home"}}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,8 @@ func TestFilesAreForTheirOwnerAloneUnlessTheFolderIsShared(t *testing.T) { // th
 			}
 			info, err := d.Info()
 			if err == nil && info.Mode().Perm() != c.file {
-				t.Errorf("in a folder of mode %v: %s has the mode %v, want %v", c.folder, path, info.Mode().Perm(), c.file)
+				t.Errorf("in a folder of mode %v: %s has the mode %v, want %v", c.folder, path, info.Mode().Perm(),
+					c.file)
 			}
 			files++
 			return err

@@ -10,12 +10,13 @@ import (
 	"github.com/perdure/perdure/capsule"
 )
 
-// The nodes that work on agents of the folder keep a file each in .index/nodes, so that the others know when one has died and take its
-// agents over before its leases end.
+// The nodes that work on agents of the folder keep a file each in .index/nodes, so that the others know when one has
+// died and take its agents over before its leases end.
 const nodesDir = "nodes"
 
 // Claim implements perdure.Claimer.
-func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim,
+	err error) {
 	_ = s.nodes.Hold(node[:]) // if it cannot be told that this node has died, others wait for the end of its lease
 	err = s.leased(ctx, "claim", id, func(l *capsule.Lease) (err error) {
 		if l.Node != node && s.nodes.Dead(l.Node[:]) {

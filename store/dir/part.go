@@ -12,7 +12,8 @@ import (
 )
 
 // Replace implements perdure.Parter.
-func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth, entries iter.Seq2[*perdure.Entry, error]) error {
+func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth,
+	entries iter.Seq2[*perdure.Entry, error]) error {
 	if s.looks {
 		return fmt.Errorf("replace agent %s: %w", id.Short(), errLooks)
 	}

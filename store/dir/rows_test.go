@@ -26,7 +26,8 @@ func newLong(t *testing.T, binary bool) *long {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "long", Goal: "grow"}, Charter: perdure.Charter{Scope: "acme"}}, time.Now())
+	g, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "long", Goal: "grow"},
+		Charter: perdure.Charter{Scope: "acme"}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/capsule"
 )
 
-// TestAStrangersCopyNeitherReplacesNorHidesAnAgent drops a copy with a stranger's entries beside an agent, under names that come before and after
-// its own, and under the name a folder gives by itself.
+// TestAStrangersCopyNeitherReplacesNorHidesAnAgent drops a copy with a stranger's entries beside an agent, under names
+// that come before and after its own, and under the name a folder gives by itself.
 func TestAStrangersCopyNeitherReplacesNorHidesAnAgent(t *testing.T) {
 	owner, err := perdure.GenerateSigner("owner")
 	if err != nil {
@@ -22,7 +22,8 @@ func TestAStrangersCopyNeitherReplacesNorHidesAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	g, err := owner.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "bill", Goal: "pay"}, Charter: perdure.Charter{Scope: "acme"}}, now)
+	g, err := owner.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "bill", Goal: "pay"},
+		Charter: perdure.Charter{Scope: "acme"}}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,8 @@ func TestAStrangersCopyNeitherReplacesNorHidesAnAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cancel, _, err := stranger.Commit(a, now, perdure.Draft{Body: perdure.Event{Name: "cancel", Notice: perdure.Cancel{}}})
+	cancel, _, err := stranger.Commit(a, now, perdure.Draft{Body: perdure.Event{Name: "cancel",
+		Notice: perdure.Cancel{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,8 @@ func TestAStrangersCopyNeitherReplacesNorHidesAnAgent(t *testing.T) {
 			if err := capsule.CreateLog(filepath.Join(folder, "mine.agent"), capsule.Text, g); err != nil {
 				t.Fatal(err)
 			}
-			if err := capsule.CreateLog(filepath.Join(folder, name), capsule.Text, append([]*perdure.Entry{g}, cancel...)...); err != nil {
+			if err := capsule.CreateLog(filepath.Join(folder, name), capsule.Text,
+				append([]*perdure.Entry{g}, cancel...)...); err != nil {
 				t.Fatal(err)
 			}
 			s, err := Open(folder, Options{Look: looks, Trust: trust})

@@ -57,13 +57,14 @@ func (w *writer) held(id perdure.AgentID) (*agent, error) {
 // readAgent reads an agent and its heads.
 func readAgent(c *conn, id perdure.AgentID) (*agent, error) {
 	a := &agent{id: id}
-	err := c.query("SELECT key, due, node, fence FROM agents WHERE substr(id,1,8)=? AND id=?", func(v []driver.Value) error {
-		a.key, a.due, a.fence = integer(v[0]), perdure.Time(integer(v[1])), integer(v[3])
-		if node, ok := v[2].([]byte); ok {
-			copy(a.node[:], node)
-		}
-		return nil
-	}, id[:8], id[:])
+	err := c.query("SELECT key, due, node, fence FROM agents WHERE substr(id,1,8)=? AND id=?",
+		func(v []driver.Value) error {
+			a.key, a.due, a.fence = integer(v[0]), perdure.Time(integer(v[1])), integer(v[3])
+			if node, ok := v[2].([]byte); ok {
+				copy(a.node[:], node)
+			}
+			return nil
+		}, id[:8], id[:])
 	if err != nil || a.key == 0 {
 		return a, err
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// maxRowEntries and maxRowBytes bound what one row holds, so that a memory can be read piece by piece. Cursors count on the first.
+	// maxRowEntries and maxRowBytes bound what one row holds, so that a memory can be read piece by piece. Cursors
+	// count on the first.
 	maxRowEntries = 1 << cursorBits
 	maxRowBytes   = 256 << 10
 	cursorBits    = 10
@@ -38,7 +39,8 @@ func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure
 // streamBytes is how much of a sequence is written at a time.
 const streamBytes = 4 << 20
 
-// PutAll implements perdure.Parter: it is one transaction, so that a crash leaves nothing of it. Other writers wait until it has ended.
+// PutAll implements perdure.Parter: it is one transaction, so that a crash leaves nothing of it. Other writers wait
+// until it has ended.
 func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
 	p, err := s.scanAll(ctx, id)
 	st := &streaming{past: p}
@@ -119,7 +121,8 @@ func (st *streaming) flush(w *writer, a *agent, batch []*perdure.Entry) error {
 var errScan = errors.New("entries before the heads are needed")
 
 // add durably adds entries to an agent that passes a check.
-func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry, check func(*agent) error) error {
+func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry,
+	check func(*agent) error) error {
 	bytes := 0
 	for _, e := range entries {
 		if e.ID() != id {
@@ -166,8 +169,8 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 	return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
 }
 
-// fresh are the entries that the agent does not have yet. It refuses entries whose parents are missing. An entry on top of a head or of
-// a new entry is new itself, which decides nearly always; past has the answer otherwise.
+// fresh are the entries that the agent does not have yet. It refuses entries whose parents are missing. An entry on top
+// of a head or of a new entry is new itself, which decides nearly always; past has the answer otherwise.
 func (w *writer) fresh(a *agent, entries []*perdure.Entry, p *past) ([]*perdure.Entry, error) {
 	fresh := newNames(len(entries))
 	for _, e := range entries {
@@ -196,8 +199,8 @@ func (w *writer) fresh(a *agent, entries []*perdure.Entry, p *past) ([]*perdure.
 	return fresh.entries, nil
 }
 
-// older decides about an entry with parents that are neither heads nor new: whether the agent has it already, unless top says that it
-// cannot, and whether the agent has those parents.
+// older decides about an entry with parents that are neither heads nor new: whether the agent has it already, unless
+// top says that it cannot, and whether the agent has those parents.
 func (w *writer) older(a *agent, e *perdure.Entry, top bool, fresh *names, p *past) (held bool, err error) {
 	if a.key == 0 {
 		return false, e.Unlinked(e.Parents[0])

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Backup writes a consistent copy of the store to a path that does not exist yet: the store as of one moment after the call began; others write on meanwhile.
+// Backup writes a consistent copy of the store to a path that does not exist yet: the store as of one moment after the
+// call began; others write on meanwhile.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -93,8 +94,8 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 	return errors.Join(disk.Sync(temp), place(temp, path), disk.Sync(filepath.Dir(path)))
 }
 
-// ownFeed takes the id of the feed out of a copy: the store goes on with it, and the copy, once restored, would give the same positions to
-// other entries.
+// ownFeed takes the id of the feed out of a copy: the store goes on with it, and the copy, once restored, would give
+// the same positions to other entries.
 func ownFeed(path string) error {
 	c, err := dial(path, "rw")
 	if err != nil {

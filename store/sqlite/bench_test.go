@@ -39,7 +39,8 @@ func newSigner(tb testing.TB) *perdure.Signer {
 }
 
 func begin(tb testing.TB, s *perdure.Signer, name string) (*perdure.Entry, *perdure.Agent) {
-	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "watch the build and say when it is green", Name: name}, Charter: perdure.Charter{Scope: "acme/ops"}}, began)
+	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "watch the build and say when it is green",
+		Name: name}, Charter: perdure.Charter{Scope: "acme/ops"}}, began)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func begin(tb testing.TB, s *perdure.Signer, name string) (*perdure.Entry, *perd
 	return g, a
 }
 
-func commit(tb testing.TB, s *perdure.Signer, a *perdure.Agent, drafts ...perdure.Draft) ([]*perdure.Entry, *perdure.Agent) {
+func commit(tb testing.TB, s *perdure.Signer, a *perdure.Agent, drafts ...perdure.Draft) ([]*perdure.Entry,
+	*perdure.Agent) {
 	es, next, err := s.Commit(a, began, drafts...)
 	if err != nil {
 		tb.Fatal(err)
@@ -92,7 +94,8 @@ func settled(tb testing.TB, path string) int64 {
 	return total
 }
 
-// BenchmarkAppend appends commits of one entry of 1 KiB. Beside it, with the same committer, SQLite alone: one INSERT of each entry's body.
+// BenchmarkAppend appends commits of one entry of 1 KiB. Beside it, with the same committer, SQLite alone: one INSERT
+// of each entry's body.
 func BenchmarkAppend(b *testing.B) {
 	for _, writers := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("raw/writers=%d", writers), func(b *testing.B) {
@@ -254,7 +257,8 @@ func populateSleep(tb testing.TB, s *Store, key *perdure.Signer, agents int) {
 		g, a := begin(tb, key, fmt.Sprintf("agent-%d", i))
 		until := began.Add(time.Duration(i*7919%agents) * time.Second)
 		es, _ := commit(tb, key, a, perdure.Draft{Body: perdure.Decision{
-			Action: perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(until)}}, Verdict: perdure.Verdict{Answer: perdure.Allow},
+			Action:  perdure.Sleep{Trigger: perdure.At{Time: perdure.TimeOf(until)}},
+			Verdict: perdure.Verdict{Answer: perdure.Allow},
 		}})
 		return append([]*perdure.Entry{g}, es...)
 	})
@@ -298,7 +302,8 @@ func BenchmarkDormant(b *testing.B) {
 	b.ReportMetric(looking.Seconds()*1000/float64(b.N), "due1000-ms")
 }
 
-// TestStepTakesFewBytes holds the size of a step on disk: advice, decision and an outcome with a result of 1 KiB, in one commit.
+// TestStepTakesFewBytes holds the size of a step on disk: advice, decision and an outcome with a result of 1 KiB, in
+// one commit.
 func TestStepTakesFewBytes(t *testing.T) {
 	const steps, most = 500, 1900
 	path := filepath.Join(t.TempDir(), "store")
@@ -313,22 +318,26 @@ func TestStepTakesFewBytes(t *testing.T) {
 	policy, headers, bodies := perdure.HashOf([]byte("policy")), 0, 0
 	for i := range steps {
 		advice := perdure.Advice{
-			Advisor: "anthropic", Model: "model-1", Actions: []perdure.Action{perdure.Execute{Tool: "fetch", Args: args}},
+			Advisor: "anthropic", Model: "model-1", Actions: []perdure.Action{perdure.Execute{Tool: "fetch",
+				Args: args}},
 			Text: "Look whether the build is green.", Usage: &perdure.Usage{In: 1000, Out: 100},
 		}
-		first, next, err := key.Commit(a, began.Add(time.Duration(i)*time.Second), perdure.Draft{Body: advice, Policy: policy})
+		first, next, err := key.Commit(a, began.Add(time.Duration(i)*time.Second),
+			perdure.Draft{Body: advice, Policy: policy})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = next
 		decision := perdure.Decision{
-			Advice: first[0].Name, Verdict: perdure.Verdict{Answer: perdure.Allow, Rules: []string{"fetch"}}, Effect: perdure.Once,
+			Advice: first[0].Name, Verdict: perdure.Verdict{Answer: perdure.Allow, Rules: []string{"fetch"}},
+			Effect:   perdure.Once,
 			Deadline: perdure.TimeOf(began.Add(time.Hour)),
 		}
 		outcome := perdure.Outcome{Decision: first[0].Name, Signal: perdure.OK, Latency: 120, Result: result}
 		var es []*perdure.Entry
 		es, a, err = key.Commit(a, began.Add(time.Duration(i)*time.Second),
-			perdure.Draft{Body: advice, Policy: policy}, perdure.Draft{Body: decision, Policy: policy}, perdure.Draft{Body: outcome, Policy: policy})
+			perdure.Draft{Body: advice, Policy: policy}, perdure.Draft{Body: decision, Policy: policy},
+			perdure.Draft{Body: outcome, Policy: policy})
 		if err != nil {
 			t.Fatal(err)
 		}

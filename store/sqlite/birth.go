@@ -6,9 +6,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A memory without its first entry is nothing, and the rows of one page are those of many agents: one lost page took all of them that it had begun.
-// So the first entry of each agent is kept twice, the second time whole and in a table of its own, which costs a row per agent and nothing per step.
-// Nothing but Heal and Rebuild reads it. A long body is in a file of its own, and not kept twice.
+// A memory without its first entry is nothing, and the rows of one page are those of many agents: one lost page took
+// all of them that it had begun. So the first entry of each agent is kept twice, the second time whole and in a table
+// of its own, which costs a row per agent and nothing per step. Nothing but Heal and Rebuild reads it. A long body is
+// in a file of its own, and not kept twice.
 
 // birthsTable is made in files that were made without it when the next agent is.
 const birthsTable = "CREATE TABLE IF NOT EXISTS births(agent INTEGER PRIMARY KEY, entry BLOB NOT NULL)"

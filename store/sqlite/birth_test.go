@@ -17,7 +17,8 @@ func newborn(t *testing.T, s *Store, name string) (*perdure.Agent, *perdure.Sign
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := perdure.Genesis{Intent: perdure.Intent{Goal: "stay", Name: name}, Charter: perdure.Charter{Scope: "test", Owner: key.Key()}}
+	g := perdure.Genesis{Intent: perdure.Intent{Goal: "stay", Name: name},
+		Charter: perdure.Charter{Scope: "test", Owner: key.Key()}}
 	a, err := (&perdure.Node{Store: s, Key: key}).Create(t.Context(), g)
 	if err != nil {
 		t.Fatal(err)

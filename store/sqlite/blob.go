@@ -77,8 +77,8 @@ func writeBlob(store string, hash perdure.Hash, body []byte) error {
 	return nil
 }
 
-// synced makes a file or folder durable. If that goes wrong, nobody can tell what is on the disk, and a later sync that goes right does not
-// say that it is all there.
+// synced makes a file or folder durable. If that goes wrong, nobody can tell what is on the disk, and a later sync that
+// goes right does not say that it is all there.
 func synced(path string) error {
 	if err := disk.Sync(path); err != nil {
 		return brokenError{fmt.Errorf("sync %s: %w", path, err)}

@@ -13,7 +13,8 @@ import (
 // Claims save work and decide nothing, so they are not synced: when the machine stops, so do the nodes that held them.
 
 // Claim implements perdure.Claimer.
-func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim, err error) {
+func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (c perdure.Claim,
+	err error) {
 	_ = s.nodes.Hold(node[:]) // if it cannot be told that this node has died, others wait for the end of its lease
 	err = s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
 		a, err := w.held(id)
@@ -25,7 +26,8 @@ func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key,
 			return fmt.Errorf("%w: another node works on it, for now until %s", perdure.ErrConflict, a.due)
 		}
 		// A fence is above the last one even if that was lost because it had not been synced.
-		a.node, a.fence, a.due = node, max(a.fence+1, now.UnixMilli()), perdure.TimeOf(now.Add(min(lease, perdure.MaxLease)))
+		a.node, a.fence, a.due = node, max(a.fence+1, now.UnixMilli()),
+			perdure.TimeOf(now.Add(min(lease, perdure.MaxLease)))
 		c = perdure.Claim{Agent: id, Node: node, Fence: a.fence}
 		return w.do("UPDATE agents SET due=?, node=?, fence=? WHERE key=?", int64(a.due), node[:], a.fence, a.key)
 	}})
@@ -72,7 +74,8 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 	return nil
 }
 
-// reclaimAhead is how far ahead Reclaim looks for the leases of the dead. It keeps it from looking through agents that sleep.
+// reclaimAhead is how far ahead Reclaim looks for the leases of the dead. It keeps it from looking through agents that
+// sleep.
 const reclaimAhead = time.Minute
 
 // Held implements perdure.Holder.
@@ -82,12 +85,13 @@ func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
 		now := time.Now()
 		err := s.read(ctx, func(c *conn) error {
 			all = all[:0]
-			return c.query("SELECT id, node FROM agents WHERE due>? AND due<=? AND node IS NOT NULL", func(v []driver.Value) error {
-				id, _ := v[0].([]byte)
-				node, _ := v[1].([]byte)
-				all = append(all, perdure.Holding{Agent: perdure.AgentID(id), Dead: s.nodes.Dead(node)})
-				return nil
-			}, now.UnixMilli(), now.Add(reclaimAhead).UnixMilli())
+			return c.query("SELECT id, node FROM agents WHERE due>? AND due<=? AND node IS NOT NULL",
+				func(v []driver.Value) error {
+					id, _ := v[0].([]byte)
+					node, _ := v[1].([]byte)
+					all = append(all, perdure.Holding{Agent: perdure.AgentID(id), Dead: s.nodes.Dead(node)})
+					return nil
+				}, now.UnixMilli(), now.Add(reclaimAhead).UnixMilli())
 		})
 		if err != nil {
 			yield(perdure.Holding{}, fmt.Errorf("agents at work: %w", err))
@@ -101,21 +105,22 @@ func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
 	}
 }
 
-// Reclaim implements perdure.Holder. It also ends claims that seem to hold for longer than any: they were taken while the clock was
-// ahead.
+// Reclaim implements perdure.Holder. It also ends claims that seem to hold for longer than any: they were taken while
+// the clock was ahead.
 func (s *Store) Reclaim(ctx context.Context) error {
 	var ids []perdure.AgentID
 	now := time.Now()
 	err := s.read(ctx, func(c *conn) error {
 		ids = ids[:0]
-		return c.query("SELECT id, node, due FROM agents WHERE due>? AND NOT (due>? AND due<=?) AND node IS NOT NULL", func(v []driver.Value) error {
-			id, _ := v[0].([]byte)
-			a := agent{due: perdure.Time(integer(v[2]))}
-			if node, ok := v[1].([]byte); ok && copy(a.node[:], node) > 0 && s.gone(&a, now) {
-				ids = append(ids, perdure.AgentID(id))
-			}
-			return nil
-		}, now.UnixMilli(), now.Add(reclaimAhead).UnixMilli(), now.Add(perdure.MaxLease).UnixMilli())
+		return c.query("SELECT id, node, due FROM agents WHERE due>? AND NOT (due>? AND due<=?) AND node IS NOT NULL",
+			func(v []driver.Value) error {
+				id, _ := v[0].([]byte)
+				a := agent{due: perdure.Time(integer(v[2]))}
+				if node, ok := v[1].([]byte); ok && copy(a.node[:], node) > 0 && s.gone(&a, now) {
+					ids = append(ids, perdure.AgentID(id))
+				}
+				return nil
+			}, now.UnixMilli(), now.Add(reclaimAhead).UnixMilli(), now.Add(perdure.MaxLease).UnixMilli())
 	})
 	for _, id := range ids {
 		if err == nil {
@@ -133,8 +138,8 @@ func (s *Store) gone(a *agent, now time.Time) bool {
 	return a.due > perdure.TimeOf(now.Add(perdure.MaxLease)) || s.nodes.Dead(a.node[:])
 }
 
-// reclaim ends the claim on an agent, if the node that had it has died. It is due now, as at the end of a lease: what was under way has no worker
-// left.
+// reclaim ends the claim on an agent, if the node that had it has died. It is due now, as at the end of a lease: what
+// was under way has no worker left.
 func (s *Store) reclaim(ctx context.Context, id perdure.AgentID) error {
 	return s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
 		a, err := w.held(id)

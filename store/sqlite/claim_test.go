@@ -31,7 +31,8 @@ func TestTheAgentsOfADeadNodeAreTakenOverAtOnce(t *testing.T) {
 	}
 	var ids []perdure.AgentID
 	for range 3 {
-		a, err := (&perdure.Node{Store: one, Key: key}).Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "s"}})
+		a, err := (&perdure.Node{Store: one, Key: key}).Create(t.Context(),
+			perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "s"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,11 +76,13 @@ func TestReclaimMakesTheAgentsOfTheDeadDue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := (&perdure.Node{Store: s, Key: key}).Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "s"}})
+	a, err := (&perdure.Node{Store: s, Key: key}).Create(t.Context(),
+		perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "s"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sleep := perdure.Decision{Action: perdure.Sleep{Trigger: perdure.After{Millis: 3_600_000}}, Verdict: perdure.Verdict{Answer: perdure.Allow}}
+	sleep := perdure.Decision{Action: perdure.Sleep{Trigger: perdure.After{Millis: 3_600_000}},
+		Verdict: perdure.Verdict{Answer: perdure.Allow}}
 	entries, _, err := key.Commit(a, time.Now(), perdure.Draft{Body: sleep}) // by itself it is due in an hour
 	if err == nil {
 		err = s.Append(t.Context(), a.ID(), a.Heads(), entries...)
@@ -143,7 +146,8 @@ func TestTwoNodesWithOneKeyDoNotWorkOnOneAgent(t *testing.T) {
 		return &perdure.Node{Store: s, Key: key, Advisors: map[string]perdure.Advisor{"": waiting{busy, stop}}}
 	}
 	one, two := node(), node()
-	a, err := one.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"}, Charter: perdure.Charter{Scope: "s"}})
+	a, err := one.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
+		Charter: perdure.Charter{Scope: "s"}})
 	if err != nil {
 		t.Fatal(err)
 	}

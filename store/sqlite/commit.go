@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// maxBatch and maxBatchBytes bound what shares one sync: enough that the sync costs little, few enough that nobody waits long.
+	// maxBatch and maxBatchBytes bound what shares one sync: enough that the sync costs little, few enough that nobody
+	// waits long.
 	maxBatch      = 1024
 	maxBatchBytes = 4 << 20
 	// maxAgents bounds the agents whose heads the committer remembers, at about 250 bytes each.
@@ -23,7 +24,8 @@ const (
 
 // request is a change that waits for the committer.
 type request struct {
-	apply   func(w *writer) error // checks, then writes; what it returns before it has written concerns this request alone
+	// checks, then writes; what it returns before it has written concerns this request alone
+	apply   func(w *writer) error
 	bytes   int
 	relaxed bool // what it writes is derived, and need not be synced
 	alone   bool // it has a transaction of its own, which an error of it rolls back
@@ -44,8 +46,8 @@ type brokenError struct{ error }
 
 func (e brokenError) Unwrap() error { return e.error }
 
-// submit has the committer apply a change and waits until it is committed. When ctx ends before the committer has begun with it, nothing
-// was changed; after that submit waits, which is short.
+// submit has the committer apply a change and waits until it is committed. When ctx ends before the committer has begun
+// with it, nothing was changed; after that submit waits, which is short.
 func (s *Store) submit(ctx context.Context, r *request) error {
 	r.done = make(chan struct{})
 	if err := s.hand(ctx, r); err != nil {
@@ -80,8 +82,8 @@ func (s *Store) hand(ctx context.Context, r *request) error {
 	}
 }
 
-// writer is the committer: the one goroutine and connection of a store that writes. It remembers the agents it has met for as long as no
-// other connection writes to the file.
+// writer is the committer: the one goroutine and connection of a store that writes. It remembers the agents it has met
+// for as long as no other connection writes to the file.
 type writer struct {
 	*conn
 	file    string
@@ -113,7 +115,8 @@ type writer struct {
 
 // openWriter opens the connection that writes, and tries whether it can.
 func openWriter(path string, level Sync, p patience) (*writer, error) {
-	w := &writer{file: path, level: level, locked: p, relaxed: level == Normal, agents: map[perdure.AgentID]*agent{}, pasts: map[perdure.AgentID]*past{}}
+	w := &writer{file: path, level: level, locked: p, relaxed: level == Normal, agents: map[perdure.AgentID]*agent{},
+		pasts: map[perdure.AgentID]*past{}}
 	if p.limit == 0 {
 		p.limit = time.Minute
 	}
@@ -126,7 +129,8 @@ func openWriter(path string, level Sync, p patience) (*writer, error) {
 		if err := w.exec("BEGIN IMMEDIATE"); err != nil {
 			return err
 		}
-		// On a file that cannot be written SQLite begins a transaction that only reads, and says nothing until the first write.
+		// On a file that cannot be written SQLite begins a transaction that only reads, and says nothing until the
+		// first write.
 		return errors.Join(w.exec(fmt.Sprintf("PRAGMA user_version=%d", schemaVersion)), w.exec("ROLLBACK"))
 	})
 	if err != nil && w.conn != nil {
@@ -170,15 +174,16 @@ func (w *writer) run(queue <-chan *request) {
 }
 
 const (
-	// slowGather is how long one more request may take to come: where they take longer, others use the processor for themselves.
+	// slowGather is how long one more request may take to come: where they take longer, others use the processor for
+	// themselves.
 	slowGather = time.Millisecond
 	// hasty is how many times as long as such a gathering took nothing is gathered, and longestHaste how long at most.
 	hasty        = 20
 	longestHaste = 200 * time.Millisecond
 )
 
-// gather lets those go first who are about to write, where several do at once: what a transaction costs is mostly not what is in it. Where
-// one writes after the other it waits for nobody.
+// gather lets those go first who are about to write, where several do at once: what a transaction costs is mostly not
+// what is in it. Where one writes after the other it waits for nobody.
 func (w *writer) gather(queue <-chan *request) {
 	if w.crowd < 2 {
 		return
@@ -195,7 +200,8 @@ func (w *writer) gather(queue <-chan *request) {
 	}
 }
 
-// commit applies a batch in one transaction, in which every request has its own outcome. An error of the file poisons the store.
+// commit applies a batch in one transaction, in which every request has its own outcome. An error of the file poisons
+// the store.
 func (w *writer) commit(batch ...*request) {
 	defer func() {
 		for _, r := range batch {
@@ -218,7 +224,8 @@ func (w *writer) commit(batch ...*request) {
 	}
 	w.words.forget()
 	if w.poisoned == nil {
-		w.poisoned = fmt.Errorf("a write to %s went wrong, so nothing more is written until it can be opened again, which is tried now and then: %w", w.file, err)
+		w.poisoned = fmt.Errorf("a write to %s went wrong, so nothing more is written until it can be opened again, "+
+			"which is tried now and then: %w", w.file, err)
 		w.pause, w.tried = firstReopen, time.Now()
 	}
 	for _, r := range batch {
@@ -232,9 +239,9 @@ const (
 	lastReopen  = 30 * time.Second
 )
 
-// reopen opens a file anew that a write went wrong with, once it has been left alone for a while. A failed sync must not be tried again: the system
-// may say that it worked and have lost what it was for. So everything in the log is first written out to the file and synced there; what can be
-// read after that is on the disk.
+// reopen opens a file anew that a write went wrong with, once it has been left alone for a while. A failed sync must
+// not be tried again: the system may say that it worked and have lost what it was for. So everything in the log is
+// first written out to the file and synced there; what can be read after that is on the disk.
 func (w *writer) reopen() error {
 	if w.poisoned == nil || time.Since(w.tried) < w.pause {
 		return w.poisoned
@@ -334,7 +341,8 @@ func (w *writer) sync(on bool) error {
 	return w.exec("PRAGMA synchronous=NORMAL")
 }
 
-// begin takes the lock of the file, as long as somebody waits for that and has the patience, and forgets what others may have changed.
+// begin takes the lock of the file, as long as somebody waits for that and has the patience, and forgets what others
+// may have changed.
 func (w *writer) begin(batch []*request) error {
 	left := func() bool {
 		return !slices.ContainsFunc(batch, func(r *request) bool { return r.state.Load() != abandoned })
@@ -347,7 +355,8 @@ func (w *writer) begin(batch []*request) error {
 		w.unlearn()
 		w.version = version
 		var last int64
-		last, _, err = w.number("SELECT max(coalesce((SELECT max(rid) FROM log),0), coalesce((SELECT max(rid) FROM mark),0))")
+		last, _, err = w.number("SELECT max(coalesce((SELECT max(rid) FROM log),0), coalesce((SELECT max(rid) FROM " +
+			"mark),0))")
 		w.next = last + 1
 		if err == nil {
 			err = w.recall()

@@ -68,7 +68,8 @@ func (c *conn) exec(text string, args ...driver.Value) error {
 	return explain(c.path, err)
 }
 
-// rollback ends a transaction that failed, unless SQLite has ended it by itself, as it does where the file is damaged or the disk full.
+// rollback ends a transaction that failed, unless SQLite has ended it by itself, as it does where the file is damaged
+// or the disk full.
 func (c *conn) rollback() error {
 	err := c.exec("ROLLBACK")
 	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
@@ -146,7 +147,8 @@ func explain(path string, err error) error {
 	}
 	switch code(err) {
 	case sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%s is not a store: it was left as it is; choose another path or, if it was one, run `perdure doctor --repair`: %w", path, err)
+		return fmt.Errorf("%s is not a store: it was left as it is; choose another path or, if it was one, run "+
+			"`perdure doctor --repair`: %w", path, err)
 	case sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("%s is damaged: run `perdure doctor --repair`, or restore it from a backup: %w", path, err)
 	case sqlite3.SQLITE_FULL:
@@ -154,13 +156,15 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		return fmt.Errorf("%s cannot be written: give this user the right to write it and its folder: %w", path, err)
 	case sqlite3.SQLITE_CANTOPEN:
-		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path, err)
+		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path,
+			err)
 	case sqlite3.SQLITE_IOERR:
 		var e *engine.Error
 		if errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE {
 			return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
 		}
-		return fmt.Errorf("the disk under %s reports errors: look at the system's log, then open it again: %w", path, err)
+		return fmt.Errorf("the disk under %s reports errors: look at the system's log, then open it again: %w", path,
+			err)
 	}
 	return err
 }

@@ -40,8 +40,8 @@ func ParseSync(name string) (Sync, error) {
 	return Sync(i), nil
 }
 
-// ParseName takes PATH?sync=LEVEL apart: what follows the last question mark says how to open the store. Without one it is opened as the
-// zero Options say.
+// ParseName takes PATH?sync=LEVEL apart: what follows the last question mark says how to open the store. Without one it
+// is opened as the zero Options say.
 func ParseName(name string) (path string, o Options, err error) {
 	i := strings.LastIndexByte(name, '?')
 	if i < 0 {
@@ -53,7 +53,8 @@ func ParseName(name string) (path string, o Options, err error) {
 	}
 	for key, v := range values {
 		if key != "sync" || len(v) != 1 {
-			return "", o, fmt.Errorf("%s: %s is not known, or is there twice: want ?sync=%s", name, key, strings.Join(syncNames, " or ?sync="))
+			return "", o, fmt.Errorf("%s: %s is not known, or is there twice: want ?sync=%s", name, key,
+				strings.Join(syncNames, " or ?sync="))
 		}
 		if o.Sync, err = ParseSync(v[0]); err != nil {
 			return "", o, fmt.Errorf("%s: %w", name, err)

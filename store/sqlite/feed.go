@@ -16,9 +16,9 @@ import (
 
 var _ perdure.Feeder = (*Store)(nil)
 
-// feedTable has the id of the feed. It is made when somebody asks for it. A backup and a rebuilt file have none: they begin another feed, since rows
-// that were given numbers may be missing from them. Boot is the run of the machine in which commits were not synced: once that is over, rows that
-// were seen may be gone, and their numbers given again.
+// feedTable has the id of the feed. It is made when somebody asks for it. A backup and a rebuilt file have none: they
+// begin another feed, since rows that were given numbers may be missing from them. Boot is the run of the machine in
+// which commits were not synced: once that is over, rows that were seen may be gone, and their numbers given again.
 const feedTable = "CREATE TABLE IF NOT EXISTS feed(id BLOB NOT NULL, boot TEXT)"
 
 // bootID names this run of the machine; empty where the system does not say.
@@ -30,8 +30,8 @@ var bootID = sync.OnceValue(func() string {
 // maxFeedAgents bounds the agents whose last entry a reader of the feed remembers.
 const maxFeedAgents = 4096
 
-// Feed implements perdure.Feeder. Rows get their numbers inside the one transaction that writes at a time, and are seen in the order in which
-// those end: the number of a row is its place in the order of arrival.
+// Feed implements perdure.Feeder. Rows get their numbers inside the one transaction that writes at a time, and are seen
+// in the order in which those end: the number of a row is its place in the order of arrival.
 func (s *Store) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
 		r := feedReader{s: s, at: max(after, 0), last: map[int64]perdure.Hash{}}
@@ -71,8 +71,8 @@ type feedReader struct {
 	done bool
 }
 
-// page reads the entries of the next rows. Rows that cannot be read are left out: they are written anew once they are healed. A body may
-// have been pruned between the row and its file, which the row says when the page is read again.
+// page reads the entries of the next rows. Rows that cannot be read are left out: they are written anew once they are
+// healed. A body may have been pruned between the row and its file, which the row says when the page is read again.
 func (r *feedReader) page(c *conn, again bool) ([]perdure.Item, error) {
 	if r.next == 0 {
 		end, err := feedEnd(c)
@@ -122,7 +122,8 @@ type feedRow struct {
 }
 
 func feedRows(c *conn, from int64) (rows []feedRow, err error) {
-	const text = "SELECT l.rid, l.agent, a.id, l.data FROM log l CROSS JOIN agents a ON a.key=l.agent WHERE l.rid>=? ORDER BY l.rid"
+	const text = "SELECT l.rid, l.agent, a.id, l.data FROM log l CROSS JOIN agents a ON a.key=l.agent WHERE l.rid>=? " +
+		"ORDER BY l.rid"
 	err = c.query(text, func(v []driver.Value) error {
 		r := feedRow{rid: integer(v[0]), key: integer(v[1])}
 		id, _ := v[2].([]byte)
@@ -162,14 +163,15 @@ func (r *feedReader) entries(c *conn, raw feedRow) (entries []*perdure.Entry, er
 
 // feedEnd is the position of what arrived last.
 func feedEnd(c *conn) (end perdure.Cursor, err error) {
-	err = c.query("SELECT rid, data FROM log WHERE agent IS NOT NULL ORDER BY rid DESC LIMIT 1", func(v []driver.Value) error {
-		data, _ := v[1].([]byte)
-		end = cursor(integer(v[0]), maxRowEntries-1)
-		if r, err := join(c, integer(v[0]), data); err == nil {
-			end = cursor(r.rid, len(r.parts)-1)
-		}
-		return nil
-	})
+	err = c.query("SELECT rid, data FROM log WHERE agent IS NOT NULL ORDER BY rid DESC LIMIT 1",
+		func(v []driver.Value) error {
+			data, _ := v[1].([]byte)
+			end = cursor(integer(v[0]), maxRowEntries-1)
+			if r, err := join(c, integer(v[0]), data); err == nil {
+				end = cursor(r.rid, len(r.parts)-1)
+			}
+			return nil
+		})
 	return end, err
 }
 
@@ -192,7 +194,8 @@ func (s *Store) FeedEnd(ctx context.Context) (feed perdure.Hash, end perdure.Cur
 	return perdure.HashOf(append(id, place[:]...)), end, nil
 }
 
-// feedEnd reads the id of the feed and where it ends. There is no id where one is still to be given, or the one there is does not count any more.
+// feedEnd reads the id of the feed and where it ends. There is no id where one is still to be given, or the one there
+// is does not count any more.
 func (s *Store) feedEnd(ctx context.Context) (id []byte, end perdure.Cursor, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		_, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE type='table' AND name='feed'")
@@ -213,7 +216,8 @@ func (s *Store) feedEnd(ctx context.Context) (id []byte, end perdure.Cursor, err
 	return id, end, err
 }
 
-// beginFeed gives the feed an id, unless it has one that counts. Who does not sync commits says in which run of the machine it counts.
+// beginFeed gives the feed an id, unless it has one that counts. Who does not sync commits says in which run of the
+// machine it counts.
 func (w *writer) beginFeed(level Sync) error {
 	if err := w.do(feedTable); err != nil {
 		return err
@@ -230,7 +234,8 @@ func (w *writer) beginFeed(level Sync) error {
 	return w.do("UPDATE feed SET boot=?", bootID())
 }
 
-// keepFeed begins another feed if rows at the end are gone, from the one that was to be next before: their numbers are given again.
+// keepFeed begins another feed if rows at the end are gone, from the one that was to be next before: their numbers are
+// given again.
 func (w *writer) keepFeed(next int64) error {
 	last, _, err := w.number("SELECT coalesce(max(rid),0) FROM log")
 	if err != nil {

@@ -31,13 +31,15 @@ func feedOf(t *testing.T, s *Store) (perdure.Hash, perdure.Cursor) {
 	return id, end
 }
 
-// TestADamagedAgentDoesNotHoldUpTheFeed damages a row: the others still arrive, and what was damaged does once it is healed.
+// TestADamagedAgentDoesNotHoldUpTheFeed damages a row: the others still arrive, and what was damaged does once it is
+// healed.
 func TestADamagedAgentDoesNotHoldUpTheFeed(t *testing.T) {
 	w := interleaved(t, 3, 6, false)
 	s := openBench(t, w.path)
 	feed, end := feedOf(t, s)
 	err := s.submit(t.Context(), &request{apply: func(w *writer) error {
-		return w.do("UPDATE log SET data=x'00ff00' WHERE rid=(SELECT rid FROM log WHERE agent=2 ORDER BY rid LIMIT 1 OFFSET 3)")
+		return w.do("UPDATE log SET data=x'00ff00' WHERE rid=(SELECT rid FROM log WHERE agent=2 ORDER BY rid LIMIT 1 " +
+			"OFFSET 3)")
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -134,8 +134,8 @@ func (f *filling) depth(key int64, text string) {
 	}
 }
 
-// deepen writes how much there is of each agent. Where nothing says so any more, a memory that does not begin with its first entry, or that
-// lacks bodies, counts as a part.
+// deepen writes how much there is of each agent. Where nothing says so any more, a memory that does not begin with its
+// first entry, or that lacks bodies, counts as a part.
 func (f *filling) deepen(known bool) error {
 	var keys []int64
 	err := f.query("SELECT key FROM agents", func(v []driver.Value) error {
@@ -190,7 +190,8 @@ func (v value) sql() driver.Value {
 }
 
 func isLog(rowid int64, v []value) bool {
-	return rowid > 0 && len(v) == 3 && v[0].null() && (v[1].null() || v[1].number != nil) && v[2].bytes != nil && !v[2].text
+	return rowid > 0 && len(v) == 3 && v[0].null() && (v[1].null() || v[1].number != nil) && v[2].bytes != nil &&
+		!v[2].text
 }
 
 // row takes a row of the log. A second one of a number is kept aside: one of the two may be damaged.
@@ -212,12 +213,13 @@ func (f *filling) row(rid int64, v []value) error {
 	if v[1].null() {
 		return nil
 	}
-	return f.exec("INSERT INTO orphans(id,agent,rid,data) SELECT coalesce((SELECT id FROM agents WHERE key=?1),x''),?1,?2,?3",
+	return f.exec("INSERT INTO orphans(id,agent,rid,data) SELECT coalesce((SELECT id FROM agents WHERE "+
+		"key=?1),x''),?1,?2,?3",
 		*v[1].number, rid, v[2].bytes)
 }
 
-// adopt finds out which agents rows are of whose names are lost or damaged: the id of an agent is the hash of its first entry. Rows whose
-// agent nobody can tell are set aside.
+// adopt finds out which agents rows are of whose names are lost or damaged: the id of an agent is the hash of its first
+// entry. Rows whose agent nobody can tell are set aside.
 func (f *filling) adopt() error {
 	var keys []int64
 	err := f.query("SELECT DISTINCT agent FROM log WHERE agent IS NOT NULL", func(v []driver.Value) error {
@@ -233,7 +235,8 @@ func (f *filling) adopt() error {
 		f.r.proven = f.r.proven || !id.IsZero()
 		switch {
 		case !id.IsZero():
-			err = f.exec("INSERT INTO agents(key,id,due) VALUES(?,?,1) ON CONFLICT(key) DO UPDATE SET id=excluded.id", key, id[:])
+			err = f.exec("INSERT INTO agents(key,id,due) VALUES(?,?,1) ON CONFLICT(key) DO UPDATE SET id=excluded.id",
+				key, id[:])
 		case !f.ids[key]:
 			err = f.strand(key)
 		}
@@ -254,7 +257,8 @@ func (f *filling) strand(key int64) error {
 	return err
 }
 
-// idOf derives the id of an agent from its first row: zero, if that is not its genesis, or if neither a signature nor a later entry vouches for it.
+// idOf derives the id of an agent from its first row: zero, if that is not its genesis, or if neither a signature nor a
+// later entry vouches for it.
 func (s *Store) idOf(c *conn, key int64) perdure.AgentID {
 	rows, err := rowsOf(c, 1, "SELECT rid, data FROM log WHERE agent=? ORDER BY rid LIMIT 1", key)
 	if err != nil || len(rows) == 0 || rows[0].parts[0].kind != perdure.KindGenesis {
@@ -271,7 +275,10 @@ func (s *Store) idOf(c *conn, key int64) perdure.AgentID {
 	}
 	t := testimony{id: e.ID(), row: rows[0].row}
 	l := lookup{c, &s.words}
-	if e.CheckSignature() == nil || len(t.parts) > 1 && t.holds(func(n int64) (perdure.Hash, bool) { h, err := l.word(n); return h, err == nil }) {
+	if e.CheckSignature() == nil || len(t.parts) > 1 && t.holds(func(n int64) (perdure.Hash, bool) {
+		h, err := l.word(n)
+		return h, err == nil
+	}) {
 		return e.ID()
 	}
 	return perdure.AgentID{}

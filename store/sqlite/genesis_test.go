@@ -32,7 +32,8 @@ func TestADamagedGenesisLeavesNobodyBehind(t *testing.T) {
 	pristine := read(t, w.path)
 	id := g.ID()
 	var places []int
-	for at := bytes.Index(pristine, g.BodyBytes()) - 90; at < bytes.Index(pristine, g.BodyBytes())+len(g.BodyBytes()); at++ {
+	for at := bytes.Index(pristine, g.BodyBytes()) - 90; at < bytes.Index(pristine, g.BodyBytes())+
+		len(g.BodyBytes()); at++ {
 		places = append(places, at)
 	}
 	for at, from := -1, 0; ; from = at + 1 { // in the table, and in an index
@@ -85,7 +86,8 @@ func afterCure(t *testing.T, path string, w *written, id perdure.AgentID) string
 		ids[l.Agent] = true
 	}
 	for x := range ids {
-		if _, err := perdure.Verify(perdure.Memory(t.Context(), s, x), perdure.VerifyOptions{}); err == nil && ill[x].Reason == nil {
+		if _, err := perdure.Verify(perdure.Memory(t.Context(), s, x), perdure.VerifyOptions{}); err == nil &&
+			ill[x].Reason == nil {
 			continue
 		}
 		if _, err := s.Heal(t.Context(), x, nil); err != nil {

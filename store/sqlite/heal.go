@@ -21,7 +21,8 @@ type rawRow struct {
 	whos bool   // nobody knows whose it is
 	torn bool   // it has not the pieces that it says
 
-	// A good copy has come that reaches further: nobody can do better. It lies among what is nobody's, and is tried with the next copy.
+	// A good copy has come that reaches further: nobody can do better. It lies among what is nobody's, and is tried
+	// with the next copy.
 	hides bool
 }
 
@@ -37,7 +38,8 @@ type remains struct {
 	faults int              // rows in their place that could not be, or not with all bodies
 }
 
-// Heal implements perdure.Healer. Entries of a good copy also tell what a row was written on where the row before it is lost.
+// Heal implements perdure.Healer. Entries of a good copy also tell what a row was written on where the row before it is
+// lost.
 func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
 	if len(good) == 0 {
 		if d, err := s.Depth(ctx, id); err == nil && d.Healable() != nil {
@@ -66,8 +68,8 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	return out, nil
 }
 
-// rename gives an agent its own id whose id is damaged: that of its first entry. If there is another that has it, this one's rows lie aside
-// for it. It returns the id to heal.
+// rename gives an agent its own id whose id is damaged: that of its first entry. If there is another that has it, this
+// one's rows lie aside for it. It returns the id to heal.
 func (s *Store) rename(w *writer, id perdure.AgentID) (perdure.AgentID, error) {
 	key, err := keyOf(w.conn, id)
 	if errors.Is(err, perdure.ErrNotFound) {
@@ -94,7 +96,8 @@ func (s *Store) rename(w *writer, id perdure.AgentID) (perdure.AgentID, error) {
 		return id, err
 	}
 	for _, r := range m.rows {
-		if err := w.do("INSERT INTO orphans(id,agent,rid,data) VALUES(?,?,?,?)", right[:], key, r.rid, r.single()); err != nil {
+		if err := w.do("INSERT INTO orphans(id,agent,rid,data) VALUES(?,?,?,?)", right[:], key, r.rid,
+			r.single()); err != nil {
 			return id, err
 		}
 	}
@@ -106,7 +109,8 @@ func (s *Store) rename(w *writer, id perdure.AgentID) (perdure.AgentID, error) {
 
 // forget removes what is known of an agent besides its rows.
 func (w *writer) forget(key int64) error {
-	for _, text := range []string{"DELETE FROM listings WHERE agent=?", "DELETE FROM depths WHERE agent=?", "DELETE FROM agents WHERE key=?"} {
+	for _, text := range []string{"DELETE FROM listings WHERE agent=?", "DELETE FROM depths WHERE agent=?",
+		"DELETE FROM agents WHERE key=?"} {
 		if err := w.do(text, key); err != nil {
 			return err
 		}
@@ -137,10 +141,13 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 			return out, err
 		}
 	}
-	whole, rest := out.Join(slices.Concat(m.read, m.aside, good, m.bare)) // a body that is lost here is taken from the copy
+	// a body that is lost here is taken from the copy
+	whole, rest := out.Join(slices.Concat(m.read, m.aside, good, m.bare))
 	out.Gained = out.Entries - m.held
 	m.bad = superfluous(id, m.bad, whole)
-	if !slices.ContainsFunc(m.rows, func(r rawRow) bool { return r.left && !r.whos }) && m.faults == 0 && out.Gained == 0 {
+	if !slices.ContainsFunc(m.rows, func(r rawRow) bool {
+		return r.left && !r.whos
+	}) && m.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}
 	for i := range m.bad {
@@ -255,7 +262,9 @@ func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
 			m.aside = append(m.aside, first)
 		}
 	}
-	aside, err := rawRows(c, "SELECT rid, data, 1, id=x'' FROM orphans WHERE data IS NOT NULL AND (id=? OR id=x'') ORDER BY agent, rid", id[:])
+	aside, err := rawRows(c,
+		"SELECT rid, data, 1, id=x'' FROM orphans WHERE data IS NOT NULL AND (id=? OR id=x'') ORDER BY agent, rid",
+		id[:])
 	if err != nil {
 		return nil, err
 	}
@@ -284,11 +293,12 @@ func rawRows(c *conn, text string, args ...driver.Value) (rows []rawRow, err err
 		}
 		r.data = r.data[:len(r.data):len(r.data)]
 		pieces := 0
-		err = c.query("SELECT data FROM log WHERE rid>?1 AND rid<"+nextRow+" AND rid<=?1+?2 ORDER BY rid", func(v []driver.Value) error {
-			piece, _ := v[0].([]byte)
-			r.data, pieces = append(r.data, piece...), pieces+1
-			return nil
-		}, r.rid, int64(r.data[0]))
+		err = c.query("SELECT data FROM log WHERE rid>?1 AND rid<"+nextRow+" AND rid<=?1+?2 ORDER BY rid",
+			func(v []driver.Value) error {
+				piece, _ := v[0].([]byte)
+				r.data, pieces = append(r.data, piece...), pieces+1
+				return nil
+			}, r.rid, int64(r.data[0]))
 		r.torn = pieces != int(r.data[0]) && !r.left
 	}
 	return rows, err
@@ -297,8 +307,8 @@ func rawRows(c *conn, text string, args ...driver.Value) (rows []rawRow, err err
 // nextRow is the rid of the row after that of ?1 that is not a piece of one.
 const nextRow = "coalesce((SELECT rid FROM log WHERE rid>?1 AND agent IS NOT NULL ORDER BY rid LIMIT 1),1<<62)"
 
-// decipher reads the entries of the rows. A row says what it was written on by its place alone: where the row before it is lost, the entries
-// of the seq before it that are known by then are tried.
+// decipher reads the entries of the rows. A row says what it was written on by its place alone: where the row before it
+// is lost, the entries of the seq before it that are known by then are tried.
 func (s *Store) decipher(c *conn, id perdure.AgentID, m *remains, good []*perdure.Entry) {
 	known := map[int64][]perdure.Hash{}
 	for _, e := range slices.Concat(good, m.aside) {
@@ -339,8 +349,10 @@ const (
 	parts        // not all its entries can be read
 )
 
-// attempt reads the entries of a row, as many as are what was written. It returns the name of the last of them as far as the row tells.
-func (s *Store) attempt(c *conn, id perdure.AgentID, raw rawRow, last perdure.Hash, known map[int64][]perdure.Hash) ([]*perdure.Entry, fault, perdure.Hash) {
+// attempt reads the entries of a row, as many as are what was written. It returns the name of the last of them as far
+// as the row tells.
+func (s *Store) attempt(c *conn, id perdure.AgentID, raw rawRow, last perdure.Hash,
+	known map[int64][]perdure.Hash) ([]*perdure.Entry, fault, perdure.Hash) {
 	if len(raw.data) == 0 {
 		return nil, parts, perdure.Hash{}
 	}
@@ -364,9 +376,10 @@ func (s *Store) attempt(c *conn, id perdure.AgentID, raw rawRow, last perdure.Ha
 	return s.piecewise(c, id, last, r, known), parts, r.last(id)
 }
 
-// piecewise reads the entries of a damaged row that a name the row keeps or a signature vouches for. Where one cannot be read, the next is tried
-// on what a good copy has before it.
-func (s *Store) piecewise(c *conn, id perdure.AgentID, before perdure.Hash, r *row, known map[int64][]perdure.Hash) (out []*perdure.Entry) {
+// piecewise reads the entries of a damaged row that a name the row keeps or a signature vouches for. Where one cannot
+// be read, the next is tried on what a good copy has before it.
+func (s *Store) piecewise(c *conn, id perdure.AgentID, before perdure.Hash, r *row,
+	known map[int64][]perdure.Hash) (out []*perdure.Entry) {
 	var pending []*perdure.Entry // no signature yet
 	for i := range r.parts {
 		one := *r
@@ -374,7 +387,8 @@ func (s *Store) piecewise(c *conn, id perdure.AgentID, before perdure.Hash, r *r
 		p := &one.parts[0]
 		var e *perdure.Entry
 		for _, b := range append([]perdure.Hash{before}, known[p.seq-1]...) {
-			if es, err := s.entries(c, id, b, &one); err == nil && (es[0].Signature == nil || es[0].CheckSignature() == nil) {
+			if es, err := s.entries(c, id, b, &one); err == nil &&
+				(es[0].Signature == nil || es[0].CheckSignature() == nil) {
 				e = es[0]
 				break
 			}
@@ -395,7 +409,8 @@ func (s *Store) piecewise(c *conn, id perdure.AgentID, before perdure.Hash, r *r
 func (w *writer) exchange(id perdure.AgentID, m *remains, whole, rest []*perdure.Entry) error {
 	var name driver.Value
 	a := &agent{id: id, key: m.key}
-	err := w.query("SELECT a.due, a.node, a.fence, l.name FROM agents a LEFT JOIN listings l ON l.agent=a.key WHERE a.key=?", func(v []driver.Value) error {
+	err := w.query("SELECT a.due, a.node, a.fence, l.name FROM agents a LEFT JOIN listings l ON l.agent=a.key WHERE "+
+		"a.key=?", func(v []driver.Value) error {
 		a.due, a.fence, name = perdure.Time(integer(v[0])), integer(v[2]), v[3]
 		if node, ok := v[1].([]byte); ok {
 			copy(a.node[:], node)
@@ -440,7 +455,8 @@ func (w *writer) setAside(id perdure.AgentID, m *remains, rest []*perdure.Entry,
 		if r.hides {
 			of = []byte{}
 		}
-		if err := w.do("INSERT INTO orphans VALUES(?,?,?,?,NULL,?)", of, null(m.key), r.rid, r.single(), name); err != nil {
+		if err := w.do("INSERT INTO orphans VALUES(?,?,?,?,NULL,?)", of, null(m.key), r.rid, r.single(),
+			name); err != nil {
 			return err
 		}
 	}
@@ -479,7 +495,8 @@ func (w *writer) clear(m *remains) error {
 			return err
 		}
 	}
-	for _, text := range []string{"DELETE FROM places WHERE agent=?", "DELETE FROM recent WHERE agent=?", "DELETE FROM snapshots WHERE agent=?"} {
+	for _, text := range []string{"DELETE FROM places WHERE agent=?", "DELETE FROM recent WHERE agent=?",
+		"DELETE FROM snapshots WHERE agent=?"} {
 		if err := w.do(text, m.key); err != nil {
 			return err
 		}
@@ -504,21 +521,25 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 		}
 	}
 	err := s.read(ctx, func(c *conn) error {
-		err := c.query("SELECT id FROM agents WHERE NOT EXISTS (SELECT 1 FROM listings l WHERE l.agent=key)", func(v []driver.Value) error {
-			id, _ := v[0].([]byte)
-			note(id, perdure.Ailment{Reason: errors.New("the index does not list it")})
-			return nil
-		})
+		err := c.query("SELECT id FROM agents WHERE NOT EXISTS (SELECT 1 FROM listings l WHERE l.agent=key)",
+			func(v []driver.Value) error {
+				id, _ := v[0].([]byte)
+				note(id, perdure.Ailment{Reason: errors.New("the index does not list it")})
+				return nil
+			})
 		_, aside, _ := c.number("SELECT 1 FROM sqlite_schema WHERE name='orphans'")
 		if err != nil || !aside {
 			return err
 		}
-		const text = "SELECT o.id, max(o.name), count(*), EXISTS (SELECT 1 FROM agents a WHERE substr(a.id,1,8)=substr(o.id,1,8) AND a.id=o.id) " +
+		const text = "SELECT o.id, max(o.name), count(*), EXISTS (SELECT 1 FROM agents a WHERE " +
+			"substr(a.id,1,8)=substr(o.id,1,8) AND a.id=o.id) " +
 			"FROM orphans o WHERE o.id<>x'' GROUP BY o.id"
 		return c.query(text, func(v []driver.Value) error {
 			id, _ := v[0].([]byte)
 			name, _ := v[1].(string)
-			note(id, perdure.Ailment{Name: name, Gone: integer(v[3]) == 0, Reason: fmt.Errorf("%d pieces of it lie aside: what they are written on cannot be read", integer(v[2]))})
+			note(id, perdure.Ailment{Name: name, Gone: integer(v[3]) == 0,
+				Reason: fmt.Errorf("%d pieces of it lie aside: what they are written on cannot be read",
+					integer(v[2]))})
 			return nil
 		})
 	})

@@ -108,8 +108,10 @@ func rowsOn(t *testing.T, path string) map[int64]map[int64]bool {
 	return on
 }
 
-// cured rebuilds a store, heals what needs it with what good copies there are, and returns the agents that are not as they were.
-func cured(t *testing.T, w *written, path string, good map[perdure.AgentID][]*perdure.Entry) (lacking []perdure.AgentID) {
+// cured rebuilds a store, heals what needs it with what good copies there are, and returns the agents that are not as
+// they were.
+func cured(t *testing.T, w *written, path string, good map[perdure.AgentID][]*perdure.Entry) (
+	lacking []perdure.AgentID) {
 	t.Helper()
 	if _, err := Rebuild(t.Context(), path); err != nil {
 		t.Fatal(err)
@@ -122,8 +124,11 @@ func cured(t *testing.T, w *written, path string, good map[perdure.AgentID][]*pe
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	for _, id := range slices.SortedFunc(maps.Keys(w.entries), func(a, b perdure.AgentID) int { return perdure.Hash(a).Compare(perdure.Hash(b)) }) {
-		if _, err := perdure.Verify(perdure.Memory(t.Context(), s, id), perdure.VerifyOptions{}); err != nil || good != nil {
+	for _, id := range slices.SortedFunc(maps.Keys(w.entries), func(a, b perdure.AgentID) int {
+		return perdure.Hash(a).Compare(perdure.Hash(b))
+	}) {
+		if _, err := perdure.Verify(perdure.Memory(t.Context(), s, id), perdure.VerifyOptions{}); err != nil ||
+			good != nil {
 			_, err := s.Heal(t.Context(), id, good[id])
 			if err != nil && good != nil {
 				t.Errorf("heal %s: %v", id.Short(), err)
@@ -172,7 +177,8 @@ func TestOneDamagedPageTakesNoOtherAgentWithIt(t *testing.T) {
 				damage.do(b[n*pageSize:][:pageSize])
 				write(t, path, b)
 				if lacking := cured(t, w, path, nil); len(lacking) > max(len(on[int64(n+1)]), 1) {
-					t.Errorf("page %d has rows of %d agents; damaged it took %d with it", n+1, len(on[int64(n+1)]), len(lacking))
+					t.Errorf("page %d has rows of %d agents; damaged it took %d with it", n+1, len(on[int64(n+1)]),
+						len(lacking))
 				}
 				if lacking := cured(t, w, path, w.entries); len(lacking) > 0 {
 					t.Errorf("page %d: with good copies of all, %d agents are still not whole", n+1, len(lacking))
@@ -200,7 +206,8 @@ func TestWhatIsBehindAFaultInTheLogIsTakenOver(t *testing.T) {
 	}
 }
 
-// repaired does to a store what a person does: repair it, end, and import good copies of what is not whole, each time from a new process.
+// repaired does to a store what a person does: repair it, end, and import good copies of what is not whole, each time
+// from a new process.
 func repaired(t *testing.T, w *written, path string) (lacking []perdure.AgentID) {
 	t.Helper()
 	if Damage(t.Context(), path) != nil {
@@ -215,7 +222,8 @@ func repaired(t *testing.T, w *written, path string) (lacking []perdure.AgentID)
 				t.Fatal(err)
 			}
 			if !holdsAll(t.Context(), s, id, want) {
-				if _, err := s.Heal(t.Context(), id, good[id]); err != nil && good != nil && !errors.Is(err, perdure.ErrNotFound) {
+				if _, err := s.Heal(t.Context(), id, good[id]); err != nil && good != nil &&
+					!errors.Is(err, perdure.ErrNotFound) {
 					t.Errorf("heal %s: %v", id.Short(), err)
 				}
 				if good != nil && !holdsAll(t.Context(), s, id, want) {

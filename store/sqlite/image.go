@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// image is a store's file as SQLite lays it out, page by page, read without SQLite: that gives up at the first page that is damaged, and
-// with an inner page at all below it. Every entry proves itself by its hash, so whatever looks like a row may be tried.
-// See https://www.sqlite.org/fileformat.html.
+// image is a store's file as SQLite lays it out, page by page, read without SQLite: that gives up at the first page
+// that is damaged, and with an inner page at all below it. Every entry proves itself by its hash, so whatever looks
+// like a row may be tried. See https://www.sqlite.org/fileformat.html.
 type image struct {
 	file, log *os.File
 	pages     int64
@@ -32,8 +32,8 @@ const (
 	maxRecord   = 64 << 20 // no row is longer
 )
 
-// openImage opens the file of a store and its log. While it is open the process holds no locks on the file that it would not lose when it
-// is closed: close every connection first.
+// openImage opens the file of a store and its log. While it is open the process holds no locks on the file that it
+// would not lose when it is closed: close every connection first.
 func openImage(path string) (*image, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -145,8 +145,9 @@ func (m *image) logged(at int64) ([]byte, error) {
 	return b, err
 }
 
-// scan calls f with every record in a leaf of a table or an index; the rowid is zero in an index. Pages that cannot be read, and cells that
-// make no sense, are passed over. What is in the log after its first fault comes last: it is newest.
+// scan calls f with every record in a leaf of a table or an index; the rowid is zero in an index. Pages that cannot be
+// read, and cells that make no sense, are passed over. What is in the log after its first fault comes last: it is
+// newest.
 func (m *image) scan(f func(rowid int64, record []value)) {
 	for n := int64(1); n <= m.pages; n++ {
 		if b, err := m.page(n); err == nil {

@@ -25,7 +25,8 @@ func TestALogThatWasLengthenedIsReadToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := &perdure.Node{Store: s, Key: key}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be told"}, Charter: perdure.Charter{Scope: "test"}})
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be told"},
+		Charter: perdure.Charter{Scope: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

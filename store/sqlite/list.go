@@ -26,7 +26,8 @@ func (w *writer) list(key int64, l perdure.Listing) error {
 		kind = l.Kind
 	}
 	return w.do("INSERT OR REPLACE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-		key, l.Name, kind, l.Scope, int64(l.State), labels, int64(l.Created), int64(l.Updated), null(l.Due), l.Entries, present(l.Waiting))
+		key, l.Name, kind, l.Scope, int64(l.State), labels, int64(l.Created), int64(l.Updated), null(l.Due), l.Entries,
+		present(l.Waiting))
 }
 
 // present is a column that is 1 or not there.
@@ -71,8 +72,10 @@ const pageListings = 256
 func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
 		where, args, possible := conditions(f)
-		text := "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, a.id, l.waiting FROM listings l " +
-			"JOIN agents a ON a.key=l.agent WHERE (l.name,a.id)>(?,?) AND l.name>=?" + where + " ORDER BY l.name, a.id LIMIT ?"
+		text := "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, a.id, " +
+			"l.waiting FROM listings l " +
+			"JOIN agents a ON a.key=l.agent WHERE (l.name,a.id)>(?,?) AND l.name>=?" + where +
+			" ORDER BY l.name, a.id LIMIT ?"
 		var last perdure.Listing
 		for left, n := f.Limit, pageListings; n == pageListings && possible; {
 			var found []perdure.Listing
@@ -86,7 +89,8 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 						found = append(found, last)
 					}
 					return err
-				}, append(append([]driver.Value{after.Name, after.Agent[:], after.Name}, args...), int64(pageListings))...)
+				}, append(append([]driver.Value{after.Name, after.Agent[:], after.Name}, args...),
+					int64(pageListings))...)
 			})
 			if err != nil {
 				yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
@@ -104,7 +108,8 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 	}
 }
 
-// conditions are what SQLite can tell of a filter: every listing they leave out does not match. Possible is false when none can match.
+// conditions are what SQLite can tell of a filter: every listing they leave out does not match. Possible is false when
+// none can match.
 func conditions(f perdure.Filter) (where string, args []driver.Value, possible bool) {
 	and := func(text string, values ...driver.Value) {
 		where += " AND " + text

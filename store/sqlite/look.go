@@ -18,8 +18,8 @@ const logIndex = 32 << 10
 // errLooks says that a store was opened to look at.
 var errLooks = errors.New("the store was opened to look at, not to be written to")
 
-// look opens a store without writing anything: not the file, and nothing beside it. It takes files that cannot be written. Only a store of
-// an earlier version is brought to this one first.
+// look opens a store without writing anything: not the file, and nothing beside it. It takes files that cannot be
+// written. Only a store of an earlier version is brought to this one first.
 func look(ctx context.Context, path string, o Options) (*Store, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,14 +58,15 @@ func look(ctx context.Context, path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// logged reports whether there is anything in the write-ahead log of a file: somebody uses it, or was stopped while they did.
+// logged reports whether there is anything in the write-ahead log of a file: somebody uses it, or was stopped while
+// they did.
 func logged(path string) bool {
 	info, err := os.Stat(path + "-wal")
 	return err == nil && info.Size() > 0
 }
 
-// dialReader opens a connection that reads. For who only looks at a file without a log that is one that takes nothing to change: it needs
-// no lock and no file beside it.
+// dialReader opens a connection that reads. For who only looks at a file without a log that is one that takes nothing
+// to change: it needs no lock and no file beside it.
 func (s *Store) dialReader() (*conn, error) {
 	if !s.looks {
 		return dial(s.path, "rw", readerPragmas...)
@@ -94,11 +95,13 @@ func (s *Store) dialReader() (*conn, error) {
 	return c, err
 }
 
-// dialLog opens a file with a log where SQLite can make no index of the log, as in a copy on a medium that cannot be written or has no room:
-// the index is in memory then. Nobody writes there, since they would need the same. Why is what the usual way says.
+// dialLog opens a file with a log where SQLite can make no index of the log, as in a copy on a medium that cannot be
+// written or has no room: the index is in memory then. Nobody writes there, since they would need the same. Why is what
+// the usual way says.
 func (s *Store) dialLog(info fs.FileInfo, why error) (*conn, error) {
 	log, err := os.Stat(s.path + "-wal")
-	if shared, e := os.Stat(s.path + "-shm"); err != nil || e == nil && shared.Size() >= logIndex || e != nil && !errors.Is(e, fs.ErrNotExist) {
+	if shared, e := os.Stat(s.path + "-shm"); err != nil || e == nil && shared.Size() >= logIndex || e != nil &&
+		!errors.Is(e, fs.ErrNotExist) {
 		return nil, why
 	}
 	c, err := dial(s.path, "ro&vfs=unix-none", append([]string{"locking_mode=EXCLUSIVE"}, readerPragmas...)...)

@@ -25,7 +25,8 @@ func TestAStoreIsForItsOwnerAloneWhateverTheUmask(t *testing.T) { // the umask i
 		t.Fatal(err)
 	}
 	long := string(bytes.Repeat([]byte("x"), perdure.InlineBody+1)) // a body in a file of its own
-	e, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: long}, Charter: perdure.Charter{Scope: "home"}}, time.Now())
+	e, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: long}, Charter: perdure.Charter{Scope: "home"}},
+		time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -278,7 +278,8 @@ func TestChangedRowIsNoticed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(c.exec("UPDATE log SET data=? WHERE rid=?", changed, rows[0].rid), c.close()); err != nil {
+		if err := errors.Join(c.exec("UPDATE log SET data=? WHERE rid=?", changed, rows[0].rid),
+			c.close()); err != nil {
 			t.Fatal(err)
 		}
 		s := openBench(t, path)

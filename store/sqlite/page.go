@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// third and whole are the longest data of which three, or one, go into a page of 4096 bytes. What is longer than whole goes into
-	// pages of its own, without much waste.
+	// third and whole are the longest data of which three, or one, go into a page of 4096 bytes. What is longer than
+	// whole goes into pages of its own, without much waste.
 	third = 1350
 	whole = 4050
 	// quarter is the longest data of which four go into a page.
 	quarter = 1010
 )
 
-// insert writes a row whose first byte is to say in how many more rows it goes on: rows between a third of a page and a page waste up to
-// half of it, so they are cut into pieces that go well together.
+// insert writes a row whose first byte is to say in how many more rows it goes on: rows between a third of a page and a
+// page waste up to half of it, so they are cut into pieces that go well together.
 func (w *writer) insert(key int64, data []byte) error {
 	pieces := 1
 	if len(data) > third && len(data) <= whole {
@@ -42,10 +42,11 @@ func (w *writer) insert(key int64, data []byte) error {
 }
 
 const (
-	// maxTail is how many rows may follow mark. Noting a row costs an append another page; reading the tail costs a reader little.
+	// maxTail is how many rows may follow mark. Noting a row costs an append another page; reading the tail costs a
+	// reader little.
 	maxTail = 64
-	// maxRecent is how many rows are in recent before they move to places. Every agent has a page of its own in places, sooner or later,
-	// so that an append would change one for each; recent is a few pages for all.
+	// maxRecent is how many rows are in recent before they move to places. Every agent has a page of its own in places,
+	// sooner or later, so that an append would change one for each; recent is a few pages for all.
 	maxRecent = 4096
 )
 
@@ -54,7 +55,8 @@ const placeMany = "INSERT INTO recent VALUES(?,?)" +
 	",(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?)" +
 	",(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?),(?,?)"
 
-// place notes in recent which rows after mark are whose, once there are many, and moves what is there to places, once that is much.
+// place notes in recent which rows after mark are whose, once there are many, and moves what is there to places, once
+// that is much.
 func (w *writer) place() error {
 	if len(w.tail) < 2*maxTail {
 		return nil
@@ -88,10 +90,11 @@ func (w *writer) settle() error {
 // recall finds what other connections left in the tail and in recent.
 func (w *writer) recall() (err error) {
 	w.tail = w.tail[:0]
-	err = w.query("SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT NULL", func(v []driver.Value) error {
-		w.tail = append(w.tail, v[0], v[1])
-		return nil
-	})
+	err = w.query("SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT NULL",
+		func(v []driver.Value) error {
+			w.tail = append(w.tail, v[0], v[1])
+			return nil
+		})
 	if err == nil {
 		w.recent, _, err = w.number("SELECT count(*) FROM recent")
 	}
@@ -141,8 +144,8 @@ func newestRow(c *conn, key int64) (storedRow, error) {
 	return rows[0], nil
 }
 
-// rowsFrom are up to n rows of an agent from rid on, in order. An agent's rows in places come before those in recent, and these before
-// those in the tail.
+// rowsFrom are up to n rows of an agent from rid on, in order. An agent's rows in places come before those in recent,
+// and these before those in the tail.
 func rowsFrom(c *conn, key, rid, n int64) (rows []storedRow, err error) {
 	for _, text := range []string{
 		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid",
@@ -175,8 +178,8 @@ func rowsBelow(c *conn, key, rid, n int64) (rows []storedRow, err error) {
 // errEnough ends a query.
 var errEnough = errors.New("enough rows")
 
-// rowsOf reads the first n rows that a query for rid and data yields. It says when it has enough rather than set a LIMIT: SQLite makes a plan for
-// every value of one that is a parameter, which costs more than the rows.
+// rowsOf reads the first n rows that a query for rid and data yields. It says when it has enough rather than set a
+// LIMIT: SQLite makes a plan for every value of one that is a parameter, which costs more than the rows.
 func rowsOf(c *conn, n int64, text string, args ...driver.Value) ([]storedRow, error) {
 	type raw struct {
 		rid  int64

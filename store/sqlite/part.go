@@ -11,7 +11,8 @@ import (
 )
 
 // Replace implements perdure.Parter. It is one transaction, as PutAll is.
-func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth, entries iter.Seq2[*perdure.Entry, error]) error {
+func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth,
+	entries iter.Seq2[*perdure.Entry, error]) error {
 	var gone []perdure.Hash
 	st := &streaming{past: &past{s: s, id: id, names: map[perdure.Hash]bool{}, whole: true}}
 	err := s.submit(ctx, &request{alone: true, apply: func(w *writer) (err error) {
@@ -27,8 +28,10 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 	return nil
 }
 
-// replace takes out what there is of an agent and writes the entries in its place. It returns the long bodies that were there.
-func (w *writer) replace(st *streaming, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth, entries iter.Seq2[*perdure.Entry, error]) ([]perdure.Hash, error) {
+// replace takes out what there is of an agent and writes the entries in its place. It returns the long bodies that were
+// there.
+func (w *writer) replace(st *streaming, id perdure.AgentID, heads []perdure.Hash, d perdure.Depth,
+	entries iter.Seq2[*perdure.Entry, error]) ([]perdure.Hash, error) {
 	old, err := w.agent(id)
 	if err == nil && !old.on(heads) {
 		err = perdure.ErrConflict
@@ -114,7 +117,8 @@ func (w *writer) remove(a *agent) (blobs []perdure.Hash, err error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(w.dropHeads(a.key), w.dropBirth(a.key), w.do("DELETE FROM agents WHERE key=?", a.key)); err != nil {
+	if err := errors.Join(w.dropHeads(a.key), w.dropBirth(a.key),
+		w.do("DELETE FROM agents WHERE key=?", a.key)); err != nil {
 		return nil, err
 	}
 	w.unlearn()

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// past is the names of an agent's entries from some row on. Children arrive after their parents, so once it reaches back to the parents of
-// an entry, it also says whether the entry itself is there.
+// past is the names of an agent's entries from some row on. Children arrive after their parents, so once it reaches
+// back to the parents of an entry, it also says whether the entry itself is there.
 type past struct {
 	s     *Store
 	id    perdure.AgentID
@@ -34,8 +34,8 @@ func (w *writer) recalled(id perdure.AgentID, found *past) *past {
 	return w.pasts[id]
 }
 
-// learned remembers the entries of an agent for the next request, which need not look for them again. Before is the row that was the last
-// before the fresh entries.
+// learned remembers the entries of an agent for the next request, which need not look for them again. Before is the row
+// that was the last before the fresh entries.
 func (w *writer) learned(a *agent, p *past, before int64, fresh []*perdure.Entry) {
 	if p.to != before {
 		delete(w.pasts, a.id) // it was not needed, and lacks what came since

@@ -37,8 +37,11 @@ func (p patience) wait(left func() bool, f func() error) error {
 		case left != nil && left():
 			return heldError{context.Canceled}
 		case p.limit > 0 && waited >= p.limit:
-			err = fmt.Errorf("another process has kept %s from being written for %s: nothing was written: %w", p.path, waited.Round(time.Second), err)
-			return heldError{perdure.WithHint(err, "find out which perdure uses this store, let it go on if it was stopped (fg, or kill -CONT), or end it; then try again")}
+			err = fmt.Errorf("another process has kept %s from being written for %s: nothing was written: %w", p.path,
+				waited.Round(time.Second), err)
+			return heldError{perdure.WithHint(err,
+				"find out which perdure uses this store, let it go on if it was stopped (fg, or kill -CONT), or end "+
+					"it; then try again")}
 		case !told && waited >= p.silence():
 			told = true
 			p.tell(fmt.Sprintf("another process holds the store %s: waiting until it can be written", p.path))

@@ -31,7 +31,8 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.
 	return gone, nil
 }
 
-// checkpoint moves what is in the write-ahead log to the file, as far as others allow, so that what was dropped is gone from there, too.
+// checkpoint moves what is in the write-ahead log to the file, as far as others allow, so that what was dropped is gone
+// from there, too.
 func (s *Store) checkpoint() {
 	if c, err := dial(s.path, "rw", "busy_timeout=100", "wal_checkpoint(TRUNCATE)"); err == nil {
 		_ = c.close()
@@ -81,7 +82,8 @@ func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, er
 			case bodyHere:
 				p.hash = perdure.HashOf(p.body)
 			case bodyBlob:
-				if err := w.do("DELETE FROM blobs WHERE hash=? AND cursor=?", p.hash[:], int64(cursor(rid, i))); err != nil {
+				if err := w.do("DELETE FROM blobs WHERE hash=? AND cursor=?", p.hash[:],
+					int64(cursor(rid, i))); err != nil {
 					return 0, nil, err
 				}
 				blobs = append(blobs, p.hash)

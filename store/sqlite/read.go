@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	// pageRows is how many rows are read at a time. Between pages the connection is free and nothing keeps old states of the file alive.
+	// pageRows is how many rows are read at a time. Between pages the connection is free and nothing keeps old states
+	// of the file alive.
 	pageRows = 64
-	// pageBytes is how many bytes of bodies end a page sooner: blobs are read one by one, and nobody wants 64 of them at once.
+	// pageBytes is how many bytes of bodies end a page sooner: blobs are read one by one, and nobody wants 64 of them
+	// at once.
 	pageBytes = 4 << 20
 	// pageLooks is the same for rows of the agents.
 	pageLooks     = 1024
@@ -64,9 +66,10 @@ func keyOf(c *conn, id perdure.AgentID) (int64, error) {
 	return key, err
 }
 
-// page reads the entries after a cursor that the next rows hold. Before is the name of the entry before those rows if the caller knows
-// it; the name for the page after is returned, and whether there is one.
-func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Cursor, before perdure.Hash) ([]perdure.Item, perdure.Hash, bool, error) {
+// page reads the entries after a cursor that the next rows hold. Before is the name of the entry before those rows if
+// the caller knows it; the name for the page after is returned, and whether there is one.
+func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Cursor, before perdure.Hash) ([]perdure.Item,
+	perdure.Hash, bool, error) {
 	// The row of the cursor itself is read again when it may hold more.
 	from := int64(after) >> cursorBits
 	if !before.IsZero() {
@@ -86,7 +89,8 @@ func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Curso
 	for n, r := range rows {
 		entries, err := s.entries(c, id, before, r.row)
 		if err != nil {
-			return nil, before, false, fmt.Errorf("%w (row %d): run `perdure doctor --repair`, or import a good copy", err, r.rid)
+			return nil, before, false, fmt.Errorf("%w (row %d): run `perdure doctor --repair`, or import a good copy",
+				err, r.rid)
 		}
 		for i, e := range entries {
 			if at := cursor(r.rid, i); at > after {
@@ -207,7 +211,8 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 // snapshot reads the newest snapshot before a cursor that has its body.
 func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure.Item, error) {
 	for {
-		at, found, err := c.number("SELECT cursor FROM snapshots WHERE agent=? AND cursor<? ORDER BY cursor DESC LIMIT 1", key, below)
+		at, found, err := c.number("SELECT cursor FROM snapshots WHERE agent=? AND cursor<? ORDER BY cursor DESC "+
+			"LIMIT 1", key, below)
 		if err != nil || !found {
 			return perdure.Item{}, err
 		}
@@ -218,7 +223,8 @@ func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure
 			return perdure.Item{}, err
 		}
 		if len(rows) == 0 || i >= len(rows[0].parts) {
-			return perdure.Item{}, fmt.Errorf("%w: a snapshot is not where the index says; run `perdure doctor`", errRow)
+			return perdure.Item{}, fmt.Errorf("%w: a snapshot is not where the index says; run `perdure doctor`",
+				errRow)
 		}
 		if rows[0].parts[i].place == bodyDropped {
 			continue
@@ -243,7 +249,8 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 			var last int64
 			err := s.read(ctx, func(c *conn) error {
 				looks = looks[:0]
-				return c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key LIMIT "+pageLooksText, func(v []driver.Value) error {
+				return c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key "+
+					"LIMIT "+pageLooksText, func(v []driver.Value) error {
 					l := perdure.Look{Due: perdure.Time(integer(v[0]))}
 					last = integer(v[1])
 					id, _ := v[2].([]byte)

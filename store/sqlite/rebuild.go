@@ -31,7 +31,8 @@ type Rebuilt struct {
 	proven bool // an agent in it is one
 }
 
-// Damage says what is wrong with the file of a store or its log, nil if nothing is. It reads without locks, and changes nothing.
+// Damage says what is wrong with the file of a store or its log, nil if nothing is. It reads without locks, and changes
+// nothing.
 func Damage(ctx context.Context, path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 		return named(path, info)
@@ -66,8 +67,9 @@ func Damage(ctx context.Context, path string) error {
 	return err
 }
 
-// misplaced says whether places, recent and mark do not say of every row, once, whose it is. They are derived, and a page of another table in
-// the place of one of theirs is a sound page: only the rows tell. Nothing mends them in place, which could free pages of that other table.
+// misplaced says whether places, recent and mark do not say of every row, once, whose it is. They are derived, and a
+// page of another table in the place of one of theirs is a sound page: only the rows tell. Nothing mends them in place,
+// which could free pages of that other table.
 func misplaced(c *conn) error {
 	const text = `SELECT (SELECT count(*) FROM mark)<>1
 		OR (SELECT rid FROM mark)>(SELECT coalesce(max(rid),0) FROM log)
@@ -79,7 +81,8 @@ func misplaced(c *conn) error {
 			AND NOT EXISTS (SELECT 1 FROM recent r WHERE r.agent=l.agent AND r.rid=l.rid))`
 	wrong, _, err := c.number(text)
 	if err == nil && wrong != 0 {
-		err = fmt.Errorf("%s is damaged: it does not say any more which rows are whose: run `perdure doctor --repair` first", c.path)
+		err = fmt.Errorf("%s is damaged: it does not say any more which rows are whose: run `perdure doctor "+
+			"--repair` first", c.path)
 	}
 	return err
 }
@@ -98,9 +101,9 @@ func (m *image) unread() (n int, err error) {
 	return n, nil
 }
 
-// Rebuild reads every row that is left in a damaged file and its log, without minding how they hang together, and puts a sound file with
-// them in its place. The damaged one is kept. It refuses while anybody else uses the store. Whether the rows say what was written is
-// another question: see Heal.
+// Rebuild reads every row that is left in a damaged file and its log, without minding how they hang together, and puts
+// a sound file with them in its place. The damaged one is kept. It refuses while anybody else uses the store. Whether
+// the rows say what was written is another question: see Heal.
 func Rebuild(ctx context.Context, path string) (r *Rebuilt, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
@@ -167,7 +170,8 @@ func aside(path string) string {
 	}
 }
 
-// alone opens a file that nobody else uses, and keeps others out until it is closed. It is nil for a file SQLite does not open.
+// alone opens a file that nobody else uses, and keeps others out until it is closed. It is nil for a file SQLite does
+// not open.
 func alone(path string) (*conn, error) {
 	c, err := dial(path, "rw", "busy_timeout=0", "locking_mode=EXCLUSIVE")
 	if err == nil {
@@ -203,12 +207,15 @@ func (m *image) copyTo(path string) error {
 	return disk.Sync(filepath.Dir(path))
 }
 
-// orphans are rows and entries that have no place: id is whose they are, empty if that is not known; agent is the key that the row had; data
-// is a row, and entry an entry that was put together again; name is what the agent was called.
-const orphans = "CREATE TABLE IF NOT EXISTS orphans(id BLOB NOT NULL, agent INTEGER, rid INTEGER, data BLOB, entry BLOB, name TEXT)"
+// orphans are rows and entries that have no place: id is whose they are, empty if that is not known; agent is the key
+// that the row had; data is a row, and entry an entry that was put together again; name is what the agent was called.
+const orphans = "CREATE TABLE IF NOT EXISTS orphans(id BLOB NOT NULL, agent INTEGER, rid INTEGER, data BLOB, entry " +
+	"BLOB, name TEXT)"
 
-// known are the tables whose rows are found or derived. What else there is says which store it is, and is taken over as it stands.
-var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths", "heads", "births"}
+// known are the tables whose rows are found or derived. What else there is says which store it is, and is taken over as
+// it stands.
+var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths",
+	"heads", "births"}
 
 // fill writes all there is in an image into a fresh file.
 func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) error {
@@ -221,7 +228,8 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 		err = c.exec(orphans)
 	}
 	if err == nil {
-		err = (&filling{conn: c, r: r, ids: map[int64]bool{}, copies: map[int64][]perdure.Hash{}, depths: map[int64]perdure.Depth{}}).run(ctx, m, intact(old, "depths"))
+		err = (&filling{conn: c, r: r, ids: map[int64]bool{}, copies: map[int64][]perdure.Hash{},
+			depths: map[int64]perdure.Depth{}}).run(ctx, m, intact(old, "depths"))
 	}
 	if err == nil {
 		err = r.identity(old, c)
@@ -235,7 +243,8 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 	return errors.Join(err, c.close(), disk.Sync(temp))
 }
 
-// ours reports whether a file says that it is a store, or is what is left of a database that was cut off before it could say so.
+// ours reports whether a file says that it is a store, or is what is left of a database that was cut off before it
+// could say so.
 func (m *image) ours() bool {
 	b, err := m.page(1)
 	if err == nil {
@@ -246,7 +255,8 @@ func (m *image) ours() bool {
 		return false
 	}
 	n := int(min(info.Size(), pageSize))
-	return strings.HasPrefix(magic, string(b[:min(n, len(magic))])) && (n < 72 || binary.BigEndian.Uint32(b[68:]) == applicationID)
+	return strings.HasPrefix(magic, string(b[:min(n, len(magic))])) &&
+		(n < 72 || binary.BigEndian.Uint32(b[68:]) == applicationID)
 }
 
 // magic is what every database begins with.
@@ -259,12 +269,13 @@ func (r *Rebuilt) identity(old, c *conn) error {
 		return nil
 	}
 	var tables []string
-	err := old.query("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'", func(v []driver.Value) error {
-		if name, _ := v[0].(string); !slices.Contains(known, name) {
-			tables = append(tables, name)
-		}
-		return nil
-	})
+	err := old.query("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'",
+		func(v []driver.Value) error {
+			if name, _ := v[0].(string); !slices.Contains(known, name) {
+				tables = append(tables, name)
+			}
+			return nil
+		})
 	for _, name := range tables {
 		if err == nil {
 			err = takeOver(old, c, name)
@@ -277,7 +288,8 @@ func (r *Rebuilt) identity(old, c *conn) error {
 // takeOver puts the rows of a table in the place of those that a fresh file has in it.
 func takeOver(old, c *conn, name string) error {
 	quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-	if _, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?", name); err != nil || !there {
+	if _, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?", name); err != nil ||
+		!there {
 		return err
 	}
 	var rows [][]driver.Value

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Reindex rebuilds every index from the entries. It reads and checks every entry. Others may use the store meanwhile. An agent that cannot be
-// folded keeps the listing it has, and the others are done before Reindex says so.
+// Reindex rebuilds every index from the entries. It reads and checks every entry. Others may use the store meanwhile.
+// An agent that cannot be folded keeps the listing it has, and the others are done before Reindex says so.
 func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
 	var total int64
 	err := s.read(ctx, func(c *conn) (err error) {
@@ -73,7 +73,8 @@ func (s *Store) replace(ctx context.Context) error {
 				}
 			}
 			last = w.next
-			const text = "INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>=? AND rid<? AND rid<=(SELECT rid FROM mark) AND agent IS NOT NULL"
+			const text = "INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>=? AND rid<? AND " +
+				"rid<=(SELECT rid FROM mark) AND agent IS NOT NULL"
 			if err := w.do(text, from, from+some); err != nil {
 				return err
 			}
@@ -85,7 +86,8 @@ func (s *Store) replace(ctx context.Context) error {
 		}
 	}
 	return s.submit(ctx, &request{apply: func(w *writer) error {
-		return w.do("DELETE FROM places WHERE NOT EXISTS (SELECT 1 FROM log l WHERE l.rid=places.rid AND l.agent=places.agent)")
+		return w.do("DELETE FROM places WHERE NOT EXISTS (SELECT 1 FROM log l WHERE l.rid=places.rid AND " +
+			"l.agent=places.agent)")
 	}})
 }
 
@@ -93,7 +95,8 @@ func (s *Store) replace(ctx context.Context) error {
 func (w *writer) resettle() error {
 	for _, text := range []string{
 		"INSERT OR IGNORE INTO places SELECT agent, rid FROM recent",
-		"INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT NULL",
+		"INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT " +
+			"NULL",
 		"DELETE FROM recent", "DELETE FROM mark", "INSERT INTO mark SELECT coalesce(max(rid),0) FROM log",
 	} {
 		if err := w.do(text); err != nil {
@@ -217,7 +220,8 @@ func (s *Store) tidy(ctx context.Context) error {
 		var h perdure.Hash
 		if h.UnmarshalText([]byte(f.Name())) == nil {
 			err = s.sweep(ctx, []perdure.Hash{h})
-		} else if info, ierr := f.Info(); ierr == nil && strings.Contains(f.Name(), tempMark) && time.Since(info.ModTime()) > time.Hour {
+		} else if info, ierr := f.Info(); ierr == nil && strings.Contains(f.Name(), tempMark) &&
+			time.Since(info.ModTime()) > time.Hour {
 			err = disk.Remove(s.folder() + string(os.PathSeparator) + f.Name()) // left by a process that was stopped
 		}
 		if err != nil {
@@ -245,7 +249,8 @@ func (w *writer) tidy() error {
 		var rows []storedRow
 		rows, err = rowsOf(w.conn, 1, "SELECT rid, data FROM log WHERE rid=?", r.at>>cursorBits)
 		i := int(r.at & (maxRowEntries - 1))
-		if err == nil && len(rows) == 1 && i < len(rows[0].parts) && rows[0].parts[i].place == bodyBlob && string(rows[0].parts[i].hash[:]) == string(r.hash) {
+		if err == nil && len(rows) == 1 && i < len(rows[0].parts) && rows[0].parts[i].place == bodyBlob &&
+			string(rows[0].parts[i].hash[:]) == string(r.hash) {
 			continue
 		}
 		if err == nil {

@@ -82,9 +82,10 @@ func (w *rewording) load() error {
 	}
 	err := read("SELECT number, value FROM words NOT INDEXED", func(n int64, h perdure.Hash) { w.values[n] = h })
 	if err == nil {
-		err = read("SELECT number, value FROM words INDEXED BY sqlite_autoindex_words_1", func(n int64, h perdure.Hash) {
-			w.copies[n] = append(w.copies[n], h)
-		})
+		err = read("SELECT number, value FROM words INDEXED BY sqlite_autoindex_words_1",
+			func(n int64, h perdure.Hash) {
+				w.copies[n] = append(w.copies[n], h)
+			})
 	}
 	return err
 }
@@ -137,7 +138,8 @@ func (w *rewording) scan(aside bool, f func(t testimony, rid int64, pieces int64
 	if _, there, _ := w.number("SELECT 1 FROM sqlite_schema WHERE name='orphans'"); err != nil || !aside || !there {
 		return err
 	}
-	return w.query("SELECT o.data, o.id, a.key FROM orphans o LEFT JOIN agents a ON substr(a.id,1,8)=substr(o.id,1,8) AND a.id=o.id "+
+	return w.query("SELECT o.data, o.id, a.key FROM orphans o LEFT JOIN agents a ON "+
+		"substr(a.id,1,8)=substr(o.id,1,8) AND a.id=o.id "+
 		"WHERE o.data IS NOT NULL AND length(o.id)=32 ORDER BY o.id, o.rid", func(v []driver.Value) error {
 		b, _ := v[0].([]byte)
 		id, _ := v[1].([]byte)
@@ -343,7 +345,8 @@ func (w *rewording) try(t testimony, unknown []int64, found map[int64]perdure.Ha
 	if len(unknown) != 2 {
 		return false
 	}
-	first, second := slices.Concat(w.copies[unknown[0]], w.candidates), slices.Concat(w.copies[unknown[1]], w.candidates)
+	first, second := slices.Concat(w.copies[unknown[0]], w.candidates),
+		slices.Concat(w.copies[unknown[1]], w.candidates)
 	if len(first)*len(second) > maxPairs {
 		return false
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// A row holds the entries that one call added, or a part of them, without what can be derived: the agent, the name of the entry before,
-// hash and size of a body that is there. What is left out is put back byte for byte when the row is read, and the names, which are
-// hashes over all of it, are compared with the ones kept. Layout, numbers as varints:
+// A row holds the entries that one call added, or a part of them, without what can be derived: the agent, the name of
+// the entry before, hash and size of a body that is there. What is left out is put back byte for byte when the row is
+// read, and the names, which are hashes over all of it, are compared with the ones kept. Layout, numbers as varints:
 //
 //	count<<1 | forked
 //	forked: number of heads after this row, each name and due; none: their number and the sum of their names, see heads.go.
@@ -144,9 +144,11 @@ func (p *part) append(b []byte, before *part, first bool) []byte {
 	if p.due != 0 {
 		one |= flagDue
 	}
-	two := flag(flagRaw, p.raw != nil) | flag(flagNamed, p.named) | flag(flagSameOrigin, !first && p.origin == before.origin) |
+	two := flag(flagRaw, p.raw != nil) | flag(flagNamed, p.named) | flag(flagSameOrigin, !first &&
+		p.origin == before.origin) |
 		flag(flagTrace, p.trace != [16]byte{}) | flag(flagSameTrace, p.trace == before.trace) |
-		flag(flagPolicy, p.policy != 0) | flag(flagSamePolicy, p.policy == before.policy) | flag(flagSameTime, !first && p.time == before.time)
+		flag(flagPolicy, p.policy != 0) | flag(flagSamePolicy, p.policy == before.policy) | flag(flagSameTime, !first &&
+		p.time == before.time)
 	b = append(b, one, two)
 	if two&flagSameTime == 0 {
 		b = binary.AppendUvarint(b, uint64(p.time))
@@ -277,7 +279,8 @@ func (p *part) parse(r *rowReader, before *part, first bool) {
 		return
 	}
 	one, two := flags[0], flags[1]
-	p.kind, p.linked, p.place, p.named = perdure.Kind(one&7), one&flagLinked != 0, bodyPlace(one>>shiftPlace), two&flagNamed != 0
+	p.kind, p.linked, p.place, p.named = perdure.Kind(one&7), one&flagLinked != 0, bodyPlace(one>>shiftPlace),
+		two&flagNamed != 0
 	if p.time = before.time; two&flagSameTime == 0 {
 		p.time = perdure.Time(r.uvarint())
 	}
@@ -368,7 +371,8 @@ func newPart(e *perdure.Entry, before perdure.Hash, number func(perdure.Hash) (i
 func (p *part) header(b []byte, id perdure.AgentID, before, origin, policy, body perdure.Hash) []byte {
 	genesis := p.kind == perdure.KindGenesis
 	n := 7 // version, seq, time, origin, kind, body, size
-	for _, present := range []bool{!genesis, p.linked || len(p.parents) > 0, p.due != 0, p.trace != [16]byte{}, p.policy != 0} {
+	for _, present := range []bool{!genesis, p.linked || len(p.parents) > 0, p.due != 0, p.trace != [16]byte{},
+		p.policy != 0} {
 		if present {
 			n++
 		}

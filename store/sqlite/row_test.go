@@ -24,7 +24,8 @@ func (n numbers) of(h perdure.Hash) (int64, error) {
 func sample(tb testing.TB) []byte {
 	key, other, words := newSigner(tb), newSigner(tb), numbers{}
 	g, a := begin(tb, key, "a")
-	es, a := commit(tb, key, a, draft(10), perdure.Draft{Body: draft(20).Body, Trace: [16]byte{1}, Policy: perdure.HashOf(nil)}, draft(100_000))
+	es, a := commit(tb, key, a, draft(10), perdure.Draft{Body: draft(20).Body, Trace: [16]byte{1},
+		Policy: perdure.HashOf(nil)}, draft(100_000))
 	more, _ := commit(tb, other, a, draft(10))
 	r, before := new(row), perdure.Hash{}
 	for _, e := range append(append([]*perdure.Entry{g}, es...), more[0].Drop()) {
@@ -83,7 +84,8 @@ func TestUnknownFieldsOfAHeaderAreKept(t *testing.T) {
 		}
 		got = append(got, item.Name.Short())
 	}
-	if diff := cmp.Diff([]string{g.Name.Short(), odd.Name.Short(), es[0].Name.Short(), es[1].Name.Short()}, got); diff != "" {
+	if diff := cmp.Diff([]string{g.Name.Short(), odd.Name.Short(), es[0].Name.Short(), es[1].Name.Short()},
+		got); diff != "" {
 		t.Fatalf("entries (-want +got):\n%s", diff)
 	}
 	if err := s.Put(t.Context(), a.ID(), odd, es[1]); err != nil {

@@ -24,12 +24,15 @@ const (
 
 // schema is what a file of this version holds. Only log, agents.id, depths and words hold what cannot be derived.
 //
-//   - log is the entries in the order they arrived, one row for each call, see row. A row that does not fit well into a page goes on in
+//   - log is the entries in the order they arrived, one row for each call, see row. A row that does not fit well into
+//     a page goes on in
 //     the rows after it, which have no agent.
-//   - places and recent say which rows are an agent's: places the earlier ones, recent the latest thousands of all agents. The very last,
+//   - places and recent say which rows are an agent's: places the earlier ones, recent the latest thousands of all
+//     agents. The very last,
 //     after mark, are in neither: whoever looks for rows reads those few. See maxTail and maxRecent.
 //   - agents has when to look at each; while a node holds the agent, that is the end of its lease.
-//   - depths has how much of a memory is there, of agents of which that is not all; its index is a second copy, for Rebuild.
+//   - depths has how much of a memory is there, of agents of which that is not all; its index is a second copy, for
+//     Rebuild.
 //   - births has the first entry of each agent a second time, for Heal and Rebuild.
 //   - words are the keys and policies that rows name by number.
 const schema = `
@@ -60,9 +63,11 @@ var upgrades = []string{
 	"CREATE TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL);",
 }
 
-// pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more fairly.
+// pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more
+// fairly.
 var writerPragmas = []string{
-	"busy_timeout=0", "journal_mode=WAL", "mmap_size=0", "cache_size=-16384", "secure_delete=ON", "wal_autocheckpoint=4000",
+	"busy_timeout=0", "journal_mode=WAL", "mmap_size=0", "cache_size=-16384", "secure_delete=ON",
+	"wal_autocheckpoint=4000",
 	"foreign_keys=OFF", "temp_store=MEMORY", "cell_size_check=ON", "journal_size_limit=67108864",
 }
 
@@ -86,7 +91,8 @@ func create(path string) error {
 	if err != nil {
 		return fmt.Errorf("make a store: %w", err)
 	}
-	script := fmt.Sprintf("BEGIN; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", schema, applicationID, schemaVersion)
+	script := fmt.Sprintf("BEGIN; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", schema, applicationID,
+		schemaVersion)
 	if err := errors.Join(c.exec(script), c.fold(), c.close()); err != nil {
 		return fmt.Errorf("make a store: %w", err)
 	}
@@ -100,11 +106,12 @@ func create(path string) error {
 	return disk.Sync(filepath.Dir(path))
 }
 
-// reserve makes an empty file for a database that only its owner may read, whatever the umask: SQLite would let everybody. What SQLite
-// puts beside a file has the mode of that file.
+// reserve makes an empty file for a database that only its owner may read, whatever the umask: SQLite would let
+// everybody. What SQLite puts beside a file has the mode of that file.
 func reserve(path string) error {
 	if err := disk.Write(path, nil, 0o600); err != nil {
-		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path, err)
+		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path,
+			err)
 	}
 	return nil
 }
@@ -155,7 +162,8 @@ func named(path string, info fs.FileInfo) error {
 	case !info.Mode().IsRegular():
 		return disk.Regular(path, info)
 	case info.Size() == 0:
-		return fmt.Errorf("%s is empty, which a store never is: restore it from a backup, or run `perdure doctor --repair` and import good copies", path)
+		return fmt.Errorf("%s is empty, which a store never is: restore it from a backup, or run `perdure doctor "+
+			"--repair` and import good copies", path)
 	}
 	return nil
 }

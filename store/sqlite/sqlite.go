@@ -1,14 +1,14 @@
 // Package sqlite is the store in one SQLite file, for one machine: any number of processes may use it at once.
 //
-// What Append and Put acknowledge has been synced to the disk, unless Options.Sync says otherwise. Calls that come at the same time share one sync. Bodies over
-// perdure.InlineBody are files in a folder beside the store, named by their hash: FILE-blobs. Copy a store with Backup, or all of FILE,
-// FILE-wal and FILE-blobs while nobody uses it.
+// What Append and Put acknowledge has been synced to the disk, unless Options.Sync says otherwise. Calls that come at
+// the same time share one sync. Bodies over perdure.InlineBody are files in a folder beside the store, named by their
+// hash: FILE-blobs. Copy a store with Backup, or all of FILE, FILE-wal and FILE-blobs while nobody uses it.
 //
-// When a write or sync goes wrong, nobody can tell what is on the disk: the store then refuses every write until it has opened the file again,
-// which finds out; it tries to now and then. Reading goes on.
+// When a write or sync goes wrong, nobody can tell what is on the disk: the store then refuses every write until it has
+// opened the file again, which finds out; it tries to now and then. Reading goes on.
 //
-// The nodes that work on agents of the store keep a file each in FILE-nodes, so that the others know when one has died and take its agents
-// over at once instead of waiting for the end of its lease.
+// The nodes that work on agents of the store keep a file each in FILE-nodes, so that the others know when one has died
+// and take its agents over at once instead of waiting for the end of its lease.
 package sqlite
 
 import (
@@ -34,7 +34,8 @@ type Options struct {
 	Look     bool           // only look: nothing is written, and writing is refused; the files may be read-only
 	Sync     Sync           // what an acknowledged write survives; it holds for what this process writes
 	Known    []perdure.Hash // keys and policies that entries here may name: Heal restores damaged ones from them
-	Patience time.Duration  // how long a write waits while another process keeps the file from being written; zero: as long as it takes
+	// how long a write waits while another process keeps the file from being written; zero: as long as it takes
+	Patience time.Duration
 
 	// Waits is told, once per write, that another process has kept it waiting for some seconds; nil: nobody is.
 	Waits func(text string)
@@ -79,8 +80,8 @@ var (
 	_ perdure.Parter  = (*Store)(nil)
 )
 
-// Open opens the store in a file, and makes it when there is none. It refuses, and leaves as it is, a file of another program, of a
-// newer version, or one that is damaged.
+// Open opens the store in a file, and makes it when there is none. It refuses, and leaves as it is, a file of another
+// program, of a newer version, or one that is damaged.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -120,15 +121,16 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// loosen gives what SQLite keeps beside a file the mode of the file. They get it when they are made: if the file could not be written then, as
-// in a backup or on a stick, they could not be written now, and nobody could open the store.
+// loosen gives what SQLite keeps beside a file the mode of the file. They get it when they are made: if the file could
+// not be written then, as in a backup or on a stick, they could not be written now, and nobody could open the store.
 func loosen(path string) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o200 == 0 {
 		return
 	}
 	for _, suffix := range []string{"-wal", "-shm"} {
-		if beside, err := os.Lstat(path + suffix); err == nil && beside.Mode().IsRegular() && beside.Mode().Perm()&0o200 == 0 {
+		if beside, err := os.Lstat(path + suffix); err == nil && beside.Mode().IsRegular() &&
+			beside.Mode().Perm()&0o200 == 0 {
 			_ = os.Chmod(path+suffix, info.Mode().Perm()) // opening the store says what is wrong if it cannot be done
 		}
 	}
@@ -136,8 +138,9 @@ func loosen(path string) {
 
 func newStore(path string, o Options) *Store {
 	s := &Store{
-		path: path, limits: o.Limits, level: o.Sync, known: o.Known, pool: make(chan *conn, readers), queue: make(chan *request, maxBatch),
-		done: make(chan struct{}), ended: make(chan struct{}),
+		path: path, limits: o.Limits, level: o.Sync, known: o.Known, pool: make(chan *conn, readers),
+		queue: make(chan *request, maxBatch),
+		done:  make(chan struct{}), ended: make(chan struct{}),
 	}
 	for range readers {
 		s.pool <- nil
@@ -154,8 +157,9 @@ func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
 	return Place(s.path, s.looks)
 }
 
-// Place is the id of the store in a file, whether it is there yet or not. What tells the store from its copies is another file beside it, FILE-place: it
-// survives a repair of FILE, and a copy of it is another. Where there is none and nothing is to be written, the id is zero.
+// Place is the id of the store in a file, whether it is there yet or not. What tells the store from its copies is
+// another file beside it, FILE-place: it survives a repair of FILE, and a copy of it is another. Where there is none
+// and nothing is to be written, the id is zero.
 func Place(path string, look bool) (perdure.Hash, error) { return disk.Place(path+"-place", look) }
 
 // Path is the file the store is in.
@@ -167,8 +171,8 @@ func (s *Store) Sync() Sync { return s.level }
 // Syncs is how many times this handle has had the write-ahead log synced, once for all the calls that shared it.
 func (s *Store) Syncs() int64 { return s.syncs.Load() }
 
-// Checkpoint moves everything out of the write-ahead log, so that the size of the file is the size of the store. It happens by itself often
-// enough; call it before measuring.
+// Checkpoint moves everything out of the write-ahead log, so that the size of the file is the size of the store. It
+// happens by itself often enough; call it before measuring.
 func (s *Store) Checkpoint(ctx context.Context) error {
 	if err := s.usable(ctx); err != nil {
 		return err
@@ -223,8 +227,8 @@ func (s *Store) usable(ctx context.Context) error {
 
 func (s *Store) errClosed() error { return fmt.Errorf("store %s: %w", s.path, fs.ErrClosed) }
 
-// read calls f with a connection to read from. Within one call f sees one state of the store. It calls f again when another process was
-// in the way.
+// read calls f with a connection to read from. Within one call f sees one state of the store. It calls f again when
+// another process was in the way.
 func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 	if err := s.usable(ctx); err != nil {
 		return err

@@ -30,7 +30,8 @@ func TestACheckpointEmptiesTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be stored"}, Charter: perdure.Charter{Scope: "test"}}, time.Now())
+	e, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be stored"},
+		Charter: perdure.Charter{Scope: "test"}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,8 @@ func TestSyncIsWhatWasAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := &perdure.Node{Store: s, Key: key}
-		if _, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be stored"}, Charter: perdure.Charter{Scope: "test"}}); err != nil {
+		if _, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be stored"},
+			Charter: perdure.Charter{Scope: "test"}}); err != nil {
 			t.Fatal(err)
 		}
 		want := map[sqlite.Sync]int64{sqlite.Full: 1, sqlite.Normal: 0}[level]

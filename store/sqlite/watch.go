@@ -16,7 +16,8 @@ import (
 const (
 	// watchEvery is how often a watcher looks for what other processes wrote.
 	watchEvery = 30 * time.Millisecond
-	// maxWatched bounds the agents a watcher is told of before it has asked: one that is further behind looks at all of them.
+	// maxWatched bounds the agents a watcher is told of before it has asked: one that is further behind looks at all of
+	// them.
 	maxWatched = 4096
 )
 
@@ -144,21 +145,22 @@ func (h *hub) poll() error {
 	}
 	n := 0
 	last := h.rid
-	err = h.conn.query("SELECT l.rid, a.id FROM log l JOIN agents a ON a.key=l.agent WHERE l.rid>? ORDER BY l.rid", func(v []driver.Value) error {
-		if n == maxWatched {
-			return errEnough
-		}
-		n++
-		last = integer(v[0])
-		if h.isOwn(last) {
+	err = h.conn.query("SELECT l.rid, a.id FROM log l JOIN agents a ON a.key=l.agent WHERE l.rid>? ORDER BY l.rid",
+		func(v []driver.Value) error {
+			if n == maxWatched {
+				return errEnough
+			}
+			n++
+			last = integer(v[0])
+			if h.isOwn(last) {
+				return nil
+			}
+			var id perdure.AgentID
+			b, _ := v[1].([]byte)
+			copy(id[:], b)
+			h.wake(id)
 			return nil
-		}
-		var id perdure.AgentID
-		b, _ := v[1].([]byte)
-		copy(id[:], b)
-		h.wake(id)
-		return nil
-	}, h.rid)
+		}, h.rid)
 	if err != nil && !errors.Is(err, errEnough) {
 		return ignoreBusy(err)
 	}

@@ -116,7 +116,8 @@ func TestHeadsInATableAreDerivedWhereItIsWrong(t *testing.T) {
 		return out
 	}
 	path := s.Path()
-	for i, text := range []string{"DELETE FROM heads WHERE rowid IN ()", "DELETE FROM heads", "DELETE FROM heads WHERE name>x'80'", "DROP TABLE heads", "rebuild"} {
+	for i, text := range []string{"DELETE FROM heads WHERE rowid IN ()", "DELETE FROM heads",
+		"DELETE FROM heads WHERE name>x'80'", "DROP TABLE heads", "rebuild"} {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -19,9 +19,9 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Witness is a perdure.Witness in a file of its own, beside a store or far from it. Several processes may use one at once. It is not synced:
-// a power cut may lose what it saw last, and then it notices less. What it has written is in the file itself, so that nothing depends on a log
-// that lies beside it.
+// Witness is a perdure.Witness in a file of its own, beside a store or far from it. Several processes may use one at
+// once. It is not synced: a power cut may lose what it saw last, and then it notices less. What it has written is in
+// the file itself, so that nothing depends on a log that lies beside it.
 type Witness struct {
 	mu    sync.Mutex
 	c     *conn
@@ -53,11 +53,12 @@ const witnessEvery = 50 * time.Millisecond
 const witnessTrust = time.Second
 
 // seenTable is what a witness holds.
-const seenTable = "CREATE TABLE seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, store TEXT) WITHOUT ROWID"
+const seenTable = "CREATE TABLE seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, " +
+	"store TEXT) WITHOUT ROWID"
 
-// OpenWitness opens a witness, and makes the file if there is none. Store is where the agents are that it is told of. It refuses a file that is
-// damaged: one that has forgotten what it saw would let an older copy do again what was done. One that cannot be written, for the disk is full or
-// read-only, can be asked, and Fault says why.
+// OpenWitness opens a witness, and makes the file if there is none. Store is where the agents are that it is told of.
+// It refuses a file that is damaged: one that has forgotten what it saw would let an older copy do again what was done.
+// One that cannot be written, for the disk is full or read-only, can be asked, and Fault says why.
 func OpenWitness(path, store string) (*Witness, error) {
 	c, err := writeWitness(path)
 	switch {
@@ -70,7 +71,8 @@ func OpenWitness(path, store string) (*Witness, error) {
 	if lookErr != nil {
 		return nil, err
 	}
-	w.store, w.fresh, w.looks, w.blind, w.err, w.tried = store, map[perdure.AgentID]Sighting{}, false, true, err, time.Now()
+	w.store, w.fresh, w.looks, w.blind, w.err, w.tried = store, map[perdure.AgentID]Sighting{}, false, true, err,
+		time.Now()
 	return w, nil
 }
 
@@ -93,7 +95,8 @@ func writeWitness(path string) (*conn, error) {
 		if err != nil {
 			break
 		}
-		if err = c.exec("ALTER TABLE seen ADD COLUMN " + column); err != nil && strings.Contains(err.Error(), "duplicate column") {
+		if err = c.exec("ALTER TABLE seen ADD COLUMN " + column); err != nil &&
+			strings.Contains(err.Error(), "duplicate column") {
 			err = nil
 		}
 	}
@@ -103,7 +106,8 @@ func writeWitness(path string) (*conn, error) {
 	return c, nil
 }
 
-// createWitness makes a witness that has seen nothing, whole or not at all. It is no error when another process was first.
+// createWitness makes a witness that has seen nothing, whole or not at all. It is no error when another process was
+// first.
 func createWitness(path string) error {
 	temp := fmt.Sprintf("%s.new-%08x", path, rand.Uint32())
 	defer func() {
@@ -209,7 +213,8 @@ func forgot(err error) bool {
 
 func witnessError(path string, err error) error {
 	if forgot(err) {
-		return fmt.Errorf("%s, which says how far agents had come, cannot be read, so that an older copy would not be noticed: "+
+		return fmt.Errorf("%s, which says how far agents had come, cannot be read, so that an older copy would not "+
+			"be noticed: "+
 			"run `perdure doctor --repair`, which makes it anew from the store: %w", path, err)
 	}
 	return fmt.Errorf("open witness: %w", err)
@@ -267,7 +272,8 @@ func (w *Witness) rows(where string, f func(perdure.AgentID, Sighting) error, ar
 		name, _ := v[0].([]byte)
 		copy(id[:], name)
 		packed, _ := v[2].([]byte)
-		s := Sighting{Seq: integer(v[1]), Heads: make([]perdure.Hash, len(packed)/hashSize), At: perdure.Time(integer(v[3]))}
+		s := Sighting{Seq: integer(v[1]), Heads: make([]perdure.Hash, len(packed)/hashSize),
+			At: perdure.Time(integer(v[3]))}
 		s.Store, _ = v[4].(string)
 		for i := range s.Heads {
 			copy(s.Heads[i][:], packed[i*hashSize:])
@@ -317,8 +323,10 @@ func (w *Witness) write() {
 		for _, h := range s.Heads {
 			packed = append(packed, h[:]...)
 		}
-		err = w.c.exec("INSERT INTO seen(agent, seq, heads, at, store) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq, "+
-			"heads = excluded.heads, at = excluded.at, store = excluded.store WHERE excluded.seq >= seen.seq", id[:], s.Seq, packed, int64(s.At), s.Store)
+		err = w.c.exec("INSERT INTO seen(agent, seq, heads, at, store) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "+
+			"SET seq = excluded.seq, "+
+			"heads = excluded.heads, at = excluded.at, store = excluded.store WHERE excluded.seq >= seen.seq", id[:],
+			s.Seq, packed, int64(s.At), s.Store)
 	}
 	if err == nil {
 		err = w.c.exec("COMMIT")
@@ -332,8 +340,9 @@ func (w *Witness) write() {
 	}
 }
 
-// regain opens the file of a blind witness to write to it, or else to look, and reports whether it can be written. What was open is closed first:
-// connections of a process share what SQLite found out about the file. The caller holds the lock.
+// regain opens the file of a blind witness to write to it, or else to look, and reports whether it can be written. What
+// was open is closed first: connections of a process share what SQLite found out about the file. The caller holds the
+// lock.
 func (w *Witness) regain() bool {
 	if w.c != nil {
 		_ = w.c.close() // nothing was written
@@ -377,7 +386,8 @@ func (w *Witness) Forget(id perdure.AgentID) error {
 	return w.c.exec("DELETE FROM seen WHERE agent = ?", id[:])
 }
 
-// Unplace forgets where an agent was seen, so that nobody misses it there. How far it had come stays: an older copy of it is noticed still.
+// Unplace forgets where an agent was seen, so that nobody misses it there. How far it had come stays: an older copy of
+// it is noticed still.
 func (w *Witness) Unplace(id perdure.AgentID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

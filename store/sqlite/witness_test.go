@@ -88,7 +88,8 @@ func TestAWitnessThatCannotBeWrittenSaysSo(t *testing.T) {
 	if err := os.Remove(path + "-shm"); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); w.Fault() != nil && time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); w.Fault() != nil &&
+		time.Now().Before(end); <-time.After(10 * time.Millisecond) {
 	}
 	if err := errors.Join(w.Fault(), w.Close()); err != nil {
 		t.Fatal(err)

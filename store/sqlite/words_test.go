@@ -80,12 +80,17 @@ func TestADamagedWordTouchesOnlyItsAgentsAndIsRestored(t *testing.T) {
 	}{
 		{name: "garbage in the table", damage: inFile(perdure.Hash(one), 0, garbage)},
 		{name: "garbage in the index", damage: inFile(perdure.Hash(one), 1, garbage)},
-		{name: "one byte, everywhere", damage: statement("UPDATE words SET value=CAST(substr(value,1,7)||x'00'||substr(value,9) AS BLOB) WHERE value=?", perdure.Hash(one), policy)},
-		{name: "the owner's key overwritten", damage: statement("UPDATE words SET value=randomblob(32) WHERE value=?", perdure.Hash(one))},
+		{name: "one byte, everywhere", damage: statement("UPDATE words SET "+
+			"value=CAST(substr(value,1,7)||x'00'||substr(value,9) AS BLOB) WHERE value=?", perdure.Hash(one), policy)},
+		{name: "the owner's key overwritten", damage: statement("UPDATE words SET value=randomblob(32) WHERE value=?",
+			perdure.Hash(one))},
 		{name: "the owner's key deleted", damage: statement("DELETE FROM words WHERE value=?", perdure.Hash(one))},
-		{name: "a policy overwritten that the home has", damage: statement("UPDATE words SET value=randomblob(32) WHERE value=?", policy), known: []perdure.Hash{policy}},
-		{name: "key and policy overwritten", damage: statement("UPDATE words SET value=randomblob(32) WHERE value=?", policy, perdure.Hash(one)), known: []perdure.Hash{policy}},
-		{name: "a policy nobody has", damage: statement("UPDATE words SET value=randomblob(32) WHERE value=?", policy), lost: true},
+		{name: "a policy overwritten that the home has", damage: statement("UPDATE words SET value=randomblob(32) "+
+			"WHERE value=?", policy), known: []perdure.Hash{policy}},
+		{name: "key and policy overwritten", damage: statement("UPDATE words SET value=randomblob(32) WHERE value=?",
+			policy, perdure.Hash(one)), known: []perdure.Hash{policy}},
+		{name: "a policy nobody has", damage: statement("UPDATE words SET value=randomblob(32) WHERE value=?", policy),
+			lost: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -40,7 +40,8 @@ func (o *Object) Action() perdure.Action {
 }
 
 func (o *Object) execute() perdure.Execute {
-	x := perdure.Execute{Tool: o.Require("tool").Str("tool"), Args: o.free("args"), Deadline: o.millis("deadline"), Call: o.Str("call")}
+	x := perdure.Execute{Tool: o.Require("tool").Str("tool"), Args: o.free("args"), Deadline: o.millis("deadline"),
+		Call: o.Str("call")}
 	if x.Tool == "" {
 		o.Fail(o.Errorf("tool is empty; name one"))
 	}
@@ -191,8 +192,10 @@ func (o *Object) children(i Item) perdure.Trigger {
 
 func (o *Object) mutate() perdure.Mutate {
 	m := perdure.Mutate{
-		Goal: o.optional("goal"), Kind: o.optional("kind"), Inputs: o.free("inputs"), Labels: o.labels("labels"), Scope: o.optional("scope"),
-		Budget: o.budget("budget"), Deadline: o.time("deadline"), Tools: o.words("tools"), Depth: o.optionalCount("depth"), Note: o.template("note"),
+		Goal: o.optional("goal"), Kind: o.optional("kind"), Inputs: o.free("inputs"), Labels: o.labels("labels"),
+		Scope:  o.optional("scope"),
+		Budget: o.budget("budget"), Deadline: o.time("deadline"), Tools: o.words("tools"),
+		Depth: o.optionalCount("depth"), Note: o.template("note"),
 	}
 	if m.Scope != nil {
 		o.scope(*m.Scope)
@@ -209,8 +212,10 @@ func (o *Object) scope(s string) {
 func (o *Object) delegate() perdure.Delegate {
 	d := perdure.Delegate{
 		Intent: perdure.Intent{
-			Name: o.Str("name"), Goal: o.Require("goal").template("goal"), Kind: o.Str("kind"), Inputs: o.free("inputs"), Budget: o.budget("budget"),
-			Deadline: o.time("deadline"), Advisor: o.Str("advisor"), Tools: o.words("tools"), Labels: o.labels("labels"),
+			Name: o.Str("name"), Goal: o.Require("goal").template("goal"), Kind: o.Str("kind"),
+			Inputs: o.free("inputs"), Budget: o.budget("budget"),
+			Deadline: o.time("deadline"), Advisor: o.Str("advisor"), Tools: o.words("tools"),
+			Labels: o.labels("labels"),
 		},
 		Scope: o.Str("scope"), Depth: o.Count("depth"), Call: o.Str("call"),
 	}
@@ -225,7 +230,8 @@ func (o *Object) end() perdure.End {
 	if name := o.Str("signal"); name != "" {
 		n := slices.Index(e.Signal.CanonNames(), name)
 		if n <= 0 {
-			o.Fail(o.Fields["signal"].Errorf("signal is %q; want one of %s", name, strings.Join(e.Signal.CanonNames()[1:], ", ")))
+			o.Fail(o.Fields["signal"].Errorf("signal is %q; want one of %s", name,
+				strings.Join(e.Signal.CanonNames()[1:], ", ")))
 			n = int(perdure.OK)
 		}
 		e.Signal = perdure.Signal(n)

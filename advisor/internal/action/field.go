@@ -177,5 +177,6 @@ func (o *Object) budget(name string) *perdure.Budget {
 	}
 	b := i.Object(o.text, o.err)
 	defer b.Done()
-	return &perdure.Budget{Cost: b.optionalCount("cost"), Tokens: b.optionalCount("tokens"), Calls: b.optionalCount("calls")}
+	return &perdure.Budget{Cost: b.optionalCount("cost"), Tokens: b.optionalCount("tokens"),
+		Calls: b.optionalCount("calls")}
 }

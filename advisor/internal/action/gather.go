@@ -14,7 +14,8 @@ func Gather(word string, children ...perdure.AgentID) (perdure.Trigger, error) {
 	return new(perdure.Fold).Gathered(word, children...)
 }
 
-// Since makes the actions proposed to an agent wait for the children it has now and will have, not for those that have ended before.
+// Since makes the actions proposed to an agent wait for the children it has now and will have, not for those that have
+// ended before.
 func Since(f *perdure.Fold, actions []perdure.Action) {
 	var ok, failed int64
 	for i := range f.Children {

@@ -56,7 +56,8 @@ func FromYAML(n *yaml.Node, depth int) (Item, error) {
 	if depth > maxDepth {
 		return i, i.Errorf("nested deeper than %d", maxDepth)
 	}
-	if tag := n.ShortTag(); n.Kind == yaml.SequenceNode && tag != "!!seq" || n.Kind == yaml.MappingNode && tag != "!!map" {
+	if tag := n.ShortTag(); n.Kind == yaml.SequenceNode && tag != "!!seq" || n.Kind == yaml.MappingNode &&
+		tag != "!!map" {
 		return i, i.Errorf("tag %s is not supported", tag)
 	}
 	switch n.Kind {

@@ -16,7 +16,9 @@ func Memory(ctx context.Context, s perdure.Store, a *perdure.Agent) ([]*perdure.
 	whole := slices.ContainsFunc(entries, func(e *perdure.Entry) bool { return e.Kind == perdure.KindGenesis })
 	if !whole {
 		if s == nil {
-			return nil, fmt.Errorf("the advisor needs what is further back than what the agent holds: set its Store: %w", perdure.ErrIncapable)
+			return nil, fmt.Errorf(
+				"the advisor needs what is further back than what the agent holds: set its Store: %w",
+				perdure.ErrIncapable)
 		}
 		have := make(map[perdure.Hash]bool, len(entries))
 		for _, e := range entries { // these may not be in the store yet

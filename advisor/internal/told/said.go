@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Word is something a person said to an agent with a notice the runtime understands: why they paused it, what they found out.
+// Word is something a person said to an agent with a notice the runtime understands: why they paused it, what they
+// found out.
 type Word struct {
 	What string // approve, deny, pause, resume, grant, settle or edit
 	By   string // as the event says; without it the key that signed
@@ -49,7 +50,8 @@ func WordOf(e *perdure.Entry) (Word, bool) {
 
 // deeds are the words for what a person did.
 var deeds = map[string]string{
-	"approve": "approved it", "pause": "paused the agent", "resume": "let the agent go on", "grant": "granted more budget",
+	"approve": "approved it", "pause": "paused the agent", "resume": "let the agent go on",
+	"grant":  "granted more budget",
 	"settle": "found out what came of it", "edit": "changed the goal, the bounds or the state",
 }
 
@@ -61,8 +63,8 @@ func (w *Word) Text(clip int) string {
 // maxSaid bounds how much of what people said a script or a remote advisor is shown at once.
 const maxSaid = 64
 
-// Unheard is what people said, oldest first, that no advice among the entries was given after: an advisor that was asked on one branch has not
-// heard what was said on another. Of very much it is the last.
+// Unheard is what people said, oldest first, that no advice among the entries was given after: an advisor that was
+// asked on one branch has not heard what was said on another. Of very much it is the last.
 func Unheard(entries []*perdure.Entry) []*perdure.Entry {
 	byName := make(map[perdure.Hash]*perdure.Entry, len(entries))
 	var ahead []perdure.Hash

@@ -22,8 +22,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Key is the key to send to an endpoint: the one it finds, else that in an environment variable, which goes to nobody but
-// the provider. Another server gets none unless the endpoint says so.
+// Key is the key to send to an endpoint: the one it finds, else that in an environment variable, which goes to nobody
+// but the provider. Another server gets none unless the endpoint says so.
 func Key(at advisor.Endpoint, env, provider string) (string, error) {
 	find := at.Key
 	if find == nil {
@@ -105,7 +105,9 @@ func Client(c *http.Client) *http.Client {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return &http.Client{Transport: observer{next}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: observer{next}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
 // waitOf reads retry-after, in seconds, as a date, or in the milliseconds some providers add.
@@ -129,7 +131,8 @@ type Complaint struct {
 	Retry   time.Duration
 }
 
-// ComplaintOf reads the JSON all providers wrap errors in, {"error": {"type", "code", "status", "message"}}, or what is inside of it.
+// ComplaintOf reads the JSON all providers wrap errors in, {"error": {"type", "code", "status", "message"}}, or what is
+// inside of it.
 func ComplaintOf(raw []byte) Complaint {
 	type inner struct {
 		Type, Status, Message string
@@ -158,14 +161,16 @@ func ComplaintOf(raw []byte) Complaint {
 
 // Failure is the complaint as what became of asking.
 func (c Complaint) Failure(provider string) *advisor.Failure {
-	f := &advisor.Failure{Signal: perdure.Failed, RetryAfter: c.Retry, Note: fmt.Sprintf("%s answered %s", provider, c.text())}
+	f := &advisor.Failure{Signal: perdure.Failed, RetryAfter: c.Retry,
+		Note: fmt.Sprintf("%s answered %s", provider, c.text())}
 	switch c.statusOrKind() {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, overloaded:
 		f.Signal = perdure.Throttled
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		f.Signal = perdure.TimedOut
 	case http.StatusUnauthorized, http.StatusForbidden: // providers repeat parts of the key here
-		f.Note = fmt.Sprintf("%s answered %d: it does not accept the key of this node; give the node another", provider, c.Status)
+		f.Note = fmt.Sprintf("%s answered %d: it does not accept the key of this node; give the node another", provider,
+			c.Status)
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		f.Overflow = c.overflow()
 	}
@@ -175,7 +180,8 @@ func (c Complaint) Failure(provider string) *advisor.Failure {
 // overloaded is a status of one provider's own.
 const overloaded = 529
 
-// statusOrKind is the status, or the one that says the same as the kind when the error came inside a stream that had begun well.
+// statusOrKind is the status, or the one that says the same as the kind when the error came inside a stream that had
+// begun well.
 func (c Complaint) statusOrKind() int {
 	if c.Status >= 400 {
 		return c.Status
@@ -184,9 +190,12 @@ func (c Complaint) statusOrKind() int {
 		word   string
 		status int
 	}{
-		{"overloaded", overloaded}, {"rate_limit", http.StatusTooManyRequests}, {"RESOURCE_EXHAUSTED", http.StatusTooManyRequests},
-		{"UNAVAILABLE", http.StatusServiceUnavailable}, {"timeout", http.StatusGatewayTimeout}, {"DEADLINE_EXCEEDED", http.StatusGatewayTimeout},
-		{"authentication", http.StatusUnauthorized}, {"permission", http.StatusForbidden}, {"context_length", http.StatusBadRequest},
+		{"overloaded", overloaded}, {"rate_limit", http.StatusTooManyRequests},
+		{"RESOURCE_EXHAUSTED", http.StatusTooManyRequests},
+		{"UNAVAILABLE", http.StatusServiceUnavailable}, {"timeout", http.StatusGatewayTimeout},
+		{"DEADLINE_EXCEEDED", http.StatusGatewayTimeout},
+		{"authentication", http.StatusUnauthorized}, {"permission", http.StatusForbidden},
+		{"context_length", http.StatusBadRequest},
 		{"invalid_request", http.StatusBadRequest}, {"INVALID_ARGUMENT", http.StatusBadRequest},
 	} {
 		if strings.Contains(c.Kind, k.word) {
@@ -198,12 +207,14 @@ func (c Complaint) statusOrKind() int {
 
 // overflow reports whether the prompt was too long for the model. Providers say so in words.
 func (c Complaint) overflow() bool {
-	if c.Status == http.StatusRequestEntityTooLarge || strings.Contains(c.Kind, "context_length_exceeded") || strings.Contains(c.Kind, "request_too_large") {
+	if c.Status == http.StatusRequestEntityTooLarge || strings.Contains(c.Kind, "context_length_exceeded") ||
+		strings.Contains(c.Kind, "request_too_large") {
 		return true
 	}
 	m := strings.ToLower(c.Message)
 	for _, s := range []string{
-		"prompt is too long", "maximum context length", "context length exceeded", "context window", "context size", "exceed context limit",
+		"prompt is too long", "maximum context length", "context length exceeded", "context window", "context size",
+		"exceed context limit",
 		"input token count", "too many input tokens",
 	} {
 		if strings.Contains(m, s) {
@@ -239,7 +250,8 @@ func Unanswered(err error) bool {
 // Broken is what became of asking when there is no complaint: no connection, a cut stream, a reply that cannot be read.
 func Broken(ctx context.Context, provider string, err error) *advisor.Failure {
 	var timeout net.Error
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout() {
 		return &advisor.Failure{Signal: perdure.TimedOut, Note: provider + " gave no complete answer in time"}
 	}
 	var syntax *json.SyntaxError
@@ -247,11 +259,14 @@ func Broken(ctx context.Context, provider string, err error) *advisor.Failure {
 	var at *url.Error
 	switch {
 	case errors.As(err, &syntax) || errors.As(err, &typ):
-		return &advisor.Failure{Signal: perdure.Failed, Note: provider + " sent something that is not its protocol: " + bound.Text(err.Error(), maxNote)}
+		return &advisor.Failure{Signal: perdure.Failed, Note: provider + " sent something that is not its protocol: " +
+			bound.Text(err.Error(), maxNote)}
 	case errors.As(err, &at) && Unanswered(err): // without the address, which may hold secrets
-		return &advisor.Failure{Signal: perdure.Silent, Note: provider + " does not answer: " + bound.Text(at.Err.Error(), maxNote)}
+		return &advisor.Failure{Signal: perdure.Silent, Note: provider + " does not answer: " +
+			bound.Text(at.Err.Error(), maxNote)}
 	case errors.As(err, &at):
-		return &advisor.Failure{Signal: perdure.Failed, Note: provider + " cannot be reached: " + bound.Text(at.Err.Error(), maxNote)}
+		return &advisor.Failure{Signal: perdure.Failed, Note: provider + " cannot be reached: " +
+			bound.Text(at.Err.Error(), maxNote)}
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return CutOff(provider)
 	}
@@ -271,7 +286,8 @@ func Hide(key string, f *advisor.Failure) *advisor.Failure {
 	return f
 }
 
-// ArgsJSON is the arguments of a call as the providers take them back: an object. What the model wrote amiss is in the result of the call.
+// ArgsJSON is the arguments of a call as the providers take them back: an object. What the model wrote amiss is in the
+// result of the call.
 func ArgsJSON(args string) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &m) != nil || m == nil {
@@ -280,7 +296,8 @@ func ArgsJSON(args string) string {
 	return args
 }
 
-// SchemaJSON is the JSON Schema of a tool's arguments as every provider takes it: of an object, with its properties named.
+// SchemaJSON is the JSON Schema of a tool's arguments as every provider takes it: of an object, with its properties
+// named.
 func SchemaJSON(schema perdure.Data) string {
 	m, _ := schema.Value().(map[string]any)
 	if _, ok := m["properties"].(map[string]any); ok && m["type"] == "object" {

@@ -53,7 +53,8 @@ func TestSchemaIsOneProvidersTake(t *testing.T) {
 			}
 		}
 		var got, exp any
-		if err := errors.Join(json.Unmarshal([]byte(SchemaJSON(d)), &got), json.Unmarshal([]byte(want), &exp)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(SchemaJSON(d)), &got),
+			json.Unmarshal([]byte(want), &exp)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(exp, got); diff != "" {

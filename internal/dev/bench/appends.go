@@ -20,8 +20,8 @@ type Appends struct {
 	Sync    string // of raw SQLite: full or normal
 }
 
-// Run appends commits of one entry from several writers at once, and then does the same with raw SQLite: one table, one committer, the same
-// pragmas, the same bytes.
+// Run appends commits of one entry from several writers at once, and then does the same with raw SQLite: one table, one
+// committer, the same pragmas, the same bytes.
 func (s Appends) Run(ctx context.Context, open Open, rawPath string) (*Figures, error) {
 	store, err := open(ctx)
 	if err != nil {
@@ -32,7 +32,8 @@ func (s Appends) Run(ctx context.Context, open Open, rawPath string) (*Figures, 
 	if err != nil {
 		return nil, err
 	}
-	f := &Figures{Workload: "append", Unit: "append", Settings: map[string]any{"writers": s.Writers, "each": s.Each, "payload": s.Payload, "agents": max(s.Agents, s.Writers)}}
+	f := &Figures{Workload: "append", Unit: "append", Settings: map[string]any{"writers": s.Writers, "each": s.Each,
+		"payload": s.Payload, "agents": max(s.Agents, s.Writers)}}
 	m := startMeter(store)
 	laps := make([][]time.Duration, s.Writers)
 	err = each(s.Writers, func(i int) error {
@@ -105,7 +106,8 @@ func (s Appends) prepare(ctx context.Context, store perdure.Store) ([][]commit, 
 		for i := range s.Each {
 			a := agents[i%perWriter]
 			heads := a.Heads()
-			entries, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "payload", Data: data}})
+			entries, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "payload",
+				Data: data}})
 			if err != nil {
 				return err
 			}

@@ -73,7 +73,8 @@ func (b *capsuleBench) run(ctx context.Context) error {
 	store := []string{"--store", b.p.Dir}
 	for _, form := range []string{"binary", "text"} {
 		file := filepath.Join(b.p.Dir, form+".agent")
-		err := b.measure(ctx, "export", form, file, slices.Concat([]string{"export", b.Agent, file, "--force", "--form", form}, store))
+		err := b.measure(ctx, "export", form, file, slices.Concat(
+			[]string{"export", b.Agent, file, "--force", "--form", form}, store))
 		if err == nil {
 			err = b.measure(ctx, "import", form, file, []string{"import", file})
 		}
@@ -200,7 +201,9 @@ func (b *capsuleBench) floors(ctx context.Context) error {
 	}
 	for _, program := range [][]string{{"sha256sum", b.rawFile()}, {"zstd", "-q", "-c", b.rawFile()}} {
 		if path, err := exec.LookPath(program[0]); err == nil {
-			floors = append(floors, floor{program[0], func() error { return exec.CommandContext(ctx, path, program[1:]...).Run() }})
+			floors = append(floors, floor{program[0], func() error {
+				return exec.CommandContext(ctx, path, program[1:]...).Run()
+			}})
 		}
 	}
 	for _, f := range floors {

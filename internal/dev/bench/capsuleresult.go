@@ -69,7 +69,8 @@ func (r *CapsuleResult) Tables() []Table {
 			ratios[i] = fmt.Sprintf("%s %.2f", t.Operation, t.Ratio)
 		}
 		t.note("%d entries, %.1f MB of headers and bodies; text takes so many times as long as binary: %s; "+
-			"at most %.1f MiB above base, want below %d", a.Count+1, float64(a.Bytes)/1e6, strings.Join(ratios, ", "), a.Most, capsuleRSS)
+			"at most %.1f MiB above base, want below %d", a.Count+1, float64(a.Bytes)/1e6, strings.Join(ratios, ", "),
+			a.Most, capsuleRSS)
 		tables = append(tables, t)
 	}
 	return tables
@@ -77,5 +78,6 @@ func (r *CapsuleResult) Tables() []Table {
 
 // genesisOf is the beginning of an agent to be measured.
 func genesisOf(name string) perdure.Genesis {
-	return perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "be carried away"}, Charter: perdure.Charter{Scope: "bench"}}
+	return perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "be carried away"},
+		Charter: perdure.Charter{Scope: "bench"}}
 }

@@ -107,7 +107,8 @@ func newCodecBench(entries int, each time.Duration) (*codecBench, error) {
 
 func (b *codecBench) run(ctx context.Context) (*CodecResult, error) {
 	r := &CodecResult{Machine: thisMachine(), EntryBytes: len(b.entry), Entries: b.entries}
-	for _, part := range []func(context.Context) ([]Figure, error){b.encode, b.decode, b.verify, b.shallow, b.flip, b.fold} {
+	for _, part := range []func(context.Context) ([]Figure, error){b.encode, b.decode, b.verify, b.shallow, b.flip,
+		b.fold} {
 		figures, err := part(ctx)
 		if err = errors.Join(err, b.err); err != nil {
 			return nil, err
@@ -163,7 +164,9 @@ func (b *codecBench) encode(ctx context.Context) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Figure{timing("encode + hash", "body and header to canonical bytes and SHA-256 of both, into reused memory; peers encode the same fields and hash the result",
+	return []Figure{timing("encode + hash",
+		"body and header to canonical bytes and SHA-256 of both, into reused memory; peers encode the same fields "+
+			"and hash the result",
 		"<= 1.6 µs, <= 1 alloc", samples, names...)}, nil
 }
 
@@ -192,7 +195,9 @@ func (b *codecBench) decode(ctx context.Context) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Figure{timing("strict decode + link check", "canonical bytes to an Entry: form, fields, SHA-256 of body and header, and the link to its parent; peers hash and decode the same fields",
+	return []Figure{timing("strict decode + link check",
+		"canonical bytes to an Entry: form, fields, SHA-256 of body and header, and the link to its parent; peers "+
+			"hash and decode the same fields",
 		"<= 1.7 µs, 0 allocs", samples, names...)}, nil
 }
 
@@ -212,7 +217,8 @@ func (b *codecBench) verify(ctx context.Context) ([]Figure, error) {
 		}
 		whole := bytes.Join(memory, nil)
 		verify := func() {
-			_, err := perdure.Verify(perdure.ReadMemory(bytes.NewReader(whole), perdure.Limits{}), perdure.VerifyOptions{})
+			_, err := perdure.Verify(perdure.ReadMemory(bytes.NewReader(whole), perdure.Limits{}),
+				perdure.VerifyOptions{})
 			b.fail(err)
 		}
 		samples, err := measure(ctx, b.each, verify, func() {
@@ -224,7 +230,8 @@ func (b *codecBench) verify(ctx context.Context) ([]Figure, error) {
 			return nil, err
 		}
 		figures = append(figures, timing(fmt.Sprintf("verify %d, %s", b.entries, c.what),
-			"from a stream of bytes: form, hashes, every link, every signature, and the fold", c.target, samples, "SHA-256 alone"))
+			"from a stream of bytes: form, hashes, every link, every signature, and the fold", c.target, samples,
+			"SHA-256 alone"))
 	}
 	return figures, nil
 }
@@ -239,7 +246,8 @@ func (b *codecBench) shallow(ctx context.Context) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := timing("shallow validation", "canonical form and types of an entry, without any hash", ">= 1.5 GB/s", samples, "memcpy")
+	f := timing("shallow validation", "canonical form and types of an entry, without any hash", ">= 1.5 GB/s", samples,
+		"memcpy")
 	rate := func(ns float64) float64 { return float64(len(b.entry)) / ns }
 	f.Unit, f.Value, f.Floors[0].Value = "GB/s", rate(f.Value), rate(f.Floors[0].Value)
 	return []Figure{f}, nil
@@ -253,7 +261,8 @@ func (b *codecBench) flip(ctx context.Context) ([]Figure, error) {
 	}
 	whole := bytes.Join(memory, nil)
 	worst := int64(0)
-	for at := 0; at < len(whole)/2; at += 97 { // 97 goes into no field's length, so every part of an entry gets its turn
+	// 97 goes into no field's length, so every part of an entry gets its turn
+	for at := 0; at < len(whole)/2; at += 97 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -265,8 +274,10 @@ func (b *codecBench) flip(ctx context.Context) ([]Figure, error) {
 		worst = max(worst, r.n-int64(at))
 		whole[at] ^= 1 << (at % 8)
 	}
-	return []Figure{{Operation: "flipped bit noticed within", Value: float64(worst), Unit: "bytes", Target: "one read buffer of it",
-		Measures: fmt.Sprintf("the most that was read past a flipped bit before it was refused, over %d flips in a memory of %d bytes", (len(whole)/2+96)/97, len(whole))}}, nil
+	return []Figure{{Operation: "flipped bit noticed within", Value: float64(worst), Unit: "bytes",
+		Target: "one read buffer of it",
+		Measures: fmt.Sprintf("the most that was read past a flipped bit before it was refused, over %d flips in a "+
+			"memory of %d bytes", (len(whole)/2+96)/97, len(whole))}}, nil
 }
 
 // readCounter counts what was read.
@@ -321,7 +332,10 @@ func (b *codecBench) fold(ctx context.Context) ([]Figure, error) {
 		return nil, err
 	}
 	return []Figure{
-		timing(fmt.Sprintf("fold %d", b.entries), "advice, decision and outcome in turn, already decoded and their signatures known, to the state they come to", "", samples, "SHA-256 alone"),
-		timing(fmt.Sprintf("add entry %d", b.entries+1), "one entry folded into an agent that holds all before it", "as entry 1,001", added, fmt.Sprintf("add entry %d", early+1)),
+		timing(fmt.Sprintf("fold %d", b.entries),
+			"advice, decision and outcome in turn, already decoded and their signatures known, to the state they "+
+				"come to", "", samples, "SHA-256 alone"),
+		timing(fmt.Sprintf("add entry %d", b.entries+1), "one entry folded into an agent that holds all before it",
+			"as entry 1,001", added, fmt.Sprintf("add entry %d", early+1)),
 	}, nil
 }

@@ -58,7 +58,8 @@ func TestCycleMemoryIsAnAgentAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(entries) != 32 || at[10].Fold().Count != 10 || at[31].Fold().Count != 31 {
-		t.Errorf("got %d entries and agents of %d and %d, want 32, 10 and 31", len(entries), at[10].Fold().Count, at[31].Fold().Count)
+		t.Errorf("got %d entries and agents of %d and %d, want 32, 10 and 31", len(entries), at[10].Fold().Count,
+			at[31].Fold().Count)
 	}
 	a, err := perdure.FoldEntries(listed(entries))
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/store/sqlite"
 )
 
-// Contest measures durable functions beside plain steps and a peer, at both levels of durability, in processes of their own.
+// Contest measures durable functions beside plain steps and a peer, at both levels of durability, in processes of their
+// own.
 type Contest struct {
 	Place   *Place
 	Payload int    // bytes each step returns
@@ -35,7 +36,8 @@ type contender struct {
 
 // Run measures every line at both levels.
 func (d *Contest) Run(ctx context.Context) (Run, error) {
-	contenders := []contender{{"durable", d.self("durable")}, {"steps", d.self("steps", "--effect", perdure.Idempotent.String())}}
+	contenders := []contender{{"durable", d.self("durable")},
+		{"steps", d.self("steps", "--effect", perdure.Idempotent.String())}}
 	if d.Peer != "" {
 		contenders = append(contenders, contender{"peer", d.program})
 	}
@@ -61,8 +63,9 @@ func (d *Contest) Run(ctx context.Context) (Run, error) {
 	return figures, nil
 }
 
-// medians is the median of each contender's runs, at each level as many contenders as given: the first is held against the second. What
-// they take of the processor is compared run by run: on a machine that others use it says more than the time does.
+// medians is the median of each contender's runs, at each level as many contenders as given: the first is held against
+// the second. What they take of the processor is compared run by run: on a machine that others use it says more than
+// the time does.
 func medians(runs [][]*Figures, contenders int) []*Figures {
 	var out []*Figures
 	ratios := make([]float64, len(runs))
@@ -82,7 +85,8 @@ func medians(runs [][]*Figures, contenders int) []*Figures {
 	return out
 }
 
-// cpuRatio is the median of how many times the processor time the runs of one took that of another, in pairs that ran one after the other.
+// cpuRatio is the median of how many times the processor time the runs of one took that of another, in pairs that ran
+// one after the other.
 func cpuRatio(of, floor []*Figures) float64 {
 	ratios := make([]float64, len(of))
 	for i := range of {
@@ -107,7 +111,8 @@ func (d *Contest) program(ctx context.Context, line Durable, level sqlite.Sync) 
 }
 
 func (d *Contest) args(line Durable, level sqlite.Sync) []string {
-	return []string{"--agents", strconv.Itoa(line.Agents), "--steps", strconv.Itoa(line.Steps), "--payload", strconv.Itoa(line.Payload),
+	return []string{"--agents", strconv.Itoa(line.Agents), "--steps", strconv.Itoa(line.Steps), "--payload",
+		strconv.Itoa(line.Payload),
 		"--sync", level.String(), "--store", d.Place.under(), "--json"}
 }
 

@@ -55,7 +55,8 @@ func (s Dormant) start(ctx context.Context, store perdure.Store) error {
 	}
 	n := &perdure.Node{Store: store, Key: key, Policy: permit, CacheSize: -1, Advisors: map[string]perdure.Advisor{
 		"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: time.Hour.Milliseconds()}}}}, nil
+			sleep := perdure.Sleep{Trigger: perdure.After{Millis: time.Hour.Milliseconds()}}
+			return perdure.Advice{Actions: []perdure.Action{sleep}}, nil
 		}),
 	}}
 	next := make(chan int)

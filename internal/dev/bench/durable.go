@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/durable"
 )
 
-// Durable are the settings of the durable workload: functions of package durable that do nothing but steps, one after the other.
+// Durable are the settings of the durable workload: functions of package durable that do nothing but steps, one after
+// the other.
 type Durable struct {
 	Agents  int    // at work at once
 	Steps   int    // of each agent
@@ -21,7 +22,8 @@ type Durable struct {
 	Dir     string // the folder whose size is measured; empty: not measured
 }
 
-// Run starts the agents on a node that runs, waits for their results and measures the time from the first start to the last result.
+// Run starts the agents on a node that runs, waits for their results and measures the time from the first start to the
+// last result.
 func (d Durable) Run(ctx context.Context, open Open) (*Figures, error) {
 	store, err := open(ctx)
 	if err != nil {
@@ -51,7 +53,8 @@ func (d Durable) Run(ctx context.Context, open Open) (*Figures, error) {
 		}
 		return n, nil
 	})
-	f := &Figures{Workload: "durable", Unit: "step", Settings: map[string]any{"agents": d.Agents, "steps": d.Steps, "payload": d.Payload}}
+	f := &Figures{Workload: "durable", Unit: "step", Settings: map[string]any{"agents": d.Agents, "steps": d.Steps,
+		"payload": d.Payload}}
 	before, err := Steps{Dir: d.Dir}.settle(ctx, store)
 	if err != nil {
 		return nil, err

@@ -103,13 +103,16 @@ func (k Kills) Run(ctx context.Context, p *Place) (*Figures, error) {
 		if err := json.Unmarshal(out, &r); err != nil {
 			return nil, fmt.Errorf("resume: %w", err)
 		}
-		totals, opens, steps = append(totals, time.Unix(0, r.Done).Sub(began)), append(opens, r.Open), append(steps, r.Step)
+		totals, opens, steps = append(totals, time.Unix(0, r.Done).Sub(began)), append(opens, r.Open),
+			append(steps, r.Step)
 	}
 	total, open, step := median(totals), median(opens), median(steps)
 	return &Figures{
-		Workload: "resume", Unit: "resume", Settings: map[string]any{"history": k.History, "payload": k.Payload}, Count: ResumeRounds,
-		P50: ms(total), P99: ms(slices.Max(totals)),
-		Note: fmt.Sprintf("%.1f ms from exec to the next durable step: %.1f ms start of the process, %.1f ms open the store, %.1f ms load the agent and do the step (medians of %d)",
+		Workload: "resume", Unit: "resume", Settings: map[string]any{"history": k.History, "payload": k.Payload},
+		Count: ResumeRounds,
+		P50:   ms(total), P99: ms(slices.Max(totals)),
+		Note: fmt.Sprintf("%.1f ms from exec to the next durable step: %.1f ms start of the process, %.1f ms open "+
+			"the store, %.1f ms load the agent and do the step (medians of %d)",
 			ms(total), ms(total-open-step), ms(open), ms(step), ResumeRounds),
 	}, nil
 }

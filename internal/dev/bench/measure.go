@@ -17,8 +17,8 @@ type sample struct {
 	allocs float64
 }
 
-// measure takes the cost of one call of each function. The functions take turns, so that a disturbance hits all of them; together one
-// round of each takes about the time given.
+// measure takes the cost of one call of each function. The functions take turns, so that a disturbance hits all of
+// them; together one round of each takes about the time given.
 func measure(ctx context.Context, each time.Duration, fs ...func()) ([]sample, error) {
 	counts := make([]int, len(fs))
 	for i, f := range fs {
@@ -84,7 +84,8 @@ type Floor struct {
 
 // timing makes a figure of samples: the operation's own and then those of its floors, by name.
 func timing(operation, measures, target string, samples []sample, floors ...string) Figure {
-	f := Figure{Operation: operation, Measures: measures, Value: samples[0].ns, Unit: "ns", Allocs: &samples[0].allocs, Target: target}
+	f := Figure{Operation: operation, Measures: measures, Value: samples[0].ns, Unit: "ns", Allocs: &samples[0].allocs,
+		Target: target}
 	for i, name := range floors {
 		s := samples[i+1]
 		f.Floors = append(f.Floors, Floor{Name: name, Value: s.ns, Allocs: &s.allocs, Ratio: samples[0].ns / s.ns})

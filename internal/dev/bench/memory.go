@@ -14,7 +14,8 @@ var benchText = strings.Repeat("The door to the store room was opened at nine an
 
 // benchAdvice is the content of the entries measured.
 func sampleAdvice() perdure.Advice {
-	return perdure.Advice{Advisor: "measured", Model: "none", Text: benchText, Usage: &perdure.Usage{In: 1200, Out: 180}}
+	return perdure.Advice{Advisor: "measured", Model: "none", Text: benchText,
+		Usage: &perdure.Usage{In: 1200, Out: 180}}
 }
 
 // begin returns an author and an agent that has only begun.
@@ -23,7 +24,8 @@ func begin(now time.Time) (*perdure.Signer, *perdure.Entry, *perdure.Agent, erro
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be measured"}, Charter: perdure.Charter{Scope: "bench"}}, now)
+	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "be measured"},
+		Charter: perdure.Charter{Scope: "bench"}}, now)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -52,8 +54,8 @@ func adviceMemory(n, run int) ([][]byte, error) {
 	return memory, err
 }
 
-// cycleMemory is a memory of n entries, and one more, of an agent at work: advice, decision, outcome and again. It also returns the agent
-// as it was after the first early entries and after n.
+// cycleMemory is a memory of n entries, and one more, of an agent at work: advice, decision, outcome and again. It also
+// returns the agent as it was after the first early entries and after n.
 func cycleMemory(n, early int) (entries []*perdure.Entry, at map[int]*perdure.Agent, err error) {
 	now := time.Now()
 	s, g, a, err := begin(now)
@@ -74,7 +76,8 @@ func cycleMemory(n, early int) (entries []*perdure.Entry, at map[int]*perdure.Ag
 		var body perdure.Body
 		switch last.Kind {
 		case perdure.KindAdvice:
-			body = perdure.Decision{Advice: last.Name, Verdict: perdure.Verdict{Answer: perdure.Allow, Reason: benchText}, Effect: perdure.Read}
+			body = perdure.Decision{Advice: last.Name, Verdict: perdure.Verdict{Answer: perdure.Allow,
+				Reason: benchText}, Effect: perdure.Read}
 		case perdure.KindDecision:
 			body = perdure.Outcome{Decision: last.Name, Signal: perdure.OK, Result: result}
 		default:

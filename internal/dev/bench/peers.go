@@ -30,8 +30,10 @@ type peerEntry struct {
 }
 
 func newPeerEntry(e *perdure.Entry, salt [16]byte, a perdure.Advice) *peerEntry {
-	p := &peerEntry{Version: e.Version, Agent: e.Agent[:], Seq: e.Seq, Time: int64(e.Time), Origin: e.Origin[:], Kind: int64(e.Kind),
-		Body: e.Body[:], Size: e.Size, Salt: salt[:], Advisor: a.Advisor, Model: a.Model, Text: a.Text, In: a.Usage.In, Out: a.Usage.Out}
+	p := &peerEntry{Version: e.Version, Agent: e.Agent[:], Seq: e.Seq, Time: int64(e.Time), Origin: e.Origin[:],
+		Kind: int64(e.Kind),
+		Body: e.Body[:], Size: e.Size, Salt: salt[:], Advisor: a.Advisor, Model: a.Model, Text: a.Text, In: a.Usage.In,
+		Out: a.Usage.Out}
 	for i := range e.Parents {
 		p.Parents = append(p.Parents, e.Parents[i][:])
 	}
@@ -50,13 +52,18 @@ func newPeers() ([]peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec, err := cbor.DecOptions{DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden}.DecMode()
+	dec, err := cbor.DecOptions{DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden,
+		TagsMd: cbor.TagsForbidden}.DecMode()
 	if err != nil {
 		return nil, err
 	}
 	return []peer{
-		{"fxamacker/cbor", func(_ []byte, p *peerEntry) ([]byte, error) { return enc.Marshal(p) }, func(b []byte, p *peerEntry) error { return dec.Unmarshal(b, p) }},
-		{"encoding/json", func(_ []byte, p *peerEntry) ([]byte, error) { return json.Marshal(p) }, func(b []byte, p *peerEntry) error { return json.Unmarshal(b, p) }},
+		{"fxamacker/cbor", func(_ []byte, p *peerEntry) ([]byte, error) {
+			return enc.Marshal(p)
+		}, func(b []byte, p *peerEntry) error { return dec.Unmarshal(b, p) }},
+		{"encoding/json", func(_ []byte, p *peerEntry) ([]byte, error) {
+			return json.Marshal(p)
+		}, func(b []byte, p *peerEntry) error { return json.Unmarshal(b, p) }},
 		{"protobuf wire", appendProto, parseProto},
 	}, nil
 }

@@ -79,7 +79,9 @@ func (p *Place) Label(f *Figures) {
 // durability says what an acknowledged step survives.
 func durability(level sqlite.Sync) string {
 	if level == sqlite.Normal {
-		return "an acknowledged step is in SQLite's log, which is not synced (WAL, synchronous=NORMAL): it survives " + level.Survives()
+		return "an acknowledged step is in SQLite's log, which is not synced (WAL, synchronous=NORMAL): it survives " +
+			level.Survives()
 	}
-	return "every acknowledged step is synced to the disk (SQLite in WAL mode, synchronous=FULL): it survives kill -9 and a power cut"
+	return "every acknowledged step is synced to the disk (SQLite in WAL mode, synchronous=FULL): it survives kill " +
+		"-9 and a power cut"
 }

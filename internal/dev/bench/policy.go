@@ -89,8 +89,10 @@ func policyFigures(ctx context.Context, each time.Duration) ([]Figure, error) {
 		return nil, err
 	}
 	return []Figure{
-		timing("decide, built-in policy", "facts, their hash, their types, every rule; a call that asks a person", "26 µs", samples[:1]),
-		timing("decide, 20 rules", "the same; a call that is allowed", "26 µs", samples[1:], "cedar-go and its request", "cedar-go alone"),
+		timing("decide, built-in policy", "facts, their hash, their types, every rule; a call that asks a person",
+			"26 µs", samples[:1]),
+		timing("decide, 20 rules", "the same; a call that is allowed", "26 µs", samples[1:], "cedar-go and its request",
+			"cedar-go alone"),
 	}, nil
 }
 
@@ -106,14 +108,20 @@ func cedarRequest(args map[string]any) cedar.Request {
 	path, _ := args["path"].(string)
 	text, _ := args["text"].(string)
 	return cedar.Request{
-		Principal: cedar.NewEntityUID("Agent", "a"), Action: cedar.NewEntityUID("Action", "execute"), Resource: cedar.NewEntityUID("Tool", "fs.write"),
+		Principal: cedar.NewEntityUID("Agent", "a"), Action: cedar.NewEntityUID("Action", "execute"),
+		Resource: cedar.NewEntityUID("Tool", "fs.write"),
 		Context: cedar.NewRecord(cedar.RecordMap{
-			"now": cedar.NewDatetimeFromMillis(0), "weekday": cedar.Long(1), "age": cedar.Long(1), "node": cedar.NewEntityUID("Key", "k"), "approvals": cedar.Long(0),
-			"depth": cedar.Long(0), "tainted": cedar.False, "turns": cedar.Long(0), "denials": cedar.Long(0), "open": cedar.Long(0), "children": cedar.Long(0),
-			"spent": amounts("cost", "tokens", "calls"), "reserved": amounts("cost", "tokens", "calls"), "left": cedar.NewRecord(nil),
-			"calls": amounts("minute", "hour", "total"), "toolCalls": amounts("minute", "hour", "total"), "tool": cedar.String("fs.write"),
+			"now": cedar.NewDatetimeFromMillis(0), "weekday": cedar.Long(1), "age": cedar.Long(1),
+			"node": cedar.NewEntityUID("Key", "k"), "approvals": cedar.Long(0),
+			"depth": cedar.Long(0), "tainted": cedar.False, "turns": cedar.Long(0), "denials": cedar.Long(0),
+			"open": cedar.Long(0), "children": cedar.Long(0),
+			"spent": amounts("cost", "tokens", "calls"), "reserved": amounts("cost", "tokens", "calls"),
+			"left":  cedar.NewRecord(nil),
+			"calls": amounts("minute", "hour", "total"), "toolCalls": amounts("minute", "hour", "total"),
+			"tool":   cedar.String("fs.write"),
 			"effect": cedar.NewEntityUID("Effect", "once"), "failures": cedar.Long(0),
-			"args": cedar.NewRecord(cedar.RecordMap{"path": cedar.String(path), "size": cedar.Long(5), "text": cedar.String(text)}),
+			"args": cedar.NewRecord(cedar.RecordMap{"path": cedar.String(path), "size": cedar.Long(5),
+				"text": cedar.String(text)}),
 		}),
 	}
 }

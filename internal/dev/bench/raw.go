@@ -10,15 +10,18 @@ import (
 	_ "modernc.org/sqlite" // the engine the embedded store is built on
 )
 
-// rawAppends is the floor: appends a second of the same payload with nothing but SQLite, one committer and the durability of the store.
+// rawAppends is the floor: appends a second of the same payload with nothing but SQLite, one committer and the
+// durability of the store.
 func rawAppends(ctx context.Context, path string, s Appends) (float64, error) {
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=synchronous("+s.Sync+")&_pragma=page_size(4096)")
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=synchronous("+s.Sync+
+		")&_pragma=page_size(4096)")
 	if err != nil {
 		return 0, fmt.Errorf("open raw database: %w", err)
 	}
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(ctx, `CREATE TABLE e (rid INTEGER PRIMARY KEY, agent INTEGER, seq INTEGER, data BLOB, UNIQUE (agent, seq))`); err != nil {
+	if _, err := db.ExecContext(ctx,
+		`CREATE TABLE e (rid INTEGER PRIMARY KEY, agent INTEGER, seq INTEGER, data BLOB, UNIQUE (agent, seq))`); err != nil {
 		return 0, fmt.Errorf("create raw table: %w", err)
 	}
 	payload := make([]byte, s.Payload+300) // an entry of this payload has about so many bytes more

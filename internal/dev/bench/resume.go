@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// History gives an agent a history of so many steps and leaves it in the middle of its work, as a killed process would. It returns the
-// agent.
+// History gives an agent a history of so many steps and leaves it in the middle of its work, as a killed process would.
+// It returns the agent.
 func History(ctx context.Context, store perdure.Store, steps, payload int, done func(int)) (perdure.AgentID, error) {
 	w, err := newWork(store, Steps{Agents: 1, Steps: 2 * steps, Payload: payload, Effect: perdure.Read, Done: done})
 	if err != nil {
@@ -73,7 +73,8 @@ type firstAppend struct {
 	done func()
 }
 
-func (f *firstAppend) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
+func (f *firstAppend) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash,
+	entries ...*perdure.Entry) error {
 	err := f.Store.Append(ctx, id, heads, entries...)
 	if err == nil {
 		f.once.Do(f.done)

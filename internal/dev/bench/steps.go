@@ -47,7 +47,8 @@ func (s Steps) Run(ctx context.Context, open Open) (*Figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Figures{Workload: "steps", Unit: "step", Settings: map[string]any{"agents": s.Agents, "steps": s.Steps, "payload": s.Payload, "effect": s.Effect.String()}}
+	f := &Figures{Workload: "steps", Unit: "step", Settings: map[string]any{"agents": s.Agents, "steps": s.Steps,
+		"payload": s.Payload, "effect": s.Effect.String()}}
 	runtime.GC()
 	m := startMeter(store)
 	if err := w.run(ctx, ids); err != nil {
@@ -91,7 +92,8 @@ func newWork(store perdure.Store, set Steps) (*stepWork, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &stepWork{set: set, last: map[perdure.AgentID]time.Time{}, laps: make([]time.Duration, 0, min(set.Agents*set.Steps, 1<<12))}
+	w := &stepWork{set: set, last: map[perdure.AgentID]time.Time{},
+		laps: make([]time.Duration, 0, min(set.Agents*set.Steps, 1<<12))}
 	payload := make([]byte, set.Payload)
 	if _, err := rand.Read(payload); err != nil {
 		return nil, err
@@ -113,7 +115,8 @@ var permit = perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time)
 })
 
 func genesis(name string) perdure.Genesis {
-	return perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "be measured"}, Charter: perdure.Charter{Scope: "bench"}}
+	return perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "be measured"},
+		Charter: perdure.Charter{Scope: "bench"}}
 }
 
 // advisor proposes the next step until there are enough.

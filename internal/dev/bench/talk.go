@@ -131,15 +131,20 @@ func (t Talk) begin(ctx context.Context, s perdure.Store) (*conversation, error)
 	type args struct {
 		About string `json:"about"`
 	}
-	look := tool.Func("look", "looks something up", perdure.Read, func(context.Context, perdure.Call, args) (string, error) { return v.words(t.Result), nil })
+	look := tool.Func("look", "looks something up", perdure.Read,
+		func(context.Context, perdure.Call, args) (string, error) {
+			return v.words(t.Result), nil
+		})
 	signer, err := perdure.GenerateSigner("bench")
 	if err != nil {
 		return nil, errors.Join(err, v.server.Close())
 	}
 	set := policy.Default()
 	llm := &advisor.LLM{Model: metered{m, v}, Store: s, Tools: advisor.Specs(look), Context: t.Context}
-	v.node = &perdure.Node{Store: s, Key: signer, Policy: set, PolicyHash: set.Hash(), Tools: []perdure.Tool{look}, Advisors: map[string]perdure.Advisor{"": llm}}
-	a, err := v.node.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: "talk", Goal: "answer what is asked", Kind: perdure.ChatKind}, Charter: perdure.Charter{Scope: "bench"}})
+	v.node = &perdure.Node{Store: s, Key: signer, Policy: set, PolicyHash: set.Hash(), Tools: []perdure.Tool{look},
+		Advisors: map[string]perdure.Advisor{"": llm}}
+	a, err := v.node.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: "talk", Goal: "answer what is asked",
+		Kind: perdure.ChatKind}, Charter: perdure.Charter{Scope: "bench"}})
 	if err != nil {
 		return nil, errors.Join(err, v.server.Close())
 	}
@@ -165,8 +170,8 @@ func (v *conversation) turn(ctx context.Context) (lap, error) {
 	return lap{all: expenses(v.began).minus(before), asking: v.asking}, err
 }
 
-// Run converses on the store of a benchmark. At the end another agent begins to talk, and the two take turns, so that whatever else the machine
-// does hits both: the first turns of the one are compared with the last of the other.
+// Run converses on the store of a benchmark. At the end another agent begins to talk, and the two take turns, so that
+// whatever else the machine does hits both: the first turns of the one are compared with the last of the other.
 func (t Talk) Run(ctx context.Context, p *Place, done func(int)) (*TalkResult, error) {
 	s, err := p.Open(ctx)
 	if err != nil {

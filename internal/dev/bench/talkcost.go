@@ -79,7 +79,8 @@ func (r *TalkResult) Tables() []Table {
 	for _, c := range r.Costs {
 		t.add(c.What, c.Unit, number(c.Early, 2), number(c.Late, 2), number(c.Ratio, 2))
 	}
-	t.note("medians over %d turns of each; %d turns in %.1f s; %d summaries", TalkWindow, r.Turns-TalkWindow, r.Seconds, r.Summaries)
+	t.note("medians over %d turns of each; %d turns in %.1f s; %d summaries", TalkWindow, r.Turns-TalkWindow, r.Seconds,
+		r.Summaries)
 	t.note("content  %d bytes: what was said, called, returned and summarised, each once", r.Content)
 	t.note("entries  %d bytes in %d entries, %.3f times the content", r.Memory, r.Entries, r.MemoryPer)
 	t.note("file     %d bytes, %.3f times the content", r.File, r.FilePer)

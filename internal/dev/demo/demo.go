@@ -47,7 +47,8 @@ func (d *Demo) Play(ctx context.Context) error {
 
 // Say tells something between two commands.
 func (d *Demo) Say(format string, args ...any) {
-	_, _ = fmt.Fprintf(d.Out, "\n%s\n", d.Head("# "+fmt.Sprintf(format, args...))) // if nobody can read it, the exit code still tells
+	// if nobody can read it, the exit code still tells
+	_, _ = fmt.Fprintf(d.Out, "\n%s\n", d.Head("# "+fmt.Sprintf(format, args...)))
 }
 
 // run runs a command as a process of its own and shows it with what it prints. It must exit with the code given.
@@ -127,7 +128,8 @@ func (d *Demo) work() error {
 	if err != nil {
 		return err
 	}
-	d.Say("Two stores, each with a key, a policy and a node.yaml that names a script as advisor and a shop as tool. An agent is made in the first.")
+	d.Say("Two stores, each with a key, a policy and a node.yaml that names a script as advisor and a shop as tool. " +
+		"An agent is made in the first.")
 	for store, name := range map[string]string{d.here: "alice", d.there: "bob"} {
 		if err := d.quietly(store, "key", "new", "--name", name); err != nil {
 			return err
@@ -138,7 +140,8 @@ func (d *Demo) work() error {
 
 // kill lets the agent work and kills its process in the middle of an effect that must not be repeated.
 func (d *Demo) kill() error {
-	d.Say("It works: it reads the price and reserves the tea, which must be done once, never twice. The shop has it in its ledger but has not answered yet.")
+	d.Say("It works: it reads the price and reserves the tea, which must be done once, never twice. The shop has it " +
+		"in its ledger but has not answered yet.")
 	cmd := d.command(d.here, "run", "tea")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -166,7 +169,8 @@ func (d *Demo) kill() error {
 
 // goOn waits until the deadline of the effect and runs the agent again.
 func (d *Demo) goOn() error {
-	d.Say("The decision is in memory, its outcome is not. Nobody may guess: until its deadline, in %s, the effect is left alone.", shopLimit)
+	d.Say("The decision is in memory, its outcome is not. Nobody may guess: until its deadline, in %s, the effect is "+
+		"left alone.", shopLimit)
 	if err := d.run(d.here, 0, "show", "tea"); err != nil {
 		return err
 	}
@@ -175,7 +179,8 @@ func (d *Demo) goOn() error {
 		return d.ctx.Err()
 	case <-time.After(shopLimit):
 	}
-	d.Say("Then the tool looks at the world: the ledger has it. The agent goes on without doing it again, up to what policy asks a person.")
+	d.Say("Then the tool looks at the world: the ledger has it. The agent goes on without doing it again, up to what " +
+		"policy asks a person.")
 	if err := d.run(d.here, d.Waiting, "run", "tea"); err != nil {
 		return err
 	}
@@ -207,7 +212,8 @@ func (d *Demo) ask() error {
 
 // move carries the agent to another store as a file.
 func (d *Demo) move() error {
-	d.Say("The agent moves: one file, taken in by the other store, which trusts the first one's key. It arrives paused.")
+	d.Say("The agent moves: one file, taken in by the other store, which trusts the first one's key. It arrives " +
+		"paused.")
 	key, err := d.command(d.here, "key", "show").Output()
 	if err != nil {
 		return self.Error("key show", err)
@@ -217,7 +223,8 @@ func (d *Demo) move() error {
 		args  []string
 	}{
 		{d.here, []string{"export", "tea", "tea.agent"}},
-		{d.there, []string{"key", "trust", strings.TrimSpace(string(key)), "--rights", "own", "--comment", "the first store"}},
+		{d.there, []string{"key", "trust", strings.TrimSpace(string(key)), "--rights", "own", "--comment",
+			"the first store"}},
 		{d.there, []string{"import", "tea.agent", "--trusted"}},
 		{d.there, []string{"resume", "tea"}},
 	} {

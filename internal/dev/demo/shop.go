@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The shop of the demonstration: a price list and a ledger in a folder. What its tools do is real: they write to the ledger.
+// The shop of the demonstration: a price list and a ledger in a folder. What its tools do is real: they write to the
+// ledger.
 const (
 	shopPrices = "prices.json"
 	shopLedger = "ledger.txt"
@@ -30,7 +31,8 @@ type shopTool struct {
 }
 
 func (t *shopTool) Spec() perdure.Spec {
-	return perdure.Spec{Name: t.name, Description: t.verb + " at the shop of the demonstration", Effect: perdure.Once, Deadline: shopLimit}
+	return perdure.Spec{Name: t.name, Description: t.verb + " at the shop of the demonstration", Effect: perdure.Once,
+		Deadline: shopLimit}
 }
 
 // Call does it, and then takes its time to say so.
@@ -73,7 +75,8 @@ func (t *shopTool) done() (perdure.Result, error) {
 
 // Tools are the tools of the shop in a folder.
 func Tools(dir string) []perdure.Tool {
-	return []perdure.Tool{&shopTool{dir: dir, name: "shop.reserve", verb: "reserved", slow: shopSlow}, &shopTool{dir: dir, name: "shop.pay", verb: "paid"}}
+	return []perdure.Tool{&shopTool{dir: dir, name: "shop.reserve", verb: "reserved", slow: shopSlow},
+		&shopTool{dir: dir, name: "shop.pay", verb: "paid"}}
 }
 
 // script is what the advisor of the demonstration proposes, turn by turn.

@@ -98,12 +98,14 @@ func acceptedAgents() ([]*vector, error) {
 		life      func() (*life, error)
 	}{
 		{"one-cycle", "advice, decision and outcome, an event and a snapshot", func() (*life, error) { return l, nil }},
-		{"diverged", "two nodes that did not see each other: spend adds up, the narrower scope wins, one end stands", diverged},
+		{"diverged", "two nodes that did not see each other: spend adds up, the narrower scope wins, one end stands",
+			diverged},
 		{"approval", "an ask, two people's answers and the decision they permit", approval},
 		{"keys", "ownership is handed on and the old key revoked", keys},
 		{"contested", "ownership is handed on twice: the agent stays still", contested},
 		{"pruned", "bodies are gone that a snapshot stands for", pruned},
-		{"many-heads", "66 heads: an entry that joins comes first, and the snapshot has all of them in its past", manyHeads},
+		{"many-heads", "66 heads: an entry that joins comes first, and the snapshot has all of them in its past",
+			manyHeads},
 		{"many-pauses", "66 pauses: those beyond 64 are joined with the last", manyPauses},
 	}
 	for _, m := range memories {
@@ -120,7 +122,8 @@ func acceptedAgents() ([]*vector, error) {
 	return out, nil
 }
 
-// forms is an entry in its binary and its text form. Its described form carries the schema of entries, which grows: see describedValues.
+// forms is an entry in its binary and its text form. Its described form carries the schema of entries, which grows: see
+// describedValues.
 func forms(e *perdure.Entry) ([]*vector, error) {
 	bin, err := e.MarshalBinary()
 	if err != nil {
@@ -141,7 +144,9 @@ func forms(e *perdure.Entry) ([]*vector, error) {
 func goal(scope string, depth int64) perdure.Genesis {
 	cost := int64(1_000_000)
 	return perdure.Genesis{
-		Intent:  perdure.Intent{Name: "watcher", Goal: "Watch the build, and tell us when it breaks.", Budget: &perdure.Budget{Cost: &cost}, Tools: []string{"ci", "mail"}, Labels: map[string]string{"team": "ops"}},
+		Intent: perdure.Intent{Name: "watcher", Goal: "Watch the build, and tell us when it breaks.",
+			Budget: &perdure.Budget{Cost: &cost}, Tools: []string{"ci", "mail"},
+			Labels: map[string]string{"team": "ops"}},
 		Charter: perdure.Charter{Scope: scope, Depth: depth},
 	}
 }
@@ -153,9 +158,14 @@ func cycle() (*life, error) {
 		return nil, err
 	}
 	l := begin(goal("acme/ops", 1))
-	advice := l.write(1, perdure.Advice{Advisor: "script", Model: "none", Text: "look first", Actions: []perdure.Action{perdure.Execute{Tool: "ci", Args: args}}, Usage: &perdure.Usage{In: 200, Out: 12, Cost: 40}})
-	decision := l.write(1, perdure.Decision{Advice: advice, Verdict: perdure.Verdict{Answer: perdure.Allow, Rules: []string{"read-only"}}, Effect: perdure.Read, Deadline: perdure.TimeOf(at(600)), Reserve: &perdure.Spend{Calls: 1}})
-	l.write(1, perdure.Outcome{Decision: decision, Signal: perdure.OK, Latency: 12, Result: args, Spend: &perdure.Spend{Calls: 1}, Set: map[string]perdure.Data{"build": args}})
+	advice := l.write(1, perdure.Advice{Advisor: "script", Model: "none", Text: "look first",
+		Actions: []perdure.Action{perdure.Execute{Tool: "ci", Args: args}},
+		Usage:   &perdure.Usage{In: 200, Out: 12, Cost: 40}})
+	decision := l.write(1, perdure.Decision{Advice: advice, Verdict: perdure.Verdict{Answer: perdure.Allow,
+		Rules: []string{"read-only"}}, Effect: perdure.Read, Deadline: perdure.TimeOf(at(600)),
+		Reserve: &perdure.Spend{Calls: 1}})
+	l.write(1, perdure.Outcome{Decision: decision, Signal: perdure.OK, Latency: 12, Result: args,
+		Spend: &perdure.Spend{Calls: 1}, Set: map[string]perdure.Data{"build": args}})
 	l.write(2, perdure.Event{Name: "build.broken", By: "ci", ID: "17", Data: args, Taint: true})
 	if l.err == nil {
 		l.write(1, perdure.Snapshot{Fold: *l.a.Fold()})
@@ -190,8 +200,10 @@ func diverged() (*life, error) {
 	d := l.write(1, allow(perdure.Execute{Tool: "ci"}))
 	other := l.fork()
 	narrow, narrower := "acme/ops", "acme/ops/ci"
-	l.write(1, perdure.Outcome{Decision: d, Signal: perdure.OK, Spend: &perdure.Spend{Cost: 5}}, allow(perdure.Mutate{Scope: &narrow}))
-	other.write(2, perdure.Outcome{Decision: d, Signal: perdure.Failed, Spend: &perdure.Spend{Cost: 7}}, allow(perdure.Mutate{Scope: &narrower}), allow(perdure.End{Signal: perdure.Failed}))
+	l.write(1, perdure.Outcome{Decision: d, Signal: perdure.OK, Spend: &perdure.Spend{Cost: 5}},
+		allow(perdure.Mutate{Scope: &narrow}))
+	other.write(2, perdure.Outcome{Decision: d, Signal: perdure.Failed, Spend: &perdure.Spend{Cost: 7}},
+		allow(perdure.Mutate{Scope: &narrower}), allow(perdure.End{Signal: perdure.Failed}))
 	l.join(other)
 	l.write(1, perdure.Event{Name: "joined"})
 	return l, l.err
@@ -200,11 +212,13 @@ func diverged() (*life, error) {
 func approval() (*life, error) {
 	l := begin(goal("acme", 0))
 	pay := perdure.Execute{Tool: "mail"}
-	ask := l.write(1, perdure.Decision{Action: pay, Verdict: perdure.Verdict{Answer: perdure.Ask, Quorum: 2}, Effect: perdure.Once})
+	ask := l.write(1, perdure.Decision{Action: pay, Verdict: perdure.Verdict{Answer: perdure.Ask, Quorum: 2},
+		Effect: perdure.Once})
 	if l.err != nil {
 		return nil, l.err
 	}
-	vote := perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: ask, Digest: l.a.Fold().Asks[0].Digest, Approve: true}}
+	vote := perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: ask, Digest: l.a.Fold().Asks[0].Digest,
+		Approve: true}}
 	first, second := l.write(2, vote), l.write(3, vote)
 	dec := allow(pay)
 	dec.Effect, dec.Approvals = perdure.Once, []perdure.Hash{first, second}

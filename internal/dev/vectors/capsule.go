@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/chunk"
 )
 
-// capsule reads a capsule, or takes it into a store that has another copy. What is accepted must be exported as the same bytes again.
+// capsule reads a capsule, or takes it into a store that has another copy. What is accepted must be exported as the
+// same bytes again.
 func (v *vector) capsule(in []byte) error {
 	o := capsule.ReadOptions{MaxBytes: v.limits().Bytes, Shallow: v.Shallow}
 	if v.Signatures != "" {
@@ -31,7 +32,8 @@ func (v *vector) capsule(in []byte) error {
 		if err != nil {
 			return err
 		}
-		if _, err := capsule.Import(context.Background(), s, bytes.NewReader(here), capsule.ImportOptions{}); err != nil {
+		if _, err := capsule.Import(context.Background(), s, bytes.NewReader(here),
+			capsule.ImportOptions{}); err != nil {
 			return fmt.Errorf("the copy that is here: %w", err)
 		}
 		_, err = capsule.Import(context.Background(), s, bytes.NewReader(in), capsule.ImportOptions{ReadOptions: o})
@@ -80,7 +82,8 @@ func (v *vector) capsule(in []byte) error {
 func parts() ([]*vector, error) {
 	restore := salts()
 	defer restore()
-	l := begin(perdure.Genesis{Intent: perdure.Intent{Name: "door", Goal: "watch the door"}, Charter: perdure.Charter{Scope: "acme"}})
+	l := begin(perdure.Genesis{Intent: perdure.Intent{Name: "door", Goal: "watch the door"},
+		Charter: perdure.Charter{Scope: "acme"}})
 	l.write(1, perdure.Event{Name: "opened"})
 	beside := l.fork()
 	l.write(1, perdure.Snapshot{Fold: *l.a.Fold()})
@@ -97,7 +100,8 @@ func parts() ([]*vector, error) {
 	if err := firstError(l.err, big.err); err != nil {
 		return nil, err
 	}
-	g, opened, snap, closed, joined := parsed(l.entries[0]), parsed(l.entries[1]), parsed(l.entries[2]), parsed(l.entries[3]), parsed(l.entries[5])
+	g, opened, snap, closed, joined := parsed(l.entries[0]), parsed(l.entries[1]), parsed(l.entries[2]),
+		parsed(l.entries[3]), parsed(l.entries[5])
 	told := l.entries[2].Content().(perdure.Snapshot)
 	state, err := told.Fold.Hash()
 	if err != nil {
@@ -130,14 +134,21 @@ func parts() ([]*vector, error) {
 	}
 	return []*vector{
 		binaryVector("capsule-chunks", "capsule", b.Bytes(), "a body that FastCDC cuts into chunks"),
-		refuse(capsule.PredChunk, "cut-elsewhere", "a body cut in the middle, and not where FastCDC cuts it", capsuleOf(whole(first, nil), elsewhere, nil, fields{3: 2}, first, second)),
-		refuse(capsule.PredDepth, "last-9", "nine entries are said to follow the snapshot, and one does", capsuleOf(end(9), framed(snap, closed), nil, nil, snap, closed)),
-		refuse(capsule.PredDepth, "last-behind", "an entry links to what the snapshot follows", capsuleOf(end(1), framed(snap, next(g, 3, "behind", nil, opened, snap)), nil, nil, snap, snap)),
-		refuse("entry.linked", "last-missing", "an entry links to one that is not there", capsuleOf(end(1), framed(snap, closed, joined), nil, nil, snap, closed, joined)),
-		refuse(capsule.PredDepth, "headers-no-snapshot", "no snapshot stands for the bodies that are gone", capsuleOf(light, slices.Concat(framed(g), bodiless(opened)), nil, fields{2: 1}, g, opened)),
-		refuse(capsule.PredDepth, "headers-early-body", "a body stands before the snapshot", capsuleOf(light, framed(g, opened, snap), nil, nil, g, opened, snap)),
+		refuse(capsule.PredChunk, "cut-elsewhere", "a body cut in the middle, and not where FastCDC cuts it",
+			capsuleOf(whole(first, nil), elsewhere, nil, fields{3: 2}, first, second)),
+		refuse(capsule.PredDepth, "last-9", "nine entries are said to follow the snapshot, and one does",
+			capsuleOf(end(9), framed(snap, closed), nil, nil, snap, closed)),
+		refuse(capsule.PredDepth, "last-behind", "an entry links to what the snapshot follows",
+			capsuleOf(end(1), framed(snap, next(g, 3, "behind", nil, opened, snap)), nil, nil, snap, snap)),
+		refuse("entry.linked", "last-missing", "an entry links to one that is not there",
+			capsuleOf(end(1), framed(snap, closed, joined), nil, nil, snap, closed, joined)),
+		refuse(capsule.PredDepth, "headers-no-snapshot", "no snapshot stands for the bodies that are gone",
+			capsuleOf(light, slices.Concat(framed(g), bodiless(opened)), nil, fields{2: 1}, g, opened)),
+		refuse(capsule.PredDepth, "headers-early-body", "a body stands before the snapshot",
+			capsuleOf(light, framed(g, opened, snap), nil, nil, g, opened, snap)),
 		refuse(capsule.PredDepth, "headers-behind", "an entry after the snapshot reaches behind it",
-			capsuleOf(light, slices.Concat(framed(g), bodiless(opened), framed(snap, next(g, 3, "behind", nil, opened, snap))), nil, fields{2: 3}, g, opened, snap, snap)),
+			capsuleOf(light, slices.Concat(framed(g), bodiless(opened),
+				framed(snap, next(g, 3, "behind", nil, opened, snap))), nil, fields{2: 3}, g, opened, snap, snap)),
 	}, nil
 }
 
@@ -192,7 +203,8 @@ func frame(letter byte, rec raw) raw {
 
 // whole is the head of a capsule of the whole memory of g, with some fields changed.
 func whole(g entry, change fields) fields {
-	h := fields{1: capsule.Magic, 2: 1, 3: g.name(), 4: fields{1: 0}, 5: 0, 6: canon.UnicodeVersion, 8: fields{1: 64 << 10, 2: 64 << 10, 3: 8 << 20}}
+	h := fields{1: capsule.Magic, 2: 1, 3: g.name(), 4: fields{1: 0}, 5: 0, 6: canon.UnicodeVersion,
+		8: fields{1: 64 << 10, 2: 64 << 10, 3: 8 << 20}}
 	maps.Copy(h, change)
 	return h
 }
@@ -207,21 +219,25 @@ func framed(entries ...entry) (out raw) {
 	return out
 }
 
-// capsuleOf is a capsule: a head, frames, and an index that names the last entry as the head; change replaces fields of the index.
+// capsuleOf is a capsule: a head, frames, and an index that names the last entry as the head; change replaces fields of
+// the index.
 func capsuleOf(head fields, frames, more raw, change fields, entries ...entry) raw {
 	out := slices.Concat(frame('H', record(head)), frames, more)
 	last := entries[len(entries)-1]
-	z := fields{1: len(entries), 2: len(entries), 3: 0, 4: []raw{canon.AppendBytes(nil, last.name())}, 5: len(out), 6: hash(out),
+	z := fields{1: len(entries), 2: len(entries), 3: 0, 4: []raw{canon.AppendBytes(nil, last.name())}, 5: len(out),
+		6: hash(out),
 		7: []raw{canon.AppendInt(nil, int64(len(frame('H', record(head)))))}}
 	maps.Copy(z, change)
 	return append(out, frame('Z', record(z))...)
 }
 
-// acceptedCapsules are one agent in binary and text form, and parts of it. The described form embeds the schema of entries, which grows.
+// acceptedCapsules are one agent in binary and text form, and parts of it. The described form embeds the schema of
+// entries, which grows.
 func acceptedCapsules() ([]*vector, error) {
 	restore := salts()
 	defer restore()
-	l := begin(perdure.Genesis{Intent: perdure.Intent{Name: "door", Goal: "watch the door"}, Charter: perdure.Charter{Scope: "acme"}})
+	l := begin(perdure.Genesis{Intent: perdure.Intent{Name: "door", Goal: "watch the door"},
+		Charter: perdure.Charter{Scope: "acme"}})
 	l.write(1, perdure.Event{Name: "opened"}, perdure.Event{Name: "closed"})
 	l.write(1, perdure.Snapshot{Fold: *l.a.Fold()})
 	l.write(2, perdure.Event{Name: "opened"})
@@ -274,7 +290,8 @@ func rejectedCapsules() []*vector {
 	add(capsule.PredVersion, "version", "a version of the future", headed(fields{2: 2}))
 	add(capsule.PredUnicode, "unicode", "text was judged by other tables", headed(fields{6: "14.0.0"}))
 	add(capsule.PredFrame, "frame", "a letter that no frame has", capsuleOf(head, memory, frame('X', nil), nil, g, a))
-	add(capsule.PredFrame, "frame-size", "a frame of 4 GiB is announced", append(frame('H', record(head)), 0x82, 0x61, 'E', 0x5a, 0xff, 0xff, 0xff, 0xff))
+	add(capsule.PredFrame, "frame-size", "a frame of 4 GiB is announced",
+		append(frame('H', record(head)), 0x82, 0x61, 'E', 0x5a, 0xff, 0xff, 0xff, 0xff))
 	add(capsule.PredOrder, "twice", "an entry is there twice", capsuleOf(head, framed(g, a, a), nil, nil, g, a, a))
 	b := next(g, 1, "b", nil, g)
 	lower, higher := a, b
@@ -282,29 +299,42 @@ func rejectedCapsules() []*vector {
 		lower, higher = b, a
 	}
 	heads := fields{4: []raw{canon.AppendBytes(nil, lower.name()), canon.AppendBytes(nil, higher.name())}}
-	add(capsule.PredOrder, "order", "of two entries of one seq the one with the higher name stands first", capsuleOf(head, framed(g, higher, lower), nil, heads, g, higher, lower))
+	add(capsule.PredOrder, "order", "of two entries of one seq the one with the higher name stands first",
+		capsuleOf(head, framed(g, higher, lower), nil, heads, g, higher, lower))
 	forged := lower
 	forged.by = 2
-	add("entry.signed", "two-faults-signed-order", "the signature of an entry comes before its place", capsuleOf(head, framed(g, higher, forged), nil, heads, g, higher, lower))
-	add(capsule.PredIndex, "two-faults-digest-heads", "the digest comes before the heads", capsuleOf(head, memory, nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}, 6: hash(nil)}, g, a))
+	add("entry.signed", "two-faults-signed-order", "the signature of an entry comes before its place",
+		capsuleOf(head, framed(g, higher, forged), nil, heads, g, higher, lower))
+	add(capsule.PredIndex, "two-faults-digest-heads", "the digest comes before the heads",
+		capsuleOf(head, memory, nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}, 6: hash(nil)}, g, a))
 	cut := a
 	cut.unsigned = true
-	add(capsule.PredIndex, "two-faults-digest-sealed", "the digest comes before what signatures cover", capsuleOf(head, framed(g, cut), nil, fields{6: hash(nil)}, g, a))
-	add("entry.sealed", "two-faults-sealed-heads", "what signatures cover comes before the heads", capsuleOf(head, framed(g, cut), nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}}, g, a))
-	add(capsule.PredUnicode, "two-faults-unicode-limits", "the head in the order of its rules: tables, then limits", headed(fields{6: "14.0.0", 8: fields{1: 1, 2: 2, 3: 3}}))
+	add(capsule.PredIndex, "two-faults-digest-sealed", "the digest comes before what signatures cover",
+		capsuleOf(head, framed(g, cut), nil, fields{6: hash(nil)}, g, a))
+	add("entry.sealed", "two-faults-sealed-heads", "what signatures cover comes before the heads",
+		capsuleOf(head, framed(g, cut), nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}}, g, a))
+	add(capsule.PredUnicode, "two-faults-unicode-limits", "the head in the order of its rules: tables, then limits",
+		headed(fields{6: "14.0.0", 8: fields{1: 1, 2: 2, 3: 3}}))
 	add(capsule.PredOrder, "two-heads", "a head follows the head", append(frame('H', record(head)), good...))
 	add(capsule.PredComplete, "cut", "the last byte is missing", good[:len(good)-1])
 	add(capsule.PredComplete, "no-index", "the end is missing", slices.Concat(frame('H', record(head)), memory))
-	add(capsule.PredIndex, "digest", "the index is of other bytes", capsuleOf(head, memory, nil, fields{6: hash(nil)}, g, a))
-	add(capsule.PredIndex, "heads", "the index names another head", capsuleOf(head, memory, nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}}, g, a))
+	add(capsule.PredIndex, "digest", "the index is of other bytes",
+		capsuleOf(head, memory, nil, fields{6: hash(nil)}, g, a))
+	add(capsule.PredIndex, "heads", "the index names another head",
+		capsuleOf(head, memory, nil, fields{4: []raw{canon.AppendBytes(nil, g.name())}}, g, a))
 	add(capsule.PredIndex, "trailing", "a byte follows the index", append(slices.Clone(good), 0))
-	add(capsule.PredSize, "limits", "other limits than those of the version", headed(fields{8: fields{1: 1, 2: 2, 3: 3}}))
+	add(capsule.PredSize, "limits", "other limits than those of the version",
+		headed(fields{8: fields{1: 1, 2: 2, 3: 3}}))
 	add(capsule.PredSize, "size", "more bytes than the limit", good).Limit = &limits{Bytes: 100}
-	add(capsule.PredDepth, "no-anchor", "the end of a memory without the place where it begins", headed(fields{4: fields{1: 2}}))
-	add(capsule.PredAnchor, "no-genesis", "neither genesis nor an anchor stands first", capsuleOf(head, framed(a), nil, nil, a))
+	add(capsule.PredDepth, "no-anchor", "the end of a memory without the place where it begins",
+		headed(fields{4: fields{1: 2}}))
+	add(capsule.PredAnchor, "no-genesis", "neither genesis nor an anchor stands first",
+		capsuleOf(head, framed(a), nil, nil, a))
 	anchor := fields{1: 1, 2: []raw{canon.AppendBytes(nil, a.name())}, 3: hash(nil)}
-	add(capsule.PredAnchor, "no-snapshot", "what stands first is not the snapshot the anchor commits to", headed(fields{4: fields{1: 2}, 10: anchor}))
-	add(capsule.PredBinding, "binding", "the signatures are said to be in a file beside it, and there is none", headed(fields{5: 1}))
+	add(capsule.PredAnchor, "no-snapshot", "what stands first is not the snapshot the anchor commits to",
+		headed(fields{4: fields{1: 2}, 10: anchor}))
+	add(capsule.PredBinding, "binding", "the signatures are said to be in a file beside it, and there is none",
+		headed(fields{5: 1}))
 	bare := g
 	bare.unsigned = true
 	add(capsule.PredBinding, "no-manifest", "a manifest is announced, and there is none", headed(fields{5: 2}))
@@ -316,17 +346,23 @@ func rejectedCapsules() []*vector {
 		v.Signatures = hex.EncodeToString(b)
 	}
 	alone := capsuleOf(whole(g, fields{5: 1}), framed(bare), nil, nil, bare)
-	beside(add(capsule.PredDetached, "detached", "a signature of an entry that is not there follows the others", alone), g.name(), g, a)
+	beside(add(capsule.PredDetached, "detached", "a signature of an entry that is not there follows the others", alone),
+		g.name(), g, a)
 	beside(add(capsule.PredDetached, "detached-agent", "the signatures beside it are another agent's", alone), a.name())
 	manifest := record(fields{1: public(1), 2: began, 3: 1, 4: 0, 6: bytes.Repeat([]byte{7}, 64)})
-	add(capsule.PredManifest, "manifest", "the signature of the manifest is nobody's", capsuleOf(whole(g, fields{5: 2}), memory, frame('M', manifest), nil, g, a))
+	add(capsule.PredManifest, "manifest", "the signature of the manifest is nobody's",
+		capsuleOf(whole(g, fields{5: 2}), memory, frame('M', manifest), nil, g, a))
 	add(capsule.PredAttested, "attested", "shallow validation, and nobody attests to the capsule", good).Shallow = true
-	add(capsule.PredRecipient, "recipient", "an age file, and nobody to decrypt it as", []byte("age-encryption.org/v1\n-> X25519 "))
+	add(capsule.PredRecipient, "recipient", "an age file, and nobody to decrypt it as",
+		[]byte("age-encryption.org/v1\n-> X25519 "))
 	add(capsule.PredChunk, "shared", "its chunks are in a set that is not there", headed(fields{9: raw{0xf5}}))
 	add(capsule.PredSchema, "schema", "a schema is named and not there", headed(fields{7: hash(nil)}))
-	add(capsule.PredRollback, "rollback", "the copy here has all of it and more", capsuleOf(head, framed(g), nil, nil, g)).Here = hex.EncodeToString(good)
-	for name, text := range map[string]string{"parent": "../door.agent", "folder": "chunks/door.agent", "hidden": ".door.agent", "none": ""} {
-		out = append(out, (&vector{Name: "capsule-name-" + name, Why: "a file of a set has a plain name", As: "set-name", Form: "text", Text: text}).refused(capsule.PredName))
+	add(capsule.PredRollback, "rollback", "the copy here has all of it and more",
+		capsuleOf(head, framed(g), nil, nil, g)).Here = hex.EncodeToString(good)
+	for name, text := range map[string]string{"parent": "../door.agent", "folder": "chunks/door.agent",
+		"hidden": ".door.agent", "none": ""} {
+		out = append(out, (&vector{Name: "capsule-name-" + name, Why: "a file of a set has a plain name",
+			As: "set-name", Form: "text", Text: text}).refused(capsule.PredName))
 	}
 	return out
 }

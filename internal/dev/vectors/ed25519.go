@@ -13,8 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// The rule for keys and signatures, by property. Where a lenient reader would accept, the vector is made so that it does: crypto/ed25519, which
-// takes any encoding of any point as a key, accepts it (lenient), or a reader that multiplies by 8 would.
+// The rule for keys and signatures, by property. Where a lenient reader would accept, the vector is made so that it
+// does: crypto/ed25519, which takes any encoding of any point as a key, accepts it (lenient), or a reader that
+// multiplies by 8 would.
 
 // torsion is a point of order 8. Its multiples are the eight points of small order.
 func torsion() *edwards25519.Point {
@@ -86,8 +87,8 @@ func challenge(r, a, m []byte) *edwards25519.Scalar {
 	return k
 }
 
-// signedAs is an entry on g whose origin is a, with a signature made of a nonce r (as [r]B) and the scalar x of a, whatever of small order is in a.
-// Of such entries it is the first that crypto/ed25519 judges as wanted.
+// signedAs is an entry on g whose origin is a, with a signature made of a nonce r (as [r]B) and the scalar x of a,
+// whatever of small order is in a. Of such entries it is the first that crypto/ed25519 judges as wanted.
 func signedAs(g entry, a []byte, r, x *edwards25519.Scalar, wanted bool) (e entry, sig []byte) {
 	point := new(edwards25519.Point).ScalarBaseMult(r).Bytes()
 	for i := range 1000 {
@@ -121,7 +122,8 @@ func acceptedKeys() []*vector {
 	return []*vector{binaryVector("entry-mixed-key", "entry", mixed(first(), true),
 		"a key with a part of small order is a key: what its holder signs verifies without a factor of 8"),
 		binaryVector("entry-mixed-r", "entry", mixedTwice(first()),
-			"an R with a part of small order that cancels out with the key's: the encodings are equal, and that is all that counts"),
+			"an R with a part of small order that cancels out with the key's: the encodings are equal, and that is "+
+				"all that counts"),
 	}
 }
 
@@ -158,10 +160,13 @@ func rejectedKeys() []*vector {
 	}
 	for y := byte(2); y < 19; y++ { // of these points nobody knows the scalar
 		if a := unreduced(y, 0); on25519(a) {
-			add("key.sound", fmt.Sprintf("unreduced-%d", y), "a point that is not of small order, in an encoding that is not canonical", next(g, 1, "told", fields{7: a}, g).bytes())
+			add("key.sound", fmt.Sprintf("unreduced-%d", y),
+				"a point that is not of small order, in an encoding that is not canonical",
+				next(g, 1, "told", fields{7: a}, g).bytes())
 		}
 	}
-	add("key.sound", "small-order-unsigned", "a point of small order, and no signature", record(fields{1: next(g, 1, "told", fields{7: torsion().Bytes()}, g).header}))
+	add("key.sound", "small-order-unsigned", "a point of small order, and no signature",
+		record(fields{1: next(g, 1, "told", fields{7: torsion().Bytes()}, g).header}))
 	owner := func(charter fields) []byte {
 		c := fields{1: public(1), 2: "acme"}
 		for id, v := range charter {
@@ -170,7 +175,8 @@ func rejectedKeys() []*vector {
 		return newEntry(genesis, body(genesis, fields{1: fields{2: "watch"}, 2: c}), nil).bytes()
 	}
 	approver := canon.AppendBytes(nil, torsion().Bytes())
-	add("key.sound", "approver", "an approver that anyone can sign for", owner(fields{5: []raw{canon.AppendBytes(nil, public(2)), approver}}))
+	add("key.sound", "approver", "an approver that anyone can sign for",
+		owner(fields{5: []raw{canon.AppendBytes(nil, public(2)), approver}}))
 	changed := func(k fields) []byte { return on(g, event, fields{1: "keys", 5: fields{3: k}}).bytes() }
 	add("key.sound", "new-owner", "the agent is handed on to everybody", changed(fields{2: torsion().Bytes()}))
 	add("key.sound", "revoked", "a key that is none is revoked", changed(fields{1: torsion().Bytes()}))
@@ -179,12 +185,14 @@ func rejectedKeys() []*vector {
 	name, a := e.name(), public(1)
 	identity := edwards25519.NewIdentityPoint().Bytes()
 	lazy := edwards25519.NewScalar().Multiply(challenge(identity, a, name), secret(1)).Bytes()
-	add("entry.signed", "r-small-order", "R is the neutral point, and a lenient reader would accept it", e.with(slices.Concat(identity, lazy)))
+	add("entry.signed", "r-small-order", "R is the neutral point, and a lenient reader would accept it",
+		e.with(slices.Concat(identity, lazy)))
 	one := unreduced(1, 0)
 	lazy = edwards25519.NewScalar().Multiply(challenge(one, a, name), secret(1)).Bytes()
 	add("entry.signed", "r-unreduced", "R is an encoding that is not canonical", e.with(slices.Concat(one, lazy)))
 	sig := ed25519.Sign(key(1), name)
-	add("entry.signed", "s-unreduced", "S is not below the order of the base point", e.with(slices.Concat(sig[:32], plusOrder(sig[32:]))))
+	add("entry.signed", "s-unreduced", "S is not below the order of the base point",
+		e.with(slices.Concat(sig[:32], plusOrder(sig[32:]))))
 	add("entry.signed", "needs-cofactor", "it verifies only after a multiplication by 8", mixed(g, false))
 	return out
 }
@@ -199,7 +207,8 @@ func on25519(b []byte) bool {
 func plusOrder(s []byte) []byte {
 	b := slices.Clone(s)
 	slices.Reverse(b)
-	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989",
+		10)
 	sum := new(big.Int).Add(order, new(big.Int).SetBytes(b)).FillBytes(make([]byte, 32))
 	slices.Reverse(sum)
 	return sum

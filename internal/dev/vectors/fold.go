@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// acceptedFolds are memories for the sentences of spec/README.md §3 that a reader could take in two ways: each ends in the fold one of
-// them describes.
+// acceptedFolds are memories for the sentences of spec/README.md §3 that a reader could take in two ways: each ends in
+// the fold one of them describes.
 func acceptedFolds() ([]*vector, error) {
 	defer salts()()
 	var out []*vector
@@ -19,18 +19,25 @@ func acceptedFolds() ([]*vector, error) {
 		name, why string
 		life      func() (*life, error)
 	}{
-		{"enclosed", "the text of a policy is told twice: it joins enclosed once, and nothing joins the inbox", enclosedTexts},
+		{"enclosed", "the text of a policy is told twice: it joins enclosed once, and nothing joins the inbox",
+			enclosedTexts},
 		{"enclosed-many", "66 texts: of more than 64 the oldest go", enclosedMany},
 		{"escalated", "a question moves on: stage 2, then 1 and 3, which change nothing", escalatedQuestion},
 		{"escalated-vote", "by charter until others are asked too: then anybody's vote counts", escalatedVote},
-		{"mutate-tools", "the intent names no tools: those of the first mutate as they stand, then those in both, ascending", mutateTools},
-		{"decision-lost", "decisions about proposals that are gone: one changes nothing, one is a call of the tool unknown", decisionLost},
+		{"mutate-tools",
+			"the intent names no tools: those of the first mutate as they stand, then those in both, ascending",
+			mutateTools},
+		{"decision-lost",
+			"decisions about proposals that are gone: one changes nothing, one is a call of the tool unknown",
+			decisionLost},
 		{"advice-empty", "an advice without actions is among the proposals until the next", adviceEmpty},
-		{"delegation-refused", "a delegation wider than the agent: no child, and did is delegation all the same", delegationRefused},
+		{"delegation-refused", "a delegation wider than the agent: no child, and did is delegation all the same",
+			delegationRefused},
 		{"delegates", "a child with a delegate its parent does not have is wider", delegatesWider},
 		{"revoked-order", "revoked keys stand in fold order, what a head knows ascends", revokedOrder},
 		{frozen + "incapable", "", incapableTwice},
-		{"poll-bounds", "poll/63 is kept, poll/64 is a poll that is not, poll/2147483648 is none and is tried again", pollBounds},
+		{"poll-bounds", "poll/63 is kept, poll/64 is a poll that is not, poll/2147483648 is none and is tried again",
+			pollBounds},
 		{"null-data", "a present null is a value in data, inputs and results, and removes a name in set", nullData},
 		{"vote-late", "answers at and after the time a question lapses do not count", voteLate},
 		{"vote-named", "a refusal the decision names does not stand against it", voteNamed},
@@ -42,21 +49,29 @@ func acceptedFolds() ([]*vector, error) {
 		{"seat", "a seat is handed over, taken twice, and then taken from both", seats},
 		{"disputed", "two claims that have not seen each other both stand", disputed},
 		{"doubled", "what was decided twice is on record once", doubledOpen},
-		{"undoubled", "a settlement of what was decided twice and is not open only says that somebody looked", doubledSettled},
-		{"trace", "the trace of the last genesis, event or wake that has one; that of an outcome is its own matter", tracedCauses},
-		{"lacks", "a node says twice that it lacks a tool, and shows once that it cannot: two incapabilities", lacksTool},
+		{"undoubled", "a settlement of what was decided twice and is not open only says that somebody looked",
+			doubledSettled},
+		{"trace", "the trace of the last genesis, event or wake that has one; that of an outcome is its own matter",
+			tracedCauses},
+		{"lacks", "a node says twice that it lacks a tool, and shows once that it cannot: two incapabilities",
+			lacksTool},
 		{"took", "how long calls and advice took is kept with their signals", tookTime},
 		{"basis-held", "the read an advice rests on comes to the same: it is known to hold from then on", basisHeld},
 		{"basis-changed", "the read comes to something else: it has changed", basisChanged},
 		{"basis-refused", "the read is denied: it has changed", basisRefused},
-		{"created-second", "a genesis of time 0 and two branches: created is the time of the entry folded second, not of the earlier one", createdSecond},
+		{"created-second",
+			"a genesis of time 0 and two branches: created is the time of the entry folded second, not of the " +
+				"earlier one", createdSecond},
 		{"created-zero", "a genesis and a second entry of time 0: created stays 0, whatever comes after", createdZero},
 		{"documents", "documents change nothing, and one told twice under one id is one", documents},
-		{"once-others", "what others say of a once effect puts it in doubt; whoever began it is believed, and that it happened is anybody's to say", onceOthers},
-		{"once-looked", "of two once effects a delegate says that they failed: one it looked at, one it did not", onceLooked},
+		{"once-others", "what others say of a once effect puts it in doubt; whoever began it is believed, and that " +
+			"it happened is anybody's to say", onceOthers},
+		{"once-looked", "of two once effects a delegate says that they failed: one it looked at, one it did not",
+			onceLooked},
 		{"once-settled", "without a seat others are believed; what they made owed is settled by its key", onceSettled},
 		{"seat-again", "a claim of the seat where it is changes nothing, so its author cannot hand it over", seatAgain},
-		{"child-ended-id", "an event under the id of a child's end does not stop it; a second end is stopped", childEndedID},
+		{"child-ended-id", "an event under the id of a child's end does not stop it; a second end is stopped",
+			childEndedID},
 		{"grant-id", "a grant has ids of its own, and one that does not count uses none up", grantID},
 	} {
 		l, err := m.life()
@@ -75,8 +90,9 @@ func acceptedFolds() ([]*vector, error) {
 	return out, nil
 }
 
-// frozen marks a memory whose entries would say today that a node is to look at the agent at another time than they did when it was
-// published. It is made for its salts, which are drawn in order; what was published stays and is read as ever.
+// frozen marks a memory whose entries would say today that a node is to look at the agent at another time than they did
+// when it was published. It is made for its salts, which are drawn in order; what was published stays and is read as
+// ever.
 const frozen = "frozen-"
 
 // bare is a genesis without budget and tools.
@@ -127,7 +143,8 @@ func (l *life) vote(ask perdure.Hash, approve bool) perdure.Event {
 }
 
 func stages() []perdure.Escalation {
-	return []perdure.Escalation{{At: perdure.TimeOf(at(60)), Asked: []string{"ops"}}, {At: perdure.TimeOf(at(120)), Asked: []string{"board"}}}
+	return []perdure.Escalation{{At: perdure.TimeOf(at(60)), Asked: []string{"ops"}},
+		{At: perdure.TimeOf(at(120)), Asked: []string{"board"}}}
 }
 
 func escalatedQuestion() (*life, error) {
@@ -153,7 +170,8 @@ func escalatedVote() (*life, error) {
 func mutateTools() (*life, error) {
 	l := begin(bare())
 	l.write(1, allow(perdure.Mutate{Tools: []string{"mail", "ci", "web", "mail"}}))
-	l.write(1, perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: perdure.Mutate{Tools: []string{"web", "mail", "shell"}}}})
+	l.write(1, perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: perdure.Mutate{Tools: []string{"web", "mail",
+		"shell"}}}})
 	return l, l.err
 }
 
@@ -161,7 +179,8 @@ func decisionLost() (*life, error) {
 	l := begin(bare())
 	gone := perdure.HashOf([]byte("an advice that is not there"))
 	l.write(1, perdure.Decision{Advice: gone, Verdict: perdure.Verdict{Answer: perdure.Allow}})
-	l.write(1, perdure.Decision{Advice: gone, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Once, Reserve: &perdure.Spend{Calls: 1}})
+	l.write(1, perdure.Decision{Advice: gone, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Once,
+		Reserve: &perdure.Spend{Calls: 1}})
 	l.write(1, perdure.Decision{Advice: gone, Verdict: perdure.Verdict{Answer: perdure.Deny}, Effect: perdure.Read})
 	return l, l.err
 }
@@ -266,7 +285,8 @@ func voteLate() (*life, error) {
 	return l, l.err
 }
 
-// answered is a question with an approval and a refusal, and a decision that names the approval, and the refusal too if it does.
+// answered is a question with an approval and a refusal, and a decision that names the approval, and the refusal too if
+// it does.
 func answered(nameRefusal bool) (*life, error) {
 	l := begin(bare())
 	ask := question(l, perdure.Verdict{})
@@ -295,7 +315,8 @@ func joinedHeads() (*life, error) {
 
 // seats is a seat that was handed over, taken twice without sight of each other, and then by the owner from both.
 func seats() (*life, error) {
-	here, there, third := perdure.HashOf([]byte("here")), perdure.HashOf([]byte("there")), perdure.HashOf([]byte("third"))
+	here, there, third := perdure.HashOf([]byte("here")), perdure.HashOf([]byte("there")),
+		perdure.HashOf([]byte("third"))
 	g := bare()
 	g.Seat = here
 	l := begin(g)
@@ -359,7 +380,8 @@ func stateSchema() (*life, error) {
 	l := begin(g)
 	l.write(2, perdure.Event{Name: "set", Set: map[string]perdure.Data{"size": {3}}})
 	edit := perdure.Edit{Mutate: perdure.Mutate{StateSchema: perdure.HashOf([]byte("version 2"))}}
-	l.write(1, perdure.Event{Name: "state-upgraded", Notice: edit, Set: map[string]perdure.Data{"size": {0xf6}, "points": {3}}})
+	l.write(1, perdure.Event{Name: "state-upgraded", Notice: edit,
+		Set: map[string]perdure.Data{"size": {0xf6}, "points": {3}}})
 	return l, l.err
 }
 
@@ -403,22 +425,35 @@ func amounts() (accept, reject []*vector) {
 	add("entry.time", "due", "a due time before 1970", header(fields{6: -1}))
 	add("entry.time", "ttl", "a body kept for a negative time", header(fields{13: -1}))
 	add("spend.amount", "call-deadline", "a call with a negative deadline", act(fields{1: call(late)}))
-	add("spend.amount", "recheck-deadline", "a recheck with a negative deadline", sleep(after, fields{4: []raw{record(call(late))}}))
-	add("", "poll-deadline", "the deadline of a poll is not looked at", sleep(fields{6: fields{1: 1, 2: call(late), 3: "true"}}, nil))
+	add("spend.amount", "recheck-deadline", "a recheck with a negative deadline",
+		sleep(after, fields{4: []raw{record(call(late))}}))
+	add("", "poll-deadline", "the deadline of a poll is not looked at",
+		sleep(fields{6: fields{1: 1, 2: call(late), 3: "true"}}, nil))
 	add("spend.amount", "stale", "a sleep that is stale before it begins", sleep(after, fields{3: -1}))
-	add("spend.amount", "verdict-expires", "a question that lapses before 1970", on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 1, 7: -1}}))
-	add("", "approval-expires", "an approval that expires before 1970 has expired", notice(fields{1: fields{1: g.name(), 2: g.name(), 3: raw{0xf5}, 4: -1}}))
-	add("spend.amount", "intent-ttl", "an intent whose bodies are kept for a negative time", newEntry(genesis, body(genesis, fields{1: fields{2: "watch", 11: -1}, 2: fields{1: public(1), 2: "acme"}}), nil))
-	add("spend.amount", "escalation", "an escalation before 1970", on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 1, 9: []raw{record(fields{1: -1, 2: []raw{}})}}}))
+	add("spend.amount", "verdict-expires", "a question that lapses before 1970",
+		on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 1, 7: -1}}))
+	add("", "approval-expires", "an approval that expires before 1970 has expired",
+		notice(fields{1: fields{1: g.name(), 2: g.name(), 3: raw{0xf5}, 4: -1}}))
+	add("spend.amount", "intent-ttl", "an intent whose bodies are kept for a negative time",
+		newEntry(genesis, body(genesis, fields{1: fields{2: "watch", 11: -1}, 2: fields{1: public(1), 2: "acme"}}),
+			nil))
+	add("spend.amount", "escalation", "an escalation before 1970",
+		on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 1,
+			9: []raw{record(fields{1: -1, 2: []raw{}})}}}))
 	add("spend.amount", "stage", "a negative stage", notice(fields{13: fields{1: g.name(), 2: -1}}))
 	add("trigger.sound", "at", "a trigger at the time 0", sleep(fields{1: fields{1: 0}}, nil))
 	add("trigger.sound", "after", "a trigger after less than nothing", sleep(fields{2: fields{1: -1}}, nil))
-	add("trigger.sound", "done", "a trigger that waits for a child and a decision", sleep(fields{4: fields{1: g.name(), 2: g.name()}}, nil))
-	add("trigger.sound", "gather", "a trigger that waits for less than no children", sleep(fields{9: fields{2: -1}}, nil))
-	add("", "on", "a trigger on an event without a name, with a filter that does not compile: that is for nodes", sleep(fields{3: fields{1: "", 2: "(("}}, nil))
+	add("trigger.sound", "done", "a trigger that waits for a child and a decision",
+		sleep(fields{4: fields{1: g.name(), 2: g.name()}}, nil))
+	add("trigger.sound", "gather", "a trigger that waits for less than no children",
+		sleep(fields{9: fields{2: -1}}, nil))
+	add("", "on", "a trigger on an event without a name, with a filter that does not compile: that is for nodes",
+		sleep(fields{3: fields{1: "", 2: "(("}}, nil))
 	for _, c := range []struct{ name, scope, predicate string }{
-		{"word", "Ünï-1.2_3@x:y/+", ""}, {"star", "acme/*", "charter.scope"}, {"question", "acme?", "charter.scope"}, {"quote", `a"b`, "charter.scope"},
-		{"backslash", `a\b`, "charter.scope"}, {"space", "acme ops", "charter.scope"}, {"delete", "a\x7f", "charter.scope"}, {"trailing", "acme/", "charter.scope"},
+		{"word", "Ünï-1.2_3@x:y/+", ""}, {"star", "acme/*", "charter.scope"}, {"question", "acme?", "charter.scope"},
+		{"quote", `a"b`, "charter.scope"},
+		{"backslash", `a\b`, "charter.scope"}, {"space", "acme ops", "charter.scope"},
+		{"delete", "a\x7f", "charter.scope"}, {"trailing", "acme/", "charter.scope"},
 	} {
 		e := newEntry(genesis, body(genesis, fields{1: fields{2: "watch"}, 2: fields{1: public(1), 2: c.scope}}), nil)
 		v := binaryVector("scope-"+c.name, "entry", e.bytes(), fmt.Sprintf("the scope %q", c.scope))
@@ -438,7 +473,8 @@ func tracedCauses() (*life, error) {
 	asleep := l.write(1, allow(perdure.Sleep{Trigger: perdure.On{Event: "go"}}))
 	l.traced(second, perdure.Event{Name: "noise"})
 	l.traced(first, allow(perdure.Wake{Sleep: asleep, By: []perdure.Hash{ev}}))
-	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
+	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"},
+		Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
 	l.traced(second, perdure.Outcome{Decision: d, Signal: perdure.OK})
 	return l, l.err
 }
@@ -464,7 +500,8 @@ func documents() (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := perdure.Document{Path: "plans/spring.md", Kind: "plan", Title: "Spring", Body: text, Tags: []string{"garden"}}
+	one := perdure.Document{Path: "plans/spring.md", Kind: "plan", Title: "Spring", Body: text,
+		Tags: []string{"garden"}}
 	write := perdure.Event{Name: "document", By: "alice", ID: "1", Notice: one}
 	first := l.write(1, write)
 	l.write(1, write)
@@ -479,7 +516,8 @@ func lacksTool() (*life, error) {
 	l := begin(bare())
 	lacks := told(perdure.Lacks{What: "ci", Note: "this node has no tool ci"})
 	l.write(1, lacks)
-	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
+	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"},
+		Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
 	l.write(1, perdure.Outcome{Decision: d, Signal: perdure.Incapable, Note: "gone"})
 	l.write(1, lacks)
 	return l, l.err
@@ -488,12 +526,14 @@ func lacksTool() (*life, error) {
 func tookTime() (*life, error) {
 	l := begin(bare())
 	l.write(1, perdure.Advice{Advisor: "script", Took: 1500, Actions: []perdure.Action{perdure.Execute{Tool: "ci"}}})
-	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"}, Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
+	d := l.write(1, perdure.Decision{Action: perdure.Execute{Tool: "ci"},
+		Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Read})
 	l.write(1, perdure.Outcome{Decision: d, Signal: perdure.OK, Took: 2_000_000})
 	return l, l.err
 }
 
-// rested writes an advice that rests on a read which came to a result before, a question about what it proposes, and what comes of the read now.
+// rested writes an advice that rests on a read which came to a result before, a question about what it proposes, and
+// what comes of the read now.
 func rested(now string, v perdure.Verdict) (*life, error) {
 	before, err := perdure.DataOf("as it was")
 	if err != nil {
@@ -504,9 +544,11 @@ func rested(now string, v perdure.Verdict) (*life, error) {
 		return nil, err
 	}
 	l := begin(bare())
-	adv := l.write(1, perdure.Advice{Advisor: "script", Actions: []perdure.Action{perdure.Execute{Tool: "mail"}}, Basis: &perdure.Basis{
-		Stale: 60_000, Reads: []perdure.Assumption{{Read: perdure.Execute{Tool: "ci"}, Result: perdure.HashOf(before)}},
-	}})
+	adv := l.write(1, perdure.Advice{Advisor: "script", Actions: []perdure.Action{perdure.Execute{Tool: "mail"}},
+		Basis: &perdure.Basis{
+			Stale: 60_000, Reads: []perdure.Assumption{{Read: perdure.Execute{Tool: "ci"},
+				Result: perdure.HashOf(before)}},
+		}})
 	l.write(1, perdure.Decision{Advice: adv, Verdict: perdure.Verdict{Answer: perdure.Ask}, Effect: perdure.Once})
 	read := perdure.Execute{Tool: "ci", Call: "basis/0"}
 	d := l.write(1, perdure.Decision{Action: read, Verdict: v, Effect: perdure.Read})
@@ -544,7 +586,8 @@ func createdSecond() (*life, error) {
 	late.seconds = 100
 	first := late.write(1, perdure.Event{Name: "late"})
 	second := early.write(1, perdure.Event{Name: "early"})
-	for n := 0; l.err == nil && late.err == nil && early.err == nil && bytes.Compare(first[:], second[:]) > 0; n++ { // ties go by name
+	// ties go by name
+	for n := 0; l.err == nil && late.err == nil && early.err == nil && bytes.Compare(first[:], second[:]) > 0; n++ {
 		late = l.fork()
 		late.seconds = 100 + n
 		first = late.write(1, perdure.Event{Name: "late"})

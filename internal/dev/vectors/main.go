@@ -1,5 +1,5 @@
-// Command vectors writes the test vectors of the format to spec/vectors. It writes the same files each time, and never changes one that is
-// there: a vector is frozen once it is published.
+// Command vectors writes the test vectors of the format to spec/vectors. It writes the same files each time, and never
+// changes one that is there: a vector is frozen once it is published.
 package main
 
 import (

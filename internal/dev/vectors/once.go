@@ -43,7 +43,8 @@ func onceSettled() (*life, error) {
 	first, second := l.pays(), l.pays()
 	l.write(2, perdure.Outcome{Decision: first, Signal: perdure.Failed})
 	l.write(2, perdure.Outcome{Decision: second, Signal: perdure.Incapable, Note: "not here"})
-	l.write(3, perdure.Event{Name: "settle", By: "person", Notice: perdure.Settle{Decision: second, Signal: perdure.Failed, Note: "it is not in the books"}})
+	l.write(3, perdure.Event{Name: "settle", By: "person", Notice: perdure.Settle{Decision: second,
+		Signal: perdure.Failed, Note: "it is not in the books"}})
 	return l, l.err
 }
 

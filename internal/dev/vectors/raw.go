@@ -88,7 +88,8 @@ func body(kind int, content fields) raw {
 	return record(fields{1: bytes.Repeat([]byte{0x5a}, 16), 2: fields{kind: content}})
 }
 
-// entry is an entry by key 1 with a body and a header; change replaces fields of the header, and takes away those it sets to absent.
+// entry is an entry by key 1 with a body and a header; change replaces fields of the header, and takes away those it
+// sets to absent.
 type entry struct {
 	header, body raw
 	by           byte

@@ -81,10 +81,13 @@ func rejectedValues() []*vector {
 		out = append(out, v.refused(c.predicate))
 	}
 	limited := func(name, h, why string, l limits, predicate string) {
-		out = append(out, (&vector{Name: "value-" + name, Why: why, As: "value", Form: "binary", Hex: h, Limit: &l}).refused(predicate))
+		out = append(out, (&vector{Name: "value-" + name, Why: why, As: "value", Form: "binary", Hex: h, Limit: &l}).
+			refused(predicate))
 	}
-	limited("too-deep", strings.Repeat("81", 5)+"00", "five lists in each other under a limit of four", limits{Depth: 4}, "canon.depth")
-	out = append(out, (&vector{Name: "value-deep", Why: "ten thousand lists in each other", As: "value", Form: "binary", Hex: strings.Repeat("81", 10_000) + "00"}).refused("canon.depth"))
+	limited("too-deep", strings.Repeat("81", 5)+"00", "five lists in each other under a limit of four",
+		limits{Depth: 4}, "canon.depth")
+	out = append(out, (&vector{Name: "value-deep", Why: "ten thousand lists in each other", As: "value", Form: "binary",
+		Hex: strings.Repeat("81", 10_000) + "00"}).refused("canon.depth"))
 	limited("too-long", "6568656c6c6f", "six bytes under a limit of four", limits{Bytes: 4}, "canon.bytes")
 	limited("too-many", "83000000", "three elements under a limit of two", limits{Items: 2}, "canon.items")
 	limited("announced", "9b0000010000000000", "a list that says it has 2^40 elements", limits{}, "canon.items")
@@ -113,8 +116,10 @@ func rejectedTexts() []*vector {
 	described = canon.AppendText(append(described, 0), "schema")
 	described = append(described, 0)
 	out = append(out,
-		(&vector{Name: "described-no-schema", Why: "the schema is not a description of a type", As: "value", Form: "described", Hex: hex.EncodeToString(described)}).refused("described.schema"),
-		(&vector{Name: "described-other", Why: "an entry carries the schema of entries", As: "entry", Form: "described", Hex: "a0"}).refused("described.schema"))
+		(&vector{Name: "described-no-schema", Why: "the schema is not a description of a type", As: "value",
+			Form: "described", Hex: hex.EncodeToString(described)}).refused("described.schema"),
+		(&vector{Name: "described-other", Why: "an entry carries the schema of entries", As: "entry", Form: "described",
+			Hex: "a0"}).refused("described.schema"))
 	return out
 }
 
@@ -140,14 +145,17 @@ func rejectedEntries() []*vector {
 	kept[64] = 1
 	add("field.reserved-unkept", "field-beside-header", "nothing signs what stands beside the header", record(kept))
 	add("entry.version", "version-2", "this reader knows version 1", header(fields{1: 2}))
-	add("entry.version", "version-2-body", "a later version may have other bodies: what is said of it is that it is later",
+	add("entry.version", "version-2-body",
+		"a later version may have other bodies: what is said of it is that it is later",
 		newEntry(genesis, canon.AppendUint(canon.AppendArray(nil, 1), 7), fields{1: 2}).bytes())
 	add("entry.genesis", "genesis-seq-1", "a genesis is the first entry", header(fields{4: 1}))
-	add("entry.genesis", "genesis-with-parent", "a genesis is the first entry", header(fields{3: []raw{canon.AppendBytes(nil, g.name())}}))
+	add("entry.genesis", "genesis-with-parent", "a genesis is the first entry",
+		header(fields{3: []raw{canon.AppendBytes(nil, g.name())}}))
 	add("entry.agent", "no-agent", "only a genesis has no agent", child(fields{2: absent{}}))
 	add("entry.linked", "no-parents", "only a genesis has no parents", child(fields{3: absent{}}))
 	add("entry.seq", "seq-0", "seq 0 is that of genesis", child(fields{4: 0}))
-	two := []raw{canon.AppendBytes(nil, bytes.Repeat([]byte{2}, 32)), canon.AppendBytes(nil, bytes.Repeat([]byte{1}, 32))}
+	two := []raw{canon.AppendBytes(nil, bytes.Repeat([]byte{2}, 32)),
+		canon.AppendBytes(nil, bytes.Repeat([]byte{1}, 32))}
 	add("entry.parents", "parents-descend", "parents ascend", child(fields{3: two}))
 	add("entry.parents", "parent-twice", "parents are distinct", child(fields{3: []raw{two[0], two[0]}}))
 	var many []raw
@@ -181,10 +189,13 @@ func rejectedBodies() []*vector {
 		maps.Copy(c, charter)
 		return newEntry(genesis, body(genesis, fields{1: i, 2: c}), nil).bytes()
 	}
-	add("body.hash", "changed", "a letter of the goal was changed after it was signed", bytes.Replace(g.bytes(), []byte("watch"), []byte("match"), 1))
-	add("body.size", "size", "the header says another size", newEntry(genesis, g.body, fields{12: len(g.body) + 1}).bytes())
+	add("body.hash", "changed", "a letter of the goal was changed after it was signed",
+		bytes.Replace(g.bytes(), []byte("watch"), []byte("match"), 1))
+	add("body.size", "size", "the header says another size",
+		newEntry(genesis, g.body, fields{12: len(g.body) + 1}).bytes())
 	add("body.size", "size-0", "a body has a size", newEntry(genesis, g.body, fields{12: 0}).bytes())
-	add("body.kind", "kind", "the header says event, the body is a genesis", newEntry(event, g.body, fields{2: g.name(), 3: []raw{canon.AppendBytes(nil, g.name())}, 4: 1}).bytes())
+	add("body.kind", "kind", "the header says event, the body is a genesis",
+		newEntry(event, g.body, fields{2: g.name(), 3: []raw{canon.AppendBytes(nil, g.name())}, 4: 1}).bytes())
 	add("charter.scope", "scope", "a scope is words joined by slashes", begin(nil, fields{2: "acme//ops"}))
 	add("charter.owner", "owner", "whoever creates an agent owns it", begin(nil, fields{1: public(2)}))
 	add("spend.amount", "budget", "a budget is not negative", begin(fields{5: fields{1: -1}}, nil))
@@ -193,8 +204,10 @@ func rejectedBodies() []*vector {
 	add("field.union", "two-contents", "a body has one content", newEntry(genesis, both, nil).bytes())
 	add("field.reserved-unkept", "reserved-in-charter", "a charter keeps no reserved fields", begin(nil, fields{64: 1}))
 	act := func(a fields) []byte { return on(g, decision, fields{3: a, 4: fields{1: 2}}).bytes() }
-	add("trigger.sound", "trigger-empty", "any of no triggers never wakes", act(fields{4: fields{1: fields{7: fields{1: []raw{}}}}}))
-	add("trigger.sound", "trigger-interval", "a poll is not asked every 0 ms", act(fields{4: fields{1: fields{6: fields{1: 0, 2: fields{1: "poll"}, 3: "true"}}}}))
+	add("trigger.sound", "trigger-empty", "any of no triggers never wakes",
+		act(fields{4: fields{1: fields{7: fields{1: []raw{}}}}}))
+	add("trigger.sound", "trigger-interval", "a poll is not asked every 0 ms",
+		act(fields{4: fields{1: fields{6: fields{1: 0, 2: fields{1: "poll"}, 3: "true"}}}}))
 	many := func(n int, v any) []raw { return slices.Repeat([]raw{appendValue(nil, v)}, n) }
 	after := fields{2: fields{1: 1}}
 	nested := after
@@ -202,26 +215,37 @@ func rejectedBodies() []*vector {
 		nested = fields{7: fields{1: []raw{record(nested)}}}
 	}
 	sleep := func(trigger fields) []byte { return act(fields{4: fields{1: trigger}}) }
-	add("trigger.bounded", "trigger-parts", "any of 64 triggers has 65 parts", sleep(fields{7: fields{1: slices.Repeat([]raw{record(after)}, 64)}}))
+	add("trigger.bounded", "trigger-parts", "any of 64 triggers has 65 parts",
+		sleep(fields{7: fields{1: slices.Repeat([]raw{record(after)}, 64)}}))
 	add("trigger.bounded", "trigger-depth", "eight triggers around one are nine deep", sleep(nested))
-	add("trigger.bounded", "trigger-conditions", "conditions of more than 16384 bytes", sleep(fields{5: fields{1: strings.Repeat("x", 16385)}}))
-	add("body.lists", "actions", "an advice has at most 1024 actions", on(g, advice, fields{3: slices.Repeat([]raw{record(fields{6: fields{1: 1}})}, 1025)}).bytes())
-	add("body.lists", "approvals", "a decision uses at most 64 approvals", on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 2}, 8: many(65, g.name())}).bytes())
-	add("body.lists", "rules", "at most 64 rules decide", on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 2, 2: many(65, "r")}}).bytes())
-	add("body.lists", "resumes", "a resume names at most 64 pauses", on(g, event, fields{1: "resume", 5: fields{5: fields{1: many(65, g.name())}}}).bytes())
+	add("trigger.bounded", "trigger-conditions", "conditions of more than 16384 bytes",
+		sleep(fields{5: fields{1: strings.Repeat("x", 16385)}}))
+	add("body.lists", "actions", "an advice has at most 1024 actions",
+		on(g, advice, fields{3: slices.Repeat([]raw{record(fields{6: fields{1: 1}})}, 1025)}).bytes())
+	add("body.lists", "approvals", "a decision uses at most 64 approvals",
+		on(g, decision, fields{3: fields{6: fields{1: 1}}, 4: fields{1: 2}, 8: many(65, g.name())}).bytes())
+	add("body.lists", "rules", "at most 64 rules decide", on(g, decision,
+		fields{3: fields{6: fields{1: 1}}, 4: fields{1: 2, 2: many(65, "r")}}).bytes())
+	add("body.lists", "resumes", "a resume names at most 64 pauses",
+		on(g, event, fields{1: "resume", 5: fields{5: fields{1: many(65, g.name())}}}).bytes())
 	document := func(d fields) []byte { return on(g, event, fields{1: "document", 5: fields{21: d}}).bytes() }
-	add("document.path", "document-outside", "a document does not stand above its folder", document(fields{1: "../key"}))
+	add("document.path", "document-outside", "a document does not stand above its folder",
+		document(fields{1: "../key"}))
 	add("document.path", "document-nowhere", "a document stands somewhere", document(fields{1: ""}))
 	add("document.path", "document-backslash", "a path has no backslash", document(fields{1: "a\\b"}))
 	add("document.path", "document-long", "a path has at most 512 bytes", document(fields{1: strings.Repeat("x", 513)}))
 	add("body.lists", "document-links", "a document has at most 256 links", document(fields{1: "a", 5: many(257, "b")}))
 	add("body.lists", "document-tags", "a document has at most 64 tags", document(fields{1: "a", 6: many(65, "b")}))
-	add("body.lists", "document-base", "a document replaces at most 64 versions", document(fields{1: "a", 7: many(65, g.name())}))
+	add("body.lists", "document-base", "a document replaces at most 64 versions",
+		document(fields{1: "a", 7: many(65, g.name())}))
 	add("body.lists", "tools", "an intent names at most 512 tools", begin(fields{8: many(513, "t")}, nil))
 	add("body.lists", "approvers", "a charter names at most 64 approvers", begin(nil, fields{5: many(65, public(2))}))
-	add("decision.child", "delegation-without-child", "an allowed delegation carries its child", act(fields{3: fields{1: fields{2: "help"}}}))
-	add("decision.child", "child-of-a-call", "a call has no child", on(g, decision, fields{3: fields{1: fields{1: "tool"}}, 4: fields{1: 2}, 10: []byte{1}}).bytes())
-	add("decision.proposal", "decision-of-nothing", "a decision is about something", on(g, decision, fields{4: fields{1: 2}}).bytes())
+	add("decision.child", "delegation-without-child", "an allowed delegation carries its child",
+		act(fields{3: fields{1: fields{2: "help"}}}))
+	add("decision.child", "child-of-a-call", "a call has no child",
+		on(g, decision, fields{3: fields{1: fields{1: "tool"}}, 4: fields{1: 2}, 10: []byte{1}}).bytes())
+	add("decision.proposal", "decision-of-nothing", "a decision is about something",
+		on(g, decision, fields{4: fields{1: 2}}).bytes())
 	return out
 }
 
@@ -239,9 +263,11 @@ func rejectedMemories() []*vector {
 	add("entry.genesis", "empty", "a memory begins with a genesis", nil)
 	other := newEntry(genesis, g.body, fields{5: began + 1})
 	add("entry.genesis", "two-geneses", "two memories are mixed", memory(g, other))
-	add("entry.agent", "other-agent", "the entry names another agent", memory(g, next(g, 1, "a", fields{2: other.name()}, g)))
+	add("entry.agent", "other-agent", "the entry names another agent",
+		memory(g, next(g, 1, "a", fields{2: other.name()}, g)))
 	add("entry.linked", "missing-parent", "the entry between is missing", memory(g, b))
-	add("entry.linked", "cycle", "an entry cannot name one that names it: whatever it names instead is not there", memory(g, next(g, 2, "a", nil, next(g, 1, "b", nil, a))))
+	add("entry.linked", "cycle", "an entry cannot name one that names it: whatever it names instead is not there",
+		memory(g, next(g, 2, "a", nil, next(g, 1, "b", nil, a))))
 	add("entry.linked", "child-first", "parents come before children", memory(g, b, a))
 	add("entry.seq", "seq", "seq is one more than the highest of the parents", memory(g, next(g, 2, "a", nil, g)))
 	tail := b
@@ -251,15 +277,20 @@ func rejectedMemories() []*vector {
 	stranger.by = 2
 	open := a
 	open.unsigned = true
-	add("entry.sealed", "covered-by-another", "a signature covers entries of its own author only", memory(g, open, stranger))
-	add("memory.heads", "cut-at-commit", "the memory ends before the head it is said to have", memory(g, a)).Heads = hex.EncodeToString(b.name())
-	add("key.trusted", "untrusted", "key 2 may not write here", memory(g, a, stranger)).Trust = hex.EncodeToString(public(1)) + " own acme\n"
-	add("key.trusted", "scope", "key 1 is trusted in another scope", memory(g, a)).Trust = hex.EncodeToString(public(1)) + " own acme/ops\n"
+	add("entry.sealed", "covered-by-another", "a signature covers entries of its own author only",
+		memory(g, open, stranger))
+	add("memory.heads", "cut-at-commit", "the memory ends before the head it is said to have", memory(g, a)).
+		Heads = hex.EncodeToString(b.name())
+	add("key.trusted", "untrusted", "key 2 may not write here", memory(g, a, stranger)).
+		Trust = hex.EncodeToString(public(1)) + " own acme\n"
+	add("key.trusted", "scope", "key 1 is trusted in another scope", memory(g, a)).
+		Trust = hex.EncodeToString(public(1)) + " own acme/ops\n"
 	cut := memory(g, a, b)
 	add("canon.truncated", "cut", "the last byte is missing", cut[:len(cut)-1])
 	add("canon.bytes", "too-large", "an entry larger than the limit", memory(g, a)).Limit = &limits{Bytes: 64}
 	gone := fields{1: a.header, 3: a.fields()[3]}
-	add("body.present", "no-body", "what the entry says is not known, and no snapshot stands for it", append(memory(g), record(gone)...))
+	add("body.present", "no-body", "what the entry says is not known, and no snapshot stands for it",
+		append(memory(g), record(gone)...))
 	revoke := on(g, event, fields{1: "keys", 5: fields{3: fields{1: public(2)}}})
 	late := next(g, 2, "late", fields{7: public(2)}, revoke)
 	late.by = 2
@@ -267,7 +298,8 @@ func rejectedMemories() []*vector {
 	return out
 }
 
-// rejectedTwice are inputs that break two rules at once: the one that is checked first is named, whatever order the entries come in.
+// rejectedTwice are inputs that break two rules at once: the one that is checked first is named, whatever order the
+// entries come in.
 func rejectedTwice() []*vector {
 	g := first()
 	a := next(g, 1, "a", nil, g)
@@ -279,33 +311,48 @@ func rejectedTwice() []*vector {
 		return v
 	}
 	forged := func(e entry) entry { e.by = 2; return e }
-	add("field.critical", "entry", "field-version", "fields come before invariants: an unknown field, and version 2", newEntry(genesis, g.body, fields{1: 2, 20: 1}).bytes())
-	add("entry.version", "entry", "version-time", "the header in the order of its rules: version 2, and a time before 1970", newEntry(genesis, g.body, fields{1: 2, 5: -1}).bytes())
-	add("entry.time", "entry", "time-key", "a time before 1970, and a key that is none", next(g, 1, "a", fields{5: -1, 7: torsion().Bytes()}, g).bytes())
-	add("entry.time", "entry", "header-body", "the header comes before the body: a time before 1970, and another body", newEntry(genesis, g.body, fields{5: -1, 11: hash(nil)}).bytes())
-	add("body.size", "entry", "size-hash", "the size of a body comes before its hash", newEntry(genesis, g.body, fields{11: hash(nil), 12: 1}).bytes())
-	add("body.hash", "entry", "hash-signed", "the body comes before the signature", forged(newEntry(genesis, g.body, fields{11: hash(nil)})).bytes())
-	add("entry.agent", "memory", "agent-linked", "the agent comes before the links", memory(g, next(g, 2, "b", fields{2: other.name()}, other)))
-	add("entry.linked", "memory", "linked-signed", "links come before the signature", memory(g, forged(next(g, 2, "b", nil, a))))
-	add("entry.seq", "memory", "seq-signed", "seq comes before the signature", memory(g, forged(next(g, 7, "b", nil, g))))
+	add("field.critical", "entry", "field-version", "fields come before invariants: an unknown field, and version 2",
+		newEntry(genesis, g.body, fields{1: 2, 20: 1}).bytes())
+	add("entry.version", "entry", "version-time",
+		"the header in the order of its rules: version 2, and a time before 1970",
+		newEntry(genesis, g.body, fields{1: 2, 5: -1}).bytes())
+	add("entry.time", "entry", "time-key", "a time before 1970, and a key that is none",
+		next(g, 1, "a", fields{5: -1, 7: torsion().Bytes()}, g).bytes())
+	add("entry.time", "entry", "header-body", "the header comes before the body: a time before 1970, and another body",
+		newEntry(genesis, g.body, fields{5: -1, 11: hash(nil)}).bytes())
+	add("body.size", "entry", "size-hash", "the size of a body comes before its hash",
+		newEntry(genesis, g.body, fields{11: hash(nil), 12: 1}).bytes())
+	add("body.hash", "entry", "hash-signed", "the body comes before the signature",
+		forged(newEntry(genesis, g.body, fields{11: hash(nil)})).bytes())
+	add("entry.agent", "memory", "agent-linked", "the agent comes before the links",
+		memory(g, next(g, 2, "b", fields{2: other.name()}, other)))
+	add("entry.linked", "memory", "linked-signed", "links come before the signature",
+		memory(g, forged(next(g, 2, "b", nil, a))))
+	add("entry.seq", "memory", "seq-signed", "seq comes before the signature",
+		memory(g, forged(next(g, 7, "b", nil, g))))
 	gone := func(e entry) raw { f := e.fields(); delete(f, 2); return record(f) }
-	add("entry.signed", "memory", "signed-body", "the signature comes before the missing body", append(memory(g), gone(forged(a))...))
+	add("entry.signed", "memory", "signed-body", "the signature comes before the missing body",
+		append(memory(g), gone(forged(a))...))
 	open := next(g, 1, "open", nil, g)
 	open.unsigned = true
-	add("entry.sealed", "memory", "sealed-body", "what signatures cover comes before the missing body", append(memory(g), gone(open)...))
+	add("entry.sealed", "memory", "sealed-body", "what signatures cover comes before the missing body",
+		append(memory(g), gone(open)...))
 	revoke := on(g, event, fields{1: "keys", 5: fields{3: fields{1: public(2)}}})
 	late := next(g, 2, "late", fields{7: public(2)}, revoke)
 	late.by = 2
 	tail := next(g, 3, "tail", nil, late)
 	tail.unsigned = true
-	add("entry.sealed", "memory", "sealed-revoked", "what signatures cover comes before revoked keys", memory(g, revoke, late, tail))
-	add("key.revoked", "memory", "revoked-heads", "revoked keys come before the heads", memory(g, revoke, late)).Heads = hex.EncodeToString(g.name())
+	add("entry.sealed", "memory", "sealed-revoked", "what signatures cover comes before revoked keys",
+		memory(g, revoke, late, tail))
+	add("key.revoked", "memory", "revoked-heads", "revoked keys come before the heads", memory(g, revoke, late)).
+		Heads = hex.EncodeToString(g.name())
 	add("memory.heads", "memory", "heads-trust", "the heads come before trust", memory(g, a)).set(func(v *vector) {
 		v.Heads, v.Trust = hex.EncodeToString(g.name()), hex.EncodeToString(public(2))+" own acme\n"
 	})
 	// Two branches, each with a fault: the one that is first in fold order is named, in both orders of arrival.
 	one, two := forged(next(g, 1, "one", nil, g)), next(g, 7, "two", nil, g)
-	add("entry.signed", "memory", "branches-1", "a forged entry of seq 1, and one of seq 7 that should have 1", memory(g, one, two))
+	add("entry.signed", "memory", "branches-1", "a forged entry of seq 1, and one of seq 7 that should have 1",
+		memory(g, one, two))
 	add("entry.signed", "memory", "branches-2", "the same entries, the other one first", memory(g, two, one))
 	add("memory.once", "memory", "twice", "an entry comes twice", memory(g, a, a))
 	return out
@@ -318,7 +365,8 @@ func rejectedFolds() ([]*vector, error) {
 	restore := salts()
 	defer restore()
 	s := signer(1)
-	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}}, at(0))
+	g, err := s.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "watch"}, Charter: perdure.Charter{Scope: "acme"}},
+		at(0))
 	if err != nil {
 		return nil, err
 	}
@@ -336,12 +384,14 @@ func rejectedFolds() ([]*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []*vector{binaryVector("memory-forged-snapshot", "memory", m, "the snapshot grants what nobody granted").refused("snapshot.fold")}
+	out := []*vector{binaryVector("memory-forged-snapshot", "memory", m, "the snapshot grants what nobody granted").
+		refused("snapshot.fold")}
 	large, err := largeSnapshot(a)
 	if err != nil {
 		return nil, err
 	}
-	return append(out, binaryVector("body-snapshot-pauses", "entry", large, "no fold names more than 64 pauses").refused("snapshot.bounded")), nil
+	return append(out, binaryVector("body-snapshot-pauses", "entry", large, "no fold names more than 64 pauses").
+		refused("snapshot.bounded")), nil
 }
 
 // largeSnapshot is a snapshot entry of a fold with more pauses than a fold has.
@@ -353,7 +403,8 @@ func largeSnapshot(a *perdure.Agent) ([]byte, error) {
 		return nil, err
 	}
 	first := a.Heads()[0]
-	e := newEntry(snapshot, body(snapshot, fields{1: raw(content)}), fields{2: first[:], 3: []raw{canon.AppendBytes(nil, first[:])}, 4: 1})
+	e := newEntry(snapshot, body(snapshot, fields{1: raw(content)}),
+		fields{2: first[:], 3: []raw{canon.AppendBytes(nil, first[:])}, 4: 1})
 	return e.bytes(), nil
 }
 
@@ -374,6 +425,7 @@ func rejectedChunks() []*vector {
 		chunk("bomb", "a few bytes that announce 16 MiB", packed, 16<<20, "chunk.ratio"),
 		chunk("too-large", "more than the limit is announced", packed, 1<<40, "chunk.size"),
 		chunk("not-zstd", "no zstd frame", bytes.Repeat([]byte{1}, 64), 64, "chunk.zstd"),
-		chunk("trailing", "something follows the frame", append(bytes.Clone(packed), 0), int64(len(content)), "chunk.zstd"),
+		chunk("trailing", "something follows the frame", append(bytes.Clone(packed), 0), int64(len(content)),
+			"chunk.zstd"),
 	}
 }

@@ -136,9 +136,11 @@ func acceptedSchemas() ([]*vector, error) {
 		{Name: "schema-note", Why: "a schema as small as there is one", As: "schema", Form: "text", Text: note},
 		{Name: "schema-ticket", Why: "two versions", As: "schema", Form: "text", Text: ticket},
 		{Name: "schema-value", Why: "a value", As: "typed", Form: "text", Text: `{"points":3}`, Schema: ticket},
-		{Name: "schema-value-up", Why: "a value of version 1 in version 2", As: "typed", Form: "text", Text: `{"size":3}`, Schema: ticket, From: 1},
+		{Name: "schema-value-up", Why: "a value of version 1 in version 2", As: "typed", Form: "text",
+			Text: `{"size":3}`, Schema: ticket, From: 1},
 		file,
-		{Name: "vein-chain", Why: "two files, of which one names the other", As: "chain", Form: "binary", Files: []string{hex.EncodeToString(b), hex.EncodeToString(a)}},
+		{Name: "vein-chain", Why: "two files, of which one names the other", As: "chain", Form: "binary",
+			Files: []string{hex.EncodeToString(b), hex.EncodeToString(a)}},
 	}, nil
 }
 
@@ -156,16 +158,20 @@ func rejectedSchemas() ([]*vector, error) {
 		{"schema.version", "field-version", "a field of a version that is not there yet", `"since":2`, `"since":3`},
 		{"schema.expression", "expression", "an expression that yields no bool", `"this > 0"`, `"this + 1"`},
 		{"schema.library", "library", "a predicate that nobody registered", `"this > 0"`, `"@even"`},
-		{"schema.change", "change", "nobody says what becomes of a field that ends", `{"rename":"size","to":"points"}`, `{"default":"points","value":1}`},
+		{"schema.change", "change", "nobody says what becomes of a field that ends", `{"rename":"size","to":"points"}`,
+			`{"default":"points","value":1}`},
 	} {
 		text := strings.Replace(ticket, c.old, c.new, 1)
 		if c.name == "cycle" {
-			text = strings.Replace(text, `"invariants"`, `"types":{"R":{"fields":[{"id":1,"name":"r","type":"R","required":true}]}},"invariants"`, 1)
+			text = strings.Replace(text, `"invariants"`,
+				`"types":{"R":{"fields":[{"id":1,"name":"r","type":"R","required":true}]}},"invariants"`, 1)
 		}
-		out = append(out, (&vector{Name: "schema-" + c.name, Why: c.why, As: "schema", Form: "text", Text: text}).refused(c.predicate))
+		out = append(out, (&vector{Name: "schema-" + c.name, Why: c.why, As: "schema", Form: "text", Text: text}).
+			refused(c.predicate))
 	}
 	typed := func(predicate, name, why, text string) *vector {
-		v := (&vector{Name: "schema-" + name, Why: why, As: "typed", Form: "text", Text: text, Schema: ticket}).refused(predicate)
+		v := (&vector{Name: "schema-" + name, Why: why, As: "typed", Form: "text", Text: text, Schema: ticket}).
+			refused(predicate)
 		out = append(out, v)
 		return v
 	}
@@ -174,8 +180,10 @@ func rejectedSchemas() ([]*vector, error) {
 	typed("schema.upgrade", "upgrade", "what the later version needs does not hold", `{"size":-1}`).From = 1
 	typed("schema.downgrade", "downgrade", "what the earlier version needs does not hold", `{"points":11}`).To = 1
 	forged := typed("schema.complement", "complement", "field 127 holds no complement", "")
-	forged.Form, forged.Text, forged.Hex, forged.From = "binary", "", hex.EncodeToString(record(fields{1: 3, 127: 1})), 1
-	out = append(out, (&vector{Name: "schema-history", Why: "the predicate of a version that was published is another one", As: "schema", Form: "text",
+	forged.Form, forged.Text, forged.Hex, forged.From = "binary", "",
+		hex.EncodeToString(record(fields{1: 3, 127: 1})), 1
+	out = append(out, (&vector{Name: "schema-history",
+		Why: "the predicate of a version that was published is another one", As: "schema", Form: "text",
 		Text: strings.Replace(ticket, "this < 10", "this < 9", 1), Schema: ticket}).refused("schema.history"))
 	more, err := rejectedVeins()
 	return append(out, more...), err
@@ -187,7 +195,8 @@ func rejectedVeins() ([]*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	two, err := schema.Parse([]byte(`{"name":"Two","version":1,"fields":[{"id":1,"name":"parentHash","type":"text"},{"id":2,"name":"b","type":"int"}]}`), nil)
+	two, err := schema.Parse(
+		[]byte(`{"name":"Two","version":1,"fields":[{"id":1,"name":"parentHash","type":"text"},{"id":2,"name":"b","type":"int"}]}`), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +221,8 @@ func rejectedVeins() ([]*vector, error) {
 		return record(f)
 	}
 	text := record(fields{1: "a"})
-	reversed := record(fields{1: "Two", 2: 1, 3: []raw{record(fields{1: 2, 2: "b", 3: "int"}), record(fields{1: 1, 2: "a", 3: "int"})}})
+	reversed := record(fields{1: "Two", 2: 1, 3: []raw{record(fields{1: 2, 2: "b", 3: "int"}),
+		record(fields{1: 1, 2: "a", 3: "int"})}})
 	files := func(predicate, name, why string, all ...[]byte) *vector {
 		v := &vector{Name: "vein-" + name, Why: why, As: "chain", Form: "binary"}
 		for _, b := range all {
@@ -220,16 +230,22 @@ func rejectedVeins() ([]*vector, error) {
 		}
 		return v.refused(predicate)
 	}
-	restored := binaryVector("vein-fingerprint", "vein", b, "another file than the one expected").refused("schema.fingerprint")
+	restored := binaryVector("vein-fingerprint", "vein", b, "another file than the one expected").
+		refused("schema.fingerprint")
 	restored.Fingerprint = h.String()
 	return []*vector{
 		binaryVector("schema-canonical", "schema", reversed, "fields in another order").refused("schema.canonical"),
-		binaryVector("vein-format", "vein", record(fields{0: "vein/2"}), "a format of the future").refused("schema.vein"),
-		binaryVector("vein-unknown", "vein", vein(s, text, nil), "a schema that is neither in the file nor known").refused("schema.known"),
-		binaryVector("vein-schema", "vein", vein(s, text, fields{4: raw(two.Canonical())}), "another schema than the one named").refused("schema.embedded"),
-		binaryVector("vein-parent", "vein", vein(two, record(fields{}), fields{3: hash(nil), 4: raw(two.Canonical())}), "a parent beside a value that has a place for it").refused("schema.parent"),
+		binaryVector("vein-format", "vein", record(fields{0: "vein/2"}), "a format of the future").
+			refused("schema.vein"),
+		binaryVector("vein-unknown", "vein", vein(s, text, nil), "a schema that is neither in the file nor known").
+			refused("schema.known"),
+		binaryVector("vein-schema", "vein", vein(s, text, fields{4: raw(two.Canonical())}),
+			"another schema than the one named").refused("schema.embedded"),
+		binaryVector("vein-parent", "vein", vein(two, record(fields{}), fields{3: hash(nil), 4: raw(two.Canonical())}),
+			"a parent beside a value that has a place for it").refused("schema.parent"),
 		restored,
-		files("schema.chain-break", "chain-break", "two files without a parent", a, vein(two, record(fields{}), fields{4: raw(two.Canonical())})),
+		files("schema.chain-break", "chain-break", "two files without a parent", a,
+			vein(two, record(fields{}), fields{4: raw(two.Canonical())})),
 		files("schema.chain-fork", "chain-fork", "two files name one parent", a, b, c),
 		files("schema.chain-missing", "chain-missing", "the parent is not there", b),
 	}, nil

@@ -90,7 +90,8 @@ func TestGeneratorWritesWhatIsPublished(t *testing.T) {
 		}
 		path := filepath.Join(published, v.folder(), v.Name+".json")
 		if old, err := os.ReadFile(path); err != nil || !bytes.Equal(old, text) {
-			t.Errorf("%s is not what the generator makes (%v): vectors are frozen; run `go run ./internal/dev/vectors` for new ones", path, err)
+			t.Errorf("%s is not what the generator makes (%v): vectors are frozen; run `go run "+
+				"./internal/dev/vectors` for new ones", path, err)
 		}
 	}
 }

@@ -11,10 +11,12 @@ import (
 // Anthropic speaks the Messages API.
 func Anthropic(say func(int, map[string]any) Turn) (*Server, error) {
 	return serve(protocol{
-		authorized: func(r *http.Request) bool { return r.Header.Get("x-api-key") == Key && r.URL.Path == "/v1/messages" },
-		check:      anthropicCheck,
-		fail:       func(t *Turn) []byte { return marshal(anthropicError(t)) },
-		stream:     anthropicStream,
+		authorized: func(r *http.Request) bool {
+			return r.Header.Get("x-api-key") == Key && r.URL.Path == "/v1/messages"
+		},
+		check:  anthropicCheck,
+		fail:   func(t *Turn) []byte { return marshal(anthropicError(t)) },
+		stream: anthropicStream,
 	}, say)
 }
 
@@ -23,7 +25,8 @@ func isName(s string) bool { return len(s) <= 64 && nameForm.MatchString(s) }
 
 var nameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-// anthropicCheck refuses what Anthropic refuses: calls without their results right after them, empty text, thoughts without signature.
+// anthropicCheck refuses what Anthropic refuses: calls without their results right after them, empty text, thoughts
+// without signature.
 func anthropicCheck(body map[string]any) error {
 	if n, _ := body["max_tokens"].(float64); n < 1 {
 		return errors.New("max_tokens is missing")
@@ -84,8 +87,10 @@ func anthropicError(t *Turn) any {
 
 func anthropicStream(w *writer, t *Turn) {
 	w.event("message_start", m{"type": "message_start", "message": m{
-		"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-test", "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": m{"input_tokens": t.In - t.Cached - t.Written, "cache_read_input_tokens": t.Cached, "cache_creation_input_tokens": t.Written, "output_tokens": 1},
+		"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-test", "content": []any{},
+		"stop_reason": nil, "stop_sequence": nil,
+		"usage": m{"input_tokens": t.In - t.Cached - t.Written, "cache_read_input_tokens": t.Cached,
+			"cache_creation_input_tokens": t.Written, "output_tokens": 1},
 	}})
 	w.event("ping", m{"type": "ping"})
 	if t.Midway {
@@ -106,7 +111,8 @@ func anthropicStream(w *writer, t *Turn) {
 		n++
 	}
 	if t.Think != "" {
-		block(m{"type": "thinking", "thinking": "", "signature": ""}, m{"type": "thinking_delta", "thinking": t.Think}, m{"type": "signature_delta", "signature": "signed"})
+		block(m{"type": "thinking", "thinking": "", "signature": ""}, m{"type": "thinking_delta", "thinking": t.Think},
+			m{"type": "signature_delta", "signature": "signed"})
 	}
 	pieces := t.Text
 	if t.Refusal != "" {
@@ -135,7 +141,8 @@ func anthropicStream(w *writer, t *Turn) {
 	case len(t.Calls) > 0:
 		stop = "tool_use"
 	}
-	w.event("message_delta", m{"type": "message_delta", "delta": m{"stop_reason": stop, "stop_sequence": nil}, "usage": m{"output_tokens": t.Out}})
+	w.event("message_delta", m{"type": "message_delta", "delta": m{"stop_reason": stop, "stop_sequence": nil},
+		"usage": m{"output_tokens": t.Out}})
 	w.event("message_stop", m{"type": "message_stop"})
 }
 

@@ -11,7 +11,8 @@ import (
 func Gemini(say func(int, map[string]any) Turn) (*Server, error) {
 	return serve(protocol{
 		authorized: func(r *http.Request) bool {
-			return r.Header.Get("x-goog-api-key") == Key && strings.HasSuffix(r.URL.Path, ":streamGenerateContent") && r.URL.Query().Get("alt") == "sse"
+			return r.Header.Get("x-goog-api-key") == Key && strings.HasSuffix(r.URL.Path, ":streamGenerateContent") &&
+				r.URL.Query().Get("alt") == "sse"
 		},
 		check:  geminiCheck,
 		fail:   func(t *Turn) []byte { return marshal(geminiError(t)) },
@@ -19,7 +20,8 @@ func Gemini(say func(int, map[string]any) Turn) (*Server, error) {
 	}, say)
 }
 
-// geminiCheck refuses what Gemini refuses: calls whose results do not come next, one for each, and thoughts without signature.
+// geminiCheck refuses what Gemini refuses: calls whose results do not come next, one for each, and thoughts without
+// signature.
 func geminiCheck(body map[string]any) error {
 	var open []string
 	for i, v := range list(body["contents"]) {
@@ -51,7 +53,8 @@ func geminiCheck(body map[string]any) error {
 }
 
 func geminiError(t *Turn) any {
-	status := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE"}[t.Status]
+	status := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED",
+		500: "INTERNAL", 503: "UNAVAILABLE"}[t.Status]
 	e := m{"code": t.Status, "message": t.Message, "status": status}
 	if t.Kind == Overflow {
 		e["message"] = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
@@ -63,7 +66,8 @@ func geminiError(t *Turn) any {
 }
 
 func geminiStream(w *writer, t *Turn) {
-	usage := m{"promptTokenCount": t.In, "candidatesTokenCount": t.Out, "totalTokenCount": t.In + t.Out, "cachedContentTokenCount": t.Cached}
+	usage := m{"promptTokenCount": t.In, "candidatesTokenCount": t.Out, "totalTokenCount": t.In + t.Out,
+		"cachedContentTokenCount": t.Cached}
 	chunk := func(finish string, parts ...any) {
 		c := m{"index": 0, "content": m{"role": "model", "parts": parts}}
 		if finish != "" {
@@ -76,7 +80,8 @@ func geminiStream(w *writer, t *Turn) {
 		return
 	}
 	if t.Refusal != "" {
-		w.event("", m{"promptFeedback": m{"blockReason": "SAFETY", "blockReasonMessage": t.Refusal}, "usageMetadata": usage})
+		w.event("", m{"promptFeedback": m{"blockReason": "SAFETY", "blockReasonMessage": t.Refusal},
+			"usageMetadata": usage})
 		return
 	}
 	if t.Think != "" {

@@ -46,7 +46,8 @@ func openaiCheck(body map[string]any) error {
 		}
 		for _, c := range list(msg["tool_calls"]) {
 			f := object(object(c)["function"])
-			if !json.Valid([]byte(text(f["arguments"]))) || !isName(text(f["name"])) || len(text(object(c)["id"])) > 40 {
+			if !json.Valid([]byte(text(f["arguments"]))) || !isName(text(f["name"])) ||
+				len(text(object(c)["id"])) > 40 {
 				return fmt.Errorf("message %d: call %v is not well formed", i, c)
 			}
 			open = append(open, text(object(c)["id"]))
@@ -64,7 +65,8 @@ func openaiCheck(body map[string]any) error {
 func openaiError(t *Turn) any {
 	kind, code, message := t.Kind, any(nil), t.Message
 	if kind == Overflow {
-		kind, code, message = "invalid_request_error", "context_length_exceeded", "This model's maximum context length is 8192 tokens."
+		kind, code, message = "invalid_request_error", "context_length_exceeded",
+			"This model's maximum context length is 8192 tokens."
 	}
 	return m{"error": m{"message": message, "type": kind, "param": nil, "code": code}}
 }
@@ -92,7 +94,8 @@ func openaiStream(w *writer, t *Turn) {
 		chunk(m{"refusal": t.Refusal}, nil)
 	}
 	for i, c := range t.Calls {
-		chunk(m{"tool_calls": []any{m{"index": i, "id": c.ID, "type": "function", "function": m{"name": c.Name, "arguments": ""}}}}, nil)
+		chunk(m{"tool_calls": []any{m{"index": i, "id": c.ID, "type": "function",
+			"function": m{"name": c.Name, "arguments": ""}}}}, nil)
 	}
 	for part := 0; ; part++ { // the fragments of parallel calls come interleaved
 		more := false
@@ -117,7 +120,8 @@ func openaiStream(w *writer, t *Turn) {
 	chunk(m{}, finish)
 	w.event("", m{
 		"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-test", "choices": []any{},
-		"usage": m{"prompt_tokens": t.In, "completion_tokens": t.Out, "total_tokens": t.In + t.Out, "prompt_tokens_details": m{"cached_tokens": t.Cached}},
+		"usage": m{"prompt_tokens": t.In, "completion_tokens": t.Out, "total_tokens": t.In + t.Out,
+			"prompt_tokens_details": m{"cached_tokens": t.Cached}},
 	})
 	w.raw("", "[DONE]")
 }

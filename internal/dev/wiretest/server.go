@@ -1,5 +1,5 @@
-// Package wiretest holds servers that speak the protocols of model providers, for tests and measurements: the streams, the fragments, the
-// errors, and the rules a provider refuses a request for.
+// Package wiretest holds servers that speak the protocols of model providers, for tests and measurements: the streams,
+// the fragments, the errors, and the rules a provider refuses a request for.
 package wiretest
 
 import (

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Command dbos measures durable steps of DBOS Transact for Go on SQLite, for `perdure bench durable --peer`. It is a module of its own, so that
-// nothing of it comes into the program:
+// Command dbos measures durable steps of DBOS Transact for Go on SQLite, for `perdure bench durable --peer`. It is a
+// module of its own, so that nothing of it comes into the program:
 //
 //	cd internal/dev/bench/dbos && CGO_ENABLED=0 go build -o /tmp/dbos . && perdure bench durable --peer /tmp/dbos
 package main
@@ -104,14 +104,16 @@ func measure() (f figures, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// As DBOS opens a database itself, but for synchronous.
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "dbos.db")+"?_txlock=immediate&_pragma=foreign_keys(1)&_pragma=journal_mode(WAL)"+
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "dbos.db")+
+		"?_txlock=immediate&_pragma=foreign_keys(1)&_pragma=journal_mode(WAL)"+
 		"&_pragma=synchronous("+*level+")&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return f, err
 	}
 	db.SetMaxOpenConns(8)
 	db.SetMaxIdleConns(4)
-	ctx, err := dbos.NewContext(context.Background(), dbos.Config{AppName: "bench", SQLiteSystemDB: db, Logger: slog.New(slog.DiscardHandler)})
+	ctx, err := dbos.NewContext(context.Background(), dbos.Config{AppName: "bench", SQLiteSystemDB: db,
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return f, err
 	}
@@ -132,8 +134,10 @@ func measure() (f figures, err error) {
 	}
 	return figures{
 		P50: at(0.5), P99: at(0.99), CPU: float64(used.Microseconds()) / float64(count),
-		Workload: "dbos", Store: "sqlite", Durable: "SQLite in WAL mode, synchronous=" + *level, Unit: "step", Count: count, Seconds: took,
-		PerSecond: float64(count) / took, Settings: map[string]any{"agents": *agents, "steps": *steps, "payload": *size},
+		Workload: "dbos", Store: "sqlite", Durable: "SQLite in WAL mode, synchronous=" + *level, Unit: "step",
+		Count: count, Seconds: took,
+		PerSecond: float64(count) / took, Settings: map[string]any{"agents": *agents, "steps": *steps,
+			"payload": *size},
 	}, nil
 }
 
