@@ -334,13 +334,7 @@ func MergeableInto(memory, entries iter.Seq2[*Entry, error]) error {
 		}
 		have[e.Name], bare = true, bare || bodiless(e)
 	}
-	fresh := func(yield func(*Entry, error) bool) {
-		for e, err := range entries {
-			if (err != nil || !have[e.Name]) && !yield(e, err) {
-				return
-			}
-		}
-	}
+	fresh := lacking(entries, func(h Hash) bool { return have[h] })
 	var first *Entry
 	for e, err := range fresh {
 		if err != nil {

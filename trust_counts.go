@@ -102,13 +102,7 @@ func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(
 	if t.Counts(here) != nil {
 		return nil
 	}
-	fresh := func(yield func(*Entry, error) bool) {
-		for e, err := range more {
-			if (err != nil || !has(e.Name)) && !yield(e, err) {
-				return
-			}
-		}
-	}
+	fresh := lacking(more, has)
 	a, err := here.applyAll(fresh)
 	if err == ErrBehind { // some belong before what somebody vouched for: then all is judged from the beginning
 		a, err = t.Fold(func(yield func(*Entry, error) bool) {

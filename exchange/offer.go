@@ -1,0 +1,133 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// MaxAnchors is how many snapshots an offer names: enough that copies which parted lately find one they share.
+const MaxAnchors = 32
+
+// Offer is what a place has of an agent.
+type Offer struct {
+	Agent   perdure.AgentID `json:"agent"`
+	Heads   []perdure.Hash  `json:"heads"`             // none: nothing
+	Anchors []perdure.Hash  `json:"anchors,omitempty"` // snapshots that know all that came before them, newest first
+}
+
+// Has reports whether the place has anything of the agent.
+func (o *Offer) Has() bool { return len(o.Heads) > 0 }
+
+// Same reports whether both have the same.
+func (o *Offer) Same(other *Offer) bool { return o.Has() && slices.Equal(o.Heads, other.Heads) }
+
+// Check refuses an offer that nobody would make.
+func (o *Offer) Check() error {
+	switch {
+	case o.Agent.IsZero():
+		return perdure.Invalid(errors.New("offer: it names no agent"))
+	case len(o.Anchors) > MaxAnchors:
+		return perdure.Invalid(fmt.Errorf("offer: %d anchors, at most %d", len(o.Anchors), MaxAnchors))
+	}
+	return nil
+}
+
+// Of is what a store has of an agent.
+func Of(ctx context.Context, s perdure.Store, id perdure.AgentID) (Offer, error) {
+	o := Offer{Agent: id}
+	heads, err := s.Heads(ctx, id)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return o, nil
+	}
+	if err != nil {
+		return o, err
+	}
+	o.Heads = heads
+	for snap, err := range s.Snapshots(ctx, id) {
+		if err != nil {
+			return o, err
+		}
+		if o.Anchors = append(o.Anchors, snap.Name); len(o.Anchors) == MaxAnchors {
+			break
+		}
+	}
+	return o, nil
+}
+
+// Missing yields what a store has of an agent and a place with this offer lacks, parents before children. It may yield
+// some that are there: what came after the newest snapshot both have, and is not in the past of a head that the store
+// knows.
+func Missing(ctx context.Context, s perdure.Store, o Offer) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		after, err := common(ctx, s, &o)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		known, err := past(ctx, s, &o, after)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for item, err := range s.Entries(ctx, o.Agent, after) {
+			if err == nil && known[item.Name] {
+				continue
+			}
+			if !yield(item.Entry, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// common is where in the memory the newest snapshot stands that both have; zero: before everything.
+func common(ctx context.Context, s perdure.Store, o *Offer) (perdure.Cursor, error) {
+	if len(o.Anchors) == 0 {
+		return 0, nil
+	}
+	theirs := make(map[perdure.Hash]bool, len(o.Anchors))
+	for _, name := range o.Anchors {
+		theirs[name] = true
+	}
+	for snap, err := range s.Snapshots(ctx, o.Agent) {
+		if err != nil {
+			return 0, err
+		}
+		if theirs[snap.Name] {
+			return snap.Cursor, nil
+		}
+	}
+	return 0, nil
+}
+
+// past is which entries after a cursor are in the past of the offer's heads, themselves included.
+func past(ctx context.Context, s perdure.Store, o *Offer, after perdure.Cursor) (map[perdure.Hash]bool, error) {
+	type link struct {
+		name    perdure.Hash
+		parents []perdure.Hash
+	}
+	var window []link // parents before children
+	for item, err := range s.Entries(ctx, o.Agent, after) {
+		if err != nil {
+			return nil, err
+		}
+		window = append(window, link{item.Name, slices.Clone(item.Parents)})
+	}
+	known := make(map[perdure.Hash]bool, len(window))
+	for _, h := range o.Heads {
+		known[h] = true
+	}
+	for _, e := range slices.Backward(window) {
+		if known[e.name] {
+			for _, p := range e.parents {
+				known[p] = true
+			}
+		}
+	}
+	return known, nil
+}

@@ -1,0 +1,112 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Join adds entries of another copy to an agent that is in a store, all or none: parents come before children, and what
+// the store has already changes nothing. Where the agent counts here, it must count with them (key.trusted); where it
+// does not, it may get more of the same. It returns the agent as it is then, and how many entries were new.
+//
+// What it costs depends on what is new, unless some of it belongs before the snapshot that the agent is loaded from:
+// then the whole memory is folded. It ranges over entries several times.
+func (t *Trust) Join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) (*Agent, int, error) {
+	a, added, err := t.join(ctx, s, id, entries)
+	if err != nil {
+		return nil, 0, fmt.Errorf("join agent %s: %w", id.Short(), err)
+	}
+	return a, added, nil
+}
+
+func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) (*Agent, int, error) {
+	here, err := t.Load(ctx, s, id)
+	if errors.Is(err, ErrRejected) { // it does not count, and nothing is done for it
+		here, err = Load(ctx, s, id)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	held := here.window()
+	fresh := lacking(entries, func(h Hash) bool { return held.byName[h] != nil })
+	next, err := here.applyAll(fresh)
+	var r *Rejection
+	if err == ErrBehind || errors.As(err, &r) { // what is not recent may be here all the same
+		had, scanErr := names(Memory(ctx, s, id))
+		if scanErr != nil {
+			return nil, 0, scanErr
+		}
+		fresh = lacking(entries, func(h Hash) bool { return had[h] })
+		next, err = here.applyAll(fresh)
+	}
+	if err == ErrBehind {
+		return t.joinEarlier(ctx, s, here, fresh)
+	}
+	if err == nil && t.Counts(here) == nil {
+		err = t.Counts(next)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return t.joined(ctx, s, id, next, fresh)
+}
+
+// joinEarlier is Join of entries some of which belong before what here was loaded from.
+func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh iter.Seq2[*Entry, error]) (*Agent, int,
+	error) {
+	id := here.ID()
+	if err := Mergeable(ctx, s, id, fresh); err != nil {
+		return nil, 0, err
+	}
+	if err := t.Joins(here, Memory(ctx, s, id), fresh, func(Hash) bool { return false }); err != nil {
+		return nil, 0, err
+	}
+	return t.joined(ctx, s, id, nil, fresh)
+}
+
+// joined makes entries durable that turn an agent into next; nil: load it.
+func (t *Trust) joined(ctx context.Context, s Store, id AgentID, next *Agent, fresh iter.Seq2[*Entry, error]) (*Agent,
+	int, error) {
+	added := 0
+	for _, err := range fresh {
+		if err != nil {
+			return nil, 0, err
+		}
+		added++
+	}
+	if added > 0 {
+		if err := PutAll(ctx, s, id, fresh); err != nil {
+			return nil, 0, err
+		}
+	}
+	if next != nil {
+		return next, added, nil
+	}
+	next, err := Load(ctx, s, id)
+	return next, added, err
+}
+
+// lacking is the entries but those that are there.
+func lacking(entries iter.Seq2[*Entry, error], has func(Hash) bool) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for e, err := range entries {
+			if (err != nil || !has(e.Name)) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// names is what entries are called.
+func names(entries iter.Seq2[*Entry, error]) (map[Hash]bool, error) {
+	all := map[Hash]bool{}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		all[e.Name] = true
+	}
+	return all, nil
+}
