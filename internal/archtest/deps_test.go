@@ -11,13 +11,13 @@ import (
 
 // adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
 // package below store is an adapter of its own.
-var adapters = []string{"a2a", "advisor", "capsule", "keyfile", "mcp", "notify", "policy", "server", "telemetry",
+var adapters = []string{"a2a", "advisor", "capsule", "exchange", "keyfile", "mcp", "notify", "policy", "server", "telemetry",
 	"tool", "webhook", "workspace"}
 
 // shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them
 // out and mount what speaks MCP; what is sent is signed as what is received.
 var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"server"}, "mcp": {"server"},
-	"webhook": {"notify"}}
+	"exchange": {"client", "server"}, "webhook": {"notify"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
 var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
@@ -32,7 +32,7 @@ var house = map[string][]string{"home": append([]string{"store"}, adapters...), 
 
 // faces show agents to people and programs. Each imports the house, the core, what it serves and what is internal; no
 // adapter, which is wired by the home, and no other face.
-var faces = map[string][]string{"a2a": {}, "mcp": {}, "server": {"a2a", "capsule", "mcp"}}
+var faces = map[string][]string{"a2a": {}, "mcp": {}, "server": {"a2a", "capsule", "exchange", "mcp"}}
 
 // impure are the packages the core must not import, and none of ours that it imports either. It may name the errors of
 // io/fs, which opens nothing.
