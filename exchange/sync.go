@@ -62,7 +62,7 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 		return nil, err
 	}
 	if !mine.Has() && !theirs.Has() {
-		return nil, perdure.Missing("agent "+id.Short()+" is in neither place")
+		return nil, perdure.Missing("agent " + id.Short() + " is in neither place")
 	}
 	if way != Push {
 		if s.Pulled, err = pass(ctx, there, here, &theirs, &mine); err != nil {

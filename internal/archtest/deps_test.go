@@ -11,7 +11,8 @@ import (
 
 // adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
 // package below store is an adapter of its own.
-var adapters = []string{"a2a", "advisor", "capsule", "exchange", "keyfile", "mcp", "notify", "policy", "server", "telemetry",
+var adapters = []string{"a2a", "advisor", "capsule", "exchange", "keyfile", "mcp", "notify", "policy", "server",
+	"telemetry",
 	"tool", "webhook", "workspace"}
 
 // shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them
