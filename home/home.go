@@ -76,6 +76,7 @@ type Home struct {
 	Found          bool            // the home was found here or in a folder above, not named
 	Loose          bool            // the store was named by its file: the folder is whatever that is in
 	located, Fresh bool            // whether the home had been looked for, and was empty then
+	begun          bool            // the folder was made by Begin
 	judged         *bool           // whether what the home says counts, once that is known
 }
 
@@ -219,8 +220,7 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		}
 	} else if _, err := os.Stat(h.File); errors.Is(err, fs.ErrNotExist) {
 		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
-			"make an agent with perdure new, or name a store with --store or "+StoreEnv)
-
+			"make a home here with perdure init, or name another in "+StoreEnv)
 	}
 	look := h.Looks && !h.Mends
 	if h.Scheme == "dir" {

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ const (
 type Setup struct {
 	Advisor string // the SOURCE of agents that name none; empty: the one that can be had here
 	Files   string // the folder of the tools files.*, which is made if it is not there; empty: none
+	Name    string // of the key; empty: the name of whoever runs this
 }
 
 // Begun is a home that Init has seen to.
@@ -34,9 +36,16 @@ type Begun struct {
 	Home    string      `json:"home"`
 	Key     perdure.Key `json:"key"`
 	Advisor string      `json:"advisor"`           // who proposes what agents do that name no advisor
+	Script  bool        `json:"script"`            // it is the script that a home begins with, and no model
 	Because string      `json:"because,omitempty"` // why this one; empty if node.yaml was there
 	Made    []string    `json:"made"`              // files of the home, with slashes
 	Kept    []string    `json:"kept"`              // that were there and stay as they are
+}
+
+// Unmade reports whether nobody has made a home for this folder, or named one: what is made without one goes to the
+// folder of the user.
+func (h *Home) Unmade() bool {
+	return h.URL == "" && os.Getenv(StoreEnv) == "" && h.Find() == nil && h.Fresh && !h.Found
 }
 
 // Begin says where a home that is to be made is: in the folder named, else where the environment says, else here, not
@@ -46,20 +55,46 @@ func (h *Home) Begin(dir string) error {
 		h.URL = dir
 	}
 	if h.URL == "" && os.Getenv(StoreEnv) == "" {
-		return os.MkdirAll(HomeName, 0o700)
+		err := os.Mkdir(HomeName, 0o700)
+		h.begun = err == nil
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
 	}
 	return nil
 }
 
 // Init makes what a home lacks: the folder, its key, the store, a node.yaml and a first policy, all of them with
-// comments. What is there stays as it is, so that a second call changes nothing.
+// comments. What is there stays as it is, so that a second call changes nothing. What was asked for is checked first:
+// if it cannot be had, nothing is made.
 func (h *Home) Init(ctx context.Context, set Setup) (*Begun, error) {
+	b, err := h.init(ctx, set)
+	if err != nil && h.begun {
+		_ = os.Remove(h.Dir) // unless something is in it
+	}
+	return b, err
+}
+
+func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 	if h.Loose || h.Scheme == "mem" {
 		return nil, perdure.Invalid(errors.New("a home is a folder; name one that is there, or is to be made"))
+	}
+	if _, err := perdure.GenerateSigner(cmp.Or(set.Name, KeyName())); err != nil {
+		return nil, perdure.Invalid(err)
+	}
+	p, err := h.plan(ctx, set)
+	if err != nil {
+		return nil, err
 	}
 	keyed, err := h.Key()
 	if err != nil {
 		return nil, err
+	}
+	if keyed == nil && set.Name != "" && h.Fresh {
+		if _, err := h.MakeKey(set.Name); err != nil {
+			return nil, err
+		}
 	}
 	b := &Begun{Home: h.Dir}
 	b.note(KeyFile, keyed == nil)
@@ -69,14 +104,34 @@ func (h *Home) Init(ctx context.Context, set Setup) (*Begun, error) {
 			return err
 		}
 		b.Key = s.Key()
-		return h.change(func() error { return h.furnish(ctx, set, b) })
+		return h.change(func() error { return h.furnish(p, b) })
 	})
 	if err != nil {
 		return nil, err
 	}
 	n, err := ReadNodeFile(h)
-	b.Advisor = n.Advisor
+	b.Advisor, b.Script = n.Advisor, n.Advisor == "script:"+filepath.Join(h.Dir, filepath.FromSlash(firstScript))
 	return b, err
+}
+
+// plan is what a new node.yaml is to say; nil: there is one.
+type plan struct{ source, because, files string }
+
+// plan finds out what can be had, and makes nothing but the folder of files.
+func (h *Home) plan(ctx context.Context, set Setup) (p *plan, err error) {
+	if _, err := os.Lstat(filepath.Join(h.Dir, NodeFileName)); err == nil {
+		return nil, nil
+	}
+	p = new(plan)
+	if p.source, p.because, err = h.firstAdvisor(ctx, set.Advisor); err != nil {
+		return nil, err
+	}
+	if set.Files != "" {
+		if p.files, err = h.firstFolder(set.Files); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
 }
 
 // note remembers whether a file was made.
@@ -89,36 +144,28 @@ func (b *Begun) note(name string, made bool) {
 }
 
 // furnish writes the files that are not there.
-func (h *Home) furnish(ctx context.Context, set Setup, b *Begun) error {
+func (h *Home) furnish(p *plan, b *Begun) error {
 	if err := h.begin(".gitignore", gitignoreText, b); err != nil {
 		return err
 	}
 	if err := h.beginPolicy(b); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(h.Dir, NodeFileName)); err == nil {
+	if p == nil {
 		b.note(NodeFileName, false)
 		return nil
 	}
-	source, because, err := h.firstAdvisor(ctx, set.Advisor)
-	if err != nil {
-		return err
+	files, writes := "# files: ../work", ""
+	if p.files != "" {
+		files, writes = "files: "+yamlWord(p.files), firstWriteText
 	}
-	if source == "script:"+firstScript {
-		if err := h.begin(firstScript, firstScriptText, b); err != nil {
+	if p.source == "script:"+firstScript {
+		if err := h.begin(firstScript, strings.Replace(firstScriptText, "WRITES\n", writes, 1), b); err != nil {
 			return err
 		}
 	}
-	files := "# files: ../work"
-	if set.Files != "" {
-		at, err := h.firstFolder(set.Files)
-		if err != nil {
-			return err
-		}
-		files = "files: " + yamlWord(at)
-	}
-	b.Because = because
-	text := strings.NewReplacer("ADVISOR", yamlWord(source), "BECAUSE", because, "FILES", files).Replace(nodeFileText)
+	b.Because = p.because
+	text := strings.NewReplacer("ADVISOR", yamlWord(p.source), "BECAUSE", p.because, "FILES", files).Replace(nodeFileText)
 	return h.begin(NodeFileName, text, b)
 }
 
@@ -159,7 +206,7 @@ func (h *Home) firstAdvisor(ctx context.Context, asked string) (source, because 
 		return source, because, nil
 	}
 	if _, err := new(Powers).Thinker(asked, new(perdure.MemStore)); err != nil {
-		return "", "", perdure.Invalid(fmt.Errorf("--advisor %s: %w", asked, err))
+		return "", "", perdure.Invalid(fmt.Errorf("advisor %s: %w", asked, err))
 	}
 	if file, is := strings.CutPrefix(asked, "script:"); is {
 		if file, err = h.fromHome(file); err != nil {
@@ -170,15 +217,22 @@ func (h *Home) firstAdvisor(ctx context.Context, asked string) (source, because 
 	return asked, "you asked for it", nil
 }
 
-// firstFolder makes the folder of files, and returns it as node.yaml has it.
+// firstFolder makes the folder of files, unless it is in the home, and returns it as node.yaml has it.
 func (h *Home) firstFolder(folder string) (string, error) {
+	at, err := h.fromHome(folder)
+	if err != nil {
+		return "", fmt.Errorf("files: %w", err)
+	}
+	if !filepath.IsAbs(at) && at != ".." && !strings.HasPrefix(at, "../") {
+		return "", fmt.Errorf("files: %w", h.inside(folder))
+	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", fmt.Errorf("--files: %w", err)
+		return "", fmt.Errorf("files: %w", err)
 	}
 	if err := h.apart(folder); err != nil {
-		return "", fmt.Errorf("--files: %w", err)
+		return "", fmt.Errorf("files: %w", err)
 	}
-	return h.fromHome(folder)
+	return at, nil
 }
 
 // fromHome is a path as a file of the home names it.

@@ -56,16 +56,39 @@ const policyMoreText = `
 // when { context.tool like "http.*" };
 `
 
-// firstScriptText is the advisor of a home that found no model.
+// firstScriptText is the advisor of a home that found no model. WRITES is replaced by firstWriteText, or by nothing.
 const firstScriptText = `# An advisor that is no model: it proposes what is written here, one turn each time the agent asks.
 # Put a model in its place: write advisor: anthropic:MODEL, openai:MODEL or gemini:MODEL into ../node.yaml and set its key
 # in the environment. "perdure help script" says what else a script can do.
 turns:
+  # In a conversation (perdure chat) it waits for what people say, and answers every line.
+  - when: kind == "chat" || "answer" in inbox
+    sleep: {on: answer}
+    as: heard
+  - when: '"heard" in results'
+    repeat: 1000000
+    text: |-
+      You said: ${last.result.say}
+      I am a script, so this is all I can answer. To talk to a model, write
+        advisor: anthropic:MODEL
+      (or openai:MODEL, or gemini:MODEL) into node.yaml of your home, and set ANTHROPIC_API_KEY (or OPENAI_API_KEY,
+      or GEMINI_API_KEY). Nothing else changes: this conversation goes on.
+  # Else it works on its goal (perdure new, perdure run).
+WRITES
   - text: this script does not think; it shows that everything else works
     end:
       result:
         say: |-
           My goal is: ${goal}.
-          I am a script, and end here. To have a model work on it, set ANTHROPIC_API_KEY, OPENAI_API_KEY or
-          GEMINI_API_KEY, and name a model in node.yaml (advisor: anthropic:MODEL).
+          I am a script, and end here. To have a model work on it, write
+            advisor: anthropic:MODEL
+          (or openai:MODEL, or gemini:MODEL) into node.yaml of your home, and set ANTHROPIC_API_KEY (or OPENAI_API_KEY,
+          or GEMINI_API_KEY).
+`
+
+// firstWriteText has the first agent write a file, if it has a folder for it: policy asks a person first.
+const firstWriteText = `  - execute: {tool: files.write, args: {path: hello.txt, text: "hello, world"}}
+    as: written
+  - when: results.written.signal != "ok"
+    end: {signal: failed, note: "hello.txt is not written: ${results.written.note}"}
 `

@@ -309,8 +309,7 @@ func (h *Home) apart(folder string) error {
 		}
 		for _, path := range own {
 			if info, err := os.Stat(path); err == nil && os.SameFile(info, here) {
-				return perdure.WithHint(fmt.Errorf("%s is in the home %s, which agents must not touch", folder, h.Dir),
-					"name a folder outside of it")
+				return h.inside(folder)
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -321,4 +320,10 @@ func (h *Home) apart(folder string) error {
 		}
 		at = above
 	}
+}
+
+// inside refuses a folder for agents that is in the home.
+func (h *Home) inside(folder string) error {
+	return perdure.WithHint(fmt.Errorf("%s is in the home %s, which agents must not touch", folder, h.Dir),
+		"name a folder outside of it")
 }

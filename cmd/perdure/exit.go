@@ -80,6 +80,9 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 		return
 	}
 	message, hint := view.Explain(err, command)
+	if code := exitCode(err); code == exitFailure || code == exitNotFound && !errors.Is(err, fs.ErrNotExist) {
+		hint = beginning(hint)
+	}
 	if message = here(message); !strings.HasSuffix(hint, " --help") { // help is the same for every store
 		hint = here(hint)
 	}

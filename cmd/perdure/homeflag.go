@@ -33,7 +33,7 @@ func lookFlag(c *cobra.Command) *homeFlag {
 func storeFlag(c *cobra.Command) *homeFlag {
 	h := &homeFlag{Home: &home.Home{Note: func(text string) { note(c, "%s", text) }}, c: c}
 	h.Ask, h.Progress = h.ask, h.bar
-	c.Flags().StringVar(&h.URL, "store", "",
+	c.Flags().Var(storeValue{h.Home}, "store",
 		"the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+home.StoreEnv+
 			", else "+home.HomeName+" here or above, else the user's data folder)")
 	if strings.Contains(c.Use, "AGENT") {
@@ -41,6 +41,23 @@ func storeFlag(c *cobra.Command) *homeFlag {
 	}
 	return h
 }
+
+// storeValue is --store, a text, and the home that it names.
+type storeValue struct{ home *home.Home }
+
+func (v storeValue) String() string {
+	if v.home == nil {
+		return ""
+	}
+	return v.home.URL
+}
+
+func (v storeValue) Set(text string) error {
+	v.home.URL = text
+	return nil
+}
+
+func (v storeValue) Type() string { return "string" }
 
 // acting is h for a command that signs or runs something.
 func (h *homeFlag) acting() *homeFlag {

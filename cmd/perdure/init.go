@@ -25,6 +25,7 @@ func initCommand() *cobra.Command {
 			"script:FILE or a URL")
 	c.Flags().StringVar(&set.Files, "files", "",
 		"give agents the tools files.* in this folder, which is made if it is not there")
+	c.Flags().StringVar(&set.Name, "name", "", "name the key that is made (default: your user name)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 && h.URL != "" {
 			return perdure.Invalid(errors.New("DIR and --store both say where the home is; use one of them"))
@@ -72,10 +73,15 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
 		advisor += ", because " + b.Because
 	}
 	row("advisor", advisor)
+	if b.Script {
+		row("", "It is a script and no model. Put a model in its place: advisor: anthropic:MODEL (or openai:MODEL, "+
+			"gemini:MODEL) in "+filepath.Join(b.Home, home.NodeFileName)+", and its key in the environment")
+	}
 	if h.URL != "" {
 		inForce.store = h.URL
 	}
-	t.WriteString(here("\nNow:\n  perdure new \"say hello\"\n  perdure run say-hello\n"))
+	t.WriteString(here("\nNow have an agent work:\n  perdure new \"say hello\"\n  perdure run say-hello\n" +
+		"\nOr talk to one:\n  perdure chat\n"))
 	_, err := io.WriteString(w, t.String())
 	return err
 }

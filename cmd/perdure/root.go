@@ -116,6 +116,9 @@ func prepare(c *cobra.Command) {
 		c.RunE = func(c *cobra.Command, args []string) error {
 			if f := c.Flags().Lookup("store"); f != nil {
 				inForce.store = f.Value.String()
+				if v, ok := f.Value.(storeValue); ok {
+					inForce.home = v.home
+				}
 			}
 			if err := filled(c); err != nil {
 				return perdure.Invalid(err)

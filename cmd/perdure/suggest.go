@@ -6,12 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
 // inForce is what this command was told about where its agents are. Commands that people are told to type say so too.
 var inForce struct {
 	root  *cobra.Command
+	home  *home.Home
 	store string // --store
 	file  string // the file of an agent, in the place of its name
 	agent string // that name
@@ -75,4 +77,16 @@ func pasted(typed string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(typed, "'", `'\''`) + "'"
+}
+
+// beginning adds to a hint how to begin, where nobody has made or named a home yet.
+func beginning(hint string) string {
+	const begin = "perdure init makes a home here"
+	switch {
+	case inForce.home == nil || !inForce.home.Unmade() || strings.Contains(hint, "perdure init"):
+		return hint
+	case hint == "":
+		return begin
+	}
+	return begin + "; or " + hint
 }
