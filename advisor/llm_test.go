@@ -456,7 +456,7 @@ func TestModelWithoutPriceDoesNotSpendABudget(t *testing.T) {
 					if !c.thinks {
 						advice, _ := memory[perdure.Advice](w)
 						if len(s.Requests()) != before || idle.Needs == "" || len(advice) != 1 ||
-							!strings.Contains(advice[0].Text, "--prices") ||
+							!strings.Contains(advice[0].Text, "file of prices") ||
 							!strings.Contains(advice[0].Text, "unheard-of-1") {
 							t.Errorf("idle %+v after advice %+v, want one that says how to add a price", idle, advice)
 						}

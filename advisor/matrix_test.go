@@ -96,7 +96,7 @@ var matrix = []row{
 	{name: "504", turns: []wiretest.Turn{{Status: 504, Kind: "timeout_error"}}, signal: perdure.TimedOut,
 		cells: uncount},
 	{name: "401 that repeats the key", turns: []wiretest.Turn{{Status: 401, Kind: "authentication_error",
-		Message: "bad key " + wiretest.Key}}, signal: perdure.Failed, cells: uncount},
+		Message: "bad key " + wiretest.Key}}, signal: perdure.Incapable, cells: uncount},
 	{name: "400 that repeats the key", turns: []wiretest.Turn{{Status: 400, Kind: "invalid_request_error",
 		Message: "odd " + wiretest.Key}}, signal: perdure.Failed, cells: uncount},
 	{name: "silence", turns: []wiretest.Turn{{Hang: true}}, signal: perdure.TimedOut, cells: uncount},

@@ -27,9 +27,11 @@ type Model interface {
 // Endpoint is where a model is reached, and with which key. The zero Endpoint is that of the provider itself, with the
 // key in the environment variable that the provider's own tools read.
 type Endpoint struct {
-	Key    KeyFunc      // nil: the provider's environment variable, or no key for a server at another URL
-	URL    string       // base URL of another server that speaks the provider's protocol
-	Client *http.Client // nil: the default one
+	Key KeyFunc // nil: the provider's environment variable, or no key for a server at another URL
+	URL string  // base URL of another server that speaks the provider's protocol
+	// what people call the key, such as the variable it is in: for messages, if Key is set
+	KeyName string
+	Client  *http.Client // nil: the default one
 }
 
 // CheckKey says why the key cannot be had, if there is a Key to ask. The models of every provider have this method.
@@ -133,7 +135,7 @@ func (t Tokens) plus(o Tokens) Tokens {
 
 // Failure says why a provider did not answer. It becomes the signal of an advice, never the end of an agent.
 type Failure struct {
-	Signal     perdure.Signal // Throttled, TimedOut, Silent or Failed
+	Signal     perdure.Signal // Throttled, TimedOut, Silent, Failed, or Incapable: not with the key of this node
 	RetryAfter time.Duration  // as the provider said
 	Overflow   bool           // the prompt was too long for the model
 	Note       string         // for people; holds no key

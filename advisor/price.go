@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Price is what the tokens of a model cost, in US dollars a million, which is millionths of a dollar a token.
+// Price is what the tokens of a model cost, in US dollars per million, which is millionths of a dollar per token.
 type Price struct {
 	In      float64 `json:"in"`
 	Out     float64 `json:"out"`
@@ -123,14 +123,14 @@ func (l *LLM) priced(f *perdure.Fold) error {
 		return nil
 	}
 	if b := f.Intent.Budget; b != nil && b.Cost != nil {
-		return fmt.Errorf("the agent has a budget in money, and model %s has no price here; give it one (--prices "+
-			"FILE, or Prices of the LLM) such as %s, or zeros if it is free: %w",
+		return fmt.Errorf("the agent has a budget in money, and model %s has no price here; give it one in a "+
+			"file of prices (prices of node.yaml, or Prices of the LLM) such as %s, or zeros if it is free: %w",
 			l.Model.Name(), examplePrice(l.Model.Name()), perdure.ErrIncapable)
 	}
 	if l.Log != nil {
 		l.unpriced.Do(func() {
-			l.Log.Warn("the model has no price: what it costs is counted as nothing", "model", l.Model.Name(), "add",
-				"--prices FILE with "+examplePrice(l.Model.Name()))
+			l.Log.Info("the model has no price: what it costs is counted as nothing", "model", l.Model.Name(), "add",
+				"a file of prices with "+examplePrice(l.Model.Name()))
 		})
 	}
 	return nil
@@ -142,5 +142,5 @@ func examplePrice(model string) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf(`{%s: {"in": 3, "out": 15, "cached": 0.3}} in US dollars a million tokens`, name)
+	return fmt.Sprintf(`{%s: {"in": 3, "out": 15, "cached": 0.3}} in US dollars per million tokens`, name)
 }

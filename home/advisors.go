@@ -101,9 +101,9 @@ func (p *Powers) model(provider, model string) advisor.Model {
 	at := advisor.Endpoint{URL: base}
 	switch {
 	case base == "":
-		at.Key = p.key(by.key)
+		at.Key, at.KeyName = p.key(by.key), by.key
 	case key != "":
-		at.Key = p.key(key)
+		at.Key, at.KeyName = p.key(key), key
 	}
 	return by.open(model, at)
 }

@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -69,18 +70,90 @@ func (r *Ran) Stuck() (what, hint string) {
 	case r.idle.Is(perdure.RestShallow):
 		return "", "import the whole memory: perdure import FILE, of a capsule exported at depth full"
 	case r.idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
-		if r.Now.Fold().Seats[0].Given {
-			return "", "import the file where it is to go on; or take the seat back: perdure seat take " + name +
-				" --why TEXT"
-		}
-		return "", "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " +
-			name + " --why TEXT"
+		return "", r.unseated(name)
 	case r.Person:
 		return "", "see perdure inbox"
-	case r.Cannot == "advisor:":
-		return ": no advisor configured", view.AddAdvisor
 	case r.Cannot != "":
-		return " needs a node with " + view.Capability(r.Cannot), "run it where that is set up; see perdure run --help"
+		return r.lacks()
+	case unanswered(&r.idle) != nil:
+		return ": its advisor did not answer: " + view.LastFailure(r.Now), otherAdvisor
 	}
 	return "", ""
+}
+
+// Unadvised reports whether the agent cannot go on because its advisor cannot be had, or does not answer.
+func (r *Ran) Unadvised() bool { return strings.HasPrefix(r.Cannot, "advisor:") || unanswered(&r.idle) != nil }
+
+// otherAdvisor is what to do about an advisor that cannot be had.
+const otherAdvisor = "perdure doctor checks advisors and their keys; another one is named in node.yaml " +
+	"(advisor: anthropic:MODEL)"
+
+// unseated is what to do about a seat that is elsewhere.
+func (r *Ran) unseated(name string) string {
+	if r.Now.Fold().Seats[0].Given {
+		return "import the file where it is to go on; or take the seat back: perdure seat take " + name + " --why TEXT"
+	}
+	return "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " +
+		name + " --why TEXT"
+}
+
+// lacks says what this node lacks, and what to do about it.
+func (r *Ran) lacks() (what, hint string) {
+	advisor := strings.HasPrefix(r.Cannot, "advisor:")
+	for _, one := range r.Reasons {
+		if advisor && one.Kind == perdure.RestLacks && one.Note != "" {
+			return ": its advisor cannot be asked: " + one.Note, otherAdvisor
+		}
+	}
+	if r.Cannot == "advisor:" {
+		return ": no advisor configured", view.AddAdvisor
+	}
+	return " needs a node with " + view.Capability(r.Cannot), "run it where that is set up; see perdure help node.yaml"
+}
+
+// patientFor is how long RunPatiently waits for one attempt at most: who is told to come back later than that does.
+const patientFor = time.Minute
+
+// Attempt says that an advisor did not answer, and that it is asked again.
+type Attempt struct {
+	Number, Of int           // which attempt comes next, of how many
+	In         time.Duration // when
+	Why        string        // the last one came to nothing
+}
+
+// RunPatiently runs an agent until it rests. An advisor that does not answer is asked again when the agent's memory
+// says it is time, so many times in all; tell hears of it before each pause.
+func RunPatiently(ctx context.Context, n *perdure.Node, id perdure.AgentID, tries int, tell func(Attempt)) (perdure.Idle,
+	error) {
+	for number := 2; ; number++ {
+		idle, err := n.RunAgent(ctx, id)
+		r := unanswered(&idle)
+		if err != nil || r == nil || number > tries {
+			return idle, err
+		}
+		in := max(time.Until(r.Until.Go()), 0)
+		if in > patientFor {
+			return idle, nil
+		}
+		a, err := n.Load(ctx, id)
+		if err != nil {
+			return idle, err
+		}
+		tell(Attempt{number, tries, in, view.LastFailure(a)})
+		select {
+		case <-time.After(in):
+		case <-ctx.Done():
+			return idle, ctx.Err()
+		}
+	}
+}
+
+// unanswered is the reason of an agent that rests because its advisor did not answer; nil: it rests for another.
+func unanswered(idle *perdure.Idle) *perdure.Reason {
+	for i := range idle.Reasons {
+		if r := &idle.Reasons[i]; r.Kind == perdure.RestBackoff && strings.HasPrefix(r.Tool, "advisor:") {
+			return r
+		}
+	}
+	return nil
 }

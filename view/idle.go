@@ -75,13 +75,15 @@ func (s *speech) reason(r *perdure.Reason) string {
 	case perdure.RestUnderWay:
 		return fmt.Sprintf("%s is under way until %s", toolWord(r.Tool), s.moment(r.Until))
 	case perdure.RestRetry, perdure.RestBackoff:
-		return fmt.Sprintf("asleep until %s because %s", s.moment(r.Until), tried(r))
+		return fmt.Sprintf("trying again at %s, %s: %s", s.moment(r.Until), attempt(r), tried(r))
 	case perdure.RestLacks:
 		text := "needs a node with " + needWord(r.Needs)
-		if r.Needs == "advisor:" {
+		switch advisor := strings.HasPrefix(r.Needs, "advisor:"); {
+		case advisor && r.Note != "":
+			return toolWord(r.Needs) + " cannot be asked here: " + r.Note
+		case r.Needs == "advisor:":
 			text = "no advisor configured"
-		}
-		if r.Note != "" {
+		case r.Note != "":
 			text += " (this one: " + r.Note + ")"
 		}
 		return text
@@ -125,28 +127,28 @@ func (s *speech) reason(r *perdure.Reason) string {
 	return "it rests, and this version cannot say why (" + string(r.Kind) + ")"
 }
 
+// attempt counts the attempt that comes next.
+func attempt(r *perdure.Reason) string {
+	text := fmt.Sprintf("attempt %d", r.Attempt+1)
+	if r.Kind == perdure.RestRetry {
+		text += fmt.Sprintf(" of %d", r.Of)
+	}
+	return text
+}
+
 // tried says how trying went that is to be tried again.
 func tried(r *perdure.Reason) string {
-	how, row := "", r.Kind == perdure.RestBackoff && r.Attempt > 0
+	how := ""
 	switch r.Signal {
 	case perdure.Throttled:
-		how, row = "throttled", false
+		how = " has too much to do"
 	case perdure.TimedOut, perdure.Silent:
-		how = "gave no answer in time"
+		how = " gave no answer in time"
 	case perdure.Failed:
-		how = "failed"
+		how = " failed"
 	case perdure.OK, perdure.Partial, perdure.Incapable, perdure.Denied:
 	}
-	if row {
-		how = fmt.Sprintf("%s, %d in a row", how, r.Attempt)
-	}
-	if r.Kind == perdure.RestRetry {
-		if r.Signal == perdure.Failed {
-			how = ""
-		}
-		how = strings.TrimPrefix(fmt.Sprintf("%s; %d of %d attempts", how, r.Attempt, r.Of), "; ")
-	}
-	return toolWord(r.Tool) + " " + how
+	return toolWord(r.Tool) + how
 }
 
 // pending says what of a trigger is waited for.

@@ -238,7 +238,17 @@ func (v *Summary) WhyText(now time.Time) string {
 }
 
 // AddAdvisor is what to do where there is no advisor.
-const AddAdvisor = "add --advisor anthropic:MODEL, or run perdure init"
+const AddAdvisor = "perdure init sets one up; or write advisor: anthropic:MODEL into node.yaml"
+
+// LastFailure is what kept an agent's advisor from answering last, in the words of whoever was asked.
+func LastFailure(a *perdure.Agent) string {
+	for e := range a.Recent() {
+		if advice, ok := e.Content().(perdure.Advice); ok && advice.Signal != 0 {
+			return OneLine(advice.Text, 0)
+		}
+	}
+	return "it does not say why"
+}
 
 // Capability is a thing a node can have, in words.
 func Capability(what string) string {

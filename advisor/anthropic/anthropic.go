@@ -22,6 +22,8 @@ import (
 // that.
 func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
 
+var provider = wire.Provider{Name: "Anthropic", URL: "https://api.anthropic.com", Env: "ANTHROPIC_API_KEY"}
+
 type model struct {
 	name string
 	advisor.Endpoint
@@ -32,7 +34,8 @@ func (m model) Name() string { return m.name }
 func (m model) Family() string { return "anthropic" }
 
 func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
-	key, err := wire.Key(m.Endpoint, "ANTHROPIC_API_KEY", "Anthropic")
+	to := provider.At(m.Endpoint)
+	key, err := to.Key()
 	if err != nil {
 		return advisor.Reply{}, err
 	}
@@ -56,7 +59,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	for stream.Next() {
 		e := stream.Current()
 		if err := msg.Accumulate(e); err != nil {
-			return advisor.Reply{Tokens: tokensOf(&msg)}, wire.Hide(key, wire.Broken(ctx, "Anthropic", err))
+			return advisor.Reply{Tokens: tokensOf(&msg)}, wire.Hide(key, wire.Broken(ctx, to, err))
 		}
 		if e.Type == "content_block_delta" && e.Delta.Type == "input_json_delta" {
 			args[e.Index] += e.Delta.PartialJSON
@@ -68,10 +71,10 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	}
 	r := replyOf(&msg, args)
 	if err := stream.Err(); err != nil {
-		return r, wire.Hide(key, failure(ctx, err, x))
+		return r, wire.Hide(key, failure(ctx, to, err, x))
 	}
 	if !done {
-		return r, wire.CutOff("Anthropic")
+		return r, wire.CutOff(to)
 	}
 	if msg.StopReason == "model_context_window_exceeded" && len(msg.Content) == 0 {
 		return r, &advisor.Failure{Signal: perdure.Failed, Overflow: true,
@@ -247,15 +250,15 @@ func replyOf(msg *anthropic.Message, args map[int64]string) advisor.Reply {
 	return r
 }
 
-func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure {
+func failure(ctx context.Context, to wire.Party, err error, x *wire.Exchange) *advisor.Failure {
 	var api *anthropic.Error
 	if !errors.As(err, &api) {
-		return wire.Broken(ctx, "Anthropic", err)
+		return wire.Broken(ctx, to, err)
 	}
 	c := wire.ComplaintOf([]byte(api.RawJSON()))
 	if x.Status >= 400 { // else it came inside a stream
 		c.Status = x.Status
 	}
 	c.Retry = x.Retry
-	return c.Failure("Anthropic")
+	return c.Failure(to)
 }

@@ -22,6 +22,8 @@ import (
 // GEMINI_API_KEY, unless the endpoint finds another; a server at another URL gets none but that.
 func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
 
+var provider = wire.Provider{Name: "Gemini", URL: ownURL, Env: "GEMINI_API_KEY"}
+
 type model struct {
 	name string
 	advisor.Endpoint
@@ -38,7 +40,8 @@ func (m model) Name() string { return m.name }
 func (m model) Family() string { return "gemini" }
 
 func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
-	key, err := wire.Key(m.Endpoint, "GEMINI_API_KEY", "Gemini")
+	to := provider.At(m.Endpoint)
+	key, err := to.Key()
 	if err != nil {
 		return advisor.Reply{}, err
 	}
@@ -49,14 +52,14 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	}
 	client, err := genai.NewClient(ctx, cfg)
 	if err != nil {
-		return advisor.Reply{}, wire.Hide(key, wire.Broken(ctx, "Gemini", err))
+		return advisor.Reply{}, wire.Hide(key, wire.Broken(ctx, to, err))
 	}
 	ctx, x := wire.Watched(ctx)
 	contents, config := prompt(p)
 	var s pieces
 	for resp, err := range client.Models.GenerateContentStream(ctx, m.name, contents, config) {
 		if err != nil {
-			return s.reply, wire.Hide(key, failure(ctx, err, x))
+			return s.reply, wire.Hide(key, failure(ctx, to, err, x))
 		}
 		s.add(resp, live)
 	}
@@ -64,7 +67,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	case s.malformed:
 		s.reply.Calls = append(s.reply.Calls, advisor.ToolCall{Name: "?", Args: "malformed"})
 	case s.reply.Stop != advisor.StopRefused && !s.finished:
-		return s.reply, wire.CutOff("Gemini")
+		return s.reply, wire.CutOff(to)
 	}
 	return s.reply, nil
 }
@@ -193,10 +196,10 @@ func (s *pieces) part(part *genai.Part, live func(string)) {
 	}
 }
 
-func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure {
+func failure(ctx context.Context, to wire.Party, err error, x *wire.Exchange) *advisor.Failure {
 	var api genai.APIError
 	if !errors.As(err, &api) {
-		return wire.Broken(ctx, "Gemini", err)
+		return wire.Broken(ctx, to, err)
 	}
 	c := wire.Complaint{Status: api.Code, Kind: api.Status, Message: api.Message, Retry: x.Retry}
 	for _, d := range api.Details { // google.rpc.RetryInfo
@@ -206,5 +209,5 @@ func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure 
 			}
 		}
 	}
-	return c.Failure("Gemini")
+	return c.Failure(to)
 }

@@ -22,6 +22,8 @@ import (
 // OPENAI_API_KEY, unless the endpoint finds another; a server of another URL gets none but that.
 func New(name string, at advisor.Endpoint) advisor.Model { return model{name, at} }
 
+var provider = wire.Provider{Name: "OpenAI", URL: "https://api.openai.com/v1", Env: "OPENAI_API_KEY"}
+
 type model struct {
 	name string
 	advisor.Endpoint
@@ -37,7 +39,8 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	if m.URL != "" {
 		opts = append(opts, option.WithBaseURL(m.URL))
 	}
-	key, err := wire.Key(m.Endpoint, "OPENAI_API_KEY", "OpenAI")
+	to := provider.At(m.Endpoint)
+	key, err := to.Key()
 	if err != nil {
 		return advisor.Reply{}, err
 	}
@@ -53,10 +56,10 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 		s.add(stream.Current(), live)
 	}
 	if err := stream.Err(); err != nil {
-		return s.reply(), wire.Hide(key, failure(ctx, err, x))
+		return s.reply(), wire.Hide(key, failure(ctx, to, err, x))
 	}
 	if s.finish == "" {
-		return s.reply(), wire.CutOff("OpenAI")
+		return s.reply(), wire.CutOff(to)
 	}
 	return s.reply(), nil
 }
@@ -202,7 +205,7 @@ func (s *pieces) reply() advisor.Reply {
 	return r
 }
 
-func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure {
+func failure(ctx context.Context, to wire.Party, err error, x *wire.Exchange) *advisor.Failure {
 	var c wire.Complaint
 	var api *openai.Error
 	var in *ssestream.StreamError
@@ -213,8 +216,8 @@ func failure(ctx context.Context, err error, x *wire.Exchange) *advisor.Failure 
 	case errors.As(err, &in):
 		c = wire.ComplaintOf(in.Event.Data)
 	default:
-		return wire.Broken(ctx, "OpenAI", err)
+		return wire.Broken(ctx, to, err)
 	}
 	c.Retry = x.Retry
-	return c.Failure("OpenAI")
+	return c.Failure(to)
 }

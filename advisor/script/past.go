@@ -182,7 +182,7 @@ func (p *past) vars(f *perdure.Fold, turn int, round int64) map[string]any {
 	}
 	return map[string]any{
 		"turn": int64(turn), "round": round, "turns": f.Turns, "agent": f.Agent.String(), "goal": f.Intent.Goal,
-		"kind": f.Intent.Kind,
+		"kind":   f.Intent.Kind,
 		"inputs": f.Intent.Inputs.Value(),
 		"vars":   vars, "results": p.results, "last": p.last, "inbox": inbox, "said": p.said,
 	}

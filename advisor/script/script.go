@@ -48,9 +48,9 @@ func saysOnly(i action.Item) bool {
 
 // whenVars are the variables of a condition of a script.
 var whenVars = []condition.Var{
-	{Name: "turn", Kind: condition.Int},  // the place of the turn in the script, from 1
-	{Name: "round", Kind: condition.Int}, // which of its repetitions, from 1
-	{Name: "turns", Kind: condition.Int}, // how often the advisor was asked before
+	{Name: "turn", Kind: condition.Int},    // the place of the turn in the script, from 1
+	{Name: "round", Kind: condition.Int},   // which of its repetitions, from 1
+	{Name: "turns", Kind: condition.Int},   // how often the advisor was asked before
 	{Name: "kind", Kind: condition.String}, // of the intent: "chat" for an agent that people talk to
 	{Name: "inputs", Kind: condition.Dyn},
 	{Name: "vars", Kind: condition.MapDyn},

@@ -22,6 +22,7 @@ const (
 	exitRejected    = 5
 	exitConflict    = 6
 	exitWaiting     = 7
+	exitUnwell      = 8
 	exitInterrupted = 130
 )
 
@@ -38,6 +39,7 @@ var exitMeanings = []struct {
 	{exitRejected, "bytes were refused; the message names the predicate"},
 	{exitConflict, "another node was first; nothing was changed"},
 	{exitWaiting, "a person must act first"},
+	{exitUnwell, "the agent has ended, and not with ok"},
 	{exitInterrupted, "interrupted"},
 }
 
@@ -49,6 +51,9 @@ func (a *answered) Unwrap() error { return a.err }
 
 // errPerson says that a person must act before the agent goes on.
 var errPerson = errors.New("is waiting for a person")
+
+// errUnwell says that an agent has ended with another signal than ok.
+var errUnwell = errors.New("has not ended with ok")
 
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {
@@ -69,6 +74,8 @@ func exitCode(err error) int {
 		return exitDenied
 	case errors.Is(err, errPerson):
 		return exitWaiting
+	case errors.Is(err, errUnwell):
+		return exitUnwell
 	}
 	return exitFailure
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,8 +13,8 @@ import (
 )
 
 // startProvider starts a server that speaks the protocol of a provider, and puts its address into the variable URL:
-// provider openai answers.txt. Each line of the file is one answer: text, a call as => NAME {ARGUMENTS}, or both; the
-// last is given again and again. The key it wants is in the variable KEY.
+// provider openai answers.txt. Each line of the file is one answer: text, a call as => NAME {ARGUMENTS}, both, or an
+// error as !STATUS MESSAGE; the last is given again and again. The key it wants is in the variable KEY.
 func startProvider(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: provider anthropic|openai|gemini FILE")
@@ -22,6 +23,12 @@ func startProvider(ts *testscript.TestScript, neg bool, args []string) {
 	for line := range strings.Lines(ts.ReadFile(args[1])) {
 		line = strings.TrimSpace(line)
 		if line == "" {
+			continue
+		}
+		if status, message, failed := strings.Cut(strings.TrimPrefix(line, "!"), " "); failed && line[0] == '!' {
+			code, err := strconv.Atoi(status)
+			ts.Check(err)
+			turns = append(turns, wiretest.Turn{Status: code, Kind: "error", Message: message})
 			continue
 		}
 		t := wiretest.Turn{In: 1000, Out: 10}

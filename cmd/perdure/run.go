@@ -23,23 +23,35 @@ func runCommand() *cobra.Command {
 	p := powerFlags(c)
 	listen := liveFlag(c)
 	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
+	tries := c.Flags().Int("tries", 5, "ask an advisor that does not answer so many times, with pauses that grow")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if *tries < 1 {
+			return perdure.Invalid(errors.New("--tries: want at least 1"))
+		}
 		return h.alone(args[0], func(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 			listen(p, *quiet)
-			return runAgent(ctx, c, h, out, p, s, id, *quiet)
+			return (&running{c, h, out, *quiet, *tries}).agent(ctx, p, s, id)
 		})
 	}
 	return c
 }
 
-// runAgent works on an agent and says where it stands.
-func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p *home.Powers, s perdure.Store,
-	id perdure.AgentID, quiet bool) error {
-	n, err := p.Node(ctx, h.Home, s, slog.New(term.NewLog(c.ErrOrStderr(), slog.LevelWarn)))
+// running is how an agent is run for a person.
+type running struct {
+	c     *cobra.Command
+	h     *homeFlag
+	out   *output
+	quiet bool
+	tries int
+}
+
+// agent works on an agent and says where it stands.
+func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id perdure.AgentID) error {
+	n, err := p.Node(ctx, r.h.Home, s, slog.New(term.NewLog(r.c.ErrOrStderr(), slog.LevelWarn)))
 	if err != nil {
 		return err
 	}
-	idle, err := runAsking(ctx, c, h, out, n, id, quiet)
+	idle, err := r.asking(ctx, n, id)
 	if err = errors.Join(err, p.Close()); errors.Is(err, perdure.ErrConflict) {
 		return perdure.WithHint(home.Busy(home.NameOf(ctx, s, id)+" is being run by another node"),
 			"watch it with perdure tail "+id.Short()+", or run it when that node has stopped")
@@ -47,20 +59,25 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 		return err
 	}
 	now := time.Now()
-	r, err := h.Ran(context.WithoutCancel(ctx), s, id, idle, now)
+	ran, err := r.h.Ran(context.WithoutCancel(ctx), s, id, idle, now)
 	if err != nil {
 		return err
 	}
-	called := view.Called(r.Now)
-	err = out.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, ranText(r, called, now, term.WidthOf(w)))
+	called := view.Called(ran.Now)
+	err = r.out.print(ran, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, ranText(ran, called, now, term.WidthOf(w)))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	what, hint := r.Stuck()
+	what, hint := ran.Stuck()
+	if ran.Unadvised() {
+		hint += "; for this run alone, add --advisor anthropic:MODEL"
+	}
 	switch {
+	case ran.Ended != nil && ran.Ended.Signal != perdure.OK:
+		return &answered{fmt.Errorf("%s %w", called, errUnwell)}
 	case what != "":
 		return perdure.WithHint(errors.New(called+what), hint)
 	case hint != "":
@@ -69,41 +86,52 @@ func runAgent(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, p
 	return nil
 }
 
-// runAsking runs an agent until it rests. On a terminal, what policy asks about is asked in place, and the agent goes
-// on after it.
-func runAsking(ctx context.Context, c *cobra.Command, h *homeFlag, out *output, n *perdure.Node, id perdure.AgentID,
-	quiet bool) (perdure.Idle, error) {
-	format, err := out.check()
+// asking runs an agent until it rests. On a terminal, what policy asks about is asked in place, and the agent goes on
+// after it.
+func (r *running) asking(ctx context.Context, n *perdure.Node, id perdure.AgentID) (perdure.Idle, error) {
+	format, err := r.out.check()
 	if err != nil {
 		return perdure.Idle{}, err
 	}
+	in, beside := r.c.InOrStdin(), r.c.ErrOrStderr()
 	var person *term.Typist
-	if format == formatTable && term.IsTerminal(c.InOrStdin()) && term.IsTerminal(c.ErrOrStderr()) {
-		person = term.NewTypist(c.InOrStdin(), nil)
+	if format == formatTable && term.IsTerminal(in) && term.IsTerminal(beside) {
+		person = term.NewTypist(in, nil)
 	}
 	for {
-		show := func() error { return nil }
-		if !quiet {
-			style := term.StyleOf(c.ErrOrStderr())
-			show, err = view.Stream(ctx, n.Store, id, func(one view.Line) {
-				_, _ = fmt.Fprintln(c.ErrOrStderr(), term.Line(one, style)) // the run does not depend on it
-			})
-			if err != nil {
-				return perdure.Idle{}, err
-			}
-		}
-		idle, err := n.RunAgent(ctx, id)
-		if err = errors.Join(err, show()); err != nil || person == nil || !idle.Person || ctx.Err() != nil {
+		idle, err := r.once(ctx, n, id)
+		if err != nil || person == nil || !idle.Person || ctx.Err() != nil {
 			return idle, err
 		}
-		a, err := h.Load(ctx, n.Store, id)
+		a, err := r.h.Load(ctx, n.Store, id)
 		if err != nil {
 			return idle, err
 		}
-		if answered, err := askAll(ctx, person, c.ErrOrStderr(), n, a); !answered || err != nil {
+		if answered, err := askAll(ctx, person, beside, n, a); !answered || err != nil {
 			return idle, err
 		}
 	}
+}
+
+// once runs an agent until it rests, and shows what it does.
+func (r *running) once(ctx context.Context, n *perdure.Node, id perdure.AgentID) (perdure.Idle, error) {
+	show := func() error { return nil }
+	if beside := r.c.ErrOrStderr(); !r.quiet {
+		style, err := term.StyleOf(beside), error(nil)
+		show, err = view.Stream(ctx, n.Store, id, func(one view.Line) {
+			_, _ = fmt.Fprintln(beside, term.Line(one, style)) // the run does not depend on it
+		})
+		if err != nil {
+			return perdure.Idle{}, err
+		}
+	}
+	idle, err := home.RunPatiently(ctx, n, id, r.tries, func(next home.Attempt) {
+		if !r.quiet {
+			note(r.c, "trying again in %s, attempt %d of %d: %s", next.In.Round(100*time.Millisecond), next.Number, next.Of,
+				next.Why)
+		}
+	})
+	return idle, errors.Join(err, show())
 }
 
 // ranText is where the agent stands, for people.

@@ -147,7 +147,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			s.run()
 			s.shows("standing  dormant",
-				"why  asleep until 00:15:00 UTC (in 5m) because api throttled; 3 of 5 attempts",
+				"why  trying again at 00:15:00 UTC (in 5m), attempt 4 of 5: api has too much to do",
 				"node  any with tool api", "owed  api, tried 3 times, last throttled 0s ago",
 				"trouble  api: throttled 3 times in a row, last 0s ago", "!asks")
 		},
@@ -160,7 +160,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			}}}
 			s.run()
 			s.shows("standing  dormant",
-				"why  asleep until 00:00:03 UTC (in 2s) because slow gave no answer in time; 1 of 5 attempts",
+				"why  trying again at 00:00:03 UTC (in 2s), attempt 2 of 5: slow gave no answer in time",
 				"node  any with tool slow")
 		},
 		"another node is needed": func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			s.run()
 			s.shows("standing  dormant",
-				"why  asleep until 00:00:06 UTC (in 4s) because advisor boss failed, 2 in a row",
+				"why  trying again at 00:00:06 UTC (in 4s), attempt 3: advisor boss failed",
 				"node  any with advisor boss",
 				"trouble  advisor boss: failed twice in a row, last 0s ago")
 		},

@@ -22,24 +22,67 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Key is the key to send to an endpoint: the one it finds, else that in an environment variable, which goes to nobody
-// but the provider. Another server gets none unless the endpoint says so.
-func Key(at advisor.Endpoint, env, provider string) (string, error) {
-	find := at.Key
-	if find == nil {
-		if at.URL != "" {
-			return "", nil
-		}
-		find = advisor.KeyFromEnv(env)
+// Provider is a provider of models.
+type Provider struct {
+	Name string // what people call it
+	URL  string // of its own server
+	Env  string // the environment variable of its key
+}
+
+// Party is whoever is asked: a provider, or another server that speaks its protocol.
+type Party struct {
+	who  string // for people, with its address
+	key  string // what the key is called; empty: none is sent, or nobody said
+	at   advisor.Endpoint
+	find advisor.KeyFunc // nil: none is sent
+}
+
+// At is the party at an endpoint. A key in the environment variable of a provider goes to nobody but the provider;
+// another server gets none unless the endpoint says so.
+func (p Provider) At(at advisor.Endpoint) Party {
+	to := Party{who: p.Name + " at " + p.URL, key: at.KeyName, at: at, find: at.Key}
+	if at.URL != "" {
+		to.who = "the server at " + shownURL(at.URL)
+	} else if at.Key == nil {
+		to.find, to.key = advisor.KeyFromEnv(p.Env), p.Env
 	}
-	v, err := find()
+	return to
+}
+
+// shownURL is an address without what may be secret in it.
+func shownURL(text string) string {
+	u, err := url.Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("key for %s: %w: %w", provider, err, perdure.ErrIncapable)
+		return "an address that cannot be read"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// Key is the key to send.
+func (p Party) Key() (string, error) {
+	if p.find == nil {
+		return "", nil
+	}
+	v, err := p.find()
+	if err != nil {
+		return "", fmt.Errorf("key for %s: %w: %w", p.who, err, perdure.ErrIncapable)
 	}
 	if v == "" {
-		return "", fmt.Errorf("key for %s: it is empty: %w", provider, perdure.ErrIncapable)
+		return "", fmt.Errorf("key for %s: it is empty: %w", p.who, perdure.ErrIncapable)
 	}
 	return v, nil
+}
+
+// keyRefused says that the key is not accepted, and which one that is.
+func (p Party) keyRefused() string {
+	switch {
+	case p.find == nil:
+		return "it wants a key, and none is named for it here"
+	case p.key == "":
+		return "it does not accept the key of this node"
+	}
+	return "it does not accept the key in " + p.key
 }
 
 const (
@@ -160,17 +203,17 @@ func ComplaintOf(raw []byte) Complaint {
 }
 
 // Failure is the complaint as what became of asking.
-func (c Complaint) Failure(provider string) *advisor.Failure {
+func (c Complaint) Failure(of Party) *advisor.Failure {
 	f := &advisor.Failure{Signal: perdure.Failed, RetryAfter: c.Retry,
-		Note: fmt.Sprintf("%s answered %s", provider, c.text())}
+		Note: fmt.Sprintf("%s answered %s", of.who, c.text())}
 	switch c.statusOrKind() {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, overloaded:
 		f.Signal = perdure.Throttled
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		f.Signal = perdure.TimedOut
 	case http.StatusUnauthorized, http.StatusForbidden: // providers repeat parts of the key here
-		f.Note = fmt.Sprintf("%s answered %d: it does not accept the key of this node; give the node another", provider,
-			c.Status)
+		// asking again with the same key leads nowhere, though another node may have another
+		f.Signal, f.Note = perdure.Incapable, fmt.Sprintf("%s answered %d: %s", of.who, c.Status, of.keyRefused())
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		f.Overflow = c.overflow()
 	}
@@ -248,34 +291,34 @@ func Unanswered(err error) bool {
 }
 
 // Broken is what became of asking when there is no complaint: no connection, a cut stream, a reply that cannot be read.
-func Broken(ctx context.Context, provider string, err error) *advisor.Failure {
+func Broken(ctx context.Context, of Party, err error) *advisor.Failure {
 	var timeout net.Error
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &timeout) && timeout.Timeout() {
-		return &advisor.Failure{Signal: perdure.TimedOut, Note: provider + " gave no complete answer in time"}
+		return &advisor.Failure{Signal: perdure.TimedOut, Note: of.who + " gave no complete answer in time"}
 	}
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
 	var at *url.Error
 	switch {
 	case errors.As(err, &syntax) || errors.As(err, &typ):
-		return &advisor.Failure{Signal: perdure.Failed, Note: provider + " sent something that is not its protocol: " +
+		return &advisor.Failure{Signal: perdure.Failed, Note: of.who + " sent something that is not its protocol: " +
 			bound.Text(err.Error(), maxNote)}
 	case errors.As(err, &at) && Unanswered(err): // without the address, which may hold secrets
-		return &advisor.Failure{Signal: perdure.Silent, Note: provider + " does not answer: " +
+		return &advisor.Failure{Signal: perdure.Silent, Note: of.who + " does not answer: " +
 			bound.Text(at.Err.Error(), maxNote)}
 	case errors.As(err, &at):
-		return &advisor.Failure{Signal: perdure.Failed, Note: provider + " cannot be reached: " +
+		return &advisor.Failure{Signal: perdure.Failed, Note: of.who + " cannot be reached: " +
 			bound.Text(at.Err.Error(), maxNote)}
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return CutOff(provider)
+		return CutOff(of)
 	}
-	return &advisor.Failure{Signal: perdure.Failed, Note: provider + ": " + bound.Text(err.Error(), maxNote)}
+	return &advisor.Failure{Signal: perdure.Failed, Note: of.who + ": " + bound.Text(err.Error(), maxNote)}
 }
 
 // CutOff is what became of a stream that ended before the reply did.
-func CutOff(provider string) *advisor.Failure {
-	return &advisor.Failure{Signal: perdure.Failed, Note: provider + " cut its answer off in the middle"}
+func CutOff(of Party) *advisor.Failure {
+	return &advisor.Failure{Signal: perdure.Failed, Note: of.who + " cut its answer off in the middle"}
 }
 
 // Hide takes a key out of what is told about a failure.
