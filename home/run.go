@@ -82,7 +82,9 @@ func (r *Ran) Stuck() (what, hint string) {
 }
 
 // Unadvised reports whether the agent cannot go on because its advisor cannot be had, or does not answer.
-func (r *Ran) Unadvised() bool { return strings.HasPrefix(r.Cannot, "advisor:") || unanswered(&r.idle) != nil }
+func (r *Ran) Unadvised() bool {
+	return strings.HasPrefix(r.Cannot, "advisor:") || unanswered(&r.idle) != nil
+}
 
 // otherAdvisor is what to do about an advisor that cannot be had.
 const otherAdvisor = "perdure doctor checks advisors and their keys; another one is named in node.yaml " +
