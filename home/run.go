@@ -125,8 +125,8 @@ type Attempt struct {
 
 // RunPatiently runs an agent until it rests. An advisor that does not answer is asked again when the agent's memory
 // says it is time, so many times in all; tell hears of it before each pause.
-func RunPatiently(ctx context.Context, n *perdure.Node, id perdure.AgentID, tries int, tell func(Attempt)) (perdure.Idle,
-	error) {
+func RunPatiently(ctx context.Context, n *perdure.Node, id perdure.AgentID, tries int,
+	tell func(Attempt)) (perdure.Idle, error) {
 	for number := 2; ; number++ {
 		idle, err := n.RunAgent(ctx, id)
 		r := unanswered(&idle)
