@@ -165,8 +165,8 @@ func (h *Home) furnish(p *plan, b *Begun) error {
 		}
 	}
 	b.Because = p.because
-	text := strings.NewReplacer("ADVISOR", yamlWord(p.source), "BECAUSE", p.because, "FILES", files).Replace(nodeFileText)
-	return h.begin(NodeFileName, text, b)
+	text := strings.NewReplacer("ADVISOR", yamlWord(p.source), "BECAUSE", p.because, "FILES", files)
+	return h.begin(NodeFileName, text.Replace(nodeFileText), b)
 }
 
 // begin writes a file of the home, unless it is there.

@@ -127,8 +127,8 @@ func (r *running) once(ctx context.Context, n *perdure.Node, id perdure.AgentID)
 	}
 	idle, err := home.RunPatiently(ctx, n, id, r.tries, func(next home.Attempt) {
 		if !r.quiet {
-			note(r.c, "trying again in %s, attempt %d of %d: %s", next.In.Round(100*time.Millisecond), next.Number, next.Of,
-				next.Why)
+			note(r.c, "trying again in %s, attempt %d of %d: %s", next.In.Round(100*time.Millisecond), next.Number,
+				next.Of, next.Why)
 		}
 	})
 	return idle, errors.Join(err, show())
