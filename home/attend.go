@@ -3,15 +3,14 @@ package home
 import (
 	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/perdure/perdure/internal/disk"
 )
 
 // attendFile is the file whose lock the process has that runs the agents of this home's store.
 func (h *Home) attendFile() string {
-	if h.Scheme == "dir" { // the folder is shared with others, and other machines
-		return filepath.Join(h.Dir, filepath.Base(h.File)+"-node")
+	if h.Scheme == "dir" || h.remote != "" { // it is shared with others, and other machines
+		return h.beside("-node")
 	}
 	return h.File + "-node"
 }

@@ -40,7 +40,14 @@ var (
 func (h *Home) Backup(ctx context.Context, s perdure.Store, path string) (*Backed, error) {
 	b, ok := s.(backuper)
 	if !ok {
-		return nil, perdure.Invalid(fmt.Errorf("a store of the kind %s cannot be copied while it is in use", h.Scheme))
+		err := perdure.Invalid(fmt.Errorf("a store of the kind %s cannot be copied while it is in use", h.Scheme))
+		if h.remote != "" {
+			err = perdure.WithHint(
+				err,
+				"copy its agents with perdure copy --from URL --to PATH, or the database with pg_dump",
+			)
+		}
+		return nil, err
 	}
 	total := sizeOf(h.File)
 	ctx, stop := context.WithCancel(ctx)

@@ -107,7 +107,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 		d.say("store", Odd, "name a store with --store or "+StoreEnv, "in memory: nothing outlives the command")
 		return 0
 	}
-	if _, err := os.Stat(d.h.File); errors.Is(err, fs.ErrNotExist) {
+	if !d.h.there() {
 		health := Odd
 		if d.Reindex {
 			health = Unwell

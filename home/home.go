@@ -67,9 +67,10 @@ type Home struct {
 	Completes bool // for somebody who is still typing: it says nothing
 	Acts      bool // the command signs or runs something: a home that was found must be accepted first
 
-	Scheme         string // sqlite, dir or mem
+	Scheme         string // sqlite, dir, postgres or mem
 	Dir            string // the folder of key and trust; "" for mem
-	File           string // of the store; a folder for dir
+	File           string // of the store; a folder for dir; for one on a server its name, without a password
+	remote         string // the URL of a store on a server, for nobody to read
 	agent          string // the file of an agent that is the store
 	options        sqlite.Options
 	seen, looked   *sqlite.Witness // what was seen here: to be told, and to be asked only
@@ -125,7 +126,7 @@ func (h *Home) Find() error {
 
 // place says where the store is.
 func (h *Home) place() error {
-	h.Found, h.Loose, h.options = false, false, sqlite.Options{}
+	h.Found, h.Loose, h.remote, h.options = false, false, "", sqlite.Options{}
 	url := h.URL
 	if url == "" {
 		url = os.Getenv(StoreEnv)
@@ -151,8 +152,12 @@ func (h *Home) place() error {
 		h.Found = found
 		h.Scheme, h.Dir, h.File = scheme, dir, path
 		return err
+	case isEngine(scheme):
+		return h.engine(url)
 	case scheme != "sqlite" || path == "":
-		return perdure.Invalid(fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, a file or a folder", url))
+		return perdure.Invalid(
+			fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, postgres://…, a file or a folder", url),
+		)
 	default:
 		var err error
 		if path, h.options, err = sqlite.ParseName(path); err != nil {
@@ -218,9 +223,12 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 				return nil, err
 			}
 		}
-	} else if _, err := os.Stat(h.File); errors.Is(err, fs.ErrNotExist) {
+	} else if !h.there() {
 		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
 			"make a home here with perdure init, or name another in "+StoreEnv)
+	}
+	if h.remote != "" {
+		return h.openEngine(ctx, create)
 	}
 	look := h.Looks && !h.Mends
 	if h.Scheme == "dir" {
@@ -241,8 +249,11 @@ const patience = 30 * time.Second
 
 // SurvivedBy is what the writes to a store survive as it was opened, where there is a choice.
 func SurvivedBy(s perdure.Store) string {
-	if s, ok := s.(*sqlite.Store); ok {
+	switch s := s.(type) {
+	case *sqlite.Store:
 		return s.Sync().Survives()
+	case interface{ Survives() string }:
+		return s.Survives()
 	}
 	return ""
 }

@@ -58,6 +58,9 @@ func (h *Home) parts() []part {
 		add(shares, h.File)
 		return all
 	}
+	if h.remote != "" {
+		return all
+	}
 	add(keeps, database(h.File)...)
 	add(keeps, h.File+"-blobs", h.File+"-nodes", h.File+".lock")
 	return all

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/dir"
+	"github.com/perdure/perdure/store/postgres"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -27,7 +27,7 @@ func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Hash, erro
 	if h.Dir == "" {
 		return perdure.Hash{}, nil
 	}
-	return h.ownPlace()
+	return h.ownPlace(ctx)
 }
 
 // Alone keeps everybody else in this home off an agent whose file is run: another copy of the file, and the agent in
@@ -39,8 +39,7 @@ func (h *Home) Alone(ctx context.Context, id perdure.AgentID) (func() error, err
 	}
 	busy := perdure.WithHint(Busy(id.Short()+" is being run by another node in this home"),
 		"run it when that has ended")
-	lock, err := os.OpenFile(filepath.Join(h.Dir, filepath.Base(h.File)+"-file-"+id.String()[:16]),
-		os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(h.beside("-file-"+id.String()[:16]), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return none, err
 	}
@@ -48,10 +47,10 @@ func (h *Home) Alone(ctx context.Context, id perdure.AgentID) (func() error, err
 		return none, errors.Join(busy, lock.Close())
 	}
 	done := func() error { return errors.Join(os.Remove(lock.Name()), lock.Close()) }
-	if _, err := os.Stat(h.File); err != nil || h.Scheme != "sqlite" {
+	s, err := h.neighbour(ctx)
+	if s == nil && err == nil {
 		return done, nil // there is no store it could be in
 	}
-	s, err := sqlite.Open(ctx, h.File, sqlite.Options{Existing: true})
 	if err != nil {
 		return none, errors.Join(err, done())
 	}
@@ -72,8 +71,39 @@ func (h *Home) Alone(ctx context.Context, id perdure.AgentID) (func() error, err
 	}, nil
 }
 
+// claimed is a store in which agents can be claimed.
+type claimed interface {
+	perdure.Store
+	perdure.Claimer
+}
+
+// neighbour opens the store of this home beside a file that is run; nil: there is none in which agents are claimed.
+func (h *Home) neighbour(ctx context.Context) (claimed, error) {
+	switch {
+	case h.remote != "":
+		s, err := postgres.Open(ctx, h.remote, postgres.Options{Existing: true, Patience: patience})
+		if errors.Is(err, perdure.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case h.Scheme != "sqlite" || !h.there():
+		return nil, nil
+	}
+	s, err := sqlite.Open(ctx, h.File, sqlite.Options{Existing: true})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // ownPlace is the id of the home's own store.
-func (h *Home) ownPlace() (perdure.Hash, error) {
+func (h *Home) ownPlace(ctx context.Context) (perdure.Hash, error) {
+	if h.remote != "" {
+		return h.enginePlace(ctx)
+	}
 	if h.Scheme == "dir" {
 		return dir.Place(h.File, h.Looks)
 	}

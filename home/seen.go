@@ -51,7 +51,7 @@ func (h *Home) storePath() string {
 			return path
 		}
 	}
-	if path, err := filepath.Abs(h.File); err == nil {
+	if path, err := filepath.Abs(h.File); err == nil && h.remote == "" {
 		return path
 	}
 	return h.File

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -144,8 +143,15 @@ func (h *Home) UseNew(ctx context.Context, f func(context.Context, perdure.Store
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(h.File); h.File != "" && err == nil {
-		return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, a) })
+	if h.there() {
+		opened := false
+		err := h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {
+			opened = true
+			return f(ctx, s, a)
+		})
+		if opened || !errors.Is(err, perdure.ErrNotFound) {
+			return err
+		}
 	}
 	return f(ctx, new(perdure.MemStore), a)
 }

@@ -316,7 +316,7 @@ func (h *Home) namesFile(ctx context.Context, arg string) (bool, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return false, nil
 	}
-	if _, err := os.Stat(h.File); err != nil {
+	if !h.there() {
 		return true, nil // there is no store it could be in
 	}
 	err = h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {

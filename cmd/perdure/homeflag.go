@@ -34,7 +34,8 @@ func storeFlag(c *cobra.Command) *homeFlag {
 	h := &homeFlag{Home: &home.Home{Note: func(text string) { note(c, "%s", text) }}, c: c}
 	h.Ask, h.Progress = h.ask, h.bar
 	c.Flags().Var(storeValue{h.Home}, "store",
-		"the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH or mem: (default: $"+home.StoreEnv+
+		"the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH, "+
+			"postgres://USER@HOST/DB or mem: (default: $"+home.StoreEnv+
 			", else "+home.HomeName+" here or above, else the user's data folder)")
 	if strings.Contains(c.Use, "AGENT") {
 		c.ValidArgsFunction = agentArg(h)

@@ -78,7 +78,7 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
 			"gemini:MODEL) in "+filepath.Join(b.Home, home.NodeFileName)+", and its key in the environment")
 	}
 	if h.URL != "" {
-		inForce.store = h.URL
+		inForce.store = home.Shown(h.URL)
 	}
 	t.WriteString(here("\nNow have an agent work:\n  perdure new \"say hello\"\n  perdure run say-hello\n" +
 		"\nOr talk to one:\n  perdure chat\n"))

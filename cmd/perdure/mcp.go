@@ -214,6 +214,9 @@ func storeOf(h *homeFlag, url string) (string, error) {
 	if url == "" {
 		return filepath.Abs(h.Dir)
 	}
+	if shown := home.Shown(url); shown != url || h.Scheme == "postgres" {
+		return shown, nil
+	}
 	scheme, path, found := strings.Cut(url, ":")
 	if !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1 { // as the home takes it
 		return filepath.Abs(url)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 )
 
@@ -115,7 +116,7 @@ func prepare(c *cobra.Command) {
 	} else if do := c.RunE; do != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
 			if f := c.Flags().Lookup("store"); f != nil {
-				inForce.store = f.Value.String()
+				inForce.store = home.Shown(f.Value.String())
 				if v, ok := f.Value.(storeValue); ok {
 					inForce.home = v.home
 				}

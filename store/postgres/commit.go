@@ -1,0 +1,324 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// committers is how many transactions of appends one process has under way at a time. Each agent has its own: what
+	// is written to it is in order.
+	committers = 4
+	// maxBatch and maxBatchBytes bound what shares one transaction: enough that it costs little, few enough that nobody
+	// waits long.
+	maxBatch      = 1024
+	maxBatchBytes = 4 << 20
+)
+
+// request is an append that waits for a committer.
+type request struct {
+	row
+	id         perdure.AgentID
+	old, heads []byte
+	says       perdure.Time
+	genesis    *perdure.Entry // of an agent that is to be made
+	last       perdure.Hash   // the name of its last entry
+	state      atomic.Int32
+	left       <-chan struct{} // closed when the caller does not wait any more
+	err        error
+	done       chan struct{}
+}
+
+// The states of a request.
+const (
+	waiting int32 = iota
+	taken
+	abandoned
+)
+
+// submit has a committer append and waits until it is committed. When ctx ends before the committer has begun with it,
+// nothing was added.
+func (s *Store) submit(ctx context.Context, r *request) error {
+	r.done, r.left = make(chan struct{}), ctx.Done()
+	if err := s.hand(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if r.state.CompareAndSwap(waiting, abandoned) {
+			return ctx.Err()
+		}
+		<-r.done
+	}
+	return r.err
+}
+
+// hand puts a request into the queue of its agent.
+func (s *Store) hand(ctx context.Context, r *request) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return s.errClosed()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.queues[binary.BigEndian.Uint16(r.id[:])%committers] <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// commits commits what is in a queue until it is closed. Requests that come while a transaction is under way share the
+// next. Of one agent each has one request: the second waits for what came of the first.
+func (s *Store) commits(queue <-chan *request) {
+	var later []*request
+	for open := true; open || len(later) > 0; {
+		batch, seen, size := []*request(nil), map[perdure.AgentID]bool{}, 0
+		take := func(r *request) {
+			if seen[r.id] || len(batch) >= maxBatch || size >= maxBatchBytes {
+				later = append(later, r)
+				return
+			}
+			batch, size, seen[r.id] = append(batch, r), size+len(r.data), true
+		}
+		waiting := later
+		later = nil
+		for _, r := range waiting {
+			take(r)
+		}
+		if len(batch) == 0 {
+			r, more := <-queue
+			if open = more; !more {
+				continue
+			}
+			take(r)
+			runtime.Gosched() // those who are about to write go first
+		}
+	fill:
+		for open && len(later) < maxBatch {
+			select {
+			case r, more := <-queue:
+				if open = more; !more {
+					break fill
+				}
+				take(r)
+			default:
+				break fill
+			}
+		}
+		s.commit(batch)
+	}
+}
+
+// commit appends a batch in one transaction, in which every request has its own outcome. Where the connection is lost
+// it is done again: what had been committed is found then.
+func (s *Store) commit(batch []*request) {
+	batch = slices.DeleteFunc(batch, func(r *request) bool { return !r.state.CompareAndSwap(waiting, taken) })
+	// locks are taken in one order everywhere
+	slices.SortFunc(batch, func(a, b *request) int { return bytes.Compare(a.id[:], b.id[:]) })
+	deadline, wait := time.Now().Add(s.patience), firstRetry
+	for again := false; len(batch) > 0; again = true {
+		added, err := s.appendAll(batch)
+		if err == nil {
+			s.conclude(batch, added, again)
+			return
+		}
+		if !passing(err) || time.Now().Add(wait).After(deadline) {
+			if passing(err) {
+				err = unreachable(fmt.Errorf("whether it was added is not known: %w", err))
+			}
+			for _, r := range batch {
+				r.finish(err)
+			}
+			return
+		}
+		time.Sleep(wait)
+		wait = min(2*wait, lastRetry)
+		batch = slices.DeleteFunc(batch, func(r *request) bool {
+			select {
+			case <-r.left:
+				r.finish(
+					fmt.Errorf(
+						"%w while the server could not be reached: whether it was added is not known: %w",
+						context.Canceled, err,
+					),
+				)
+				return true
+			default:
+				return false
+			}
+		})
+	}
+}
+
+func (r *request) finish(err error) {
+	r.err = err
+	close(r.done)
+}
+
+// conclude tells everybody what came of their request. One that was made again and was refused may have been committed
+// the first time.
+func (s *Store) conclude(batch []*request, added map[int]int64, again bool) {
+	var ids []perdure.AgentID
+	var at []int64
+	for i, r := range batch {
+		if added[i] != 0 {
+			ids, at = append(ids, r.id), append(at, added[i])
+		}
+	}
+	s.changed(ids, at)
+	for i, r := range batch {
+		switch {
+		case added[i] != 0:
+			r.finish(nil)
+		case !again:
+			r.finish(perdure.ErrConflict)
+		default:
+			ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+			held, err := s.holds(ctx, r.id, r.last)
+			cancel()
+			if err == nil && !held {
+				err = perdure.ErrConflict
+			}
+			r.finish(err)
+		}
+	}
+}
+
+// lockText says that a transaction is about to take positions after the last: see horizon. It comes before them, as a
+// statement of its own.
+const lockText = "SELECT pg_advisory_xact_lock_shared($1::bigint | last_value) FROM ~pos"
+
+// appendText appends to agents whose heads are the ones given. Agents are locked in the order of their ids; a row that
+// another transaction has changed meanwhile is looked at as it is then.
+const appendText = `
+WITH r AS (
+	SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])
+	WITH ORDINALITY AS r(id, old, fresh, says, names, data, snaps, i)
+), l AS MATERIALIZED (
+	SELECT a.key, a.heads, r.i FROM r JOIN ~agents a ON a.id=r.id ORDER BY a.id FOR UPDATE OF a
+), u AS (
+	UPDATE ~agents a SET heads=r.fresh, says=nullif(r.says,0), due=CASE WHEN a.node IS NULL THEN nullif(r.says,0) ELSE a.due END
+	FROM l JOIN r ON r.i=l.i WHERE a.key=l.key AND l.heads=r.old RETURNING a.key, r.i
+), n AS (
+	INSERT INTO ~log(agent, pos, names, data, snaps) SELECT u.key, nextval('~pos'), r.names, r.data, r.snaps FROM u JOIN r ON r.i=u.i
+	RETURNING agent, pos
+)
+SELECT u.i, n.pos FROM u JOIN n ON n.agent=u.key`
+
+// createText makes agents that are not there.
+const createText = `
+WITH r AS (
+	SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[],
+		$7::bytea[], $8::bytea[], $9::bytea[], $10::int[], $11::bytea[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bool[])
+	WITH ORDINALITY AS r(id, fresh, says, names, data, snaps, name, kind, scope, state, labels, created, updated, due, entries, waiting, i)
+), u AS (
+	INSERT INTO ~agents(id, heads, says, due) SELECT id, fresh, nullif(says,0), nullif(says,0) FROM r ORDER BY id
+	ON CONFLICT (id) DO NOTHING RETURNING key, id
+), n AS (
+	INSERT INTO ~log(agent, pos, names, data, snaps) SELECT u.key, nextval('~pos'), r.names, r.data, r.snaps FROM u JOIN r ON r.id=u.id
+	RETURNING agent, pos
+), m AS (
+	INSERT INTO ~listings(agent, id, name, kind, scope, state, labels, created, updated, due, entries, waiting)
+	SELECT u.key, u.id, r.name, r.kind, r.scope, r.state, r.labels, r.created, r.updated, r.due, r.entries, r.waiting FROM u JOIN r ON r.id=u.id
+)
+SELECT r.i, n.pos FROM u JOIN r ON r.id=u.id JOIN n ON n.agent=u.key`
+
+// appendAll sends a batch in one round trip, which is one transaction, and returns the positions of its requests that
+// were carried out.
+func (s *Store) appendAll(batch []*request) (map[int]int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+	defer cancel()
+	var grow, born columns
+	for i, r := range batch {
+		if r.genesis == nil {
+			grow.add(i, r)
+		} else {
+			born.add(i, r)
+		}
+	}
+	b := &pgx.Batch{}
+	b.Queue(s.sql(lockText), s.server.tag)
+	if len(grow.index) > 0 {
+		b.Queue(s.sql(appendText), grow.id, grow.old, grow.heads, grow.says, grow.names, grow.data, grow.snaps)
+	}
+	if len(born.index) > 0 {
+		l := &born.listings
+		if err := l.fill(batch, born.index); err != nil {
+			return nil, err
+		}
+		b.Queue(s.sql(createText), born.id, born.heads, born.says, born.names, born.data, born.snaps,
+			l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, l.waiting)
+	}
+	added := map[int]int64{}
+	sent := s.pool.SendBatch(ctx, b)
+	err := func() error {
+		if _, err := sent.Exec(); err != nil {
+			return err
+		}
+		for _, c := range []*columns{&grow, &born} {
+			if len(c.index) == 0 {
+				continue
+			}
+			rows, err := sent.Query()
+			if err != nil {
+				return err
+			}
+			if err := each(rows, func(r pgx.Rows) error {
+				var i, pos int64
+				err := r.Scan(&i, &pos)
+				if err == nil {
+					added[c.index[i-1]] = pos
+				}
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}()
+	if e := sent.Close(); err == nil { // the transaction has ended only then
+		err = e
+	}
+	return added, err
+}
+
+// columns are requests as a statement takes them.
+type columns struct {
+	index                              []int // of each in its batch
+	id, old, heads, names, data, snaps [][]byte
+	says                               []int64
+	listings                           listingColumns
+}
+
+func (c *columns) add(i int, r *request) {
+	c.index = append(c.index, i)
+	c.id, c.old, c.heads, c.says = append(
+		c.id,
+		r.id[:],
+	), append(
+		c.old,
+		r.old,
+	), append(
+		c.heads,
+		r.heads,
+	), append(
+		c.says,
+		int64(r.says),
+	)
+	c.names, c.data, c.snaps = append(c.names, r.names), append(c.data, r.data), append(c.snaps, r.snaps)
+}

@@ -1,0 +1,176 @@
+// Package postgres is the store in a PostgreSQL database, for any number of nodes on any number of machines.
+//
+// A store is one schema of a database. What Append and Put acknowledge has been committed as the server's
+// synchronous_commit says, which the store respects and reports (Durability); calls of one process that come at the
+// same time share a transaction. An Append is one round trip. Nothing of a session is relied on, so a pooler in
+// transaction mode, such as PgBouncer, may stand before the server.
+//
+// When the connection is lost in the middle of a write, the store connects again and asks: a write that had been
+// committed is acknowledged, one that had not been is made again. It can be made twice by no one, since heads are
+// compared.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure"
+)
+
+// Options change how a store is opened. The zero value is right for most.
+type Options struct {
+	Limits   perdure.Limits // for entries that are read; zero fields are the defaults
+	Existing bool           // refuse to make a store where there is none
+	Look     bool           // only look: nothing is written, and writing is refused
+	Patience time.Duration  // how long a call waits for a server that cannot be reached; zero: DefaultPatience
+}
+
+// DefaultPatience is how long a call waits for a server that cannot be reached: a restart and a failover are shorter.
+const DefaultPatience = 30 * time.Second
+
+// Store is an open store. Its methods may be called by any number of goroutines.
+type Store struct {
+	label    string // as people may read it: no password
+	schema   string // quoted
+	plain    string // the same, as it is
+	limits   perdure.Limits
+	patience time.Duration
+	pool     *pgxpool.Pool
+	server   server
+	texts    sync.Map // statements, with the schema in them
+	looks    bool
+	watch    hub
+	bell     bell
+
+	mu     sync.RWMutex // held for reading while a request is handed over
+	closed bool
+	queues []chan *request
+	group  sync.WaitGroup // committers
+	ended  chan struct{}  // closed when the store is
+}
+
+var (
+	_ perdure.Store   = (*Store)(nil)
+	_ perdure.Claimer = (*Store)(nil)
+	_ perdure.Holder  = (*Store)(nil)
+	_ perdure.Lister  = (*Store)(nil)
+	_ perdure.Watcher = (*Store)(nil)
+	_ perdure.Feeder  = (*Store)(nil)
+	_ perdure.Pruner  = (*Store)(nil)
+	_ perdure.Placed  = (*Store)(nil)
+	_ perdure.Parter  = (*Store)(nil)
+)
+
+// Open opens the store that a URL names, see Parse, and makes it when there is none. It refuses a server that is too
+// old or a standby, and a store of a newer version. An older one is brought to this version while others use it.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	name, err := Parse(url)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		label:    name.Label,
+		schema:   name.schema,
+		plain:    name.plain,
+		limits:   o.Limits,
+		patience: o.Patience,
+		looks:    o.Look,
+		ended:    make(chan struct{}),
+	}
+	if s.limits.Bytes == 0 {
+		s.limits.Bytes = perdure.MaxBody + perdure.MaxHeader + 1024 // an entry is read in one piece
+	}
+	if s.patience == 0 {
+		s.patience = DefaultPatience
+	}
+	s.bell.store, s.watch.store = s, s
+	if err := s.meet(ctx, name, o); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", s.label, advise(err, name))
+	}
+	for range committers {
+		queue := make(chan *request, maxBatch)
+		s.queues = append(s.queues, queue)
+		s.group.Go(func() { s.commits(queue) })
+	}
+	return s, nil
+}
+
+// meet looks at the server and brings the schema to this version, on one connection; then it sets up the pool.
+func (s *Store) meet(ctx context.Context, name *Name, o Options) error {
+	cfg := name.config.Copy()
+	c, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
+	if err != nil {
+		return err
+	}
+	err = s.server.ask(ctx, c)
+	if err == nil {
+		err = s.prepare(ctx, c, !o.Existing && !o.Look, o.Look)
+	}
+	if err == nil {
+		err = s.server.know(ctx, c, s)
+	}
+	if err = errors.Join(err, c.Close(context.WithoutCancel(ctx))); err != nil {
+		return err
+	}
+	if s.server.pooled && !name.mode {
+		// A pooler gives each transaction another connection, which does not know the statements prepared on the one
+		// before.
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), cfg)
+	return err
+}
+
+// Label names the store for people. It has no password in it.
+func (s *Store) Label() string { return s.label }
+
+// Close implements perdure.Store. It waits for calls under way.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if !first {
+		<-s.ended
+		return nil
+	}
+	for _, q := range s.queues {
+		close(q)
+	}
+	s.group.Wait()
+	s.bell.close()
+	s.watch.close()
+	s.pool.Close()
+	close(s.ended)
+	return nil
+}
+
+// usable says why the store cannot be used, if it cannot.
+func (s *Store) usable(ctx context.Context) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return s.errClosed()
+	}
+	return ctx.Err()
+}
+
+func (s *Store) errClosed() error { return fmt.Errorf("store %s: %w", s.label, fs.ErrClosed) }
+
+// errLooks says that a store was opened to look at.
+var errLooks = errors.New("the store was opened to look at, not to be written to")
+
+// writable says why the store cannot be written to, if it cannot.
+func (s *Store) writable(ctx context.Context) error {
+	if s.looks {
+		return errLooks
+	}
+	return s.usable(ctx)
+}

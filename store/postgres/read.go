@@ -1,0 +1,216 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// pageRows and pageBytes bound what is read at a time. The row that goes beyond the second is still read.
+	pageRows  = 64
+	pageBytes = 4 << 20
+	// pageLooks is the same for rows of the agents.
+	pageLooks = 1024
+)
+
+// Entries implements perdure.Store.
+func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		after := max(after, 0)
+		from, key := int64(after)>>cursorBits, int64(0) // the row of the cursor itself may hold more
+		for more := true; more; {
+			var rows []row
+			err := s.try(ctx, func(ctx context.Context) (err error) {
+				if key == 0 {
+					if key, err = s.keyOf(ctx, s.pool, id); err != nil {
+						return err
+					}
+				}
+				rows, more, err = s.page(ctx, s.pool, key, from)
+				return err
+			})
+			var items []perdure.Item
+			if err == nil {
+				items, err = s.items(id, rows, after)
+			}
+			if err != nil {
+				yield(perdure.Item{}, fmt.Errorf("read agent %s: %w", id.Short(), err))
+				return
+			}
+			for _, item := range items {
+				after = item.Cursor
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if len(rows) > 0 {
+				from = rows[len(rows)-1].pos + 1
+			}
+		}
+	}
+}
+
+// pageText reads rows, as many as go into a page. What is beyond is not even taken out of where the server keeps long
+// values.
+const pageText = `SELECT pos, names, data, snaps FROM (
+	SELECT pos, names, data, snaps, sum(octet_length(data)) OVER (ORDER BY pos) - octet_length(data) AS before FROM (
+		SELECT pos, names, data, snaps FROM ~log WHERE agent=$1 AND pos>=$2 ORDER BY pos LIMIT $3) few) page
+	WHERE before<$4 ORDER BY pos`
+
+// page reads the next rows of an agent, and reports whether there may be more.
+func (s *Store) page(ctx context.Context, q queryer, key, from int64) (rows []row, more bool, err error) {
+	found, err := q.Query(ctx, s.sql(pageText), key, from, pageRows, pageBytes)
+	if err != nil {
+		return nil, false, err
+	}
+	size := 0
+	err = each(found, func(f pgx.Rows) error {
+		var r row
+		err := f.Scan(&r.pos, &r.names, &r.data, &r.snaps)
+		rows, size = append(rows, r), size+len(r.data)
+		return err
+	})
+	return rows, len(rows) == pageRows || size >= pageBytes, err
+}
+
+// items are the entries of rows after a cursor.
+func (s *Store) items(id perdure.AgentID, rows []row, after perdure.Cursor) (out []perdure.Item, err error) {
+	for _, r := range rows {
+		entries, err := r.entries(id, s.limits)
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range entries {
+			if at := cursor(r.pos, i); at > after {
+				out = append(out, perdure.Item{Entry: e, Cursor: at})
+			}
+		}
+	}
+	return out, nil
+}
+
+// Heads implements perdure.Store.
+func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (names []perdure.Hash, err error) {
+	err = s.try(ctx, func(ctx context.Context) error {
+		names, err = s.readHeads(ctx, id)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("heads of agent %s: %w", id.Short(), err)
+	}
+	return names, nil
+}
+
+// readHeads reads the heads of an agent, all of one moment.
+func (s *Store) readHeads(ctx context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
+	const text = `SELECT a.heads, CASE WHEN length(a.heads)=40 THEN (SELECT array_agg(h.name ORDER BY h.name) FROM ~heads h WHERE h.agent=a.key) END ` +
+		"FROM ~agents a WHERE a.id=$1"
+	var column []byte
+	var many [][]byte
+	err := s.pool.QueryRow(ctx, s.sql(text), id[:]).Scan(&column, &many)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = perdure.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, err := readHeads(column)
+	if err != nil || !h.wide {
+		return h.few, err
+	}
+	names := make([]perdure.Hash, len(many))
+	for i, b := range many {
+		if len(b) != hashSize {
+			return nil, errRow
+		}
+		names[i] = perdure.Hash(b)
+	}
+	if int64(len(names)) != h.count || sumOf(names) != h.sum {
+		return nil, errRow
+	}
+	return names, nil
+}
+
+// Snapshots implements perdure.Store.
+func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		const text = `SELECT pos, names, data, snaps FROM ~log WHERE agent=$1 AND pos<$2 AND snaps IS NOT NULL ORDER BY pos DESC LIMIT 1`
+		for key, below := int64(0), int64(1)<<62; ; {
+			var r row
+			err := s.try(ctx, func(ctx context.Context) (err error) {
+				if key == 0 {
+					if key, err = s.keyOf(ctx, s.pool, id); err != nil {
+						return err
+					}
+				}
+				return s.pool.QueryRow(ctx, s.sql(text), key, below).Scan(&r.pos, &r.names, &r.data, &r.snaps)
+			})
+			if errors.Is(err, pgx.ErrNoRows) {
+				return
+			}
+			var entries []*perdure.Entry
+			if err == nil {
+				entries, err = r.entries(id, s.limits)
+			}
+			if err != nil {
+				yield(perdure.Item{}, fmt.Errorf("snapshots of agent %s: %w", id.Short(), err))
+				return
+			}
+			for _, i := range r.snapshots() {
+				if e := entries[i]; e.Kind == perdure.KindSnapshot && e.BodyBytes() != nil &&
+					!yield(perdure.Item{Entry: e, Cursor: cursor(r.pos, i)}, nil) {
+					return
+				}
+			}
+			below = r.pos
+		}
+	}
+}
+
+// Due implements perdure.Store.
+func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
+	return func(yield func(perdure.Look, error) bool) {
+		const text = "SELECT key, id, due FROM ~agents WHERE due<=$1 AND (due, key)>($2, $3) ORDER BY due, key LIMIT $4"
+		for due, key := int64(0), int64(0); ; {
+			var page []perdure.Look
+			lastDue, lastKey := due, key
+			err := s.try(ctx, func(ctx context.Context) error {
+				page = page[:0]
+				rows, err := s.pool.Query(ctx, s.sql(text), int64(perdure.TimeOf(now)), due, key, pageLooks)
+				if err != nil {
+					return err
+				}
+				return each(rows, func(r pgx.Rows) error {
+					var id []byte
+					if err := r.Scan(&lastKey, &id, &lastDue); err != nil {
+						return err
+					}
+					if len(id) != hashSize {
+						return errRow
+					}
+					page = append(page, perdure.Look{Agent: perdure.AgentID(id), Due: perdure.Time(lastDue)})
+					return nil
+				})
+			})
+			if err != nil {
+				yield(perdure.Look{}, fmt.Errorf("agents due: %w", err))
+				return
+			}
+			for _, l := range page {
+				if !yield(l, nil) {
+					return
+				}
+			}
+			if due, key = lastDue, lastKey; len(page) < pageLooks {
+				return
+			}
+		}
+	}
+}

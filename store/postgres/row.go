@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// A row of the log holds the entries that one call added, or a part of them: their names, one after the other, and
+// their canonical bytes, each after its length. The names are compared with what is read, so that a row that somebody
+// or something has changed is noticed.
+
+const (
+	// maxRowEntries and maxRowBytes bound what one row holds, so that a memory can be read piece by piece. Cursors
+	// count on the first.
+	maxRowEntries = 1 << cursorBits
+	maxRowBytes   = 256 << 10
+	cursorBits    = 10
+	hashSize      = len(perdure.Hash{})
+)
+
+// cursor is where entry i of the row at pos stands.
+func cursor(pos int64, i int) perdure.Cursor { return perdure.Cursor(pos<<cursorBits | int64(i)) }
+
+// errRow says that a row does not hold what was written.
+var errRow = errors.New(
+	"a row is not what was written: run `perdure doctor --repair`, or import a good copy of the agent",
+)
+
+// row is a row of the log.
+type row struct {
+	pos         int64
+	names, data []byte
+	snaps       []byte // which entries are snapshots to resume from, two bytes each; nil: none
+}
+
+// fill takes as many of the entries as go into one row, and returns how many. Covers says which of them are snapshots
+// that named every head when they arrived.
+func (r *row) fill(entries []*perdure.Entry, covers func(i int) bool) (int, error) {
+	r.names, r.data = make([]byte, 0, min(len(entries), maxRowEntries)*hashSize), nil
+	size := 0
+	for i, e := range entries {
+		long := len(e.HeaderBytes()) + len(e.BodyBytes()) + 80
+		if i == maxRowEntries || i > 0 && size+long > maxRowBytes {
+			return i, nil
+		}
+		size += long
+		r.names = append(r.names, e.Name[:]...)
+		b, err := e.MarshalBinary()
+		if err != nil {
+			return 0, fmt.Errorf("entry %s: %w", e.Name.Short(), err)
+		}
+		if r.data == nil {
+			r.data = make([]byte, 0, len(b)+8)
+		}
+		r.data = append(binary.AppendUvarint(r.data, uint64(len(b))), b...)
+		if e.Kind == perdure.KindSnapshot && covers(i) {
+			r.snaps = binary.BigEndian.AppendUint16(r.snaps, uint16(i))
+		}
+	}
+	return len(entries), nil
+}
+
+// count is how many entries the row has.
+func (r *row) count() int { return len(r.names) / hashSize }
+
+// name is that of entry i.
+func (r *row) name(i int) perdure.Hash { return perdure.Hash(r.names[i*hashSize : (i+1)*hashSize]) }
+
+// pieces are the bytes of the entries.
+func (r *row) pieces() ([][]byte, error) {
+	if len(r.names)%hashSize != 0 || len(r.names) == 0 || r.count() > maxRowEntries {
+		return nil, errRow
+	}
+	out, rest := make([][]byte, r.count()), r.data
+	for i := range out {
+		n, used := binary.Uvarint(rest)
+		if used <= 0 || n > uint64(len(rest)-used) {
+			return nil, errRow
+		}
+		out[i], rest = rest[used:used+int(n):used+int(n)], rest[used+int(n):]
+	}
+	if len(rest) > 0 {
+		return nil, errRow
+	}
+	return out, nil
+}
+
+// entries reads the entries of the row, and refuses what is not an entry of the agent under the name it was stored
+// with.
+func (r *row) entries(id perdure.AgentID, lim perdure.Limits) ([]*perdure.Entry, error) {
+	pieces, err := r.pieces()
+	if err != nil {
+		return nil, fmt.Errorf("%w (position %d)", err, r.pos)
+	}
+	out := make([]*perdure.Entry, len(pieces))
+	for i, b := range pieces {
+		e, err := r.entry(id, i, b, lim)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = e
+	}
+	return out, nil
+}
+
+func (r *row) entry(id perdure.AgentID, i int, b []byte, lim perdure.Limits) (*perdure.Entry, error) {
+	e, err := perdure.DecodeEntry(b, lim)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w (position %d): %w", errRow, r.pos, err)
+	case e.Name != r.name(i) || e.ID() != id:
+		return nil, fmt.Errorf(
+			"%w (position %d): entry %s was stored as %s", errRow, r.pos, e.Name.Short(), r.name(i).Short(),
+		)
+	}
+	return e, nil
+}
+
+// snapshots are the places of snapshots to resume from, newest first.
+func (r *row) snapshots() (out []int) {
+	for b := r.snaps; len(b) >= 2; b = b[2:] {
+		if i := int(binary.BigEndian.Uint16(b)); i < r.count() {
+			out = append(out, i)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
