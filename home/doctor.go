@@ -132,6 +132,9 @@ func (d *Doctor) store() (newest perdure.Time) {
 				return err
 			}
 		}
+		if err := d.births(ctx, s); err != nil {
+			return err
+		}
 		if f, ok := s.(interface{ Faults() map[string]error }); ok {
 			for name, fault := range f.Faults() {
 				d.say("file", Odd, d.afterRepair("or import another copy"), "%s is left alone: %v", name, fault)

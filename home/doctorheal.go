@@ -268,3 +268,37 @@ func (d *Doctor) missing(ctx context.Context, s perdure.Store, all []perdure.Lis
 	}
 	return nil
 }
+
+// bearer is a store that keeps the first entry of each agent twice.
+type bearer interface {
+	Unborn(ctx context.Context) (int64, error)
+	KeepBirths(ctx context.Context) (int64, error)
+}
+
+var _ bearer = (*sqlite.Store)(nil)
+
+// births looks whether the first entry of each agent is kept twice, and sees to it when the store is to be mended.
+func (d *Doctor) births(ctx context.Context, s perdure.Store) error {
+	b, ok := s.(bearer)
+	if !ok {
+		return nil
+	}
+	n, err := b.Unborn(ctx)
+	if err == nil && n > 0 && d.Repair {
+		var made int64
+		if made, err = b.KeepBirths(ctx); err == nil {
+			d.say("repair", Well, "", "the first entries of %s are kept a second time", view.Several(made, "agent"))
+			n, err = b.Unborn(ctx)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		d.say("copies", Unwell, d.afterRepair("or restore it from a backup"), "%v", err)
+	case n > 0:
+		d.say("copies", Odd, d.afterRepair("if a page of the file is ever lost"),
+			"the first entries of %s are not kept a second time", view.Several(n, "agent"))
+	}
+	return nil
+}

@@ -97,8 +97,11 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 	}
 	seen := map[perdure.AgentID]sqlite.Sighting{}
 	if w != nil {
-		for id, one := range w.Sightings() {
-			seen[id] = one
+		for one, err := range w.Sightings() {
+			if err != nil {
+				return nil, err
+			}
+			seen[one.Agent] = one
 		}
 	}
 	for i, one := range found {
@@ -311,15 +314,21 @@ func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 	if !ok || err != nil {
 		return nil, err
 	}
-	for id, one := range seen.Sightings() {
+	for one, err := range seen.Sightings() {
+		if err != nil {
+			return gone, err
+		}
 		if one.Store != h.storePath() {
 			continue
 		}
-		if _, err := s.Heads(ctx, id); errors.Is(err, perdure.ErrNotFound) {
-			if err := seen.Unplace(id); err != nil {
+		switch _, err := s.Heads(ctx, one.Agent); {
+		case errors.Is(err, perdure.ErrNotFound):
+			if err := seen.Unplace(one.Agent); err != nil {
 				return gone, err
 			}
-			gone = append(gone, id)
+			gone = append(gone, one.Agent)
+		case ctx.Err() != nil:
+			return gone, ctx.Err()
 		}
 	}
 	return gone, nil

@@ -287,9 +287,7 @@ func (w *writer) create(a *agent, genesis *perdure.Entry) error {
 	}
 	a.key = key
 	w.agents[a.id] = a
-	if err := w.keepBirth(key, genesis); err != nil {
-		return err
-	}
+	w.keepBirth(key, genesis)
 	return w.list(key, genesis.Newborn())
 }
 

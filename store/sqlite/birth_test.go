@@ -26,7 +26,7 @@ func newborn(t *testing.T, s *Store, name string) (*perdure.Agent, *perdure.Sign
 	return a, key
 }
 
-func births(t *testing.T, path string) (n int) {
+func kept(t *testing.T, path string) (n int) {
 	t.Helper()
 	c, err := dial(path, "rw")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestTheSecondCopyOfAFirstEntryGoesWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, key := newborn(t, s, "one")
-	if n := births(t, path); n != 1 {
+	if n := kept(t, path); n != 1 {
 		t.Fatalf("%d copies, want one", n)
 	}
 	entries, _, err := key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "word"}})
@@ -58,13 +58,13 @@ func TestTheSecondCopyOfAFirstEntryGoesWithIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := births(t, path); n != 1 {
+	if n := kept(t, path); n != 1 {
 		t.Fatalf("%d copies after another entry, want one", n)
 	}
 	if _, err := s.Prune(t.Context(), a.ID(), perdure.Hash(a.ID())); err != nil {
 		t.Fatal(err)
 	}
-	if n := births(t, path); n != 0 {
+	if n := kept(t, path); n != 0 {
 		t.Errorf("%d copies of a body that was dropped", n)
 	}
 	if err := s.Close(); err != nil {
@@ -91,7 +91,7 @@ func TestAFileWithoutSecondCopiesGetsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	newborn(t, s, "one")
-	if n := births(t, path); n != 1 {
+	if n := kept(t, path); n != 1 {
 		t.Errorf("%d copies, want one", n)
 	}
 	if err := s.Close(); err != nil {

@@ -99,10 +99,10 @@ type writer struct {
 	tail    []driver.Value            // agent and rid of the rows after mark
 	buffer  []byte
 	parts   []part // room for those of one row
-	births  bool   // the file has that table
-	relaxed bool   // commits are not synced at present
-	synced  int    // how many commits were
-	log     int64  // length of the log's file when last looked at, or made so
+	births  births
+	relaxed bool  // commits are not synced at present
+	synced  int   // how many commits were
+	log     int64 // length of the log's file when last looked at, or made so
 	changed []perdure.AgentID
 	crowd   int       // requests in a batch, of late
 	hasty   time.Time // until when nothing is gathered
@@ -287,6 +287,7 @@ func (w *writer) transact(batch []*request) error {
 		w.lengthen()
 	}
 	first := w.next
+	w.births.drop()
 	w.changed = w.changed[:0]
 	for _, r := range batch {
 		if !r.state.CompareAndSwap(waiting, taken) {
@@ -311,6 +312,7 @@ func (w *writer) transact(batch []*request) error {
 		w.syncs.Add(1)
 	}
 	w.hub.tell(w.changed, first, w.next)
+	w.bear()
 	return nil
 }
 
@@ -326,7 +328,7 @@ func (w *writer) undo() error {
 func (w *writer) unlearn() {
 	clear(w.agents)
 	clear(w.pasts)
-	w.births = false
+	w.births.lost = false
 }
 
 // sync switches whether commits are synced. A synced commit also syncs those before it.

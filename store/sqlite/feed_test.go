@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -81,7 +82,8 @@ func TestWhoeverLosesTheEndBeginsAnotherFeed(t *testing.T) {
 	g, _ := begin(t, newSigner(t), "last")
 	w.add(t, s, g)
 	err := s.submit(t.Context(), &request{apply: func(w *writer) error {
-		return w.do("UPDATE log SET data=x'00ff00' WHERE rid=(SELECT max(rid) FROM log)")
+		return errors.Join(w.do("UPDATE log SET data=x'00ff00' WHERE rid=(SELECT max(rid) FROM log)"),
+			w.do("DELETE FROM births")) // else it is found there
 	}})
 	if err != nil {
 		t.Fatal(err)

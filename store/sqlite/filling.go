@@ -16,7 +16,8 @@ type filling struct {
 	ids    map[int64]bool           // the keys of agents that are known
 	copies map[int64][]perdure.Hash // every word that was found under a number
 	depths map[int64]perdure.Depth
-	unsure bool // a depth could not be read
+	births map[int64]*perdure.Entry // second copies of first entries
+	unsure bool                     // a depth could not be read
 	err    error
 }
 
@@ -36,6 +37,9 @@ func (f *filling) run(ctx context.Context, m *image, parts bool) error {
 			f.err = errors.Join(ctx.Err(), f.name(rowid, v))
 		}
 	})
+	if f.err == nil {
+		f.err = f.nameBorn()
+	}
 	m.scan(func(rowid int64, v []value) {
 		if f.err == nil && isLog(rowid, v) {
 			f.err = errors.Join(ctx.Err(), f.row(rowid, v))
@@ -61,6 +65,9 @@ func (f *filling) run(ctx context.Context, m *image, parts bool) error {
 		if err := f.exec(text); err != nil {
 			return err
 		}
+	}
+	if err := f.bear(); err != nil {
+		return err
 	}
 	return f.widen()
 }
@@ -100,7 +107,7 @@ func (f *filling) name(rowid int64, v []value) error {
 	case len(v) == 2 && rowid == 0 && len(v[0].bytes) == hashSize && v[1].number != nil: // the index has them, too
 		return f.word(*v[1].number, v[0].bytes)
 	case len(v) == 2 && rowid > 0 && v[0].null() && len(v[1].bytes) > hashSize && !v[1].text:
-		return f.birth(rowid, v[1].bytes)
+		f.birth(rowid, v[1].bytes)
 	case len(v) == 2 && rowid > 0 && v[0].null() && v[1].text:
 		f.depth(rowid, string(v[1].bytes))
 	case len(v) == 3 && rowid == 0 && v[0].number != nil && v[1].text && v[2].number != nil: // the index

@@ -46,10 +46,14 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 			return out, fmt.Errorf("heal agent %s: %w", id.Short(), d.Healable())
 		}
 	}
+	first, err := s.birthOf(ctx, id)
+	if err != nil {
+		return out, fmt.Errorf("heal agent %s: %w", id.Short(), err)
+	}
 	err = s.submit(ctx, &request{alone: true, apply: func(w *writer) (err error) {
 		next := w.next
 		if id, err = s.rename(w, id); err == nil {
-			out, err = s.heal(w, id, good)
+			out, err = s.heal(w, id, first, good)
 		}
 		if err == nil {
 			err = w.keepFeed(next)
@@ -115,10 +119,13 @@ func (w *writer) forget(key int64) error {
 			return err
 		}
 	}
-	return w.dropBirth(key)
+	w.dropBirth(key)
+	return nil
 }
 
-func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
+// heal heals an agent whose id is known. First is the second copy of its first entry, if there is one.
+func (s *Store) heal(w *writer, id perdure.AgentID, first *perdure.Entry, good []*perdure.Entry) (out perdure.Healed,
+	err error) {
 	if err := misplaced(w.conn); err != nil {
 		return out, err
 	}
@@ -128,6 +135,9 @@ func (s *Store) heal(w *writer, id perdure.AgentID, good []*perdure.Entry) (out 
 	m, err := s.remains(w.conn, id)
 	if err != nil {
 		return out, brokenOr(err)
+	}
+	if first != nil && first.ID() == id && m.key != 0 {
+		m.aside = append(m.aside, first)
 	}
 	if m.key == 0 && len(m.rows) == 0 && len(m.aside) == 0 {
 		return out, perdure.ErrNotFound
@@ -253,13 +263,6 @@ func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
 	if m.key = key; key != 0 {
 		if m.rows, err = rawRows(c, rowsInPlace, key); err != nil {
 			return nil, err
-		}
-		first, err := birth(c, key, id)
-		if err != nil {
-			return nil, err
-		}
-		if first != nil {
-			m.aside = append(m.aside, first)
 		}
 	}
 	aside, err := rawRows(c,

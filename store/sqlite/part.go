@@ -117,10 +117,10 @@ func (w *writer) remove(a *agent) (blobs []perdure.Hash, err error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(w.dropHeads(a.key), w.dropBirth(a.key),
-		w.do("DELETE FROM agents WHERE key=?", a.key)); err != nil {
+	if err := errors.Join(w.dropHeads(a.key), w.do("DELETE FROM agents WHERE key=?", a.key)); err != nil {
 		return nil, err
 	}
+	w.dropBirth(a.key)
 	w.unlearn()
 	return blobs, brokenOr(w.recall())
 }

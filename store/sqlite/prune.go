@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure"
 )
@@ -13,6 +14,15 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.
 	var gone int64
 	var blobs []perdure.Hash
 	at, err := s.find(ctx, id, names)
+	if err == nil && slices.Contains(names, perdure.Hash(id)) {
+		err = s.submit(ctx, &request{alone: true, apply: func(w *writer) error {
+			a, err := w.held(id)
+			if err == nil {
+				err = w.unbear(a.key)
+			}
+			return err
+		}})
+	}
 	if err == nil {
 		err = s.submit(ctx, &request{apply: func(w *writer) error {
 			gone, blobs, err = w.prune(at)
@@ -87,15 +97,6 @@ func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, er
 					return 0, nil, err
 				}
 				blobs = append(blobs, p.hash)
-			}
-			if p.kind == perdure.KindGenesis {
-				key, _, err := w.number("SELECT agent FROM log WHERE rid=?", rid)
-				if err == nil {
-					err = w.dropBirth(key)
-				}
-				if err != nil {
-					return 0, nil, brokenOr(err)
-				}
 			}
 			gone += p.size
 			p.place, p.body = bodyDropped, nil

@@ -229,7 +229,7 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 	}
 	if err == nil {
 		err = (&filling{conn: c, r: r, ids: map[int64]bool{}, copies: map[int64][]perdure.Hash{},
-			depths: map[int64]perdure.Depth{}}).run(ctx, m, intact(old, "depths"))
+			depths: map[int64]perdure.Depth{}, births: map[int64]*perdure.Entry{}}).run(ctx, m, intact(old, "depths"))
 	}
 	if err == nil {
 		err = r.identity(old, c)

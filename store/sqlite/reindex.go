@@ -51,6 +51,9 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 		}
 	}
 	if err == nil {
+		_, err = s.KeepBirths(ctx)
+	}
+	if err == nil {
 		err = s.tidy(ctx)
 	}
 	if err = errors.Join(append(failed, err)...); err != nil {

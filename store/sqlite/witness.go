@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,8 @@ type Witness struct {
 	store string                       // where agents are seen
 	fresh map[perdure.AgentID]Sighting // not written yet
 	timer *time.Timer
-	looks bool      // it is only asked, or closed
+	looks bool      // it is only asked
+	shut  bool      // it is closed
 	err   error     // that kept the last of it from being written
 	tried time.Time // when that was
 	path  string
@@ -38,6 +40,7 @@ type Witness struct {
 
 // Sighting is how far a memory had come when it was seen last.
 type Sighting struct {
+	Agent perdure.AgentID
 	Seq   int64 // the highest
 	Heads []perdure.Hash
 	At    perdure.Time // zero: it was not noted
@@ -188,6 +191,9 @@ func WitnessDamage(path string) error {
 		}
 		return nil
 	})
+	if err == nil {
+		err = w.rows("", func(Sighting) {})
+	}
 	if err = errors.Join(err, w.Close()); err != nil {
 		return witnessError(path, err)
 	}
@@ -234,67 +240,110 @@ func (w *Witness) Sighting(id perdure.AgentID) (Sighting, error) {
 		return s, nil
 	}
 	var out Sighting
-	err := w.rows(" WHERE agent = ?", func(_ perdure.AgentID, s Sighting) error {
-		out = s
-		return nil
-	}, id[:])
+	err := w.rows(" WHERE agent = ?", func(s Sighting) { out = s }, id[:])
 	if err != nil {
-		return out, fmt.Errorf("ask the witness about agent %s: %w", id.Short(), err)
+		return out, fmt.Errorf("ask the witness about agent %s: %w", id.Short(), w.failed(err))
 	}
 	return out, nil
 }
 
-// Sightings yields all the agents that were seen.
-func (w *Witness) Sightings() iter.Seq2[perdure.AgentID, Sighting] {
-	return func(yield func(perdure.AgentID, Sighting) bool) {
-		w.mu.Lock()
-		all := map[perdure.AgentID]Sighting{}
-		w.err = errors.Join(w.err, w.rows("", func(id perdure.AgentID, s Sighting) error {
-			all[id] = s
-			return nil
-		}))
-		w.mu.Unlock()
-		for id, s := range all {
-			if !yield(id, s) {
+// Sightings yields all that was seen, also what is not written yet. After an error it yields nothing more: what else
+// was seen is not known.
+func (w *Witness) Sightings() iter.Seq2[Sighting, error] {
+	return func(yield func(Sighting, error) bool) {
+		all, err := w.sightings()
+		if err != nil {
+			yield(Sighting{}, err)
+			return
+		}
+		for _, s := range all {
+			if !yield(s, nil) {
 				return
 			}
 		}
 	}
 }
 
-// rows reads what is written. The caller holds the lock.
-func (w *Witness) rows(where string, f func(perdure.AgentID, Sighting) error, args ...driver.Value) error {
-	if w.c == nil {
+func (w *Witness) sightings() (map[perdure.AgentID]Sighting, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := map[perdure.AgentID]Sighting{}
+	if err := w.rows("", func(s Sighting) { all[s.Agent] = s }); err != nil {
+		return nil, fmt.Errorf("ask the witness about all agents: %w", w.failed(err))
+	}
+	for id, s := range w.fresh {
+		if s.Seq >= all[id].Seq {
+			all[id] = s
+		}
+	}
+	return all, nil
+}
+
+// failed notes an error, which Fault says until the file was opened again and can be written. The caller holds the
+// lock.
+func (w *Witness) failed(err error) error {
+	if err != nil {
+		w.err, w.blind, w.tried = err, true, time.Now()
+	}
+	return err
+}
+
+// errShut says that a witness notes nothing.
+var errShut = errors.New("it is closed, or was opened to be asked only: what is seen is not noted")
+
+// rows reads what is written, and refuses rows that cannot have been written so: one that is taken for less than was
+// seen would let an older copy do again what was done. The caller holds the lock.
+func (w *Witness) rows(where string, f func(Sighting), args ...driver.Value) error {
+	switch {
+	case w.shut:
+		return errShut
+	case w.c == nil:
 		return w.lost
 	}
 	each := func(v []driver.Value) error {
-		var id perdure.AgentID
-		name, _ := v[0].([]byte)
-		copy(id[:], name)
-		packed, _ := v[2].([]byte)
-		s := Sighting{Seq: integer(v[1]), Heads: make([]perdure.Hash, len(packed)/hashSize),
-			At: perdure.Time(integer(v[3]))}
-		s.Store, _ = v[4].(string)
-		for i := range s.Heads {
-			copy(s.Heads[i][:], packed[i*hashSize:])
+		s, ok := sighting(v)
+		if !ok {
+			return errForgot
 		}
-		return f(id, s)
+		f(s)
+		return nil
 	}
 	err := w.c.query("SELECT agent, seq, heads, at, store FROM seen"+where, each, args...)
 	if err != nil && strings.Contains(err.Error(), "no such column") { // of an earlier version, and only looked at
 		err = w.c.query("SELECT agent, seq, heads, NULL, NULL FROM seen"+where, each, args...)
 	}
+	if err != nil && (forgot(err) || strings.Contains(err.Error(), "no such table")) {
+		err = witnessError(w.path, fmt.Errorf("%w: %w", errForgot, err))
+	}
 	return err
+}
+
+// sighting reads a row; false if it is none that was written.
+func sighting(v []driver.Value) (s Sighting, ok bool) {
+	id, isID := v[0].([]byte)
+	seq, isSeq := v[1].(int64)
+	packed, isPacked := v[2].([]byte)
+	if !isID || len(id) != hashSize || !isSeq || seq < 0 || !isPacked || len(packed) == 0 ||
+		len(packed)%hashSize != 0 {
+		return s, false
+	}
+	s = Sighting{Agent: perdure.AgentID(id), Seq: seq, Heads: make([]perdure.Hash, len(packed)/hashSize),
+		At: perdure.Time(integer(v[3]))}
+	s.Store, _ = v[4].(string)
+	for i := range s.Heads {
+		copy(s.Heads[i][:], packed[i*hashSize:])
+	}
+	return s, true
 }
 
 // See remembers the heads of an agent, unless more was seen of it before. They are written a moment later, or by Close.
 func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.looks || w.fresh[id].Seq > seq {
+	if w.looks || w.shut || w.fresh[id].Seq > seq {
 		return
 	}
-	w.fresh[id] = Sighting{seq, append([]perdure.Hash(nil), heads...), perdure.TimeOf(time.Now()), w.store}
+	w.fresh[id] = Sighting{id, seq, slices.Clone(heads), perdure.TimeOf(time.Now()), w.store}
 	if w.timer == nil {
 		w.timer = time.AfterFunc(witnessEvery, func() {
 			w.mu.Lock()
@@ -307,7 +356,7 @@ func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 // write writes what is fresh. The caller holds the lock.
 func (w *Witness) write() {
 	w.timer = nil
-	if w.looks || len(w.fresh) == 0 && !w.blind {
+	if w.looks || w.shut || len(w.fresh) == 0 && !w.blind {
 		return
 	}
 	w.tried = time.Now()
@@ -333,8 +382,8 @@ func (w *Witness) write() {
 	} else {
 		_ = w.c.exec("ROLLBACK") // there may be no transaction
 	}
-	w.err, w.blind = err, err != nil // SQLite opens what it cannot write as read-only, and then goes on so
-	if err == nil {
+	if w.failed(err) == nil { // SQLite opens what it cannot write as read-only, and then goes on so
+		w.err, w.blind = nil, false
 		clear(w.fresh)
 		_, _, _ = w.c.number("PRAGMA wal_checkpoint(PASSIVE)") // the next one does what this one could not
 	}
@@ -359,10 +408,14 @@ func (w *Witness) regain() bool {
 	return false
 }
 
-// Fault says why sightings cannot be written; nil: they can, as far as was tried within the last second.
+// Fault says why sightings cannot be written, or could not be read; nil: they can, as far as was tried within the last
+// second.
 func (w *Witness) Fault() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.looks || w.shut {
+		return errShut
+	}
 	if (w.blind || len(w.fresh) > 0) && time.Since(w.tried) > witnessTrust {
 		if w.timer != nil {
 			w.timer.Stop()
@@ -378,12 +431,12 @@ func (w *Witness) Forget(id perdure.AgentID) error {
 	defer w.mu.Unlock()
 	delete(w.fresh, id)
 	switch {
-	case w.looks:
-		return nil
+	case w.looks || w.shut:
+		return errShut
 	case w.blind:
 		return w.err
 	}
-	return w.c.exec("DELETE FROM seen WHERE agent = ?", id[:])
+	return w.failed(w.c.exec("DELETE FROM seen WHERE agent = ?", id[:]))
 }
 
 // Unplace forgets where an agent was seen, so that nobody misses it there. How far it had come stays: an older copy of
@@ -396,12 +449,12 @@ func (w *Witness) Unplace(id perdure.AgentID) error {
 		w.fresh[id] = s
 	}
 	switch {
-	case w.looks:
-		return nil
+	case w.looks || w.shut:
+		return errShut
 	case w.blind:
 		return w.err
 	}
-	return w.c.exec("UPDATE seen SET store = NULL WHERE agent = ?", id[:])
+	return w.failed(w.c.exec("UPDATE seen SET store = NULL WHERE agent = ?", id[:]))
 }
 
 // Close writes what is fresh and closes the file.
@@ -416,6 +469,6 @@ func (w *Witness) Close() error {
 	if w.c != nil {
 		err = errors.Join(err, w.c.close())
 	}
-	w.c, w.looks, w.err = nil, true, nil
+	w.c, w.shut, w.err = nil, true, nil
 	return err
 }

@@ -1,9 +1,11 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +103,105 @@ func TestAWitnessThatCannotBeWrittenSaysSo(t *testing.T) {
 		t.Errorf("it has seen %+v, %v; want what it saw while it could not write", s, err)
 	}
 	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spoil runs a statement on the file of a witness.
+func spoil(t *testing.T, path, text string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), text)
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A witness that cannot say what it saw must not pass for one that saw nothing.
+func TestAWitnessThatForgotIsNoWitnessThatSawNothing(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"DROP TABLE seen",
+		"UPDATE seen SET heads = zeroblob(31)",
+		"UPDATE seen SET heads = x''",
+		"UPDATE seen SET heads = 'text'",
+		"UPDATE seen SET seq = 'many'",
+		"UPDATE seen SET seq = -4",
+		"UPDATE seen SET agent = zeroblob(7)",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "seen.db")
+			id := perdure.AgentID{1}
+			w, err := sqlite.OpenWitness(path, "here")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.See(id, 1, []perdure.Hash{{1}})
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if w, err = sqlite.OpenWitness(path, "here"); err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, path, text)
+			var failed error
+			for _, err := range w.Sightings() {
+				failed = errors.Join(failed, err)
+			}
+			if failed == nil {
+				t.Error("what was seen ends without an error")
+			}
+			if w.Fault() == nil {
+				t.Error("it has no fault after it could not be read")
+			}
+			if _, err := w.Seen(t.Context(), id); err == nil && !strings.Contains(text, "agent") {
+				t.Error("an agent that was seen passes for one that was not")
+			}
+			_ = w.Close()
+			if sqlite.WitnessDamage(path) == nil {
+				t.Error("nothing is said to be wrong with the file")
+			}
+		})
+	}
+}
+
+// What nobody can tell any more is not taken for noted.
+func TestAClosedWitnessAndOneThatIsOnlyAskedSaySo(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "seen.db")
+	w, err := sqlite.OpenWitness(path, "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.See(perdure.AgentID{1}, 1, []perdure.Hash{{1}})
+	for s, err := range w.Sightings() {
+		if err != nil || s.Agent != (perdure.AgentID{1}) || s.Seq != 1 {
+			t.Errorf("got %+v, %v, want what is not written yet, too", s, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	look, err := sqlite.LookWitness(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, w := range map[string]*sqlite.Witness{"closed": w, "only asked": look} {
+		if w.Fault() == nil || w.Forget(perdure.AgentID{1}) == nil || w.Unplace(perdure.AgentID{1}) == nil {
+			t.Errorf("a witness that is %s says that it notes what it is told", what)
+		}
+	}
+	if s, err := look.Sighting(perdure.AgentID{1}); err != nil || s.Seq != 1 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	if _, err := w.Seen(t.Context(), perdure.AgentID{1}); err == nil {
+		t.Error("a witness that is closed has seen nothing")
+	}
+	if err := look.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
