@@ -178,9 +178,13 @@ type Event struct {
 	Set    map[string]Data `canon:"7,set,omitzero"`
 }
 
-// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists,
-// maps with text keys and structs of these, as encoding/json would show them. Structs go by their json tags; what
-// marshals itself as JSON or text does.
+// DataOf returns v as Data, as encoding/json would show it: structs by their json tags, what marshals itself as JSON or
+// text does. It differs from encoding/json in this:
+//
+//   - bytes are bytes, which Data shows as base64;
+//   - a float32 keeps its value, not its shortest digits, and NaN and infinities are kept;
+//   - a nil slice is an empty list and a nil map an empty map, so that nobody has to ask which it is;
+//   - two keys of a map that are the same text are refused.
 func DataOf(v any) (Data, error) { return canon.DataOf(v) }
 
 // DataFromJSON returns any JSON text as Data.

@@ -1,6 +1,7 @@
 package perdure_test
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure"
@@ -18,10 +19,12 @@ func ExampleDataOf() {
 	fmt.Println(d, err)
 
 	_, err = perdure.DataOf(map[string]any{"reply": make(chan int)})
-	fmt.Println(err)
+	if r := new(perdure.Rejection); errors.As(err, &r) {
+		fmt.Printf("%s at %s: got %s, want %s\n", r.Predicate, r.Path, r.Got, r.Want)
+	}
 	// Output:
-	// {"amount":9007199254740993,"to":"ann"} <nil> rejected by field.type at $.reply (byte 7): got chan int, want a
-	// value JSON could hold; send the type the schema asks for
+	// {"amount":9007199254740993,"to":"ann"} <nil>
+	// field.type at $.reply: got chan int, want a value JSON could hold
 }
 
 // Decode sets a Go value. What does not fit is named by its place.

@@ -13,9 +13,13 @@ import (
 // text form keeps.
 type Data []byte
 
-// DataOf returns v as Data: nil, a bool, a number, a string, a []byte, a json.Number, Data, and pointers to, lists,
-// maps with text keys and structs of these, as encoding/json would show them. Structs go by their json tags; what
-// marshals itself as JSON or text does.
+// DataOf returns v as Data, as encoding/json would show it: structs by their json tags, what marshals itself as JSON or
+// text does. It differs from encoding/json in this:
+//
+//   - bytes are bytes, which Data shows as base64;
+//   - a float32 keeps its value, not its shortest digits, and NaN and infinities are kept;
+//   - a nil slice is an empty list and a nil map an empty map, so that nobody has to ask which it is;
+//   - two keys of a map that are the same text are refused.
 func DataOf(v any) (Data, error) {
 	e := encoder{items: DefaultItems, depth: DefaultDepth}
 	if text, ok := v.(string); ok {
@@ -208,8 +212,11 @@ func (e *encoder) goInteger(v any) {
 }
 
 func (e *encoder) goNumber(v json.Number) *Rejection {
+	if v == "" {
+		v = "0" // as encoding/json has it
+	}
 	d, err := DataFromJSON([]byte(v))
-	if err != nil || d[0]>>5 != majorUint && d[0]>>5 != majorNint && d[0] < cborF16 {
+	if err != nil || !isNumber(string(v)) {
 		return e.reject(PredTextNumber, clip(string(v)), "a number")
 	}
 	e.dst = append(e.dst, d...)

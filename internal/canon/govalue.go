@@ -2,362 +2,229 @@ package canon
 
 import (
 	"encoding"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
-	"sync"
+	"strconv"
 )
 
-// goField is a field of a Go struct under the name encoding/json gives it.
-type goField struct {
-	name                string
-	index               []int
-	omitEmpty, omitZero bool
-}
-
-var goFieldsOf sync.Map // of reflect.Type: []goField
-
-// goFields are the fields of a struct, by their json tags; those of embedded structs are among them.
-func goFields(t reflect.Type) []goField {
-	if known, ok := goFieldsOf.Load(t); ok {
-		return known.([]goField)
-	}
-	var fields []goField
-	for _, f := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Tag.Get("json") == "-" || !f.IsExported() || f.Anonymous && name == "" && isStruct(f.Type) ||
-			!promoted(t, f.Index) {
-			continue
-		}
-		if name == "" {
-			name = f.Name
-		}
-		words := strings.Split(options, ",")
-		g := goField{name, f.Index, slices.Contains(words, "omitempty"), slices.Contains(words, "omitzero")}
-		i := slices.IndexFunc(fields, func(h goField) bool { return h.name == name })
-		switch {
-		case i < 0:
-			fields = append(fields, g)
-		case len(g.index) < len(fields[i].index):
-			fields[i] = g
-		}
-	}
-	goFieldsOf.Store(t, fields)
-	return fields
-}
-
-func isStruct(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
-}
-
-// promoted reports whether the structs around a field are all embedded under no name of their own.
-func promoted(t reflect.Type, index []int) bool {
-	for i := 1; i < len(index); i++ {
-		if t.FieldByIndex(index[:i]).Tag.Get("json") != "" {
-			return false
-		}
-	}
-	return true
-}
-
-// goReflect appends a Go value of a type that goValue does not know by itself.
+// goReflect appends a Go value of a type that goValue does not know by itself. Like encoding/json it asks methods of a
+// pointer where there is one to the value.
 func (e *encoder) goReflect(v reflect.Value) *Rejection {
-	if v.Kind() == reflect.Pointer && v.IsNil() {
+	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
 		e.dst = AppendNull(e.dst)
 		return nil
 	}
-	switch m := v.Interface().(type) {
-	case json.Marshaler:
-		b, err := m.MarshalJSON()
-		if err != nil {
-			return e.reject(PredType, err.Error(), "a value JSON could hold")
-		}
-		d, err := DataFromJSON(b)
-		if err != nil {
-			return e.reject(PredType, err.Error(), "a value JSON could hold")
-		}
-		return e.data(d)
-	case encoding.TextMarshaler:
-		b, err := m.MarshalText()
-		if err != nil {
-			return e.reject(PredType, err.Error(), "a value JSON could hold")
-		}
-		return e.text(string(b), true)
+	if r, done := e.goMethod(v); done {
+		return r
 	}
 	switch v.Kind() {
-	case reflect.Pointer:
-		return e.goValue(v.Elem().Interface())
+	case reflect.Pointer, reflect.Interface:
+		return e.goPointer(v)
 	case reflect.Bool:
-		return e.goValue(v.Bool())
+		e.dst = AppendBool(e.dst, v.Bool())
+		return nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return e.goValue(v.Int())
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return e.goValue(v.Uint())
+		e.dst = AppendInt(e.dst, v.Int())
+		return nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		e.dst = AppendUint(e.dst, v.Uint())
+		return nil
 	case reflect.Float32, reflect.Float64:
-		return e.goValue(v.Float())
+		e.dst = AppendFloat(e.dst, v.Float())
+		return nil
 	case reflect.String:
-		return e.goValue(v.String())
-	case reflect.Slice, reflect.Array:
-		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
-			return e.goValue(v.Bytes())
+		if v.Type() == reflect.TypeFor[json.Number]() {
+			return e.goNumber(json.Number(v.String()))
 		}
-		list := make([]any, v.Len())
-		for i := range list {
-			list[i] = v.Index(i).Interface()
+		return e.text(v.String(), true)
+	case reflect.Slice:
+		if isBytes(v.Type()) {
+			e.dst = AppendBytes(e.dst, v.Bytes())
+			return nil
 		}
-		return goList(e, list)
+		return e.goElements(v)
+	case reflect.Array:
+		return e.goElements(v)
 	case reflect.Map:
-		if v.Type().Key().Kind() == reflect.String {
-			m := make(map[string]any, v.Len())
-			for k, x := range v.Seq2() {
-				m[k.String()] = x.Interface()
-			}
-			return goMap(e, m)
-		}
+		return e.goEntries(v)
 	case reflect.Struct:
 		return e.goStruct(v)
 	}
 	return e.reject(PredType, v.Type().String(), "a value JSON could hold")
 }
 
+// goPointer appends what a pointer or an interface leads to. It counts as one level, so that what goes round ends.
+func (e *encoder) goPointer(v reflect.Value) *Rejection {
+	if e.depth == 0 {
+		return e.reject(PredDepth, "deeper nesting", "the depth limit")
+	}
+	e.depth--
+	defer func() { e.depth++ }()
+	if v.Kind() == reflect.Interface {
+		return e.goValue(v.Elem().Interface())
+	}
+	return e.goReflect(v.Elem())
+}
+
+var (
+	marshalsJSON = reflect.TypeFor[json.Marshaler]()
+	marshalsText = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// goMethod appends a value that marshals itself, and Data.
+func (e *encoder) goMethod(v reflect.Value) (*Rejection, bool) {
+	t := v.Type()
+	if t == reflect.TypeFor[Data]() {
+		if v.Len() == 0 { // as JSON says it
+			e.dst = AppendNull(e.dst)
+			return nil, true
+		}
+		return e.data(v.Bytes()), true
+	}
+	addressed := t.Kind() != reflect.Pointer && v.CanAddr()
+	for _, m := range []reflect.Type{marshalsJSON, marshalsText} {
+		switch {
+		case addressed && reflect.PointerTo(t).Implements(m):
+			return e.goMarshals(v.Addr().Interface()), true
+		case t.Kind() != reflect.Interface && t.Implements(m):
+			return e.goMarshals(v.Interface()), true
+		}
+	}
+	return nil, false
+}
+
+// goMarshals appends what a value says that it is.
+func (e *encoder) goMarshals(v any) *Rejection {
+	if m, ok := v.(json.Marshaler); ok {
+		b, err := m.MarshalJSON()
+		if err == nil {
+			var d Data
+			if d, err = DataFromJSON(b); err == nil {
+				return e.data(d)
+			}
+		}
+		return e.reject(PredType, err.Error(), "a value JSON could hold")
+	}
+	b, err := v.(encoding.TextMarshaler).MarshalText()
+	if err != nil {
+		return e.reject(PredType, err.Error(), "a value JSON could hold")
+	}
+	return e.text(string(b), true)
+}
+
+// isBytes reports whether encoding/json takes a slice for bytes: unless its elements say themselves what they are.
+func isBytes(t reflect.Type) bool {
+	p := reflect.PointerTo(t.Elem())
+	return t.Elem().Kind() == reflect.Uint8 && !p.Implements(marshalsJSON) && !p.Implements(marshalsText)
+}
+
+func (e *encoder) goElements(v reflect.Value) *Rejection {
+	if r := e.open(majorList, v.Len()); r != nil {
+		return r
+	}
+	for i := range v.Len() {
+		if r := e.goReflect(v.Index(i)); r != nil {
+			return r.under(indexSegment(uint64(i)))
+		}
+	}
+	e.depth++
+	return nil
+}
+
+// goPair is a value under its key.
+type goPair struct {
+	key    string
+	value  reflect.Value
+	quoted bool
+}
+
+// goEntries appends a map. Its keys are text, whole numbers, or say their own text.
+func (e *encoder) goEntries(v reflect.Value) *Rejection {
+	pairs := make([]goPair, 0, v.Len())
+	for k, x := range v.Seq2() {
+		name, err := keyText(k)
+		if err != nil {
+			return e.reject(PredType, err.Error(), "a value JSON could hold")
+		}
+		pairs = append(pairs, goPair{key: name, value: x})
+	}
+	return e.goPairs(pairs)
+}
+
+// keyText is a key of a map as text.
+func keyText(k reflect.Value) (string, error) {
+	if k.Kind() == reflect.String {
+		return k.String(), nil
+	}
+	if m, ok := k.Interface().(encoding.TextMarshaler); ok {
+		if k.Kind() == reflect.Pointer && k.IsNil() {
+			return "", nil
+		}
+		b, err := m.MarshalText()
+		return string(b), err
+	}
+	switch {
+	case k.CanInt():
+		return strconv.FormatInt(k.Int(), 10), nil
+	case k.CanUint():
+		return strconv.FormatUint(k.Uint(), 10), nil
+	}
+	return "", fmt.Errorf("keys of type %s", k.Type())
+}
+
 // goStruct appends the fields of a struct as a map.
 func (e *encoder) goStruct(v reflect.Value) *Rejection {
-	m := map[string]any{}
-	for _, f := range goFields(v.Type()) {
+	fields := goFields(v.Type())
+	pairs := make([]goPair, 0, len(fields))
+	for i := range fields {
+		f := &fields[i]
 		x, err := v.FieldByIndexErr(f.index) // an error: an embedded pointer is nil
-		if err != nil || f.omitZero && x.IsZero() || f.omitEmpty && isEmpty(x) {
+		if err != nil || f.leaves(x) {
 			continue
 		}
-		m[f.name] = x.Interface()
+		pairs = append(pairs, goPair{f.name, x, f.quoted})
 	}
-	return goMap(e, m)
+	return e.goPairs(pairs)
 }
 
-// isEmpty is what encoding/json calls empty.
-func isEmpty(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
-		return v.Len() == 0
-	case reflect.Struct:
-		return false
+// goPairs appends a map in canonical order.
+func (e *encoder) goPairs(pairs []goPair) *Rejection {
+	if r := e.open(majorMap, len(pairs)); r != nil {
+		return r
 	}
-	return v.IsZero()
-}
-
-// Decode sets what v points to from d, as encoding/json would from the JSON: structs by their json tags, maps with text
-// keys, slices, arrays, pointers and plain values. A null sets the zero value, and a field that d does not name stays
-// as it is. An any gets what Value returns, so that whole numbers keep all their digits. An error names the place:
-// $.items[2].price.
-func (d Data) Decode(v any) error {
-	to := reflect.ValueOf(v)
-	if to.Kind() != reflect.Pointer || to.IsNil() {
-		return fmt.Errorf("decode data: want a pointer to decode into, got %T", v)
-	}
-	if len(d) == 0 {
-		return fmt.Errorf("decode data: there is none")
-	}
-	if err := d.Valid(); err != nil {
-		return err
-	}
-	return fill("$", d.Value(), to.Elem())
-}
-
-// fill sets a Go value from what Value returned.
-func fill(path string, from any, to reflect.Value) error {
-	if done, err := fillSpecial(path, from, to); done || err != nil {
-		return err
-	}
-	switch to.Kind() {
-	case reflect.Pointer:
-		if to.IsNil() {
-			to.Set(reflect.New(to.Type().Elem()))
-		}
-		return fill(path, from, to.Elem())
-	case reflect.Slice, reflect.Array:
-		return fillList(path, from, to)
-	case reflect.Map:
-		return fillMap(path, from, to)
-	case reflect.Struct:
-		return fillStruct(path, from, to)
-	}
-	return fillPlain(path, from, to)
-}
-
-// fillSpecial fills what does not go by its kind: nothing, anything, Data, and types that read themselves.
-func fillSpecial(path string, from any, to reflect.Value) (done bool, err error) {
-	if to.Kind() == reflect.Interface && to.NumMethod() == 0 {
-		if to.SetZero(); from != nil {
-			to.Set(reflect.ValueOf(from))
-		}
-		return true, nil
-	}
-	if to.Type() == reflect.TypeFor[Data]() {
-		d, err := DataOf(from)
-		to.SetBytes(d)
-		return true, err
-	}
-	if from == nil {
-		to.SetZero()
-		return true, nil
-	}
-	if to.Kind() == reflect.Pointer {
-		return false, nil
-	}
-	switch u := to.Addr().Interface().(type) {
-	case json.Unmarshaler:
-		d, err := DataOf(from)
-		if err == nil {
-			err = u.UnmarshalJSON(d.JSON())
-		}
-		return true, placed(path, err)
-	case encoding.TextUnmarshaler:
-		s, ok := from.(string)
-		if !ok {
-			return true, mismatch(path, from, to)
-		}
-		return true, placed(path, u.UnmarshalText([]byte(s)))
-	}
-	return false, nil
-}
-
-// fillPlain fills a bool, a number or a string.
-func fillPlain(path string, from any, to reflect.Value) error {
-	fits := false
-	switch x := from.(type) {
-	case bool:
-		if fits = to.Kind() == reflect.Bool; fits {
-			to.SetBool(x)
-		}
-	case string:
-		if fits = to.Kind() == reflect.String; fits {
-			to.SetString(x)
-		}
-	case int64:
+	slices.SortFunc(pairs, func(a, b goPair) int { return compareKeys(a.key, b.key) })
+	for i, p := range pairs {
+		r := e.text(p.key, true)
 		switch {
-		case to.CanInt() && !to.OverflowInt(x):
-			to.SetInt(x)
-			return nil
-		case to.CanUint() && x >= 0 && !to.OverflowUint(uint64(x)):
-			to.SetUint(uint64(x))
-			return nil
+		case i > 0 && pairs[i-1].key == p.key:
+			r = e.reject(PredType, "two keys that are the same text", "a value JSON could hold")
+		case r == nil && p.quoted:
+			r = e.goQuoted(p.value)
+		case r == nil:
+			r = e.goReflect(p.value)
 		}
-		if fits = to.CanFloat(); fits {
-			to.SetFloat(float64(x))
-		}
-	case uint64:
-		if fits = to.CanUint() && !to.OverflowUint(x); fits {
-			to.SetUint(x)
-		} else if fits = to.CanFloat(); fits {
-			to.SetFloat(float64(x))
-		}
-	case float64:
-		if fits = to.CanFloat() && !to.OverflowFloat(x); fits {
-			to.SetFloat(x)
+		if r != nil {
+			return r.under(keySegment(p.key))
 		}
 	}
-	if !fits {
-		return mismatch(path, from, to)
-	}
+	e.depth++
 	return nil
 }
 
-// fillList fills a slice, or an array, which must have as many elements.
-func fillList(path string, from any, to reflect.Value) error {
-	if b, ok := from.([]byte); ok && to.Kind() == reflect.Slice && to.Type().Elem().Kind() == reflect.Uint8 {
-		to.SetBytes(b)
-		return nil
+// goQuoted appends a plain value in a string, for the option string of a json tag. What marshals itself goes on doing
+// so.
+func (e *encoder) goQuoted(v reflect.Value) *Rejection {
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
 	}
-	if s, ok := from.(string); ok && to.Kind() == reflect.Slice && to.Type().Elem().Kind() == reflect.Uint8 {
-		b, err := base64.StdEncoding.DecodeString(s) // as bytes come through JSON
-		to.SetBytes(b)
-		return placed(path, err)
+	if v.Kind() == reflect.Pointer || v.Type().Implements(marshalsJSON) || v.Type().Implements(marshalsText) {
+		return e.goReflect(v)
 	}
-	list, ok := from.([]any)
-	if !ok || to.Kind() == reflect.Array && to.Len() != len(list) {
-		return mismatch(path, from, to)
+	inner := encoder{items: 1, depth: 1}
+	if r := inner.goReflect(v); r != nil {
+		return r
 	}
-	if to.Kind() == reflect.Slice {
-		to.Set(reflect.MakeSlice(to.Type(), len(list), len(list)))
-	}
-	for i := range list {
-		if err := fill(path+indexSegment(uint64(i)), list[i], to.Index(i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func fillMap(path string, from any, to reflect.Value) error {
-	m, ok := from.(map[string]any)
-	if !ok || to.Type().Key().Kind() != reflect.String {
-		return mismatch(path, from, to)
-	}
-	to.Set(reflect.MakeMapWithSize(to.Type(), len(m)))
-	for k, x := range m {
-		value := reflect.New(to.Type().Elem()).Elem()
-		if err := fill(path+keySegment(k), x, value); err != nil {
-			return err
-		}
-		to.SetMapIndex(reflect.ValueOf(k).Convert(to.Type().Key()), value)
-	}
-	return nil
-}
-
-func fillStruct(path string, from any, to reflect.Value) error {
-	m, ok := from.(map[string]any)
-	if !ok {
-		return mismatch(path, from, to)
-	}
-	for _, f := range goFields(to.Type()) {
-		x, there := m[f.name]
-		if !there {
-			continue
-		}
-		field := to
-		for _, i := range f.index {
-			if field.Kind() == reflect.Pointer {
-				if field.IsNil() && !field.CanSet() {
-					return placed(path, fmt.Errorf("%s is embedded, nil and not exported", field.Type()))
-				}
-				if field.IsNil() {
-					field.Set(reflect.New(field.Type().Elem()))
-				}
-				field = field.Elem()
-			}
-			field = field.Field(i)
-		}
-		if err := fill(path+keySegment(f.name), x, field); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mismatch says what is at a place, and what was wanted there.
-func mismatch(path string, from any, to reflect.Value) error {
-	got := "something else"
-	switch x := from.(type) {
-	case bool, int64, uint64, float64:
-		got = fmt.Sprint(x)
-	case string:
-		got = "the text " + clip(x)
-	case []byte:
-		got = fmt.Sprint(len(x), " bytes")
-	case []any:
-		got = fmt.Sprint("a list of ", len(x))
-	case map[string]any:
-		got = "a map"
-	}
-	return placed(path, fmt.Errorf("got %s, want %s", got, to.Type()))
-}
-
-// placed is an error at a place in a value.
-func placed(path string, err error) error {
-	if err != nil {
-		err = fmt.Errorf("decode data: %s: %w", path, err)
-	}
-	return err
+	return e.text(string(Data(inner.dst).JSON()), true)
 }

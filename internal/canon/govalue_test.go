@@ -132,7 +132,7 @@ func TestDataOfRefusesWhatJSONCouldNotHold(t *testing.T) {
 	round := &loop{}
 	round.Next = round
 	for name, v := range map[string]any{
-		"a channel": struct{ C chan int }{make(chan int)}, "a map of numbers": map[int]string{1: "x"},
+		"a channel": struct{ C chan int }{make(chan int)}, "a map of fractions": map[float64]string{1: "x"},
 		"a circle": round,
 		"bad text": struct{ S string }{"\xff"}, "a function": func() {},
 	} {
