@@ -13,8 +13,9 @@ import (
 
 // Guard refuses what holds the value of a secret, so that none enters a memory by any way: advice, an event, an agent's
 // inputs, a result. It knows a value as it is, and as it is written in JSON, a URL, HTML, base64, also as a part of a
-// longer text in base64, hexadecimal and the dumps of xxd and hexdump -C; the longer ones also in other case, with line
-// breaks or other signs in between, and escaped more than once.
+// longer text in base64, hexadecimal and the dumps of xxd and hexdump -C; those that are hard to guess also in other
+// case, with line breaks or other signs in between, and escaped more than once. What is no more than a few words is not
+// looked for in that way: it would be found in ordinary text.
 type Guard struct {
 	exact, plain *matcher
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,12 +15,23 @@ import (
 // spelling is one way in which the value of a secret is written.
 type spelling struct{ text, name string }
 
-// matcher finds spellings in a text.
+// matcher finds spellings in a text. Most texts hold none, so it looks at as few places as it can: at four bytes near
+// the end of where the shortest spelling would be, which say how far the next place is where one may be (Wu and Manber).
 type matcher struct {
-	first [1 << 16 / 64]uint64  // a bit for each hash of the first bytes of a spelling
-	by    map[uint32][]spelling // by the first bytes, the longest first
+	skips [1 << hashBits]uint8  // by the hash of four bytes: to the next place
+	by    map[uint32][]spelling // by the first four bytes, the longest first
+	short int                   // the length of the shortest, as far as it is used
 	long  int                   // the length of the longest
 }
+
+const (
+	// hashBits is for a table that stays in the nearest cache, and is mostly empty for the secrets of a node.
+	hashBits = 14
+	// block is how many bytes are looked at, and the least length of a spelling.
+	block = 4
+	// maxSkip bounds how far is skipped: a byte of the table.
+	maxSkip = 64
+)
 
 // newMatcher is a matcher for spellings of at least four bytes.
 func newMatcher(all []spelling) *matcher {
@@ -29,30 +41,41 @@ func newMatcher(all []spelling) *matcher {
 		}
 		return strings.Compare(a.text+a.name, b.text+b.name)
 	})
-	m := &matcher{by: make(map[uint32][]spelling, len(all))}
+	m := &matcher{by: make(map[uint32][]spelling, len(all)), short: maxSkip}
+	for _, s := range all {
+		m.short, m.long = min(m.short, len(s.text)), max(m.long, len(s.text))
+	}
+	for i := range m.skips {
+		m.skips[i] = uint8(m.short - block + 1)
+	}
 	for _, s := range slices.Compact(all) {
 		w := binary.LittleEndian.Uint32([]byte(s.text))
-		h := guardHash(w)
-		m.first[h/64] |= 1 << (h % 64)
 		m.by[w] = append(m.by[w], s)
-		m.long = max(m.long, len(s.text))
+		for at := 0; at+block <= m.short; at++ {
+			h := blockHash(binary.LittleEndian.Uint32([]byte(s.text)[at:]))
+			m.skips[h] = min(m.skips[h], uint8(m.short-block-at))
+		}
 	}
 	return m
 }
 
-// guardHash spreads the first bytes of a spelling over the bits.
-func guardHash(w uint32) uint32 { return w * 0x9E3779B1 >> 16 }
+// blockHash spreads four bytes over the table.
+func blockHash(w uint32) uint32 { return w * 0x9E3779B1 >> (32 - hashBits) }
+
+// begin is the first place to look at.
+func (m *matcher) begin() int { return m.short - block }
+
+// skip is how far from a place the next one is where a spelling may end its shortest part; zero: it may here.
+func (m *matcher) skip(b []byte, at int) int {
+	return int(m.skips[blockHash(binary.LittleEndian.Uint32(b[at:]))])
+}
 
 // at is the longest spelling that is at a place in b.
 func (m *matcher) at(b []byte, at int) *spelling {
-	if at+4 > len(b) {
+	if at+block > len(b) {
 		return nil
 	}
-	w := binary.LittleEndian.Uint32(b[at:])
-	if h := guardHash(w); m.first[h/64]&(1<<(h%64)) == 0 {
-		return nil
-	}
-	list := m.by[w]
+	list := m.by[binary.LittleEndian.Uint32(b[at:])]
 	for i := range list {
 		if s := &list[i]; bytes.HasPrefix(b[at:], []byte(s.text)) {
 			return s
@@ -63,19 +86,30 @@ func (m *matcher) at(b []byte, at int) *spelling {
 
 // any is the first spelling in b.
 func (m *matcher) any(b []byte) *spelling {
-	if len(m.by) == 0 {
-		return nil
-	}
-	for i := 0; i+4 <= len(b); i++ {
-		w := binary.LittleEndian.Uint32(b[i:])
-		if h := guardHash(w); m.first[h/64]&(1<<(h%64)) == 0 {
-			continue
-		}
-		if s := m.at(b, i); s != nil {
-			return s
-		}
+	for _, s := range m.each(b) {
+		return s
 	}
 	return nil
+}
+
+// each yields the spellings in b and where they are: the longest at each place.
+func (m *matcher) each(b []byte) iter.Seq2[int, *spelling] {
+	return func(yield func(int, *spelling) bool) {
+		if len(m.by) == 0 {
+			return
+		}
+		back := m.begin()
+		for at := back; at+block <= len(b); {
+			if n := m.skip(b, at); n > 0 {
+				at += n
+				continue
+			}
+			if s := m.at(b, at-back); s != nil && !yield(at-back, s) {
+				return
+			}
+			at++
+		}
+	}
 }
 
 // spellingsOf are those of some values that are not too short: as they are, and in normal form.
@@ -87,9 +121,12 @@ func spellingsOf(values []spelling, least int) (exact, plain []spelling) {
 				exact = append(exact, spelling{form, name})
 			}
 		}
-		for _, form := range append(insideBase64([]byte(value)), value, hex.EncodeToString([]byte(value)),
+		if form := normalText(value); len(form) >= minNormal && strength(form, true) >= minStrength {
+			plain = append(plain, spelling{form, name})
+		}
+		for _, form := range append(insideBase64([]byte(value)), hex.EncodeToString([]byte(value)),
 			base64.StdEncoding.EncodeToString([]byte(value))) {
-			if form = normalText(form); len(form) >= minNormal {
+			if form = normalText(form); len(form) >= minNormal && strength(form, false) >= minStrength {
 				plain = append(plain, spelling{form, name})
 			}
 		}

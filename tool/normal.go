@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 )
 
@@ -16,6 +17,37 @@ type normal struct {
 
 // minNormal is the shortest normal form that is looked for: shorter ones come about by chance.
 const minNormal = 12
+
+// minStrength is how many bits a normal form must be worth to be looked for: what is worth less is in ordinary text. It
+// takes 22 letters, 14 digits, or 11 of both.
+const minStrength = 44
+
+// strength is about how many bits it takes to guess a normal form: for words, what a letter of a language is worth.
+func strength(form string, words bool) float64 {
+	var count [256]float64
+	var letters, digits bool
+	for _, c := range []byte(form) {
+		count[c]++
+		letters, digits = letters || c > '9', digits || c <= '9'
+	}
+	bits, size := 0.0, float64(len(form))
+	for _, n := range count {
+		if n > 0 {
+			bits -= n * math.Log2(n/size)
+		}
+	}
+	each := 4.0
+	switch {
+	case words && !digits:
+		each = 2
+	case words && !letters:
+		each = 3.3
+	}
+	if !words {
+		return bits * 1.3 // of what programs write, less is there by chance
+	}
+	return min(bits, each*size)
+}
 
 // escapes marks in lowered what may begin an escape.
 const escapes = 1
@@ -42,6 +74,10 @@ func normalText(s string) string {
 // read makes n the normal form of b. Every byte of b is looked at a bounded number of times.
 func (n *normal) read(b []byte, places bool) {
 	n.reset(len(b), places)
+	if !places {
+		n.text = n.text[:readPlain(n.text[:len(b)], b)]
+		return
+	}
 	text, size := n.text[:len(b)], 0
 	for at := 0; at < len(b); {
 		c, end := lowered[b[at]], at+1
@@ -50,15 +86,32 @@ func (n *normal) read(b []byte, places bool) {
 				c = 0
 			}
 		}
-		text[size] = c
 		if c != 0 {
-			if size++; places {
-				n.from, n.to = append(n.from, at), append(n.to, end)
-			}
+			text[size] = c
+			size++
+			n.from, n.to = append(n.from, at), append(n.to, end)
 		}
 		at = end
 	}
 	n.text = text[:size]
+}
+
+// readPlain is read without places, at every step of every agent. It writes to text, and returns how much. Text is as
+// long as b.
+func readPlain(text, b []byte) (size int) {
+	for at := 0; at < len(b); at++ {
+		c := lowered[b[at]]
+		if c == escapes {
+			var end int
+			if c, end = escaped(b, at); c == escapes {
+				c = 0
+			}
+			at = end - 1
+		}
+		text[size] = c
+		size += int((c + 127) >> 7) // one, unless it is zero: no branch that nobody can foresee
+	}
+	return size
 }
 
 // reset makes room for a text.

@@ -58,10 +58,8 @@ func (r *redactor) margin() int {
 // spans are where values are in a text, in order. Values that overlap are one, so that no end of one is left.
 func (r *redactor) spans(b []byte) []span {
 	var all []span
-	for at := range b {
-		if s := r.exact.at(b, at); s != nil {
-			all = append(all, span{at, at + len(s.text), s.name})
-		}
+	for at, s := range r.exact.each(b) {
+		all = append(all, span{at, at + len(s.text), s.name})
 	}
 	var n normal
 	if len(r.plain.by) > 0 {
@@ -85,10 +83,8 @@ func (r *redactor) spans(b []byte) []span {
 
 // plainSpans adds where values are by their normal form.
 func (r *redactor) plainSpans(all []span, n *normal) []span {
-	for at := range n.text {
-		if s := r.plain.at(n.text, at); s != nil {
-			all = append(all, span{n.from[at], n.to[at+len(s.text)-1], s.name})
-		}
+	for at, s := range r.plain.each(n.text) {
+		all = append(all, span{n.from[at], n.to[at+len(s.text)-1], s.name})
 	}
 	return all
 }
