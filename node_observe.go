@@ -29,9 +29,9 @@ type Begun struct {
 
 // Over is how it ended.
 type Over struct {
-	Step   string // of a cycle: what was done, see Doing; idle: nothing
-	Signal Signal // of advice and calls
-	Model  string // that was asked
+	Step   StepKind // of a cycle: what was done
+	Signal Signal   // of advice and calls
+	Model  string   // that was asked
 	Usage  *Usage
 	Err    error
 }
@@ -53,7 +53,7 @@ func (w *work) observedCycle(ctx context.Context) (Step, error) {
 	seen, over := w.n.observe(traced(ctx, f.Trace, f.Heads[0].Name),
 		Begun{What: ObservedCycle, Agent: w.a.ID(), Name: f.Intent.Name})
 	step, err := w.cycle(seen)
-	o := Over{Step: "idle", Err: err}
+	o := Over{Step: StepIdle, Err: err}
 	if step != nil {
 		o.Step = step.Doing().What
 	}

@@ -18,8 +18,8 @@ type Witness interface {
 	// that is good.
 	See(id AgentID, seq int64, heads []Hash)
 	// Fault says why what is seen cannot be remembered at present; nil: it can. It says so, too, after Seen returned an
-	// error, until what was seen can be read again. A node then does nothing that must happen once. It is asked before every decision, so it answers from what it knows, and looks again from time to
-	// time.
+	// error, until what was seen can be read again. A node then does nothing that must happen once. It is asked before
+	// every decision, so it answers from what it knows, and looks again from time to time.
 	Fault() error
 	// Forget forgets what was seen of an agent: an older copy of it is to go on.
 	Forget(id AgentID) error

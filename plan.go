@@ -16,26 +16,31 @@ type Step interface {
 
 // Doing describes a step. What says which of the other fields are set.
 type Doing struct {
-	// What is one of
-	//
-	//	idle       nothing; the step is an Idle, which says why
-	//	consult    ask Advisor
-	//	decide     ask policy about Action
-	//	perform    perform Action, which is allowed
-	//	reconcile  ask the tool whether Action happened
-	//	lapse      record that a question was refused or has expired
-	//	escalate   put a question that nobody answered to Asked, too
-	//	rouse      wake the agent: its sleep is over
-	//	finish     end the agent: its deadline has passed
-	//	announce   tell the relatives of an agent that it has ended
-	//	flag       record that Decision was decided twice
-	//	sit        take the seat, which is free or was handed over to this store
-	What     string
+	What     StepKind
 	Action   Action
 	Advisor  string // none: the node's own
 	Asked    []string
 	Decision Hash
 }
+
+// StepKind is what sort of step it is, in one word.
+type StepKind string
+
+// The kinds of steps.
+const (
+	StepIdle      StepKind = "idle"      // nothing; the step is an Idle, which says why
+	StepConsult   StepKind = "consult"   // ask Advisor
+	StepDecide    StepKind = "decide"    // ask policy about Action
+	StepPerform   StepKind = "perform"   // perform Action, which is allowed
+	StepReconcile StepKind = "reconcile" // ask the tool whether Action happened
+	StepLapse     StepKind = "lapse"     // record that a question was refused or has expired
+	StepEscalate  StepKind = "escalate"  // put a question that nobody answered to Asked, too
+	StepRouse     StepKind = "rouse"     // wake the agent: its sleep is over
+	StepFinish    StepKind = "finish"    // end the agent: its deadline has passed
+	StepAnnounce  StepKind = "announce"  // tell the relatives of an agent that it has ended
+	StepFlag      StepKind = "flag"      // record that Decision was decided twice
+	StepSit       StepKind = "sit"       // take the seat, which is free or was handed over to this store
+)
 
 // rouseStep says the sleep is over: append the decision to wake.
 type rouseStep struct{ Wake Wake }
@@ -89,22 +94,24 @@ type announceStep struct {
 	Children []AgentID
 }
 
-func (Idle) Doing() Doing          { return Doing{What: "idle"} }
-func (s rouseStep) Doing() Doing   { return Doing{What: "rouse", Action: s.Wake} }
-func (s consultStep) Doing() Doing { return Doing{What: "consult", Advisor: s.Advisor} }
-func (s decideStep) Doing() Doing  { return Doing{What: "decide", Action: s.Action} }
+func (Idle) Doing() Doing          { return Doing{What: StepIdle} }
+func (s rouseStep) Doing() Doing   { return Doing{What: StepRouse, Action: s.Wake} }
+func (s consultStep) Doing() Doing { return Doing{What: StepConsult, Advisor: s.Advisor} }
+func (s decideStep) Doing() Doing  { return Doing{What: StepDecide, Action: s.Action} }
 func (s performStep) Doing() Doing {
-	return Doing{What: "perform", Action: s.Open.Action, Decision: s.Open.Decision}
+	return Doing{What: StepPerform, Action: s.Open.Action, Decision: s.Open.Decision}
 }
 func (s reconcileStep) Doing() Doing {
-	return Doing{What: "reconcile", Action: s.Open.Action, Decision: s.Open.Decision}
+	return Doing{What: StepReconcile, Action: s.Open.Action, Decision: s.Open.Decision}
 }
-func (s lapseStep) Doing() Doing    { return Doing{What: "lapse", Decision: s.Outcome.Decision} }
-func (s escalateStep) Doing() Doing { return Doing{What: "escalate", Asked: s.Asked, Decision: s.Ask} }
-func (s finishStep) Doing() Doing   { return Doing{What: "finish", Action: s.End} }
-func (announceStep) Doing() Doing   { return Doing{What: "announce"} }
-func (s flagStep) Doing() Doing     { return Doing{What: "flag", Decision: s.Doubled.Second} }
-func (sitStep) Doing() Doing        { return Doing{What: "sit"} }
+func (s lapseStep) Doing() Doing { return Doing{What: StepLapse, Decision: s.Outcome.Decision} }
+func (s escalateStep) Doing() Doing {
+	return Doing{What: StepEscalate, Asked: s.Asked, Decision: s.Ask}
+}
+func (s finishStep) Doing() Doing { return Doing{What: StepFinish, Action: s.End} }
+func (announceStep) Doing() Doing { return Doing{What: StepAnnounce} }
+func (s flagStep) Doing() Doing   { return Doing{What: StepFlag, Decision: s.Doubled.Second} }
+func (sitStep) Doing() Doing      { return Doing{What: StepSit} }
 
 // Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the
 // same fold, capabilities and time give the same step on every machine.

@@ -132,7 +132,8 @@ func TestTranscriptIsAFunctionOfMemory(t *testing.T) {
 			strings.Repeat("result ", 30))
 		s.node.SnapshotEvery = snapshots
 		s.cycles(2 * turns)
-		if perdure.Plan(s.load(), perdure.Capabilities{Advisors: []string{""}}, time.Now()).Doing().What != "consult" {
+		step := perdure.Plan(s.load(), perdure.Capabilities{Advisors: []string{""}}, time.Now())
+		if step.Doing().What != perdure.StepConsult {
 			s.cycles(1)
 		}
 		names := newWireNames(offered(s.llm.Tools, s.load().Fold()))

@@ -97,7 +97,7 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 	if len(f.Asks) > 0 {
 		return perdure.Request{Action: f.Asks[0].Action, Effect: perdure.Once}, nil
 	}
-	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == "decide" {
+	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == perdure.StepDecide {
 		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
 	}
 	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions",

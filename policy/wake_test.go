@@ -54,7 +54,7 @@ func TestForbiddenWakesAreNotMade(t *testing.T) {
 			t.Fatal(err)
 		}
 		step := perdure.Plan(a, perdure.Capabilities{Node: key.Key(), Policy: c.set}, now.Add(time.Hour))
-		if woken := step.Doing().What == "rouse"; woken != c.woken {
+		if woken := step.Doing().What == perdure.StepRouse; woken != c.woken {
 			t.Errorf("%s: %+v, want woken %v", name, step, c.woken)
 		}
 	}

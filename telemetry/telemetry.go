@@ -158,7 +158,7 @@ func (t *Telemetry) Begin(ctx context.Context, b perdure.Begun) (context.Context
 	return ctx, func(o perdure.Over) {
 		s.ended = time.Now()
 		t.count(&b, &o, s.ended.Sub(s.begun))
-		if t.out != nil && o.Step != "idle" && !errors.Is(o.Err, context.Canceled) {
+		if t.out != nil && o.Step != perdure.StepIdle && !errors.Is(o.Err, context.Canceled) {
 			s.finish(&b, &o)
 			t.out.put(s)
 		}
@@ -223,8 +223,8 @@ func (s *span) describe(b *perdure.Begun) {
 // finish says how it ended.
 func (s *span) finish(b *perdure.Begun, o *perdure.Over) {
 	if o.Step != "" {
-		s.name += " " + o.Step
-		s.set("perdure.step", o.Step)
+		s.name += " " + string(o.Step)
+		s.set("perdure.step", string(o.Step))
 	}
 	if b.What == perdure.ObservedAdvice {
 		s.set("gen_ai.provider.name", providerOf(o.Model))
@@ -267,7 +267,7 @@ func signalOf(b *perdure.Begun, o *perdure.Over) string {
 func (t *Telemetry) count(b *perdure.Begun, o *perdure.Over, took time.Duration) {
 	switch b.What {
 	case perdure.ObservedCycle:
-		if t.cycles.add(1, o.Step); o.Step != "idle" {
+		if t.cycles.add(1, string(o.Step)); o.Step != perdure.StepIdle {
 			t.cycleTime.add(took.Seconds())
 		}
 	case perdure.ObservedAdvice:

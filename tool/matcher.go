@@ -16,7 +16,8 @@ import (
 type spelling struct{ text, name string }
 
 // matcher finds spellings in a text. Most texts hold none, so it looks at as few places as it can: at four bytes near
-// the end of where the shortest spelling would be, which say how far the next place is where one may be (Wu and Manber).
+// the end of where the shortest spelling would be, which say how far the next place is where one may be, as Wu and
+// Manber do it.
 type matcher struct {
 	skips [1 << hashBits]uint8  // by the hash of four bytes: to the next place
 	by    map[uint32][]spelling // by the first four bytes, the longest first

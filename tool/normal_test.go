@@ -152,11 +152,12 @@ func BenchmarkGuardOfTexts(b *testing.B) {
 // A secret that is words, or little more, is refused as it is written and in the ways in which programs write it, but
 // not wherever somebody uses the same words: the guard would refuse ordinary text.
 func TestOrdinaryTextIsNotTakenForAWeakSecret(t *testing.T) {
-	secrets := tool.SecretMap{"A": "administrator", "B": "hunter2hunter2", "C": "2026-01-01-2026", "D": "please-let-me-in",
-		"E": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "F": "00000000-0000"}
+	secrets := tool.SecretMap{"A": "administrator", "B": "hunter2hunter2", "C": "2026-01-01-2026",
+		"D": "please-let-me-in", "E": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "F": "00000000-0000"}
 	guard := guardOf(t, secrets)
 	for _, text := range []string{
-		"The Administrator said no.", "ask the admini-\nstrator", "Hunter 2, Hunter 2!", "2026/01/01 2026", "20260101 2026",
+		"The Administrator said no.", "ask the admini-\nstrator", "Hunter 2, Hunter 2!", "2026/01/01 2026",
+		"20260101 2026",
 		"Please let me in", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "000000000000000000", "00 00 00 00 00 00 00",
 	} {
 		if err := guard.Check(data(t, map[string]any{"text": text})); err != nil {
@@ -170,8 +171,9 @@ func TestOrdinaryTextIsNotTakenForAWeakSecret(t *testing.T) {
 		}
 	}
 	for name, value := range secrets {
-		for how, text := range map[string]string{"plain": value, "base64": base64.StdEncoding.EncodeToString([]byte(value)),
-			"hex": hex.EncodeToString([]byte(value)), "in a URL": url.QueryEscape(value)} {
+		for how, text := range map[string]string{"plain": value,
+			"base64": base64.StdEncoding.EncodeToString([]byte(value)),
+			"hex":    hex.EncodeToString([]byte(value)), "in a URL": url.QueryEscape(value)} {
 			if guard.Check(data(t, map[string]any{"text": "it is (" + text + ")"})) == nil {
 				t.Errorf("%s of %s passes", how, name)
 			}

@@ -12,8 +12,15 @@ type Change struct {
 	To   any    `json:"to,omitempty"`   // absent: it was removed
 }
 
-// Compare collects the differences between two readable values.
-func Compare(found *[]Change, path string, a, b any) {
+// Compare returns the differences between two values of Readable, in the order of their fields.
+func Compare(a, b any) []Change {
+	var found []Change
+	compare(&found, "", a, b)
+	return found
+}
+
+// compare adds the differences between what is at a path in two values.
+func compare(found *[]Change, path string, a, b any) {
 	oa, isA := a.(object)
 	ob, isB := b.(object)
 	la, listA := a.([]any)
@@ -22,11 +29,11 @@ func Compare(found *[]Change, path string, a, b any) {
 	case reflect.DeepEqual(a, b):
 	case isA && isB:
 		for _, f := range oa {
-			Compare(found, join(path, f.name), f.value, ob.get(f.name))
+			compare(found, join(path, f.name), f.value, ob.get(f.name))
 		}
 		for _, f := range ob {
 			if oa.get(f.name) == nil {
-				Compare(found, join(path, f.name), nil, f.value)
+				compare(found, join(path, f.name), nil, f.value)
 			}
 		}
 	case listA && listB:
@@ -38,7 +45,7 @@ func Compare(found *[]Change, path string, a, b any) {
 			if i < len(lb) {
 				y = lb[i]
 			}
-			Compare(found, path+"["+strconv.Itoa(i)+"]", x, y)
+			compare(found, path+"["+strconv.Itoa(i)+"]", x, y)
 		}
 	default:
 		*found = append(*found, Change{path, a, b})

@@ -46,12 +46,12 @@ func (w *Follower) until(ctx context.Context, end perdure.Cursor, f func(Line) e
 	return nil
 }
 
-// picker makes what turns the lines of a memory into those that are shown: add takes the next one, flush ends them. It
+// Picker makes what turns the lines of a memory into those that are shown: add takes the next one, flush ends them. It
 // keeps nothing from before a snapshot, so that a memory can be read from any of them.
-type picker func(emit func(Line) error) (add func(Line) error, flush func() error)
+type Picker func(emit func(Line) error) (add func(Line) error, flush func() error)
 
 // Fitting picks the lines that fit.
-func Fitting(fits func(Line) bool) picker {
+func Fitting(fits func(Line) bool) Picker {
 	return func(emit func(Line) error) (func(Line) error, func() error) {
 		add := func(one Line) error {
 			if !fits(one) {
@@ -65,7 +65,7 @@ func Fitting(fits func(Line) bool) picker {
 
 // FollowRecent is a follower that stands at the end of a memory, and the last n lines before it that are picked. It
 // reads back from snapshot to snapshot, no further than it must, and nothing twice.
-func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker) (*Follower, []Line,
+func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick Picker) (*Follower, []Line,
 	error) {
 	var at *Follower
 	var parts [][]Line // the last one first
@@ -114,7 +114,7 @@ func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n in
 }
 
 // FollowFrom shows the last n lines that are picked, or all if n is zero, and is a follower that stands behind them.
-func FollowFrom(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick picker,
+func FollowFrom(ctx context.Context, s perdure.Store, id perdure.AgentID, n int, pick Picker,
 	show func(Line) error) (*Follower, error) {
 	if n > 0 {
 		w, found, err := FollowRecent(ctx, s, id, n, pick)

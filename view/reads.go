@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// readFolder passes lines on, and says in one line what a run of reads was: calls that change nothing and went well.
+// ReadFolder passes lines on, and says in one line what a run of reads was: calls that change nothing and went well.
 // What asked for them is folded with them, unless its advisor had something to say.
-type readFolder struct {
+type ReadFolder struct {
 	emit func(Line) error
 
 	held []Line                    // the run so far
@@ -23,13 +23,13 @@ const (
 	maxRun = 8192
 )
 
-func NewReadFolder(emit func(Line) error) *readFolder {
-	return &readFolder{emit: emit, open: map[perdure.Hash]struct{}{}}
+func NewReadFolder(emit func(Line) error) *ReadFolder {
+	return &ReadFolder{emit: emit, open: map[perdure.Hash]struct{}{}}
 }
 
 // FoldingReads picks the lines that fit and folds runs of reads among them. A snapshot ends a run, whether it fits or
 // not.
-func FoldingReads(fits func(Line) bool) picker {
+func FoldingReads(fits func(Line) bool) Picker {
 	return func(emit func(Line) error) (func(Line) error, func() error) {
 		r := NewReadFolder(emit)
 		add := func(one Line) error {
@@ -48,7 +48,7 @@ func FoldingReads(fits func(Line) bool) picker {
 }
 
 // Add takes the next line.
-func (r *readFolder) Add(one Line) error {
+func (r *ReadFolder) Add(one Line) error {
 	if len(r.held) >= maxRun {
 		if err := r.Flush(); err != nil {
 			return err
@@ -92,7 +92,7 @@ func onlyCalls(b *perdure.Advice) bool {
 }
 
 // Flush ends the run: one line for the reads that came to an end, and those of the rest.
-func (r *readFolder) Flush() error {
+func (r *ReadFolder) Flush() error {
 	ended, asked := 0, map[perdure.Hash]int{} // how many of an advice's calls are folded
 	for _, one := range r.held {
 		switch b := one.Body.(type) {

@@ -13,32 +13,32 @@ import (
 // stepText says what a node would do next.
 func stepText(s perdure.Step) string {
 	switch d := s.Doing(); d.What {
-	case "idle":
+	case perdure.StepIdle:
 		return "nothing"
-	case "flag":
+	case perdure.StepFlag:
 		return "record that " + d.Decision.Short() + " was decided twice"
-	case "sit":
+	case perdure.StepSit:
 		return "take its seat"
-	case "rouse":
+	case perdure.StepRouse:
 		return "wake it"
-	case "consult":
+	case perdure.StepConsult:
 		if d.Advisor == "" {
 			return "ask its advisor"
 		}
 		return "ask advisor " + d.Advisor
-	case "decide":
+	case perdure.StepDecide:
 		return "decide about " + ActionText(d.Action)
-	case "perform":
+	case perdure.StepPerform:
 		return "perform " + ActionText(d.Action)
-	case "reconcile":
+	case perdure.StepReconcile:
 		return "find out whether " + ActionText(d.Action) + " happened"
-	case "lapse":
+	case perdure.StepLapse:
 		return "record a refusal"
-	case "escalate":
+	case perdure.StepEscalate:
 		return "ask " + strings.Join(d.Asked, ", ") + " too, since nobody answered"
-	case "finish":
+	case perdure.StepFinish:
 		return "end it: its deadline has passed"
-	case "announce":
+	case perdure.StepAnnounce:
 		return "tell its relatives that it has ended"
 	}
 	return "something not known here"
@@ -212,7 +212,7 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 
 // Judge puts in what the policy of this home says of a wake, if there is one that loads.
 func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
-	if perdure.Plan(a, perdure.Capabilities{All: true}, now).Doing().What != "rouse" {
+	if perdure.Plan(a, perdure.Capabilities{All: true}, now).Doing().What != perdure.StepRouse {
 		return
 	}
 	if idle, ok := perdure.Plan(a, perdure.Capabilities{All: true, Policy: p}, now).(perdure.Idle); ok {

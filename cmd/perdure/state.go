@@ -39,8 +39,7 @@ func diffCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var found []view.Change
-		view.Compare(&found, "", view.Readable(from.Agent.Fold()), view.Readable(to.Agent.Fold()))
+		found := view.Compare(view.Readable(from.Agent.Fold()), view.Readable(to.Agent.Fold()))
 		return list(out, found, func(w io.Writer) error { return writeChanges(w, from, to, found) })
 	}
 	return c

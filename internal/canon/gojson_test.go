@@ -70,8 +70,9 @@ func TestGoValuesAreWhatJSONMakesOfThem(t *testing.T) {
 	yes, five := true, 5
 	for name, v := range map[string]any{
 		"a value with pointer methods": struct{ L loud }{loud{"x"}}, "a pointer to it": &struct{ L loud }{loud{"x"}},
-		"a list of them": []loud{{"x"}}, "a pointer to an array of them": &[1]loud{{"x"}}, "an array of them": [1]loud{{"x"}},
-		"a map of them": map[string]loud{"k": {"x"}}, "of pointers": map[string]*loud{"k": {"x"}, "n": nil},
+		"a list of them": []loud{{"x"}}, "a pointer to an array of them": &[1]loud{{"x"}},
+		"an array of them": [1]loud{{"x"}},
+		"a map of them":    map[string]loud{"k": {"x"}}, "of pointers": map[string]*loud{"k": {"x"}, "n": nil},
 		"text by pointer": []spoken{{"x"}}, "text by value": struct{ S spoken }{spoken{"x"}},
 		"in an any": []any{loud{"x"}, &loud{"y"}},
 		"numbers as strings": struct {
@@ -172,7 +173,8 @@ func TestGoValuesAreWhatJSONMakesOfThem(t *testing.T) {
 		ourErr := d.Decode(again.Interface())
 		if (theirErr == nil) != (ourErr == nil) {
 			t.Errorf("%s: comes back with %v, encoding/json with %v", name, ourErr, theirErr)
-		} else if a, b := again.Elem().Interface(), fresh.Elem().Interface(); theirErr == nil && name != "in an any" && name != "no raw" &&
+		} else if a, b := again.Elem().Interface(), fresh.Elem().Interface(); theirErr == nil &&
+			name != "in an any" && name != "no raw" &&
 			!reflect.DeepEqual(a, b) {
 			t.Errorf("%s: comes back as %+v, with encoding/json %+v", name, a, b)
 		}

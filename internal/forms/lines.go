@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// lines reads lines of bounded length. Line ends, LF or CRLF, are not part of a line; a last line may lack one.
-type lines struct {
+// Lines reads lines of bounded length. Line ends, LF or CRLF, are not part of a line; a last line may lack one.
+type Lines struct {
 	r   *bufio.Reader
 	max int64
 	off int64 // of the line that comes next
@@ -19,13 +19,13 @@ type lines struct {
 	exact bool // only LF ends a line: CR before it is a byte of the line
 }
 
-func NewLines(r io.Reader, max int64) *lines {
-	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: max}
+func NewLines(r io.Reader, max int64) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
 // Next returns the next line, valid until the next call, and where it starts. A line that is too long is a *Rejection
 // and is skipped; the line after it can be read. At the end next returns io.EOF.
-func (l *lines) Next() (line []byte, at int64, err error) {
+func (l *Lines) Next() (line []byte, at int64, err error) {
 	l.buf, at = l.buf[:0], l.off
 	long := false
 	for {
@@ -59,7 +59,7 @@ func (l *lines) Next() (line []byte, at int64, err error) {
 }
 
 // Ready reports whether the next line has arrived whole, so that reading it will not wait for whoever sends it.
-func (l *lines) Ready() bool {
+func (l *Lines) Ready() bool {
 	b, err := l.r.Peek(l.r.Buffered())
 	return err == nil && bytes.IndexByte(b, '\n') >= 0
 }

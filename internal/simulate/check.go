@@ -84,11 +84,11 @@ func (r *run) checkDue(sub *subject, s *stock, a *perdure.Agent) {
 		want := perdure.TimeOf(now)
 		step := perdure.Plan(a, r.caps(m), now)
 		switch idle, _ := step.(perdure.Idle); step.Doing().What {
-		case "announce":
+		case perdure.StepAnnounce:
 			continue // it may have been said
-		case "rouse":
+		case perdure.StepRouse:
 			want = want.Add(conditionEvery)
-		case "idle":
+		case perdure.StepIdle:
 			if want = max(idle.Until, want); idle.Until == 0 || idle.Needs != "" {
 				continue
 			}

@@ -35,8 +35,9 @@ var spoiled = map[string][]string{
 	"wrong type":    {"UPDATE births SET entry='text'"},
 	"swapped":       {"UPDATE births SET entry=(SELECT entry FROM births b WHERE b.agent<>births.agent LIMIT 1)"},
 	"other columns": {"DROP TABLE births", "CREATE TABLE births(x TEXT)"},
-	"more columns":  {"DROP TABLE births", "CREATE TABLE births(agent INTEGER PRIMARY KEY, entry BLOB, more TEXT NOT NULL)"},
-	"a view":        {"DROP TABLE births", "CREATE VIEW births AS SELECT 1 AS agent, x'00' AS entry"},
+	"more columns": {"DROP TABLE births",
+		"CREATE TABLE births(agent INTEGER PRIMARY KEY, entry BLOB, more TEXT NOT NULL)"},
+	"a view": {"DROP TABLE births", "CREATE VIEW births AS SELECT 1 AS agent, x'00' AS entry"},
 	"refusing": {"CREATE TRIGGER births_no BEFORE INSERT ON births BEGIN SELECT raise(ABORT,'no'); END",
 		"CREATE TRIGGER births_nor BEFORE DELETE ON births BEGIN SELECT raise(ABORT,'no'); END"},
 }
