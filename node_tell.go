@@ -53,6 +53,11 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 		return nil, fmt.Errorf("tell agent %s: the schema of its state changes together with the state: call "+
 			"UpgradeState", id.Short())
 	}
+	if said, ok := ev.Notice.(ChildEnded); ok {
+		if err := n.bornOut(ctx, a, &said); err != nil {
+			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+		}
+	}
 	if len(ev.Set) > 0 {
 		if err := n.checkState(a.fold, ev.Set); err != nil {
 			return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)

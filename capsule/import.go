@@ -239,8 +239,17 @@ func (im *importing) mend(a *Arrival) error {
 	return err
 }
 
-// arrived is what the hold of an arriving agent is called.
+// arrived is what the hold of an arriving agent is called, for people.
 const arrived = "arrived"
+
+// holdOf is the id of the hold of an agent with these heads.
+func holdOf(heads []perdure.Hash) string {
+	var all []byte
+	for _, h := range heads {
+		all = append(all, h[:]...)
+	}
+	return "held-" + perdure.HashOf(all).String()
+}
 
 // admit asks whether an agent may go on here, and writes the pause it is to wait under, or what admits it.
 func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
@@ -282,7 +291,7 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	if a.Verdict.Reason != "" {
 		why += ": " + a.Verdict.Reason
 	}
-	pause := perdure.Event{Name: arrived, Notice: perdure.Pause{Note: why}}
+	pause := perdure.Event{Name: arrived, ID: holdOf(im.agent.Heads()), Notice: perdure.Pause{Note: why}}
 	if entries, _, err = im.o.Key.Commit(im.agent, im.o.Now, perdure.Draft{Body: pause}); err == nil {
 		a.Hold = entries[len(entries)-1].Name
 	}
@@ -316,22 +325,32 @@ func (im *importing) checkEntering(id perdure.AgentID) error {
 	return im.o.Trust.Joins(here, perdure.Memory(im.ctx, im.s, id), im.entries(), has)
 }
 
-// isHold reports whether an entry only holds an arriving agent, or lets it go: held are the holds before it.
-func isHold(e *perdure.Entry, held map[perdure.Hash]bool) bool {
-	if e.Kind == perdure.KindSnapshot {
-		return true // it tells nothing new
-	}
+// holds tells entries that only hold an arriving agent, or let it go, from what happened to it here.
+type holds struct {
+	has  func(perdure.Hash) bool // what arrives
+	only map[perdure.Hash]bool   // the entries that are nothing else
+	held map[perdure.Hash]bool   // the holds among them
+}
+
+// is reports whether an entry, of which those before it were asked about, is nothing but a hold: a pause in nobody's
+// name on top of what arrives alone, which says in its id what it is on. What it is called says nothing, unless it is of
+// an earlier version: anybody may call a pause anything.
+func (h *holds) is(e *perdure.Entry) bool {
+	on := !slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool { return !h.only[p] && !h.has(p) })
 	event, _ := e.Content().(perdure.Event)
 	switch n := event.Notice.(type) {
 	case perdure.Admitted:
-		return true
+		h.only[e.Name] = true
 	case perdure.Pause:
-		held[e.Name] = event.Name == arrived
-		return held[e.Name]
+		h.held[e.Name] = on && event.By == "" &&
+			(event.ID == holdOf(e.Parents) || event.ID == "" && event.Name == arrived)
+		h.only[e.Name] = h.held[e.Name]
 	case perdure.Resume:
-		return len(n.Of) > 0 && !slices.ContainsFunc(n.Of, func(h perdure.Hash) bool { return !held[h] })
+		h.only[e.Name] = len(n.Of) > 0 && !slices.ContainsFunc(n.Of, func(p perdure.Hash) bool { return !h.held[p] })
+	default:
+		h.only[e.Name] = e.Kind == perdure.KindSnapshot // which tells nothing new
 	}
-	return false
+	return h.only[e.Name]
 }
 
 // open goes back to the beginning of the capsule.
@@ -467,14 +486,15 @@ func (im *importing) relate(a *Arrival) (Relation, error) {
 	for _, h := range a.Index.Heads {
 		missing[h] = true
 	}
-	more, holds := false, map[perdure.Hash]bool{} // what is here besides: anything, or only holds
+	more := false // what is here besides: anything, or only holds
+	held := &holds{im.has, map[perdure.Hash]bool{}, map[perdure.Hash]bool{}}
 	for item, err := range im.s.Entries(im.ctx, a.Head.Agent, 0) {
 		if err != nil {
 			return 0, err
 		}
 		delete(missing, item.Name)
 		before := a.Head.Anchor != nil && item.Seq <= a.Head.Anchor.Seq
-		more = more || !before && !im.has(item.Name) && !isHold(item.Entry, holds)
+		more = more || !before && !im.has(item.Name) && !held.is(item.Entry)
 		if more && len(missing) == 0 {
 			return Older, nil
 		}

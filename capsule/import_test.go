@@ -137,6 +137,49 @@ func TestHoldsAreNothingNew(t *testing.T) {
 	refused(t, "older than a pause that was not for its arrival", err, PredRollback)
 }
 
+// A pause is a hold by what it is, not by what it is called: who can name an event must not make an older copy pass for
+// the same.
+func TestAPauseByAPersonIsNoHold(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		of   func(on []perdure.Hash) perdure.Event
+		want Relation
+	}{
+		{"of a person, called as a hold is", func(on []perdure.Hash) perdure.Event {
+			return perdure.Event{Name: arrived, By: "ada", ID: holdOf(on), Notice: perdure.Pause{}}
+		}, Older},
+		{"with the id of another hold", func([]perdure.Hash) perdure.Event {
+			return perdure.Event{Name: arrived, ID: holdOf(nil), Notice: perdure.Pause{}}
+		}, Older},
+		{"that is a hold, called otherwise", func(on []perdure.Hash) perdure.Event {
+			return perdure.Event{Name: "wait", ID: holdOf(on), Notice: perdure.Pause{}}
+		}, Same},
+	} {
+		w := newAuthor()
+		g, a := w.genesis("a")
+		first, a1 := w.commit(a, event("first", 10, 1))
+		s, id := put(t, g, first[0])
+		copied := exported(t, s, id, Options{})
+		paused, a2 := w.commit(a1, c.of(a1.Heads()))
+		if err := s.Put(t.Context(), id, paused...); err != nil {
+			t.Fatal(err)
+		}
+		got, err := take(t, s, copied, ImportOptions{Older: true})
+		if err != nil || got.Relation != c.want {
+			t.Errorf("a pause %s: %v, %v, want %v", c.what, got, err, c.want)
+		}
+		// a pause on top of what happened here is no hold of what arrived
+		more, a3 := w.commit(a2, event("more", 10, 1))
+		again, _ := w.commit(a3, c.of(a3.Heads()))
+		if err := s.Put(t.Context(), id, append(more, again...)...); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := take(t, s, copied, ImportOptions{Older: true}); err != nil || got.Relation != Older {
+			t.Errorf("a pause %s, and more: %v, %v, want it older", c.what, got, err)
+		}
+	}
+}
+
 func TestPolicySaysWhoComesIn(t *testing.T) {
 	s, id := simple(t, 10)
 	file := exported(t, s, id, Options{})
