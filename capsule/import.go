@@ -333,8 +333,8 @@ type holds struct {
 }
 
 // is reports whether an entry, of which those before it were asked about, is nothing but a hold: a pause in nobody's
-// name on top of what arrives alone, which says in its id what it is on. What it is called says nothing, unless it is of
-// an earlier version: anybody may call a pause anything.
+// name on top of what arrives alone, which says in its id what it is on. What it is called says nothing, unless it is
+// of an earlier version: anybody may call a pause anything.
 func (h *holds) is(e *perdure.Entry) bool {
 	on := !slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool { return !h.only[p] && !h.has(p) })
 	event, _ := e.Content().(perdure.Event)
