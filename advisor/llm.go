@@ -47,6 +47,10 @@ type LLM struct {
 	// to nothing: the advice is what counts.
 	Live func(id perdure.AgentID, text string)
 
+	// Current is the current state that an agent keeps across sessions, up to 16 KiB, if not nil; it is shown to the
+	// model in a slot of its own.
+	Current func(ctx context.Context, a *perdure.Agent) string
+
 	unpriced sync.Once // it was noted that the model has no price
 
 	mu     sync.Mutex
@@ -87,6 +91,9 @@ func (l *LLM) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, err
 		return perdure.Advice{}, err
 	}
 	c := &consultation{LLM: l, agent: a, fold: f, tools: tools, names: names, recollection: r}
+	if l.Current != nil {
+		c.current = l.Current(ctx, a)
+	}
 	advice, err := c.run(ctx)
 	if err == nil && ctx.Err() != nil && advice.Signal != 0 {
 		err = ctx.Err() // this node is stopping: the provider is not to blame
@@ -109,10 +116,11 @@ type consultation struct {
 	tools []perdure.Spec
 	names *wireNames
 	*recollection
-	spent  []Tokens
-	remark remark // what the advice has to remember
-	sum    string // the summary made on the way
-	basis  *perdure.Basis
+	spent   []Tokens
+	remark  remark // what the advice has to remember
+	sum     string // the summary made on the way
+	current string // the state it keeps across sessions
+	basis   *perdure.Basis
 }
 
 // run asks, with a summary first if the transcript does not fit.
@@ -145,6 +153,12 @@ func (c *consultation) run(ctx context.Context) (perdure.Advice, error) {
 
 func (c *consultation) prompt() (*Prompt, int) {
 	p, tokens := assemble(c.fold, c.transcript, c.tools, c.System, time.Now())
+	if c.current != "" {
+		last := &p.Messages[len(p.Messages)-1]
+		slot := Text("[current state, which you keep across sessions]\n" + bound.Text(c.current, shownCurrent))
+		last.Parts = append([]Part{slot}, last.Parts...)
+		tokens += tokensOf(string(slot))
+	}
 	p.Output = c.output(tokens)
 	return p, tokens
 }

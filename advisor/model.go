@@ -164,6 +164,8 @@ const (
 	maxCallID = 40
 	// shownResult is the bytes of one result a model is shown.
 	shownResult = 32 << 10
+	// shownCurrent is the bytes of the current state it is shown, which may have a hundred lines.
+	shownCurrent = 16 << 10
 	// shownHard is the bytes of one result it is shown after a prompt was too long.
 	shownHard = 2 << 10
 	// shownState is the bytes of the agent's state it is shown.

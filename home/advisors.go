@@ -35,6 +35,9 @@ func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 		}
 		if l, ok := a.(*advisor.LLM); ok {
 			l.Store, l.Tools, l.Prices, l.Log, l.Live = s, advisor.Specs(tools...), prices, log, p.Say
+			if p.memory != nil {
+				l.Current = p.memory.state
+			}
 		}
 		all[name] = a
 	}

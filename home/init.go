@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/workspace"
 )
 
 // ScriptDir is the folder of a home with the scripts that node.yaml names.
@@ -22,6 +23,8 @@ const ScriptDir = "scripts"
 const (
 	firstScript = ScriptDir + "/first.yaml"
 	firstPolicy = PolicyDir + "/first.cedar"
+
+	memoryPolicy = PolicyDir + "/memory.cedar"
 )
 
 // Setup is how a home begins.
@@ -29,6 +32,7 @@ type Setup struct {
 	Advisor string // the SOURCE of agents that name none; empty: the one that can be had here
 	Files   string // the folder of the tools files.*, which is made if it is not there; empty: none
 	Name    string // of the key; empty: the name of whoever runs this
+	Memory  bool   // documents and search: what roles and agents keep across sessions
 }
 
 // Begun is a home that Init has seen to.
@@ -98,13 +102,16 @@ func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 	}
 	b := &Begun{Home: h.Dir}
 	b.note(KeyFile, keyed == nil)
-	err = h.Use(ctx, true, func(ctx context.Context, _ perdure.Store) error {
+	err = h.Use(ctx, true, func(ctx context.Context, store perdure.Store) error {
 		s, err := h.Signer(ctx)
 		if err != nil {
 			return err
 		}
 		b.Key = s.Key()
-		return h.change(func() error { return h.furnish(p, b) })
+		if err := h.change(func() error { return h.furnish(p, b) }); err != nil || !set.Memory {
+			return err
+		}
+		return h.change(func() error { return h.beginMemory(ctx, store, b) })
 	})
 	if err != nil {
 		return nil, err
@@ -197,6 +204,30 @@ func (h *Home) beginPolicy(b *Begun) error {
 		return nil
 	}
 	return h.begin(firstPolicy, policyHeadText+policy.DefaultText()+policyMoreText, b)
+}
+
+// beginMemory makes the search index, and sees to it that policy says something about documents: a home whose policy is
+// older has no rule that permits them.
+func (h *Home) beginMemory(ctx context.Context, s perdure.Store, b *Begun) error {
+	_, err := os.Lstat(h.indexFile())
+	ix, openErr := workspace.OpenIndex(ctx, h.indexFile())
+	if openErr != nil {
+		return openErr
+	}
+	b.note(filepath.Base(h.indexFile()), errors.Is(err, fs.ErrNotExist))
+	if err := errors.Join(ix.Follow(ctx, s, nil), ix.Close()); err != nil {
+		return err
+	}
+	set, err := LoadPolicy(h, nil)
+	if err != nil {
+		return err
+	}
+	for _, text := range set.Texts() {
+		if strings.Contains(text, "document.read") {
+			return nil
+		}
+	}
+	return h.begin(memoryPolicy, memoryPolicyText, b)
 }
 
 // firstAdvisor is the source of the advisor to begin with, as node.yaml has it, and why it is this one.

@@ -37,7 +37,8 @@ FILES
 
 // policyHeadText and policyMoreText stand around the built-in policy in the first policy of a home.
 const policyHeadText = `// The policy of this home: what agents may do, and what a person is asked about. Every .cedar file in this folder counts.
-// It begins as the built-in policy. Change it, then run "perdure policy check"; "perdure help policy" says how to write rules.
+// It begins as the built-in policy. Change it, then run "perdure policy check"; "perdure help policy" says how to write
+// rules.
 //
 // A permit permits. A forbid denies, whatever is permitted; with an @obligation it asks a person instead.
 
@@ -46,8 +47,8 @@ const policyHeadText = `// The policy of this home: what agents may do, and what
 const policyMoreText = `
 // Examples.
 //
-// To let agents write files without asking, have default.write-asks above end with
-//   unless { context.effect == Effect::"read" || context.tool like "files.*" };
+// To let agents write files without asking, add to the conditions of default.write-asks above:
+//   context.tool like "files.*" ||
 //
 // To keep agents from the network, take the // away here:
 // @id("no-network")
@@ -91,4 +92,23 @@ const firstWriteText = `  - execute: {tool: files.write, args: {path: hello.txt,
     as: written
   - when: results.written.signal != "ok"
     end: {signal: failed, note: "hello.txt is not written: ${results.written.note}"}
+`
+
+// memoryPolicyText is what a home with a policy of its own gets that says nothing about documents.
+const memoryPolicyText = `// Which documents roles and agents may read and write, of those they may see at all: their own notes, and what is kept for a scope they
+// are in. "perdure help policy" says how to write rules; context has path, kind and tier (private, team, public,
+// custom).
+
+@id("memory.read")
+@reason("it may see the memory that holds it")
+permit (principal, action == Action::"document.read", resource);
+
+@id("memory.write")
+@reason("it may see the memory that holds it")
+permit (principal, action == Action::"document.write", resource);
+
+@id("memory.public")
+@reason("text from somebody not trusted may be speaking, and everybody would read it")
+forbid (principal, action == Action::"document.write", resource)
+when { context.tier == "public" && context.tainted };
 `

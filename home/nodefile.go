@@ -37,6 +37,8 @@ type NodeFile struct {
 	Hooks    []HookConfig              `yaml:"hooks"`  // who may post to agents
 	Notify   []NotifyConfig            `yaml:"notify"` // who is told what happens to them
 
+	Embeddings string `yaml:"embeddings"` // MODEL@URL[#KEY]: search by meaning, too
+
 	Telemetry TelemetryConfig `yaml:"telemetry"` // where traces and metrics go
 }
 

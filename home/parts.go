@@ -54,6 +54,8 @@ func (h *Home) parts() []part {
 	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir),
 		filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
+	add(keeps, database(h.indexFile())...)
+	add(keeps, filepath.Join(h.Dir, sessionsDir))
 	if h.Scheme == "dir" {
 		add(shares, h.File)
 		return all

@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // PolicyDir is the folder of a home whose .cedar files are its policy.
@@ -47,6 +48,7 @@ type Powers struct {
 	Known   tool.SecretMap // the secrets, read
 	started []*tool.MCP
 	outside []string          // what files tools and shell keep out of
+	memory  *memories         // the documents of the store
 	sources map[string]string // where tools come from, by their names; none: they are built in
 }
 
@@ -87,10 +89,17 @@ func (p *Powers) equip(ctx context.Context, h *Home, n *perdure.Node) (err error
 		}
 	}
 	p.outside, p.sources = p.keepOut(h), map[string]string{}
+	p.memory = &memories{h: h, s: n.Store, n: n}
 	if n.Tools, err = p.tools(ctx, n.Store); err != nil {
 		return err
 	}
 	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
+	if _, err := os.Stat(h.openIndex()); err == nil { // memory is in use here
+		for _, t := range workspace.Tools(p.memory.get) {
+			p.sources[t.Spec().Name] = "memory"
+			n.Tools = append(n.Tools, t)
+		}
+	}
 	return n.CheckTools()
 }
 
@@ -101,6 +110,9 @@ func (p *Powers) Close() error {
 		errs = append(errs, m.Close())
 	}
 	p.started = nil
+	if p.memory != nil {
+		errs = append(errs, p.memory.Close())
+	}
 	return errors.Join(errs...)
 }
 

@@ -119,6 +119,11 @@ func (s *Server) text(ctx context.Context, p *home.Point, part string) (string, 
 	b.WriteString(cutHead(more))
 	for i := range lines {
 		l := &lines[i]
+		if ev, ok := l.Body.(perdure.Event); ok {
+			if _, ok := ev.Notice.(perdure.Document); ok {
+				continue // who may read it is another question: see document_read
+			}
+		}
 		fmt.Fprintf(&b, "%d %s %s", l.Seq, l.Time, l.Kind)
 		if l.Signal != 0 {
 			fmt.Fprintf(&b, " %s", l.Signal)
@@ -189,7 +194,7 @@ func (s *Server) page(ctx context.Context, f perdure.Filter, cursor string, limi
 		switch {
 		case err != nil:
 			return nil, "", err
-		case cursor != "" && !follows(one, after):
+		case cursor != "" && !follows(one, after), s.hides(ctx, one.Agent, one.Kind):
 		case len(found) == limit:
 			last := found[limit-1]
 			return found, base64.RawURLEncoding.EncodeToString([]byte(last.Agent.String() + last.Name)), nil

@@ -40,12 +40,16 @@ const maxClient = 48
 
 // speaking is a context in which a client's model speaks: for the owner of the key, and not as them.
 func (s *Server) speaking(ctx context.Context, req *sdk.CallToolRequest) (_ context.Context, by string) {
-	client := "an MCP client"
-	if p := req.Session.InitializeParams(); p != nil && p.ClientInfo != nil && p.ClientInfo.Name != "" {
-		client = view.OneLine(p.ClientInfo.Name, maxClient)
-	}
-	by = client + " for " + s.Node.Key.Name
+	by = s.client(req) + " for " + s.Node.Key.Name
 	return perdure.WithSpeaker(ctx, by), by
+}
+
+// client is the program that speaks.
+func (s *Server) client(req *sdk.CallToolRequest) string {
+	if p := req.Session.InitializeParams(); p != nil && p.ClientInfo != nil && p.ClientInfo.Name != "" {
+		return view.OneLine(p.ClientInfo.Name, maxClient)
+	}
+	return "an MCP client"
 }
 
 // messageEvent is the event by which a model says something to an agent that is no chat. It is no answer to what an

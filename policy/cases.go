@@ -163,6 +163,9 @@ func Sample(action string) Facts {
 	case actionAdmit:
 		maps.Copy(context, map[string]any{"trusted": false, "contested": false, "advisor": "",
 			"budget": map[string]any{}, "spent": none()})
+	case actionRead, actionWrite:
+		f["resource"] = "test"
+		maps.Copy(context, map[string]any{"path": "notes/sample.md", "kind": "observation", "tier": "team"})
 	case "sleep", "wake", "end":
 	default:
 		return nil

@@ -13,8 +13,8 @@ import (
 // Facts are what a decision depends on, all of it:
 //
 //	version   of the facts, 1
-//	action    execute, mutate, delegate, sleep, wake, end or admit
-//	resource  the tool, the scope of the child, or the agent itself
+//	action    execute, mutate, delegate, sleep, wake, end, admit, document.read or document.write
+//	resource  the tool, the scope of the child or of the document, or the agent itself
 //	agent     id, name, kind, owner, scope, child, labels
 //	policies  the hashes of the agent's own policy sets
 //	context   what Schema says of the action

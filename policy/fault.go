@@ -43,9 +43,9 @@ func Faults(err error) []*Fault {
 
 // What the type checker of Cedar says, and the same in the words of this package.
 var (
-	noAttribute = regexp.MustCompile("^attribute `([^`]+)` in context for Action::\"([a-z]+)\" not found$")
+	noAttribute = regexp.MustCompile("^attribute `([^`]+)` in context for Action::\"([a-z.]+)\" not found$")
 	mayBeAbsent = regexp.MustCompile("^unable to guarantee safety of access to optional attribute `([^`]+)` in " +
-		"context for Action::\"([a-z]+)\"$")
+		"context for Action::\"([a-z.]+)\"$")
 	wrongToken = regexp.MustCompile(`^"(.*)": exact got (.+) want (.+)$`)
 )
 

@@ -49,8 +49,8 @@ func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 			"test.cedar:3:26: rule x: `Effect::\"raed\"`: want one of"},
 		{"not a bool", head + "context.turns };", "unexpected type: expected Bool but saw Long"},
 		{"budget forbids sleep", "@id(\"x\")\nforbid (principal, action, resource)\nwhen { context.spent.cost > 5 };",
-			"test.cedar:3:16: rule x: there is no fact `spent` of end, mutate, sleep, wake: name the actions the " +
-				"rule is about, or say `context has spent &&`"},
+			"test.cedar:3:16: rule x: there is no fact `spent` of document.read, document.write, end, mutate, " +
+				"sleep, wake: name the actions the rule is about, or say `context has spent &&`"},
 		{"budget behind has forbids end",
 			"@id(\"x\")\nforbid (principal, action == Action::\"end\", resource)\nwhen { context has spent };",
 			"test.cedar:3:20: rule x: context has no attribute `spent`, ever"},
@@ -114,7 +114,8 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	}
 	if faults := policy.Faults(fmt.Errorf("load: %w", err)); len(faults) != 3 || faults[1].Rule != "b" ||
 		faults[1].Line != 2 ||
-		faults[1].What != "there is no fact `nwo` of admit, delegate, end, execute, mutate, sleep, wake" {
+		faults[1].What != "there is no fact `nwo` of admit, delegate, document.read, document.write, end, execute, "+
+			"mutate, sleep, wake" {
 		t.Errorf("got %v, want three faults, the second of rule b", faults)
 	}
 	if faults := policy.Faults(fs.ErrNotExist); faults != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/policy"
 )
 
-var actions = []string{"execute", "delegate", "mutate", "sleep", "wake", "end", "admit"}
+var actions = []string{"execute", "delegate", "mutate", "sleep", "wake", "end", "admit", "document.read",
+	"document.write"}
 
 // full is facts with every optional one present.
 func full(action string) policy.Facts {

@@ -55,7 +55,7 @@ func newQuestion(f *value, sets []*Set) (*question, error) {
 		if kind = typeTool; context.field("tool").text != resource.text {
 			return nil, fmt.Errorf("resource: want the tool of the context")
 		}
-	case "delegate":
+	case "delegate", actionRead, actionWrite:
 		kind = typeScope
 	default:
 		if string(q.agent.UID.ID) != resource.text {

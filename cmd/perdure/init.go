@@ -26,6 +26,8 @@ func initCommand() *cobra.Command {
 	c.Flags().StringVar(&set.Files, "files", "",
 		"give agents the tools files.* in this folder, which is made if it is not there")
 	c.Flags().StringVar(&set.Name, "name", "", "name the key that is made (default: your user name)")
+	memory := c.Flags().Bool("memory", false,
+		"set up memory across sessions, and print what to give to MCP clients")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 && h.URL != "" {
 			return perdure.Invalid(errors.New("DIR and --store both say where the home is; use one of them"))
@@ -36,11 +38,17 @@ func initCommand() *cobra.Command {
 		if err := h.Locate(); err != nil {
 			return err
 		}
+		set.Memory = *memory
 		b, err := h.Init(c.Context(), set)
 		if err != nil {
 			return err
 		}
-		err = out.print(b, func(w io.Writer) error { return writeBegun(w, h, b) })
+		err = out.print(b, func(w io.Writer) error {
+			if err := writeBegun(w, h, b); err != nil || !*memory {
+				return err
+			}
+			return writeClients(w, h)
+		})
 		for flag, is := range map[string]bool{"advisor": set.Advisor != "", "files": set.Files != ""} {
 			if is && b.Because == "" {
 				note(c, "%s was there and stays as it is: write what you gave with --%s into it",
@@ -83,6 +91,20 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
 	t.WriteString(here("\nNow have an agent work:\n  perdure new \"say hello\"\n  perdure run say-hello\n" +
 		"\nOr talk to one:\n  perdure chat\n"))
 	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// writeClients says how MCP clients get the memory of a home.
+func writeClients(w io.Writer, h *homeFlag) error {
+	line, err := clientConfig(h, "claude", true, "")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\nMemory for coding agents, one of:\n  Claude Code  %s\n  Cursor       %s\n  VS Code    "+
+		"  %s\n\nTry it:\n%s", line,
+		here("perdure mcp --no-node --config cursor > .cursor/mcp.json"),
+		here("perdure mcp --no-node --config vscode > .vscode/mcp.json"),
+		here("  perdure doc write decisions/first.md \"We keep what matters.\"\n  perdure search what matters\n"))
 	return err
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/mcp"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 func mcpCommand() *cobra.Command {
@@ -29,6 +30,8 @@ func mcpCommand() *cobra.Command {
 	h := storeFlag(c).acting()
 	p := powerFlags(c)
 	alone := c.Flags().Bool("no-node", false, "only serve; do not run agents")
+	role := c.Flags().String("role", "", "the role whose memory the client has (default: $"+roleEnv+", else "+
+		""+defaultRole+")")
 	client := &choice{"", []string{"claude", "cursor", "vscode"}}
 	choiceFlag(c, client, "config", "print what to give to this client, and serve nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -40,20 +43,24 @@ func mcpCommand() *cobra.Command {
 				"name another with --store"))
 		}
 		if client.value != "" {
-			return printClientConfig(c, h, client.value, *alone)
+			return printClientConfig(c, h, client.value, *alone, *role)
 		}
 		if term.IsTerminal(c.InOrStdin()) {
 			note(c, "this speaks MCP with a program, which starts it: see perdure mcp --config")
 		}
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			return serveMCP(ctx, c, h, s, p, *alone)
+			return serveMCP(ctx, c, h, s, p, *alone, cmp.Or(*role, os.Getenv(roleEnv), defaultRole))
 		})
 	}
 	return c
 }
 
+// defaultRole is whose memory a client has that names no role.
+const defaultRole = "assistant"
+
 // serveMCP serves one client, and runs agents meanwhile.
-func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, p *home.Powers, alone bool) error {
+func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Store, p *home.Powers, alone bool,
+	role string) error {
 	log := nodeLog(c, "auto", slog.LevelWarn)
 	n, err := h.Node(ctx, s)
 	if err != nil {
@@ -69,6 +76,12 @@ func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Stor
 	unfollow := beside.FollowTrust(ctx, n, log)
 	defer unfollow()
 	server := &mcp.Server{Home: h.Home, Store: s, Node: n, Typed: here, Version: version, Log: log}
+	w, err := h.Workspace(ctx, s, n)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Index.Close() }() // it can be thrown away
+	server.Memory = remembered(w, role)
 	a := &attendant{log: log, why: errors.New("it was started with --no-node")}
 	server.Running = a.lacks
 	var working sync.WaitGroup
@@ -84,6 +97,20 @@ func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Stor
 		return whole.Err()
 	}
 	return err // whoever sent SIGTERM wanted it to end, and it did
+}
+
+// remembered is the memory of a role, which is found or made when it is first used.
+func remembered(w *workspace.Workspace, role string) func(context.Context) (*workspace.Reader, error) {
+	var mu sync.Mutex
+	var r *workspace.Reader
+	return func(ctx context.Context) (_ *workspace.Reader, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r == nil {
+			r, err = w.As(ctx, role)
+		}
+		return r, err
+	}
 }
 
 // keptOpen is a writer that others may close.
@@ -161,24 +188,36 @@ func (a *attendant) run(ctx context.Context, h *home.Home, s perdure.Store, p *h
 const mcpName = "perdure"
 
 // printClientConfig prints what makes a client start this program.
-func printClientConfig(c *cobra.Command, h *homeFlag, client string, alone bool) error {
+func printClientConfig(c *cobra.Command, h *homeFlag, client string, alone bool, role string) error {
+	text, err := clientConfig(h, client, alone, role)
+	if err == nil {
+		_, err = fmt.Fprintln(c.OutOrStdout(), text)
+	}
+	return err
+}
+
+// clientConfig is what makes a client start this program: a command to type, or a file of its own.
+func clientConfig(h *homeFlag, client string, alone bool, role string) (string, error) {
 	program, err := exec.LookPath(os.Args[0]) // not what a link leads to: that may go with the next version
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	args := []string{"mcp"}
 	if url := cmp.Or(h.URL, os.Getenv(home.StoreEnv)); url != "" || h.Found {
 		where, err := storeOf(h, url)
 		if err != nil {
-			return err
+			return "", err
 		}
 		args = append(args, "--store", where)
 	}
 	if alone {
 		args = append(args, "--no-node")
+	}
+	if role != "" {
+		args = append(args, "--role", role)
 	}
 	type starts struct {
 		Type    string   `json:"type,omitempty"`
@@ -195,18 +234,14 @@ func printClientConfig(c *cobra.Command, h *homeFlag, client string, alone bool)
 			}
 			words = append(words, word)
 		}
-		_, err := fmt.Fprintln(c.OutOrStdout(), strings.Join(words, " "))
-		return err
+		return strings.Join(words, " "), nil
 	case "cursor":
 		config = map[string]any{"mcpServers": map[string]any{mcpName: starts{"", program, args}}}
 	case "vscode":
 		config = map[string]any{"servers": map[string]any{mcpName: starts{"stdio", program, args}}}
 	}
 	text, err := json.MarshalIndent(config, "", "  ")
-	if err == nil {
-		_, err = fmt.Fprintln(c.OutOrStdout(), string(text))
-	}
-	return err
+	return string(text), err
 }
 
 // storeOf is the store as a process that starts anywhere finds it.

@@ -79,6 +79,7 @@ func newRoot() *cobra.Command {
 		// people
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(),
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
+		docCommand(), sessionCommand(), searchCommand(), // memory across sessions
 		// integrity
 		exportCommand(), importCommand(), seatCommand(), backupCommand(), verifyCommand(), gcCommand(), eraseCommand(),
 		keyCommand(), doctorCommand(),

@@ -13,7 +13,7 @@ import (
 // package below store is an adapter of its own.
 var adapters = []string{"a2a", "advisor", "capsule", "exchange", "keyfile", "mcp", "notify", "policy", "server",
 	"telemetry",
-	"tool", "webhook", "workspace"}
+	"tool", "webhook"}
 
 // shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them
 // out and mount what speaks MCP; what is sent is signed as what is received.
@@ -28,8 +28,19 @@ var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk",
 var wiring = []string{"cmd", "examples", "internal/dev", "internal/simulate", "internal/torture"}
 
 // house is what every face of the program builds on. A home wires adapters into a node; a view knows of them only how
-// capsules are named.
-var house = map[string][]string{"home": append([]string{"store"}, adapters...), "view": {"capsule"}}
+// capsules are named, a workspace how a function is a tool.
+var house = map[string][]string{"home": append([]string{"store"}, adapters...), "view": {"capsule"},
+	"workspace": {"tool"}}
+
+// roomOf is the part of the house that a package belongs to, or "".
+func roomOf(path string) string {
+	for room := range house {
+		if under(path, room) {
+			return room
+		}
+	}
+	return ""
+}
 
 // faces show agents to people and programs. Each imports the house, the core, what it serves and what is internal; no
 // adapter, which is wired by the home, and no other face.
@@ -75,16 +86,18 @@ func violations(pkgs []pkg) []string {
 				report(p, imp, "wiring is imported by nobody")
 			case narrow[mine] != nil && rel != "" && theirs != mine && !slices.Contains(narrow[mine], rel):
 				report(p, imp, "it depends on the root and "+strings.Join(narrow[mine], ", ")+" alone")
-			case house[p.path()] != nil:
-				if theirs != "" && !under(theirs, house[p.path()]...) || p.path() == "view" && rel == "home" {
-					report(p, imp, "views are plain values: a home may know them, not they a home or an adapter")
+			case roomOf(p.path()) != "":
+				if room := roomOf(p.path()); theirs != "" && !under(theirs, house[room]...) || room != "home" &&
+					rel == "home" || room == "view" && roomOf(rel) == "workspace" {
+					report(p, imp, "views are plain values, and workspaces know agents alone: a home may know them, "+
+						"not they a home or an adapter")
 				}
 			case faces[mine] != nil && theirs != mine && !under(rel, faces[mine]...) &&
-				(theirs != "" || !under(rel, "home", "view", "internal") && rel != ""):
-				report(p, imp, "a face imports home, view, the root and what it serves")
+				(theirs != "" || !under(rel, "home", "view", "workspace", "internal") && rel != ""):
+				report(p, imp, "a face imports home, view, workspace, the root and what it serves")
 			case rel == "view" && p.path() == "internal/term": // a terminal shows what a view says
-			case house[rel] != nil && faces[mine] == nil:
-				report(p, imp, "only faces and wiring know a home or a view")
+			case roomOf(rel) != "" && faces[mine] == nil:
+				report(p, imp, "only faces and wiring know a home, a view or a workspace")
 			case theirs != "" && mine == "":
 				report(p, imp, "adapters depend on the core, never the other way; wire them in cmd")
 			case theirs != "" && theirs != mine && !slices.Contains(shared[theirs], mine):
@@ -180,6 +193,9 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		p("/view", "~", "~/capsule", "~/home", "~/tool"),
 		p("/server/console", "~", "~/home", "~/view", "~/server", "~/capsule", "~/internal/w", "~/tool", "~/schema"),
 		p("/schema", "~", "~/view"),
+		p("/workspace", "~", "~/view", "~/tool", "~/home", "~/policy"),
+		p("/workspace/files", "~", "~/workspace", "~/home"),
+		p("/keyfile", "~", "~/workspace"),
 	})
 	for i := range got {
 		got[i] = strings.ReplaceAll(got[i][:strings.Index(got[i], ": ")], module, "~")
@@ -209,8 +225,12 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		"~/storetest imports testing", // the program imports it in this made-up tree
 		"~/tool imports github.com/spf13/cobra",
 		"~/tool/mcp imports ~/server",
+		"~/keyfile imports ~/workspace",
 		"~/view imports ~/home",
 		"~/view imports ~/tool",
+		"~/workspace imports ~/home",
+		"~/workspace imports ~/policy",
+		"~/workspace/files imports ~/home",
 	}
 	slices.Sort(got)
 	slices.Sort(want)

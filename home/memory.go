@@ -1,0 +1,166 @@
+package home
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/internal/alive"
+	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/workspace"
+)
+
+// sessionsDir is the folder of a home where the processes of open sessions are known.
+const sessionsDir = "sessions"
+
+// indexFile is the search index of the store: it can be thrown away. Stores beside the home each have their own.
+func (h *Home) indexFile() string {
+	switch {
+	case h.Dir == "":
+		return ""
+	case h.Loose:
+		return h.File + "-" + workspace.IndexFile
+	case h.Scheme == "dir":
+		sum := sha256.Sum256([]byte(h.storePath()))
+		return filepath.Join(h.Dir, strings.TrimSuffix(workspace.IndexFile,
+			".db")+"-"+hex.EncodeToString(sum[:4])+".db")
+	}
+	return filepath.Join(h.Dir, workspace.IndexFile)
+}
+
+// openIndex is where the index of the store is that is in use; that of the file of an agent is in memory.
+func (h *Home) openIndex() string {
+	if h.agent != "" {
+		return ""
+	}
+	return h.indexFile()
+}
+
+// Workspace is the documents of a store of this home. Whoever opens it closes its Index. What roles may read and write,
+// the policy of the home says.
+func (h *Home) Workspace(ctx context.Context, s perdure.Store, n *perdure.Node) (*workspace.Workspace, error) {
+	set, err := LoadPolicy(h, nil)
+	if err != nil {
+		return nil, err
+	}
+	file, err := ReadNodeFile(h)
+	if err != nil {
+		return nil, err
+	}
+	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: DocumentPolicy(set, n.Key.Key()),
+		Holds: &checker{home: h, node: n, policy: set, file: file}}
+	if w.Embed, err = embedderOf(file.Embeddings); err != nil {
+		return nil, fmt.Errorf("%s: embeddings: %w", filepath.Join(h.Dir, NodeFileName), err)
+	}
+	if h.Dir != "" {
+		w.Alive = &alive.Folder{Path: filepath.Join(h.Dir, sessionsDir)}
+	}
+	w.Index, err = workspace.OpenIndex(ctx, h.openIndex())
+	return w, err
+}
+
+// UseWorkspace opens the store and its documents, calls f and closes both.
+func (h *Home) UseWorkspace(ctx context.Context, create bool,
+	f func(ctx context.Context, w *workspace.Workspace) error) error {
+	return h.Use(ctx, create, func(ctx context.Context, s perdure.Store) error {
+		n, err := h.Node(ctx, s)
+		if err != nil {
+			return err
+		}
+		w, err := h.Workspace(ctx, s, n)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = w.Index.Close() }() // it can be thrown away
+		return f(ctx, w)
+	})
+}
+
+// DocumentPolicy is what a policy says about documents, as a workspace asks it.
+func DocumentPolicy(set *policy.Set, node perdure.Key) func(*perdure.Agent, workspace.Access) perdure.Verdict {
+	return func(a *perdure.Agent, x workspace.Access) perdure.Verdict {
+		d := policy.Document{Write: x.Write, Path: x.Path, Kind: x.Kind, Tier: string(x.Tier), Scope: x.Scope,
+			Node: node}
+		return set.Document(a, d, time.Now())
+	}
+}
+
+// embedderOf is the embedder that MODEL@URL[#KEY] names; nil for none.
+func embedderOf(text string) (workspace.Embedder, error) {
+	if text == "" {
+		return nil, nil
+	}
+	model, at, ok := strings.Cut(text, "@")
+	url, key, _ := strings.Cut(at, "#")
+	if !ok || model == "" || !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+		return nil, fmt.Errorf("%q: want MODEL@URL[#KEY], such as nomic-embed-text@http://127.0.0.1:11434/v1", text)
+	}
+	e := &workspace.Embeddings{URL: url, Model: model}
+	if key != "" {
+		e.Key = advisor.KeyFromEnv(key)
+	}
+	return e, nil
+}
+
+// memories opens the documents of a store when they are first asked for.
+type memories struct {
+	h *Home
+	s perdure.Store
+	n *perdure.Node
+
+	mu   sync.Mutex
+	open *workspace.Workspace
+}
+
+// get is the documents.
+func (m *memories) get(ctx context.Context) (*workspace.Workspace, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.open == nil {
+		w, err := m.h.Workspace(context.WithoutCancel(ctx), m.s, m.n)
+		if err != nil {
+			return nil, err
+		}
+		m.open = w
+	}
+	return m.open, nil
+}
+
+// state is the current state of an agent, for its advisor. A home in which no document was ever written is not looked
+// through for one.
+func (m *memories) state(ctx context.Context, a *perdure.Agent) string {
+	m.mu.Lock()
+	known := m.open != nil
+	m.mu.Unlock()
+	if _, err := os.Stat(m.h.openIndex()); err != nil && !known {
+		return ""
+	}
+	w, err := m.get(ctx)
+	if err != nil {
+		return ""
+	}
+	text, err := w.CurrentState(ctx, a)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+func (m *memories) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.open == nil {
+		return nil
+	}
+	err := m.open.Index.Close()
+	m.open = nil
+	return err
+}

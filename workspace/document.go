@@ -1,0 +1,233 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Document is a version of a document, as a reader sees it.
+type Document struct {
+	Path       string          `json:"path"`
+	Kind       string          `json:"kind,omitempty"`
+	Title      string          `json:"title"`
+	Visibility Visibility      `json:"visibility"`
+	Agent      perdure.AgentID `json:"agent"` // in whose memory it is
+	Version    perdure.Hash    `json:"version"`
+	Seq        int64           `json:"seq"`
+	Time       perdure.Time    `json:"time"`
+	Author     perdure.Key     `json:"author"`
+	By         string          `json:"by,omitempty"`
+	Tags       []string        `json:"tags,omitempty"`
+	Links      []string        `json:"links,omitempty"`
+	From       *perdure.Source `json:"from,omitempty"`
+	Expires    perdure.Time    `json:"expires,omitempty"`
+	Check      string          `json:"check,omitempty"`
+	Stale      string          `json:"stale,omitempty"` // why its check does not hold
+	Sealed     bool            `json:"sealed,omitempty"`
+	Gone       bool            `json:"gone,omitempty"`
+	Current    bool            `json:"current"`
+	Size       int64           `json:"size"`
+	Text       string          `json:"text,omitempty"`
+	Beside     []perdure.Hash  `json:"beside,omitempty"` // further current versions: a conflict
+
+	body perdure.Data
+}
+
+// document is a row as a reader sees it, without its text.
+func (v *version) document() *Document {
+	return &Document{Path: v.path, Kind: v.kind, Title: v.title, Visibility: v.shelf.Visibility, Agent: v.shelf.agent,
+		Version: v.entry, Seq: v.seq, Time: v.at,
+		Author: v.origin, By: v.by, Tags: v.tags, From: v.from, Expires: v.expires, Check: v.check, Sealed: v.sealed,
+		Gone: v.gone, Current: v.current, Size: v.size}
+}
+
+// full is the document of a version with its text.
+func (r *Reader) full(ctx context.Context, v *version) (*Document, error) {
+	d := v.document()
+	_, doc, err := r.entry(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	d.body, d.Links = doc.Body, doc.Links
+	d.Text = r.open(doc.Body)
+	return d, nil
+}
+
+// open is the text of a body. The owner sees sealed parts as far as the vault opens them; roles do not.
+func (r *Reader) open(body perdure.Data) string {
+	text, sealed := plainText(body)
+	if !sealed || !r.agent.IsZero() || r.Vault == nil {
+		return text
+	}
+	parts, ok := body.Value().([]any)
+	if !ok {
+		parts = []any{body.Value()}
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		text, ok := p.(string)
+		if !ok {
+			text = r.unseal(p)
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+func (r *Reader) unseal(part any) string {
+	d, err := perdure.DataOf(part)
+	if err == nil {
+		d, err = perdure.Unseal(r.Vault, d)
+	}
+	switch {
+	case errors.Is(err, perdure.ErrErased):
+		return "[erased]"
+	case err != nil:
+		return sealedMark
+	}
+	return d.Text()
+}
+
+// CleanPath is a path as documents have it. A leading slash, /memories and /memories/ do not count.
+func CleanPath(path string) (string, error) {
+	p := strings.TrimPrefix(path, "/")
+	if p == "memories" {
+		p = ""
+	}
+	p = strings.TrimPrefix(p, "memories/")
+	if p == "" || p == "." || !fs.ValidPath(p) {
+		return "", perdure.Invalid(fmt.Errorf("path %q: want words joined by slashes, such as decisions/use-sqlite.md",
+			clip(path, maxTitle)))
+	}
+	return p, nil
+}
+
+// missing is the error for a document that is not there, or not for this reader: nobody learns which.
+func missing(path string) error {
+	return perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no document %s", path)),
+		"see perdure doc ls, or perdure search")
+}
+
+// current are the current versions of the document at a path: those of the first memory that has any. On is the
+// visibility asked for; nil: any.
+func (r *Reader) current(ctx context.Context, path string, on *Visibility) ([]*version, error) {
+	shelves, err := r.shelves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	role, _, private := roleOf(path)
+	for i := range shelves {
+		s := shelves[i : i+1]
+		switch {
+		case private != (s[0].Tier == Private), private && s[0].role != role:
+			continue
+		case on != nil && (on.Tier != s[0].Tier || on.Scope != "" && on.Scope != s[0].Scope):
+			continue
+		}
+		found, err := r.Index.versions(ctx, s, "v.path=? AND v.current=1 ORDER BY v.seq DESC, v.entry", path)
+		if err != nil {
+			return nil, err
+		}
+		found = unexpired(found)
+		if len(found) > 0 && !(len(found) == 1 && found[0].gone) {
+			return found, nil
+		}
+	}
+	return nil, nil
+}
+
+// unexpired leaves out what has outlived its time, though nothing has taken it out yet.
+func unexpired(all []*version) []*version {
+	now := perdure.TimeOf(time.Now())
+	out := all[:0]
+	for _, v := range all {
+		if v.expires == 0 || v.expires > now {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Read is the document at a path. Of several current versions it is the last; Beside names the others.
+func (r *Reader) Read(ctx context.Context, path string, on *Visibility) (*Document, error) {
+	path, err := CleanPath(path)
+	if err == nil {
+		err = r.sync(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.current(ctx, path, on)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, missing(path)
+	}
+	if err := r.may(ctx, found[0].shelf, path, found[0].kind, false); err != nil {
+		return nil, err
+	}
+	d, err := r.full(ctx, found[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range found[1:] {
+		d.Beside = append(d.Beside, v.entry)
+	}
+	return d, nil
+}
+
+// ReadVersion is one version of a document, by the name of its entry, current or not.
+func (r *Reader) ReadVersion(ctx context.Context, name perdure.Hash) (*Document, error) {
+	if err := r.sync(ctx); err != nil {
+		return nil, err
+	}
+	shelves, err := r.shelves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.Index.versions(ctx, shelves, "v.entry=?", name[:])
+	if err != nil {
+		return nil, err
+	}
+	if found = unexpired(found); len(found) == 0 {
+		return nil, missing("version " + name.Short())
+	}
+	if err := r.may(ctx, found[0].shelf, found[0].path, found[0].kind, false); err != nil {
+		return nil, err
+	}
+	return r.full(ctx, found[0])
+}
+
+// History is the versions of the document at a path, newest first, without their texts.
+func (r *Reader) History(ctx context.Context, path string, on *Visibility) ([]*Document, error) {
+	d, err := r.Read(ctx, path, on)
+	if err != nil {
+		return nil, err
+	}
+	shelves, err := r.shelves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range shelves {
+		if shelves[i].agent != d.Agent {
+			continue
+		}
+		found, err := r.Index.versions(ctx, shelves[i:i+1], "v.path=? ORDER BY v.id DESC LIMIT 1000", d.Path)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]*Document, len(found))
+		for i, v := range found {
+			all[i] = v.document()
+		}
+		return all, nil
+	}
+	return nil, missing(path)
+}

@@ -1,0 +1,363 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// FileCommand is one of the six commands by which models keep files in memory: view, create, str_replace, insert,
+// delete and rename. Paths begin with /memories: what is below it is the role's own, but for /memories/team and
+// /memories/public, which are shared.
+type FileCommand struct {
+	Command string `json:"command" jsonschema:"view, create, str_replace, insert, delete or rename"`
+	Path    string `json:"path,omitempty" jsonschema:"of view, create, str_replace, insert, delete: such as /memories/notes.md, /memories/team/plans/x.md; /memories itself lists"`
+
+	FileText   string `json:"file_text,omitempty" jsonschema:"of create: the whole text"`
+	OldStr     string `json:"old_str,omitempty" jsonschema:"of str_replace: what stands there, exactly once"`
+	NewStr     string `json:"new_str,omitempty" jsonschema:"of str_replace: what stands there from now on"`
+	InsertLine int    `json:"insert_line,omitempty" jsonschema:"of insert: the line after which; 0 is before the first"`
+	InsertText string `json:"insert_text,omitempty" jsonschema:"of insert: what to insert"`
+	OldPath    string `json:"old_path,omitempty" jsonschema:"of rename"`
+	NewPath    string `json:"new_path,omitempty" jsonschema:"of rename"`
+	ViewRange  []int  `json:"view_range,omitempty" jsonschema:"of view: the first and the last line; -1 is the end"`
+}
+
+// filesDir is where the files of models are.
+const filesDir = "/memories"
+
+// fileRef is a path below /memories.
+type fileRef struct {
+	shown string // as the model has it
+	path  string // of the document; empty for the folder itself
+	on    Visibility
+}
+
+// ref is what a path below /memories means.
+func (r *Reader) ref(path string) (f fileRef, err error) {
+	clean := strings.TrimSuffix(path, "/")
+	if clean != filesDir && !strings.HasPrefix(clean, filesDir+"/") {
+		return f, perdure.Invalid(fmt.Errorf("path %q: want one that begins with %s", clip(path, maxTitle), filesDir))
+	}
+	f.shown, f.on = clean, Visibility{Tier: Private}
+	rest := strings.TrimPrefix(strings.TrimPrefix(clean, filesDir), "/")
+	for _, t := range []Tier{Team, Public} {
+		if rest == string(t) || strings.HasPrefix(rest, string(t)+"/") {
+			f.on, rest = Visibility{Tier: t}, strings.TrimPrefix(strings.TrimPrefix(rest, string(t)), "/")
+			break
+		}
+	}
+	if f.on.Tier == Private {
+		f.path = strings.TrimSuffix(PrivatePath(r.role, rest), "/")
+		if rest == "" {
+			return f, nil
+		}
+	} else if f.path = rest; rest == "" {
+		return f, nil
+	}
+	_, err = CleanPath(f.path)
+	return f, err
+}
+
+// folder reports whether a reference is to a tier itself.
+func (f *fileRef) folder(r *Reader) bool { return f.path == "" || f.path == rolesDir+"/"+r.role }
+
+// Do carries out a command, and returns what the model is told.
+func (r *Reader) Do(ctx context.Context, c FileCommand) (string, error) {
+	if r.agent.IsZero() {
+		return "", perdure.Invalid(errors.New("the files of models belong to a role"))
+	}
+	switch c.Command {
+	case "view":
+		return r.view(ctx, &c)
+	case "create":
+		return r.create(ctx, &c)
+	case "str_replace":
+		return r.strReplace(ctx, &c)
+	case "insert":
+		return r.insert(ctx, &c)
+	case "delete":
+		return r.deleteFile(ctx, &c)
+	case "rename":
+		return r.renameFile(ctx, &c)
+	}
+	return "", perdure.Invalid(fmt.Errorf("command %q: want view, create, str_replace, insert, delete or rename",
+		clip(c.Command, maxTitle)))
+}
+
+// noFile is the error for a path that is not there.
+func noFile(f *fileRef) error {
+	return perdure.Missing(fmt.Sprintf("The path %s does not exist. Please provide a valid path.", f.shown))
+}
+
+// file is the document that a path names.
+func (r *Reader) file(ctx context.Context, path string) (*fileRef, *Document, error) {
+	f, err := r.ref(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.folder(r) {
+		return &f, nil, noFile(&f)
+	}
+	d, err := r.Read(ctx, f.path, &f.on)
+	if errors.Is(err, perdure.ErrNotFound) {
+		err = noFile(&f)
+	}
+	if err == nil && len(d.Beside) > 0 {
+		err = &Conflict{f.shown, append([]perdure.Hash{d.Version}, d.Beside...)}
+	}
+	return &f, d, err
+}
+
+// maxListed bounds what a view of a folder lists.
+const maxListed = 500
+
+func (r *Reader) view(ctx context.Context, c *FileCommand) (string, error) {
+	f, err := r.ref(c.Path)
+	if err != nil {
+		return "", err
+	}
+	if !f.folder(r) {
+		d, err := r.Read(ctx, f.path, &f.on)
+		if err == nil {
+			return r.viewText(ctx, &f, d, c.ViewRange)
+		}
+		if !errors.Is(err, perdure.ErrNotFound) {
+			return "", err
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Here're the files below %s:\n", f.shown)
+	n := 0
+	list := func(on Visibility, below, strip, shown string) error {
+		docs, err := r.List(ctx, Listed{Prefix: below, Visibility: &on, Limit: maxListed})
+		for _, d := range docs {
+			n++
+			fmt.Fprintf(&b, "%d\t%s/%s\t%s\n", d.Size, shown, strings.TrimPrefix(d.Path, strip), d.Title)
+		}
+		return err
+	}
+	private := PrivatePath(r.role, "")
+	switch {
+	case f.shown == filesDir:
+		if err = list(Visibility{Tier: Private}, private, private, filesDir); err == nil {
+			if err = list(Visibility{Tier: Team}, "", "", filesDir+"/"+string(Team)); err == nil {
+				err = list(Visibility{Tier: Public}, "", "", filesDir+"/"+string(Public))
+			}
+		}
+	case f.on.Tier == Private:
+		err = list(f.on, f.path+"/", private, filesDir)
+	case f.path == "":
+		err = list(f.on, "", "", f.shown)
+	default:
+		err = list(f.on, f.path+"/", "", filesDir+"/"+string(f.on.Tier))
+	}
+	if err == nil && n == 0 && !f.folder(r) {
+		err = noFile(&f)
+	}
+	return b.String(), err
+}
+
+// viewText is a text with the numbers of its lines. Versions that stand beside each other are all shown.
+func (r *Reader) viewText(ctx context.Context, f *fileRef, d *Document, span []int) (string, error) {
+	var b strings.Builder
+	for i, name := range append([]perdure.Hash{d.Version}, d.Beside...) {
+		one := d
+		if i > 0 {
+			var err error
+			if one, err = r.ReadVersion(ctx, name); err != nil {
+				return "", err
+			}
+		}
+		fmt.Fprintf(&b, "Here's the content of %s with line numbers", f.shown)
+		if len(d.Beside) > 0 {
+			fmt.Fprintf(&b, " (version %d of %d that were written at once; create it anew with what belongs in it)",
+				i+1, 1+len(d.Beside))
+		}
+		b.WriteString(":\n")
+		all := strings.Split(strings.TrimSuffix(one.Text, "\n"), "\n")
+		from, to := 1, len(all)
+		if len(span) == 2 {
+			if from = max(span[0], 1); span[1] >= from {
+				to = min(span[1], len(all))
+			}
+		}
+		for n := from; n <= to; n++ {
+			fmt.Fprintf(&b, "%6d\t%s\n", n, all[n-1])
+		}
+	}
+	return b.String(), nil
+}
+
+func (r *Reader) create(ctx context.Context, c *FileCommand) (string, error) {
+	f, err := r.ref(c.Path)
+	if err != nil {
+		return "", err
+	}
+	if f.folder(r) {
+		return "", perdure.Invalid(fmt.Errorf("%s is a folder; name a file in it", f.shown))
+	}
+	_, err = r.write(ctx, f.path, &f.on, func(current []*version) (*Draft, error) {
+		d := &Draft{Text: c.FileText}
+		for _, v := range current {
+			if !v.gone {
+				d.Base = append(d.Base, v.entry) // all of them: whoever creates it says what it is now
+			}
+		}
+		return d, nil
+	}, Draft{})
+	if err != nil {
+		return "", err
+	}
+	return "File created successfully at: " + f.shown, nil
+}
+
+// change rewrites the text of a file. What to make of it is asked again whenever others were first.
+func (r *Reader) change(ctx context.Context, path string, to func(f *fileRef, text string) (string, error)) (*fileRef,
+	string, error) {
+	f, d, err := r.file(ctx, path)
+	if err != nil {
+		return f, "", err
+	}
+	if d.Sealed {
+		return f, "", fmt.Errorf("%w: parts of %s are sealed, and would be lost; a person changes it",
+			perdure.ErrDenied, f.shown)
+	}
+	var text string
+	_, err = r.write(ctx, f.path, &f.on, func(current []*version) (*Draft, error) {
+		if len(current) != 1 || current[0].gone {
+			return nil, conflict(f.shown, current)
+		}
+		_, doc, err := r.entry(ctx, current[0])
+		if err != nil {
+			return nil, err
+		}
+		was, _ := plainText(doc.Body)
+		if text, err = to(f, was); err != nil {
+			return nil, err
+		}
+		title := doc.Title
+		if title == titleOf(f.path, was) {
+			title = ""
+		}
+		return &Draft{Title: title, Text: text, Links: doc.Links, Base: []perdure.Hash{current[0].entry}}, nil
+	}, Draft{})
+	return f, text, err
+}
+
+func (r *Reader) strReplace(ctx context.Context, c *FileCommand) (string, error) {
+	if c.OldStr == "" {
+		return "", perdure.Invalid(errors.New("old_str is empty; say what is to be replaced"))
+	}
+	_, text, err := r.change(ctx, c.Path, func(f *fileRef, text string) (string, error) {
+		switch n := strings.Count(text, c.OldStr); {
+		case n == 0:
+			return "", told("No replacement was performed, old_str `%s` did not appear verbatim in %s.",
+				clip(c.OldStr, maxTitle), f.shown)
+		case n > 1:
+			return "", told("No replacement was performed. Multiple occurrences of old_str `%s` in lines: %v. "+
+				"Please ensure it is unique", clip(c.OldStr, maxTitle), linesWith(text, c.OldStr))
+		}
+		return strings.Replace(text, c.OldStr, c.NewStr, 1), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	at := strings.Count(text[:max(strings.Index(text, c.NewStr), 0)], "\n")
+	return "The memory file has been edited.\n" + around(text, at), nil
+}
+
+// told is a refusal in the words that models know from such tools.
+func told(format string, args ...any) error { return perdure.Invalid(fmt.Errorf(format, args...)) }
+
+// linesWith are the numbers of the lines where a text begins.
+func linesWith(text, part string) (found []int) {
+	for i := 0; ; {
+		j := strings.Index(text[i:], part)
+		if j < 0 {
+			return found
+		}
+		found = append(found, 1+strings.Count(text[:i+j], "\n"))
+		i += j + len(part)
+	}
+}
+
+// around is some lines of a text, with their numbers.
+func around(text string, at int) string {
+	all := strings.Split(text, "\n")
+	var b strings.Builder
+	for n := max(at-3, 0); n < min(at+4, len(all)); n++ {
+		fmt.Fprintf(&b, "%6d\t%s\n", n+1, all[n])
+	}
+	return b.String()
+}
+
+func (r *Reader) insert(ctx context.Context, c *FileCommand) (string, error) {
+	f, _, err := r.change(ctx, c.Path, func(f *fileRef, text string) (string, error) {
+		all := strings.SplitAfter(lined(text), "\n")
+		all = all[:len(all)-1]
+		if c.InsertLine < 0 || c.InsertLine > len(all) {
+			return "", told("Invalid `insert_line` parameter: %d. It should be within the range of lines of the "+
+				"file: [0, %d]", c.InsertLine, len(all))
+		}
+		return strings.Join(slices.Insert(all, c.InsertLine, lined(c.InsertText)), ""), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("The file %s has been edited.", f.shown), nil
+}
+
+func (r *Reader) deleteFile(ctx context.Context, c *FileCommand) (string, error) {
+	f, err := r.ref(c.Path)
+	if err != nil {
+		return "", err
+	}
+	if f.folder(r) {
+		return "", perdure.Invalid(fmt.Errorf("%s itself cannot be deleted; name a file or folder in it", f.shown))
+	}
+	_, err = r.Remove(ctx, f.path, &f.on, nil)
+	if errors.Is(err, perdure.ErrNotFound) {
+		docs, listErr := r.List(ctx, Listed{Prefix: f.path + "/", Visibility: &f.on, Limit: maxListed})
+		if listErr != nil || len(docs) == 0 {
+			return "", errors.Join(listErr, noFile(&f))
+		}
+		for _, d := range docs {
+			if _, err := r.Remove(ctx, d.Path, &f.on, nil); err != nil {
+				return "", err
+			}
+		}
+		err = nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return "Successfully deleted " + f.shown, nil
+}
+
+func (r *Reader) renameFile(ctx context.Context, c *FileCommand) (string, error) {
+	from, _, err := r.file(ctx, c.OldPath)
+	if err != nil {
+		return "", err
+	}
+	to, err := r.ref(c.NewPath)
+	if err != nil {
+		return "", err
+	}
+	if to.folder(r) {
+		return "", perdure.Invalid(fmt.Errorf("%s is a folder; name a file in it", to.shown))
+	}
+	if from.on.Tier != to.on.Tier {
+		_, err = r.Promote(ctx, from.path, &from.on, to.on, to.path)
+	} else {
+		_, err = r.Rename(ctx, from.path, to.path, &from.on)
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Successfully renamed %s to %s", from.shown, to.shown), nil
+}

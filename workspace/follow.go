@@ -1,0 +1,223 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// batch is how many entries are taken in at a time: few enough that others who want to write wait for a moment only.
+const batch = 4096
+
+// Follow brings the index up to date with a store. What it costs depends on what is new. Progress, if not nil, is told
+// how far it has come.
+func (ix *Index) Follow(ctx context.Context, s perdure.Store, progress func(done, total int64)) error {
+	f := &follower{ix: ix, s: s, progress: progress}
+	feeder, ok := s.(perdure.Feeder)
+	for range maxFollows {
+		var more bool
+		var err error
+		if ok {
+			more, err = f.feed(ctx, feeder)
+		} else {
+			more, err = f.walk(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("bring the search index up to date: %w", err)
+		}
+		if !more {
+			break
+		}
+	}
+	if err := f.tidy(ctx, time.Now()); err != nil {
+		return fmt.Errorf("bring the search index up to date: %w", err)
+	}
+	return nil
+}
+
+// maxFollows bounds how many batches are taken in by one Follow: who writes faster than this reads is followed the next
+// time.
+const maxFollows = 1 << 20
+
+// Rebuild throws away what the index holds and derives it anew from the store.
+func (ix *Index) Rebuild(ctx context.Context, s perdure.Store, progress func(done, total int64)) error {
+	err := ix.change(ctx, func(tx *sql.Tx) error { return clearIndex(ctx, tx) })
+	if err != nil {
+		return fmt.Errorf("rebuild the search index: %w", err)
+	}
+	return ix.Follow(ctx, s, progress)
+}
+
+// follower is one Follow.
+type follower struct {
+	ix       *Index
+	s        perdure.Store
+	progress func(done, total int64)
+}
+
+// at is up to where the index goes.
+func at(ctx context.Context, db interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}) (feed perdure.Hash, position perdure.Cursor, err error) {
+	var id []byte
+	err = db.QueryRowContext(ctx, "SELECT feed, position FROM place").Scan(&id, &position)
+	return hashOf(id), position, err
+}
+
+// feed takes in a batch of what arrived, and reports whether there may be more.
+func (f *follower) feed(ctx context.Context, from perdure.Feeder) (more bool, err error) {
+	feed, end, err := from.FeedEnd(ctx)
+	if err != nil {
+		return false, err
+	}
+	if had, position, err := at(ctx, f.ix.db); err != nil || had == feed && position >= end {
+		return false, err // the usual
+	}
+	err = f.ix.change(ctx, func(tx *sql.Tx) error {
+		more, err = f.feedIn(ctx, tx, from, feed, end)
+		return err
+	})
+	return more, err
+}
+
+func (f *follower) feedIn(ctx context.Context, tx *sql.Tx, from perdure.Feeder, feed perdure.Hash,
+	end perdure.Cursor) (more bool, err error) {
+	had, position, err := at(ctx, tx) // another process may have been first
+	if err != nil {
+		return false, err
+	}
+	if had != feed || position > end && position > 0 {
+		if !had.IsZero() || position > 0 { // what was taken in is of a store that was restored or rebuilt
+			if err := clearIndex(ctx, tx); err != nil {
+				return false, err
+			}
+		}
+		position = 0
+	}
+	t, err := newTaker(ctx, tx, f.s)
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	for item, err := range from.Feed(ctx, position) {
+		if err != nil {
+			return false, err
+		}
+		if err := t.take(ctx, item); err != nil {
+			return false, fmt.Errorf("entry %s of agent %s: %w", item.Name.Short(), item.ID().Short(), err)
+		}
+		position = item.Cursor
+		if n++; n == batch {
+			more = true
+			break
+		}
+	}
+	if now, _, err := from.FeedEnd(ctx); err != nil || now != feed {
+		return true, errors.Join(err, errOtherFeed)
+	}
+	if !more {
+		position = max(position, end)
+	}
+	if f.progress != nil {
+		f.progress(int64(position), max(int64(end), int64(position)))
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE place SET feed=?, position=?", feed[:], int64(position))
+	return more, err
+}
+
+// errOtherFeed says that the store began another feed while this one was read.
+var errOtherFeed = errors.New("the store was restored or rebuilt meanwhile; try again")
+
+// walk takes in what is new in a store that has no feed: agent by agent, of those whose heads have changed.
+func (f *follower) walk(ctx context.Context) (bool, error) {
+	l, ok := f.s.(perdure.Lister)
+	if !ok {
+		return false, errors.New("this store neither lists its agents nor tells what arrives")
+	}
+	var ids []perdure.AgentID
+	for one, err := range l.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return false, err
+		}
+		ids = append(ids, one.Agent)
+	}
+	for i, id := range ids {
+		if err := f.walkAgent(ctx, id); err != nil {
+			return false, err
+		}
+		if f.progress != nil {
+			f.progress(int64(i+1), int64(len(ids)))
+		}
+	}
+	return false, nil
+}
+
+func (f *follower) walkAgent(ctx context.Context, id perdure.AgentID) error {
+	heads, err := f.s.Heads(ctx, id)
+	if err != nil {
+		return err
+	}
+	var now []byte
+	for _, h := range heads {
+		now = append(now, h[:]...)
+	}
+	var had []byte
+	err = f.ix.db.QueryRowContext(ctx, "SELECT heads FROM agent WHERE name=?", id[:]).Scan(&had)
+	if err == nil && bytes.Equal(had, now) || err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return f.ix.change(ctx, func(tx *sql.Tx) error {
+		var after perdure.Cursor
+		err := tx.QueryRowContext(ctx, "SELECT cursor FROM agent WHERE name=?", id[:]).Scan(&after)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		t, err := newTaker(ctx, tx, f.s)
+		if err != nil {
+			return err
+		}
+		for item, err := range f.s.Entries(ctx, id, after) {
+			if err == nil {
+				err = t.take(ctx, item)
+			}
+			if err != nil {
+				return err
+			}
+			after = item.Cursor
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE agent SET cursor=?, heads=? WHERE name=?", int64(after), now, id[:])
+		return err
+	})
+}
+
+// tidy takes out what has expired, and what was pruned from memories.
+func (f *follower) tidy(ctx context.Context, now time.Time) error {
+	var expired, unswept int
+	ms := int64(perdure.TimeOf(now))
+	err := f.ix.db.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM item WHERE expires>0 AND expires<=?) OR "+
+		"EXISTS(SELECT 1 FROM version WHERE expires>0 AND expires<=?), EXISTS(SELECT 1 FROM agent WHERE swept=0)", ms,
+		ms).Scan(&expired, &unswept)
+	if err != nil || expired+unswept == 0 {
+		return err
+	}
+	err = f.ix.change(ctx, func(tx *sql.Tx) error {
+		t, err := newTaker(ctx, tx, f.s)
+		if err != nil {
+			return err
+		}
+		if err := t.expire(ctx, ms); err != nil {
+			return err
+		}
+		return t.sweep(ctx)
+	})
+	if err == nil {
+		// what was taken out must not lie on in the log
+		_, err = f.ix.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver of search.db
+
+	"github.com/perdure/perdure"
+)
+
+// IndexFile is the file of a home that an index is in.
+const IndexFile = "search.db"
+
+// Index is what is derived from the memories of a store: which versions of documents are current, their links and
+// titles, and the words of all texts. It is brought up to date by Follow, which reads only what is new, and may be
+// thrown away at any time. Several processes may share one.
+type Index struct {
+	path string
+	db   *sql.DB
+}
+
+// indexVersion is written into the file; one of another version is made anew.
+const indexVersion = 1
+
+// schema is what an index holds. Times are milliseconds. An item is what can be found: a passage of a current version
+// of a document, or something that was said in a transcript; words has its text under the same number.
+const schema = `
+CREATE TABLE place(one INTEGER PRIMARY KEY CHECK(one=1), feed BLOB, position INTEGER NOT NULL);
+CREATE TABLE agent(id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, called TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL,
+	tier TEXT NOT NULL, cursor INTEGER NOT NULL DEFAULT 0, heads BLOB, swept INTEGER NOT NULL DEFAULT 1,
+	keeps INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX agent_kind ON agent(kind);
+CREATE INDEX agent_called ON agent(called);
+CREATE INDEX agent_keeps ON agent(id) WHERE keeps=1;
+CREATE INDEX agent_swept ON agent(id) WHERE swept=0;
+CREATE TABLE version(id INTEGER PRIMARY KEY, agent INTEGER NOT NULL, entry BLOB NOT NULL, path TEXT NOT NULL, kind TEXT NOT NULL,
+	title TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, origin BLOB NOT NULL, by TEXT NOT NULL, gone INTEGER NOT NULL,
+	current INTEGER NOT NULL, expires INTEGER NOT NULL, sealed INTEGER NOT NULL, size INTEGER NOT NULL, tags TEXT NOT NULL,
+	fromagent BLOB, fromentry BLOB, proof TEXT NOT NULL, position INTEGER NOT NULL, UNIQUE(agent, entry));
+CREATE INDEX version_path ON version(agent, path) WHERE current=1;
+CREATE INDEX version_past ON version(agent, path, id);
+CREATE INDEX version_expires ON version(expires) WHERE expires>0;
+CREATE INDEX version_proof ON version(agent) WHERE current=1 AND proof<>'';
+CREATE INDEX version_open ON version(agent) WHERE current=1 AND tags='open';
+CREATE INDEX version_from ON version(fromentry) WHERE fromentry IS NOT NULL;
+CREATE TABLE replaced(agent INTEGER NOT NULL, path TEXT NOT NULL, entry BLOB NOT NULL, PRIMARY KEY(agent, entry, path)) WITHOUT ROWID;
+CREATE TABLE beside(agent INTEGER NOT NULL, path TEXT NOT NULL, PRIMARY KEY(agent, path)) WITHOUT ROWID;
+CREATE TABLE link(version INTEGER NOT NULL, target TEXT NOT NULL, PRIMARY KEY(version, target)) WITHOUT ROWID;
+CREATE INDEX link_target ON link(target, version);
+CREATE TABLE item(id INTEGER PRIMARY KEY, agent INTEGER NOT NULL, version INTEGER, entry BLOB NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+	kind TEXT NOT NULL, expires INTEGER NOT NULL);
+CREATE INDEX item_entry ON item(agent, entry);
+CREATE INDEX item_version ON item(version) WHERE version IS NOT NULL;
+CREATE INDEX item_expires ON item(expires) WHERE expires>0;
+CREATE VIRTUAL TABLE words USING fts5(title, tags, body, tokenize='porter unicode61 remove_diacritics 2');
+CREATE TABLE vector(item INTEGER PRIMARY KEY, model TEXT NOT NULL, value BLOB NOT NULL);
+INSERT INTO words(words, rank) VALUES('rank', 'bm25(3.0, 2.0, 1.0)');
+INSERT INTO words(words, rank) VALUES('secure-delete', 1);
+INSERT INTO place VALUES(1, NULL, 0);
+`
+
+// OpenIndex opens the index in a file, and makes it if there is none; without a path it is in memory. One that is
+// damaged or of another version is made anew: it holds nothing that the store does not.
+func OpenIndex(ctx context.Context, path string) (*Index, error) {
+	if path == "" {
+		ix := &Index{}
+		return ix, ix.dial(ctx)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // what it holds is for its owner alone
+	if err != nil {
+		return nil, fmt.Errorf("open the search index: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("open the search index: %w", err)
+	}
+	ix := &Index{path: path}
+	err = ix.dial(ctx)
+	if err == nil || ctx.Err() != nil || busy(err) {
+		return ix, err
+	}
+	if err := ix.discard(); err != nil {
+		return nil, fmt.Errorf("open the search index: %w", err)
+	}
+	return ix, ix.dial(ctx)
+}
+
+// busy reports whether another process has the file.
+func busy(err error) bool {
+	return strings.Contains(err.Error(), "SQLITE_BUSY") || strings.Contains(err.Error(), "database is locked")
+}
+
+// discard takes the file away.
+func (ix *Index) discard() error {
+	for _, tail := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(ix.path + tail); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// dial connects to the file, and makes what it holds if it is empty.
+func (ix *Index) dial(ctx context.Context) error {
+	name := "file:" + (&url.URL{Path: ix.path}).EscapedPath()
+	if ix.path == "" {
+		name = "file::memory:"
+	}
+	name += "?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+		"&_pragma=secure_delete(1)&_pragma=cache_size(-32768)&_pragma=temp_store(2)"
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		return fmt.Errorf("open the search index: %w", err)
+	}
+	db.SetMaxOpenConns(4)
+	if ix.path == "" {
+		db.SetMaxOpenConns(1) // each connection would have a memory of its own
+	}
+	ix.db = db
+	if err := ix.begin(ctx); err != nil {
+		return errors.Join(fmt.Errorf("open the search index: %w", err), db.Close())
+	}
+	return nil
+}
+
+// begin makes the tables of an empty file.
+func (ix *Index) begin(ctx context.Context) error {
+	return ix.change(ctx, func(tx *sql.Tx) error {
+		var v, tables int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil {
+			return err
+		}
+		if v == indexVersion {
+			return nil
+		}
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+			return err
+		}
+		if tables > 0 {
+			return fmt.Errorf("it is of version %d, and %d is wanted", v, indexVersion)
+		}
+		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version=%d", indexVersion))
+		return err
+	})
+}
+
+// change makes changes that happen together or not at all. One process at a time does.
+func (ix *Index) change(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := ix.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// Close ends the use of the index.
+func (ix *Index) Close() error { return ix.db.Close() }
+
+// clearIndex empties the index.
+func clearIndex(ctx context.Context, tx *sql.Tx) error {
+	text := ""
+	for _, table := range []string{"place", "agent", "version", "replaced", "beside", "link", "item", "words",
+		"vector"} {
+		text += "DROP TABLE " + table + ";"
+	}
+	_, err := tx.ExecContext(ctx, text+schema)
+	return err
+}
+
+// hashOf is a hash that was kept as bytes.
+func hashOf(b []byte) (h perdure.Hash) {
+	copy(h[:], b)
+	return h
+}

@@ -1,0 +1,129 @@
+package workspace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/perdure/perdure"
+)
+
+// The kinds of documents. Others may be written, too.
+const (
+	KindNote        = "note"
+	KindObservation = "observation"
+	KindDecision    = "decision"
+	KindBug         = "bug-report"
+	KindFeature     = "feature-request"
+	KindDesign      = "design-note"
+	KindIncident    = "incident"
+	KindPlan        = "plan"
+	KindPractice    = "practice-note"
+	KindIndex       = "index"
+	KindSession     = "session" // the summary of a session
+	KindState       = "state"   // the current state of a role
+)
+
+// folders are where documents of each kind belong.
+var folders = map[string]string{
+	KindNote: "notes", KindObservation: "observations", KindDecision: "decisions", KindBug: "bugs",
+	KindFeature: "features",
+	KindDesign:  "designs", KindIncident: "incidents", KindPlan: "plans", KindPractice: "practices",
+	KindIndex: "indexes",
+}
+
+// Kinds are the kinds that have a canonical place, by name.
+func Kinds() []string {
+	kinds := make([]string, 0, len(folders))
+	for k := range folders {
+		kinds = append(kinds, k)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// KindAt is the kind of the documents whose canonical place a path is in; note, if it is in none.
+func KindAt(path string) string {
+	if rest, ok := strings.CutPrefix(path, rolesDir+"/"); ok {
+		_, path, _ = strings.Cut(rest, "/")
+	}
+	first, _, _ := strings.Cut(path, "/")
+	switch {
+	case path == stateName:
+		return KindState
+	case first == sessionsDir:
+		return KindSession
+	}
+	for kind, folder := range folders {
+		if folder == first {
+			return kind
+		}
+	}
+	return KindNote
+}
+
+// PlaceFor is the canonical place of a document, by its kind and title: decisions/use-sqlite.md.
+func PlaceFor(kind, title string) string {
+	folder := folders[kind]
+	if folder == "" {
+		folder = folders[KindNote]
+	}
+	return folder + "/" + slug(title) + ".md"
+}
+
+// maxSlug bounds the name of a document made from its title.
+const maxSlug = 64
+
+// slug is a title as the name of a file.
+func slug(title string) string {
+	words := strings.FieldsFunc(strings.ToLower(title),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	name := ""
+	for _, w := range words {
+		if len(name)+len(w) > maxSlug {
+			break
+		}
+		name += "-" + w
+	}
+	if name = strings.TrimPrefix(name, "-"); name == "" {
+		return "untitled"
+	}
+	return name
+}
+
+// titleOf is the title of a text that has none of its own: its first heading, or its first line.
+func titleOf(path, text string) string {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#"))
+		if line != "" {
+			return clip(line, maxTitle)
+		}
+	}
+	return path
+}
+
+// maxTitle bounds a title that is taken from a text.
+const maxTitle = 120
+
+// clip is the beginning of a text, by whole characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// checkRole refuses a name that cannot be a folder.
+func checkRole(role string) error {
+	if role == "" || len(role) > maxSlug || strings.ContainsFunc(role, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+	}) || strings.Trim(role, ".") == "" {
+		return perdure.Invalid(fmt.Errorf("role %q: want letters, digits, - and _, at most %d bytes",
+			clip(role, maxSlug), maxSlug))
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package workspace
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Listed selects documents. Zero fields select all that the reader may see.
+type Listed struct {
+	Prefix     string // of the path
+	Kind       string
+	Tag        string
+	Visibility *Visibility
+	Since      time.Time
+	Limit      int    // zero: 100
+	After      string // the path that the page before ended with
+}
+
+// List is the current documents that are selected, by path, without their texts. Several current versions of one are
+// one, with Beside.
+func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
+	if err := r.sync(ctx); err != nil {
+		return nil, err
+	}
+	shelves, err := r.shelves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.Visibility != nil {
+		shelves = slices.DeleteFunc(shelves, func(s shelf) bool {
+			return s.Tier != l.Visibility.Tier || l.Visibility.Scope != "" && s.Scope != l.Visibility.Scope
+		})
+	}
+	limit := l.Limit
+	if limit <= 0 {
+		limit = 100
+	}
+	var all []*Document
+	after := l.After
+	for len(all) < limit {
+		where, args := "v.current=1 AND v.gone=0 AND v.path>?", []any{after}
+		if l.Prefix != "" {
+			where, args = where+" AND v.path>=? AND v.path<?", append(args, l.Prefix, l.Prefix+"\U0010ffff")
+		}
+		if l.Kind != "" {
+			where, args = where+" AND v.kind=?", append(args, l.Kind)
+		}
+		if !l.Since.IsZero() {
+			where, args = where+" AND v.at>=?", append(args, int64(perdure.TimeOf(l.Since)))
+		}
+		page := 2*limit + 16
+		found, err := r.Index.versions(ctx, shelves, where+" ORDER BY v.path, v.seq DESC, v.entry LIMIT ?",
+			append(args, page)...)
+		if err != nil {
+			return nil, err
+		}
+		full := len(found) == page
+		if full { // the last path may go on
+			last := found[len(found)-1].path
+			if cut := slices.IndexFunc(found, func(v *version) bool { return v.path == last }); cut > 0 {
+				found = found[:cut]
+			}
+		}
+		if len(found) == 0 {
+			break
+		}
+		after = found[len(found)-1].path
+		if all, err = r.gather(ctx, all, unexpired(found), l.Tag, limit); err != nil {
+			return nil, err
+		}
+		if !full {
+			break
+		}
+	}
+	return all, nil
+}
+
+// gather adds the documents of versions that the reader may read.
+func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, tag string, limit int) ([]*Document,
+	error) {
+	for _, v := range found {
+		if n := len(all); n > 0 && all[n-1].Path == v.path && all[n-1].Agent == v.shelf.agent {
+			all[n-1].Beside = append(all[n-1].Beside, v.entry)
+			continue
+		}
+		if len(all) == limit {
+			break
+		}
+		if tag != "" && !slices.Contains(v.tags, tag) || r.may(ctx, v.shelf, v.path, v.kind, false) != nil {
+			continue
+		}
+		all = append(all, v.document())
+	}
+	return all, nil
+}
+
+// Linked are the documents that link to a path, or to an agent by its id.
+func (r *Reader) Linked(ctx context.Context, path string) ([]*Document, error) {
+	if err := r.sync(ctx); err != nil {
+		return nil, err
+	}
+	shelves, err := r.shelves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "/"), "memories/")
+	found, err := r.Index.versions(ctx, shelves, "v.current=1 AND v.gone=0 AND v.id IN (SELECT version FROM link "+
+		"WHERE target IN (?,?)) ORDER BY v.path LIMIT 1000",
+		path, strings.TrimSuffix(path, ".md"))
+	if err != nil {
+		return nil, err
+	}
+	return r.gather(ctx, nil, unexpired(found), "", 1000)
+}
+
+// Links are the documents that a document links to, as far as the reader may see them, and the targets that are none.
+func (r *Reader) Links(ctx context.Context, d *Document) (docs []*Document, others []string, err error) {
+	targets := append(linksIn(d.Text), d.Links...)
+	slices.Sort(targets)
+	for _, t := range slices.Compact(targets) {
+		found, err := r.current(ctx, t, nil)
+		if err == nil && len(found) == 0 && !strings.HasSuffix(t, ".md") {
+			found, err = r.current(ctx, t+".md", nil)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(found) == 0 || r.may(ctx, found[0].shelf, found[0].path, found[0].kind, false) != nil {
+			others = append(others, t)
+			continue
+		}
+		docs = append(docs, found[0].document())
+	}
+	return docs, others, nil
+}

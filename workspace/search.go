@@ -1,0 +1,344 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Search selects what to find. Zero fields select everything the reader may see.
+type Search struct {
+	Text       string
+	Kinds      []string // of documents; KindTurn and KindResult of transcripts
+	Agent      string   // only the memory of this agent, by its name or id
+	Visibility *Visibility
+	Since      time.Time
+	Before     time.Time
+	Limit      int // zero: 10
+}
+
+// Found is something that was found.
+type Found struct {
+	Path       string          `json:"path,omitempty"` // of a document
+	Title      string          `json:"title,omitempty"`
+	Kind       string          `json:"kind"`
+	Visibility *Visibility     `json:"visibility,omitempty"` // of a document
+	Agent      perdure.AgentID `json:"agent"`
+	Called     string          `json:"called,omitempty"` // the agent's name
+	Entry      perdure.Hash    `json:"entry"`
+	Seq        int64           `json:"seq"` // of the entry: NAME@SEQ is the agent at it
+	Time       perdure.Time    `json:"time"`
+	Snippet    string          `json:"snippet"` // with what was found in [brackets]
+	Score      float64         `json:"score"`
+
+	item, version int64
+}
+
+const (
+	defaultFound = 10
+	// MaxFound bounds how much one search finds.
+	MaxFound = 200
+	// fewest is how many candidates are looked at first: enough that boosts and what the reader may not see leave a
+	// page.
+	fewest = 128
+	// mostCandidates is where looking further ends.
+	mostCandidates = 1 << 17
+	// broad is how many texts a word may be in before it is left out beside rarer ones: it would be looked up in all of
+	// them and tell them hardly apart.
+	broad = 12_000
+)
+
+// Find finds texts by their words, best first. A document is found once, by its best passage. What the reader may not
+// see, what has expired and what was erased is not found.
+func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
+	if err := r.sync(ctx); err != nil {
+		return nil, err
+	}
+	if s.Limit <= 0 {
+		s.Limit = defaultFound
+	}
+	s.Limit = min(s.Limit, MaxFound)
+	q := ask(s.Text)
+	if len(q.terms) == 0 {
+		return nil, perdure.Invalid(errors.New("say what to look for: there is no word in it"))
+	}
+	f, err := r.newFinder(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	terms, err := f.telling(ctx, q.terms)
+	if err != nil {
+		return nil, err
+	}
+	best, err := f.byWords(ctx, terms)
+	if err != nil {
+		return nil, err
+	}
+	if r.Embed != nil {
+		if best, err = f.fused(ctx, best); err != nil {
+			return nil, err
+		}
+	}
+	best = best[:min(len(best), s.Limit)]
+	return best, f.snippets(ctx, best, match(q.terms))
+}
+
+// finder is one search.
+type finder struct {
+	*Reader
+	s       *Search
+	shelves map[int64]*shelf // that the reader sees, by their rows
+	agents  map[int64]*heard // whose transcripts were asked about
+	only    int64            // the row of the one agent to look at; zero: all
+	now     perdure.Time
+}
+
+// heard is an agent, and whether the reader may read its transcript.
+type heard struct {
+	id     perdure.AgentID
+	called string
+	may    bool
+}
+
+func (r *Reader) newFinder(ctx context.Context, s *Search) (*finder, error) {
+	shelves, err := r.shelves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := &finder{Reader: r, s: s, shelves: map[int64]*shelf{}, agents: map[int64]*heard{},
+		now: perdure.TimeOf(time.Now())}
+	for i := range shelves {
+		f.shelves[shelves[i].row] = &shelves[i]
+	}
+	if s.Agent == "" {
+		return f, nil
+	}
+	err = r.Index.db.QueryRowContext(ctx, "SELECT id FROM agent WHERE called=?1 OR lower(hex(name)) LIKE ?2 ORDER BY "+
+		"called=?1 DESC LIMIT 1",
+		s.Agent, prefixOf(s.Agent)).Scan(&f.only)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q", clip(s.Agent, maxTitle))),
+			"see perdure ls")
+	}
+	return f, err
+}
+
+// prefixOf is a pattern for ids that begin so; one that fits nothing if it is no beginning of an id.
+func prefixOf(arg string) string {
+	arg = strings.ToLower(arg)
+	if len(arg) < 4 || strings.Trim(arg, "0123456789abcdef") != "" {
+		return "-"
+	}
+	return arg + "%"
+}
+
+// telling are the terms that tell texts apart. In a large index, those that very many texts have are left out beside
+// rarer ones.
+func (f *finder) telling(ctx context.Context, terms []string) ([]string, error) {
+	var items int64
+	if err := f.Index.db.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM item").Scan(&items); err != nil {
+		return nil, err
+	}
+	if items <= broad || len(terms) == 1 {
+		return terms, nil
+	}
+	type counted struct {
+		term string
+		n    int
+	}
+	all := make([]counted, 0, len(terms))
+	for _, t := range terms {
+		c := counted{term: t}
+		err := f.Index.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)",
+			t, broad+1).Scan(&c.n)
+		if err != nil {
+			return nil, err
+		}
+		if c.n > 0 {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b counted) int { return cmp.Compare(a.n, b.n) })
+	var keep []string
+	sum := 0
+	for _, c := range all {
+		if sum += c.n; sum > broad && len(keep) > 0 {
+			break
+		}
+		keep = append(keep, c.term)
+	}
+	if len(keep) == 0 {
+		return terms[:1], nil
+	}
+	return keep, nil
+}
+
+// byWords is what fits best by its words.
+func (f *finder) byWords(ctx context.Context, terms []string) ([]*Found, error) {
+	for k := max(fewest, 4*f.s.Limit); ; k *= 8 {
+		found, seen, err := f.candidates(ctx, match(terms), k)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) >= f.s.Limit || seen < k || k > mostCandidates {
+			slices.SortStableFunc(found, func(a, b *Found) int { return cmp.Compare(b.Score, a.Score) })
+			return found, nil
+		}
+	}
+}
+
+// candidates are the best of so many that the reader may see, and how many there were.
+func (f *finder) candidates(ctx context.Context, match string, k int) (found []*Found, seen int, err error) {
+	rows, err := f.Index.db.QueryContext(ctx, "SELECT i.id, i.agent, coalesce(i.version, 0), i.entry, i.seq, i.at, "+
+		"i.kind, i.expires, w.rank FROM "+
+		"(SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?) w CROSS JOIN item i ON w.rowid=i.id",
+		match, k)
+	if err != nil {
+		return nil, 0, err
+	}
+	type row struct {
+		Found
+		agent, expires int64
+		rank           float64
+	}
+	var all []*row
+	for rows.Next() {
+		c := &row{}
+		var entry []byte
+		var at int64
+		if err := rows.Scan(&c.item, &c.agent, &c.version, &entry, &c.Seq, &at, &c.Kind, &c.expires,
+			&c.rank); err != nil {
+			return nil, 0, errors.Join(err, rows.Close())
+		}
+		c.Entry, c.Time = hashOf(entry), perdure.Time(at)
+		all = append(all, c)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, 0, err
+	}
+	docs := map[int64]bool{}
+	for _, c := range all {
+		if c.version != 0 && docs[c.version] || c.expires > 0 && c.expires <= int64(f.now) || !f.fits(&c.Found) {
+			continue
+		}
+		ok, err := f.show(ctx, &c.Found, c.agent)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !ok {
+			continue
+		}
+		docs[c.version] = true
+		c.Score = -c.rank * f.boost(&c.Found)
+		found = append(found, &c.Found)
+	}
+	return found, len(all), nil
+}
+
+// boost favours what is newer, and documents over what was once said. It changes little: what fits better stays before.
+func (f *finder) boost(c *Found) float64 {
+	age := max(float64(f.now-c.Time)/float64(24*time.Hour/time.Millisecond), 0)
+	boost := 1 + 0.1*math.Exp(-age/30)
+	if c.version != 0 {
+		boost *= 1.15
+	}
+	return boost
+}
+
+// fits reports whether a candidate is one that was asked for.
+func (f *finder) fits(c *Found) bool {
+	return (len(f.s.Kinds) == 0 || slices.Contains(f.s.Kinds, c.Kind)) &&
+		(f.s.Since.IsZero() || c.Time >= perdure.TimeOf(f.s.Since)) &&
+		(f.s.Before.IsZero() || c.Time < perdure.TimeOf(f.s.Before)) && (f.s.Visibility == nil || c.version != 0)
+}
+
+// show fills in what the reader is shown of a candidate, and reports whether they may see it.
+func (f *finder) show(ctx context.Context, c *Found, agent int64) (bool, error) {
+	if f.only != 0 && agent != f.only {
+		return false, nil
+	}
+	if c.version == 0 {
+		h, err := f.hears(ctx, agent)
+		if err != nil || !h.may {
+			return false, err
+		}
+		c.Agent, c.Called = h.id, h.called
+		return true, nil
+	}
+	s := f.shelves[agent]
+	if s == nil || f.s.Visibility != nil && (s.Tier != f.s.Visibility.Tier || f.s.Visibility.Scope != "" &&
+		s.Scope != f.s.Visibility.Scope) {
+		return false, nil
+	}
+	found, err := f.Index.versions(ctx, []shelf{*s}, "v.id=?", c.version)
+	if err != nil || len(found) == 0 || !found[0].current || found[0].gone {
+		return false, err
+	}
+	v := found[0]
+	if f.may(ctx, s, v.path, v.kind, false) != nil {
+		return false, nil
+	}
+	c.Path, c.Title, c.Visibility, c.Agent, c.Called = v.path, v.title, &s.Visibility, s.agent, s.role
+	return true, nil
+}
+
+// hears is whether the reader may read the transcript of an agent: the owner all that count here; a role its own, and
+// those of agents in whose scope it is and that are no roles themselves. An agent with notes of its own is one.
+func (f *finder) hears(ctx context.Context, row int64) (*heard, error) {
+	if h := f.agents[row]; h != nil {
+		return h, nil
+	}
+	h := &heard{}
+	f.agents[row] = h
+	var name []byte
+	var kind string
+	var keeps bool
+	err := f.Index.db.QueryRowContext(ctx, "SELECT name, called, kind, keeps FROM agent WHERE id=?", row).Scan(&name,
+		&h.called, &kind, &keeps)
+	if err != nil {
+		return nil, err
+	}
+	h.id = perdure.AgentID(hashOf(name))
+	a, err := f.Node.Load(ctx, h.id)
+	if errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrNotFound) {
+		return h, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.agent.IsZero() || h.id == f.agent {
+		h.may = true
+		return h, nil
+	}
+	scope := a.Fold().Charter.Scope
+	h.may = kind != roleKind && kind != perdure.WorkspaceKind && !keeps && perdure.InScope(f.scope, scope) &&
+		f.may(ctx, &shelf{agent: h.id, Visibility: Visibility{Team, scope}}, "transcripts/"+h.called, KindTurn,
+			false) == nil
+	return h, nil
+}
+
+// snippets are the places in the texts where the words are.
+func (f *finder) snippets(ctx context.Context, found []*Found, match string) error {
+	for _, c := range found {
+		var text string
+		err := f.Index.db.QueryRowContext(ctx, "SELECT snippet(words, 2, '[', ']', '…', 32) FROM words WHERE words "+
+			"MATCH ? AND rowid=?", match, c.item).Scan(&text)
+		if errors.Is(err, sql.ErrNoRows) { // it was found by its meaning
+			err = f.Index.db.QueryRowContext(ctx, "SELECT substr(body, 1, 240) FROM words WHERE rowid=?",
+				c.item).Scan(&text)
+		}
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		c.Snippet = strings.TrimSpace(joined(text))
+	}
+	return nil
+}

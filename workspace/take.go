@@ -1,0 +1,313 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// taker takes entries into an index, in one transaction.
+type taker struct {
+	tx     *sql.Tx
+	s      perdure.Store
+	agents map[perdure.AgentID]*agentRow
+
+	item, words *sql.Stmt
+}
+
+// agentRow is what is known of an agent.
+type agentRow struct {
+	id  int64
+	ttl int64 // of its intent
+}
+
+func newTaker(ctx context.Context, tx *sql.Tx, s perdure.Store) (t *taker, err error) {
+	t = &taker{tx: tx, s: s, agents: map[perdure.AgentID]*agentRow{}}
+	t.item, err = tx.PrepareContext(ctx, "INSERT INTO item(agent, version, entry, seq, at, kind, expires) "+
+		"VALUES(?,?,?,?,?,?,?)")
+	if err == nil {
+		t.words, err = tx.PrepareContext(ctx, "INSERT INTO words(rowid, title, tags, body) VALUES(?,?,?,?)")
+	}
+	return t, err
+}
+
+func (t *taker) exec(ctx context.Context, text string, args ...any) error {
+	_, err := t.tx.ExecContext(ctx, text, args...)
+	return err
+}
+
+// take takes one entry in. One that was taken in before changes nothing, except that a body which is gone by now takes
+// its text out.
+func (t *taker) take(ctx context.Context, item perdure.Item) error {
+	a, err := t.agent(ctx, item.Entry)
+	if err != nil {
+		return err
+	}
+	known, err := t.known(ctx, a, item.Name)
+	if err != nil {
+		return err
+	}
+	if item.Content() == nil {
+		if known {
+			return t.forget(ctx, a, item.Name)
+		}
+		return nil
+	}
+	if known {
+		return nil
+	}
+	if ev, ok := item.Content().(perdure.Event); ok {
+		switch n := ev.Notice.(type) {
+		case perdure.Document:
+			return t.document(ctx, a, item, &ev, &n)
+		case perdure.Pruned: // which does not say what of
+			return t.exec(ctx, "UPDATE agent SET swept=0 WHERE id=?", a.id)
+		}
+	}
+	return t.turns(ctx, a, item.Entry)
+}
+
+// known reports whether an entry has been taken in.
+func (t *taker) known(ctx context.Context, a *agentRow, entry perdure.Hash) (is bool, err error) {
+	err = t.tx.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM item WHERE agent=?1 AND entry=?2) OR "+
+		"EXISTS(SELECT 1 FROM version WHERE agent=?1 AND entry=?2)", a.id, entry[:]).Scan(&is)
+	return is, err
+}
+
+// agent is the row of the agent an entry belongs to.
+func (t *taker) agent(ctx context.Context, e *perdure.Entry) (*agentRow, error) {
+	id := e.ID()
+	if a := t.agents[id]; a != nil {
+		return a, nil
+	}
+	a := &agentRow{}
+	err := t.tx.QueryRowContext(ctx, "SELECT id FROM agent WHERE name=?", id[:]).Scan(&a.id)
+	g, ok := e.Content().(perdure.Genesis)
+	if !ok {
+		g, _ = t.genesis(ctx, id) // what cannot be read has no name
+	}
+	if a.ttl = g.Intent.TTL; errors.Is(err, sql.ErrNoRows) {
+		tier := ""
+		if g.Intent.Kind == perdure.WorkspaceKind {
+			tier = g.Intent.Labels[tierLabel]
+		}
+		var r sql.Result
+		r, err = t.tx.ExecContext(ctx, "INSERT INTO agent(name, called, kind, scope, tier) VALUES(?,?,?,?,?)", id[:],
+			g.Intent.Name, g.Intent.Kind,
+			g.Charter.Scope, tier)
+		if err == nil {
+			a.id, err = r.LastInsertId()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.agents[id] = a
+	return a, nil
+}
+
+// genesis is how an agent began.
+func (t *taker) genesis(ctx context.Context, id perdure.AgentID) (g perdure.Genesis, err error) {
+	for item, err := range t.s.Entries(ctx, id, 0) {
+		if err != nil {
+			return g, err
+		}
+		g, _ = item.Content().(perdure.Genesis)
+		return g, nil
+	}
+	return g, nil
+}
+
+// expires is when the body of an entry has outlived its time; zero: never.
+func (a *agentRow) expires(e *perdure.Entry) int64 {
+	ttl := e.TTL
+	if ttl <= 0 {
+		ttl = a.ttl
+	}
+	if ttl <= 0 {
+		return 0
+	}
+	return int64(e.Time) + ttl
+}
+
+// document takes in a version of a document.
+func (t *taker) document(ctx context.Context, a *agentRow, item perdure.Item, ev *perdure.Event,
+	d *perdure.Document) error {
+	var replaced bool
+	err := t.tx.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM replaced WHERE agent=? AND entry=? AND path=?)", a.id,
+		item.Name[:], d.Path).Scan(&replaced)
+	if err != nil {
+		return err
+	}
+	text, sealed := plainText(d.Body)
+	title := d.Title
+	if title == "" {
+		title = titleOf(d.Path, text)
+	}
+	var from, cause any
+	if d.From != nil {
+		from, cause = d.From.Agent[:], d.From.Entry[:]
+	}
+	tags := strings.Join(d.Tags, "\n")
+	expires := a.expires(item.Entry)
+	r, err := t.tx.ExecContext(ctx, "INSERT INTO version(agent, entry, path, kind, title, seq, at, origin, by, gone, "+
+		"current, expires, sealed, size, tags, "+
+		"fromagent, fromentry, proof, position) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", a.id, item.Name[:],
+		d.Path, d.Kind, title, item.Seq, int64(item.Time),
+		item.Origin[:], ev.By, d.Gone, !replaced, expires, sealed, len(text), tags, from, cause, d.Check,
+		int64(item.Cursor))
+	if err != nil {
+		return err
+	}
+	version, err := r.LastInsertId()
+	if err != nil {
+		return err
+	}
+	if err := t.exec(ctx, "UPDATE agent SET keeps=1 WHERE id=? AND keeps=0", a.id); err != nil {
+		return err
+	}
+	for _, base := range d.Base { // of the same path: nobody hides another document by naming it
+		if err := t.replace(ctx, a, d.Path, base); err != nil {
+			return err
+		}
+	}
+	if err := t.count(ctx, a, d.Path); err != nil {
+		return err
+	}
+	for _, target := range append(linksIn(text), d.Links...) {
+		if err := t.exec(ctx, "INSERT OR IGNORE INTO link VALUES(?,?)", version, target); err != nil {
+			return err
+		}
+	}
+	if replaced || d.Gone {
+		return nil
+	}
+	for _, p := range passages(text) {
+		if err := t.add(ctx, a, version, item.Entry, d.Kind, expires, title+"\n"+d.Path, tags, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace notes that a version is not current any more.
+func (t *taker) replace(ctx context.Context, a *agentRow, path string, base perdure.Hash) error {
+	if err := t.exec(ctx, "INSERT OR IGNORE INTO replaced VALUES(?,?,?)", a.id, path, base[:]); err != nil {
+		return err
+	}
+	var version int64
+	err := t.tx.QueryRowContext(ctx, "SELECT id FROM version WHERE agent=? AND entry=? AND path=?", a.id, base[:],
+		path).Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // it comes later
+	}
+	if err == nil {
+		err = t.exec(ctx, "UPDATE version SET current=0 WHERE id=?", version)
+	}
+	if err == nil {
+		err = t.unword(ctx, "version=?", version)
+	}
+	return err
+}
+
+// count notes whether a path has several current versions.
+func (t *taker) count(ctx context.Context, a *agentRow, path string) error {
+	var n int
+	err := t.tx.QueryRowContext(ctx, "SELECT count(*) FROM version WHERE agent=? AND path=? AND current=1", a.id,
+		path).Scan(&n)
+	switch {
+	case err != nil:
+		return err
+	case n > 1:
+		return t.exec(ctx, "INSERT OR IGNORE INTO beside VALUES(?,?)", a.id, path)
+	}
+	return t.exec(ctx, "DELETE FROM beside WHERE agent=? AND path=?", a.id, path)
+}
+
+// add makes a text one that can be found.
+func (t *taker) add(ctx context.Context, a *agentRow, version any, e *perdure.Entry, kind string, expires int64, title,
+	tags, body string) error {
+	r, err := t.item.ExecContext(ctx, a.id, version, e.Name[:], e.Seq, int64(e.Time), kind, expires)
+	if err != nil {
+		return err
+	}
+	id, err := r.LastInsertId()
+	if err == nil {
+		_, err = t.words.ExecContext(ctx, id, spaced(title), spaced(tags), spaced(body))
+	}
+	return err
+}
+
+// unword takes items out.
+func (t *taker) unword(ctx context.Context, which string, args ...any) error {
+	for _, text := range []string{"DELETE FROM words WHERE rowid IN (SELECT id FROM item WHERE ",
+		"DELETE FROM vector WHERE item IN (SELECT id FROM item WHERE "} {
+		if err := t.exec(ctx, text+which+")", args...); err != nil {
+			return err
+		}
+	}
+	return t.exec(ctx, "DELETE FROM item WHERE "+which, args...)
+}
+
+// forget takes out the text of an entry whose body is gone. That there was a version stays known, so that what it
+// replaced stays replaced.
+func (t *taker) forget(ctx context.Context, a *agentRow, entry perdure.Hash) error {
+	if err := t.unword(ctx, "agent=? AND entry=?", a.id, entry[:]); err != nil {
+		return err
+	}
+	const gone = " WHERE agent=? AND entry=?"
+	if err := t.exec(ctx, "DELETE FROM link WHERE version IN (SELECT id FROM version"+gone+")", a.id,
+		entry[:]); err != nil {
+		return err
+	}
+	return t.exec(ctx, "UPDATE version SET title='', tags='', by='', proof='', gone=1, size=0, expires=0"+gone, a.id,
+		entry[:])
+}
+
+// expire forgets what has outlived its time.
+func (t *taker) expire(ctx context.Context, now int64) error {
+	if err := t.unword(ctx, "expires>0 AND expires<=?", now); err != nil {
+		return err
+	}
+	const over = " WHERE expires>0 AND expires<=?"
+	if err := t.exec(ctx, "DELETE FROM link WHERE version IN (SELECT id FROM version"+over+")", now); err != nil {
+		return err
+	}
+	return t.exec(ctx, "UPDATE version SET title='', tags='', by='', proof='', gone=1, size=0, expires=0"+over, now)
+}
+
+// sweep forgets what was pruned from memories that say that something was.
+func (t *taker) sweep(ctx context.Context) error {
+	rows, err := t.tx.QueryContext(ctx, "SELECT id, name FROM agent WHERE swept=0")
+	if err != nil {
+		return err
+	}
+	found := map[perdure.AgentID]*agentRow{}
+	for rows.Next() {
+		a, name := &agentRow{}, []byte(nil)
+		if err := rows.Scan(&a.id, &name); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		found[perdure.AgentID(hashOf(name))] = a
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for id, a := range found {
+		for item, err := range t.s.Entries(ctx, id, 0) {
+			if err == nil && item.Content() == nil {
+				err = t.forget(ctx, a, item.Name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := t.exec(ctx, "UPDATE agent SET swept=1 WHERE id=?", a.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

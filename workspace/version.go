@@ -1,0 +1,166 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// called are the agents of a name.
+func (ix *Index) called(ctx context.Context, name string) ([]perdure.AgentID, error) {
+	rows, err := ix.db.QueryContext(ctx, "SELECT name FROM agent WHERE called=? ORDER BY id LIMIT 64", name)
+	if err != nil {
+		return nil, err
+	}
+	var all []perdure.AgentID
+	for rows.Next() {
+		var id []byte
+		if err := rows.Scan(&id); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		all = append(all, perdure.AgentID(hashOf(id)))
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
+}
+
+// shelves are the memories that hold documents.
+func (ix *Index) shelves(ctx context.Context) ([]shelf, error) {
+	rows, err := ix.db.QueryContext(ctx, "SELECT id, name, called, kind, scope, tier FROM agent WHERE keeps=1 ORDER "+
+		"BY id")
+	if err != nil {
+		return nil, err
+	}
+	var all []shelf
+	for rows.Next() {
+		var s shelf
+		var id []byte
+		var called, kind, tier string
+		if err := rows.Scan(&s.row, &id, &called, &kind, &s.Scope, &tier); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		s.agent, s.Tier = perdure.AgentID(hashOf(id)), Tier(tier)
+		if kind != perdure.WorkspaceKind {
+			s.Tier, s.role = Private, called
+		}
+		if s.Tier.rank() >= 0 {
+			all = append(all, s)
+		}
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
+}
+
+// version is a row of the index: a version of a document, without its text.
+type version struct {
+	id, agent     int64
+	entry         perdure.Hash
+	path, kind    string
+	title, by     string
+	seq           int64
+	at, expires   perdure.Time
+	origin        perdure.Key
+	gone, current bool
+	sealed        bool
+	size          int64
+	tags          []string
+	from          *perdure.Source
+	check         string
+	position      perdure.Cursor
+	shelf         *shelf
+}
+
+const versionColumns = "v.id, v.agent, v.entry, v.path, v.kind, v.title, v.by, v.seq, v.at, v.expires, v.origin, " +
+	"v.gone, v.current, v.sealed, v.size, " +
+	"v.tags, v.fromagent, v.fromentry, v.proof, v.position"
+
+func scanVersion(rows *sql.Rows) (*version, error) {
+	v := &version{}
+	var entry, origin, agent, cause []byte
+	var tags string
+	var at, expires, position int64
+	err := rows.Scan(&v.id, &v.agent, &entry, &v.path, &v.kind, &v.title, &v.by, &v.seq, &at, &expires, &origin,
+		&v.gone, &v.current, &v.sealed, &v.size,
+		&tags, &agent, &cause, &v.check, &position)
+	v.entry, v.at, v.expires, v.position = hashOf(entry), perdure.Time(at), perdure.Time(expires),
+		perdure.Cursor(position)
+	copy(v.origin[:], origin)
+	if tags != "" {
+		v.tags = strings.Split(tags, "\n")
+	}
+	if agent != nil {
+		v.from = &perdure.Source{Agent: perdure.AgentID(hashOf(agent)), Entry: hashOf(cause)}
+	}
+	return v, err
+}
+
+// versions are the rows that a condition selects, each on its shelf.
+func (ix *Index) versions(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
+	if len(on) == 0 {
+		return nil, nil
+	}
+	marks := make([]string, len(on))
+	all := make([]any, 0, len(on)+len(args))
+	byRow := map[int64]*shelf{}
+	for i := range on {
+		marks[i], byRow[on[i].row] = "?", &on[i]
+		all = append(all, on[i].row)
+	}
+	rows, err := ix.db.QueryContext(ctx, "SELECT "+versionColumns+" FROM version v WHERE v.agent IN "+
+		"("+strings.Join(marks, ",")+") AND "+where, append(all, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	var found []*version
+	for rows.Next() {
+		v, err := scanVersion(rows)
+		if err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		v.shelf = byRow[v.agent]
+		found = append(found, v)
+	}
+	return found, errors.Join(rows.Err(), rows.Close())
+}
+
+// entry reads the entry of a version from the store: an index only says where it is.
+func (r *Reader) entry(ctx context.Context, v *version) (*perdure.Entry, *perdure.Document, error) {
+	find := func(item perdure.Item) (*perdure.Entry, *perdure.Document) {
+		if ev, ok := item.Content().(perdure.Event); ok && item.Name == v.entry && item.ID() == v.shelf.agent {
+			if d, ok := ev.Notice.(perdure.Document); ok {
+				return item.Entry, &d
+			}
+		}
+		return nil, nil
+	}
+	feeder, ok := r.Store.(perdure.Feeder)
+	if ok && v.position > 0 {
+		for item, err := range feeder.Feed(ctx, v.position-1) {
+			if err != nil {
+				break // it is of another feed: look for it
+			}
+			if e, d := find(item); e != nil {
+				return e, d, nil
+			}
+			break
+		}
+	}
+	var after perdure.Cursor
+	if !ok && v.position > 0 {
+		after = v.position - 1
+	}
+	for item, err := range r.Store.Entries(ctx, v.shelf.agent, after) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if e, d := find(item); e != nil {
+			return e, d, nil
+		}
+		if item.Name == v.entry {
+			break
+		}
+	}
+	return nil, nil, perdure.Missing(fmt.Sprintf("the text of %s is gone: it has expired, or was pruned", v.path))
+}

@@ -1,0 +1,288 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Workspace is the documents of one store. Store, Node and Index must be set, and nothing may be changed after the
+// first use. It is safe for several goroutines.
+type Workspace struct {
+	Store perdure.Store
+	Node  *perdure.Node // signs what is written, and says which memories count
+	Index *Index
+	Vault perdure.Vault // opens and makes sealed parts; nil: they stay sealed, and none are made
+
+	// Allow is what policy answers to a role that wants to read or write; nil denies everything to roles. The owner is
+	// not asked.
+	Allow func(role *perdure.Agent, a Access) perdure.Verdict
+	// Holds finds out whether a check still holds; nil: nothing is checked.
+	Holds Holder
+	// Embed adds search by meaning; nil: words alone.
+	Embed Embedder
+	// Scope is where roles belong that are made here; empty: DefaultScope.
+	Scope string
+	// Alive tells which sessions have a process; nil: none has.
+	Alive Living
+}
+
+// DefaultScope is where roles belong if nobody says.
+const DefaultScope = "home"
+
+// Access is what policy is asked about.
+type Access struct {
+	Write bool
+	Path  string
+	Kind  string
+	Tier  Tier
+	Scope string // of the memory that holds it
+}
+
+// Reader reads and writes on behalf of somebody: a role, or the owner of the home, who sees all.
+type Reader struct {
+	*Workspace
+	role  string
+	agent perdure.AgentID // of the role; zero: the owner
+	scope string
+	by    string // who speaks, for what is written
+	key   string // of a call that may be made again
+}
+
+// Owner reads and writes as the owner of the home.
+func (w *Workspace) Owner() *Reader {
+	return &Reader{Workspace: w, by: w.Node.Key.Name, scope: cmp.Or(w.Scope, DefaultScope)}
+}
+
+// As reads and writes as a role: an agent of that name that this key owns, or one that is made for it, asleep for life.
+func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
+	if err := checkRole(role); err != nil {
+		return nil, err
+	}
+	a, err := w.roleAgent(ctx, role)
+	if err != nil {
+		return nil, fmt.Errorf("role %s: %w", role, err)
+	}
+	return w.For(a), nil
+}
+
+// For reads and writes as an agent, which must count here.
+func (w *Workspace) For(a *perdure.Agent) *Reader {
+	f := a.Fold()
+	role := f.Intent.Name
+	if checkRole(role) != nil {
+		role = a.ID().Short()
+	}
+	return &Reader{Workspace: w, role: role, agent: a.ID(), scope: f.Charter.Scope, by: role + " for " +
+		w.Node.Key.Name}
+}
+
+// SpokenBy is the reader for what somebody else says in its name: a client, a model.
+func (r *Reader) SpokenBy(by string) *Reader {
+	c := *r
+	c.by = by
+	return &c
+}
+
+// Role is the name of the role; empty: the owner.
+func (r *Reader) Role() string { return r.role }
+
+// Agent is the agent of the role; zero: the owner.
+func (r *Reader) Agent() perdure.AgentID { return r.agent }
+
+// roleGenesis is how an agent begins that stands for a role.
+func (w *Workspace) roleGenesis(role string) perdure.Genesis {
+	return perdure.Genesis{
+		Intent: perdure.Intent{Name: role, Kind: roleKind, Goal: "keeps the private notes and session summaries of " +
+			"the role " + role},
+		Charter: perdure.Charter{Scope: cmp.Or(w.Scope, DefaultScope)},
+	}
+}
+
+// roleAgent is the agent of a role. An index only finds it: whose it is, and that it counts, its memory says.
+func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent, error) {
+	if err := w.Index.Follow(ctx, w.Store, nil); err != nil {
+		return nil, err
+	}
+	found, err := w.Index.called(ctx, role)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range found {
+		a, err := w.Node.Load(ctx, id)
+		if err != nil {
+			continue // it does not count here
+		}
+		f := a.Fold()
+		if f.Intent.Name == role && f.Intent.Kind != perdure.WorkspaceKind && f.Charter.Owner == w.Node.Key.Key() {
+			return a, nil
+		}
+	}
+	return w.make(ctx, w.roleGenesis(role))
+}
+
+// make creates an agent that sleeps for life, and lists it.
+func (w *Workspace) make(ctx context.Context, g perdure.Genesis) (*perdure.Agent, error) {
+	a, err := w.Node.CreateAsleep(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if l, ok := w.Store.(perdure.Lister); ok {
+		err = l.Index(ctx, a.Heads(), a.Listing(time.Now()))
+	}
+	return a, err
+}
+
+// shelf is the memory of an agent, as a place for documents.
+type shelf struct {
+	row   int64
+	agent perdure.AgentID
+	role  string // of private notes
+	Visibility
+}
+
+// shelves are the memories whose documents the reader may see at all, as far as they count here. The narrowest come
+// first.
+func (r *Reader) shelves(ctx context.Context) ([]shelf, error) {
+	all, err := r.Index.shelves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var seen []shelf
+	for _, s := range all {
+		if !r.sees(&s) {
+			continue
+		}
+		a, err := r.Node.Load(ctx, s.agent)
+		switch {
+		case errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrNotFound):
+			continue // it does not count here, or is gone
+		case err != nil:
+			return nil, err
+		}
+		f := a.Fold()
+		if s.Tier != Private && (f.Intent.Kind != perdure.WorkspaceKind ||
+			f.Intent.Labels[tierLabel] != string(s.Tier)) {
+			continue // the index, or somebody since, says otherwise than its first entry
+		}
+		if s.Scope = f.Charter.Scope; !r.sees(&s) { // it may have become narrower
+			continue
+		}
+		seen = append(seen, s)
+	}
+	slices.SortStableFunc(seen, func(a, b shelf) int {
+		return cmp.Or(cmp.Compare(a.Tier.rank(), b.Tier.rank()), cmp.Compare(len(b.Scope), len(a.Scope)),
+			cmp.Compare(b2i(b.agent == r.agent), b2i(a.agent == r.agent)))
+	})
+	return seen, nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// sees reports whether a memory is one whose documents the reader may see, whatever policy says.
+func (r *Reader) sees(s *shelf) bool {
+	if r.agent.IsZero() {
+		return true
+	}
+	switch s.Tier {
+	case Private:
+		return s.agent == r.agent
+	case Team, Custom:
+		return perdure.InScope(r.scope, s.Scope)
+	case Public:
+		return true
+	}
+	return false
+}
+
+// shelfFor is the memory that new documents of a visibility go to, which is made if there is none.
+func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
+	if v.Tier == Private {
+		if r.agent.IsZero() {
+			return shelf{}, perdure.WithHint(perdure.Invalid(errors.New("private notes belong to a role")),
+				"name it with --role, or write to team or public")
+		}
+		return shelf{agent: r.agent, role: r.role, Visibility: Visibility{Private, r.scope}}, nil
+	}
+	if v.Scope == "" {
+		v.Scope = r.scope
+	}
+	if !r.agent.IsZero() && v.Tier != Public && !perdure.InScope(r.scope, v.Scope) {
+		return shelf{}, fmt.Errorf("%w: %s is in scope %s and writes nothing for %s", perdure.ErrDenied, r.role,
+			r.scope, v.Scope)
+	}
+	g := perdure.Genesis{
+		Intent: perdure.Intent{Name: "workspace-" + string(v.Tier), Kind: perdure.WorkspaceKind, Goal: "keeps the " +
+			string(v.Tier) + " documents of " + v.Scope,
+			Labels: map[string]string{tierLabel: string(v.Tier)}},
+		Charter: perdure.Charter{Scope: v.Scope},
+	}
+	a, err := r.make(ctx, g)
+	if err != nil {
+		return shelf{}, err
+	}
+	return shelf{agent: a.ID(), Visibility: v}, nil
+}
+
+// may asks policy whether the reader may read or write a document.
+func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write bool) error {
+	if r.agent.IsZero() {
+		return nil
+	}
+	if r.Allow == nil {
+		return fmt.Errorf("%w: no policy says what roles may read and write", perdure.ErrDenied)
+	}
+	a, err := r.Node.Load(ctx, r.agent)
+	if err != nil {
+		return err
+	}
+	v := r.Allow(a, Access{Write: write, Path: path, Kind: kind, Tier: s.Tier, Scope: s.Scope})
+	verb := "read"
+	if write {
+		verb = "write"
+	}
+	switch v.Answer {
+	case perdure.Allow:
+		return nil
+	case perdure.Ask:
+		err := fmt.Errorf("%w: policy asks a person before %s may %s %s (%s)", perdure.ErrDenied, r.role, verb, path,
+			v.Reason)
+		return perdure.WithHint(err, "a person does it: perdure doc "+verb+" "+path)
+	}
+	return perdure.WithHint(fmt.Errorf("%w: policy does not let %s %s %s: %s", perdure.ErrDenied, r.role, verb, path,
+		cmp.Or(v.Reason, "no rule permits it")),
+		`permit it by a rule about Action::"document.`+verb+`" in the policies of this home; see perdure help policy`)
+}
+
+// sync brings the index up to date.
+func (r *Reader) sync(ctx context.Context) error { return r.Index.Follow(ctx, r.Store, nil) }
+
+// Keeps reports whether agents of a kind are there for documents alone.
+func Keeps(kind string) bool { return kind == roleKind || kind == perdure.WorkspaceKind }
+
+// Hides reports whether an agent is one the reader knows nothing of: another role, or a workspace whose documents it
+// does not see. Faces that show agents to a role leave these out.
+func (r *Reader) Hides(ctx context.Context, id perdure.AgentID, kind string) bool {
+	if r.agent.IsZero() || id == r.agent || !Keeps(kind) {
+		return false
+	}
+	if kind == roleKind {
+		return true
+	}
+	a, err := r.Node.Load(ctx, id)
+	if err != nil {
+		return true
+	}
+	f := a.Fold()
+	return !r.sees(&shelf{agent: id, Visibility: Visibility{Tier(f.Intent.Labels[tierLabel]), f.Charter.Scope}})
+}

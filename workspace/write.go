@@ -1,0 +1,379 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/perdure/perdure"
+)
+
+// MaxText bounds the text of a document.
+const MaxText = 8 << 20
+
+// Draft is a document to be written.
+type Draft struct {
+	Path       string // empty: the canonical place of its kind and title
+	Kind       string // empty: what it was, or by its place
+	Title      string // empty: what it was, or the first line of its text
+	Text       string
+	Sealed     []Part // what follows the text, each sealed for somebody
+	Visibility *Visibility
+	Links      []string
+	Tags       []string
+	Check      string // how to find out whether it still holds; see Holder
+	TTL        time.Duration
+
+	// Base are the versions the author has read. If they are not the current ones, nothing is written, and the error
+	// wraps ErrConflict. Nil: whatever is current is replaced, unless that is several versions.
+	Base []perdure.Hash
+	// New refuses to replace anything.
+	New bool
+
+	from *perdure.Source
+	gone bool
+	body perdure.Data // in the place of Text and Sealed
+}
+
+// Part is a part of a document that is sealed for a subject, so that erasing the subject makes it unreadable
+// everywhere.
+type Part struct{ Subject, Text string }
+
+// Conflict is why a document was not written: others have written it since.
+type Conflict struct {
+	Path    string
+	Current []perdure.Hash // the versions to read, and to name as the base
+}
+
+func (c *Conflict) Error() string {
+	if len(c.Current) == 0 {
+		return c.Path + " was removed, or has not been written yet"
+	}
+	names := make([]string, len(c.Current))
+	for i, h := range c.Current {
+		names[i] = h.String()
+	}
+	if len(names) == 1 {
+		return c.Path + " has another current version, " + names[0]
+	}
+	return fmt.Sprintf("%s has %d versions that stand beside each other: %s", c.Path, len(names),
+		strings.Join(names, ", "))
+}
+
+// Unwrap is ErrConflict.
+func (c *Conflict) Unwrap() error { return perdure.ErrConflict }
+
+// conflict is the error for a document others have written.
+func conflict(path string, current []*version) error {
+	c := &Conflict{Path: path}
+	for _, v := range current {
+		c.Current = append(c.Current, v.entry)
+	}
+	return perdure.WithHint(c, "read what is there, bring both together, and write it with that as the base")
+}
+
+// Write writes a version of a document. When it returns, the version is durable. Two who write at once in one store do
+// so one after the other; where stores were apart, both versions are kept.
+func (r *Reader) Write(ctx context.Context, d Draft) (*Document, error) {
+	return r.write(ctx, d.Path, d.Visibility, func([]*version) (*Draft, error) { return &d, nil }, d)
+}
+
+// maxTries bounds how often something is written anew because others were first.
+const maxTries = 100
+
+// write writes what make says, given the current versions. It is asked again whenever others were first.
+func (r *Reader) write(ctx context.Context, path string, on *Visibility, make func([]*version) (*Draft, error),
+	first Draft) (*Document, error) {
+	path, err := r.placeOf(path, &first)
+	if err != nil {
+		return nil, err
+	}
+	for try := range maxTries {
+		e, s, err := r.tryWrite(ctx, path, on, make)
+		if err == nil {
+			return r.written(ctx, s, e, path)
+		}
+		var stale *Conflict
+		if !errors.Is(err, perdure.ErrConflict) || errors.As(err, &stale) || ctx.Err() != nil {
+			return nil, err
+		}
+		pause(ctx, try)
+	}
+	return nil, fmt.Errorf("write %s: %w: others write to the same memory without a pause; try again", path,
+		perdure.ErrConflict)
+}
+
+// pause lets others go first.
+func pause(ctx context.Context, try int) {
+	if try == 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(rand.Int64N(int64(min(try, 10)) * int64(2*time.Millisecond)))):
+	}
+}
+
+// placeOf is the path of a draft.
+func (r *Reader) placeOf(path string, d *Draft) (string, error) {
+	if path != "" {
+		return CleanPath(path)
+	}
+	title := d.Title
+	if title == "" {
+		title = titleOf("", d.Text)
+	}
+	path = PlaceFor(d.Kind, title)
+	if d.Visibility != nil && d.Visibility.Tier == Private {
+		path = PrivatePath(r.role, path)
+	}
+	return CleanPath(path)
+}
+
+// tryWrite writes a version, if nothing comes between.
+func (r *Reader) tryWrite(ctx context.Context, path string, on *Visibility,
+	make func([]*version) (*Draft, error)) (*perdure.Entry, *shelf, error) {
+	s, current, heads, err := r.stand(ctx, path, on)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := make(current)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := r.writing(path, d, current)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.may(ctx, s, path, w.Document.Kind, true); err != nil {
+		return nil, nil, err
+	}
+	entries, err := r.Node.Write(ctx, s.agent, heads, *w)
+	if err != nil {
+		return nil, nil, err
+	}
+	return entries[0], s, nil
+}
+
+// stand is where a document stands or would: its memory, the current versions, and the heads up to which these are all
+// there are.
+func (r *Reader) stand(ctx context.Context, path string, on *Visibility) (*shelf, []*version, []perdure.Hash, error) {
+	if err := r.sync(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	s, err := r.shelfOf(ctx, path, on)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	heads, err := r.Store.Heads(ctx, s.agent)
+	if err == nil {
+		err = r.sync(ctx) // what is in the heads is in the index from here on
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	all, err := r.Index.shelves(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for i := range all {
+		if all[i].agent == s.agent {
+			s.row = all[i].row
+		}
+	}
+	current, err := r.Index.versions(ctx, []shelf{*s}, "v.path=? AND v.current=1 ORDER BY v.seq DESC, v.entry", path)
+	for _, v := range current {
+		v.shelf = s
+	}
+	return s, current, heads, err
+}
+
+// shelfOf is the memory that a document is in, or goes to.
+func (r *Reader) shelfOf(ctx context.Context, path string, on *Visibility) (*shelf, error) {
+	role, _, private := roleOf(path)
+	if !private && strings.HasPrefix(path+"/", rolesDir+"/") {
+		return nil, perdure.Invalid(fmt.Errorf("path %s: below %s come a role and a name", path, rolesDir))
+	}
+	if private {
+		if on != nil && on.Tier != Private {
+			return nil, perdure.Invalid(fmt.Errorf("%s is a private place; promote it to %s, or choose another path",
+				path, on))
+		}
+		if r.role == role && !r.agent.IsZero() {
+			s, err := r.shelfFor(ctx, Visibility{Tier: Private})
+			return &s, err
+		}
+		found, err := r.current(ctx, path, nil)
+		if err != nil || len(found) > 0 {
+			return first(found), err
+		}
+		if !r.agent.IsZero() {
+			return nil, fmt.Errorf("%w: %s are the private notes of another role", perdure.ErrDenied,
+				PrivatePath(role, "…"))
+		}
+		as, err := r.As(ctx, role) // the owner writes for the role
+		if err != nil {
+			return nil, err
+		}
+		s, err := as.shelfFor(ctx, Visibility{Tier: Private})
+		return &s, err
+	}
+	if on != nil && on.Tier == Private {
+		return nil, perdure.Invalid(fmt.Errorf("%s is a shared place; private notes are at %s", path,
+			PrivatePath(r.roleName(), path)))
+	}
+	found, err := r.current(ctx, path, on)
+	if err != nil || len(found) > 0 {
+		return first(found), err
+	}
+	if on == nil {
+		on = &Visibility{Tier: Team}
+	}
+	s, err := r.shelfFor(ctx, *on)
+	return &s, err
+}
+
+func first(found []*version) *shelf {
+	if len(found) == 0 {
+		return nil
+	}
+	s := *found[0].shelf
+	return &s
+}
+
+func (r *Reader) roleName() string {
+	if r.role == "" {
+		return "ROLE"
+	}
+	return r.role
+}
+
+// writing is a draft as it is to be written over the current versions.
+func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Writing, error) {
+	living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
+	switch {
+	case d.New && len(living) > 0:
+		return nil, conflict(path, living)
+	case d.Base == nil && len(living) > 1:
+		return nil, conflict(path, living)
+	case d.Base != nil && !sameVersions(d.Base, living):
+		return nil, conflict(path, living)
+	}
+	if len(d.Text) > MaxText {
+		return nil, perdure.Invalid(fmt.Errorf("%s: its text has %d bytes, and %d are the most; split it, or link to "+
+			"a file", path, len(d.Text), MaxText))
+	}
+	if !utf8.ValidString(d.Text) || !utf8.ValidString(d.Title) {
+		return nil, perdure.Invalid(fmt.Errorf("%s: its text is not UTF-8; documents are text, link to a file that "+
+			"is not", path))
+	}
+	doc := perdure.Document{Path: path, Kind: d.Kind, Title: strings.TrimSpace(norm.NFC.String(d.Title)),
+		Links: normal(d.Links), Tags: normal(d.Tags),
+		From: d.from, Gone: d.gone, Check: d.Check}
+	for _, v := range current {
+		doc.Base = append(doc.Base, v.entry)
+	}
+	if len(doc.Base) > maxBase {
+		doc.Base = doc.Base[:maxBase] // what is left is replaced by the next
+	}
+	if len(living) > 0 { // what nobody says stays as it is
+		was := living[0]
+		if doc.Kind == "" {
+			doc.Kind = was.kind
+		}
+		if d.Tags == nil && !d.gone {
+			doc.Tags = was.tags
+		}
+		if d.Check == "" && !d.gone {
+			doc.Check = was.check
+		}
+	}
+	if doc.Kind == "" {
+		doc.Kind = KindAt(path)
+	}
+	body, err := r.bodyOf(d)
+	if doc.Body = body; doc.Title == "" && !d.gone {
+		text, _ := plainText(body)
+		doc.Title = titleOf(path, text)
+	}
+	w := &perdure.Writing{Document: doc, By: r.by, TTL: d.TTL}
+	if r.key != "" {
+		w.ID = r.key + ":" + path
+	}
+	return w, err
+}
+
+// maxBase is how many versions one can replace.
+const maxBase = 64
+
+// normal are words in the one form that texts have.
+func normal(words []string) []string {
+	var out []string
+	for _, w := range words {
+		if w = strings.TrimSpace(norm.NFC.String(w)); w != "" && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// bodyOf is the body of a draft.
+func (r *Reader) bodyOf(d *Draft) (perdure.Data, error) {
+	if d.body != nil || d.gone {
+		return d.body, nil
+	}
+	text := norm.NFC.String(d.Text)
+	if len(d.Sealed) == 0 {
+		return perdure.DataOf(text)
+	}
+	if r.Vault == nil {
+		return nil, perdure.Invalid(errors.New("there is no vault here to keep the keys of sealed parts in"))
+	}
+	parts := []any{text}
+	for _, p := range d.Sealed {
+		plain, err := perdure.DataOf(norm.NFC.String(p.Text))
+		if err == nil {
+			plain, err = perdure.Seal(r.Vault, p.Subject, plain)
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, plain)
+	}
+	return perdure.DataOf(parts)
+}
+
+// sameVersions reports whether base names exactly the versions.
+func sameVersions(base []perdure.Hash, current []*version) bool {
+	if len(base) != len(current) {
+		return false
+	}
+	for _, v := range current {
+		if !slices.Contains(base, v.entry) {
+			return false
+		}
+	}
+	return true
+}
+
+// written is the document that an entry wrote.
+func (r *Reader) written(ctx context.Context, s *shelf, e *perdure.Entry, path string) (*Document, error) {
+	ev, _ := e.Content().(perdure.Event)
+	d, ok := ev.Notice.(perdure.Document)
+	if !ok {
+		return nil, fmt.Errorf("write %s: the entry says something else", path)
+	}
+	text, sealed := plainText(d.Body)
+	return &Document{Path: d.Path, Kind: d.Kind, Title: d.Title, Visibility: s.Visibility, Agent: s.agent,
+		Version: e.Name, Seq: e.Seq, Time: e.Time, Author: e.Origin,
+		By: ev.By, Tags: d.Tags, Links: d.Links, From: d.From, Check: d.Check, Sealed: sealed, Gone: d.Gone,
+		Current: true, Size: int64(len(text)), Text: r.open(d.Body),
+		body: d.Body}, nil
+}
