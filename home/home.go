@@ -198,7 +198,7 @@ func defaultHome() (dir string, found bool, err error) {
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", false, fmt.Errorf("find the user's data folder: %w: name a store with --store or %s", err, StoreEnv)
+		return "", false, fmt.Errorf("find the user's data folder: %w: name a store in %s", err, StoreEnv)
 	}
 	return filepath.Join(user, ".local", "share", "perdure"), false, nil
 }

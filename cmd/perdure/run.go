@@ -73,7 +73,11 @@ func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id
 	}
 	what, hint := ran.Stuck()
 	if ran.Unadvised() {
-		hint += "; for this run alone, add --advisor anthropic:MODEL"
+		name := ran.Now.Fold().Intent.Advisor
+		if name != "" {
+			name += "="
+		}
+		hint += "; for this run alone, add --advisor " + name + "anthropic:MODEL"
 	}
 	switch {
 	case ran.Ended != nil && ran.Ended.Signal != perdure.OK:
