@@ -274,7 +274,8 @@ func TestASetSharesChunks(t *testing.T) {
 	for _, id := range ids {
 		for n := range set.Names() {
 			if strings.Contains(n, id.Short()) {
-				if _, err := set.Import(t.Context(), new(perdure.MemStore), n, ImportOptions{Anyone: true}); err != nil {
+				if _, err := set.Import(t.Context(), new(perdure.MemStore), n,
+					ImportOptions{Anyone: true}); err != nil {
 					refused(t, "a missing chunk", err, PredChunk)
 					missing++
 				}

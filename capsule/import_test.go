@@ -109,7 +109,8 @@ func TestHoldsAreNothingNew(t *testing.T) {
 	}
 	again := func(what string, file []byte, want Relation) {
 		t.Helper()
-		if got, err := take(t, s, file, ImportOptions{Anyone: true, Key: here.Signer}); err != nil || got.Relation != want ||
+		if got, err := take(t, s, file, ImportOptions{Anyone: true, Key: here.Signer}); err != nil ||
+			got.Relation != want ||
 			!got.Hold.IsZero() {
 			t.Fatalf("%s: got %+v, %v, want %v", what, got, err, want)
 		}
@@ -164,7 +165,7 @@ func TestAPauseByAPersonIsNoHold(t *testing.T) {
 		if err := s.Put(t.Context(), id, paused...); err != nil {
 			t.Fatal(err)
 		}
-		got, err := take(t, s, copied, ImportOptions{Older: true})
+		got, err := take(t, s, copied, ImportOptions{Anyone: true, Older: true})
 		if err != nil || got.Relation != c.want {
 			t.Errorf("a pause %s: %v, %v, want %v", c.what, got, err, c.want)
 		}
@@ -174,7 +175,7 @@ func TestAPauseByAPersonIsNoHold(t *testing.T) {
 		if err := s.Put(t.Context(), id, append(more, again...)...); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := take(t, s, copied, ImportOptions{Older: true}); err != nil || got.Relation != Older {
+		if got, err := take(t, s, copied, ImportOptions{Anyone: true, Older: true}); err != nil || got.Relation != Older {
 			t.Errorf("a pause %s, and more: %v, %v, want it older", c.what, got, err)
 		}
 	}

@@ -102,8 +102,8 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	}
 	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil &&
 		(len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
-		h.note("%s was here before, and what is here is not admitted with the rest: look at it with perdure show %[2]s, "+
-			"then perdure resume %[2]s", view.Called(a), view.Callable(a))
+		h.note("%s was here before, and what is here is not admitted with the rest: look at it with perdure show "+
+			"%[2]s, then perdure resume %[2]s", view.Called(a), view.Callable(a))
 	}
 	return h.arrived(ctx, s, got, a, o.Trust)
 }

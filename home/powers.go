@@ -189,14 +189,14 @@ func (p *Powers) serve(ctx context.Context, h *Home, server mcpServer) ([]perdur
 		return nil, perdure.Invalid(err)
 	}
 	if slices.ContainsFunc(p.started, func(o *tool.MCP) bool { return strings.EqualFold(o.Name, m.Name) }) {
-		return nil, perdure.Invalid(fmt.Errorf("%s: another server has that name already, and their tools could not be "+
-			"told apart", about))
+		return nil, perdure.Invalid(fmt.Errorf("%s: another server has that name already, and their tools could not "+
+			"be told apart", about))
 	}
 	p.started = append(p.started, m)
 	tools, err := m.Tools(ctx)
 	if err != nil && ctx.Err() == nil {
-		err = perdure.WithHint(fmt.Errorf("%s: %w", about, err), "perdure doctor checks it alone; how long it may take "+
-			"is its start in node.yaml")
+		err = perdure.WithHint(fmt.Errorf("%s: %w", about, err), "perdure doctor checks it alone; how long it may "+
+			"take is its start in node.yaml")
 	}
 	return tools, err
 }

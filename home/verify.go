@@ -251,7 +251,7 @@ func (h *Home) verify(m, parent *memory, o Verification) (*Checked, error) {
 // check verifies a memory, or the end of one.
 func (o *Verification) check(m *memory) (*perdure.Verified, error) {
 	if o.Policy != nil && m.depth != perdure.Full {
-		return nil, perdure.Invalid(errors.New("judging by policy takes the whole memory; export the agent at depth full"))
+		return nil, perdure.Invalid(errors.New("judging by policy takes the whole memory; export it at depth full"))
 	}
 	how := o.VerifyOptions
 	how.Depth = m.depth

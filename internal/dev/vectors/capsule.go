@@ -36,7 +36,8 @@ func (v *vector) capsule(in []byte) error {
 			capsule.ImportOptions{Anyone: true}); err != nil {
 			return fmt.Errorf("the copy that is here: %w", err)
 		}
-		_, err = capsule.Import(context.Background(), s, bytes.NewReader(in), capsule.ImportOptions{Anyone: true, ReadOptions: o})
+		_, err = capsule.Import(context.Background(), s, bytes.NewReader(in),
+			capsule.ImportOptions{Anyone: true, ReadOptions: o})
 		return err
 	}
 	r, err := capsule.NewReader(bytes.NewReader(in), o)
