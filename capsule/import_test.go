@@ -175,7 +175,8 @@ func TestAPauseByAPersonIsNoHold(t *testing.T) {
 		if err := s.Put(t.Context(), id, append(more, again...)...); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := take(t, s, copied, ImportOptions{Anyone: true, Older: true}); err != nil || got.Relation != Older {
+		if got, err := take(t, s, copied, ImportOptions{Anyone: true, Older: true}); err != nil ||
+			got.Relation != Older {
 			t.Errorf("a pause %s, and more: %v, %v, want it older", c.what, got, err)
 		}
 	}
