@@ -489,3 +489,10 @@ func (h *Home) Attested(ctx context.Context, name string, ids []age.Identity, sh
 	}
 	return &Attested{true, a.Agent, entries, a.Digest, a.Key, h.KeyNames()[a.Key], a.Time, shallow}, nil
 }
+
+// VerifyStored is Verify of an agent in a store that is open.
+func (h *Home) VerifyStored(ctx context.Context, s perdure.Store, id perdure.AgentID, o Verification) (r *Checked,
+	err error) {
+	err = h.withStored(ctx, s, id, func(m *memory) error { r, err = h.verify(m, nil, o); return err })
+	return r, err
+}
