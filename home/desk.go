@@ -496,8 +496,8 @@ func (d *Desk) Import(
 	if err := v.May(VerbImport); err != nil {
 		return nil, err
 	}
-	o := capsule.ImportOptions{Older: older}
-	if err := d.Home.Admitting(ctx, nil, &o); err != nil {
+	in := &Intake{ImportOptions: capsule.ImportOptions{Older: older}}
+	if err := d.Home.admitting(ctx, in); err != nil {
 		return nil, err
 	}
 	if !v.Everything() {
@@ -505,8 +505,8 @@ func (d *Desk) Import(
 		if err == nil && !v.Sees(a.Fold().Charter.Scope) || err != nil && !errors.Is(err, perdure.ErrNotFound) {
 			return nil, fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, head.Agent.Short())
 		}
-		admit := o.Admit
-		o.Admit = func(a *perdure.Agent) perdure.Verdict {
+		admit := in.Admit
+		in.Admit = func(a *perdure.Agent) perdure.Verdict {
 			if scope := a.Fold().Charter.Scope; !v.Sees(scope) {
 				why := fmt.Sprintf("its scope is %s, and %s may import into %s", scope, v.Name, v.Scope)
 				return perdure.Verdict{Answer: perdure.Deny, Reason: why}
@@ -517,7 +517,7 @@ func (d *Desk) Import(
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	return d.Home.TakeIn(ctx, d.Store, new(Meter), o, func(o capsule.ImportOptions) (*capsule.Arrival, error) {
+	return d.Home.takeIn(ctx, d.Store, in, func(o capsule.ImportOptions) (*capsule.Arrival, error) {
 		return capsule.Import(ctx, d.Store, src, o)
 	})
 }
