@@ -23,7 +23,8 @@ func (s *Server) Pooled(t testing.TB, program string) string {
 	text := fmt.Sprintf(
 		"[databases]\n%s = host=%s dbname=%s user=%s\n[pgbouncer]\nlisten_addr =\n"+
 			"unix_socket_dir = %s\n"+
-			"listen_port = 6432\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n"+
+			"listen_port = 6432\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n"+
+			"max_client_conn = 200\n"+
 			"ignore_startup_parameters = extra_float_digits\n",
 		Database,
 		s.Dir,

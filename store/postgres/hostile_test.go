@@ -152,7 +152,8 @@ func TestOpeningSaysWhatToDo(t *testing.T) {
 func TestDurabilityIsTheServers(t *testing.T) {
 	needServer(t)
 	for set, want := range map[string]string{
-		"on": "power cut of the server (synchronous_commit=on)", "off": "not a crash of the server (synchronous_commit=off)",
+		"on":    "power cut of the server (synchronous_commit=on)",
+		"off":   "not a crash of the server (synchronous_commit=off)",
 		"local": "(synchronous_commit=local)",
 	} {
 		s := open(t, urlAt(t.Name()+set)+"&options=-c%20synchronous_commit%3D"+set, Options{})
