@@ -51,11 +51,24 @@ func copyCommand() *cobra.Command {
 // copyText says what came of a copy.
 func copyText(w io.Writer, got *home.Copied) error {
 	for _, x := range got.Failed {
-		if _, err := fmt.Fprintf(w, "%s %s: %s\n", x.Agent.Short(), view.InLine(x.Name), view.InLine(x.Error)); err != nil {
+		if _, err := fmt.Fprintf(
+			w,
+			"%s %s: %s\n",
+			x.Agent.Short(),
+			view.InLine(x.Name),
+			view.InLine(x.Error),
+		); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s of %s copied to %s, %s verified; %d were there already\n", view.Several(got.Copied, "agent"),
-		view.InLine(got.From), view.InLine(got.To), view.Several(got.Entries, "entry"), got.Same)
+	_, err := fmt.Fprintf(
+		w,
+		"%s of %s copied to %s, %s verified; %d were there already\n",
+		view.Several(got.Copied, "agent"),
+		view.InLine(got.From),
+		view.InLine(got.To),
+		view.Several(got.Entries, "entry"),
+		got.Same,
+	)
 	return err
 }
