@@ -31,7 +31,8 @@ type CopyFailure struct {
 
 // Copy copies the agents that a filter selects from a store to this home's. Each is verified as it is read, written all
 // or nothing, and compared with the original; one that is there already costs a look at its heads, so that a copy that
-// was interrupted goes on where it was. What is there and not in the original stays. Copies lack the seat of their agents.
+// was interrupted goes on where it was. What is there and not in the original stays. Copies lack the seat of their
+// agents.
 func (h *Home) Copy(ctx context.Context, to perdure.Store, source *Home, f perdure.Filter) (*Copied, error) {
 	out := &Copied{To: h.Where()}
 	err := source.Use(ctx, false, func(ctx context.Context, from perdure.Store) error {
