@@ -197,8 +197,8 @@ func (r *Arrived) Text() (head string, more []string) {
 		more = append(more, "the whole memory is here now: it has all its rights")
 	}
 	if r.Held && len(a.Fold().Asks) > 0 {
-		more = append(more, "it asks for an approval: whoever only answers needs to trust nobody, but answers in the file "+
-			"with perdure approve FILE, and sends that back")
+		more = append(more, "it asks for an approval: whoever only answers needs to trust nobody, but answers in the "+
+			"file with perdure approve FILE, and sends that back")
 	}
 	if name := view.Callable(a); !got.Hold.IsZero() && a.Fold().Ended == nil {
 		more = append(more, "it arrived paused, with no local budget until admitted; look at it with perdure show "+

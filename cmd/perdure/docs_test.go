@@ -39,7 +39,7 @@ var (
 	ours    = "github.com/perdure/perdure"
 	imports = map[string]string{ // by the name code uses
 		"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time",
-		"http":    "net/http", "fs": "io/fs",
+		"http": "net/http", "fs": "io/fs",
 		"perdure": ours, "durable": ours + "/durable", "policy": ours + "/policy", "tool": ours + "/tool",
 		"sqlite": ours + "/store/sqlite", "advisor": ours + "/advisor", "anthropic": ours + "/advisor/anthropic",
 		"home": ours + "/home", "view": ours + "/view", "keyfile": ours + "/keyfile",
