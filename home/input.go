@@ -101,8 +101,8 @@ func (r *Request) Input(at *Rest) (Input, error) {
 		case 0:
 			return perdure.Hash{}, perdure.Missing(fmt.Sprintf("nothing with the %s %s is asked for", what, prefix))
 		}
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%w: several have the %s %s; say more of it", ErrRequest, what,
-			prefix))
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%w: several have the %s %s; say more of it", ErrRequest,
+			what, prefix))
 	}
 	in := Input{Yes: r.Approve+r.Happened != "", Note: r.Note}
 	var err error
