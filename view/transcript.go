@@ -102,7 +102,8 @@ func (s *Said) decided(b *perdure.Decision, act perdure.Action) bool {
 	case perdure.Sleep:
 		if s.What, s.Text = SaidSleep, strings.TrimPrefix(ActionText(a), "sleep "); slices.Contains(EventsOf(a.Trigger),
 			perdure.AnswerEvent) {
-			s.What, s.Text = SaidAsk, cmp.Or(a.Note, "(it does not say what)")
+			s.What, s.Text = SaidAsk, a.Note
+			return a.Note != "" // else it only waits for what people say
 		}
 	case perdure.Delegate:
 		s.What, s.Text = SaidChild, a.Intent.Goal

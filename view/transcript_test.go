@@ -51,6 +51,7 @@ func TestATranscriptSaysThingsOnce(t *testing.T) {
 		{Body: perdure.Advice{Model: "m", Actions: []perdure.Action{asks}}},
 		{Body: perdure.Decision{}, Act: perdure.Execute{Tool: "rm"}},
 		{Body: perdure.Snapshot{}},
+		{Body: allow, Act: perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}}}, // it only listens
 	} {
 		if s, ok := tr.Said(l); ok {
 			got = append(got, s.Who+" "+s.What+" "+s.Text)

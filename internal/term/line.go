@@ -20,7 +20,7 @@ func Said(said *view.Said, s Style, whole bool) string {
 	head = view.InLine(head)
 	text := strings.TrimSpace(said.Text)
 	switch said.What {
-	case view.SaidText, view.SaidEnd, view.SaidGoal:
+	case view.SaidText, view.SaidAsk, view.SaidEnd, view.SaidGoal:
 		if strings.Contains(text, "\n") || s.Width > 0 && Columns(head+": "+text) > s.Width {
 			return s.Head(head) + ":\n" + Paragraphs("  ", text, s.Width)
 		}
