@@ -76,7 +76,8 @@ func tearAppend(t *testing.T, binary bool) {
 			if filler == "zeros" {
 				torn = append(torn, make([]byte, sizes[1]-cut)...)
 			}
-			checkTorn(t, key, a.ID(), filepath.Base(files[0]), torn, binary, fmt.Sprint(cut, " of ", sizes, ", ", filler))
+			where := fmt.Sprint(cut, " of ", sizes, ", ", filler)
+			checkTorn(t, key, a.ID(), filepath.Base(files[0]), torn, binary, where)
 		}
 	}
 }
