@@ -64,8 +64,8 @@ func TestRolledBackDatabaseDoesNotPayTwice(t *testing.T) {
 	p.again("bill")
 }
 
-// TestGarbledSightingDoesNotPayTwice rolls a store back, and garbles what the home has seen so that it says nothing: what
-// cannot be read must not pass for what was never seen.
+// TestGarbledSightingDoesNotPayTwice rolls a store back, and garbles what the home has seen so that it says nothing:
+// what cannot be read must not pass for what was never seen.
 func TestGarbledSightingDoesNotPayTwice(t *testing.T) {
 	t.Parallel()
 	for _, garble := range []string{"UPDATE seen SET heads = x''", "UPDATE seen SET heads = zeroblob(7)",
