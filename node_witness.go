@@ -132,12 +132,13 @@ func (n *Node) put(ctx context.Context, before, next *Agent, entries ...*Entry) 
 	})
 }
 
-// see tells the witness how far an agent has come, unless it is an older copy, as behind says. What became of a copy
+// see tells the witness how far an agent has come, unless it is an older copy, as behind says, or has entries that do
+// not count: nobody else's words make what is here an older copy. What became of a copy
 // whose seat is elsewhere is no matter: nothing in it can be done again here, and the memory that has the seat must not
 // pass for an older one.
 func (n *Node) see(a *Agent, older *Idle) {
 	at := n.placed.Load()
-	if n.Witness != nil && older == nil && (at == nil || !a.fold.SeatElsewhere(*at)) {
+	if n.Witness != nil && older == nil && (at == nil || !a.fold.SeatElsewhere(*at)) && n.trust().Counts(a) == nil {
 		n.Witness.See(a.ID(), a.fold.Seq, a.Heads())
 	}
 }

@@ -27,7 +27,21 @@ func (l *Listing) Standing(now time.Time) string {
 func (a *Agent) Standing(t *Trust, at Hash, now time.Time) string {
 	l := a.Listing(now)
 	l.Waiting = a.waiting(t, at, now)
-	return l.Standing(now)
+	return l.believed(t, a).Standing(now)
+}
+
+// believed is a line about an agent that says it has ended only where that counts.
+func (l *Listing) believed(t *Trust, a *Agent) *Listing {
+	if l.State == Terminated && t.Ended(a) == nil {
+		l.State, l.Waiting = Dormant, true
+	}
+	return l
+}
+
+// Believed is the agent as one line that says it has ended only where that counts for t.
+func (a *Agent) Believed(t *Trust, now time.Time) Listing {
+	l := a.Listing(now)
+	return *l.believed(t, a)
 }
 
 // waiting reports whether something must be done by a person: to admit it, answer, approve, settle, resume, grant, or

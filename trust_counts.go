@@ -90,6 +90,21 @@ func (t *Trust) owned(f *Fold, scope string) bool {
 	return t.Allows(f.Charter.Owner, MayOwn, scope) && (f.Begun.IsZero() || t.Allows(f.Begun, MayOwn, scope))
 }
 
+// Ended is how an agent ended, if that counts here; nil: it has not. Of an agent that began with somebody trusted here
+// and has entries that do not count, nobody can tell: a stranger may have written the end. A nil Trust believes all.
+func (t *Trust) Ended(a *Agent) *Ending {
+	f := a.fold
+	if t == nil || f.Ended == nil {
+		return f.Ended
+	}
+	scope := f.Charter.Scope
+	ours := t.Allows(f.Charter.Owner, MayOwn, scope) || !f.Begun.IsZero() && t.Allows(f.Begun, MayOwn, scope)
+	if ours && t.Counts(a) != nil {
+		return nil
+	}
+	return f.Ended
+}
+
 // admitted reports whether somebody trusted to own the agent vouched for its charter.
 func (t *Trust) admitted(f *Fold, scope string) bool {
 	return slices.ContainsFunc(f.Admitted, func(k Key) bool { return t.Allows(k, MayOwn, scope) })

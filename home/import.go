@@ -149,8 +149,11 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 	if at, err := h.PlaceOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {
 		return err
 	}
-	w.See(a.ID(), a.Fold().Seq, a.Heads())
-	return nil
+	trust, err := h.Trust()
+	if err == nil && trust.Counts(a) == nil { // what strangers add makes no other copy an older one
+		w.See(a.ID(), a.Fold().Seq, a.Heads())
+	}
+	return err
 }
 
 // admitting has an import go by this home.

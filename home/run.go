@@ -33,9 +33,13 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	if err != nil {
 		return nil, err
 	}
+	trust, err := h.Trust()
+	if err != nil {
+		return nil, err
+	}
 	f := a.Fold()
-	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, f.Ended, idle.Reasons, a,
-		idle}
+	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, trust.Ended(a), idle.Reasons,
+		a, idle}
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
@@ -47,7 +51,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+
 			view.ActionText(strays[0].Action)
 	}
-	l := a.Listing(now)
+	l := a.Believed(trust, now)
 	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
 		l.Due = idle.Until // policy may know better than the plan
 	}
@@ -62,6 +66,9 @@ func (r *Ran) Stuck() (what, hint string) {
 	switch {
 	case r.idle.Is(perdure.RestOlder):
 		return "", "import the newer copy; or, if you mean this one to go on, perdure resume " + name + " --older"
+	case r.idle.Is(perdure.RestHeld) && r.Now.Fold().Ended != nil:
+		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import FILE " +
+			"--drop-unknown puts it in the place of this one"
 	case r.idle.Is(perdure.RestHeld):
 		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its " +
 			"authors count"

@@ -201,6 +201,12 @@ func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 	if err == nil {
 		out.Older, err = h.Behind(ctx, s, a)
 	}
+	if err == nil && one.State == perdure.Terminated {
+		var trust *perdure.Trust
+		if trust, err = h.Trust(); err == nil && trust.Ended(a) == nil {
+			out.Listing = a.Believed(trust, time.Now())
+		}
+	}
 	if ctx.Err() != nil {
 		return out, ctx.Err()
 	}

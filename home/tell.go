@@ -63,12 +63,22 @@ func (h *Home) Sealed(subject string, data perdure.Data) (perdure.Data, error) {
 	return perdure.Seal(vault, subject, data)
 }
 
+// over is why an agent that has ended does not go on: it may be that only a stranger says so.
+func (h *Home) over(a *perdure.Agent) error {
+	trust, err := h.Trust()
+	if err != nil || trust.Ended(a) != nil {
+		return errors.Join(fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated), err)
+	}
+	return perdure.WithHint(fmt.Errorf("%s: %w: an entry that does not count here ends it", view.Called(a),
+		perdure.ErrDenied), "go on with a copy from before that: perdure import FILE --drop-unknown")
+}
+
 // Resume ends the pauses of an agent that are known here, and admits one that is held: this home's key vouches for all
 // of it, and the home learns what it brings along. With older it goes on from this copy although a newer one was seen.
 func (h *Home) Resume(ctx context.Context, n *perdure.Node, a *perdure.Agent, why string, older bool) (*perdure.Entry,
 	error) {
 	if a.Fold().Ended != nil {
-		return nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
+		return nil, h.over(a)
 	}
 	if older {
 		if _, err := n.Accept(ctx, a.ID(), why); err != nil {

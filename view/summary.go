@@ -160,8 +160,8 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 	now time.Time) Summary {
 	f := a.Fold()
 	v := Summary{
-		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Hash{}, now), State: f.State(),
-		Ended: f.Ended, Intent: f.Intent, Charter: f.Charter,
+		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Hash{}, now), State: a.Believed(t, now).State,
+		Ended: t.Ended(a), Intent: f.Intent, Charter: f.Charter,
 		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated,
 		Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
 		Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep,
@@ -181,7 +181,7 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		}
 	}
 	v.Person = v.Standing == "waiting"
-	if bare, ok := perdure.Plan(a, perdure.Capabilities{Trust: t}, at).(perdure.Idle); ok && f.Ended == nil {
+	if bare, ok := perdure.Plan(a, perdure.Capabilities{Trust: t}, at).(perdure.Idle); ok && v.Ended == nil {
 		v.Needs = Capability(bare.Needs)
 	}
 	for _, i := range f.Incapable {

@@ -222,6 +222,9 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 	}
 	if why := t.Counts(a); why != nil {
 		w := Wait{Kind: WaitHeld, What: "held: " + HeldText(why), Since: f.Updated, Answer: "perdure resume " + name}
+		if f.Ended != nil && t.Ended(a) == nil {
+			w.Answer = "perdure import FILE --drop-unknown # FILE is a copy from before"
+		}
 		if len(f.Paused) > 0 {
 			w.Kind, w.What = WaitPause, "paused"+pauseNote(a)+"; "+w.What
 		}

@@ -375,3 +375,30 @@ func TestForgedQuestionWithItsOwnAnswerDoesNotPay(t *testing.T) {
 	p.run("bill", "ask", "end")
 	p.done(0, "a stranger's question with the stranger's answer")
 }
+
+// TestStrangersWordsInAFileStopNothing: a copy of an agent with a stranger's entry on top, run as a file, neither makes
+// the agent that is here an older copy nor ends it for whoever looks at the file.
+func TestStrangersWordsInAFileStopNothing(t *testing.T) {
+	t.Parallel()
+	for _, i := range named("a message", "a cancel") {
+		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := bill(p)
+			before := p.state("bill")
+			file := i.write(a.fork(t, stranger(t))).capsule(p, "gift.agent")
+			if g := p.run(file, "open", "end"); g.code != 7 || g.says("has ended") {
+				t.Errorf("run of the file: want it held, got %v", g)
+			}
+			if g := p.perdure("show", file); !g.says("held") || g.says("terminated") {
+				t.Errorf("show of the file: want it held, got %v", g)
+			}
+			if g := p.run("bill", "open", "end"); g.says("older") {
+				t.Errorf("the agent here is taken for an older copy: %v", g)
+			}
+			if now := p.state("bill"); now != before {
+				t.Errorf("it changed:\n%s\nbefore:\n%s", now, before)
+			}
+		})
+	}
+}
