@@ -137,7 +137,7 @@ func offering(tools ...*mcp.Tool) *tool.MCP {
 func TestNoSecretIsInWhatAServerSaysOfItsTools(t *testing.T) {
 	const value = "tok-0123456789-xyz"
 	m := offering(&mcp.Tool{Name: "a",
-		Description: strings.Repeat("x", 100) + " tok-0123\u202e456789-xyz, in hex " + hex.EncodeToString([]byte(value)),
+		Description: strings.Repeat("x", 100) + " tok-0123\u202e456789-xyz, hex " + hex.EncodeToString([]byte(value)),
 		InputSchema: map[string]any{"type": "object", "properties": map[string]any{value: map[string]any{
 			"type": "string", "description": "such as " + value, "enum": []any{value}}}}})
 	m.Secrets = tool.SecretMap{"TOKEN": value}

@@ -22,8 +22,8 @@ var inForce struct {
 // commands finds commands in a text.
 var commands = regexp.MustCompile(`\bperdure( [a-z]+)( [a-z]+)?`)
 
-// here is a text in which commands, as they are to be typed, name the store and the file that this one was told of. A text that
-// does so already stays as it is.
+// here is a text in which commands, as they are to be typed, name the store and the file that this one was told of. A
+// command that names the store already is left alone.
 func here(text string) string {
 	if inForce.store == "" && inForce.file == "" {
 		return text
