@@ -136,6 +136,9 @@ func (n *Node) trust() *Trust {
 	return n.trusted.Load()
 }
 
+// Trusted is whose entries count for this node, now: what Trust says, or what SetTrust said since, and its own key.
+func (n *Node) Trusted() *Trust { return n.trust() }
+
 // SetTrust changes whose entries count, also while the node runs: from its next look at an agent on.
 func (n *Node) SetTrust(t *Trust) {
 	if n.init() != nil {

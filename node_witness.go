@@ -125,6 +125,9 @@ func (n *Node) put(ctx context.Context, before, next *Agent, entries ...*Entry) 
 		if err := journal(ctx, next.ID(), entries); err != nil {
 			return err
 		}
+		if heads, ok := ctx.Value(headsKey{}).([]Hash); ok {
+			return n.onHeads(ctx, before, heads, entries)
+		}
 		return n.Store.Put(ctx, next.ID(), entries...)
 	})
 }

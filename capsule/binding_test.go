@@ -246,7 +246,7 @@ func TestASetSharesChunks(t *testing.T) {
 		}
 		for i, name := range names {
 			to := new(perdure.MemStore)
-			if _, err := set.Import(t.Context(), to, name, ImportOptions{}); err != nil {
+			if _, err := set.Import(t.Context(), to, name, ImportOptions{Anyone: true}); err != nil {
 				t.Fatalf("%+v: %v", o, err)
 			}
 			if foldHash(t, to, ids[i]) != foldHash(t, store, ids[i]) {
@@ -274,7 +274,8 @@ func TestASetSharesChunks(t *testing.T) {
 	for _, id := range ids {
 		for n := range set.Names() {
 			if strings.Contains(n, id.Short()) {
-				if _, err := set.Import(t.Context(), new(perdure.MemStore), n, ImportOptions{}); err != nil {
+				if _, err := set.Import(t.Context(), new(perdure.MemStore), n,
+					ImportOptions{Anyone: true}); err != nil {
 					refused(t, "a missing chunk", err, PredChunk)
 					missing++
 				}
@@ -285,13 +286,13 @@ func TestASetSharesChunks(t *testing.T) {
 		t.Error("nobody missed a chunk")
 	}
 	for _, bad := range []string{"../etc/passwd", "/etc/passwd", "a/b.agent", "..", "", ".hidden.agent", `a\b.agent`} {
-		_, err := set.Import(t.Context(), store, bad, ImportOptions{})
+		_, err := set.Import(t.Context(), store, bad, ImportOptions{Anyone: true})
 		refused(t, "name "+bad, err, PredName)
 	}
 	link := filepath.Join(dir, "link.agent")
 	if err := os.Symlink(filepath.Join(dir, name), link); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
-	_, err := set.Import(t.Context(), store, "link.agent", ImportOptions{})
+	_, err := set.Import(t.Context(), store, "link.agent", ImportOptions{Anyone: true})
 	refused(t, "a symbolic link", err, PredName)
 }

@@ -76,7 +76,7 @@ func TestBombIsRefusedBeforeItUnpacks(t *testing.T) {
 			t.Fatalf("%v: the bomb has %d bytes: it shows nothing", form, len(b))
 		}
 		s := &weighed{MemStore: new(perdure.MemStore)}
-		_, err := Import(t.Context(), s, bytes.NewReader(b), ImportOptions{})
+		_, err := Import(t.Context(), s, bytes.NewReader(b), ImportOptions{Anyone: true})
 		refusedBy(t, err, PredUnpacked)
 		if s.bytes != 0 {
 			t.Errorf("%v: %d bytes were written", form, s.bytes)
@@ -97,7 +97,7 @@ func TestBombIsRefusedBeforeItUnpacks(t *testing.T) {
 			continue
 		}
 		if _, err := Import(t.Context(), s, bytes.NewReader(b),
-			ImportOptions{ReadOptions: ReadOptions{MaxBytes: 1 << 28}}); err != nil {
+			ImportOptions{Anyone: true, ReadOptions: ReadOptions{MaxBytes: 1 << 28}}); err != nil {
 			t.Errorf("%v: with a limit that somebody set: %v", form, err)
 		}
 		if s.bytes < 192<<20 {
@@ -136,7 +136,7 @@ func TestEncryptedBombIsRefused(t *testing.T) {
 	id := must(age.GenerateX25519Identity())
 	b := bomb(t, 12, Options{Recipients: []age.Recipient{id.Recipient()}})
 	_, err := Import(t.Context(), new(perdure.MemStore), bytes.NewReader(b),
-		ImportOptions{ReadOptions: ReadOptions{Identities: []age.Identity{id}}})
+		ImportOptions{Anyone: true, ReadOptions: ReadOptions{Identities: []age.Identity{id}}})
 	refusedBy(t, err, PredUnpacked)
 }
 
@@ -164,7 +164,7 @@ func TestSetUnpacksToOneLimit(t *testing.T) {
 	to := &weighed{MemStore: new(perdure.MemStore)}
 	var refused int
 	for _, name := range names {
-		if _, err := set.Import(t.Context(), to, name, ImportOptions{}); err != nil {
+		if _, err := set.Import(t.Context(), to, name, ImportOptions{Anyone: true}); err != nil {
 			refusedBy(t, err, PredUnpacked)
 			refused++
 		}
@@ -191,7 +191,8 @@ func TestWhatAgentsWriteUnpacks(t *testing.T) {
 	if _, err := Export(t.Context(), &b, s, id, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Import(t.Context(), new(perdure.MemStore), bytes.NewReader(b.Bytes()), ImportOptions{}); err != nil {
+	if _, err := Import(t.Context(), new(perdure.MemStore), bytes.NewReader(b.Bytes()),
+		ImportOptions{Anyone: true}); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ImportOptions say how to take in a capsule. The zero ImportOptions validate deeply and take whatever is good.
+// ImportOptions say how to take in a capsule. The zero ImportOptions validate deeply and
+// trust nobody, so that everything is refused.
 type ImportOptions struct {
 	ReadOptions
 	Drop  bool      // drop what unknown keys alone have added to the agent here since this copy was made
@@ -22,9 +23,10 @@ type ImportOptions struct {
 	Now   time.Time // zero: the time of the call
 
 	// Trust is whose entries count here. An agent with others is held when it is new here, until somebody admits it; to
-	// one that is here and counts they are refused (key.trusted). Nil: signatures are checked, but not whose they are;
-	// nodes do that when they look at the agent.
-	Trust  *perdure.Trust
+	// one that is here and counts they are refused (key.trusted). Nil trusts nobody, and refuses what it would hold.
+	Trust *perdure.Trust
+	// in the place of Trust: signatures are checked, but not whose they are; nodes do that when they look at the agent
+	Anyone bool
 	Refuse bool // refuse an agent that does not count, instead of holding it
 	// policy, asked about an agent that is new here and before anything is written; nil asks
 	Admit func(a *perdure.Agent) perdure.Verdict
@@ -90,6 +92,9 @@ func importFrom(ctx context.Context, s perdure.Store, src io.ReadSeeker, o Impor
 	im := &importing{ctx: ctx, s: s, src: src, o: o}
 	if im.o.Now.IsZero() {
 		im.o.Now = time.Now()
+	}
+	if im.o.Trust == nil && !im.o.Anyone {
+		im.o.Trust, im.o.Refuse = new(perdure.Trust), true
 	}
 	a, err := im.run()
 	var cost meter

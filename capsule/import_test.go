@@ -38,7 +38,7 @@ func TestCopiesRelate(t *testing.T) {
 		{"another branch", two, Diverged, 4},
 		{"a branch that is here", one, Older, 4},
 	} {
-		got, err := take(t, s, step.capsule, ImportOptions{Older: true})
+		got, err := take(t, s, step.capsule, ImportOptions{Anyone: true, Older: true})
 		if err != nil || got.Relation != step.want {
 			t.Fatalf("%s: %v, %v, want %v", step.what, got, err, step.want)
 		}
@@ -50,7 +50,7 @@ func TestCopiesRelate(t *testing.T) {
 			t.Fatalf("%s: %d entries, want %d", step.what, n, step.entries)
 		}
 	}
-	_, err := take(t, s, old, ImportOptions{})
+	_, err := take(t, s, old, ImportOptions{Anyone: true})
 	refused(t, "an older copy", err, PredRollback)
 }
 
@@ -62,7 +62,7 @@ func TestBadCapsulesLeaveNothingBehind(t *testing.T) {
 		"flipped in the middle": flip(good, len(good)/2),
 	} {
 		to := new(perdure.MemStore)
-		if _, err := take(t, to, bad, ImportOptions{}); !errors.Is(err, perdure.ErrRejected) {
+		if _, err := take(t, to, bad, ImportOptions{Anyone: true}); !errors.Is(err, perdure.ErrRejected) {
 			t.Errorf("%s: got %v, want a rejection", name, err)
 		}
 		if _, err := to.Heads(t.Context(), id); !errors.Is(err, perdure.ErrNotFound) {
@@ -75,7 +75,7 @@ func TestArrivalsAreHeldUntilAdmitted(t *testing.T) {
 	s, id := simple(t, 10)
 	here := newAuthor()
 	to := new(perdure.MemStore)
-	got, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{Key: here.Signer, Now: began})
+	got, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{Anyone: true, Key: here.Signer, Now: began})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,13 +103,14 @@ func TestHoldsAreNothingNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := new(perdure.MemStore)
-	came, err := take(t, s, old, ImportOptions{Key: here.Signer, Now: began})
+	came, err := take(t, s, old, ImportOptions{Anyone: true, Key: here.Signer, Now: began})
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := func(what string, file []byte, want Relation) {
 		t.Helper()
-		if got, err := take(t, s, file, ImportOptions{Key: here.Signer}); err != nil || got.Relation != want ||
+		if got, err := take(t, s, file, ImportOptions{Anyone: true, Key: here.Signer}); err != nil ||
+			got.Relation != want ||
 			!got.Hold.IsZero() {
 			t.Fatalf("%s: got %+v, %v, want %v", what, got, err, want)
 		}
@@ -126,14 +127,14 @@ func TestHoldsAreNothingNew(t *testing.T) {
 	tell(perdure.Resume{Of: []perdure.Hash{came.Hold}})
 	again("admitted", old, Same)
 	again("grown elsewhere", exported(t, from, id, Options{}), Newer)
-	_, err = take(t, s, old, ImportOptions{})
+	_, err = take(t, s, old, ImportOptions{Anyone: true})
 	refused(t, "older than what came since", err, PredRollback)
 	s = new(perdure.MemStore)
-	if _, err = take(t, s, old, ImportOptions{}); err != nil {
+	if _, err = take(t, s, old, ImportOptions{Anyone: true}); err != nil {
 		t.Fatal(err)
 	}
 	tell(perdure.Pause{Note: "a person's"})
-	_, err = take(t, s, old, ImportOptions{})
+	_, err = take(t, s, old, ImportOptions{Anyone: true})
 	refused(t, "older than a pause that was not for its arrival", err, PredRollback)
 }
 
@@ -164,7 +165,7 @@ func TestAPauseByAPersonIsNoHold(t *testing.T) {
 		if err := s.Put(t.Context(), id, paused...); err != nil {
 			t.Fatal(err)
 		}
-		got, err := take(t, s, copied, ImportOptions{Older: true})
+		got, err := take(t, s, copied, ImportOptions{Anyone: true, Older: true})
 		if err != nil || got.Relation != c.want {
 			t.Errorf("a pause %s: %v, %v, want %v", c.what, got, err, c.want)
 		}
@@ -174,7 +175,8 @@ func TestAPauseByAPersonIsNoHold(t *testing.T) {
 		if err := s.Put(t.Context(), id, append(more, again...)...); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := take(t, s, copied, ImportOptions{Older: true}); err != nil || got.Relation != Older {
+		if got, err := take(t, s, copied, ImportOptions{Anyone: true, Older: true}); err != nil ||
+			got.Relation != Older {
 			t.Errorf("a pause %s, and more: %v, %v, want it older", c.what, got, err)
 		}
 	}
@@ -198,7 +200,7 @@ func TestPolicySaysWhoComesIn(t *testing.T) {
 	} {
 		to := new(perdure.MemStore)
 		asked := 0
-		o := ImportOptions{Key: c.hold, Admit: func(a *perdure.Agent) perdure.Verdict {
+		o := ImportOptions{Anyone: true, Key: c.hold, Admit: func(a *perdure.Agent) perdure.Verdict {
 			if asked++; a.ID() != id {
 				t.Errorf("%s: asked about %s", c.what, a.ID())
 			}
@@ -270,7 +272,7 @@ func TestLargeCapsulesArriveAtOnce(t *testing.T) {
 		a = next
 	}
 	to := &countingStore{MemStore: new(perdure.MemStore)}
-	if _, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{}); err != nil {
+	if _, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{Anyone: true}); err != nil {
 		t.Fatal(err)
 	}
 	if to.puts != 1 {
@@ -307,4 +309,17 @@ func flip(b []byte, i int) []byte {
 	c := bytes.Clone(b)
 	c[i] ^= 1 << (i % 8)
 	return c
+}
+
+// Whoever names nobody to trust takes in nothing.
+func TestImportWithoutTrustIsRefused(t *testing.T) {
+	s, id := simple(t, 5)
+	to := new(perdure.MemStore)
+	_, err := take(t, to, exported(t, s, id, Options{}), ImportOptions{})
+	if refused := new(perdure.Rejection); !errors.As(err, &refused) || refused.Predicate != "key.trusted" {
+		t.Errorf("got %v, want it refused by key.trusted", err)
+	}
+	if _, err := perdure.Load(t.Context(), to, id); !errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("got %v, want nothing written", err)
+	}
 }

@@ -74,7 +74,7 @@ func (im *importing) restore(a *Arrival, besides strays) error {
 		r.Hint = ""
 		return perdure.WithHint(r, fmt.Sprintf("nothing was dropped. If you know who that is, perdure key trust %s "+
 			"and keep them: what they did has happened. "+
-			"If not, import with --drop-unknown drops them, and what they did may be done again", besides.keys[0]))
+			"If not, perdure import --drop-unknown drops them, and what they did may be done again", besides.keys[0]))
 	}
 	a.Relation, a.Dropped = Restored, besides.words()
 	return im.s.(perdure.Parter).Replace(im.ctx, a.Head.Agent, im.held, perdure.Full, im.entries())

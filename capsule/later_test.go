@@ -61,7 +61,8 @@ func TestEntriesOfALaterFormatTravelInEveryForm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Import(t.Context(), back, bytes.NewReader(b.Bytes()), ImportOptions{}); err != nil {
+			if _, err := Import(t.Context(), back, bytes.NewReader(b.Bytes()),
+				ImportOptions{Anyone: true}); err != nil {
 				t.Fatalf("%v: %v", form, err)
 			}
 			a, err := perdure.Load(t.Context(), back, id)

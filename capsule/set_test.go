@@ -64,7 +64,7 @@ func TestChunksNobodyRefersToAreCollected(t *testing.T) {
 		t.Error("what a writer left unfinished is still there")
 	}
 	to := new(perdure.MemStore)
-	if _, err := set.Import(t.Context(), to, names[0], ImportOptions{}); err != nil ||
+	if _, err := set.Import(t.Context(), to, names[0], ImportOptions{Anyone: true}); err != nil ||
 		foldHash(t, to, ids[0]) != foldHash(t, store, ids[0]) {
 		t.Fatalf("the capsule that is left: %v", err)
 	}

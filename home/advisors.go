@@ -27,11 +27,11 @@ func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 	for _, text := range p.Advisors {
 		name, source := splitAdvisor(text)
 		if all[name] != nil {
-			return nil, perdure.Invalid(fmt.Errorf("--advisor: %q is given twice", name))
+			return nil, perdure.Invalid(fmt.Errorf("advisor %q is given twice", name))
 		}
 		a, err := p.Thinker(source, s)
 		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("--advisor %s: %w", text, err))
+			return nil, perdure.Invalid(fmt.Errorf("%s: %w", p.about(advisorKey(name)), err))
 		}
 		if l, ok := a.(*advisor.LLM); ok {
 			l.Store, l.Tools, l.Prices, l.Log, l.Live = s, advisor.Specs(tools...), prices, log, p.Say
@@ -42,6 +42,14 @@ func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 		all[name] = a
 	}
 	return all, nil
+}
+
+// advisorKey is where an advisor stands in node.yaml.
+func advisorKey(name string) string {
+	if name == "" {
+		return "advisor"
+	}
+	return "advisors." + name
 }
 
 // splitAdvisor parts [NAME=]SOURCE. The name is empty for agents that name none.
@@ -77,8 +85,8 @@ func (p *Powers) Thinker(source string, s perdure.Store) (perdure.Advisor, error
 	if m := p.model(scheme, rest); m != nil {
 		return &advisor.LLM{Model: m}, nil
 	}
-	return nil, errors.New("want [NAME=]SOURCE, where SOURCE is script:FILE, a URL, anthropic:MODEL, gemini:MODEL or " +
-		"openai:MODEL, a model with [@URL[#KEY]] for another server")
+	return nil, errors.New("it is none of anthropic:MODEL, gemini:MODEL, openai:MODEL (each with @URL, or @URL#KEY, " +
+		"for another server), script:FILE and a URL")
 }
 
 // providers are those whose models can be named, with the names of their keys.
@@ -128,11 +136,11 @@ func ReadPrices(path string) (advisor.Prices, error) {
 	}
 	b, err := disk.ReadFile(path, maxConfig)
 	if err != nil {
-		return nil, fmt.Errorf("--prices: %w", err)
+		return nil, fmt.Errorf("prices: %w", err)
 	}
 	prices, err := advisor.LoadPrices(b)
 	if err != nil {
-		return nil, perdure.WithHint(fmt.Errorf("--prices %s: %w", path, err),
+		return nil, perdure.WithHint(fmt.Errorf("prices %s: %w", path, err),
 			`write {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}, in US dollars per million tokens`)
 	}
 	return prices, nil

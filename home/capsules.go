@@ -23,7 +23,7 @@ func OnWord(h *Home, name string, o *capsule.ReadOptions) error {
 	b, err := disk.ReadFile(name+AttestExt, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return perdure.WithHint(perdure.Missing("there is no "+name+AttestExt),
-			"have somebody this home trusts write it with perdure verify --attest, or leave --shallow out")
+			"have somebody this home trusts write it with perdure verify --attest, or have it checked whole")
 	}
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func CollectSet(ctx context.Context, dir string, dry bool) (*SetCollected, error
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
 	} else if !info.IsDir() {
-		return nil, perdure.Invalid(fmt.Errorf("--set %s: want a folder that perdure export --set wrote", dir))
+		return nil, perdure.Invalid(fmt.Errorf("%s: want a folder that perdure export --set wrote", dir))
 	}
 	set, err := capsule.OpenSet(dir)
 	if err != nil {

@@ -132,8 +132,8 @@ func (h *Home) lostOwn() bool {
 // Consent lets this command act by what a home says: if the home was named, is new or is this user's own, or if
 // somebody has accepted exactly what it holds, or does so now.
 func (h *Home) Consent() error {
-	if h.judged != nil && *h.judged || h.settled() {
-		h.judged = new(true)
+	if yes, known := h.isJudged(); known && yes || h.settled() {
+		h.judge(true)
 		return nil
 	}
 	parts, digest, err := h.said()
@@ -147,7 +147,7 @@ func (h *Home) Consent() error {
 			if err := keepNote(acceptedDir, digest, h.Dir); err != nil {
 				h.note("this could not be recorded, and will be asked again: %v", err)
 			}
-			h.judged = new(true)
+			h.judge(true)
 			return nil
 		}
 	}
@@ -159,7 +159,7 @@ func (h *Home) Consent() error {
 	return perdure.WithHint(
 		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); "+
 			"nobody has accepted it", h.Dir, userName(disk.Myself()), strings.Join(names, ", ")),
-		"read it, then perdure key accept; or name the home, with --store "+h.Dir)
+		"read it, then perdure key accept; or name the home yourself: "+h.Dir)
 
 }
 
@@ -168,14 +168,31 @@ func (h *Home) settled() bool { return !h.Found || h.Fresh || h.Own() || h.accep
 
 // counts reports whether what a home says counts, for those who only look. They are told if it does not.
 func (h *Home) counts() bool {
-	if h.judged == nil {
-		h.judged = new(h.settled())
-		if !*h.judged && !h.Completes {
+	yes, known := h.isJudged()
+	if !known {
+		if yes = h.settled(); !yes && !h.Completes {
 			h.note("%s was found here and nobody has accepted it: nobody's entries count in it; see perdure key accept",
 				h.Dir)
 		}
+		h.judge(yes)
 	}
-	return *h.judged
+	return yes
+}
+
+// isJudged is whether what the home says counts, as far as that is known.
+func (h *Home) isJudged() (yes, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.judged == nil {
+		return false, false
+	}
+	return *h.judged, true
+}
+
+func (h *Home) judge(yes bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.judged = &yes
 }
 
 // accepted reports whether exactly what the home holds now has been accepted.
@@ -212,7 +229,7 @@ func (h *Home) Accept() ([]Saying, error) {
 	}
 	if err := keepNote(acceptedDir, digest, h.Dir); err != nil {
 		return nil, perdure.WithHint(fmt.Errorf("this cannot be recorded: %w", err),
-			"or name the home, with --store "+h.Dir)
+			"or name the home yourself: "+h.Dir)
 	}
 	return parts, nil
 }

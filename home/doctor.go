@@ -104,7 +104,7 @@ func (d *Doctor) engine() {
 // store opens the store and lists it. It returns the newest entry's time as the index knows it.
 func (d *Doctor) store() (newest perdure.Time) {
 	if d.h.Scheme == "mem" {
-		d.say("store", Odd, "name a store with --store or "+StoreEnv, "in memory: nothing outlives the command")
+		d.say("store", Odd, "name a store, or set "+StoreEnv, "in memory: nothing outlives the command")
 		return 0
 	}
 	if !d.h.there() {
@@ -180,7 +180,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 		return 0 // it was said why, and what to do
 	}
 	if err != nil {
-		d.say("store", Unwell, d.afterRepair("restore it from a backup, or name another with --store"), "%v", err)
+		d.say("store", Unwell, d.afterRepair("restore it from a backup, or name another store"), "%v", err)
 		return 0
 	}
 	done := ""

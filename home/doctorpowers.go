@@ -2,7 +2,6 @@ package home
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -88,7 +87,7 @@ func (d *Doctor) powers() {
 	}
 	if err != nil {
 		d.say("node", Unwell, "correct "+filepath.Join(d.h.Dir, NodeFileName)+
-			"; perdure node --help says what can be in it", "%v", err)
+			"; perdure help node.yaml says what can be in it", "%v", err)
 	}
 	d.files()
 	d.secrets()
@@ -168,9 +167,9 @@ func (d *Doctor) notified() {
 func (d *Doctor) files() {
 	dir := d.p.Files
 	if info, err := os.Stat(dir); dir != "" && err != nil {
-		d.say("files", Unwell, "mkdir -p "+dir+", or name another folder with --files", "%v", err)
+		d.say("files", Unwell, "mkdir -p "+dir+", or name another folder for files in node.yaml", "%v", err)
 	} else if dir != "" && !info.IsDir() {
-		d.say("files", Unwell, "name a folder with --files", "%s is no folder", dir)
+		d.say("files", Unwell, "name a folder for files in node.yaml", "%s is no folder", dir)
 	} else if dir != "" {
 		d.say("files", Well, "", "%s", dir)
 	}
@@ -180,7 +179,7 @@ func (d *Doctor) files() {
 		case err != nil:
 			d.say("program", Unwell, "install "+name+", or leave it out", "%v", err)
 		case dir == "":
-			d.say("program", Unwell, "name a folder with --files, or files in node.yaml", "%s has no folder to run in",
+			d.say("program", Unwell, "name a folder for files in node.yaml", "%s has no folder to run in",
 				name)
 		default:
 			d.say("program", Well, "", "%s is %s", name, at)
@@ -223,9 +222,8 @@ func (d *Doctor) server(s mcpServer) {
 		d.say("mcp", Unwell, "correct it in node.yaml", "%v", err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, serverPatience)
-	defer cancel()
-	tools, err := m.Tools(ctx)
+	m.Start = cmp.Or(m.Start, serverPatience)
+	tools, err := m.Tools(d.ctx)
 	if err = errors.Join(err, m.Close()); err != nil {
 		fix := "check the URL, and that the server runs"
 		if len(m.Command) > 0 {
@@ -248,17 +246,17 @@ func (d *Doctor) advisors() {
 		name = cmp.Or(name, "the one for agents that name none")
 		a, err := d.p.Thinker(source, new(perdure.MemStore))
 		if err != nil {
-			d.say("advisor", Unwell, "correct its source, in node.yaml or after --advisor", "%s: %v", name, err)
+			d.say("advisor", Unwell, "correct its source", "%s: %v", name, err)
 			continue
 		}
 		if err := keyOf(a); err != nil {
-			d.say("advisor", Unwell, "set it in the environment, or in the file of --secrets", "%s: %v", name, err)
+			d.say("advisor", Unwell, "set it in the environment, or in the file of secrets", "%s: %v", name, err)
 			continue
 		}
 		d.say("advisor", Well, "", "%s is %s", name, source)
 	}
 	if len(d.p.Advisors) == 0 {
-		d.say("advisor", Odd, "name one in node.yaml, or with --advisor when you run a node",
+		d.say("advisor", Odd, "name one in node.yaml",
 			"there is none: nodes here can only go on with what is already decided")
 	}
 }

@@ -46,10 +46,10 @@ func (h *Home) Explain(ctx context.Context, s perdure.Store, arg string, x WhyQu
 	for _, text := range x.Set {
 		fact, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, perdure.Invalid(fmt.Errorf("--set %s: want FACT=VALUE, as in tainted=true", text))
+			return nil, perdure.Invalid(fmt.Errorf("%s: want FACT=VALUE, as in tainted=true", text))
 		}
 		if err := facts.Set(fact, value); err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("--set %w", err))
+			return nil, perdure.Invalid(err)
 		}
 	}
 	if set != nil {
@@ -100,7 +100,7 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == perdure.StepDecide {
 		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
 	}
-	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name an action with --tool, or one of its decisions",
+	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name a tool, or one of its decisions",
 		view.Called(a))
 }
 
@@ -155,7 +155,7 @@ func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQu
 		case set == nil:
 			lacks := perdure.Missing(fmt.Sprintf("decision %s was made under policy %s, which is not at hand",
 				entry.Name.Short(), d.Verdict.Policy))
-			return nil, nil, perdure.WithHint(lacks, "name its files with --policy")
+			return nil, nil, perdure.WithHint(lacks, "name the files of that policy")
 		}
 		return set, facts, nil
 	}

@@ -67,15 +67,14 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	h.Progressed("", 0, 0)
 	if errors.Is(err, capsule.ErrNoSnapshot) && !e.begun {
 		if e.begun, err = true, h.snapshot(ctx, s, id); err != nil {
-			return nil, perdure.WithHint(err, "use --depth full")
+			return nil, perdure.WithHint(err, "export it at depth full")
 		}
 		return h.Export(ctx, s, id, e)
 	}
 	if err != nil && w.handed {
 		err = perdure.WithHint(err,
-			"its seat was handed over before that: export it again with --move, or take the seat back with perdure "+
-				"seat take "+
-				view.Callable(a)+" --why TEXT")
+			"its seat was handed over before that: move it again with perdure export --move, or take the seat back "+
+				"with perdure seat take "+view.Callable(a)+" --why TEXT")
 	}
 	if err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (e *Export) free() error {
 				"name a FILE, or - for standard output")
 		} else if err == nil && !e.Replace {
 			return perdure.WithHint(fmt.Errorf("%s is there already", name),
-				"name another FILE, or use --force to replace it")
+				"name another file; perdure export --force replaces it")
 		}
 	}
 	return nil
@@ -169,7 +168,7 @@ func (h *Home) giveSeat(ctx context.Context, s perdure.Store, id perdure.AgentID
 	var to perdure.Key
 	if taker != "" {
 		if to, err = takerKey(n.Trust, taker); err != nil {
-			return perdure.Invalid(fmt.Errorf("--for: %w", err))
+			return perdure.Invalid(fmt.Errorf("whom it is for: %w", err))
 		}
 	}
 	err = n.GiveSeat(ctx, id, to, "")
@@ -270,8 +269,10 @@ func (h *Home) beginning(ctx context.Context, s perdure.Store, id perdure.AgentI
 
 // ImportSet takes every capsule of a set in. One that is refused keeps out no other: all that went wrong is in the
 // error.
-func (h *Home) ImportSet(ctx context.Context, s perdure.Store, dir string, o capsule.ImportOptions) (found []*Arrived,
-	err error) {
+func (h *Home) ImportSet(ctx context.Context, s perdure.Store, dir string, in Intake) (found []*Arrived, err error) {
+	if err := h.admitting(ctx, &in); err != nil {
+		return nil, err
+	}
 	set, err := capsule.OpenSet(dir)
 	if err != nil {
 		return nil, err
@@ -290,7 +291,7 @@ func (h *Home) ImportSet(ctx context.Context, s perdure.Store, dir string, o cap
 	for i, name := range names {
 		h.Progressed("import agents", int64(i), int64(len(names)))
 		from := func(o capsule.ImportOptions) (*capsule.Arrival, error) { return set.Import(ctx, s, name, o) }
-		r, bad := h.TakeIn(ctx, s, new(Meter), o, from)
+		r, bad := h.takeIn(ctx, s, &in, from)
 		if bad != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, bad))
 			continue

@@ -85,13 +85,7 @@ func TestAnAgentMovesBetweenHomes(t *testing.T) {
 			return err
 		}
 		defer func() { _ = f.Close() }()
-		var o capsule.ImportOptions
-		if err := two.Admitting(ctx, nil, &o); err != nil {
-			return err
-		}
-		r, err := two.TakeIn(ctx, s, new(home.Meter), o, func(o capsule.ImportOptions) (*capsule.Arrival, error) {
-			return capsule.Import(ctx, s, f, o)
-		})
+		r, err := two.Import(ctx, s, f, home.Intake{})
 		if err != nil {
 			return err
 		}
@@ -119,10 +113,7 @@ func TestASetIsWrittenAndTakenIn(t *testing.T) {
 	})
 	two := &home.Home{URL: filepath.Join(dir, "two")}
 	within(t, two, func(ctx context.Context, s perdure.Store) error {
-		var o capsule.ImportOptions
-		if err := two.Admitting(ctx, nil, &o); err != nil {
-			return err
-		}
+		var o home.Intake
 		found, err := two.ImportSet(ctx, s, set, o)
 		if len(found) != 2 {
 			t.Errorf("%d arrived, %v", len(found), err)

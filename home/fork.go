@@ -63,7 +63,7 @@ func (f *Fork) genesis(ctx context.Context, s perdure.Store, p *Point) (g perdur
 	}
 	if d := g.Intent.Deadline; d != 0 && !d.Go().After(now) {
 		return g, perdure.Invalid(fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; "+
-			"name another one in a file for --intent", view.Called(p.Agent), d))
+			"name another one in the intent of the fork", view.Called(p.Agent), d))
 	}
 	if f.Goal != "" {
 		g.Intent.Goal = f.Goal

@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -45,7 +46,8 @@ const (
 	StoreEnv    = "PERDURE_STORE"
 )
 
-// Home is where agents rest: a store, and beside it the key that signs and whom to trust.
+// Home is where agents rest: a store, and beside it the key that signs and whom to trust. Once it is located, several
+// may use it at once.
 type Home struct {
 	URL string // the store as people name it; empty: the one in the environment, or the one here, above or of the user
 
@@ -78,7 +80,9 @@ type Home struct {
 	Loose          bool            // the store was named by its file: the folder is whatever that is in
 	located, Fresh bool            // whether the home had been looked for, and was empty then
 	begun          bool            // the folder was made by Begin
-	judged         *bool           // whether what the home says counts, once that is known
+
+	mu     sync.Mutex // guards what is found out on first use: seen, looked and judged
+	judged *bool      // whether what the home says counts, once that is known
 }
 
 func (h *Home) note(format string, args ...any) {
@@ -198,7 +202,7 @@ func defaultHome() (dir string, found bool, err error) {
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", false, fmt.Errorf("find the user's data folder: %w: name a store with --store or %s", err, StoreEnv)
+		return "", false, fmt.Errorf("find the user's data folder: %w: name a store in %s", err, StoreEnv)
 	}
 	return filepath.Join(user, ".local", "share", "perdure"), false, nil
 }
@@ -302,6 +306,8 @@ func (h *Home) witness() (perdure.Witness, error) {
 	if h.Dir == "" {
 		return nil, nil
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.seen == nil {
 		w, err := sqlite.OpenWitness(filepath.Join(h.Dir, witnessFile), h.storePath())
 		if err != nil {
@@ -315,6 +321,8 @@ func (h *Home) witness() (perdure.Witness, error) {
 // CloseWitness writes what was seen, and closes it. That this fails is said, and no error: what was done is in the
 // store, and who is told that it failed does it again.
 func (h *Home) CloseWitness() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var errs []error
 	for _, w := range []**sqlite.Witness{&h.seen, &h.looked} {
 		if *w != nil {

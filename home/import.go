@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -29,9 +30,32 @@ type Arrived struct {
 	Now  *perdure.Agent   `json:"-"` // as it is here now
 }
 
-// TakeIn takes a capsule in, by from, and tells whoever should know of it. Read is the meter of the file it is in.
-func (h *Home) TakeIn(ctx context.Context, s perdure.Store, read *Meter, o capsule.ImportOptions,
+// Intake says how what arrives is taken in. The zero Intake is the usual way.
+type Intake struct {
+	capsule.ImportOptions          // but for Key, Trust, Admit and Progress, which are the home's
+	Policies              []string // files of the policy that is asked, in the place of the home's
+	Word                  string   // the name of the capsule's file: it is taken on the word in the file beside it
+	Read                  *Meter   // of the file it is in, for people who wait; nil: they are not told
+}
+
+// Import takes in the capsule that is read from src. It is the one way into a home: this home's key signs, its trust
+// decides whose entries count, and policy is asked about an agent that is new here. Whoever should know of it is told.
+func (h *Home) Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, in Intake) (*Arrived, error) {
+	if err := h.admitting(ctx, &in); err != nil {
+		return nil, err
+	}
+	return h.takeIn(ctx, s, &in, func(o capsule.ImportOptions) (*capsule.Arrival, error) {
+		return capsule.Import(ctx, s, src, o)
+	})
+}
+
+// takeIn takes a capsule in, by from, and tells whoever should know of it.
+func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*Arrived, error) {
+	o, read := in.ImportOptions, in.Read
+	if read == nil {
+		read = new(Meter)
+	}
 	o.Progress = func(done, total int64) {
 		if total > 0 {
 			h.Progressed("import entries", done, total)
@@ -78,16 +102,22 @@ func (h *Home) TakeIn(ctx context.Context, s perdure.Store, read *Meter, o capsu
 	}
 	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil &&
 		(len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
-		h.note("%s was here before, and what is here --ready does not admit: look at it with perdure show %[2]s, "+
-			"then perdure resume %[2]s", view.Called(a), view.Callable(a))
+		h.note("%s was here before, and what is here is not admitted with the rest: look at it with perdure show "+
+			"%[2]s, then perdure resume %[2]s", view.Called(a), view.Callable(a))
 	}
+	return h.arrived(ctx, s, got, a, o.Trust)
+}
+
+// arrived is what came of an import.
+func (h *Home) arrived(ctx context.Context, s perdure.Store, got *capsule.Arrival, a *perdure.Agent,
+	trust *perdure.Trust) (*Arrived, error) {
 	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(),
 		Entries: got.Index.Entries,
-		Heads:   a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Standing(o.Trust, place, time.Now()),
+		Heads:   a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Standing(trust, place, time.Now()),
 		From: got,
 		Now:  a}
 	if got.Relation == capsule.Created {
@@ -123,9 +153,8 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 	return nil
 }
 
-// Admitting has an import go by this home: its key signs, its trust decides whose entries count, and policy, the home's
-// or that of the files named, is asked about an agent that is new here.
-func (h *Home) Admitting(ctx context.Context, policies []string, o *capsule.ImportOptions) error {
+// admitting has an import go by this home.
+func (h *Home) admitting(ctx context.Context, in *Intake) error {
 	key, err := h.Signer(ctx)
 	if err != nil {
 		return err
@@ -134,15 +163,18 @@ func (h *Home) Admitting(ctx context.Context, policies []string, o *capsule.Impo
 	if err != nil {
 		return err
 	}
-	set, err := LoadPolicy(h, policies)
+	set, err := LoadPolicy(h, in.Policies)
 	if err != nil {
 		return err
 	}
-	o.Key, o.Trust = key, trust
-	o.Admit = func(a *perdure.Agent) perdure.Verdict {
+	in.Key, in.Trust, in.Anyone = key, trust, false
+	in.Admit = func(a *perdure.Agent) perdure.Verdict {
 		return set.Admit(a, key.Key(), trust.Counts(a) == nil, time.Now())
 	}
-	return nil
+	if in.Word == "" {
+		return nil
+	}
+	return OnWord(h, in.Word, &in.ReadOptions)
 }
 
 // Text is what came of an import, for people: a line, and lines on what to do about it.

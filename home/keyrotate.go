@@ -76,8 +76,8 @@ func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume,
 	}
 	switch {
 	case len(r.Failed) > 0 && !force:
-		hint := "run it again; or take the new key into use all the same with --force, and hand those over later " +
-			"with --resume"
+		hint := "run it again; or take the new key into use all the same with perdure key rotate --force, and hand " +
+			"those over later with perdure key rotate --resume"
 		return r, perdure.WithHint(fmt.Errorf("%d agents could not be handed over; this store still signs with the "+
 			"old key", len(r.Failed)), hint)
 	case resume:

@@ -19,7 +19,7 @@ func (h *Home) KeyPath() (string, error) {
 		return "", err
 	}
 	if h.Dir == "" {
-		return "", perdure.Invalid(errors.New("a store in memory has no key file; name another with --store"))
+		return "", perdure.Invalid(errors.New("a store in memory has no key file; name another store"))
 	}
 	return filepath.Join(h.Dir, KeyFile), nil
 }

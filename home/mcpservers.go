@@ -29,7 +29,7 @@ func (p *Powers) mcpServers() ([]mcpServer, error) {
 			err = errors.New("want NAME=COMMAND or NAME=URL")
 		}
 		if err != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("--mcp %s: %w", text, err))
+			wrong = errors.Join(wrong, fmt.Errorf("mcp %s: %w", text, err))
 			continue
 		}
 		all = append(all, mcpServer{name, c})

@@ -1,17 +1,13 @@
 package home
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/tool"
@@ -40,6 +36,8 @@ type NodeFile struct {
 	Embeddings string `yaml:"embeddings"` // MODEL@URL[#KEY]: search by meaning, too
 
 	Telemetry TelemetryConfig `yaml:"telemetry"` // where traces and metrics go
+
+	places map[string]string // where keys stand, as FILE:LINE: advisor, mcp.NAME, effects.TOOL
 }
 
 // ReadNodeFile reads the file of a home; no file says nothing.
@@ -56,13 +54,8 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 	if err != nil {
 		return n, err
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	if err := dec.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
-		return n, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) { // what is read must be what people see
-		return n, fmt.Errorf("%s: want one document, without --- between parts", path)
+	if err := n.decode(path, text); err != nil {
+		return n, err
 	}
 	at := func(name *string) {
 		if *name != "" && !filepath.IsAbs(*name) {
@@ -74,7 +67,7 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 	}
 	if n.Advisor != "" {
 		if n.Advisors[""] != "" {
-			return n, fmt.Errorf(`%s: advisor and advisors[""] are the same one; keep advisor`, path)
+			return n, fmt.Errorf(`%s: advisor and advisors[""] are the same one; keep advisor`, n.places["advisors"])
 		}
 		if n.Advisors == nil {
 			n.Advisors = map[string]string{}
@@ -123,20 +116,24 @@ func (p *Powers) Fill(h *Home) error {
 	if err := h.Consent(); err != nil {
 		return err
 	}
+	p.written = map[string]string{}
 	for _, x := range []struct {
+		key  string
 		to   *string
 		from string
-	}{{&p.Files, n.Files}, {&p.Secrets, n.Secrets}, {&p.Prices, n.Prices}, {&p.Demo, n.Demo}} {
+	}{{"files", &p.Files, n.Files}, {"secrets", &p.Secrets, n.Secrets}, {"prices", &p.Prices, n.Prices},
+		{"demo", &p.Demo, n.Demo}} {
 		if *x.to == "" {
-			*x.to = x.from
+			*x.to, p.written[x.key] = x.from, n.places[x.key]
 		}
 	}
 	for _, x := range []struct {
+		key  string
 		to   *[]string
 		from []string
-	}{{&p.Programs, n.Programs}, {&p.Hosts, n.Hosts}, {&p.Trusted, n.Trusted}} {
+	}{{"programs", &p.Programs, n.Programs}, {"hosts", &p.Hosts, n.Hosts}, {"trusted", &p.Trusted, n.Trusted}} {
 		if len(*x.to) == 0 {
-			*x.to = x.from
+			*x.to, p.written[x.key] = x.from, n.places[x.key]
 		}
 	}
 	given := map[string]bool{}
@@ -147,19 +144,20 @@ func (p *Powers) Fill(h *Home) error {
 	for _, name := range slices.Sorted(maps.Keys(n.Advisors)) {
 		if !given[name] {
 			p.Advisors = append(p.Advisors, name+"="+n.Advisors[name])
+			p.written[advisorKey(name)] = n.places[advisorKey(name)]
 		}
 	}
 	p.ownServers = n.MCP
-	addNamed(&p.Effects, n.Effects)
-	return nil
-}
-
-// addNamed adds NAME=VALUE for what is not there by that name yet.
-func addNamed(to *[]string, more map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(more)) {
-		named := func(text string) bool { return strings.HasPrefix(text, name+"=") }
-		if !slices.ContainsFunc(*to, named) {
-			*to = append(*to, name+"="+more[name])
+	for name := range n.MCP {
+		if !slices.ContainsFunc(p.Servers, func(text string) bool { return strings.HasPrefix(text, name+"=") }) {
+			p.written["mcp."+name] = n.places["mcp."+name]
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(n.Effects)) {
+		if !slices.ContainsFunc(p.Effects, func(text string) bool { return strings.HasPrefix(text, name+"=") }) {
+			p.Effects = append(p.Effects, name+"="+n.Effects[name])
+			p.written["effects."+name] = n.places["effects."+name]
+		}
+	}
+	return nil
 }

@@ -86,7 +86,7 @@ func Assignments(of []string) (map[string]perdure.Data, error) {
 	for _, s := range of {
 		name, text, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("--set %s: write name=JSON", s)
+			return nil, fmt.Errorf("%s: write name=JSON", s)
 		}
 		d, err := perdure.DataFromJSON([]byte(text))
 		if err != nil {

@@ -86,7 +86,7 @@ func (v *vetting) folder() bool {
 	}
 	info, err := os.Stat(h.Dir)
 	if err != nil {
-		v.say(true, "remove the link, or name another home with --store", "%s is a link that leads nowhere", h.Dir)
+		v.say(true, "remove the link, or name another home", "%s is a link that leads nowhere", h.Dir)
 		return false
 	}
 	if real, err := filepath.EvalSymlinks(h.Dir); err == nil && link.Mode()&fs.ModeSymlink != 0 {
@@ -99,7 +99,7 @@ func (v *vetting) folder() bool {
 		v.admit(info)
 	}
 	if !info.IsDir() {
-		v.say(true, "name a folder, or a file that ends in .db, with --store", "%s is no folder", h.Dir)
+		v.say(true, "name a folder, or a file that ends in .db, as the store", "%s is no folder", h.Dir)
 		return false
 	}
 	if h.Loose {
@@ -138,7 +138,7 @@ func (v *vetting) owned(path string, info fs.FileInfo) bool {
 // refuse says whose a path is, and what to do.
 func (v *vetting) refuse(path string, owner int) {
 	me := userName(disk.Myself())
-	fix := fmt.Sprintf("name a home of your own with --store; or, if you trust all that is in this one, chown -R %s "+
+	fix := fmt.Sprintf("name a home of your own; or, if you trust all that is in this one, chown -R %s "+
 		"%s, or set %s=%s",
 		me, v.h.Dir, foreignEnv, v.absolute())
 	what := fmt.Sprintf("%s belongs to %s, not to %s, and the owner of a home decides what runs in it", path,
@@ -174,7 +174,7 @@ func (v *vetting) private(info fs.FileInfo) bool {
 		}
 		_ = os.Chmod(dir, perm) // as it was: whoever looks should see why it was refused
 	}
-	v.say(true, "name a folder of your own with --store; or, if it is all yours, look through it, then chmod go-w "+dir,
+	v.say(true, "name a folder of your own as the store; or, if it is all yours, look through it, then chmod go-w "+dir,
 		"others can change what is in %s, and so decide what runs here", dir)
 	return false
 }
@@ -188,7 +188,7 @@ func (v *vetting) shared(info fs.FileInfo) bool {
 		return false
 	}
 	if perm&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
-		v.say(true, "keep the store in a folder of its own: --store FOLDER; or chmod go-w "+dir,
+		v.say(true, "keep the store in a folder of its own; or chmod go-w "+dir,
 			"others can change what is in %s, where key, trust and policies are", dir)
 		return false
 	}

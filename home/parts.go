@@ -48,12 +48,13 @@ func (h *Home) parts() []part {
 			all = append(all, part{p, r})
 		}
 	}
-	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir, ScriptDir} {
+	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir, ScriptDir, tokenDir} {
 		add(decides, filepath.Join(h.Dir, name))
 	}
 	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir),
-		filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
+		filepath.Join(h.Dir, linkDir), filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
+	add(keeps, database(filepath.Join(h.Dir, requestsFile))...)
 	add(keeps, database(h.indexFile())...)
 	add(keeps, filepath.Join(h.Dir, sessionsDir))
 	if h.Scheme == "dir" {

@@ -39,6 +39,7 @@ type Powers struct {
 	Demo     string   // the folder of the shop that perdure demo has
 
 	ownServers map[string]tool.MCPConfig // MCP servers of the home's file
+	written    map[string]string         // where in the home's file what counts stands, by its key
 
 	// Shop makes the tools of Demo.
 	Shop func(dir string) []perdure.Tool
@@ -85,12 +86,12 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 func (p *Powers) equip(ctx context.Context, h *Home, n *perdure.Node) (err error) {
 	if p.Files != "" {
 		if err := h.apart(p.Files); err != nil {
-			return fmt.Errorf("--files: %w", err)
+			return fmt.Errorf("%s: %w", p.about("files"), err)
 		}
 	}
 	p.outside, p.sources = p.keepOut(h), map[string]string{}
 	p.memory = &memories{h: h, s: n.Store, n: n}
-	if n.Tools, err = p.tools(ctx, n.Store); err != nil {
+	if n.Tools, err = p.tools(ctx, h, n.Store); err != nil {
 		return err
 	}
 	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
@@ -118,7 +119,7 @@ func (p *Powers) Close() error {
 
 // tools are what the flags let agents do, and what concerns the agent alone. Nothing is reachable outside that was not
 // named.
-func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, error) {
+func (p *Powers) tools(ctx context.Context, h *Home, s perdure.Store) ([]perdure.Tool, error) {
 	all := tool.Builtins(s)
 	add := func(source string, more ...perdure.Tool) {
 		for _, t := range more {
@@ -132,20 +133,21 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 	if p.Files != "" {
 		root, err := os.OpenRoot(p.Files)
 		if err != nil {
-			return nil, fmt.Errorf("--files: %w", err)
+			return nil, fmt.Errorf("%s: %w", p.about("files"), err)
 		}
 		add("files "+p.Files, tool.Files(root, p.outside...)...)
 	}
 	if len(p.Programs) > 0 {
 		if p.Files == "" {
-			return nil, perdure.Invalid(errors.New("--program needs a folder to run programs in; name it with --files"))
+			return nil, perdure.Invalid(fmt.Errorf("%s: there is no folder to run them in; name one for files",
+				p.about("programs")))
 		}
 		add("programs "+strings.Join(p.Programs, " "), tool.Shell{Dir: p.Files, Allow: p.Programs, Exclude: p.outside})
 	}
 	if len(p.Hosts) > 0 {
 		http, err := tool.HTTP{Allow: p.Hosts}.Tools()
 		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("--host: %w", err))
+			return nil, perdure.Invalid(fmt.Errorf("%s: %w", p.about("hosts"), err))
 		}
 		add("hosts "+strings.Join(p.Hosts, " "), http...)
 	}
@@ -157,32 +159,54 @@ func (p *Powers) tools(ctx context.Context, s perdure.Store) ([]perdure.Tool, er
 		return nil, perdure.Invalid(err)
 	}
 	for _, server := range servers {
-		m, err := server.open(ctx, p)
+		tools, err := p.serve(ctx, h, server)
 		if err != nil {
-			return nil, perdure.Invalid(err)
+			return nil, err
 		}
-		if m.Effects, m.TrustHints, err = p.effectsOf(m.Name); err != nil {
-			return nil, perdure.Invalid(err)
-		}
-		if slices.ContainsFunc(p.started, func(o *tool.MCP) bool { return strings.EqualFold(o.Name, m.Name) }) {
-			return nil, perdure.Invalid(fmt.Errorf("--mcp %s: another server has that name already, and their tools "+
-				"could not be told apart", m.Name))
-		}
-		p.started = append(p.started, m)
-		tools, err := m.Tools(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("--mcp %s: %w", m.Name, err)
-		}
-		add("mcp "+m.Name, tools...)
+		add("mcp "+server.name, tools...)
 	}
 	all, err = tool.Trust(all, p.Trusted...)
 	if err != nil {
-		return nil, perdure.Invalid(fmt.Errorf("--trusted: %w", err))
+		return nil, perdure.Invalid(fmt.Errorf("%s: %w", p.about("trusted"), err))
 	}
 	if p.Known == nil {
 		return all, nil
 	}
 	return tool.WithSecrets(all, p.Known), nil
+}
+
+// serve starts an MCP server, and returns its tools.
+func (p *Powers) serve(ctx context.Context, h *Home, server mcpServer) ([]perdure.Tool, error) {
+	about := p.about("mcp." + server.name)
+	m, err := server.open(ctx, p)
+	if err != nil {
+		return nil, perdure.Invalid(fmt.Errorf("%s: %w", about, err))
+	}
+	m.Waiting = func(most time.Duration) {
+		h.note("waiting for MCP server %s to answer, %s at most", m.Name, most)
+	}
+	if m.Effects, m.TrustHints, err = p.effectsOf(m.Name); err != nil {
+		return nil, perdure.Invalid(err)
+	}
+	if slices.ContainsFunc(p.started, func(o *tool.MCP) bool { return strings.EqualFold(o.Name, m.Name) }) {
+		return nil, perdure.Invalid(fmt.Errorf("%s: another server has that name already, and their tools could not "+
+			"be told apart", about))
+	}
+	p.started = append(p.started, m)
+	tools, err := m.Tools(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = perdure.WithHint(fmt.Errorf("%s: %w", about, err), "perdure doctor checks it alone; how long it may "+
+			"take is its start in node.yaml")
+	}
+	return tools, err
+}
+
+// about is what a part of a node is called in messages: by its key in node.yaml, with the place if it stands there.
+func (p *Powers) about(key string) string {
+	if at := p.written[key]; at != "" {
+		return at + ": " + key
+	}
+	return key
 }
 
 // hintsClass in the place of a class says that the annotations of a server are believed.
@@ -197,7 +221,7 @@ func (p *Powers) checkEffects(servers []mcpServer) error {
 			return err
 		}
 		if !slices.ContainsFunc(servers, func(s mcpServer) bool { return s.name == of }) {
-			return fmt.Errorf("--effect %s: there is no MCP server %s; name it with --mcp", text, of)
+			return fmt.Errorf("%s: there is no MCP server %s", p.about("effects."+name), of)
 		}
 	}
 	return nil
@@ -211,7 +235,8 @@ func (p *Powers) effectsOf(server string) (classes map[string]perdure.Effect, hi
 		name, class, ok := strings.Cut(text, "=")
 		of, own, dotted := strings.Cut(name, ".")
 		if !ok || !dotted {
-			return nil, false, fmt.Errorf("--effect %s: want NAME.TOOL=CLASS", text)
+			return nil, false, fmt.Errorf("%s: want the class of a tool of an MCP server, NAME.TOOL=CLASS",
+				p.about("effects."+text))
 		}
 		if of != server {
 			continue
@@ -220,7 +245,7 @@ func (p *Powers) effectsOf(server string) (classes map[string]perdure.Effect, hi
 			hints = true
 			continue
 		}
-		e, err := view.ParseName[perdure.Effect]("--effect "+name, class)
+		e, err := view.ParseName[perdure.Effect](p.about("effects."+name), class)
 		if err != nil {
 			return nil, false, err
 		}

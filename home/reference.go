@@ -184,7 +184,7 @@ func (h *Home) keepPolicy(dir, name string) (perdure.Hash, error) {
 // Keep writes a file of the home that is not there yet. What is there already must be the same.
 func (h *Home) Keep(name string, content []byte) error {
 	if h.Dir == "" {
-		return errors.New("a store in memory keeps no files; name another with --store")
+		return errors.New("a store in memory keeps no files; name another store")
 	}
 	path := filepath.Join(h.Dir, name)
 	old, err := disk.ReadFile(path, maxConfig)

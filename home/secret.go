@@ -24,8 +24,7 @@ import (
 func Recipients(to []string, passphraseFile string) ([]age.Recipient, error) {
 	if passphraseFile != "" {
 		if len(to) > 0 {
-			return nil, errors.New("a passphrase cannot be combined with other recipients; use --to or " +
-				"--passphrase-file")
+			return nil, errors.New("a passphrase cannot be combined with other recipients; give one or the other")
 		}
 		r, _, err := passphrase(passphraseFile)
 		return []age.Recipient{r}, err
@@ -34,7 +33,7 @@ func Recipients(to []string, passphraseFile string) ([]age.Recipient, error) {
 	for _, text := range to {
 		r, err := capsule.ParseRecipient(text)
 		if err != nil {
-			return nil, fmt.Errorf("--to: %w", err)
+			return nil, fmt.Errorf("whom it is encrypted to: %w", err)
 		}
 		all = append(all, r)
 	}

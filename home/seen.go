@@ -15,6 +15,8 @@ import (
 
 // lookWitness is what this home has seen, to be asked only: looking is not seeing. Nil for a home in memory.
 func (h *Home) lookWitness() (*sqlite.Witness, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.Dir == "" || h.looked != nil {
 		return h.looked, nil
 	}

@@ -58,8 +58,7 @@ func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) (*To
 func (h *Home) Sealed(subject string, data perdure.Data) (perdure.Data, error) {
 	vault := h.Vault()
 	if vault == nil {
-		return nil, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another with " +
-			"--store"))
+		return nil, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another store"))
 	}
 	return perdure.Seal(vault, subject, data)
 }

@@ -251,7 +251,7 @@ func (h *Home) verify(m, parent *memory, o Verification) (*Checked, error) {
 // check verifies a memory, or the end of one.
 func (o *Verification) check(m *memory) (*perdure.Verified, error) {
 	if o.Policy != nil && m.depth != perdure.Full {
-		return nil, perdure.Invalid(errors.New("--policy needs the whole memory; export the agent at depth full"))
+		return nil, perdure.Invalid(errors.New("judging by policy takes the whole memory; export it at depth full"))
 	}
 	how := o.VerifyOptions
 	how.Depth = m.depth
@@ -269,7 +269,7 @@ func (r *Checked) audit(v *policy.Verification) error {
 			"see perdure policy explain")
 	case unknown >= 0:
 		r.OK = false
-		hint := "name its files after --policy, or keep them in the folder " + filepath.Join(PolicyDir, KnownDir) +
+		hint := "name the files of that policy, or keep them in the folder " + filepath.Join(PolicyDir, KnownDir) +
 			" of the home"
 		return perdure.WithHint(fmt.Errorf("%s: %w", v.Gaps[unknown], perdure.ErrRejected), hint)
 	}
@@ -488,4 +488,11 @@ func (h *Home) Attested(ctx context.Context, name string, ids []age.Identity, sh
 		return nil, err
 	}
 	return &Attested{true, a.Agent, entries, a.Digest, a.Key, h.KeyNames()[a.Key], a.Time, shallow}, nil
+}
+
+// VerifyStored is Verify of an agent in a store that is open.
+func (h *Home) VerifyStored(ctx context.Context, s perdure.Store, id perdure.AgentID, o Verification) (r *Checked,
+	err error) {
+	err = h.withStored(ctx, s, id, func(m *memory) error { r, err = h.verify(m, nil, o); return err })
+	return r, err
 }

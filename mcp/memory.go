@@ -79,6 +79,11 @@ func (s *Server) hides(ctx context.Context, id perdure.AgentID, kind string) boo
 	return err != nil || r.Hides(ctx, id, kind)
 }
 
+// hidden is hides for a list.
+func (s *Server) hidden(ctx context.Context) func(perdure.Listing) bool {
+	return func(l perdure.Listing) bool { return s.hides(ctx, l.Agent, l.Kind) }
+}
+
 type sessionOut struct {
 	Session      string   `json:"session" jsonschema:"to be given to session_close"`
 	State        string   `json:"state,omitempty" jsonschema:"the current state"`

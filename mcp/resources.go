@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,55 +176,6 @@ func transcript(of []view.Said) string {
 	return b.String()
 }
 
-// page is some agents after a cursor, and the cursor for those that follow; empty: these are all.
-func (s *Server) page(ctx context.Context, f perdure.Filter, cursor string, limit int) (found []perdure.Listing,
-	next string, err error) {
-	var after perdure.Listing
-	if cursor != "" {
-		if after, err = parseCursor(cursor); err != nil {
-			return nil, "", err
-		}
-	}
-	l, err := view.Lister(s.Store)
-	if err != nil {
-		return nil, "", err
-	}
-	for one, err := range l.List(ctx, f) {
-		switch {
-		case err != nil:
-			return nil, "", err
-		case cursor != "" && !follows(one, after), s.hides(ctx, one.Agent, one.Kind):
-		case len(found) == limit:
-			last := found[limit-1]
-			return found, base64.RawURLEncoding.EncodeToString([]byte(last.Agent.String() + last.Name)), nil
-		default:
-			found = append(found, one)
-		}
-	}
-	return found, "", nil
-}
-
-// follows reports whether an agent is listed after another: by name, then id.
-func follows(one, after perdure.Listing) bool {
-	if one.Name != after.Name {
-		return one.Name > after.Name
-	}
-	return perdure.Hash(one.Agent).Compare(perdure.Hash(after.Agent)) > 0
-}
-
-func parseCursor(cursor string) (l perdure.Listing, err error) {
-	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	const id = 64
-	if err == nil && len(b) >= id {
-		l.Name = string(b[id:])
-		err = l.Agent.UnmarshalText(b[:id])
-	}
-	if err != nil || len(b) < id {
-		return l, perdure.Invalid(errors.New("this cursor is not one that was given; begin without one"))
-	}
-	return l, nil
-}
-
 // listing answers what resources there are from the store: agents come and go.
 func (s *Server) listing(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
@@ -236,7 +186,7 @@ func (s *Server) listing(next sdk.MethodHandler) sdk.MethodHandler {
 		if p, ok := req.GetParams().(*sdk.ListResourcesParams); ok && p != nil {
 			cursor = p.Cursor
 		}
-		found, after, err := s.page(ctx, perdure.Filter{}, cursor, page)
+		found, after, err := home.Page(ctx, s.Store, perdure.Filter{}, cursor, page, s.hidden(ctx))
 		if err != nil {
 			return nil, s.refused(err)
 		}

@@ -155,11 +155,5 @@ func (s *Server) standing(ctx context.Context, id perdure.AgentID) (*perdure.Age
 	if err != nil {
 		return nil, "", err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	trust, err := s.Home.Trust()
-	if err != nil {
-		return nil, "", err
-	}
-	return a, a.Standing(trust, s.Node.Place, time.Now()), nil
+	return a, a.Standing(s.Node.Trusted(), s.Node.Place, time.Now()), nil
 }

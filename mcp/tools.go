@@ -180,8 +180,8 @@ func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*
 			return nil, nil, perdure.Invalid(err)
 		}
 	}
-	found, next, err := s.page(ctx, perdure.Filter{Name: in.Name, Scope: in.Scope, Waiting: in.Waiting}, in.Cursor,
-		limit)
+	found, next, err := home.Page(ctx, s.Store,
+		perdure.Filter{Name: in.Name, Scope: in.Scope, Waiting: in.Waiting}, in.Cursor, limit, s.hidden(ctx))
 	if err != nil {
 		return nil, nil, err
 	}

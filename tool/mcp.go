@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -67,6 +68,8 @@ type MCP struct {
 	Timeout    time.Duration // of a call; zero: DefaultTimeout
 	Start      time.Duration // how long the server may take to start and answer; zero: 1 minute
 	Limit      int           // bytes kept of the text of a result; zero: DefaultResponse
+	// Waiting is told, if not nil, that the server takes its time to start, and how long it has at most.
+	Waiting func(most time.Duration)
 
 	setup   sync.Once
 	turn    chan struct{} // held while a session is looked at or made
@@ -287,16 +290,13 @@ func (m *MCP) connect(ctx context.Context) (*mcpSession, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, m.start())
 	defer cancel()
+	defer m.patience()()
 	client := mcp.NewClient(&mcp.Implementation{Name: "perdure", Version: "1"},
 		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	session, err := client.Connect(limited, transport, nil)
 	if err != nil {
 		p.kill()
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("start MCP server %s: %w: %w; is it installed, and on the PATH of this node?",
-				m.Name, err, perdure.ErrIncapable)
-		}
-		return nil, fmt.Errorf("start MCP server %s: %w%s", m.Name, err, p.said(redactorOf(ctx)))
+		return nil, m.unstarted(ctx, limited, p, err)
 	}
 	s := &mcpSession{ClientSession: session, process: p, done: make(chan struct{})}
 	m.watches.Go(func() {
@@ -305,6 +305,46 @@ func (m *MCP) connect(ctx context.Context) (*mcpSession, error) {
 		close(s.done)
 	})
 	return s, nil
+}
+
+// slowStart is how long a server may take to start before somebody is told.
+const slowStart = 2 * time.Second
+
+// patience has Waiting told when the server is slow, until what it returns is called.
+func (m *MCP) patience() (stop func()) {
+	if m.Waiting == nil || m.start() <= slowStart {
+		return func() {}
+	}
+	t := time.AfterFunc(slowStart, func() { m.Waiting(m.start()) })
+	return func() { t.Stop() }
+}
+
+// unstarted says why there is no connection to the server.
+func (m *MCP) unstarted(ctx, limited context.Context, p *process, err error) error {
+	r := redactorOf(ctx)
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("start MCP server %s (%s): %w: %w; is it installed, and on the PATH of this node?", m.Name,
+			m.where(r), err, perdure.ErrIncapable)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case limited.Err() != nil:
+		return fmt.Errorf("MCP server %s (%s) did not answer within %s%s", m.Name, m.where(r), m.start(), p.said(r))
+	}
+	return fmt.Errorf("start MCP server %s (%s): %w%s", m.Name, m.where(r), err, p.said(r))
+}
+
+// where is the server for people: its command line, or its address without what may be secret in it.
+func (m *MCP) where(r *redactor) string {
+	if len(m.Command) > 0 {
+		return clip(visible(r.replace(strings.Join(m.Command, " "))))
+	}
+	u, err := url.Parse(m.URL)
+	if err != nil || m.URL == "" {
+		return "not a program of its own"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
 }
 
 // transport is the way to the server, and its process if it is one of ours.

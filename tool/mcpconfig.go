@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -23,7 +24,11 @@ type MCPConfig struct {
 	Dir     string            `yaml:"dir"`
 	Env     map[string]string `yaml:"env"`     // beside PATH and HOME; secret:NAME stands for a secret
 	Headers map[string]string `yaml:"headers"` // likewise
+	Start   time.Duration     `yaml:"start"`   // how long it may take to start and answer, such as 10s; zero: 1 minute
 }
+
+// mcpFields are the fields of a server in a file.
+var mcpFields = []string{"command", "url", "dir", "env", "headers", "start"}
 
 // ParseMCP reads a server in one line: a URL, or a command with its arguments, parted by spaces and quoted as in a
 // shell.
@@ -48,8 +53,9 @@ func (c *MCPConfig) UnmarshalYAML(n *yaml.Node) error {
 		return nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if name := n.Content[i].Value; !slices.Contains([]string{"command", "url", "dir", "env", "headers"}, name) {
-			return fmt.Errorf("line %d: there is no field %s of an MCP server", n.Content[i].Line, name)
+		if name := n.Content[i].Value; !slices.Contains(mcpFields, name) {
+			return fmt.Errorf("line %d: there is no field %s of an MCP server, but %s", n.Content[i].Line, name,
+				strings.Join(mcpFields, ", "))
 		}
 		if at := n.Content[i+1]; n.Content[i].Value == "command" && at.Kind == yaml.ScalarNode {
 			command, err := words(at.Value)
@@ -72,10 +78,12 @@ func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, er
 		return nil, fmt.Errorf("MCP server %s: name its command or its url", name)
 	case c.URL != "" && (len(c.Env) > 0 || c.Dir != ""):
 		return nil, fmt.Errorf("MCP server %s: env and dir are for a command; a url takes headers", name)
+	case c.Start < 0:
+		return nil, fmt.Errorf("MCP server %s: start is %s, want a time such as 10s", name, c.Start)
 	case c.URL == "" && len(c.Headers) > 0:
 		return nil, fmt.Errorf("MCP server %s: headers are for a url; a command takes env", name)
 	}
-	m := &MCP{Name: name, Command: c.Command, URL: c.URL, Dir: c.Dir}
+	m := &MCP{Name: name, Command: c.Command, URL: c.URL, Dir: c.Dir, Start: c.Start}
 	if len(c.Env) > 0 {
 		m.Env = []string{"PATH", "HOME"}
 	}

@@ -304,3 +304,27 @@ func Stream(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(
 		return next(context.Background())
 	}, nil
 }
+
+// Cursor is where the follower stands.
+func (w *Follower) Cursor() perdure.Cursor { return w.cursor }
+
+// FollowBehind is a follower that stands behind a position. What an entry refers to is known from the last snapshot
+// before it on.
+func FollowBehind(ctx context.Context, s perdure.Store, id perdure.AgentID, after perdure.Cursor) (*Follower, error) {
+	w := Follow(s, id)
+	for snap, err := range s.Snapshots(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		if snap.Cursor <= after {
+			w = &Follower{store: s, ID: id, told: narratorAfter(snap.Entry), cursor: snap.Cursor}
+			break
+		}
+	}
+	if w.cursor >= after {
+		return w, nil
+	}
+	err := w.until(ctx, after, func(Line) error { return nil })
+	w.cursor = max(w.cursor, after)
+	return w, err
+}

@@ -168,7 +168,12 @@ func readableStruct(v reflect.Value) any {
 		if name == "" || absent && v.Field(i).IsZero() {
 			continue
 		}
-		o = append(o, field{name, readableValue(v.Field(i))})
+		one := field{name, readableValue(v.Field(i))}
+		if k := slices.IndexFunc(o, func(f field) bool { return f.name == name }); k >= 0 {
+			o[k] = one // it is put over that of a record inside, as in Go
+			continue
+		}
+		o = append(o, one)
 	}
 	return o
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/turns"
 )
 
 // Hook is somebody who may post to agents.
@@ -40,7 +42,10 @@ type Handler struct {
 	// Fail answers with an error; nil: as a problem (RFC 9457). What has a status of its own is an *Error.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
-	turns turns
+	// Turns are those of the agents, if others write to them, too; nil: its own.
+	Turns *turns.Turns[perdure.AgentID]
+
+	own   turns.Turns[perdure.AgentID]
 	taken recent
 }
 
@@ -112,7 +117,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(context.
 		if err != nil {
 			return Answer{}, err
 		}
-		done, err := h.turns.take(r.Context(), id)
+		done, err := cmp.Or(h.Turns, &h.own).Take(r.Context(), id)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -475,45 +480,4 @@ func (h *Handler) answer(ctx context.Context, p *post, body *resumption) (Answer
 		return Answer{Status: Already, Agent: p.agent.ID()}, nil
 	}
 	return told(status)(h.Node.Tell(ctx, p.agent.ID(), ev))
-}
-
-// turns lets one at a time work on an agent.
-type turns struct {
-	mu    sync.Mutex
-	taken map[perdure.AgentID]*turn
-}
-
-// turn is one that somebody has or waits for.
-type turn struct {
-	held  chan struct{} // has a value while somebody has it
-	users int
-}
-
-// take waits for a turn; what it returns ends it.
-func (t *turns) take(ctx context.Context, id perdure.AgentID) (func(), error) {
-	t.mu.Lock()
-	if t.taken == nil {
-		t.taken = map[perdure.AgentID]*turn{}
-	}
-	one := t.taken[id]
-	if one == nil {
-		one = &turn{held: make(chan struct{}, 1)}
-		t.taken[id] = one
-	}
-	one.users++
-	t.mu.Unlock()
-	leave := func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if one.users--; one.users == 0 {
-			delete(t.taken, id)
-		}
-	}
-	select {
-	case one.held <- struct{}{}:
-		return func() { <-one.held; leave() }, nil
-	case <-ctx.Done():
-		leave()
-		return nil, ctx.Err()
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +39,8 @@ func newBench(words string, stored bool) *benchmark {
 	b := &benchmark{Command: command(words, cobra.NoArgs)}
 	if stored {
 		b.Flags().StringVar(&b.Folder, "store", "",
-			"create the store in a new folder below this one, or mem: (default: the temporary folder)")
+			"create the store in a new folder below this one, in a new schema of postgres://…, or mem: "+
+				"(default: the temporary folder)")
 		b.check(func() error { return b.Check() })
 	}
 	return b
@@ -54,6 +54,9 @@ func (b *benchmark) onDisk(why string) *benchmark {
 	b.check(func() error {
 		if b.InMemory() {
 			return errors.New(why + "; name a folder with --store")
+		}
+		if b.OnServer() {
+			return errors.New("this workload measures a file; name a folder with --store")
 		}
 		return nil
 	})
@@ -392,15 +395,12 @@ func benchAppendCommand() *cobra.Command {
 			set.Agents = wideAgents
 		}
 		return b.lines(len(writers), func(i int) (*bench.Figures, error) {
-			one, raw := set, ""
+			one := set
 			one.Writers, one.Dir, one.Sync = writers[i], b.Dir, b.Sync.String()
 			if one.Each == 0 {
 				one.Each = max(appendTotal/one.Writers, 20)
 			}
-			if !b.InMemory() {
-				raw = filepath.Join(b.Dir, "raw.db")
-			}
-			return one.Run(b.Context(), b.Open, raw)
+			return one.Run(b.Context(), b.Open, b.Baseline())
 		})
 	})
 }

@@ -1,18 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
-// Exit codes are API: scripts compare with them. Do NOT renumber.
+// The exit codes that commands name. Which error exits with which is decided in one place, home.KindOf.
 const (
 	exitOK          = 0
 	exitFailure     = 1
@@ -49,36 +49,8 @@ type answered struct{ err error }
 func (a *answered) Error() string { return a.err.Error() }
 func (a *answered) Unwrap() error { return a.err }
 
-// errPerson says that a person must act before the agent goes on.
-var errPerson = errors.New("is waiting for a person")
-
-// errUnwell says that an agent has ended with another signal than ok.
-var errUnwell = errors.New("has not ended with ok")
-
-// exitCode is the one place where errors become exit codes.
-func exitCode(err error) int {
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, perdure.ErrInvalid):
-		return exitUsage
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	case errors.Is(err, perdure.ErrRejected):
-		return exitRejected
-	case errors.Is(err, perdure.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return exitNotFound
-	case errors.Is(err, perdure.ErrConflict):
-		return exitConflict
-	case errors.Is(err, perdure.ErrDenied):
-		return exitDenied
-	case errors.Is(err, errPerson):
-		return exitWaiting
-	case errors.Is(err, errUnwell):
-		return exitUnwell
-	}
-	return exitFailure
-}
+// exitCode is the exit code of an error.
+func exitCode(err error) int { return home.KindOf(err).Exit() }
 
 // report prints an error that has not been answered yet: one line and a hint for people, one object as JSON.
 func report(w io.Writer, err error, command string, asJSON bool) {

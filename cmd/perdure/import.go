@@ -39,7 +39,7 @@ func importCommand() *cobra.Command {
 	pass := c.Flags().String("passphrase-file", "", "decrypt with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		stream()
-		var o capsule.ImportOptions
+		var o home.Intake
 		var err error
 		if o.Identities, err = home.Identities(*ids, *pass); err != nil {
 			return err
@@ -50,8 +50,8 @@ func importCommand() *cobra.Command {
 					*most))
 			}
 		}
-		read := new(home.Meter)
-		src, done, err := importable(c, args[0], read, &o)
+		o.Read = new(home.Meter)
+		src, done, err := importable(c, args[0], o.Read, &o.ImportOptions)
 		if err != nil {
 			return err
 		}
@@ -59,16 +59,11 @@ func importCommand() *cobra.Command {
 		if *shallow && (src == nil || args[0] == "-") {
 			return perdure.Invalid(errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
 		}
-		o.Older, o.Drop, o.Ready, o.Refuse = *older, *drop, *ready, *trusted
+		o.Older, o.Drop, o.Ready, o.Refuse, o.Policies = *older, *drop, *ready, *trusted, policies
+		if *shallow {
+			o.Word = args[0]
+		}
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			if err := h.Admitting(ctx, policies, &o); err != nil {
-				return err
-			}
-			if *shallow {
-				if err := home.OnWord(h.Home, args[0], &o.ReadOptions); err != nil {
-					return err
-				}
-			}
 			if src == nil {
 				found, err := h.ImportSet(ctx, s, args[0], o)
 				if found == nil {
@@ -76,8 +71,7 @@ func importCommand() *cobra.Command {
 				}
 				return errors.Join(err, list(out, found, func(w io.Writer) error { return writeArrived(w, found...) }))
 			}
-			from := func(o capsule.ImportOptions) (*capsule.Arrival, error) { return capsule.Import(ctx, s, src, o) }
-			r, err := h.TakeIn(ctx, s, read, o, from)
+			r, err := h.Import(ctx, s, src, o)
 			if err != nil {
 				return err
 			}

@@ -81,7 +81,8 @@ func newRoot() *cobra.Command {
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
 		docCommand(), sessionCommand(), searchCommand(), // memory across sessions
 		// integrity
-		exportCommand(), importCommand(), seatCommand(), backupCommand(), verifyCommand(), gcCommand(), eraseCommand(),
+		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(), verifyCommand(), gcCommand(),
+		eraseCommand(),
 		keyCommand(), doctorCommand(),
 	)
 	root.AddCommand(notifyCommand(), policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(),

@@ -73,15 +73,19 @@ func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id
 	}
 	what, hint := ran.Stuck()
 	if ran.Unadvised() {
-		hint += "; for this run alone, add --advisor anthropic:MODEL"
+		name := ran.Now.Fold().Intent.Advisor
+		if name != "" {
+			name += "="
+		}
+		hint += "; for this run alone, add --advisor " + name + "anthropic:MODEL"
 	}
 	switch {
 	case ran.Ended != nil && ran.Ended.Signal != perdure.OK:
-		return &answered{fmt.Errorf("%s %w", called, errUnwell)}
+		return &answered{fmt.Errorf("%s %w", called, home.ErrUnwell)}
 	case what != "":
 		return perdure.WithHint(errors.New(called+what), hint)
 	case hint != "":
-		return perdure.WithHint(fmt.Errorf("%s %w", called, errPerson), hint)
+		return perdure.WithHint(fmt.Errorf("%s %w", called, home.ErrPerson), hint)
 	}
 	return nil
 }

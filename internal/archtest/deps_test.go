@@ -11,17 +11,30 @@ import (
 
 // adapters connect the core to something outside it. Each is one folder, sub-packages included, except that every
 // package below store is an adapter of its own.
-var adapters = []string{"a2a", "advisor", "capsule", "exchange", "keyfile", "mcp", "notify", "policy", "server",
+var adapters = []string{
+	"a2a",
+	"advisor",
+	"capsule",
+	"client",
+	"exchange",
+	"keyfile",
+	"mcp",
+	"notify",
+	"policy",
+	"server",
 	"telemetry",
-	"tool", "webhook"}
+	"tool",
+	"webhook",
+}
 
 // shared are adapters that some others may import: a folder of agents is a folder of capsules, and servers hand them
-// out and mount what speaks MCP; what is sent is signed as what is received.
+// out and mount what speaks MCP; what is sent is signed as what is received; a server and its client speak the same
+// values.
 var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"server"}, "mcp": {"server"},
-	"exchange": {"client", "server"}, "webhook": {"notify"}}
+	"client": {"server"}, "exchange": {"client", "server"}, "webhook": {"notify", "server"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
-var narrow = map[string][]string{"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
+var narrow = map[string][]string{"client": {}, "capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
 // wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what
 // is for development.
@@ -44,7 +57,11 @@ func roomOf(path string) string {
 
 // faces show agents to people and programs. Each imports the house, the core, what it serves and what is internal; no
 // adapter, which is wired by the home, and no other face.
-var faces = map[string][]string{"a2a": {}, "mcp": {}, "server": {"a2a", "capsule", "exchange", "mcp"}}
+var faces = map[string][]string{
+	"a2a":    {},
+	"mcp":    {},
+	"server": {"a2a", "capsule", "client", "exchange", "mcp", "webhook"},
+}
 
 // impure are the packages the core must not import, and none of ours that it imports either. It may name the errors of
 // io/fs, which opens nothing.

@@ -203,40 +203,33 @@ func (s *Store) conclude(batch []*request, added map[int]int64, again bool) {
 // statement of its own.
 const lockText = "SELECT pg_advisory_xact_lock_shared($1::bigint | last_value) FROM ~pos"
 
-// appendText appends to agents whose heads are the ones given. Agents are locked in the order of their ids; a row that
-// another transaction has changed meanwhile is looked at as it is then.
+// appendText appends to agents whose heads are the ones given. A row that another transaction has changed meanwhile is
+// looked at as it is then. What it returns says which appends were carried out, by their first name, and where.
 const appendText = `
-WITH r AS (
-	SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])
-	WITH ORDINALITY AS r(id, old, fresh, says, names, data, snaps, i)
-), l AS MATERIALIZED (
-	SELECT a.key, a.heads, r.i FROM r JOIN ~agents a ON a.id=r.id ORDER BY a.id FOR UPDATE OF a
-), u AS (
+WITH u AS (
 	UPDATE ~agents a SET heads=r.fresh, says=nullif(r.says,0), due=CASE WHEN a.node IS NULL THEN nullif(r.says,0) ELSE a.due END
-	FROM l JOIN r ON r.i=l.i WHERE a.key=l.key AND l.heads=r.old RETURNING a.key, r.i
-), n AS (
-	INSERT INTO ~log(agent, pos, names, data, snaps) SELECT u.key, nextval('~pos'), r.names, r.data, r.snaps FROM u JOIN r ON r.i=u.i
-	RETURNING agent, pos
+	FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])
+		AS r(id, old, fresh, says, names, data, snaps)
+	WHERE a.id=r.id AND a.heads=r.old RETURNING a.key, r.names, r.data, r.snaps
 )
-SELECT u.i, n.pos FROM u JOIN n ON n.agent=u.key`
+INSERT INTO ~log(agent, pos, names, data, snaps) SELECT key, nextval('~pos'), names, data, snaps FROM u
+RETURNING pos, substring(names FROM 1 FOR 32)`
 
 // createText makes agents that are not there.
 const createText = `
 WITH r AS (
 	SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[],
 		$7::bytea[], $8::bytea[], $9::bytea[], $10::int[], $11::bytea[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bool[])
-	WITH ORDINALITY AS r(id, fresh, says, names, data, snaps, name, kind, scope, state, labels, created, updated, due, entries, waiting, i)
+	AS r(id, fresh, says, names, data, snaps, name, kind, scope, state, labels, created, updated, due, entries, waiting)
 ), u AS (
 	INSERT INTO ~agents(id, heads, says, due) SELECT id, fresh, nullif(says,0), nullif(says,0) FROM r ORDER BY id
 	ON CONFLICT (id) DO NOTHING RETURNING key, id
-), n AS (
-	INSERT INTO ~log(agent, pos, names, data, snaps) SELECT u.key, nextval('~pos'), r.names, r.data, r.snaps FROM u JOIN r ON r.id=u.id
-	RETURNING agent, pos
 ), m AS (
 	INSERT INTO ~listings(agent, id, name, kind, scope, state, labels, created, updated, due, entries, waiting)
 	SELECT u.key, u.id, r.name, r.kind, r.scope, r.state, r.labels, r.created, r.updated, r.due, r.entries, r.waiting FROM u JOIN r ON r.id=u.id
 )
-SELECT r.i, n.pos FROM u JOIN r ON r.id=u.id JOIN n ON n.agent=u.key`
+INSERT INTO ~log(agent, pos, names, data, snaps) SELECT u.key, nextval('~pos'), r.names, r.data, r.snaps FROM u JOIN r ON r.id=u.id
+RETURNING pos, substring(names FROM 1 FOR 32)`
 
 // appendAll sends a batch in one round trip, which is one transaction, and returns the positions of its requests that
 // were carried out.
@@ -258,7 +251,7 @@ func (s *Store) appendAll(batch []*request) (map[int]int64, error) {
 	}
 	if len(born.index) > 0 {
 		l := &born.listings
-		if err := l.fill(batch, born.index); err != nil {
+		if err := l.fill(batch); err != nil {
 			return nil, err
 		}
 		b.Queue(s.sql(createText), born.id, born.heads, born.says, born.names, born.data, born.snaps,
@@ -279,10 +272,11 @@ func (s *Store) appendAll(batch []*request) (map[int]int64, error) {
 				return err
 			}
 			if err := each(rows, func(r pgx.Rows) error {
-				var i, pos int64
-				err := r.Scan(&i, &pos)
-				if err == nil {
-					added[c.index[i-1]] = pos
+				var pos int64
+				var name []byte
+				err := r.Scan(&pos, &name)
+				if i, ok := c.index[string(name)]; err == nil && ok {
+					added[i] = pos
 				}
 				return err
 			}); err != nil {
@@ -299,26 +293,18 @@ func (s *Store) appendAll(batch []*request) (map[int]int64, error) {
 
 // columns are requests as a statement takes them.
 type columns struct {
-	index                              []int // of each in its batch
+	index                              map[string]int // where each is in its batch, by its first name
 	id, old, heads, names, data, snaps [][]byte
 	says                               []int64
 	listings                           listingColumns
 }
 
 func (c *columns) add(i int, r *request) {
-	c.index = append(c.index, i)
-	c.id, c.old, c.heads, c.says = append(
-		c.id,
-		r.id[:],
-	), append(
-		c.old,
-		r.old,
-	), append(
-		c.heads,
-		r.heads,
-	), append(
-		c.says,
-		int64(r.says),
-	)
+	if c.index == nil {
+		c.index = map[string]int{}
+	}
+	c.index[string(r.names[:hashSize])] = i
+	c.id, c.old, c.heads = append(c.id, r.id[:]), append(c.old, r.old), append(c.heads, r.heads)
 	c.names, c.data, c.snaps = append(c.names, r.names), append(c.data, r.data), append(c.snaps, r.snaps)
+	c.says = append(c.says, int64(r.says))
 }

@@ -49,10 +49,13 @@ func (c *listingColumns) add(l perdure.Listing) error {
 	return nil
 }
 
-// fill adds the first listings of agents that are to be made.
-func (c *listingColumns) fill(batch []*request, index []int) error {
-	for _, i := range index {
-		if err := c.add(batch[i].genesis.Newborn()); err != nil {
+// fill adds the first listings of the agents in a batch that are to be made.
+func (c *listingColumns) fill(batch []*request) error {
+	for _, r := range batch {
+		if r.genesis == nil {
+			continue
+		}
+		if err := c.add(r.genesis.Newborn()); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func Parse(text string) (*Name, error) {
 		values.Del("schema")
 	}
 	n.schema = pgx.Identifier{n.plain}.Sanitize()
-	u.RawQuery = values.Encode()
+	u.RawQuery = strings.ReplaceAll(values.Encode(), "+", "%20") // the driver takes a + as it is
 	if n.config, err = pgxpool.ParseConfig(u.String()); err != nil {
 		return nil, perdure.Invalid(fmt.Errorf("name of a PostgreSQL store: %s: %w", reason(err), errURL))
 	}

@@ -124,6 +124,9 @@ func (s *Store) meet(ctx context.Context, name *Name, o Options) error {
 		// before.
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
+	if !s.server.pooled { // a plan costs more than most of these statements
+		cfg.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	}
 	s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), cfg)
 	return err
 }

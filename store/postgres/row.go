@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,8 +12,9 @@ import (
 )
 
 // A row of the log holds the entries that one call added, or a part of them: their names, one after the other, and
-// their canonical bytes, each after its length. The names are compared with what is read, so that a row that somebody
-// or something has changed is noticed.
+// their canonical bytes, each after its length, with a sum over all of it at the end. Names and sum are compared with
+// what is read, so that a row that something has changed is noticed. Who changes the sum, too, still cannot change what
+// names commit to, nor sign.
 
 const (
 	// maxRowEntries and maxRowBytes bound what one row holds, so that a memory can be read piece by piece. Cursors
@@ -20,6 +23,7 @@ const (
 	maxRowBytes   = 256 << 10
 	cursorBits    = 10
 	hashSize      = len(perdure.Hash{})
+	sumSize       = 16
 )
 
 // cursor is where entry i of the row at pos stands.
@@ -45,6 +49,7 @@ func (r *row) fill(entries []*perdure.Entry, covers func(i int) bool) (int, erro
 	for i, e := range entries {
 		long := len(e.HeaderBytes()) + len(e.BodyBytes()) + 80
 		if i == maxRowEntries || i > 0 && size+long > maxRowBytes {
+			r.seal(entries[0].ID())
 			return i, nil
 		}
 		size += long
@@ -61,7 +66,24 @@ func (r *row) fill(entries []*perdure.Entry, covers func(i int) bool) (int, erro
 			r.snaps = binary.BigEndian.AppendUint16(r.snaps, uint16(i))
 		}
 	}
+	r.seal(entries[0].ID())
 	return len(entries), nil
+}
+
+// seal puts the sum at the end.
+func (r *row) seal(id perdure.AgentID) {
+	sum := r.sum(id, r.data)
+	r.data = append(r.data, sum[:sumSize]...)
+}
+
+// sum is that of the row with this data.
+func (r *row) sum(id perdure.AgentID, data []byte) (out [sha256.Size]byte) {
+	h := sha256.New()
+	_, _ = h.Write(id[:])
+	_, _ = h.Write(r.names)
+	_, _ = h.Write(data)
+	h.Sum(out[:0])
+	return out
 }
 
 // count is how many entries the row has.
@@ -71,11 +93,15 @@ func (r *row) count() int { return len(r.names) / hashSize }
 func (r *row) name(i int) perdure.Hash { return perdure.Hash(r.names[i*hashSize : (i+1)*hashSize]) }
 
 // pieces are the bytes of the entries.
-func (r *row) pieces() ([][]byte, error) {
-	if len(r.names)%hashSize != 0 || len(r.names) == 0 || r.count() > maxRowEntries {
+func (r *row) pieces(id perdure.AgentID) ([][]byte, error) {
+	end := len(r.data) - sumSize
+	if len(r.names)%hashSize != 0 || len(r.names) == 0 || r.count() > maxRowEntries || end < 0 {
 		return nil, errRow
 	}
-	out, rest := make([][]byte, r.count()), r.data
+	if sum := r.sum(id, r.data[:end]); !bytes.Equal(sum[:sumSize], r.data[end:]) {
+		return nil, errRow
+	}
+	out, rest := make([][]byte, r.count()), r.data[:end]
 	for i := range out {
 		n, used := binary.Uvarint(rest)
 		if used <= 0 || n > uint64(len(rest)-used) {
@@ -92,7 +118,7 @@ func (r *row) pieces() ([][]byte, error) {
 // entries reads the entries of the row, and refuses what is not an entry of the agent under the name it was stored
 // with.
 func (r *row) entries(id perdure.AgentID, lim perdure.Limits) ([]*perdure.Entry, error) {
-	pieces, err := r.pieces()
+	pieces, err := r.pieces(id)
 	if err != nil {
 		return nil, fmt.Errorf("%w (position %d)", err, r.pos)
 	}

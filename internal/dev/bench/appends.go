@@ -20,9 +20,14 @@ type Appends struct {
 	Sync    string // of raw SQLite: full or normal
 }
 
-// Run appends commits of one entry from several writers at once, and then does the same with raw SQLite: one table, one
-// committer, the same pragmas, the same bytes.
-func (s Appends) Run(ctx context.Context, open Open, rawPath string) (*Figures, error) {
+// Baseline is the same work done with nothing but what the store is built on.
+type Baseline struct {
+	Name string
+	Rate func(ctx context.Context, s Appends) (float64, error) // appends per second; nil: there is none
+}
+
+// Run appends commits of one entry from several writers at once, and then has the floor do the same.
+func (s Appends) Run(ctx context.Context, open Open, floor Baseline) (*Figures, error) {
 	store, err := open(ctx)
 	if err != nil {
 		return nil, err
@@ -55,11 +60,11 @@ func (s Appends) Run(ctx context.Context, open Open, rawPath string) (*Figures, 
 		all = append(all, l...)
 	}
 	f.percentiles(all)
-	if rawPath == "" {
+	if floor.Rate == nil {
 		return f, nil
 	}
-	f.Floor = "raw SQLite, group commit"
-	if f.FloorRate, err = rawAppends(ctx, rawPath, s); err != nil {
+	f.Floor = floor.Name
+	if f.FloorRate, err = floor.Rate(ctx, s); err != nil {
 		return nil, err
 	}
 	f.Ratio = f.FloorRate / f.PerSecond

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/postgres"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -21,7 +22,10 @@ type Place struct {
 	Folder string      // below which the new folder is made; empty: the one for temporary files; or Memory
 	Sync   sqlite.Sync // what an acknowledged write survives
 
-	Dir string // the new folder, while With runs; empty for a store in memory
+	Dir string // the new folder, while With runs; empty for a store in memory and on a server
+
+	server  *serverPlace // while With runs: the new schema on a server
+	durable string       // what the server says of it
 }
 
 // InMemory reports whether the store under test is in memory.
@@ -29,8 +33,12 @@ func (p *Place) InMemory() bool { return p.Folder == Memory }
 
 // Check refuses what is no folder.
 func (p *Place) Check() error {
-	if !p.InMemory() && strings.Contains(p.Folder, ":") {
-		return fmt.Errorf("--store %s: want mem: or a folder", p.Folder)
+	switch {
+	case p.OnServer():
+		_, err := postgres.Parse(p.Folder)
+		return err
+	case !p.InMemory() && strings.Contains(p.Folder, ":"):
+		return fmt.Errorf("--store %s: want mem:, postgres://USER@HOST/DATABASE or a folder", p.Folder)
 	}
 	return nil
 }
@@ -39,6 +47,9 @@ func (p *Place) Check() error {
 func (p *Place) With(f func() error) error {
 	if p.InMemory() {
 		return f()
+	}
+	if p.OnServer() {
+		return p.onServer(f)
 	}
 	dir, err := os.MkdirTemp(p.under(), "perdure-bench-")
 	if err != nil {
@@ -60,6 +71,14 @@ func (p *Place) Open(ctx context.Context) (perdure.Store, error) {
 	if p.InMemory() {
 		return new(perdure.MemStore), nil
 	}
+	if p.server != nil {
+		s, err := postgres.Open(ctx, p.server.url, postgres.Options{})
+		if err != nil {
+			return nil, err
+		}
+		p.durable = "every acknowledged step survives " + s.Survives()
+		return s, nil
+	}
 	return sqlite.Open(ctx, filepath.Join(p.Dir, "store.db"), sqlite.Options{Sync: p.Sync})
 }
 
@@ -67,6 +86,10 @@ func (p *Place) Open(ctx context.Context) (perdure.Store, error) {
 func (p *Place) Label(f *Figures) {
 	if p.InMemory() {
 		f.Store, f.Durable = "mem", "nothing: the store is in memory"
+		return
+	}
+	if p.OnServer() {
+		f.Store, f.Durable = "postgres", p.durable
 		return
 	}
 	f.Store, f.Durable = "sqlite", durability(p.Sync)

@@ -5,10 +5,25 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	_ "modernc.org/sqlite" // the engine the embedded store is built on
 )
+
+// Baseline is what the store under test is measured against.
+func (p *Place) Baseline() Baseline {
+	switch {
+	case p.InMemory():
+		return Baseline{}
+	case p.server != nil:
+		return Baseline{"raw pgx, group commit", p.server.rawAppends}
+	}
+	path := filepath.Join(p.Dir, "raw.db")
+	return Baseline{"raw SQLite, group commit", func(ctx context.Context, s Appends) (float64, error) {
+		return rawAppends(ctx, path, s)
+	}}
+}
 
 // rawAppends is the floor: appends a second of the same payload with nothing but SQLite, one committer and the
 // durability of the store.

@@ -33,10 +33,11 @@ func (v *vector) capsule(in []byte) error {
 			return err
 		}
 		if _, err := capsule.Import(context.Background(), s, bytes.NewReader(here),
-			capsule.ImportOptions{}); err != nil {
+			capsule.ImportOptions{Anyone: true}); err != nil {
 			return fmt.Errorf("the copy that is here: %w", err)
 		}
-		_, err = capsule.Import(context.Background(), s, bytes.NewReader(in), capsule.ImportOptions{ReadOptions: o})
+		_, err = capsule.Import(context.Background(), s, bytes.NewReader(in),
+			capsule.ImportOptions{Anyone: true, ReadOptions: o})
 		return err
 	}
 	r, err := capsule.NewReader(bytes.NewReader(in), o)

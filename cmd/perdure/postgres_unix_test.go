@@ -1,0 +1,199 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/pgtest"
+)
+
+// shell is a folder with a home, a script and policies, in which the program runs over a store on a server.
+type shell struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+const (
+	payScript = `turns:
+  - execute: {tool: shell, args: {script: "sleep 0.02; echo $PERDURE_KEY >>ledger"}}
+  - execute: {tool: shell, args: {script: "sleep 0.02; echo $PERDURE_KEY >>ledger"}}
+  - execute: {tool: shell, args: {script: "sleep 0.02; echo $PERDURE_KEY >>ledger"}}
+  - end: {note: done}
+`
+	allPolicy = "@id(\"test.all\")\npermit (principal, action, resource);\n"
+	askPolicy = allPolicy + "@id(\"test.ask\")\n@obligation(\"approval:owner\")\n" +
+		"forbid (principal, action == Action::\"execute\", resource);\n"
+)
+
+func newShell(t *testing.T, url string) *shell {
+	dir := t.TempDir()
+	files := map[string]string{"pay.yaml": payScript, "all.cedar": allPolicy, "ask.cedar": askPolicy}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := append(os.Environ(), "PERDURE_STORE="+url, "HOME="+dir, "XDG_DATA_HOME="+filepath.Join(dir, "data"))
+	return &shell{t, dir, env}
+}
+
+// command is the program with arguments, not started yet.
+func (s *shell) command(args ...string) *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(s.t.Context(), self)
+	cmd.Args, cmd.Dir, cmd.Env = append([]string{"perdure"}, args...), s.dir, s.env
+	return cmd
+}
+
+// run runs the program to its end and fails unless that is with a code. It looks for the password in what is said.
+func (s *shell) run(code int, args ...string) string {
+	s.t.Helper()
+	out, err := s.command(args...).CombinedOutput()
+	if got := exitOf(s.t, err); got != code {
+		s.t.Fatalf("perdure %s: exit %d, want %d\n%s", strings.Join(args, " "), got, code, out)
+	}
+	if strings.Contains(string(out), pgtest.Password) {
+		s.t.Errorf("perdure %s says the password", strings.Join(args, " "))
+	}
+	return string(out)
+}
+
+func powers(policy string) []string {
+	return []string{"--program", "sh", "--files", ".", "--policy", policy, "--advisor", "script:pay.yaml"}
+}
+
+// node starts a node over the store.
+func (s *shell) node() *exec.Cmd {
+	s.t.Helper()
+	cmd := s.command(append([]string{"node", "--concurrency", "2", "--grace", "1s"}, powers("all.cedar")...)...)
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	return cmd
+}
+
+// ledger is the keys of the effects that happened, in order.
+func (s *shell) ledger() []string {
+	b, _ := os.ReadFile(filepath.Join(s.dir, "ledger"))
+	return strings.Fields(string(b))
+}
+
+// until waits for something, and fails when it does not come.
+func (s *shell) until(what string, f func() bool) {
+	s.t.Helper()
+	for began := time.Now(); !f(); <-time.After(50 * time.Millisecond) {
+		if time.Since(began) > 2*time.Minute {
+			s.t.Fatalf("it never came to this: %s", what)
+		}
+	}
+}
+
+// TestNodesShareAServer runs two nodes over one PostgreSQL, kills one, and looks for effects that happened twice.
+func TestNodesShareAServer(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	s := newShell(t, strings.Replace(server.URL(), "@", ":"+pgtest.Password+"@", 1))
+	const agents = 12
+	for i := range agents {
+		s.run(exitOK, "new", "pay", "--name", fmt.Sprintf("pay-%02d", i))
+	}
+	one, two := s.node(), s.node()
+	s.until("some effects happened", func() bool { return len(s.ledger()) >= 6 })
+	if err := one.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = one.Wait() // killed
+	// What the killed node had begun may be in doubt: nobody repeats it. Everything else goes on.
+	s.until("the other node ended what can be ended", func() bool {
+		return strings.Count(s.run(exitOK, "ls", "--state", "terminated"), "pay-") >= agents-2
+	})
+	if err := two.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = two.Wait() // interrupted
+	seen := map[string]bool{}
+	for _, key := range s.ledger() {
+		if seen[key] {
+			t.Errorf("the effect %s happened twice", key)
+		}
+		seen[key] = true
+	}
+	if len(seen) < 3*(agents-2) || len(seen) > 3*agents {
+		t.Errorf("%d effects of %d agents", len(seen), agents)
+	}
+	for i := range agents {
+		s.run(exitOK, "verify", fmt.Sprintf("pay-%02d", i))
+	}
+	if out := s.run(
+		exitOK,
+		"doctor",
+	); strings.Contains(out, "wrong") ||
+		!strings.Contains(out, "synchronous_commit=on") {
+		t.Errorf("doctor: %s", out)
+	}
+	err := filepath.WalkDir(s.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(b), pgtest.Password) {
+			t.Errorf("%s has the password", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPeopleAndFilesOverAServer asks a person, and carries an agent to another store and back.
+func TestPeopleAndFilesOverAServer(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	s := newShell(t, server.URL())
+	s.run(exitNotFound, "ls")
+	s.run(exitOK, "new", "pay", "--name", "asks")
+	s.run(exitWaiting, append([]string{"run", "asks", "--quiet"}, powers("ask.cedar")...)...)
+	if out := s.run(exitOK, "show", "asks"); !strings.Contains(out, "approve") {
+		t.Errorf("show does not say how to approve: %s", out)
+	}
+	s.run(exitOK, "approve", "asks")
+	s.run(exitWaiting, append([]string{"run", "asks", "--quiet"}, powers("ask.cedar")...)...)
+	if got := len(s.ledger()); got != 1 {
+		t.Errorf("%d effects, want the one that was approved", got)
+	}
+	s.run(exitOK, "export", "asks", "asks.agent")
+	other := &shell{t, s.dir, append(s.env, "PERDURE_STORE="+server.URL("schema=other"))}
+	other.run(exitOK, "import", "asks.agent")
+	other.run(exitOK, "verify", "asks")
+	if out := other.run(exitOK, "show", "asks"); !strings.Contains(out, "seat") {
+		t.Errorf("show in the other store: %s", out)
+	}
+	// Copies go from engine to file and back, and find everything there.
+	s.run(exitOK, "copy", "--from", server.URL(), "--to", "file.db")
+	s.run(exitOK, "copy", "--from", "file.db", "--to", server.URL("schema=third"))
+	if out := s.run(
+		exitOK,
+		"copy",
+		"--from",
+		"file.db",
+		"--to",
+		server.URL("schema=third"),
+		"--jq",
+		".same",
+	); out != "1\n" {
+		t.Errorf("copied again: %s", out)
+	}
+	s.run(exitOK, "verify", "asks", "--store", server.URL("schema=third"))
+}

@@ -1,0 +1,174 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// Copied is what came of a copy of agents from one store to another.
+type Copied struct {
+	From    string        `json:"from"`
+	To      string        `json:"to"`
+	Agents  int64         `json:"agents"`           // that matched
+	Copied  int64         `json:"copied"`           // of which something was written
+	Same    int64         `json:"same"`             // that were there already
+	Entries int64         `json:"entries"`          // verified in what was written
+	Failed  []CopyFailure `json:"failed,omitempty"` // the others were copied all the same
+}
+
+// CopyFailure is an agent that could not be copied.
+type CopyFailure struct {
+	Agent perdure.AgentID `json:"agent"`
+	Name  string          `json:"name,omitempty"`
+	Error string          `json:"error"`
+}
+
+// Copy copies the agents that a filter selects from a store to this home's. Each is verified as it is read, written all
+// or nothing, and compared with the original; one that is there already costs a look at its heads, so that a copy that
+// was interrupted goes on where it was. What is there and not in the original stays. Copies lack the seat of their
+// agents.
+func (h *Home) Copy(ctx context.Context, to perdure.Store, source *Home, f perdure.Filter) (*Copied, error) {
+	out := &Copied{To: h.Where()}
+	err := source.Use(ctx, false, func(ctx context.Context, from perdure.Store) error {
+		out.From = source.Where()
+		if err := differ(ctx, from, to); err != nil {
+			return err
+		}
+		l, err := view.Lister(from)
+		if err != nil {
+			return err
+		}
+		var all []perdure.Listing
+		for one, err := range l.List(ctx, f) {
+			if err != nil {
+				return err
+			}
+			all = append(all, one)
+		}
+		defer h.Progressed("", 0, 0)
+		for i, one := range all {
+			h.Progressed("copy agents", int64(i), int64(len(all)))
+			entries, err := copyOne(ctx, from, to, one.Agent)
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case err != nil:
+				out.Failed = append(out.Failed, CopyFailure{one.Agent, one.Name, err.Error()})
+			case entries == 0:
+				out.Same++
+			default:
+				out.Copied, out.Entries = out.Copied+1, out.Entries+entries
+			}
+			out.Agents++
+		}
+		h.Progressed("copy agents", int64(len(all)), int64(len(all)))
+		return nil
+	})
+	return out, err
+}
+
+// differ refuses two names of one store.
+func differ(ctx context.Context, from, to perdure.Store) error {
+	a, ok := from.(perdure.Placed)
+	b, also := to.(perdure.Placed)
+	if !ok || !also {
+		return nil
+	}
+	here, err := a.Place(ctx)
+	if err != nil {
+		return err
+	}
+	there, err := b.Place(ctx)
+	if err == nil && here == there && !here.IsZero() {
+		err = perdure.Invalid(errors.New("--from and --to are the same store"))
+	}
+	return err
+}
+
+// copyOne copies an agent, and returns how many entries were verified; none: it was there already.
+func copyOne(ctx context.Context, from, to perdure.Store, id perdure.AgentID) (int64, error) {
+	want, err := from.Heads(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	depth, err := perdure.DepthOf(ctx, from, id)
+	if err != nil {
+		return 0, err
+	}
+	have, err := to.Heads(ctx, id)
+	switch {
+	case err != nil && !errors.Is(err, perdure.ErrNotFound):
+		return 0, err
+	case err == nil && slices.Equal(have, want):
+		if there, err := perdure.DepthOf(ctx, to, id); err != nil || there == perdure.Full || there == depth {
+			return 0, err
+		}
+	}
+	o := perdure.VerifyOptions{Depth: depth}
+	got, err := perdure.Verify(perdure.Memory(ctx, from, id), o)
+	if err != nil {
+		return 0, fmt.Errorf("the original: %w", err)
+	}
+	if err := write(ctx, to, id, have, depth, perdure.Memory(ctx, from, id)); err != nil {
+		return 0, err
+	}
+	return got.Entries, arrivedWhole(ctx, to, id, want)
+}
+
+// write puts a memory into a store: on top of what is there, or, of one of which more is there now, in its place.
+func write(ctx context.Context, to perdure.Store, id perdure.AgentID, have []perdure.Hash, d perdure.Depth,
+	entries iter.Seq2[*perdure.Entry, error]) error {
+	if d == perdure.Full {
+		there, err := perdure.Full, error(nil)
+		if len(have) > 0 {
+			there, err = perdure.DepthOf(ctx, to, id)
+		}
+		if err != nil || there == perdure.Full {
+			return errors.Join(err, perdure.PutAll(ctx, to, id, entries))
+		}
+	}
+	p, ok := to.(perdure.Parter)
+	if !ok {
+		return errors.New("only a part of it is in the original, and this store holds whole memories only")
+	}
+	if len(have) > 0 && d != perdure.Full {
+		return errors.New("only a part of it is in the original, and another copy is here: import the whole memory")
+	}
+	return p.Replace(ctx, id, have, d, entries)
+}
+
+// arrivedWhole reads a memory where it was written to: every head of the original is an entry of it.
+func arrivedWhole(ctx context.Context, to perdure.Store, id perdure.AgentID, heads []perdure.Hash) error {
+	depth, err := perdure.DepthOf(ctx, to, id)
+	if err != nil {
+		return err
+	}
+	missing := slices.Clone(heads)
+	memory := func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range perdure.Memory(ctx, to, id) {
+			if err == nil {
+				missing = slices.DeleteFunc(missing, func(h perdure.Hash) bool { return h == e.Name })
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+	if _, err := perdure.Verify(memory, perdure.VerifyOptions{Depth: depth}); err != nil {
+		return fmt.Errorf("the copy: %w", err)
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("the copy lacks entry %s: copy it again", missing[0].Short())
+	}
+	a, err := perdure.Load(ctx, to, id)
+	if err != nil {
+		return err
+	}
+	return Index(ctx, to, a)
+}

@@ -1,0 +1,523 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/turns"
+	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
+)
+
+// Visitor is somebody who speaks to agents of a home through a face: who they are, and what they may.
+type Visitor struct {
+	Name string // how memories name them
+	// Person is the key of the person, which signs their votes; nil: it is not here, and they sign for themselves.
+	Person *perdure.Signer
+	// Key is the key they have shown that they have, where no secret is shared; zero: none.
+	Key perdure.Key
+	// Speaks says that what they say is a person's word: they may answer what agents ask people. A program may not.
+	Speaks bool
+	Scope  string   // of the agents there are for them; AnyScope: all
+	Verbs  []string // nil: all
+	Link   *Bound   // the one question they may answer; nil: any
+	token  *Token
+}
+
+// Visit is who has a token, or what is wrong with it.
+func (h *Home) Visit(text string, now time.Time) (*Visitor, error) {
+	t, person, err := h.Unlock(text, now)
+	if err != nil {
+		return nil, err
+	}
+	return &Visitor{
+		Name:   t.Name,
+		Person: person,
+		Speaks: person != nil,
+		Scope:  t.Scope,
+		Verbs:  t.Verbs,
+		Link:   t.Link,
+		token:  t,
+	}, nil
+}
+
+// Owner is who needs no token: whoever can reach what only the home's owner can. They vote elsewhere: with the key of
+// this home the node would vote for them.
+func (h *Home) Owner() (*Visitor, error) {
+	k, err := h.Key()
+	if err != nil {
+		return nil, err
+	}
+	v := &Visitor{Name: KeyName(), Speaks: true, Scope: perdure.AnyScope}
+	if k != nil {
+		v.Name = k.Name
+	}
+	return v, nil
+}
+
+// Peer is who has shown a key: what they may follows from what the home trusts the key with. It is refused if that is
+// nothing.
+func (h *Home) Peer(k perdure.Key) (*Visitor, error) {
+	t, err := h.Trust()
+	if err != nil {
+		return nil, err
+	}
+	v := &Visitor{Name: k.Short(), Key: k}
+	var rights perdure.Right
+	for _, who := range t.Trustees() {
+		if who.Key != k || who.Revoked || !t.Allows(k, who.Rights, who.Scope) {
+			continue
+		}
+		if rights == 0 || who.Rights >= rights { // of several lines the widest
+			rights, v.Scope = who.Rights, who.Scope
+		}
+		if who.Name != "" {
+			v.Name = who.Name
+		}
+	}
+	switch {
+	case rights == 0:
+		return nil, perdure.WithHint(
+			fmt.Errorf("key %s is not trusted here: %w", k.Short(), ErrUnknown),
+			"perdure key trust "+k.String(),
+		)
+	case rights&perdure.MayOwn != 0:
+		v.Speaks = true
+		return v, nil
+	}
+	v.Verbs = []string{VerbRead, VerbExport}
+	if rights&perdure.MayAuthor != 0 {
+		v.Verbs = append(v.Verbs, VerbCreate, VerbEvent, VerbPause, VerbEnd, VerbImport)
+	}
+	if rights&perdure.MayApprove != 0 {
+		v.Speaks, v.Verbs = true, append(v.Verbs, VerbApprove, VerbAnswer, VerbResume, VerbSettle)
+	}
+	return v, nil
+}
+
+// May refuses a verb that the visitor has no right to.
+func (v *Visitor) May(verb string) error {
+	if v.Verbs == nil || slices.Contains(v.Verbs, verb) {
+		return nil
+	}
+	return perdure.WithHint(
+		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, verb),
+		"use a token that permits it: perdure token new --verbs "+verb,
+	)
+}
+
+// Sees reports whether agents of a scope are there for the visitor.
+func (v *Visitor) Sees(scope string) bool {
+	return v.Scope == perdure.AnyScope || v.Scope == "" || perdure.InScope(scope, v.Scope)
+}
+
+// Everything reports whether all agents are there for the visitor.
+func (v *Visitor) Everything() bool { return v.Scope == perdure.AnyScope || v.Scope == "" }
+
+// ID is what tells one visitor from another: the token, the key, or the owner.
+func (v *Visitor) ID() string {
+	switch {
+	case v.token != nil:
+		return "token " + v.token.ID
+	case !v.Key.IsZero():
+		return "key " + v.Key.String()
+	}
+	return "owner"
+}
+
+// Desk is where visitors speak to the agents of a home: the verbs of people with the checks that each makes. What a
+// verb returns is durable. All faces that have visitors share one.
+type Desk struct {
+	Home  *Home
+	Store perdure.Store
+	Node  *perdure.Node // stores what is said; its key is that of the home, and never votes
+
+	Turns turns.Turns[perdure.AgentID]
+}
+
+// missing says that there is no such agent, also of one that is not there for the visitor.
+func missing(arg string) error {
+	return perdure.WithHint(
+		perdure.Missing(fmt.Sprintf("there is no agent %q", arg)),
+		"see perdure ls; an agent is named by its name or by 4 or more digits of its id",
+	)
+}
+
+// Find is the id of an agent by its name or the beginning of its id, if it is there for the visitor.
+func (d *Desk) Find(ctx context.Context, v *Visitor, arg string) (perdure.AgentID, error) {
+	id, err := Find(ctx, d.Store, arg)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return id, missing(arg)
+	}
+	if err == nil && (v.Link != nil && v.Link.Agent != id || !d.Shows(ctx, v, id)) {
+		err = missing(arg)
+	}
+	return id, err
+}
+
+// Shows reports whether an agent is there for a visitor: its scope is theirs, and it keeps no notes that are not for
+// them.
+func (d *Desk) Shows(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
+	if v.Everything() && v.May(VerbMemory) == nil {
+		return true
+	}
+	a, err := d.load(ctx, id)
+	if err != nil {
+		return v.Everything() &&
+			!errors.Is(err, perdure.ErrNotFound) // what is wrong with it is said to those who see all
+	}
+	f := a.Fold()
+	return v.Sees(f.Charter.Scope) && (!workspace.Keeps(f.Intent.Kind) || v.May(VerbMemory) == nil)
+}
+
+// Agent is an agent as this home sees it, if it is there for the visitor.
+func (d *Desk) Agent(ctx context.Context, v *Visitor, arg string) (*perdure.Agent, error) {
+	id, err := d.Find(ctx, v, arg)
+	if err != nil {
+		return nil, err
+	}
+	return d.load(ctx, id)
+}
+
+// Point is an agent now, or at a point in its memory, if it is there for the visitor.
+func (d *Desk) Point(ctx context.Context, v *Visitor, arg string) (*Point, error) {
+	name, ref := SplitRef(arg)
+	id, err := d.Find(ctx, v, name)
+	if err != nil {
+		return nil, err
+	}
+	if ref == "" && name == arg {
+		a, err := d.load(ctx, id)
+		return &Point{Agent: a}, err
+	}
+	return FindPoint(ctx, d.Home, d.Store, id.String()+"@"+ref)
+}
+
+// load is what the node holds of an agent, while that is all there is, else derived anew.
+func (d *Desk) load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
+	if a, err := d.Node.Load(ctx, id); err == nil {
+		return a, nil
+	}
+	return d.Home.Load(ctx, d.Store, id)
+}
+
+// told is what came of an entry.
+func (d *Desk) told(ctx context.Context, e *perdure.Entry, err error) (*Told, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d.Home.Told(context.WithoutCancel(ctx), d.Store, e) // the entry is durable: what follows only says so
+}
+
+// verb finds an agent, and has the visitor tell it something.
+func (d *Desk) verb(
+	ctx context.Context,
+	v *Visitor,
+	verb, arg string,
+	do func(context.Context, *perdure.Agent) (*perdure.Entry, error),
+) (*Told, error) {
+	if err := v.May(verb); err != nil {
+		return nil, err
+	}
+	id, err := d.Find(ctx, v, arg)
+	if err != nil {
+		return nil, err
+	}
+	done, err := d.Turns.Take(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	a, err := d.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	e, err := do(perdure.WithSpeaker(ctx, v.Name), a)
+	return d.told(ctx, e, err)
+}
+
+// Event tells an agent what happened. Of a program, what it says is not taken at its word. Before says that it was
+// received before, and nothing changed.
+func (d *Desk) Event(
+	ctx context.Context,
+	v *Visitor,
+	arg string,
+	ev perdure.Event,
+) (e *perdure.Entry, before bool, err error) {
+	verb := VerbEvent
+	if ev.Name == perdure.AnswerEvent { // models are shown it as a person's word
+		verb = VerbAnswer
+	}
+	if err := d.mayAnswer(v, verb); err != nil {
+		return nil, false, err
+	}
+	if ev.Name == "" {
+		return nil, false, perdure.Invalid(errors.New("an event needs a name"))
+	}
+	id, err := d.Find(ctx, v, arg)
+	if err != nil {
+		return nil, false, err
+	}
+	done, err := d.Turns.Take(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
+	if ev.ID != "" {
+		a, err := d.load(ctx, id)
+		if err != nil {
+			return nil, false, err
+		}
+		before = a.Fold().Received(&ev)
+	}
+	e, err = d.Node.Tell(ctx, id, ev)
+	return e, before, err
+}
+
+// mayAnswer refuses an answer of a program, and any other verb the visitor has no right to.
+func (d *Desk) mayAnswer(v *Visitor, verb string) error {
+	if err := v.May(verb); err != nil {
+		return err
+	}
+	if verb == VerbAnswer && !v.Speaks {
+		return perdure.WithHint(
+			fmt.Errorf(
+				"%w: %s is a program: no person stands behind its token, so it cannot answer for one",
+				perdure.ErrDenied,
+				v.Name,
+			),
+			"make a token for a person: perdure token new NAME --person",
+		)
+	}
+	return nil
+}
+
+// Answer answers what an agent asks people.
+func (d *Desk) Answer(ctx context.Context, v *Visitor, arg, text string) (*Told, error) {
+	if err := d.mayAnswer(v, VerbAnswer); err != nil {
+		return nil, err
+	}
+	return d.verb(ctx, v, VerbAnswer, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return d.Node.Answer(ctx, a.ID(), text)
+	})
+}
+
+// Pause keeps an agent from deciding anything until it is resumed.
+func (d *Desk) Pause(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
+	return d.verb(ctx, v, VerbPause, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return d.Node.Pause(ctx, a.ID(), note)
+	})
+}
+
+// End ends an agent for good.
+func (d *Desk) End(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
+	return d.verb(ctx, v, VerbEnd, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return d.Node.Cancel(ctx, a.ID(), note)
+	})
+}
+
+// Resume ends the pauses of an agent. To admit one that is held is for the home's owner.
+func (d *Desk) Resume(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
+	return d.verb(ctx, v, VerbResume, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		trust, err := d.Home.Trust()
+		if err != nil {
+			return nil, err
+		}
+		if held := trust.Counts(a); held != nil && v.ID() != "owner" {
+			return nil, perdure.WithHint(
+				fmt.Errorf("%w: %s is held: %s", perdure.ErrDenied, view.Called(a), view.HeldText(held)),
+				"the owner of the home admits it there: perdure resume "+view.Callable(a),
+			)
+		}
+		return d.Home.Resume(ctx, d.Node, a, note, false)
+	})
+}
+
+// Grant adds to what an agent may spend.
+func (d *Desk) Grant(ctx context.Context, v *Visitor, arg string, amount perdure.Spend, note string) (*Told, error) {
+	return d.verb(ctx, v, VerbGrant, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return d.Node.Grant(ctx, a.ID(), amount, note)
+	})
+}
+
+// Edit changes an agent from outside. A label that is empty is taken away.
+func (d *Desk) Edit(
+	ctx context.Context,
+	v *Visitor,
+	arg string,
+	m perdure.Mutate,
+	set map[string]perdure.Data,
+) (*Told, error) {
+	if len(view.Changed(&m)) == 0 && len(set) == 0 {
+		return nil, perdure.Invalid(errors.New("say what to change, such as the goal, labels, tools or state"))
+	}
+	return d.verb(ctx, v, VerbEdit, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		m.Labels = Relabelled(a.Fold().Intent.Labels, m.Labels)
+		return d.Node.Edit(ctx, a.ID(), m, set)
+	})
+}
+
+// Settle records what came of an effect that is in doubt, by the beginning of its decision.
+func (d *Desk) Settle(ctx context.Context, v *Visitor, arg, decision string, s perdure.Settle) (*Told, error) {
+	var about *view.Wait
+	out, err := d.verb(
+		ctx,
+		v,
+		VerbSettle,
+		arg,
+		func(ctx context.Context, a *perdure.Agent) (_ *perdure.Entry, err error) {
+			if s.Decision, about, err = view.Unsettled(a, decision); err != nil {
+				return nil, err
+			}
+			return d.Node.Settle(ctx, a.ID(), s)
+		},
+	)
+	if out != nil {
+		out.About = about
+	}
+	return out, err
+}
+
+// Create makes an agent in the visitor's scope.
+func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.Agent, error) {
+	if err := v.May(VerbCreate); err != nil {
+		return nil, err
+	}
+	if f.Scope == "" && !v.Everything() {
+		f.Scope = v.Scope
+	}
+	if f.Scope != "" && !v.Sees(f.Scope) {
+		return nil, fmt.Errorf(
+			"%w: %s may create agents in scope %s and below, not in %s",
+			perdure.ErrDenied,
+			v.Name,
+			v.Scope,
+			f.Scope,
+		)
+	}
+	g, err := f.Genesis(time.Now())
+	if err != nil {
+		return nil, perdure.Invalid(err)
+	}
+	for _, name := range append(f.Policies, f.StateSchema) { // a visitor reads no files here
+		if _, err := perdure.ParseHash(name); err != nil && name != "" {
+			return nil, perdure.Invalid(fmt.Errorf("%s: want the hash of a schema or policy that this home has", name))
+		}
+	}
+	if err := f.Refer(d.Home, "", &g); err != nil {
+		return nil, err
+	}
+	return d.Home.Create(ctx, d.Store, g)
+}
+
+// List is a page of the agents that are there for the visitor, each with what is wrong with it.
+func (d *Desk) List(
+	ctx context.Context,
+	v *Visitor,
+	f perdure.Filter,
+	cursor string,
+	limit int,
+) ([]Listed, string, error) {
+	if !v.Everything() {
+		switch {
+		case f.Scope == "" || perdure.InScope(v.Scope, f.Scope):
+			f.Scope = v.Scope
+		case !v.Sees(f.Scope):
+			return nil, "", nil
+		}
+	}
+	found, next, err := Page(ctx, d.Store, f, cursor, limit, func(l perdure.Listing) bool {
+		return workspace.Keeps(l.Kind) && v.May(VerbMemory) != nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if !v.Everything() { // the index only finds
+		found = slices.DeleteFunc(found, func(l perdure.Listing) bool { return !d.Shows(ctx, v, l.Agent) })
+	}
+	lines, err := d.Home.Check(ctx, d.Store, found, false)
+	return lines, next, err
+}
+
+// Inbox is what waits for a person, of the agents that are there for the visitor.
+func (d *Desk) Inbox(ctx context.Context, v *Visitor, now time.Time) (found []view.Wait, faults error, err error) {
+	if found, faults, err = d.Home.Inbox(ctx, d.Store, now); err != nil || v.Everything() && v.May(VerbMemory) == nil {
+		return found, faults, err
+	}
+	return slices.DeleteFunc(found, func(w view.Wait) bool {
+		return !d.Shows(ctx, v, w.Agent)
+	}), nil, nil
+}
+
+// Fork makes an agent that begins where another was, at AGENT or AGENT@REF.
+func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forked, error) {
+	if err := v.May(VerbCreate); err != nil {
+		return nil, err
+	}
+	p, err := d.Point(ctx, v, arg)
+	if err != nil {
+		return nil, err
+	}
+	if f.Over != nil {
+		if f.Over.Scope != "" && !v.Sees(f.Over.Scope) {
+			return nil, fmt.Errorf(
+				"%w: %s may create agents in scope %s and below, not in %s",
+				perdure.ErrDenied,
+				v.Name,
+				v.Scope,
+				f.Over.Scope,
+			)
+		}
+		if f.Over.StateSchema != "" || len(f.Over.Policies) > 0 {
+			return nil, perdure.Invalid(
+				errors.New("a fork keeps the schema and the policies of the agent it begins from"),
+			)
+		}
+	}
+	return d.Home.Fork(ctx, d.Store, p, f)
+}
+
+// Import takes in a capsule that was read to its end, whose head is given: by policy, and held if it has entries by
+// keys that are not trusted here.
+func (d *Desk) Import(
+	ctx context.Context,
+	v *Visitor,
+	src io.ReadSeeker,
+	head *capsule.Head,
+	older bool,
+) (*Arrived, error) {
+	if err := v.May(VerbImport); err != nil {
+		return nil, err
+	}
+	in := &Intake{ImportOptions: capsule.ImportOptions{Older: older}}
+	if err := d.Home.admitting(ctx, in); err != nil {
+		return nil, err
+	}
+	if !v.Everything() {
+		a, err := d.load(ctx, head.Agent)
+		if err == nil && !v.Sees(a.Fold().Charter.Scope) || err != nil && !errors.Is(err, perdure.ErrNotFound) {
+			return nil, fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, head.Agent.Short())
+		}
+		admit := in.Admit
+		in.Admit = func(a *perdure.Agent) perdure.Verdict {
+			if scope := a.Fold().Charter.Scope; !v.Sees(scope) {
+				why := fmt.Sprintf("its scope is %s, and %s may import into %s", scope, v.Name, v.Scope)
+				return perdure.Verdict{Answer: perdure.Deny, Reason: why}
+			}
+			return admit(a)
+		}
+	}
+	if _, err := src.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return d.Home.takeIn(ctx, d.Store, in, func(o capsule.ImportOptions) (*capsule.Arrival, error) {
+		return capsule.Import(ctx, d.Store, src, o)
+	})
+}

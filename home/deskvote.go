@@ -1,0 +1,241 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// A vote counts for the key that signed it. A person whose key a token unlocks has it signed here (Vote); one who keeps
+// the key to themselves is given what to sign (Prepare) and brings it back (Take). The home's own key never votes here:
+// a server that votes for people would make one voter of many, and could approve what its own node proposes.
+
+// Ballot is what a person answers.
+type Ballot struct {
+	Approve bool
+	Digest  string // of what is asked, or its beginning; empty: the only one
+	Expires perdure.Time
+	Note    string
+}
+
+// Vote records what the person whose token it is says about exactly one effect. An answer that is there already changes
+// nothing: before.
+func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out *Told, before bool, err error) {
+	if err := v.May(VerbApprove); err != nil {
+		return nil, false, err
+	}
+	if v.Person == nil {
+		return nil, false, perdure.WithHint(
+			fmt.Errorf("%w: votes count per key, and this token unlocks none", perdure.ErrDenied),
+			"use a token of a person (perdure token new NAME --person), or sign the answer yourself: perdure "+
+				"--server URL approve signs with the key of your own home",
+		)
+	}
+	a, q, vote, err := d.votable(ctx, v, arg, v.Person.Key(), b)
+	if err != nil {
+		return nil, false, err
+	}
+	done, err := d.Turns.Take(ctx, a.ID())
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	entries, err := d.Node.PrepareVote(ctx, a.ID(), v.Person.Key(), v.Person.Name, vote)
+	if err == nil {
+		entries, err = v.Person.SignVote(entries, a.ID(), vote)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return d.take(ctx, v, a, q, entries)
+}
+
+// Prepare is the commit by which a key would answer, without its signature, and what it answers. Nothing is stored.
+func (d *Desk) Prepare(
+	ctx context.Context,
+	v *Visitor,
+	arg string,
+	by perdure.Key,
+	name string,
+	b Ballot,
+) ([]*perdure.Entry, *view.Wait, error) {
+	if err := v.May(VerbApprove); err != nil {
+		return nil, nil, err
+	}
+	a, q, vote, err := d.votable(ctx, v, arg, by, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := d.Node.PrepareVote(ctx, a.ID(), by, name, vote)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := d.about(ctx, a, q)
+	return entries, w, err
+}
+
+// Take stores an answer that somebody signed elsewhere, after checking it as everything is that arrives. One that is
+// here already changes nothing.
+func (d *Desk) Take(
+	ctx context.Context,
+	v *Visitor,
+	arg string,
+	entries []*perdure.Entry,
+) (out *Told, before bool, err error) {
+	if err := v.May(VerbApprove); err != nil {
+		return nil, false, err
+	}
+	if len(entries) == 0 {
+		return nil, false, perdure.Invalid(errors.New("no entries were given"))
+	}
+	a, err := d.Agent(ctx, v, arg)
+	if err != nil {
+		return nil, false, err
+	}
+	by := entries[len(entries)-1].Origin
+	vote, err := perdure.VoteOf(entries, a.ID(), by)
+	if err != nil {
+		return nil, false, perdure.Invalid(err)
+	}
+	if err := d.ownVote(v, by, vote.Digest); err != nil {
+		return nil, false, err
+	}
+	done, err := d.Turns.Take(ctx, a.ID())
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	return d.take(ctx, v, a, d.open(a, vote.Digest), entries)
+}
+
+// ownVote refuses the key of the home, and what a link is not for.
+func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash) error {
+	if by == d.Node.Key.Key() {
+		return perdure.WithHint(fmt.Errorf("%w: the key of this server never votes through it", perdure.ErrDenied),
+			"use perdure approve in its home, or a key of your own that it trusts with approve")
+	}
+	if v.Link != nil && v.Link.Digest != digest {
+		return fmt.Errorf("%w: this link is for another question", perdure.ErrDenied)
+	}
+	return nil
+}
+
+// votable is the agent, the open question and the answer of a ballot. An answer that would not count is refused, with
+// who was first.
+func (d *Desk) votable(
+	ctx context.Context,
+	v *Visitor,
+	arg string,
+	by perdure.Key,
+	b Ballot,
+) (*perdure.Agent, *perdure.Asking, perdure.Approval, error) {
+	vote := perdure.Approval{Approve: b.Approve, Expires: b.Expires, Note: b.Note}
+	a, err := d.Agent(ctx, v, arg)
+	if err == nil {
+		vote.Digest, err = view.Asked(a, b.Digest)
+	}
+	if err == nil {
+		err = d.ownVote(v, by, vote.Digest)
+	}
+	if err != nil {
+		return nil, nil, vote, err
+	}
+	q, err := d.Node.VotableBy(a, by, vote.Digest, vote.Approve)
+	return a, q, vote, err
+}
+
+// open is the question of a digest, nil if it is not open.
+func (d *Desk) open(a *perdure.Agent, digest perdure.Hash) *perdure.Asking {
+	asks := a.Fold().Asks
+	for i := range asks {
+		if asks[i].Digest == digest {
+			return &asks[i]
+		}
+	}
+	return nil
+}
+
+// about is a question in full.
+func (d *Desk) about(ctx context.Context, a *perdure.Agent, q *perdure.Asking) (*view.Wait, error) {
+	if q == nil {
+		return nil, nil
+	}
+	trust, err := d.Home.Trust()
+	if err != nil {
+		return nil, err
+	}
+	w := view.ApprovalOf(a.Fold(), q, trust, view.Callable(a), time.Now())
+	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
+	return &w, w.Describe(ctx, d.Store, a)
+}
+
+// take stores a signed answer. A link is good for one.
+func (d *Desk) take(
+	ctx context.Context,
+	v *Visitor,
+	a *perdure.Agent,
+	q *perdure.Asking,
+	entries []*perdure.Entry,
+) (out *Told, before bool, err error) {
+	about, err := d.about(ctx, a, q)
+	if err != nil {
+		return nil, false, err
+	}
+	e, before, err := d.Node.TakeVote(ctx, a.ID(), entries)
+	if err != nil {
+		return nil, false, err
+	}
+	if v.Link != nil && v.token != nil {
+		if err := d.Home.dropToken(v.token); err != nil { // it is answered: a second answer changes nothing
+			d.Home.note("the link was used and could not be removed: %v", err)
+		}
+	}
+	out, err = d.told(ctx, e, nil)
+	if out != nil {
+		out.About, out.Before = about, before
+	}
+	return out, before, err
+}
+
+// maxLink is how long a link may be good.
+const maxLink = 30 * 24 * time.Hour
+
+// NewLink is a link by which the person whose token it is can answer one question once, until a time, without the
+// token: from a phone, or out of a message. It unlocks their key for that answer and no other.
+func (d *Desk) NewLink(
+	ctx context.Context,
+	v *Visitor,
+	arg, digest string,
+	until time.Time,
+) (text string, t *Token, err error) {
+	if err := v.May(VerbApprove); err != nil {
+		return "", nil, err
+	}
+	if v.Person == nil || v.Link != nil {
+		return "", nil, fmt.Errorf("%w: only the token of a person can make a link for that person", perdure.ErrDenied)
+	}
+	if until.IsZero() {
+		until = time.Now().Add(24 * time.Hour)
+	}
+	if time.Until(until) > maxLink {
+		return "", nil, perdure.Invalid(fmt.Errorf("a link is good for %v at most", maxLink))
+	}
+	a, q, _, err := d.votable(ctx, v, arg, v.Person.Key(), Ballot{Approve: true, Digest: digest})
+	if err != nil {
+		return "", nil, err
+	}
+	return d.Home.MakeToken(
+		NewToken{
+			Name:    v.Name,
+			Verbs:   []string{VerbApprove},
+			Scope:   a.Fold().Charter.Scope,
+			Expires: until,
+			Person:  v.Person,
+			Link:    &Bound{Agent: a.ID(), Digest: q.Digest},
+		},
+	)
+}

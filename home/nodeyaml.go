@@ -1,0 +1,158 @@
+package home
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/perdure/perdure"
+)
+
+// decode reads the text of a file. What is wrong with it is told by its line and key.
+func (n *NodeFile) decode(path string, text []byte) error {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc yaml.Node
+	err := dec.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil && dec.Decode(new(any)) != io.EOF { // what is read must be what people see
+		return fmt.Errorf("%s: want one document, without --- between parts", path)
+	}
+	n.places = map[string]string{}
+	lines := map[int]string{}
+	if err == nil {
+		n.note(path, doc.Content[0], "", lines)
+		strict := yaml.NewDecoder(bytes.NewReader(text))
+		strict.KnownFields(true)
+		err = strict.Decode(n)
+	}
+	if err == nil {
+		return nil
+	}
+	var wrong *yaml.TypeError
+	if !errors.As(err, &wrong) {
+		return explainNodeFile(errors.New(inFile(path, err.Error(), lines)))
+	}
+	var all []string
+	for _, one := range wrong.Errors {
+		all = append(all, inFile(path, one, lines))
+	}
+	return explainNodeFile(errors.New(strings.Join(all, "; ")))
+}
+
+// explainNodeFile says where the fields are described.
+func explainNodeFile(err error) error {
+	return perdure.WithHint(err, "perdure help node.yaml describes every key")
+}
+
+// note remembers where the keys of a node are, two deep.
+func (n *NodeFile) note(path string, at *yaml.Node, above string, lines map[int]string) {
+	if at.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(at.Content); i += 2 {
+		key := at.Content[i]
+		name := above + key.Value
+		n.places[name] = path + ":" + strconv.Itoa(key.Line)
+		lines[key.Line] = name
+		n.note(path, at.Content[i+1], name+".", lines)
+	}
+}
+
+var (
+	lineText    = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)$`)
+	unknownText = regexp.MustCompile(`^field (\S+) not found in type (\S+)$`)
+	typeText    = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `(.*)`)? into (\\S+)$")
+)
+
+// inFile is what the reader of YAML says is wrong, by line and key, in the words of people who know no Go.
+func inFile(path, text string, lines map[int]string) string {
+	m := lineText.FindStringSubmatch(text)
+	if m == nil {
+		return path + ": " + strings.TrimPrefix(text, "yaml: ")
+	}
+	at, text := path+":"+m[1]+": ", m[2]
+	line, _ := strconv.Atoi(m[1])
+	if u := unknownText.FindStringSubmatch(text); u != nil {
+		if near := nearKey(u[1]); near != "" && u[2] == "home.NodeFile" {
+			return at + "there is no key " + u[1] + "; did you mean " + near + "?"
+		}
+		return at + "there is no key " + u[1]
+	}
+	if key := lines[line]; key != "" {
+		at += key + ": "
+	}
+	if t := typeText.FindStringSubmatch(text); t != nil {
+		is := map[string]string{"seq": "a list", "map": "keys and values", "null": "nothing"}[t[1]]
+		if t[2] != "" {
+			is = strconv.Quote(t[2])
+		}
+		return at + "want " + wanted(t[3]) + ", and it is " + is
+	}
+	return at + text
+}
+
+// wanted is a type of Go in words.
+func wanted(kind string) string {
+	switch {
+	case kind == "string":
+		return "a text"
+	case kind == "[]string":
+		return "a list of texts, such as [a, b]"
+	case kind == "time.Duration":
+		return "a time such as 10s"
+	case kind == "bool":
+		return "true or false"
+	case kind == "map[string]string":
+		return "names and texts, each on a line of its own as NAME: TEXT"
+	case strings.HasPrefix(kind, "map["):
+		return "names, each with what it stands for"
+	case strings.HasPrefix(kind, "[]"):
+		return "a list"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"), strings.HasPrefix(kind, "float"):
+		return "a number"
+	}
+	return "keys and values"
+}
+
+// nearKey is the key that somebody may have meant.
+func nearKey(typed string) string {
+	of := reflect.TypeFor[NodeFile]()
+	best, least := "", 3
+	for i := range of.NumField() {
+		name := of.Field(i).Tag.Get("yaml")
+		if d := distance(typed, name); name != "" && d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be changed to make one word of another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := slices.Clone(row)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,64 @@
+package home
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// Page is some agents after a cursor, by name, then id, and the cursor for those that follow; empty: these are all.
+// Those that hides reports are left out; nil: none are.
+func Page(
+	ctx context.Context,
+	s perdure.Store,
+	f perdure.Filter,
+	cursor string, limit int,
+	hides func(perdure.Listing) bool) (found []perdure.Listing, next string, err error) {
+	var after perdure.Listing
+	if cursor != "" {
+		if after, err = parseCursor(cursor); err != nil {
+			return nil, "", err
+		}
+	}
+	l, err := view.Lister(s)
+	if err != nil {
+		return nil, "", err
+	}
+	for one, err := range l.List(ctx, f) {
+		switch {
+		case err != nil:
+			return nil, "", err
+		case cursor != "" && !follows(one, after), hides != nil && hides(one):
+		case len(found) == limit:
+			last := found[limit-1]
+			return found, base64.RawURLEncoding.EncodeToString([]byte(last.Agent.String() + last.Name)), nil
+		default:
+			found = append(found, one)
+		}
+	}
+	return found, "", nil
+}
+
+// follows reports whether an agent is listed after another: by name, then id.
+func follows(one, after perdure.Listing) bool {
+	if one.Name != after.Name {
+		return one.Name > after.Name
+	}
+	return perdure.Hash(one.Agent).Compare(perdure.Hash(after.Agent)) > 0
+}
+
+func parseCursor(cursor string) (l perdure.Listing, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	const id = 64
+	if err == nil && len(b) >= id {
+		l.Name = string(b[id:])
+		err = l.Agent.UnmarshalText(b[:id])
+	}
+	if err != nil || len(b) < id {
+		return l, perdure.Invalid(errors.New("this cursor is not one that was given; begin without one"))
+	}
+	return l, nil
+}

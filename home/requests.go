@@ -1,0 +1,250 @@
+package home
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/turns"
+)
+
+const (
+	requestsFile = "requests.db"
+	// keptFor is how long an answer is remembered.
+	keptFor = 24 * time.Hour
+	// maxIdempotencyKey bounds what clients choose.
+	maxIdempotencyKey = 255
+)
+
+// Requests remembers what was answered to requests that bear an Idempotency-Key, so that one that comes again is done
+// once: also when the server was killed in between.
+type Requests struct {
+	db    *sql.DB
+	turns turns.Turns[[32]byte]
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+// OpenRequests opens what this home remembers. Nil for a home in memory.
+func (h *Home) OpenRequests(ctx context.Context) (*Requests, error) {
+	if h.Dir == "" {
+		return nil, nil
+	}
+	// What is kept before something is done must be on the disk by then: full syncs.
+	db, err := sql.Open(
+		"sqlite",
+		"file:"+filepath.Join(
+			h.Dir,
+			requestsFile,
+		)+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(10000)&_txlock=immediate",
+	)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", requestsFile, err)
+	}
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(
+		ctx,
+		`CREATE TABLE IF NOT EXISTS requests (key BLOB PRIMARY KEY, print BLOB NOT NULL, at INTEGER NOT NULL,
+		agent BLOB, entries BLOB, answer BLOB) WITHOUT ROWID, STRICT; CREATE INDEX IF NOT EXISTS requests_at ON requests (at)`,
+	)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", requestsFile, err), db.Close())
+	}
+	r := &Requests{db: db, done: make(chan struct{})}
+	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go r.forget(ctx)
+	return r, nil
+}
+
+// forget drops what is old, now and every hour.
+func (r *Requests) forget(ctx context.Context) {
+	defer close(r.done)
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		_, _ = r.db.ExecContext(
+			ctx,
+			"DELETE FROM requests WHERE at < ?",
+			time.Now().Add(-keptFor).UnixMilli(),
+		) // it is tried again
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Close ends the use of it.
+func (r *Requests) Close() error {
+	r.stop()
+	<-r.done
+	return r.db.Close()
+}
+
+// Keyed is a request that bears a key.
+type Keyed struct {
+	Who, Key string
+	Print    [32]byte // of what is asked
+	// Do does it, and returns the answer to be remembered.
+	Do func(ctx context.Context) ([]byte, error)
+	// Done is the answer to a request whose entries are in the store, and whose answer was lost.
+	Done func(ctx context.Context, id perdure.AgentID, entries []*perdure.Entry) ([]byte, error)
+}
+
+// row is what is remembered of a request.
+type row struct {
+	print, agent, entries, answer []byte
+}
+
+// Once does a request unless it was done before; then it returns what was answered, and again.
+func (r *Requests) Once(ctx context.Context, s perdure.Store, q Keyed) (answer []byte, again bool, err error) {
+	if q.Key == "" || len(q.Key) > maxIdempotencyKey {
+		return nil, false, perdure.Invalid(fmt.Errorf("an Idempotency-Key has 1 to %d characters", maxIdempotencyKey))
+	}
+	key := sha256.Sum256([]byte(q.Who + "\n" + q.Key))
+	done, err := r.turns.Take(ctx, key)
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	was, err := r.read(ctx, key)
+	if err != nil {
+		return nil, false, err
+	}
+	if was != nil {
+		if !bytes.Equal(was.print, q.Print[:]) {
+			return nil, false, &Error{
+				KindMisuse,
+				errors.New("this Idempotency-Key was used for another request; use a key of its own for each"),
+			}
+		}
+		if was.answer != nil {
+			return was.answer, true, nil
+		}
+		if answer, err = r.recover(ctx, s, q, was); err != nil {
+			return nil, false, err
+		}
+		if answer != nil {
+			return answer, true, r.keep(ctx, key, q.Print, answer)
+		}
+	}
+	answer, err = q.Do(perdure.WithJournal(ctx, func(id perdure.AgentID, entries []*perdure.Entry) error {
+		return r.journal(ctx, key, q.Print, id, entries)
+	}))
+	if err != nil { // nothing was done, or it can be asked again
+		_, _ = r.db.ExecContext(
+			context.WithoutCancel(ctx),
+			"DELETE FROM requests WHERE key = ?",
+			key[:],
+		) // its entries are looked for if not
+		return nil, false, err
+	}
+	return answer, false, r.keep(context.WithoutCancel(ctx), key, q.Print, answer)
+}
+
+func (r *Requests) read(ctx context.Context, key [32]byte) (*row, error) {
+	w := new(row)
+	const query = "SELECT print, agent, entries, answer FROM requests WHERE key = ? AND at >= ?"
+	err := r.db.QueryRowContext(ctx, query, key[:], time.Now().Add(-keptFor).UnixMilli()).
+		Scan(&w.print, &w.agent, &w.entries, &w.answer)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up the Idempotency-Key: %w", err)
+	}
+	return w, nil
+}
+
+// journal keeps the entries that are about to be stored for a request.
+func (r *Requests) journal(
+	ctx context.Context,
+	key, print [32]byte,
+	id perdure.AgentID,
+	entries []*perdure.Entry,
+) error {
+	var all []byte
+	for _, e := range entries {
+		b, err := e.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		all = append(binary.AppendUvarint(all, uint64(len(b))), b...)
+	}
+	_, err := r.db.ExecContext(
+		ctx,
+		"INSERT OR REPLACE INTO requests (key, print, at, agent, entries) VALUES (?, ?, ?, ?, ?)",
+		key[:],
+		print[:],
+		time.Now().UnixMilli(),
+		id[:],
+		all,
+	)
+	if err != nil {
+		return fmt.Errorf("keep the Idempotency-Key: %w", err)
+	}
+	return nil
+}
+
+// keep remembers an answer.
+func (r *Requests) keep(ctx context.Context, key, print [32]byte, answer []byte) error {
+	_, err := r.db.ExecContext(
+		ctx,
+		"INSERT OR REPLACE INTO requests (key, print, at, answer) VALUES (?, ?, ?, ?)",
+		key[:],
+		print[:],
+		time.Now().UnixMilli(),
+		answer,
+	)
+	if err != nil {
+		return fmt.Errorf("keep the answer: %w", err)
+	}
+	return nil
+}
+
+// recover is the answer to a request whose server was killed, if its entries were stored by then; nil: they were not.
+func (r *Requests) recover(ctx context.Context, s perdure.Store, q Keyed, was *row) ([]byte, error) {
+	var id perdure.AgentID
+	if len(was.agent) != len(id) {
+		return nil, nil
+	}
+	copy(id[:], was.agent)
+	var entries []*perdure.Entry
+	for rest := was.entries; len(rest) > 0; {
+		n, used := binary.Uvarint(rest)
+		if used <= 0 || n > uint64(len(rest)-used) {
+			return nil, errors.New("what was kept of this request cannot be read")
+		}
+		e, err := perdure.DecodeEntry(rest[used:used+int(n)], perdure.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		entries, rest = append(entries, e), rest[used+int(n):]
+	}
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	last := entries[len(entries)-1].Name
+	for item, err := range s.Entries(ctx, id, 0) {
+		if errors.Is(err, perdure.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if item.Name == last {
+			return q.Done(ctx, id, entries)
+		}
+	}
+	return nil, nil
+}

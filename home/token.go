@@ -1,0 +1,384 @@
+package home
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+)
+
+// A token lets whoever has it do things at this home's server: what its verbs say, to the agents of its scope. The home
+// keeps a hash of its secret. A person's token also unlocks the person's key, which the home keeps sealed under that
+// secret: only while the person uses the token can anything be signed for them.
+
+const (
+	tokenDir = "tokens" // a file per token
+	linkDir  = "links"  // a file per link
+
+	tokenPrefix = "perdure_"
+	tokenSecret = 32 // bytes
+	tokenID     = 8  // bytes
+	maxToken    = 16 << 10
+)
+
+// The verbs of tokens.
+const (
+	VerbRead    = "read"    // look at agents
+	VerbCreate  = "create"  // create agents and fork them
+	VerbEvent   = "event"   // tell agents what happened
+	VerbApprove = "approve" // approve and deny what policy asks about
+	VerbAnswer  = "answer"  // answer what agents ask people
+	VerbSettle  = "settle"  // say what came of effects in doubt
+	VerbPause   = "pause"
+	VerbResume  = "resume"
+	VerbGrant   = "grant" // more budget
+	VerbEdit    = "edit"
+	VerbEnd     = "end"
+	VerbExport  = "export"
+	VerbImport  = "import"
+	VerbMemory  = "memory" // look at what workspaces keep: documents and notes
+	VerbMetrics = "metrics"
+	VerbMCP     = "mcp" // all that MCP clients may do; what takes a person still does
+	VerbA2A     = "a2a"
+)
+
+// Verbs are all verbs, as people are shown them.
+var Verbs = []string{
+	VerbRead,
+	VerbCreate,
+	VerbEvent,
+	VerbApprove,
+	VerbAnswer,
+	VerbSettle,
+	VerbPause,
+	VerbResume,
+	VerbGrant,
+	VerbEdit,
+	VerbEnd,
+	VerbExport,
+	VerbImport,
+	VerbMemory,
+	VerbMetrics,
+	VerbMCP,
+	VerbA2A,
+}
+
+// Token is what a home knows of a token. It holds no secret.
+type Token struct {
+	ID      string       `json:"id"`
+	Name    string       `json:"name"` // what events say they are by; of a person's token, the person
+	Hash    string       `json:"hash"` // of the secret, SHA-256 in hex
+	Verbs   []string     `json:"verbs"`
+	Scope   string       `json:"scope"` // of the agents; AnyScope: all
+	Created perdure.Time `json:"created"`
+	Expires perdure.Time `json:"expires,omitempty"`
+	Person  *Sealed      `json:"person,omitempty"` // the person's key
+	Link    *Bound       `json:"link,omitempty"`   // it is good for one answer to one question
+}
+
+// Sealed is the key of a person, which only the secret of the token opens.
+type Sealed struct {
+	Key perdure.Key `json:"key"`
+	Box []byte      `json:"box"`
+}
+
+// Bound is the question that a link answers.
+type Bound struct {
+	Agent  perdure.AgentID `json:"agent"`
+	Digest perdure.Hash    `json:"digest"`
+}
+
+// MayDo reports whether the token permits a verb.
+func (t *Token) MayDo(verb string) bool { return slices.Contains(t.Verbs, verb) }
+
+// Expired reports whether the token is no longer good at a time.
+func (t *Token) Expired(now time.Time) bool { return t.Expires != 0 && !now.Before(t.Expires.Go()) }
+
+// NewToken says what a token is to be.
+type NewToken struct {
+	Name    string // of the person or program
+	Verbs   []string
+	Scope   string
+	Expires time.Time
+	Person  *perdure.Signer // the person whose token it is; nil: a program's
+	Link    *Bound
+}
+
+// MakeToken makes a token and returns its text, which is kept nowhere.
+func (h *Home) MakeToken(x NewToken) (text string, t *Token, err error) {
+	if err := h.checkToken(&x); err != nil {
+		return "", nil, perdure.Invalid(err)
+	}
+	secret, id := make([]byte, tokenSecret), make([]byte, tokenID)
+	_, _ = rand.Read(secret) // it never fails
+	_, _ = rand.Read(id)
+	t = &Token{
+		ID:      hex.EncodeToString(id),
+		Name:    x.Name,
+		Hash:    hashSecret(secret),
+		Verbs:   x.Verbs,
+		Scope:   x.Scope,
+		Created: perdure.TimeOf(time.Now()),
+		Link:    x.Link,
+	}
+	if !x.Expires.IsZero() {
+		t.Expires = perdure.TimeOf(x.Expires)
+	}
+	if x.Person != nil {
+		if t.Person, err = seal(secret, t.ID, x.Person); err != nil {
+			return "", nil, err
+		}
+	}
+	if err := h.MakeHome(); err != nil {
+		return "", nil, err
+	}
+	b, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return "", nil, err
+	}
+	path := h.tokenFile(t.ID, t.Link != nil)
+	err = h.change(func() error {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		return errors.Join(
+			disk.Write(path, append(b, '\n'), 0o600),
+			disk.Sync(path),
+			disk.Sync(filepath.Dir(path)),
+			disk.Sync(h.Dir),
+		)
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("keep token: %w", err)
+	}
+	return tokenPrefix + t.ID + "_" + base64.RawURLEncoding.EncodeToString(secret), t, nil
+}
+
+func (h *Home) checkToken(x *NewToken) error {
+	if h.Dir == "" {
+		return errors.New("a store in memory has no tokens; name another with --store")
+	}
+	if strings.TrimSpace(x.Name) == "" {
+		return errors.New("a token needs a name: that of the person or program that uses it")
+	}
+	if len(x.Verbs) == 0 {
+		return errors.New("say what the token permits: verbs")
+	}
+	for _, v := range x.Verbs {
+		if !slices.Contains(Verbs, v) {
+			return fmt.Errorf("verb %q: want some of %s", v, strings.Join(Verbs, ", "))
+		}
+	}
+	if x.Scope == "" {
+		x.Scope = perdure.AnyScope
+	}
+	if x.Scope != perdure.AnyScope {
+		if err := perdure.CheckScope(x.Scope); err != nil {
+			return err
+		}
+	}
+	if !x.Expires.IsZero() && !x.Expires.After(time.Now()) {
+		return errors.New("the token would have expired already")
+	}
+	if x.Person == nil {
+		return nil
+	}
+	if own, err := h.Key(); err != nil || own != nil && own.Key() == x.Person.Key() {
+		return errors.Join(err, errNodeKey)
+	}
+	return nil
+}
+
+var errNodeKey = errors.New(
+	"that is the key of this home, whose nodes could then approve what they propose themselves; give the person a " +
+		"key of their own",
+)
+
+func (h *Home) tokenFile(id string, link bool) string {
+	dir := tokenDir
+	if link {
+		dir = linkDir
+	}
+	return filepath.Join(h.Dir, dir, id+".json")
+}
+
+func hashSecret(secret []byte) string {
+	sum := sha256.Sum256(append([]byte("perdure token 1\n"), secret...))
+	return hex.EncodeToString(sum[:])
+}
+
+// boxOf encrypts with a key that follows from a secret.
+func boxOf(secret []byte, id string) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, secret, []byte(id), "perdure token seals a key 1", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// seal encrypts a person's key. Whose key it is cannot be changed without opening it.
+func seal(secret []byte, id string, s *perdure.Signer) (*Sealed, error) {
+	text, err := s.PrivateText()
+	if err != nil {
+		return nil, err
+	}
+	box, err := boxOf(secret, id)
+	if err != nil {
+		return nil, err
+	}
+	k := s.Key()
+	return &Sealed{Key: k, Box: box.Seal(nil, nil, []byte(text), k[:])}, nil
+}
+
+func (s *Sealed) open(secret []byte, id string) (*perdure.Signer, error) {
+	box, err := boxOf(secret, id)
+	if err != nil {
+		return nil, err
+	}
+	text, err := box.Open(nil, nil, s.Box, s.Key[:])
+	if err != nil {
+		return nil, errors.New("open the person's key: the file of the token was changed")
+	}
+	out, err := perdure.ParseSigner(string(text))
+	if err == nil && out.Key() != s.Key {
+		err = errors.New("open the person's key: it is another one")
+	}
+	return out, err
+}
+
+// ErrToken is why a token is refused: it is not known, was revoked or has expired. Which is not said to whoever shows
+// it.
+var ErrToken = fmt.Errorf("this token is not good: %w", ErrUnknown)
+
+// Unlock is the token of a text, and the key of the person whose it is. Every use reads the file: what was revoked is
+// refused at once.
+func (h *Home) Unlock(text string, now time.Time) (*Token, *perdure.Signer, error) {
+	id, secret, err := splitToken(text)
+	if err != nil || h.Dir == "" {
+		return nil, nil, ErrToken
+	}
+	t, err := h.readToken(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, ErrToken
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if subtle.ConstantTimeCompare([]byte(t.Hash), []byte(hashSecret(secret))) != 1 || t.Expired(now) {
+		return nil, nil, ErrToken
+	}
+	if t.Person == nil {
+		return t, nil, nil
+	}
+	s, err := t.Person.open(secret, t.ID)
+	return t, s, err
+}
+
+func splitToken(text string) (id string, secret []byte, err error) {
+	rest, ok := strings.CutPrefix(text, tokenPrefix)
+	id, encoded, found := strings.Cut(rest, "_")
+	if raw, bad := hex.DecodeString(id); !ok || !found || bad != nil || len(raw) != tokenID {
+		return "", nil, ErrToken
+	}
+	secret, err = base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || len(secret) != tokenSecret {
+		return "", nil, ErrToken
+	}
+	return strings.ToLower(id), secret, nil
+}
+
+// readToken reads the file of a token or a link.
+func (h *Home) readToken(id string) (*Token, error) {
+	path := h.tokenFile(id, false)
+	b, err := disk.ReadFile(path, maxToken)
+	link := errors.Is(err, fs.ErrNotExist)
+	if link {
+		path = h.tokenFile(id, true)
+		b, err = disk.ReadFile(path, maxToken)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := new(Token)
+	if err := json.Unmarshal(b, t); err != nil {
+		return nil, fmt.Errorf("token %s: %w", path, err)
+	}
+	if t.ID != id || (t.Link != nil) != link {
+		return nil, fmt.Errorf("token %s: the file is not that of this token", path)
+	}
+	return t, nil
+}
+
+// Tokens are the tokens of this home, oldest first; links are left out.
+func (h *Home) Tokens() (all []*Token, err error) {
+	names, err := disk.Files(filepath.Join(h.Dir, tokenDir), ".json")
+	if err != nil || h.Dir == "" {
+		return nil, err
+	}
+	for _, name := range names {
+		t, err := h.readToken(strings.TrimSuffix(filepath.Base(name), ".json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *Token) int {
+		return strings.Compare(fmt.Sprintf("%020d%s", a.Created, a.ID), fmt.Sprintf("%020d%s", b.Created, b.ID))
+	})
+	return all, nil
+}
+
+// RevokeToken takes a token back, by its id or its text: from now on it is refused.
+func (h *Home) RevokeToken(word string) (*Token, error) {
+	id, _, err := splitToken(word)
+	if err != nil {
+		id = strings.ToLower(word)
+	}
+	if raw, bad := hex.DecodeString(id); bad != nil || len(raw) != tokenID || h.Dir == "" {
+		return nil, perdure.WithHint(
+			perdure.Missing("no token has the id "+filepath.Base(word)),
+			"see perdure token ls",
+		)
+	}
+	t, err := h.readToken(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, perdure.WithHint(perdure.Missing("no token has the id "+id), "see perdure token ls")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, h.dropToken(t)
+}
+
+// dropToken removes the file of a token.
+func (h *Home) dropToken(t *Token) error {
+	path := h.tokenFile(t.ID, t.Link != nil)
+	err := h.change(func() error { return errors.Join(os.Remove(path), disk.Sync(filepath.Dir(path))) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody else did
+	}
+	return err
+}

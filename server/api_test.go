@@ -1,0 +1,241 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/home"
+)
+
+func TestAnAgentIsDrivenOverHTTP(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	ana, _ := w.person("ana")
+	var made client.Created
+	w.call(
+		all,
+		"POST",
+		"/v1/agents",
+		client.Intent{
+			Goal:   "pay the bill",
+			Name:   "bill",
+			Labels: map[string]string{"team": "ops"},
+			Inputs: json.RawMessage(`{"big":12345678901234567890}`),
+		},
+		201,
+		&made,
+	)
+	path := "/v1/agents/bill"
+	w.run(made.Agent)
+
+	var seen client.Agent
+	h := w.call(all, "GET", path, nil, 200, &seen)
+	if seen.Standing != "waiting" || len(seen.Waits) != 1 || seen.Waits[0].Kind != "approval" ||
+		len(seen.Waits[0].Sheet) == 0 {
+		t.Fatalf("show: got %+v", seen)
+	}
+	contains(t, string(seen.Intent), "12345678901234567890")
+	tag := h.Get("ETag")
+	w.call(all, "GET", path, nil, 304, nil, "If-None-Match", tag)
+	digest := seen.Waits[0].Digest.String()
+	if p := w.problem(all, "POST", path+"/approve", client.Ballot{Digest: digest}, 403); p.Kind != "denied" {
+		t.Errorf("a program approved: %+v", p)
+	}
+	var told client.Told
+	w.call(ana, "POST", path+"/approve", client.Ballot{Digest: digest, Note: "fine"}, 200, &told)
+	if told.About == nil || told.About.Digest.String() != digest || !strings.Contains(told.What, "approves") {
+		t.Errorf("approve: got %+v", told)
+	}
+	p := w.problem(ana, "POST", path+"/approve", client.Ballot{Digest: digest}, 409)
+	contains(t, p.Detail, "already approved")
+	w.problem(all, "POST", path+"/events", client.Event{Name: "late"}, 412, "If-Match", tag)
+	w.run(made.Agent)
+	if w.paid != 1 {
+		t.Errorf("it paid %d times, want once", w.paid)
+	}
+	p = w.problem(all, "POST", path+"/answer", client.Answer{Text: "go"}, 403)
+	contains(t, p.Detail, "program")
+	w.call(ana, "POST", path+"/answer", client.Answer{Text: "go"}, 200, &told)
+	if f := w.run(made.Agent); f.Ended == nil {
+		t.Error("it has not ended")
+	}
+	w.problem(ana, "POST", path+"/answer", client.Answer{Text: "go"}, 409)
+
+	var lines client.Lines
+	w.call(all, "GET", path+"/entries?limit=3", nil, 200, &lines)
+	n := len(lines.Entries)
+	for lines.Next != "" {
+		next := lines.Next
+		lines = client.Lines{}
+		w.call(all, "GET", path+"/entries?limit=3&after="+next, nil, 200, &lines)
+		n += len(lines.Entries)
+	}
+	w.call(all, "GET", path, nil, 200, &seen)
+	if int64(n) != seen.Entries {
+		t.Errorf("pages of entries have %d, the agent %d", n, seen.Entries)
+	}
+	var talk client.Transcript
+	w.call(all, "GET", path+"/transcript", nil, 200, &talk)
+	if len(talk.Said) < 5 {
+		t.Errorf("transcript: got %+v", talk)
+	}
+	var diff client.Diff
+	w.call(all, "GET", path+"/diff?from=1", nil, 200, &diff)
+	if len(diff.Changes) == 0 {
+		t.Error("nothing differs between the beginning and the end")
+	}
+	var state map[string]any
+	w.call(all, "GET", path+"/state?at=1", nil, 200, &state)
+	if state["agent"] != made.Agent.String() {
+		t.Errorf("state: got %v", state)
+	}
+	var checked client.Verified
+	w.call(all, "POST", path+"/verify", nil, 200, &checked)
+	if !checked.OK || len(checked.Rows) == 0 {
+		t.Errorf("verify: got %+v", checked)
+	}
+	var page client.Page
+	w.call(all, "GET", path+"/page", nil, 200, &page)
+	var why client.Explained
+	w.call(all, "POST", path+"/explain", client.Why{Tool: "files.read"}, 200, &why)
+	var forked client.Forked
+	w.call(all, "POST", path+"/fork", client.Fork{At: "1", Name: "again"}, 200, &forked)
+	if !forked.Rehearse || forked.From != made.Agent {
+		t.Errorf("fork: got %+v", forked)
+	}
+	w.call(all, "POST", "/v1/agents/again/pause", client.Note{Note: "wait"}, 200, &told)
+	w.call(all, "POST", "/v1/agents/again/resume", nil, 200, &told)
+	w.call(
+		all,
+		"POST",
+		"/v1/agents/again/edit",
+		client.Edit{Goal: new("something else"), Set: map[string]json.RawMessage{"x": json.RawMessage("1")}},
+		200,
+		&told,
+	)
+	w.call(all, "POST", "/v1/agents/again/end", client.Note{}, 200, &told)
+	var nodes client.Nodes
+	w.call(all, "GET", "/v1/nodes", nil, 200, &nodes)
+	var tools client.Tools
+	w.call(all, "GET", "/v1/tools", nil, 200, &tools)
+	w.call("", "GET", "/v1/health", nil, 200, nil)
+	w.call("", "GET", "/v1/ready", nil, 200, nil)
+	_, _, text := w.raw("", "GET", "/docs", nil)
+	contains(t, string(text), "openapi.json")
+}
+
+func TestListsArePaged(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	for i := range 25 {
+		w.call(
+			all,
+			"POST",
+			"/v1/agents",
+			client.Intent{
+				Goal:   "x",
+				Name:   fmt.Sprintf("a%02d", i),
+				Scope:  []string{"acme/ops", "acme/dev"}[i%2],
+				Labels: map[string]string{"odd": fmt.Sprint(i % 2)},
+			},
+			201,
+			nil,
+		)
+	}
+	read := func(token, query string) (names []string) {
+		for cursor := ""; ; {
+			var l client.List
+			w.call(token, "GET", "/v1/agents?limit=4&"+query+cursor, nil, 200, &l)
+			for _, a := range l.Agents {
+				names = append(names, a.Name)
+			}
+			if l.Next == "" {
+				return names
+			}
+			cursor = "&cursor=" + l.Next
+		}
+	}
+	if got := read(all, ""); len(got) != 25 || got[0] != "a00" || got[24] != "a24" {
+		t.Errorf("got %v", got)
+	}
+	if got := read(all, "label=odd=1"); len(got) != 12 {
+		t.Errorf("by label: got %v", got)
+	}
+	if got := read(w.token("acme/ops", home.VerbRead), ""); len(got) != 13 {
+		t.Errorf("by a token of a scope: got %v", got)
+	}
+	if got := read(w.token("acme/ops", home.VerbRead), "scope=acme/dev"); len(got) != 0 {
+		t.Errorf("another scope than the token's: got %v", got)
+	}
+	w.problem(all, "GET", "/v1/agents?cursor=nonsense", nil, 400)
+	w.problem(all, "GET", "/v1/agents?state=nonsense", nil, 400)
+}
+
+func TestIdempotencyKeysHold(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	var first, second client.Created
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "once"}, 201, &first, "Idempotency-Key", "k1")
+	h := w.call(all, "POST", "/v1/agents", client.Intent{Goal: "once"}, 201, &second, "Idempotency-Key", "k1")
+	if first != second || h.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("got %v and %v", first, second)
+	}
+	other := client.Intent{Goal: "other"}
+	if p := w.problem(all, "POST", "/v1/agents", other, 422, "Idempotency-Key", "k1"); p.Kind != "misuse" {
+		t.Errorf("got %+v", p)
+	}
+	w.call(
+		w.token("", home.Verbs...),
+		"POST",
+		"/v1/agents",
+		client.Intent{Goal: "other"},
+		201,
+		&second,
+		"Idempotency-Key",
+		"k1",
+	) // somebody else's key
+	if first == second {
+		t.Error("two visitors share keys")
+	}
+	path := "/v1/agents/" + first.Agent.String()
+	var a, b client.Recorded
+	w.call(all, "POST", path+"/events", client.Event{Name: "ping"}, 200, &a, "Idempotency-Key", "e1")
+	w.call(all, "POST", path+"/events", client.Event{Name: "ping"}, 200, &b, "Idempotency-Key", "e1")
+	if a.Entry != b.Entry || !b.Before {
+		t.Errorf("events: got %+v and %+v", a, b)
+	}
+	var p1, p2 client.Told
+	w.call(all, "POST", path+"/pause", nil, 200, &p1, "Idempotency-Key", "p1")
+	w.call(all, "POST", path+"/pause", nil, 200, &p2, "Idempotency-Key", "p1")
+	if p1.Entry != p2.Entry {
+		t.Errorf("pauses: got %v and %v", p1.Entry, p2.Entry)
+	}
+}
+
+func TestProblemsSayWhat(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	if p := w.problem(all, "GET", "/v1/agents/nobody", nil, 404); p.Kind != "not-found" || p.Hint == "" || p.Exit != 3 {
+		t.Errorf("got %+v", p)
+	}
+	if p := w.problem(all, "POST", "/v1/agents", map[string]any{"goal": 7}, 400); p.Kind != "invalid" ||
+		len(p.Errors) == 0 {
+		t.Errorf("got %+v", p)
+	}
+	w.problem(all, "POST", "/v1/agents", map[string]any{"goal": " "}, 400)
+	w.problem(all, "POST", "/v1/agents", map[string]any{"goal": "x", "policies": []string{"/etc/passwd"}}, 400)
+	w.problem(all, "GET", "/v1/nothing", nil, 404)
+	p := w.problem(all, "POST", "/v1/import", []byte("this is no capsule"), 422)
+	if p.Rejection == nil || p.Rejection.Predicate == "" {
+		t.Errorf("got %+v", p)
+	}
+	var err error = p
+	var r *perdure.Rejection
+	if !asRejection(err, &r) || r.Predicate != p.Rejection.Predicate {
+		t.Error("the rejection is not found in the error")
+	}
+}

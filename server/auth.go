@@ -1,0 +1,269 @@
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/webhook"
+)
+
+type visitorKey struct{}
+
+// nobody may do nothing.
+var nobody = &home.Visitor{Name: "nobody", Scope: "nowhere", Verbs: []string{}}
+
+// visitorOf is who asks.
+func visitorOf(ctx context.Context) *home.Visitor {
+	if v, ok := ctx.Value(visitorKey{}).(*home.Visitor); ok {
+		return v
+	}
+	return nobody
+}
+
+// public are paths for whoever asks: nothing of any agent is there.
+var public = []string{
+	"/v1/health",
+	"/v1/ready",
+	"/openapi.json",
+	"/openapi.yaml",
+	"/docs",
+	"/approve",
+	"/.well-known/agent-card.json",
+}
+
+func isPublic(r *http.Request) bool {
+	return slices.Contains(public, r.URL.Path) && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}
+
+// crossing answers what browsers ask for pages of origins that are allowed; true: that was all.
+func (s *Server) crossing(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if !slices.Contains(s.Origins, origin) {
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "ETag, Idempotency-Replayed")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Add("Vary", "Origin")
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST")
+	h.Set(
+		"Access-Control-Allow-Headers",
+		"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Traceparent",
+	)
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// guarded lets a request on that comes from where it may, by somebody who is known.
+func (s *Server) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if err := s.whence(r); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if s.crossing(w, r) {
+			return
+		}
+		if isPublic(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if s.hooked(r) {
+			if !s.gate.let("hook "+peerOf(r), s.Limits, time.Now()) {
+				s.fail(w, r, errTooMany)
+				return
+			}
+			r.SetPathValue("agent", agentIn(r.URL.Path))
+			s.Webhooks.ServeHTTP(w, r)
+			return
+		}
+		v, err := s.who(r)
+		if err != nil {
+			if !s.gate.let(
+				"unknown "+peerOf(r),
+				Limits{Rate: 5, Burst: 50},
+				time.Now(),
+			) { // nobody tries tokens at leisure
+				err = errTooMany
+			}
+			s.fail(w, r, err)
+			return
+		}
+		if !s.gate.let(v.ID(), s.Limits, time.Now()) {
+			s.fail(w, r, errTooMany)
+			return
+		}
+		ctx := context.WithValue(r.Context(), visitorKey{}, v)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, baseKey{}, baseOf(r))))
+	})
+}
+
+var errTooMany = &home.Error{Kind: home.KindTooMany, Err: errors.New("too many requests at once; wait a second")}
+
+// hooked reports whether a request is one that a hook signed, which says who sends it.
+func (s *Server) hooked(r *http.Request) bool {
+	if s.Webhooks == nil || r.Method != http.MethodPost || !webhook.Signed(r) {
+		return false
+	}
+	return agentIn(r.URL.Path) != ""
+}
+
+// agentIn is the agent in a path that hooks post to; empty: it is none of those.
+func agentIn(path string) string {
+	if name, ok := strings.CutPrefix(path, "/webhook/resume/"); ok && !strings.Contains(name, "/") {
+		return name
+	}
+	name, ok := strings.CutPrefix(path, "/v1/agents/")
+	name, events := strings.CutSuffix(name, "/events")
+	if !ok || !events || strings.Contains(name, "/") {
+		return ""
+	}
+	return name
+}
+
+// who is whose request it is: of a token, of a key shown in the handshake, or of whoever can reach a socket that only
+// the owner can.
+func (s *Server) who(r *http.Request) (*home.Visitor, error) {
+	if text := r.Header.Get("Authorization"); text != "" {
+		scheme, token, _ := strings.Cut(text, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return nil, fmt.Errorf("%w: want Authorization: Bearer TOKEN", home.ErrUnknown)
+		}
+		return s.Desk.Home.Visit(strings.TrimSpace(token), time.Now())
+	}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		k, ok := r.TLS.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+		if !ok {
+			return nil, fmt.Errorf("%w: the certificate is not that of a Perdure key", home.ErrUnknown)
+		}
+		return s.Desk.Home.Peer(perdure.Key(k))
+	}
+	if s.Open || localTo(r.Context()) {
+		return s.Desk.Home.Owner()
+	}
+	return nil, perdure.WithHint(
+		fmt.Errorf("%w: the request has no token", home.ErrUnknown),
+		"make one with perdure token new, and send it as Authorization: Bearer TOKEN",
+	)
+}
+
+type localKey struct{}
+
+// LocalConn marks connections by which only the owner of the home can come, for http.Server.ConnContext.
+func LocalConn(ctx context.Context, c net.Conn) context.Context {
+	if c.LocalAddr().Network() == "unix" {
+		return context.WithValue(ctx, localKey{}, true)
+	}
+	return ctx
+}
+
+func localTo(ctx context.Context) bool { return ctx.Value(localKey{}) != nil }
+
+// whence refuses requests that a page of somebody else sends through a browser of somebody here: those for a host that
+// is not this one (DNS rebinding), and those from another origin.
+func (s *Server) whence(r *http.Request) error {
+	if !localTo(r.Context()) && !s.isHost(r.Host) {
+		return &home.Error{
+			Kind: home.KindDenied,
+			Err:  fmt.Errorf("this server is not reached by the name %q; name it with --allow-host", cut(r.Host)),
+		}
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		if r.Header.Get("Sec-Fetch-Mode") == "navigate" && isPublic(r) { // a link that somebody clicked
+			return nil
+		}
+		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+			return &home.Error{
+				Kind: home.KindDenied,
+				Err:  errors.New("pages of other sites may not talk to this server"),
+			}
+		}
+		return nil
+	}
+	if slices.Contains(s.Origins, origin) {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host != r.Host || u.Scheme != "http" && u.Scheme != "https" {
+		return &home.Error{
+			Kind: home.KindDenied,
+			Err:  fmt.Errorf("pages of %q may not talk to this server; name them with --allow-origin", cut(origin)),
+		}
+	}
+	return nil
+}
+
+// isHost reports whether a name in a request is one of this server. An address is: no name leads there.
+func (s *Server) isHost(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return name == "localhost" || slices.Contains(s.Hosts, name) || slices.Contains(s.Hosts, strings.ToLower(host))
+}
+
+func cut(text string) string { return text[:min(len(text), 80)] }
+
+// requiring lets on who has a verb.
+func (s *Server) requiring(verb string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := visitorOf(r.Context()).May(verb); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// peerOf is where a request comes from, without its port.
+func peerOf(r *http.Request) string {
+	h, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return h
+}
+
+type baseKey struct{}
+
+// baseOf is the address by which a request came.
+func baseOf(r *http.Request) string {
+	if r.TLS != nil {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// url is where the server is reached.
+func (s *Server) url(ctx context.Context) string {
+	if s.URL != "" {
+		return strings.TrimSuffix(s.URL, "/")
+	}
+	base, _ := ctx.Value(baseKey{}).(string)
+	return base
+}

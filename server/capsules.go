@@ -1,0 +1,173 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/home"
+)
+
+// capsuleType is the media type of a capsule.
+const capsuleType = "application/vnd.perdure.agent"
+
+// capsules adds agents as files.
+func (s *Server) capsules() {
+	export := get("/v1/agents/{agent}/export", "export-agent", "capsules", "Write an agent as a capsule")
+	export.Responses = map[string]*huma.Response{
+		"200": {Description: "A capsule, as it is written.", Content: map[string]*huma.MediaType{
+			capsuleType: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}},
+	}
+	operation(s, export, home.VerbExport, s.export)
+	take := post("/v1/import", "import-agent", "capsules", "Take an agent in from a capsule")
+	take.Description = "The bytes are validated as they arrive: those that a predicate refuses are answered with " +
+		"422 and the rejection. Nothing is stored before all of it is good."
+	take.Errors = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
+	take.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		capsuleType: {
+			Schema: &huma.Schema{Type: "string", Format: "binary"},
+		}, "application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
+	take.Middlewares = huma.Middlewares{withRequest}
+	operation(s, take, home.VerbImport, s.takeIn)
+}
+
+type requestKey struct{}
+
+// withRequest gives an operation the request, whose body it reads itself.
+func withRequest(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	next(huma.WithValue(ctx, requestKey{}, exchange{r, w}))
+}
+
+type exchange struct {
+	r *http.Request
+	w http.ResponseWriter
+}
+
+func (s *Server) export(ctx context.Context, v *home.Visitor, in *struct {
+	Named
+	Form  string `query:"form" enum:"binary,described,text" default:"binary"`
+	Depth string `query:"depth" maxLength:"20" doc:"how much of the past: full, headers, or a number of entries; default all there is"`
+}) (*huma.StreamResponse, error) {
+	id, err := s.Desk.Find(ctx, v, in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	x := home.Export{Held: in.Depth == ""}
+	if x.Form, err = capsule.ParseForm(in.Form); err != nil {
+		return nil, perdure.Invalid(err)
+	}
+	if in.Depth != "" {
+		if err := x.Depth.UnmarshalText([]byte(in.Depth)); err != nil {
+			return nil, perdure.Invalid(fmt.Errorf("depth: %w", err))
+		}
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		r, w := humago.Unwrap(hc)
+		out := &begun{w: w, id: id}
+		x.Out = out
+		_, err := s.Desk.Home.Export(r.Context(), s.Desk.Store, id, x)
+		switch {
+		case err == nil:
+		case out.n == 0:
+			s.fail(w, r, err)
+		default: // a capsule without an end is none
+			s.Log.Warn("export", "agent", id.Short(), "err", err)
+			panic(http.ErrAbortHandler)
+		}
+	}}, nil
+}
+
+// begun writes headers before the first byte.
+type begun struct {
+	w  http.ResponseWriter
+	id perdure.AgentID
+	n  int64
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	if b.n == 0 {
+		h := b.w.Header()
+		h.Set("Content-Type", capsuleType)
+		h.Set("Content-Disposition", `attachment; filename="`+b.id.Short()+capsule.Ext+`"`)
+	}
+	n, err := b.w.Write(p)
+	b.n += int64(n)
+	return n, err
+}
+
+// takeIn takes a capsule in.
+func (s *Server) takeIn(ctx context.Context, v *home.Visitor, in *struct {
+	Older bool `query:"older" doc:"an older copy than the one here is no error"`
+}) (*reply[client.Arrived], error) {
+	x, ok := ctx.Value(requestKey{}).(exchange)
+	if !ok {
+		return nil, errors.New("import: the request is not there")
+	}
+	body := http.MaxBytesReader(x.w, x.r.Body, s.Limits.Capsule)
+	f, err := os.CreateTemp("", "perdure-import-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) }() // it was only for this request
+	patient := &stalling{r: body, c: http.NewResponseController(x.w)}
+	head, err := arriving(io.TeeReader(patient, f))
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.Desk.Import(ctx, v, f, head, in.Older)
+	if err != nil {
+		return nil, err
+	}
+	line, more := r.Text()
+	return replied[client.Arrived](struct {
+		*home.Arrived
+		Text []string `json:"text"`
+	}{r, append([]string{line}, more...)}, nil)
+}
+
+// arriving validates a capsule as its bytes arrive, whose they are aside, and reads to its end.
+func arriving(r io.Reader) (*capsule.Head, error) {
+	c, err := capsule.NewReader(r, capsule.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range c.Entries() {
+		if err != nil {
+			return nil, err
+		}
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return nil, err
+	}
+	head := c.Head()
+	return &head, nil
+}
+
+// stalling gives up on a sender that sends nothing for long, however long all of it takes.
+type stalling struct {
+	r io.Reader
+	c *http.ResponseController
+}
+
+func (s *stalling) Read(p []byte) (int, error) {
+	if err := s.c.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	n, err := s.r.Read(p)
+	if err != nil && strings.Contains(err.Error(), "i/o timeout") {
+		err = &home.Error{Kind: home.KindUnavailable, Err: errors.New("nothing more of the capsule came for too long")}
+	}
+	return n, err
+}

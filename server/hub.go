@@ -1,0 +1,278 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
+)
+
+// hub tells the readers of streams what arrives. There is one watch of the store, however many read: each topic that
+// somebody reads is read once and written out once, into a short row of frames that all its readers copy from. One who
+// is too slow for the row reads the store instead, from where they are: nothing is kept for anybody.
+type hub struct {
+	ctx   context.Context
+	store perdure.Store
+	most  int
+
+	mu      sync.Mutex
+	readers int
+	topics  map[perdure.AgentID]*topic // the zero id: every agent
+}
+
+// begin watches a store until ctx ends.
+func (h *hub) begin(ctx context.Context, s perdure.Store, most int) {
+	h.ctx, h.store, h.most, h.topics = ctx, s, most, map[perdure.AgentID]*topic{}
+	changed := view.Watch(ctx, s)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed.Signal:
+			}
+			ids, all := changed.Take()
+			for _, t := range h.read(ids, all) {
+				t.refresh(ctx)
+			}
+		}
+	}()
+}
+
+// read are the topics that somebody reads and that may have changed.
+func (h *hub) read(ids map[perdure.AgentID]struct{}, all bool) (found []*topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, t := range h.topics {
+		if _, is := ids[id]; is || all || id.IsZero() {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// errStreams says that there are too many streams.
+var errStreams = &home.Error{
+	Kind: home.KindTooMany,
+	Err:  errors.New("there are as many streams as this server serves; try again later"),
+}
+
+// join is the topic of an agent, or of all; leave it when done.
+func (h *hub) join(ctx context.Context, d *home.Desk, id perdure.AgentID) (*topic, func(), error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.readers >= h.most {
+		return nil, nil, errStreams
+	}
+	t := h.topics[id]
+	if t == nil {
+		var err error
+		if t, err = newTopic(ctx, d, id); err != nil {
+			return nil, nil, err
+		}
+		h.topics[id] = t
+	}
+	h.readers++
+	t.readers++
+	return t, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.readers--
+		if t.readers--; t.readers == 0 {
+			delete(h.topics, id)
+		}
+	}, nil
+}
+
+// frame is an entry as it is sent.
+type frame struct {
+	at    perdure.Cursor
+	agent perdure.AgentID
+	line  view.Line // without its body, for those who choose
+	text  []byte
+}
+
+const (
+	// maxFrames and maxFrameBytes bound the row of a topic.
+	maxFrames     = 1024
+	maxFrameBytes = 4 << 20
+	// maxNarrators bounds the agents of which a stream of all knows what they refer to.
+	maxNarrators = 4096
+)
+
+// topic is what many read at once: the memory of one agent, or what arrives for any.
+type topic struct {
+	id      perdure.AgentID // zero: every agent
+	desk    *home.Desk
+	readers int // under the lock of the hub
+
+	mu      sync.Mutex
+	feed    perdure.Hash
+	row     []frame
+	size    int
+	start   perdure.Cursor // the row holds everything after it
+	end     perdure.Cursor // up to here
+	ended   bool           // the agent has ended
+	changed chan struct{}  // closed when there is more
+	scribe  scribe
+}
+
+func newTopic(ctx context.Context, d *home.Desk, id perdure.AgentID) (*topic, error) {
+	f, ok := d.Store.(perdure.Feeder)
+	if !ok {
+		return nil, perdure.Invalid(errors.New("this store keeps no order of arrival to follow"))
+	}
+	feed, end, err := f.FeedEnd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &topic{id: id, desk: d, feed: feed, changed: make(chan struct{}), scribe: scribe{desk: d}}
+	if !id.IsZero() {
+		w, _, err := view.FollowRecent(ctx, d.Store, id, 0, view.Fitting(func(view.Line) bool { return false }))
+		if err != nil {
+			return nil, err
+		}
+		end = w.Cursor()
+		t.scribe.begin(ctx, id, w.Told())
+		t.ended = t.hasEnded(ctx)
+	}
+	t.start, t.end = end, end
+	return t, nil
+}
+
+// after is what arrived after a position.
+func (t *topic) after(ctx context.Context, at perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	if t.id.IsZero() {
+		return t.desk.Store.(perdure.Feeder).Feed(ctx, at)
+	}
+	return t.desk.Store.Entries(ctx, t.id, at)
+}
+
+func (t *topic) hasEnded(ctx context.Context) bool {
+	a, err := t.desk.Home.Load(ctx, t.desk.Store, t.id)
+	return err == nil && a.Fold().Ended != nil
+}
+
+// refresh takes in what has arrived.
+func (t *topic) refresh(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	feed, _, err := t.desk.Store.(perdure.Feeder).FeedEnd(ctx)
+	if err == nil && feed != t.feed { // positions mean nothing any more
+		t.feed, t.row, t.size, t.start, t.end = feed, nil, 0, 0, 0
+		t.wake()
+		return
+	}
+	more, ends := false, false
+	for item, err := range t.after(ctx, t.end) {
+		if err != nil {
+			break // those who read find out for themselves
+		}
+		f := t.scribe.frame(ctx, t.feed, item)
+		t.row, t.size, t.end, more = append(t.row, f), t.size+len(f.text), f.at, true
+		ends = ends || item.Kind == perdure.KindDecision || item.Kind == perdure.KindEvent
+		t.shorten()
+	}
+	if !t.id.IsZero() && ends && !t.ended {
+		t.ended = t.hasEnded(ctx)
+	}
+	if more {
+		t.wake()
+	}
+}
+
+func (t *topic) wake() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// shorten drops the oldest frames of a row that is too long, many at once.
+func (t *topic) shorten() {
+	if len(t.row) < maxFrames && t.size < maxFrameBytes {
+		return
+	}
+	n := max(len(t.row)/2, 1)
+	for _, f := range t.row[:n] {
+		t.size -= len(f.text)
+	}
+	t.start = t.row[n-1].at
+	t.row = slices.Clone(t.row[n:])
+}
+
+// next are the frames after a position; ok is false where the row does not reach back so far. More is closed when there
+// are more.
+func (t *topic) next(at perdure.Cursor) (frames []frame, feed perdure.Hash, ended, ok bool, more <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	feed, ended, more = t.feed, t.ended, t.changed
+	if at < t.start {
+		return nil, feed, ended, false, more
+	}
+	i, _ := slices.BinarySearchFunc(t.row, at+1, func(f frame, at perdure.Cursor) int { return int(f.at - at) })
+	return t.row[i:len(t.row):len(t.row)], feed, ended, true, more
+}
+
+// scribe writes entries out as frames. It remembers of agents what their entries refer to, and their names.
+type scribe struct {
+	desk  *home.Desk
+	known map[perdure.AgentID]*known
+}
+
+type known struct {
+	told *view.Narrator
+	name string
+}
+
+// begin has the scribe go on with what is known of an agent.
+func (s *scribe) begin(ctx context.Context, id perdure.AgentID, told *view.Narrator) *known {
+	if s.known == nil || len(s.known) >= maxNarrators {
+		s.known = map[perdure.AgentID]*known{}
+	}
+	k := &known{told: told}
+	if a, err := s.desk.Home.Load(ctx, s.desk.Store, id); err == nil {
+		k.name = a.Fold().Intent.Name
+	}
+	s.known[id] = k
+	return k
+}
+
+// frame is an entry as it is sent.
+func (s *scribe) frame(ctx context.Context, feed perdure.Hash, item perdure.Item) frame {
+	id := item.ID()
+	k := s.known[id]
+	if k == nil {
+		k = s.begin(ctx, id, view.Narrate())
+	}
+	one := k.told.Line(item.Entry)
+	f := frame{at: item.Cursor, agent: id}
+	f.text = written(position(feed, item.Cursor), "entry", view.AgentLine{Agent: id, Name: k.name, Line: one})
+	one.Body, one.Act = nil, nil
+	f.line = one
+	return f
+}
+
+// position is where an event stands, as clients give it back.
+func position(feed perdure.Hash, at perdure.Cursor) string {
+	return fmt.Sprintf("%s.%d", feed.String()[:16], at)
+}
+
+// written is one event of a stream. Without a position it leaves that of the one before.
+func written(id, event string, data any) []byte {
+	b, err := json.Marshal(view.Readable(data))
+	if err != nil {
+		b = []byte("{}")
+	}
+	var out []byte
+	if id != "" {
+		out = append(append(append(out, "id: "...), id...), '\n')
+	}
+	out = append(append(append(out, "event: "...), event...), "\ndata: "...)
+	return append(append(out, b...), "\n\n"...)
+}

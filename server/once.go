@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/home"
+)
+
+// Writing is what every request has that changes something.
+type Writing struct {
+	Key   string `header:"Idempotency-Key" maxLength:"255" doc:"a key of your own: a second request with it is answered as the first was, and changes nothing"`
+	Match string `header:"If-Match" doc:"the ETag of the agent as you saw it: it is told nothing if it has gone on since"`
+	Trace string `header:"traceparent" doc:"the W3C trace that what the agent does because of this belongs to"`
+}
+
+// wrote is the answer to one.
+type wrote[T any] struct {
+	Replayed string   `header:"Idempotency-Replayed" doc:"true: the answer is that of an earlier request"`
+	Body     plain[T] `json:"body"`
+}
+
+// etag names the heads of an agent.
+func etag(heads []perdure.Hash) string {
+	sum := sha256.New()
+	for _, h := range heads {
+		_, _ = sum.Write(h[:]) // a hash takes everything
+	}
+	return `"` + hex.EncodeToString(sum.Sum(nil))[:32] + `"`
+}
+
+// matches reports whether a list of ETags has one, or is *.
+func matches(list, tag string) bool {
+	if strings.TrimSpace(list) == "*" {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(list, ","), func(one string) bool {
+		return strings.TrimPrefix(strings.TrimSpace(one), "W/") == tag
+	})
+}
+
+// writes does something to an agent, once for each Idempotency-Key, and only while the agent is as If-Match says.
+func writes[T any](
+	ctx context.Context,
+	s *Server,
+	v *home.Visitor,
+	w *Writing,
+	what, arg string,
+	body any,
+	do func(ctx context.Context) (any, error),
+) (*wrote[T], error) {
+	var err error
+	if w.Trace != "" {
+		if ctx, err = perdure.WithTraceparent(ctx, w.Trace); err != nil {
+			return nil, perdure.Invalid(fmt.Errorf("traceparent: %w", err))
+		}
+	}
+	if w.Match != "" && arg != "" {
+		id, err := s.Desk.Find(ctx, v, arg)
+		if err != nil {
+			return nil, err
+		}
+		heads, err := s.Desk.Store.Heads(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !matches(w.Match, etag(heads)) {
+			return nil, perdure.ErrMoved
+		}
+		ctx = perdure.WithHeads(ctx, heads)
+	}
+	if w.Key == "" {
+		out, err := do(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &wrote[T]{Body: plain[T]{out}}, nil
+	}
+	if s.Requests == nil {
+		return nil, perdure.Invalid(errors.New("this server keeps no Idempotency-Keys; leave it out"))
+	}
+	asked, err := json.Marshal([]any{what, arg, body})
+	if err != nil {
+		return nil, err
+	}
+	answer, again, err := s.Requests.Once(ctx, s.Desk.Store, home.Keyed{
+		Who: v.ID(), Key: w.Key, Print: sha256.Sum256(asked),
+		Do: func(ctx context.Context) ([]byte, error) {
+			out, err := do(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return plain[T]{out}.MarshalJSON()
+		},
+		Done: s.done,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &wrote[T]{Body: plain[T]{json.RawMessage(answer)}}
+	if again {
+		out.Replayed = "true"
+	}
+	return out, nil
+}
+
+// done is the answer to a request whose entries are stored, and whose answer was lost with the process that served it.
+func (s *Server) done(ctx context.Context, id perdure.AgentID, entries []*perdure.Entry) ([]byte, error) {
+	if entries[0].Kind == perdure.KindGenesis {
+		g, _ := entries[0].Content().(perdure.Genesis)
+		return json.Marshal(client.Created{Agent: id, Name: g.Intent.Name})
+	}
+	at := len(entries) - 1
+	for at > 0 && entries[at].Kind != perdure.KindEvent { // a snapshot may follow
+		at--
+	}
+	told, err := s.Desk.Home.Told(ctx, s.Desk.Store, entries[at])
+	if err != nil {
+		return nil, err
+	}
+	return plain[client.Told]{told}.MarshalJSON()
+}
+
+// notModified reports whether who asks has this version already.
+func notModified(have, tag string) bool { return have != "" && matches(have, tag) }

@@ -1,0 +1,302 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
+)
+
+// Following is how a stream is asked for.
+type Following struct {
+	Seen  string   `header:"Last-Event-ID" maxLength:"100" doc:"the id of the last event you have: what came after it follows, nothing twice"`
+	After string   `query:"after" maxLength:"100" doc:"the same, for those who cannot set headers; or start: from the beginning"`
+	Kind  []string `query:"kind,explode" maxItems:"6" doc:"only entries of these kinds"`
+	Sig   []string `query:"signal,explode" maxItems:"10"`
+	Tool  string   `query:"tool" maxLength:"200"`
+}
+
+// streams adds what is followed live.
+func (s *Server) streams() {
+	add := func(op huma.Operation) huma.Operation {
+		data := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[client.Line](), true, "")
+		op.Errors = []int{http.StatusGone}
+		op.Description = "Server-sent events. An event entry has a line of a memory as its data and its position as " +
+			"its id: give the last one back as Last-Event-ID, and the stream goes on " +
+			"without loss or duplicates. An event reset says that the store was rebuilt or restored: positions of " +
+			"before mean nothing, everything follows from the beginning. " +
+			"An event ended says that the agent has ended and everything was sent. Comments keep the connection open."
+		op.Responses = map[string]*huma.Response{
+			"200": {Description: "A stream of events.", Content: map[string]*huma.MediaType{"text/event-stream": {
+				Schema: &huma.Schema{
+					Type: "array",
+					Items: &huma.Schema{Type: "object", Properties: map[string]*huma.Schema{
+						"id": {
+							Type: "string",
+						}, "event": {Type: "string", Enum: []any{"entry", "reset", "ended"}}, "data": data}},
+				}}}},
+		}
+		return op
+	}
+	operation(
+		s,
+		add(get("/v1/agents/{agent}/tail", "tail-agent", "live", "Follow what an agent does")),
+		home.VerbRead,
+		s.tailAgent,
+	)
+	operation(s, add(get("/v1/tail", "tail", "live", "Follow what all agents do")), home.VerbRead, s.tailAll)
+}
+
+func (s *Server) tailAgent(ctx context.Context, v *home.Visitor, in *struct {
+	Named
+	Following
+	Last int `query:"last" minimum:"0" maximum:"1000" default:"10" doc:"without a position: how many past entries to begin with"`
+}) (*huma.StreamResponse, error) {
+	id, err := s.Desk.Find(ctx, v, in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	return s.tail(ctx, v, id, &in.Following, in.Last)
+}
+
+func (s *Server) tailAll(ctx context.Context, v *home.Visitor, in *Following) (*huma.StreamResponse, error) {
+	return s.tail(ctx, v, perdure.AgentID{}, in, 0)
+}
+
+// tail begins a stream.
+func (s *Server) tail(
+	ctx context.Context,
+	v *home.Visitor,
+	id perdure.AgentID,
+	in *Following,
+	last int,
+) (*huma.StreamResponse, error) {
+	c, err := choice(in.Kind, in.Sig, in.Tool)
+	if err != nil {
+		return nil, err
+	}
+	t, leave, err := s.live.join(ctx, s.Desk, id)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{s: s, topic: t, who: v, Choice: c, scribe: scribe{desk: s.Desk}}
+	if err := r.begin(ctx, in, last); err != nil {
+		leave()
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		defer leave()
+		req, w := humago.Unwrap(ctx)
+		r.req, r.w, r.c = req, w, http.NewResponseController(w)
+		r.run(req.Context())
+	}}, nil
+}
+
+// reader is one who follows.
+type reader struct {
+	s     *Server
+	topic *topic
+	who   *home.Visitor
+	view.Choice
+	scribe scribe
+
+	req *http.Request
+	w   http.ResponseWriter
+	c   *http.ResponseController
+
+	feed  perdure.Hash
+	at    perdure.Cursor
+	past  []byte // what to begin with
+	told  bool   // that the agent has ended
+	seen  map[perdure.AgentID]bool
+	since time.Time // when what is there for the visitor was last found out
+}
+
+// begin finds where the stream begins.
+func (r *reader) begin(ctx context.Context, in *Following, last int) error {
+	_, feed, _, _, _ := r.topic.next(0)
+	r.feed = feed
+	given := in.Seen
+	if given == "" {
+		given = in.After
+	}
+	switch given {
+	case "start":
+		return nil
+	case "":
+		return r.recent(ctx, last)
+	}
+	name, text, _ := strings.Cut(given, ".")
+	at, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || at < 0 || len(name) != 16 {
+		return perdure.Invalid(
+			errors.New("Last-Event-ID: this is not the id of an event that was sent; begin without one"),
+		)
+	}
+	if name != feed.String()[:16] {
+		r.past = written("", "reset", map[string]any{"feed": feed.String()[:16]})
+		return nil
+	}
+	r.at = perdure.Cursor(at)
+	return nil
+}
+
+// recent begins with the last lines of an agent, or now.
+func (r *reader) recent(ctx context.Context, last int) error {
+	if r.topic.id.IsZero() {
+		_, end, err := r.s.Desk.Store.(perdure.Feeder).FeedEnd(ctx)
+		r.at = end
+		return err
+	}
+	w, lines, err := view.FollowRecent(ctx, r.s.Desk.Store, r.topic.id, last, view.Fitting(r.Fits))
+	if err != nil {
+		return err
+	}
+	r.at = w.Cursor()
+	k := r.scribe.begin(ctx, r.topic.id, w.Told())
+	for _, one := range lines {
+		r.past = append(r.past, written("", "entry", view.AgentLine{Agent: r.topic.id, Name: k.name, Line: one})...)
+	}
+	// Whoever is cut off from here on resumes behind them.
+	r.past = append(r.past, "id: "+position(r.feed, r.at)+"\nevent: begin\ndata: {}\n\n"...)
+	return nil
+}
+
+// run sends until the reader leaves, the server stops, or the reader takes nothing for too long.
+func (r *reader) run(ctx context.Context) {
+	h := r.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	r.w.WriteHeader(http.StatusOK)
+	if r.send(r.past) != nil {
+		return
+	}
+	r.past = nil
+	beat := time.NewTimer(r.s.Limits.Heartbeat)
+	defer beat.Stop()
+	for {
+		more, err := r.catchUp(ctx)
+		if err != nil {
+			return
+		}
+		beat.Reset(r.s.Limits.Heartbeat)
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.s.live.ctx.Done():
+			return
+		case <-more:
+		case <-beat.C:
+			if v, err := r.s.who(r.req); err != nil ||
+				v.May(home.VerbRead) != nil { // the token was revoked, or has expired
+				return
+			}
+			if r.send([]byte(": \n\n")) != nil {
+				return
+			}
+		}
+	}
+}
+
+// catchUp sends what there is, and returns what is closed when there is more.
+func (r *reader) catchUp(ctx context.Context) (<-chan struct{}, error) {
+	for {
+		frames, feed, ended, ok, more := r.topic.next(r.at)
+		if feed != r.feed {
+			r.feed, r.at = feed, 0
+			if err := r.send(written("", "reset", map[string]any{"feed": feed.String()[:16]})); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if !ok {
+			if err := r.fromStore(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var out []byte
+		for _, f := range frames {
+			if r.at = f.at; r.wants(ctx, &f) {
+				out = append(out, f.text...)
+			}
+		}
+		if ended && !r.told {
+			r.told = true
+			out = append(out, written("", "ended", map[string]any{"agent": r.topic.id})...)
+		}
+		return more, r.send(out)
+	}
+}
+
+// fromStore sends what the row of the topic no longer has. The row may go on from there.
+func (r *reader) fromStore(ctx context.Context) error {
+	begins := r.topic.begins() // what is before that is in the store by now
+	for item, err := range r.topic.after(ctx, r.at) {
+		if err != nil {
+			return err
+		}
+		f := r.scribe.frame(ctx, r.feed, item)
+		r.at = f.at
+		if r.wants(ctx, &f) {
+			if err := r.send(f.text); err != nil {
+				return err
+			}
+		}
+	}
+	r.at = max(r.at, begins) // what cannot be read is not waited for
+	return nil
+}
+
+// begins is where the row of a topic begins.
+func (t *topic) begins() perdure.Cursor {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.start
+}
+
+// wants reports whether a frame is for this reader.
+func (r *reader) wants(ctx context.Context, f *frame) bool {
+	if !r.Fits(f.line) {
+		return false
+	}
+	if !r.topic.id.IsZero() || r.who.Everything() && r.who.May(home.VerbMemory) == nil {
+		return true
+	}
+	if r.seen == nil || len(r.seen) > maxNarrators || time.Since(r.since) > time.Minute {
+		r.seen, r.since = map[perdure.AgentID]bool{}, time.Now()
+	}
+	is, known := r.seen[f.agent]
+	if !known {
+		is = r.s.Desk.Shows(ctx, r.who, f.agent)
+		r.seen[f.agent] = is
+	}
+	return is
+}
+
+// send writes, and gives up on who takes nothing.
+func (r *reader) send(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if err := r.c.SetWriteDeadline(time.Now().Add(r.s.Limits.WriteStall)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := r.w.Write(b); err != nil {
+		return err
+	}
+	return r.c.Flush()
+}
