@@ -41,3 +41,26 @@ func (u unfed) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Lis
 func (u unfed) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listing) error {
 	return u.mem.Index(ctx, heads, l)
 }
+
+// Feed counts what it yields.
+func (c *counting) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return c.count(c.MemStore.Feed(ctx, after))
+}
+
+// Entries counts what it yields.
+func (c *counting) Entries(
+	ctx context.Context, id perdure.AgentID, after perdure.Cursor,
+) iter.Seq2[perdure.Item, error] {
+	return c.count(c.MemStore.Entries(ctx, id, after))
+}
+
+func (c *counting) count(items iter.Seq2[perdure.Item, error]) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for item, err := range items {
+			c.read.Add(1)
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+}

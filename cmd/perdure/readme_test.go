@@ -9,6 +9,8 @@ import (
 
 func TestReadmeSessionsRunAsShown(t *testing.T) { runDocument(t, newMachines(t), "README.md") }
 
+func TestTheMemoryPageRunsAsShown(t *testing.T) { runDocument(t, newMachines(t), "docs/memory.md") }
+
 func TestTheMCPPageRunsAsShown(t *testing.T) { runDocument(t, newMachines(t), "docs/mcp.md") }
 
 func TestReadmeIsShortAndSaysHowToBegin(t *testing.T) {

@@ -1,0 +1,180 @@
+package workspace_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
+)
+
+func TestASessionLeavesWhatTheNextBeginsWith(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		r := w.as("coder")
+		o, err := r.Open(ctx)
+		if err != nil || o.State != "" || o.Last != nil {
+			t.Fatalf("the first opening: %+v, %v", o, err)
+		}
+		long := strings.Repeat("a line of the state\n", 120)
+		c, err := r.Close(ctx, workspace.Closing{Title: "Began", Happened: "Set things up.",
+			Decisions: []string{"use Go"}, Threads: []string{"write tests"}, State: long})
+		if err != nil || len(c.Notes) == 0 || !strings.Contains(c.Notes[0], "120 lines") {
+			t.Fatalf("close: %+v, %v; want a warning about 120 lines", c, err)
+		}
+		w.write(w.Owner(), workspace.Draft{Path: "plans/a.md", Text: "A plan.\n"})
+		o, err = r.Open(ctx)
+		if err != nil || o.State != long || o.StateLines != 120 || o.Last == nil || o.Last.Title != "Began" {
+			t.Fatalf("the second opening: %d bytes of state, %v, %v", len(o.State), o.Last, err)
+		}
+		if len(o.Changed) != 1 || o.Changed[0].Path != "plans/a.md" {
+			t.Errorf("changed: %v, want the plan", o.Changed)
+		}
+		if !strings.Contains(w.read(r, o.Last.Path).Text, "- use Go") {
+			t.Error("the summary lacks the decision")
+		}
+		state, err := w.CurrentState(ctx, w.agent(r))
+		if err != nil || state != long {
+			t.Errorf("a model is shown %d bytes, %v; want %d", len(state), err, len(long))
+		}
+		// another session of the role writes the state meanwhile
+		w.write(r, workspace.Draft{Path: o.StatePath, Text: "new\n"})
+		_, err = r.Close(ctx, workspace.Closing{Title: "x", Happened: "y", State: "mine\n"})
+		if !errors.Is(err, perdure.ErrConflict) {
+			t.Errorf("close over a state that was not read: %v, want a conflict", err)
+		}
+		if _, err := r.Close(ctx, workspace.Closing{Title: "x", Happened: "y", Threads: []string{"more"}}); err != nil {
+			t.Error(err)
+		}
+		if got := w.read(r, o.StatePath).Text; !strings.Contains(got, "new\n") || !strings.Contains(got, "open: more") {
+			t.Errorf("the state carried on: %q", got)
+		}
+	})
+}
+
+func (w *world) agent(r *workspace.Reader) *perdure.Agent {
+	w.t.Helper()
+	a, err := w.Node.Load(w.t.Context(), r.Agent())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+// living knows of processes what a test says.
+type living map[string]bool
+
+func (l living) Hold(name []byte) error { l[string(name)] = true; return nil }
+func (l living) Dead(name []byte) bool  { return !l[string(name)] }
+
+func TestASessionThatNeverClosedIsRecovered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	alive := living{}
+	w.Alive = alive
+	r := w.as("coder")
+	first, err := r.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(r, workspace.Draft{Path: "decisions/go.md", Text: "We use Go.\n"})
+	if beside, err := r.Open(t.Context()); err != nil || len(beside.Recovered) != 0 {
+		t.Fatalf("beside a session whose process lives: %v, %v", beside, err)
+	}
+	clear(alive) // kill -9
+	o, err := r.Open(t.Context())
+	if err != nil || len(o.Recovered) != 2 {
+		t.Fatalf("recovered %v, %v; want both", o.Recovered, err)
+	}
+	text := w.read(r, first.Session).Text
+	if !strings.Contains(text, "never closed") || !strings.Contains(text, "decisions/go.md") {
+		t.Errorf("the recovered summary says %q", text)
+	}
+	if again, err := r.Open(t.Context()); err != nil || len(again.Recovered) != 0 {
+		t.Errorf("recovered again: %v, %v", again.Recovered, err)
+	}
+}
+
+// holds answers checks.
+type holds map[string]string
+
+func (h holds) Hold(_ context.Context, _ *perdure.Agent, check string) (string, error) {
+	return h[check], nil
+}
+
+// Checks are run of what the owner wrote; nobody else's.
+func TestOnlyTrustedChecksAreRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	w.Holds = holds{"exists go.mod": "go.mod is not there", "run evil": "it ran"}
+	author := signer(t, "author")
+	w.Node.Trust = w.Node.Trust.With(perdure.Trustee{Key: author.Key(), Name: "author", Rights: perdure.MayAuthor,
+		Scope: perdure.AnyScope})
+	r := w.as("coder")
+	doc := w.write(r, workspace.Draft{Path: "a.md", Text: "There is a go.mod.\n", Check: "exists go.mod"})
+	theirs := &perdure.Node{Store: w.store, Key: author, Trust: w.Node.Trust.With(perdure.Trustee{Key: w.key.Key(),
+		Rights: perdure.MayOwn, Scope: perdure.AnyScope})}
+	body, err := perdure.DataOf("Run me.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil := perdure.Writing{Document: perdure.Document{Path: "b.md", Kind: "note", Body: body, Check: "run evil"}}
+	if _, err := theirs.Write(t.Context(), doc.Agent, nil, evil); err != nil {
+		t.Fatal(err)
+	}
+	o, err := r.Open(t.Context())
+	if err != nil || len(o.Stale) != 1 || o.Stale[0].Path != "a.md" {
+		t.Fatalf("stale: %v, %v; want a.md", o.Stale, err)
+	}
+	if !strings.Contains(strings.Join(o.Notes, "\n"), "does not trust to own") {
+		t.Errorf("notes %q do not say whose check was not run", o.Notes)
+	}
+}
+
+func TestTheSixFileCommands(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		r := w.as("coder")
+		do := func(c workspace.FileCommand) string {
+			t.Helper()
+			text, err := r.Do(t.Context(), c)
+			if err != nil {
+				return "error: " + err.Error()
+			}
+			return text
+		}
+		want := func(got, part string) {
+			t.Helper()
+			if !strings.Contains(got, part) {
+				t.Errorf("got %q, want %q in it", got, part)
+			}
+		}
+		want(do(workspace.FileCommand{Command: "create", Path: "/memories/todo.md", FileText: "one\ntwo\n"}),
+			"created successfully")
+		want(do(workspace.FileCommand{Command: "view", Path: "/memories/todo.md"}), "     2\ttwo")
+		want(do(workspace.FileCommand{Command: "view", Path: "/memories"}), "/memories/todo.md")
+		want(do(workspace.FileCommand{Command: "str_replace", Path: "/memories/todo.md", OldStr: "two", NewStr: "2"}),
+			"edited")
+		want(do(workspace.FileCommand{Command: "str_replace", Path: "/memories/todo.md", OldStr: "nine", NewStr: "9"}),
+			"did not appear verbatim")
+		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: 1,
+			InsertText: "one and a half"}), "edited")
+		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: 99, InsertText: "x"}),
+			"Invalid")
+		if got := w.read(r, "agents/coder/todo.md").Text; got != "one\none and a half\n2\n" {
+			t.Errorf("the file is %q", got)
+		}
+		want(do(workspace.FileCommand{Command: "rename", OldPath: "/memories/todo.md",
+			NewPath: "/memories/done/todo.md"}), "renamed")
+		want(do(workspace.FileCommand{Command: "view", Path: "/memories/todo.md"}), "does not exist")
+		want(do(workspace.FileCommand{Command: "rename", OldPath: "/memories/done/todo.md",
+			NewPath: "/memories/team/todo.md"}), "renamed")
+		want(do(workspace.FileCommand{Command: "view", Path: "/memories/team"}), "/memories/team/todo.md")
+		want(do(workspace.FileCommand{Command: "delete", Path: "/memories/team/todo.md"}), "deleted")
+		want(do(workspace.FileCommand{Command: "view", Path: "/memories/team/todo.md"}), "does not exist")
+		want(do(workspace.FileCommand{Command: "delete", Path: "/memories"}), "error: ")
+		want(do(workspace.FileCommand{Command: "view", Path: "/etc/passwd"}), "begins with /memories")
+		want(do(workspace.FileCommand{Command: "format", Path: "/memories"}), "want view, create")
+	})
+}
