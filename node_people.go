@@ -142,7 +142,8 @@ func (n *Node) survived(a *Agent, i int) error {
 	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: what it started runs on as process %s; "+
 		"nothing was settled",
 		o.toolName(), a.called(), strings.Join(words, ", "))),
-		"wait until they have ended, or end them: kill "+strings.Join(words, " "))
+		"wait until they have ended, or end them: kill "+strings.Join(words, " ")+"; or, if it does not matter what "+
+			"they do, settle with --still-running")
 }
 
 // Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what

@@ -2,10 +2,13 @@ package home
 
 import (
 	"context"
+	"errors"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/view"
 )
 
@@ -13,7 +16,8 @@ import (
 const chatGoal = "talk with the people here, and do what they ask with the tools there are"
 
 // Chat is the home's own chat agent: of those that its key made so, the one that was last at work. If there is
-// none, or another is wanted, it is made.
+// none, or another is wanted, it is made. Several processes at once make one, unless each wants another; then each gets
+// one with a name of its own.
 func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perdure.AgentID, made bool, err error) {
 	n, err := h.Node(ctx, s)
 	if err != nil {
@@ -22,6 +26,16 @@ func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perd
 	if !another {
 		if id, err = h.lastChat(ctx, s, n.Key.Key()); err != nil || !id.IsZero() {
 			return id, false, err
+		}
+	}
+	unlock, err := h.lockChats()
+	if err != nil {
+		return id, false, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if !another {
+		if id, err = h.lastChat(ctx, s, n.Key.Key()); err != nil || !id.IsZero() {
+			return id, false, err // another process was first
 		}
 	}
 	f := IntentFile{Goal: chatGoal, Kind: perdure.ChatKind}
@@ -37,6 +51,21 @@ func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perd
 		return id, false, err
 	}
 	return a.ID(), true, Index(ctx, s, a)
+}
+
+// lockChats keeps other processes that use this home from making a chat meanwhile.
+func (h *Home) lockChats() (unlock func() error, err error) {
+	if h.Dir == "" {
+		return func() error { return nil }, nil // nobody else has this store
+	}
+	file, err := os.OpenFile(h.beside("-chat"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.Lock(file, true); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file.Close, nil // the file stays: whoever removes it could remove that of another
 }
 
 // lastChat is the chat of this owner that was last at work and has not ended; zero: there is none. What the index

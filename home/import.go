@@ -196,12 +196,16 @@ func (r *Arrived) Text() (head string, more []string) {
 	} else if got.Relation == capsule.Deeper {
 		more = append(more, "the whole memory is here now: it has all its rights")
 	}
-	if r.Held {
-		more = append(more, "it is held: "+view.HeldText(got.Stranger))
+	if r.Held && len(a.Fold().Asks) > 0 {
+		more = append(more, "it asks for an approval: whoever only answers needs to trust nobody, but answers in the "+
+			"file with perdure approve FILE, and sends that back")
 	}
 	if name := view.Callable(a); !got.Hold.IsZero() && a.Fold().Ended == nil {
 		more = append(more, "it arrived paused, with no local budget until admitted; look at it with perdure show "+
 			name+", then perdure resume "+name)
+	}
+	if r.Held {
+		more = append(more, "it is held: "+view.HeldText(got.Stranger))
 	}
 	return fmt.Sprintf("%s %s: %s, %s, now %s", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"),
 		r.Standing), more

@@ -6,29 +6,74 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/view"
 )
 
-// Request is what a program that talks to an agent wants, as one value of JSON: one of these, and a note with a vote.
+// ErrRequest says that what a program wrote is no request: no JSON, or not one thing to do.
+var ErrRequest = errors.New("this is no request that chat knows")
+
+// Request is what a program that talks to an agent wants, as one value of JSON: exactly one of these, and a note with
+// an answer.
 type Request struct {
 	Say       string `json:"say,omitempty"`
 	Approve   string `json:"approve,omitempty"` // the beginning of a digest
 	Deny      string `json:"deny,omitempty"`
+	Happened  string `json:"happened,omitempty"` // the beginning of a decision that is in doubt
+	Failed    string `json:"failed,omitempty"`   // the same: it did not happen, and will not
 	Note      string `json:"note,omitempty"`
 	Go        bool   `json:"go,omitempty"`
 	Interrupt bool   `json:"interrupt,omitempty"`
 	Quit      bool   `json:"quit,omitempty"`
 }
 
-// ReadRequest reads a request, and refuses a value that is none.
+// requests are what a request may ask for, and answers those of them that take a note.
+var (
+	requests = []string{"say", "approve", "deny", "happened", "failed", "go", "interrupt", "quit"}
+	answers  = []string{"approve", "deny", "happened", "failed"}
+)
+
+// ReadRequest reads a request, and refuses a value that is none or asks for several things with an error that wraps
+// ErrRequest.
 func ReadRequest(line []byte) (r Request, err error) {
+	refuse := func(format string, args ...any) (Request, error) {
+		return Request{}, perdure.Invalid(fmt.Errorf("%w: "+format, append([]any{ErrRequest}, args...)...))
+	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&r); err != nil {
-		return r, perdure.Invalid(fmt.Errorf("the input is no value chat knows: %w", err))
+		return refuse("%w", err)
+	}
+	if dec.More() {
+		return refuse("one value per line")
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return refuse("%w", err)
+	}
+	_, noted := fields["note"]
+	delete(fields, "note")
+	var given []string
+	for _, name := range requests {
+		if v, is := fields[name]; is {
+			if text, ok := v.(string); v == nil || v == false || ok && strings.TrimSpace(text) == "" {
+				return refuse("%q says nothing", name)
+			}
+			given = append(given, name)
+		}
+	}
+	switch {
+	case len(given) != 1:
+		got := "none"
+		if len(given) > 0 {
+			got = strings.Join(given, " and ")
+		}
+		return refuse("want one of %s; got %s", strings.Join(requests, ", "), got)
+	case noted && !slices.Contains(answers, given[0]):
+		return refuse("a note goes with one of %s; got %s", strings.Join(answers, ", "), given[0])
 	}
 	return r, nil
 }
@@ -38,37 +83,83 @@ func (r *Request) Input(at *Rest) (Input, error) {
 	switch {
 	case r.Go:
 		return Input{}, nil
-	case strings.TrimSpace(r.Say) != "":
+	case r.Say != "":
 		return Input{Say: r.Say}, nil
-	case r.Approve == "" && r.Deny == "":
-		return Input{}, perdure.Invalid(errors.New("want one of say, approve, deny, go, interrupt and quit"))
 	}
-	prefix := strings.ToLower(r.Approve + r.Deny)
-	for i := range at.Waits {
-		w := &at.Waits[i]
-		if len(prefix) >= view.MinPrefix && w.Kind == view.WaitApproval &&
-			strings.HasPrefix(w.Digest.String(), prefix) {
-			return Input{Digest: w.Digest, Yes: r.Approve != "", Note: r.Note}, nil
+	find := func(prefix, kind, what string, of func(*view.Wait) perdure.Hash) (perdure.Hash, error) {
+		prefix = strings.ToLower(prefix)
+		var found []perdure.Hash
+		for i := range at.Waits {
+			w := &at.Waits[i]
+			if len(prefix) >= view.MinPrefix && w.Kind == kind && strings.HasPrefix(of(w).String(), prefix) {
+				found = append(found, of(w))
+			}
 		}
+		switch len(found) {
+		case 1:
+			return found[0], nil
+		case 0:
+			return perdure.Hash{}, perdure.Missing(fmt.Sprintf("nothing with the %s %s is asked for", what, prefix))
+		}
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%w: several have the %s %s; say more of it", ErrRequest,
+			what, prefix))
 	}
-	return Input{}, perdure.Missing("nothing with the digest " + prefix + " is asked for")
+	in := Input{Yes: r.Approve+r.Happened != "", Note: r.Note}
+	var err error
+	if asked := r.Approve + r.Deny; asked != "" {
+		in.Digest, err = find(asked, view.WaitApproval, "digest", func(w *view.Wait) perdure.Hash { return w.Digest })
+	} else {
+		in.Decision, err = find(r.Happened+r.Failed, view.WaitDoubt, "decision",
+			func(w *view.Wait) perdure.Hash { return w.Decision })
+	}
+	if err != nil {
+		return Input{}, err
+	}
+	return in, nil
 }
 
-// ParseVote reads what a person answers who is asked about an action: y or n, with a note or none. A question denies,
-// with the question as the note. What is neither is no vote.
+// ParseVote reads what a person answers who is asked about an action: y or n, with a note or none. What is neither is
+// no vote, and neither is a question, whatever it begins with: whoever asks has not decided.
 func ParseVote(line string, digest perdure.Hash) (in Input, ok bool) {
-	line = strings.TrimSpace(line)
-	word, note, _ := strings.Cut(line, " ")
-	in = Input{Digest: digest, Note: strings.TrimSpace(note)}
-	switch strings.ToLower(strings.TrimRight(word, ",.:;")) {
-	case "y", "yes":
-		in.Yes = true
-		return in, true
-	case "n", "no":
-		return in, true
+	yes, note, ok := parseAnswer(line, []string{"y", "yes"}, []string{"n", "no"})
+	if !ok {
+		return Input{}, false
 	}
-	in.Note = line
-	return in, strings.HasSuffix(line, "?")
+	return Input{Digest: digest, Yes: yes, Note: note}, true
+}
+
+// ParseSettle reads what a person answers who is asked whether an effect happened. Whoever wants to leave it open says
+// so, or nothing.
+func ParseSettle(line string, decision perdure.Hash) (in Input, leave, ok bool) {
+	switch strings.ToLower(strings.Trim(line, " \t.")) {
+	case "", "leave", "l", "later":
+		return Input{}, true, true
+	}
+	yes, note, ok := parseAnswer(line, []string{"happened", "it happened", "h"},
+		[]string{"did not happen", "it did not happen", "not", "n"})
+	if !ok {
+		return Input{}, false, false
+	}
+	return Input{Decision: decision, Yes: yes, Note: note}, false, true
+}
+
+// parseAnswer reads one of two answers and what is said with it.
+func parseAnswer(line string, yes, no []string) (is bool, note string, ok bool) {
+	line = strings.TrimSpace(line)
+	if strings.HasSuffix(line, "?") {
+		return false, "", false
+	}
+	for i, words := range [][]string{yes, no} {
+		for _, word := range words {
+			if len(line) < len(word) || !strings.EqualFold(line[:len(word)], word) {
+				continue
+			}
+			if rest := line[len(word):]; rest == "" || strings.ContainsRune(" ,.:;!", rune(rest[0])) {
+				return i == 0, strings.TrimLeft(rest, " ,.:;!"), true
+			}
+		}
+	}
+	return false, "", false
 }
 
 // Vote tells an agent what a person answered.
@@ -77,4 +168,13 @@ func Vote(ctx context.Context, n *perdure.Node, id perdure.AgentID, in Input) (*
 		return n.Approve(ctx, id, in.Digest, 0, in.Note)
 	}
 	return n.Deny(ctx, id, in.Digest, in.Note)
+}
+
+// settle tells an agent what a person found out about an effect.
+func settle(ctx context.Context, n *perdure.Node, id perdure.AgentID, in Input) (*perdure.Entry, error) {
+	signal := perdure.Failed
+	if in.Yes {
+		signal = perdure.OK
+	}
+	return n.Settle(ctx, id, perdure.Settle{Decision: in.Decision, Signal: signal, Note: in.Note})
 }

@@ -12,19 +12,47 @@ func TestVotesAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	digest := perdure.Hash{1}
 	for line, want := range map[string]home.Input{
-		"y":              {Yes: true},
-		"Yes, go ahead":  {Yes: true, Note: "go ahead"},
-		" n too much ":   {Note: "too much"},
-		"what for, now?": {Note: "what for, now?"},
+		"y":             {Yes: true},
+		"YES":           {Yes: true},
+		"Yes, go ahead": {Yes: true, Note: "go ahead"},
+		" n too much ":  {Note: "too much"},
+		"no: too much":  {Note: "too much"},
 	} {
 		want.Digest = digest
 		if got, ok := home.ParseVote(line, digest); !ok || got != want {
 			t.Errorf("%q: got %+v, %v; want %+v", line, got, ok, want)
 		}
 	}
-	for _, line := range []string{"", "maybe", "yesterday"} {
+	for _, line := range []string{"", "?", "maybe", "yesterday", "now", "what for, now?", "y?", "no?",
+		"yes, but is it safe?", "too much money", "ok then yes"} {
 		if got, ok := home.ParseVote(line, digest); ok {
 			t.Errorf("%q is taken for a vote: %+v", line, got)
+		}
+	}
+}
+
+func TestWhatHappenedIsReadAsPeopleWriteIt(t *testing.T) {
+	t.Parallel()
+	decision := perdure.Hash{1}
+	for line, want := range map[string]home.Input{
+		"happened":                          {Yes: true},
+		"It happened: the bank shows it":    {Yes: true, Note: "the bank shows it"},
+		"not":                               {},
+		"did not happen, I asked the bank.": {Note: "I asked the bank."},
+	} {
+		want.Decision = decision
+		if got, leave, ok := home.ParseSettle(line, decision); !ok || leave || got != want {
+			t.Errorf("%q: got %+v, %v, %v; want %+v", line, got, leave, ok, want)
+		}
+	}
+	for _, line := range []string{"", "leave", " Later. "} {
+		if _, leave, ok := home.ParseSettle(line, decision); !ok || !leave {
+			t.Errorf("%q does not leave it open", line)
+		}
+	}
+	for _, line := range []string{"happened?", "y", "nothing", "what is it"} {
+		if got, leave, ok := home.ParseSettle(line, decision); ok {
+			t.Errorf("%q is taken for an answer: %+v, %v", line, got, leave)
 		}
 	}
 }
@@ -32,17 +60,32 @@ func TestVotesAreReadAsPeopleWriteThem(t *testing.T) {
 func TestRequestsAreWhatTheySay(t *testing.T) {
 	t.Parallel()
 	digest := perdure.Hash{0xab, 0xcd, 0xef}
-	rest := &home.Rest{Waits: []view.Wait{{Kind: view.WaitApproval, Digest: digest}}}
+	rest := &home.Rest{Waits: []view.Wait{{Kind: view.WaitApproval, Digest: digest, Decision: perdure.Hash{0x12}},
+		{Kind: view.WaitDoubt, Decision: perdure.Hash{0x12, 0x34}}, {Kind: view.WaitDoubt, Decision: perdure.Hash{0x12,
+			0x34, 0x56}}}}
 	for line, want := range map[string]*home.Input{
-		`{"say":"hello"}`:              {Say: "hello"},
-		`{"go":true}`:                  {},
-		`{"approve":"ABCD"}`:           {Digest: digest, Yes: true},
-		`{"deny":"abcdef","note":"x"}`: {Digest: digest, Note: "x"},
-		`{"deny":"ab"}`:                nil,
-		`{"approve":"0000"}`:           nil,
-		`{"say":" "}`:                  nil,
-		`{"sing":"hello"}`:             nil,
-		`hello`:                        nil,
+		`{"say":"hello"}`:                     {Say: "hello"},
+		`{"go":true}`:                         {},
+		`{"approve":"ABCD"}`:                  {Digest: digest, Yes: true},
+		`{"deny":"abcdef","note":"x"}`:        {Digest: digest, Note: "x"},
+		`{"happened":"12345","note":"x"}`:     {Decision: perdure.Hash{0x12, 0x34, 0x56}, Yes: true, Note: "x"},
+		`{"failed":"12340"}`:                  {Decision: perdure.Hash{0x12, 0x34}},
+		`{"failed":"1234"}`:                   nil,
+		`{"approve":"abcd","deny":"abcd"}`:    nil,
+		`{"approve":"abcd","deny":""}`:        nil,
+		`{"approve":"abcd","say":"hello"}`:    nil,
+		`{"approve":"abcd","interrupt":true}`: nil,
+		`{"say":"hello","note":"x"}`:          nil,
+		`{"note":"x"}`:                        nil,
+		`{"go":false}`:                        nil,
+		`{"say":"a"} {"say":"b"}`:             nil,
+		`null`:                                nil,
+		`{}`:                                  nil,
+		`{"deny":"ab"}`:                       nil,
+		`{"approve":"0000"}`:                  nil,
+		`{"say":" "}`:                         nil,
+		`{"sing":"hello"}`:                    nil,
+		`hello`:                               nil,
 	} {
 		var got home.Input
 		r, err := home.ReadRequest([]byte(line))

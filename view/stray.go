@@ -32,6 +32,18 @@ func AttendanceOf(ctx context.Context, s perdure.Store) (Attendance, error) {
 	return at, nil
 }
 
+// Held reports whether a process is at work on an agent.
+func (at *Attendance) Held(id perdure.AgentID) bool { return at.held[id] }
+
+// Unattended reports whether there is something to do for an agent that nobody is at work on.
+func (at *Attendance) Unattended(a *perdure.Agent, trust *perdure.Trust, now time.Time) bool {
+	if !at.Known || at.held[a.ID()] || a.Fold().Ended != nil {
+		return false
+	}
+	_, idle := perdure.Plan(a, perdure.Capabilities{All: true, Trust: trust}, now).(perdure.Idle)
+	return !idle
+}
+
 // Strays are the effects of class once that nobody is at work on, before their deadlines: they are in doubt then, and a
 // person who knows may settle them now.
 func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -47,7 +46,8 @@ type Tail struct {
 	// Skip is told of an agent whose memory cannot be read, which hides no other.
 	Skip func(perdure.AgentID, error)
 
-	names map[string]perdure.AgentID // who was called so first
+	names   map[string]perdure.AgentID // who was called so first
+	skipped map[perdure.AgentID]string // for what agents were left out last
 }
 
 // meet gives a follower the name of its agent, and the beginning of its id too if another agent was called so first:
@@ -107,11 +107,12 @@ func (t *Tail) Agents(ctx context.Context, ids []perdure.AgentID, last int, begi
 // its heads, so that an agent is read only when it changes.
 func (t *Tail) Everyone(ctx context.Context) error {
 	changed := Watch(ctx, t.Store)
+	t.skipped = nil
 	before, err := t.heads(ctx)
 	if err != nil {
 		return err
 	}
-	followed, skipped := map[perdure.AgentID]*Follower{}, map[perdure.AgentID]bool{}
+	followed := map[perdure.AgentID]*Follower{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -130,30 +131,51 @@ func (t *Tail) Everyone(ctx context.Context) error {
 			}
 		}
 		for id := range ids {
-			w := followed[id]
-			if w == nil {
-				w, err = t.begin(ctx, id, before[id])
-				if errors.Is(err, perdure.ErrRejected) {
-					if !skipped[id] {
-						t.Skip(id, err)
-					}
-					skipped[id] = true
-					continue
-				}
-				if err != nil {
-					return err
-				}
-				if w == nil {
-					continue
-				}
-				followed[id] = w
-				delete(before, id)
-			}
-			if err := w.Next(ctx, func(one Line) error { return t.show(w, one) }); err != nil {
+			bad, err := t.news(ctx, id, followed, before)
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case err != nil:
 				return err
+			case bad != nil:
+				t.skip(id, bad)
 			}
 		}
 	}
+}
+
+// skip says once why an agent is left out.
+func (t *Tail) skip(id perdure.AgentID, err error) {
+	if t.skipped[id] == err.Error() {
+		return
+	}
+	if t.skipped == nil {
+		t.skipped = map[perdure.AgentID]string{}
+	}
+	t.skipped[id] = err.Error()
+	t.Skip(id, err)
+}
+
+// news shows what has arrived for an agent. Bad is what is wrong with that agent, which hides no other; err is that
+// nothing can be shown any more.
+func (t *Tail) news(ctx context.Context, id perdure.AgentID, followed map[perdure.AgentID]*Follower,
+	before map[perdure.AgentID][]perdure.Hash) (bad, err error) {
+	w := followed[id]
+	if w == nil {
+		if w, bad = t.begin(ctx, id, before[id]); bad != nil || w == nil {
+			return bad, nil
+		}
+		followed[id] = w
+		delete(before, id)
+	}
+	bad = w.Next(ctx, func(one Line) error {
+		err = t.show(w, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return bad, nil
 }
 
 // heads are the heads of every agent of the store.
@@ -164,12 +186,18 @@ func (t *Tail) heads(ctx context.Context) (map[perdure.AgentID][]perdure.Hash, e
 	}
 	all := map[perdure.AgentID][]perdure.Hash{}
 	for one, err := range l.List(ctx, perdure.Filter{}) {
-		if err == nil {
-			all[one.Agent], err = t.Store.Heads(ctx, one.Agent)
-		}
 		if err != nil {
 			return nil, err
 		}
+		heads, err := t.Store.Heads(ctx, one.Agent)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			t.skip(one.Agent, err)
+			continue
+		}
+		all[one.Agent] = heads
 	}
 	return all, nil
 }

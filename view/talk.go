@@ -138,12 +138,12 @@ func ofRuntime(x *perdure.Execute) bool {
 	return by != x.Call && (by == "poll" || by == "recheck" || by == "basis")
 }
 
-// spokenLines is how many entries are looked through for the last turns of a conversation.
+// spokenLines is how many entries are looked through for what was said in a conversation.
 const spokenLines = 200
 
-// FollowTalk is a follower that stands at the end of a memory, and what was said in the last turns before it: from
-// so many words of people on.
-func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID, turns int) (*Follower, []Spoken, error) {
+// FollowTalk is a follower that stands at the end of a memory, and what was said before it, as far as its last entries
+// go back.
+func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID) (*Follower, []Spoken, error) {
 	w, lines, err := FollowRecent(ctx, s, id, spokenLines, Fitting(func(l Line) bool { return len(l.Spoken()) > 0 }))
 	if err != nil {
 		return nil, nil, err
@@ -152,11 +152,16 @@ func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID, turns 
 	for i := range lines {
 		all = append(all, lines[i].Spoken()...)
 	}
+	return w, all, nil
+}
+
+// LastTurns is what was said in the last turns: from so many words of people on.
+func LastTurns(all []Spoken, turns int) []Spoken {
 	from := len(all)
 	for ; from > 0 && turns > 0; from-- {
 		if all[from-1].Type == SpokenPerson {
 			turns--
 		}
 	}
-	return w, all[from:], nil
+	return all[from:]
 }

@@ -130,7 +130,16 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 		}
 		found = append(found, waits...)
 	}
+	slices.SortStableFunc(found, func(a, b Wait) int { return talks(&a) - talks(&b) })
 	return found, faults, byID(ctx, l, found)
+}
+
+// talks is 1 for a chat whose turn is over: it waits for whoever likes, and comes after what waits for a decision.
+func talks(w *Wait) int {
+	if w.Kind == WaitTalk {
+		return 1
+	}
+	return 0
 }
 
 // byID has the commands that answer name an agent by its id where several agents of the store have its name.

@@ -92,11 +92,11 @@ func (t *teller) confirm(n *perdure.Node, a *perdure.Agent, q *perdure.Asking, a
 	if err := term.WriteSheet(t.c.ErrOrStderr(), &w, time.Now()); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprint(t.c.ErrOrStderr(), "approve this? [y/N] ") // without it the answer is still no
-	if said := strings.ToLower(lineOf(t.c)); said != "y" && said != "yes" {
-		return errors.New("nothing was approved")
+	line, err := lineOf(t.c, "approve this? [y/N] ")
+	if vote, ok := home.ParseVote(line, q.Digest); err == nil && (!ok || !vote.Yes) {
+		err = errors.New("nothing was approved")
 	}
-	return nil
+	return err
 }
 
 // vote tells an agent whether a person permits what it asks for; unused, a permission lapses at a time.

@@ -8,67 +8,113 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
-// ask shows a person an action that policy asks about, whole, and asks what they say to it; leave says that they left
-// it open.
-func ask(ctx context.Context, t *term.Typist, out io.Writer, w *view.Wait) (in home.Input, leave bool, err error) {
-	if err := term.WriteSheet(out, w, time.Now()); err != nil {
-		return in, false, err
-	}
-	t.Forget()
-	for {
-		if _, err := io.WriteString(out, "approve this? y, n, or n and why: "); err != nil {
-			return in, false, err
-		}
-		line, err := t.Line(ctx)
-		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, term.ErrInterrupted) || strings.TrimSpace(line) == quitWord:
-			_, err := fmt.Fprintln(out)
-			return in, true, err
-		case err != nil:
-			return in, false, err
-		case !t.Seen(): // nobody saw it typed
-			if _, err := fmt.Fprintln(out, view.InLine(line)); err != nil {
-				return in, false, err
-			}
-		}
-		if in, ok := home.ParseVote(line, w.Digest); ok {
-			return in, false, nil
-		}
-		const help = "y approves this one action; n denies it; what comes after, or a question, is told to the agent"
-		if _, err := fmt.Fprintln(out, help); err != nil {
-			return in, false, err
-		}
-	}
-}
-
 // quitWord leaves a conversation.
 const quitWord = "/quit"
 
+// asker asks a person about actions, each shown whole.
+type asker struct {
+	in  *term.Typist
+	out *term.Screen
+	// until the question is out of date; see term.Prompt
+	stirred <-chan struct{}
+	stale   func() bool
+}
+
+// askerOf asks whoever runs a command. It is to be closed.
+func askerOf(c *cobra.Command) *asker {
+	out := term.ScreenOf(c.ErrOrStderr())
+	return &asker{in: term.NewTypist(c.InOrStdin(), out, nil), out: out}
+}
+
+// approval asks a person about an action that policy asks about. What is no vote and a question is for the agent: then
+// the input says it. Leave says that they left it open.
+func (a *asker) approval(ctx context.Context, w *view.Wait) (in home.Input, leave bool, err error) {
+	const help = "y approves this one action, n denies it, and what comes after either is told to the agent; a " +
+		"question is told to it, too, and decides nothing"
+	leave, err = a.ask(ctx, w, "approve this? y, n, or n and why: ", help, func(line string) bool {
+		ok := false
+		if in, ok = home.ParseVote(line, w.Digest); !ok && len(line) > 1 && strings.HasSuffix(line, "?") {
+			in, ok = home.Input{Say: line}, true
+			a.note("this decides nothing: it is told to the agent, which reads it once you have said y or n")
+		}
+		return ok
+	})
+	return in, leave, err
+}
+
+// doubt asks a person whether an effect happened of which nobody can tell. Open says that they leave it so, leave that
+// they go.
+func (a *asker) doubt(ctx context.Context, w *view.Wait) (in home.Input, open, leave bool, err error) {
+	const help = "happened, or not, says what you found out, and what comes after it is told to the agent; leave, or " +
+		"an empty line, leaves it open. It is never done again to find out"
+	leave, err = a.ask(ctx, w, "did it happen? happened, not, or leave: ", help, func(line string) bool {
+		ok := false
+		in, open, ok = home.ParseSettle(line, w.Decision)
+		return ok
+	})
+	return in, open, leave, err
+}
+
+// ask shows an action and asks about it until take takes an answer.
+func (a *asker) ask(ctx context.Context, w *view.Wait, prompt, help string, take func(line string) bool) (bool, error) {
+	if err := term.WriteSheet(a.out, w, time.Now()); err != nil {
+		return false, err
+	}
+	for {
+		line, err := a.in.Ask(ctx, term.Prompt{Text: prompt, Stirred: a.stirred, Stale: a.stale})
+		if line = strings.TrimSpace(line); err == nil && !a.in.Seen() { // nobody saw it typed
+			_, err = fmt.Fprintln(a.out, view.InLine(line))
+		}
+		switch {
+		case errors.Is(err, io.EOF) && !a.in.Seen():
+			_, err := fmt.Fprintln(a.out)
+			return true, err
+		case errors.Is(err, io.EOF) || line == quitWord:
+			return true, nil
+		case err != nil:
+			return false, err
+		case take(line):
+			return false, nil
+		}
+		a.note(help)
+	}
+}
+
+func (a *asker) note(text string) {
+	_, _ = fmt.Fprintln(a.out, term.Hang(text, 0, term.WidthOf(a.out))) // whoever does not see it has gone
+}
+
 // askAll asks a person about everything of an agent that policy asks about, and tells the agent. It reports
 // whether anything was answered.
-func askAll(ctx context.Context, t *term.Typist, out io.Writer, n *perdure.Node, a *perdure.Agent) (
-	answered bool, err error,
-) {
+func askAll(ctx context.Context, q *asker, n *perdure.Node, a *perdure.Agent) (answered bool, err error) {
 	waits, err := view.Waits(ctx, n.Store, a, n.Trust, n.Key.Key(), time.Now())
 	if err != nil {
 		return false, err
 	}
 	for _, w := range home.Approvable(n, a, waits) {
 		typed(w)
-		in, leave, err := ask(ctx, t, out, w)
-		if err != nil || leave {
-			return answered, err
+		for voted := false; !voted; answered = true {
+			in, leave, err := q.approval(ctx, w)
+			if err != nil || leave {
+				return answered, err
+			}
+			if voted = in.Say == ""; voted {
+				_, err = home.Vote(ctx, n, a.ID(), in)
+			} else {
+				_, err = n.Say(ctx, a.ID(), in.Say)
+			}
+			if err != nil {
+				return answered, err
+			}
 		}
-		if _, err := home.Vote(ctx, n, a.ID(), in); err != nil {
-			return answered, err
-		}
-		answered = true
 	}
 	return answered, nil
 }

@@ -40,7 +40,7 @@ func chatCommand() *cobra.Command {
 				if !t.Follow {
 					err = home.Advised(t.Node, "") // nothing is made for nothing
 				}
-				if err == nil {
+				if t.unnamed = true; err == nil {
 					id, t.made, err = h.Chat(ctx, s, *another)
 				}
 				return id, err
@@ -71,7 +71,9 @@ type chat struct {
 	home.Conversation
 	c         *cobra.Command
 	powers    *home.Powers
-	made      bool // the agent was made just now
+	unnamed   bool // no agent was named
+	made      bool // it was made just now
+	name      string
 	face      chatFace
 	interrupt chan os.Signal
 }
@@ -80,10 +82,15 @@ type chat struct {
 type chatFace interface {
 	home.Listener
 	past(of []view.Spoken)   // what was said before
+	begin()                  // they may say something from now on, until
+	close()                  // the end
 	rest(r *home.Rest) error // a turn is over
-	// next is what they want; leave says that they go.
+	// next is what they want; leave says that they go, and errMoved that the conversation does not rest there any more.
 	next(ctx context.Context, r *home.Rest) (in home.Input, leave bool, err error)
 }
+
+// errMoved says that a conversation rests elsewhere than it did: there may be something else to ask.
+var errMoved = errors.New("the conversation has gone on")
 
 // historyTurns is how many turns are shown to who comes back.
 const historyTurns = 3
@@ -105,6 +112,7 @@ func (t *chat) open(ctx context.Context, s perdure.Store, find func() (perdure.A
 	if t.Agent, err = find(); err != nil {
 		return err
 	}
+	t.name = home.NameOf(ctx, s, t.Agent)
 	said, err := t.Begin(ctx, historyTurns)
 	if err != nil {
 		return err
@@ -113,7 +121,20 @@ func (t *chat) open(ctx context.Context, s perdure.Store, find func() (perdure.A
 	t.interrupt = make(chan os.Signal, 1)
 	signal.Notify(t.interrupt, os.Interrupt)
 	defer signal.Stop(t.interrupt)
+	t.face.begin()
+	defer t.face.close()
 	return t.talk(ctx)
+}
+
+// which says which agent it is that they talk to, if they did not name one.
+func (t *chat) which() string {
+	switch {
+	case t.made:
+		return "a new agent, " + t.name + "; Ctrl-D leaves, and perdure chat comes back to it"
+	case t.unnamed:
+		return "this is " + t.name + ", the last you talked to; for another: perdure chat AGENT, or --new"
+	}
+	return ""
 }
 
 // talk takes turns until whoever talks leaves, or the agent has ended.
@@ -130,6 +151,9 @@ func (t *chat) talk(ctx context.Context) error {
 			return err
 		}
 		in, leave, err := t.face.next(ctx, r)
+		if errors.Is(err, errMoved) {
+			continue
+		}
 		if err != nil || leave {
 			return err
 		}
@@ -162,7 +186,7 @@ func (t *chat) turn(ctx context.Context, in home.Input) error {
 	}
 	stop()
 	err := <-over
-	if t.Elsewhere() {
+	if t.Attended() {
 		t.face.Tell("not followed any more; the other process goes on with it: to stop it, perdure pause " +
 			t.Agent.Short())
 	} else {

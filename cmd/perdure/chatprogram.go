@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
@@ -66,11 +67,22 @@ func (f *programFace) Tell(text string) { _ = f.print(saying{"note", here(text)}
 
 func (f *programFace) rest(r *home.Rest) error { return f.print(r) }
 
+func (f *programFace) begin() {
+	f.in = make(chan programInput)
+	go f.read() // it ends with its input or with the process
+}
+
+func (f *programFace) close() {}
+
 // read reads the input. An interrupt is passed on at once; the rest waits until the turn is over.
 func (f *programFace) read() {
 	r := bufio.NewReader(f.t.c.InOrStdin())
 	for {
-		line, err := r.ReadBytes('\n')
+		line, err := term.ReadLine(r)
+		if errors.Is(err, term.ErrLong) {
+			f.in <- programInput{err: perdure.Invalid(err)}
+			continue
+		}
 		if len(strings.TrimSpace(string(line))) > 0 {
 			var in programInput
 			in.Request, in.err = home.ReadRequest(line)
@@ -92,14 +104,20 @@ func (f *programFace) read() {
 
 // next is what the program wants.
 func (f *programFace) next(ctx context.Context, r *home.Rest) (in home.Input, leave bool, err error) {
-	if f.in == nil {
-		f.in = make(chan programInput)
-		go f.read() // it ends with its input or with the process
-	}
 	for {
 		var got programInput
 		select {
 		case got = <-f.in:
+		case <-f.t.Stirred:
+			switch news, err := f.t.Look(ctx, r); {
+			case err != nil:
+				return in, false, err
+			case news == home.Due:
+				return home.Input{Due: true}, false, nil
+			case news == home.Moved:
+				return in, false, errMoved
+			}
+			continue
 		case sig := <-f.t.interrupt:
 			if sig == os.Interrupt {
 				return in, true, nil

@@ -39,7 +39,7 @@ var (
 	ours     = "github.com/perdure/perdure"
 	packages = map[string]string{ // by the name code uses
 		"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time",
-		"http":    "net/http",
+		"http": "net/http", "fs": "io/fs",
 		"perdure": ours, "durable": ours + "/durable", "policy": ours + "/policy", "tool": ours + "/tool",
 		"sqlite": ours + "/store/sqlite", "advisor": ours + "/advisor", "anthropic": ours + "/advisor/anthropic",
 		"home": ours + "/home", "view": ours + "/view", "keyfile": ours + "/keyfile",
@@ -120,6 +120,7 @@ func (m *machines) do(machine, command string) string {
 	cmd := exec.CommandContext(m.t.Context(), m.shell, "-c", command)
 	cmd.Dir = m.folder(machine)
 	cmd.Env = append(os.Environ(), home.StoreEnv+"=", "XDG_STATE_HOME=", "XDG_DATA_HOME=", "USER=alice",
+		"ANTHROPIC_API_KEY=", "OPENAI_API_KEY=", "OPENAI_BASE_URL=", "GEMINI_API_KEY=", "OLLAMA_HOST=127.0.0.1:1",
 		"HOME="+m.folder("home-of-"+machine), "PATH="+m.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if _, exited := err.(*exec.ExitError); err != nil && !exited {

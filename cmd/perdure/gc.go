@@ -56,9 +56,13 @@ func gcCommand() *cobra.Command {
 }
 
 // confirmed asks for the name of a subject again.
-func confirmed(c *cobra.Command, subject string) bool {
+func confirmed(c *cobra.Command, subject string) error {
 	note(c, "what is erased cannot be read again by anybody; to go on, type %s", subject)
-	return lineOf(c) == strings.TrimSpace(subject)
+	line, err := lineOf(c, "> ")
+	if err == nil && line != strings.TrimSpace(subject) {
+		err = errors.New("nothing was erased")
+	}
+	return err
 }
 
 func eraseCommand() *cobra.Command {
@@ -68,11 +72,13 @@ func eraseCommand() *cobra.Command {
 	why := c.Flags().String("note", "", "why")
 	yes := c.Flags().Bool("yes", false, "do not ask for confirmation on a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		switch {
-		case strings.TrimSpace(*subject) == "":
+		if strings.TrimSpace(*subject) == "" {
 			return perdure.Invalid(errors.New("say whose data it is with --subject NAME"))
-		case !*yes && term.IsTerminal(c.InOrStdin()) && !confirmed(c, *subject):
-			return errors.New("nothing was erased")
+		}
+		if !*yes && term.IsTerminal(c.InOrStdin()) {
+			if err := confirmed(c, *subject); err != nil {
+				return err
+			}
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			id, err := home.Find(ctx, s, args[0])

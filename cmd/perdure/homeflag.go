@@ -149,7 +149,8 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
 	}
 	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
 		"files and secrets in it are read, as you. To accept it, type yes")
-	return true, lineOf(h.c) == "yes"
+	line, err := lineOf(h.c, "> ")
+	return true, err == nil && line == "yes"
 }
 
 // note tells people something beside the result.

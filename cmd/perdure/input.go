@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -36,13 +35,15 @@ func withInput(c *cobra.Command, name string, use func(io.Reader) error) error {
 	return errors.Join(use(r), r.Close())
 }
 
-// lineOf is the next line that a person types; empty: none.
-func lineOf(c *cobra.Command) string {
-	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
-	if err != nil {
-		return ""
+// lineOf asks a person for a line; an interrupt ends the wait.
+func lineOf(c *cobra.Command, prompt string) (string, error) {
+	q := askerOf(c)
+	defer q.in.Close()
+	line, err := q.in.Ask(c.Context(), term.Prompt{Text: prompt})
+	if errors.Is(err, io.EOF) {
+		return "", nil // whoever says nothing does not agree
 	}
-	return strings.TrimSpace(line)
+	return strings.TrimSpace(line), err
 }
 
 // readWhole reads an input that holds one value. It stops after the limit: what is longer is refused by whoever reads

@@ -110,6 +110,11 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	if l.talk {
 		show = l.transcript(&values)
 	}
+	if l.follow {
+		if err := noteUnattended(ctx, l.out.c, s, id); err != nil {
+			return err
+		}
+	}
 	w, err := l.past(ctx, s, id, show)
 	switch {
 	case err != nil:

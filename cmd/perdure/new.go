@@ -82,7 +82,7 @@ func (i *intentFlags) apply(c *cobra.Command, f *home.IntentFile) error {
 	}
 	data, err := dataArg(c, i.json)
 	if err != nil {
-		return err
+		return fmt.Errorf("--input-json: %w", err)
 	}
 	if data != nil {
 		i.Inputs = data.Value()

@@ -97,21 +97,19 @@ func (r *running) asking(ctx context.Context, n *perdure.Node, id perdure.AgentI
 	if err != nil {
 		return perdure.Idle{}, err
 	}
-	in, beside := r.c.InOrStdin(), r.c.ErrOrStderr()
-	var person *term.Typist
-	if format == formatTable && term.IsTerminal(in) && term.IsTerminal(beside) {
-		person = term.NewTypist(in, nil)
-	}
+	person := format == formatTable && term.IsTerminal(r.c.InOrStdin()) && term.IsTerminal(r.c.ErrOrStderr())
 	for {
 		idle, err := r.once(ctx, n, id)
-		if err != nil || person == nil || !idle.Person || ctx.Err() != nil {
+		if err != nil || !person || !idle.Person || ctx.Err() != nil {
 			return idle, err
 		}
 		a, err := r.h.Load(ctx, n.Store, id)
 		if err != nil {
 			return idle, err
 		}
-		if answered, err := askAll(ctx, person, beside, n, a); !answered || err != nil {
+		q := askerOf(r.c)
+		answered, err := askAll(ctx, q, n, a)
+		if q.in.Close(); !answered || err != nil {
 			return idle, err
 		}
 	}

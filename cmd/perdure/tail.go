@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -94,6 +95,9 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 		}
 		ids = append(ids, id)
 	}
+	if err := noteUnattended(ctx, t.out.c, s, ids...); err != nil {
+		return err
+	}
 	return t.on(s).Agents(ctx, ids, t.last, func(all []*view.Follower) {
 		for _, w := range all {
 			t.width = max(t.width, utf8.RuneCountInString(w.Label))
@@ -111,4 +115,23 @@ func (t *tailed) show(w *view.Follower, one view.Line) error {
 		pad := strings.Repeat(" ", t.width-utf8.RuneCountInString(w.Label)+1)
 		return term.LineAfter(one, s, s.Head(w.Label)+pad, t.width+1)
 	})
+}
+
+// noteUnattended says of agents that there is something to do for them that nobody does: whoever follows them would
+// wait for nothing.
+func noteUnattended(ctx context.Context, c *cobra.Command, s perdure.Store, ids ...perdure.AgentID) error {
+	at, err := view.AttendanceOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a, err := perdure.Load(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		if at.Unattended(a, nil, time.Now()) {
+			note(c, "nobody runs %s now: perdure run %s does, or perdure node", view.Called(a), view.Callable(a))
+		}
+	}
+	return nil
 }

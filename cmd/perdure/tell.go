@@ -220,6 +220,7 @@ func settleCommand() *cobra.Command {
 	signal := &choice{"", []string{perdure.OK.String(), perdure.Failed.String()}}
 	choiceFlag(c, signal, "signal", "ok if it happened, failed if it did not and will not")
 	result := c.Flags().String("result", "", "what it returned: JSON, - for standard input, or @FILE")
+	running := c.Flags().Bool("still-running", false, "settle although processes that the effect started still run")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if signal.value == "" {
 			return perdure.Invalid(errors.New("say whether it happened: --signal ok, or --signal failed"))
@@ -237,6 +238,9 @@ func settleCommand() *cobra.Command {
 			v := perdure.Settle{Signal: as, Result: data, Note: *t.note}
 			if v.Decision, t.about, err = view.Unsettled(a, args[1]); err != nil {
 				return nil, err
+			}
+			if *running {
+				n.Survivors = nil
 			}
 			return n.Settle(ctx, a.ID(), v)
 		})

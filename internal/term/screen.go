@@ -1,7 +1,9 @@
 package term
 
 import (
+	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -10,21 +12,39 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Screen is standard error where a model speaks and lines come in between: a line begins where one begins, whoever
-// wrote last.
+// Screen is a terminal where a model speaks, lines come in between, and a person types below them: a line begins where
+// one begins, whoever wrote last.
 type Screen struct {
 	w  io.Writer
 	mu sync.Mutex
 
-	speaking bool // what was written last is a model's, and no whole line
-	column   int  // where that line ends
+	speaking bool   // what was written last is a model's, and no whole line
+	column   int    // where that line ends
+	word     string // the word it ends with, as far as it was said
+	moves    bool   // the terminal knows how to go back in a line
+
+	under *shown // what is under edit
+	on    drawn
 }
 
 // saidMark stands before every line of what a model says, so that it cannot pass for a line of the program's own: a
 // question, an entry, an error.
 const saidMark = "| "
 
-func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
+func NewScreen(w io.Writer) *Screen { return &Screen{w: w, moves: Moves(w)} }
+
+// ScreenOf is w, if that is a screen, or one on it.
+func ScreenOf(w io.Writer) *Screen {
+	if s, ok := w.(*Screen); ok {
+		return s
+	}
+	return NewScreen(w)
+}
+
+// Moves reports whether w is a terminal on which the cursor can be moved.
+func Moves(w io.Writer) bool {
+	return passesOwn(w) && IsTerminal(w) && os.Getenv("TERM") != "dumb"
+}
 
 // Write writes whole lines.
 func (s *Screen) Write(p []byte) (int, error) {
@@ -36,48 +56,107 @@ func (s *Screen) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return s.w.Write(p)
+	return s.above(p)
+}
+
+// above writes whole lines above what is under edit.
+func (s *Screen) above(p []byte) (int, error) {
+	if s.under == nil {
+		return s.w.Write(p)
+	}
+	s.erase()
+	n, err := s.w.Write(p)
+	s.draw()
+	return n, err
 }
 
 // Say writes what a model says, as it says it; nothing ends the line. Every line has the mark, also those that the
-// terminal's width makes.
+// terminal's width makes; these end between words.
 func (s *Screen) Say(_ perdure.AgentID, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if text == "" && s.speaking {
 		text = "\n"
 	}
+	s.sayAll(text, s.under != nil) // above a text under edit there are only whole lines
+}
+
+// SayWhole writes what a model has said, as whole lines.
+func (s *Screen) SayWhole(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.speaking {
+		text = "\n" + text
+	}
+	s.sayAll(text, true)
+}
+
+func (s *Screen) sayAll(text string, whole bool) {
 	var b strings.Builder
 	width := WidthOf(s.w)
 	for _, r := range text {
-		if r == '\n' && s.speaking {
-			b.WriteByte('\n')
-			s.speaking = false
-			continue
-		}
-		seen := string(r)
-		if glyph.Hidden(r) {
-			seen = view.Escaped(r)
-		}
-		if r == '\n' {
-			seen = ""
-		}
-		if s.speaking && width > len(saidMark) && s.column+Columns(seen) > width {
-			b.WriteByte('\n')
-			s.speaking = false
-		}
-		if !s.speaking {
-			b.WriteString(saidMark)
-			s.speaking, s.column = true, len(saidMark)
-		}
-		b.WriteString(seen)
-		s.column += Columns(seen)
-		if r == '\n' { // an empty line
-			b.WriteByte('\n')
-			s.speaking = false
+		s.say(&b, r, width)
+	}
+	if whole && s.speaking {
+		b.WriteByte('\n')
+		s.speaking = false
+	}
+	if b.Len() > 0 {
+		_, _ = s.above([]byte(b.String())) // the run does not depend on it
+	}
+}
+
+// say adds a character to what is said.
+func (s *Screen) say(b *strings.Builder, r rune, width int) {
+	seen := string(r)
+	switch {
+	case r == '\n':
+		seen = ""
+	case glyph.Hidden(r):
+		seen = view.Escaped(r)
+	}
+	wide := Columns(seen)
+	if s.speaking && r != '\n' && width > minRoom && s.column+wide >= width { // the last column stays empty: see wrap
+		if s.wrap(b, r); r == ' ' {
+			return
 		}
 	}
-	_, _ = io.WriteString(s.w, b.String()) // the run does not depend on it
+	if !s.speaking {
+		s.begin(b)
+	}
+	if r == '\n' {
+		b.WriteByte('\n')
+		s.speaking = false
+		return
+	}
+	b.WriteString(seen)
+	s.column += wide
+	if s.word += seen; r == ' ' {
+		s.word = ""
+	}
+}
+
+func (s *Screen) begin(b *strings.Builder) {
+	b.WriteString(saidMark)
+	s.speaking, s.column, s.word = true, len(saidMark), ""
+}
+
+// wrap ends a full line before a character. A word that it would part is taken back and along to the next line, which
+// is safe where the last column is empty: terminals differ in where the cursor is behind it.
+func (s *Screen) wrap(b *strings.Builder, r rune) {
+	word, wide := s.word, Columns(s.word)
+	takes := s.moves && r != ' ' && word != "" && wide < s.column-len(saidMark)
+	if takes {
+		b.WriteString(own(fmt.Sprintf("\x1b[%dD\x1b[K", wide)))
+	}
+	b.WriteByte('\n')
+	if s.speaking = false; r == ' ' {
+		return
+	}
+	if s.begin(b); takes {
+		b.WriteString(word)
+		s.column, s.word = s.column+wide, word
+	}
 }
 
 // Fd is that of what it writes to, so that a terminal is known as one.

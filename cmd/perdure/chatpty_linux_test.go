@@ -1,0 +1,349 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/perdure/perdure/internal/dev/wiretest"
+)
+
+// sized gives a terminal a size before the program looks at it.
+func (d *desk) sized(columns uint16) {
+	d.t.Helper()
+	raw, err := d.tty.SyscallConn()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if bad := raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
+	}); bad != nil || err != nil {
+		d.t.Fatal(bad, err)
+	}
+}
+
+// echoed writes a script that answers what it is told, and returns the flags that name it.
+func echoed(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "echo.yaml")
+	text := "turns:\n  - sleep: {on: answer}\n  - text: \"you said ${last.result.say}\"\n    repeat: 100\n"
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--store", filepath.Join(dir, "home"), "--advisor", "script:" + script}
+}
+
+// said are the texts that people said to an agent, as its memory has them.
+func saidTo(t *testing.T, store string) []string {
+	t.Helper()
+	out := must(t, exitOK, "log", "chat", "--store", store, "--transcript", "--json", "--jq",
+		`.[] | select(.what=="says" and .who!="agent") | .text | @json`)
+	return strings.Split(strings.TrimSpace(out), "\n")
+}
+
+func TestCtrlCAtAConfirmationApprovesNothing(t *testing.T) {
+	t.Parallel()
+	_, args := served(t, "anthropic", wiretest.Turns(said("I write",
+		called("c1", "files_write", `{"path":"a.txt","text":"hi"}`)), said("Done")))
+	files := t.TempDir()
+	must(t, exitOK, "new", "write it", "--name", "writer", "--store", args[1])
+	must(t, exitWaiting, append([]string{"run", "writer", "--files", files}, args...)...)
+	before := must(t, exitOK, "show", "writer", "--store", args[1], "--jq", ".count")
+	d := sit(t, "approve", "writer", "--store", args[1])
+	d.sees("approve this? [y/N] ")
+	d.types(ctrlC)
+	d.sees("perdure: interrupted")
+	d.gone(exitInterrupted)
+	if got := must(t, exitOK, "show", "writer", "--store", args[1], "--jq", ".count"); got != before {
+		t.Errorf("%s entries after the interrupt, %s before", got, before)
+	}
+	d = sit(t, "approve", "writer", "--store", args[1])
+	d.sees("approve this? [y/N] ")
+	d.types("y?\n")
+	d.sees("nothing was approved")
+	d.gone(exitFailure)
+}
+
+func TestSecondTerminalSeesTheConversation(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	slow := said("I look into it", called("c1", "files_read", `{"path":"a.txt"}`))
+	slow.Hold = hold
+	s, args := served(t, "openai", wiretest.Turns(slow, said("It says hello"), said("And welcome")))
+	files := t.TempDir()
+	if err := os.WriteFile(filepath.Join(files, "a.txt"), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{"chat", "--files", files}, args...)
+	one := sit(t, args...)
+	one.sees("> ")
+	two := sit(t, args...)
+	two.sees("> ")
+	two.types("not yet se") // it stays while the conversation goes on
+	one.types("what is in a.txt?\n")
+	two.sees("> what is in a.txt?\r\n")
+	close(hold)
+	for _, d := range []*desk{one, two} {
+		d.sees("| I look into it\r\n")
+		d.sees("- calls files.read")
+		d.sees("- files.read ok")
+		d.sees("| It says hello\r\n")
+	}
+	two.sees("> not yet se")
+	two.types("nt\n")
+	two.sees("| And welcome")
+	one.sees("> not yet sent\r\n")
+	one.sees("| And welcome\r\n")
+	one.types(ctrlD)
+	two.types(ctrlD)
+	one.gone(exitOK)
+	two.gone(exitOK)
+	if got := len(s.Requests()); got != 3 {
+		t.Errorf("the model was asked %d times, want 3", got)
+	}
+	if got := strings.Count(two.seen.String(), "It says hello"); got != 1 {
+		t.Errorf("the answer is shown %d times", got)
+	}
+}
+
+func TestApprovalDecidedElsewhereIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	_, args := served(t, "gemini", wiretest.Turns(said("I write",
+		called("c1", "files_write", `{"path":"a.txt","text":"hi"}`)), said("It is written"), said("Hello again")))
+	files := t.TempDir()
+	d := sit(t, append([]string{"chat", "--files", files}, args...)...)
+	d.sees("> ")
+	d.types("write it\n")
+	d.sees("approve this? y, n, or n and why: ")
+	d.types("next, say hel")
+	d.sees("next, say hel")
+	must(t, exitOK, "approve", "chat", "--store", args[1])
+	d.sees("- told: approves")
+	d.sees("| It is written\r\n") // nobody else runs it
+	d.sees("> next, say hel")
+	d.types("lo\n")
+	d.sees("| Hello again")
+	d.types(ctrlD)
+	d.gone(exitOK)
+	if got := saidTo(t, args[1]); len(got) != 2 || got[1] != `"next, say hello"` {
+		t.Errorf("it was told %q", got)
+	}
+}
+
+func TestFirstChatsAtOnceMakeOneAgent(t *testing.T) {
+	t.Parallel()
+	args := append([]string{"chat", "--json"}, echoed(t)...)
+	must(t, exitOK, "key", "new", "--store", args[3])
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			if _, errs, code := perdureIn(t, fmt.Sprintf("{\"say\":\"hello %d\"}\n", i), args...); code != exitOK {
+				t.Errorf("exit %d: %s", code, errs)
+			}
+		})
+	}
+	all.Wait()
+	if got := must(t, exitOK, "ls", "--store", args[3], "--jq", ".[].name"); got != "chat\n" {
+		t.Errorf("agents: %q", got)
+	}
+	if got := saidTo(t, args[3]); len(got) != 6 {
+		t.Errorf("it was told %q", got)
+	}
+	must(t, exitOK, "verify", "chat", "--store", args[3])
+}
+
+func TestLongAndPastedLinesAreOneMessage(t *testing.T) {
+	t.Parallel()
+	args := echoed(t)
+	d := sit(t, append([]string{"chat"}, args...)...)
+	d.sized(80)
+	d.sees("> ")
+	long := strings.Repeat("word ", 2000) + "end"
+	d.types(long + "\n")
+	d.sees("| you said word")
+	d.sees("end\r\n")
+	d.sees("> ")
+	paste := "docker run \\\n  --rm \\\n\tit\x1b[31m\nüñ漢"
+	d.types("\x1b[200~" + strings.ReplaceAll(paste, "\n", "\r") + "\x1b[201~")
+	d.sees("üñ漢")
+	d.types("\n")
+	d.sees("| you said docker")
+	d.sees("| üñ漢\r\n> ")
+	d.types("helo\x1b[D\x1b[Dl\x1b[C\x1b[C!\x1b[Hsay \x1b[5~\x1bOF\x17yes\n") // a word is cut at the end
+	d.sees("| you said say yes\r\n> ")
+	d.types("\x1b[A\x1b[A\x1b[B\n") // of what was sent before
+	d.sees("| you said say yes\r\n> ")
+	d.types("gone")
+	d.sees("gone")
+	d.types(ctrlC)
+	d.sees("\r\n> ")
+	d.types("kept")
+	d.sees("kept")
+	d.types(ctrlD)
+	d.sees("this is not sent")
+	d.types(ctrlD)
+	d.sees("not sent:\r\n  kept")
+	d.gone(exitOK)
+	got := saidTo(t, args[1])
+	want := []string{`"` + long + `"`, `"docker run \\\n  --rm \\\n\tit[31m\nüñ漢"`, `"say yes"`, `"say yes"`}
+	if len(got) != len(want) {
+		t.Fatalf("it was told %q", got)
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Errorf("it was told %q, want %q", got[i], want[i])
+		}
+	}
+}
+
+func TestEffectInDoubtIsSettledInPlace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script, rules := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "all.cedar")
+	for name, text := range map[string]string{
+		script: "turns:\n  - sleep: {on: answer}\n  - execute: {tool: shell, args: {command: [sleep, '600']}}\n" +
+			"  - text: so it came to ${last.signal}\n",
+		rules: "@id(\"test.all\")\npermit (principal, action, resource);\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"chat", "--store", filepath.Join(dir, "home"), "--advisor", "script:" + script, "--files", dir,
+		"--program", "sleep", "--policy", rules}
+	d := sit(t, args...)
+	d.sees("> ")
+	d.types("go\n")
+	d.sees("- calls shell")
+	d.types(ctrlC)
+	d.sees("in-doubt  did it happen? shell")
+	d.sees(`"600"`)
+	d.sees("did it happen? happened, not, or leave: ")
+	d.types("did it?\n")
+	d.sees("leaves it open")
+	d.sees("did it happen? happened, not, or leave: ")
+	d.types("leave\n")
+	d.sees("it waits until it is known whether this happened")
+	d.sees("> ")
+	d.types(ctrlD)
+	d.gone(exitOK)
+	d = sit(t, args...)
+	d.sees("did it happen? happened, not, or leave: ")
+	d.types("not, I looked\n")
+	d.sees("| so it came to failed")
+	d.types(ctrlD)
+	d.gone(exitOK)
+}
+
+func TestChatSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "s.yaml")
+	text := "turns:\n  - sleep: {on: answer}\n  - sleep: {after: 2s}\n  - text: here I am\n  - sleep: {on: parcel}\n" +
+		"  - text: it came\n"
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(dir, "home")
+	d := sit(t, "chat", "--store", store, "--advisor", "script:"+script)
+	d.sees("> ")
+	d.types("wait a moment\n")
+	d.sees("asleep until ")
+	d.sees("it goes on by itself")
+	d.types("half a ")
+	d.sees("| here I am\r\n")
+	d.sees("> half a ")
+	d.types("word\n")
+	d.sees("asleep for event parcel")
+	must(t, exitOK, "send", "chat", "parcel", "--store", store)
+	d.sees("- told: parcel")
+	d.sees("| it came\r\n")
+	d.types(ctrlD)
+	d.gone(exitOK)
+}
+
+func TestAnswersBreakBetweenWords(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("considerable thoughts about unbreakable words ", 6)
+	_, args := served(t, "anthropic", wiretest.Turns(said(text)))
+	d := sit(t, append([]string{"chat"}, args...)...)
+	d.sized(40)
+	d.sees("> ")
+	d.types("think\n")
+	d.sees("> ")
+	d.types(ctrlD)
+	d.gone(exitOK)
+	seen := onScreen(d.seen.String(), 40)
+	words := map[string]bool{"considerable": true, "thoughts": true, "about": true, "unbreakable": true, "words": true}
+	n := 0
+	for line := range strings.Lines(seen) {
+		said, is := strings.CutPrefix(strings.TrimRight(line, "\n"), "| ")
+		for _, word := range strings.Fields(said) {
+			if n++; is && !words[word] {
+				t.Errorf("a word is broken: %q in\n%s", word, seen)
+			}
+		}
+	}
+	if n < 30 {
+		t.Errorf("the answer is not shown whole:\n%s", seen)
+	}
+}
+
+// onScreen is what a terminal of so many columns shows after all that was written to it.
+func onScreen(out string, columns int) string {
+	rows, row, column := [][]rune{nil}, 0, 0
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case c == '\r':
+			column = 0
+		case c == '\n':
+			if row++; row == len(rows) {
+				rows = append(rows, nil)
+			}
+		case c == 0x1b && i+1 < len(out) && out[i+1] == '[':
+			end := i + 2
+			for end < len(out) && out[end] < 0x40 {
+				end++
+			}
+			n := 0
+			_, _ = fmt.Sscanf(out[i+2:end], "%d", &n)
+			switch out[end] {
+			case 'A':
+				row -= max(n, 1)
+			case 'C':
+				column += max(n, 1)
+			case 'D':
+				column = max(0, column-max(n, 1))
+			case 'J':
+				rows = rows[:row+1]
+				fallthrough
+			case 'K':
+				rows[row] = rows[row][:min(column, len(rows[row]))]
+			}
+			i = end
+		default:
+			if column == columns {
+				column = 0
+				if row++; row == len(rows) {
+					rows = append(rows, nil)
+				}
+			}
+			for len(rows[row]) <= column {
+				rows[row] = append(rows[row], ' ')
+			}
+			rows[row][column] = rune(c)
+			column++
+		}
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		b.WriteString(strings.TrimRight(string(r), " ") + "\n")
+	}
+	return b.String()
+}

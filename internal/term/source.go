@@ -1,0 +1,96 @@
+package term
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync"
+)
+
+// source is an input. A read of it cannot be called off, so there is one for all who ask in a process, and its
+// goroutine ends with the input or with the process.
+type source struct {
+	in      io.Reader
+	keysOn  sync.Once
+	linesOn sync.Once
+
+	chunks chan typed // of a terminal, as it comes
+
+	want    chan struct{}
+	lines   chan typed
+	waiting bool // a line was asked for and has not come
+
+	mu     sync.Mutex
+	passTo chan os.Signal // where Ctrl-C goes; nil: it is a key
+}
+
+// typed is a piece of the input.
+type typed struct {
+	text []byte
+	err  error
+}
+
+var sources sync.Map // by input
+
+func sourceOf(in io.Reader) *source {
+	s, _ := sources.LoadOrStore(in, &source{in: in, chunks: make(chan typed, 64), want: make(chan struct{}),
+		lines: make(chan typed)})
+	return s.(*source)
+}
+
+// readKeys reads what is typed, as it comes.
+func (s *source) readKeys() {
+	s.keysOn.Do(func() {
+		go func() {
+			for {
+				b := make([]byte, 4096)
+				n, err := s.in.Read(b)
+				s.chunks <- typed{s.interrupted(b[:n]), err}
+				if err != nil {
+					return
+				}
+			}
+		}()
+	})
+}
+
+// readLines reads lines, each when it is asked for.
+func (s *source) readLines() {
+	s.linesOn.Do(func() {
+		go func() {
+			r := bufio.NewReader(s.in)
+			for range s.want {
+				line, err := ReadLine(r)
+				if errors.Is(err, io.EOF) && len(line) > 0 {
+					err = nil // the last line needs no end
+				}
+				s.lines <- typed{line, err}
+			}
+		}()
+	})
+}
+
+const ctrlC = 0x03
+
+// idle says that nobody asks, and where Ctrl-C goes meanwhile.
+func (s *source) idle(to chan os.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passTo = to
+}
+
+// interrupted passes Ctrl-C on while nobody asks, and returns the rest of what was typed.
+func (s *source) interrupted(b []byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.passTo == nil || bytes.IndexByte(b, ctrlC) < 0 {
+		return b
+	}
+	select {
+	case s.passTo <- os.Interrupt:
+	default:
+	}
+	return bytes.ReplaceAll(b, []byte{ctrlC}, nil)
+}
