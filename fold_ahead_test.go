@@ -11,7 +11,7 @@ import (
 // name, and named afterwards, against the same entry folded under its name.
 func TestWhatIsFoldedOnceIsFoldedAsAnythingElse(t *testing.T) {
 	key, other := must(GenerateSigner("writer")), must(GenerateSigner("other"))
-	once := map[Kind]int{}
+	once, changed, parted := map[Kind]int{}, 0, 0
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -25,6 +25,22 @@ func TestWhatIsFoldedOnceIsFoldedAsAnythingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 * tailWindow {
+			if before := a; r.IntN(40) == 0 { // somebody else writes beside what comes next
+				beside, _, err := other.Commit(before, now, Draft{Body: randomBody(r, a.fold, now)})
+				if err == nil {
+					_, a, err = key.Commit(a, now, Draft{Body: randomBody(r, a.fold, now)})
+				}
+				if err == nil {
+					a, err = a.apply(beside, true)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if nameless := *beside[0]; len(a.fold.Heads) > 1 && a.ahead(unnamed(&nameless)) != nil {
+					t.Fatalf("seed %d: an entry beside the last one was folded without its name", seed)
+				}
+				parted++
+			}
 			now = now.Add(time.Duration(r.IntN(2000)) * time.Millisecond)
 			who := key
 			if r.IntN(20) == 0 {
@@ -37,6 +53,12 @@ func TestWhatIsFoldedOnceIsFoldedAsAnythingElse(t *testing.T) {
 			e := entries[len(entries)-1]
 			if nameless := *e; a.ahead(unnamed(&nameless)) != nil {
 				once[e.Kind]++
+				if len(a.fold.Revoked)+len(a.fold.Former) > 0 {
+					t.Fatalf("seed %d: a %s was folded without its name after keys had changed", seed, e.Kind)
+				}
+			}
+			if len(a.fold.Revoked)+len(a.fold.Former) > 0 {
+				changed++
 			}
 			want, err := a.apply([]*Entry{e}, true)
 			if err != nil {
@@ -49,6 +71,9 @@ func TestWhatIsFoldedOnceIsFoldedAsAnythingElse(t *testing.T) {
 			sameAgent(t, seed, e, next, want)
 			a = next
 		}
+	}
+	if changed < 100 || parted < 20 {
+		t.Errorf("%d entries after a key changed, %d written beside others, want many", changed, parted)
 	}
 	for _, k := range []Kind{KindAdvice, KindDecision, KindOutcome} {
 		if once[k] < 100 {
@@ -109,6 +134,9 @@ func randomBody(r *rand.Rand, f *Fold, now time.Time) Body {
 	case n < 18:
 		return randomOutcome(r, f)
 	case n < 19:
+		if r.IntN(60) == 0 {
+			return Event{Name: "key", Notice: KeyChange{Revoke: Key(HashOf([]byte{byte(r.IntN(9))}))}}
+		}
 		return Event{Name: "news", By: "somebody"}
 	}
 	return Snapshot{Fold: *f}

@@ -209,15 +209,16 @@ func oneOf(list []Hash) func(Hash) bool {
 	return func(h Hash) bool { _, ok := set[h]; return ok }
 }
 
-// full names the first list of f that is longer than a fold's can be, if there is one: such a fold is not that of any
-// memory.
-func (f *Fold) full() string {
+// bound is a list of a fold, how long it is and how long it can be.
+type bound struct {
+	name    string
+	n, most int
+}
+
+// lists are the lists of a fold that are bounded. Each has a test that counts the work of filling it.
+func (f *Fold) lists() []bound {
 	w := f.weigh()
-	for _, l := range []struct {
-		name string
-		n    int
-		most int
-	}{
+	return []bound{
 		{"paused", len(f.Paused), maxPaused},
 		{"recheck", len(f.Recheck), maxRecheck},
 		{"proposals", len(f.Proposals), maxAdvice},
@@ -240,7 +241,13 @@ func (f *Fold) full() string {
 		{"admitted", len(f.Admitted), maxKeys},
 		{"seats", len(f.Seats), maxSeats},
 		{"doubled", len(f.Doubled), maxDoubled},
-	} {
+	}
+}
+
+// full names the first list of f that is longer than a fold's can be, if there is one: such a fold is not that of any
+// memory.
+func (f *Fold) full() string {
+	for _, l := range f.lists() {
 		if l.n > l.most {
 			return l.name
 		}

@@ -215,10 +215,39 @@ func TestEveryListIsBounded(t *testing.T) {
 			w.owner(Event{Name: "enclosed", Notice: Enclosed{Of: Hash(w.key(i)), Kind: EnclosedPolicy,
 				Text: Data{0x01}}})
 		}, len: func(f *Fold) int { return len(f.Enclosed) }},
+		{name: "admitted", limit: maxKeys, n: 1024, write: func(w *attack, i int) {
+			w.put(Event{Name: "admitted", Notice: Admitted{}}, w.key(i))
+		}, len: func(f *Fold) int { return len(f.Admitted) }},
+		{name: "seats", limit: maxSeats, n: 1024, write: func(w *attack, i int) {
+			w.owner(Event{Name: "seat", Notice: SeatTaken{At: Hash(w.key(i))}})
+		}, len: func(f *Fold) int { return len(f.Seats) }, want: (*Fold).Disputed},
+		{name: "seats by as many keys", limit: maxSeats, n: 1024, write: func(w *attack, i int) {
+			w.put(Event{Name: "seat", Notice: SeatTaken{At: Hash(w.key(i)), Lost: true}}, w.key(i))
+		}, len: func(f *Fold) int { return len(f.Seats) }, want: (*Fold).Disputed},
+		{name: "doubled", limit: maxDoubled, n: 1024, write: func(w *attack, i int) {
+			w.owner(Event{Name: "doubled", Notice: Doubled{First: Hash(w.key(i)), Second: Hash(w.key(i + 1))}})
+		}, len: func(f *Fold) int { return len(f.Doubled) }},
+		{name: "acts", limit: maxActs, n: 1024, write: func(w *attack, i int) { w.owner(allow(i)) },
+			len: func(f *Fold) int { return len(f.acts) }},
 		{name: "conflicts", limit: maxConflicts, n: 1024, write: func(w *attack, i int) {
 			w.owner(Outcome{Signal: OK})
 		},
 			len: func(f *Fold) int { return len(f.Conflicts) }},
+	}
+	// Children have a test of their own, and recheck is bounded where its sleep is checked.
+	tested := map[string]bool{"children": true, "recheck": true}
+	for _, tt := range tests {
+		for _, name := range strings.Fields(tt.name) {
+			tested[name] = true
+		}
+	}
+	for one, other := range map[string]string{"paused": "pauses", "revoked": "revocations", "former": "owners"} {
+		tested[one] = tested[other]
+	}
+	for _, l := range new(Fold).lists() {
+		if !tested[l.name] {
+			t.Errorf("nothing counts the work of filling %s", l.name)
+		}
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -144,20 +144,6 @@ func (a *Agent) At(d Depth) *Agent {
 	return &known
 }
 
-// CheckRoot refuses the first entry of a memory that is put into an empty place: at a depth of the last entries it is a
-// snapshot with its body, else genesis.
-func (d Depth) CheckRoot(e *Entry) error {
-	_, snapshot := e.content.(Snapshot)
-	if d.Kind == DepthLast && snapshot || d.Kind != DepthLast && e.Kind == KindGenesis {
-		return nil
-	}
-	if len(e.Parents) > 0 {
-		return e.Unlinked(e.Parents[0])
-	}
-	return reject(predGenesisFirst, e, "$", e.Kind.String(), "a snapshot with its body",
-		"give the entries in their order")
-}
-
 // Fold folds a memory of which this much is there. Of less than all of it a snapshot is taken as it stands, and what
 // came after it is folded; before it there may be genesis, and entries without their bodies, which are passed over. It
 // may range over entries a second time.

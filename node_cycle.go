@@ -212,7 +212,11 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	} else if idle != nil {
 		return *idle, nil
 	}
-	step := Plan(w.polled(), w.n.capabilities(w.claimed, nil), now)
+	return w.take(ctx, Plan(w.polled(), w.n.capabilities(w.claimed, nil), now), now)
+}
+
+// take carries out a step of the plan. It returns the step that was taken: the agent may be idle after all.
+func (w *work) take(ctx context.Context, step Step, now time.Time) (Step, error) {
 	switch s := step.(type) {
 	case Idle:
 		w.copied = s.Is(RestGiven, RestDisputed, RestElsewhere)
@@ -237,23 +241,9 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	case decideStep:
 		return s, w.decideAll(ctx, s, now)
 	case performStep:
-		why, err := w.refuses(ctx, &s.Open, now)
-		if err != nil {
-			return s, err
-		}
-		if why != "" { // an attempt may have been made; policy decides about another
-			return s, w.addFlushed(ctx, Outcome{Decision: s.Open.Decision, Signal: Silent, Note: why})
-		}
-		return s, w.perform(ctx, []effect{{open: s.Open, again: s.Again}})
+		return s, w.performOpen(ctx, &s, now)
 	case reconcileStep:
-		why, err := w.refuses(ctx, &s.Open, now)
-		if err != nil {
-			return s, err
-		}
-		if why != "" {
-			return s, w.doubt(ctx, &s.Open, errors.New(why))
-		}
-		return s, w.reconcile(ctx, s.Open)
+		return s, w.reconcileOpen(ctx, &s.Open, now)
 	case announceStep:
 		if err := w.flush(ctx); err != nil {
 			return s, err
@@ -262,6 +252,31 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 		return s, w.n.announce(ctx, w.a, &s)
 	}
 	return step, fmt.Errorf("plan for agent %s: unknown step %T", w.a.ID().Short(), step)
+}
+
+// performOpen performs an effect that was decided before, if it still may be here. An attempt may have been made; else
+// policy decides about another.
+func (w *work) performOpen(ctx context.Context, s *performStep, now time.Time) error {
+	why, err := w.refuses(ctx, &s.Open, now)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return w.addFlushed(ctx, Outcome{Decision: s.Open.Decision, Signal: Silent, Note: why})
+	}
+	return w.perform(ctx, []effect{{open: s.Open, again: s.Again}})
+}
+
+// reconcileOpen asks the tool whether an effect happened, if this node may.
+func (w *work) reconcileOpen(ctx context.Context, o *Open, now time.Time) error {
+	why, err := w.refuses(ctx, o, now)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return w.doubt(ctx, o, errors.New(why))
+	}
+	return w.reconcile(ctx, *o)
 }
 
 // lacks is the idle step of a node that lacks something to work on the agent at all; nil if it lacks nothing.

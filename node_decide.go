@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -46,7 +47,24 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 		}
 	}
 	spec, _ := w.n.spec(toolOf(d.Action))
-	req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
+	dec := w.drafted(d, &spec, now)
+	if err := w.pronounce(ctx, d, &spec, &dec, now); err != nil {
+		return nil, err
+	}
+	if err := w.addAt(now, dec); err != nil {
+		return nil, err
+	}
+	if o := slices.IndexFunc(w.a.fold.Open, func(o Open) bool {
+		return o.Decision == w.pending[len(w.pending)-1].Name
+	}); o >= 0 {
+		return &effect{open: w.a.fold.Open[o]}, nil
+	}
+	return nil, nil
+}
+
+// drafted is the decision about an action as far as it does not depend on the verdict: what it is about, and with which
+// effect, until when and for how much it may be done.
+func (w *work) drafted(d decideStep, spec *Spec, now time.Time) Decision {
 	dec := Decision{Advice: d.Advice, Index: d.Index, Approvals: slices.Concat(d.Approvals, d.Ignored), Key: d.Key}
 	// What was approved is said again, and what is no longer offered: the advice of a question may be gone before its
 	// answer comes.
@@ -55,35 +73,37 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 	}
 	switch x := d.Action.(type) {
 	case Execute:
-		limit := spec.Deadline
-		if limit == 0 {
-			limit = defaultDeadline
-		}
-		if x.Deadline > 0 {
-			limit = millis(x.Deadline)
-		}
-		if d.Limit > 0 {
-			limit = millis(d.Limit)
-		}
-		dec.Effect, dec.Deadline = spec.Effect, TimeOf(now.Add(limit))
-		if dec.Effect == 0 {
-			dec.Effect = Once
-		}
+		dec.Effect, dec.Deadline = cmp.Or(spec.Effect, Once), TimeOf(now.Add(limitOf(d, &x, spec)))
 		if dec.Effect == Idempotent && dec.Key.IsZero() {
 			dec.Key = idempotencyKey(w.a.fold, d)
 		}
 		reserve := spec.Reserve.Plus(Spend{Calls: 1})
 		dec.Reserve = &reserve
-		req.Effect = dec.Effect
 	case Delegate:
 		dec.Effect, dec.Deadline = Idempotent, TimeOf(now.Add(defaultDeadline))
 	case Mutate, Sleep, Wake, End:
 	}
+	return dec
+}
+
+// limitOf is how long a call may take: as the step says, else the advisor, else the tool.
+func limitOf(d decideStep, x *Execute, spec *Spec) time.Duration {
+	switch {
+	case d.Limit > 0:
+		return millis(d.Limit)
+	case x.Deadline > 0:
+		return millis(x.Deadline)
+	}
+	return or(spec.Deadline, defaultDeadline)
+}
+
+// pronounce puts the verdict into a decision, and takes out of it what one that is not allowed does not have.
+func (w *work) pronounce(ctx context.Context, d decideStep, spec *Spec, dec *Decision, now time.Time) error {
 	r, err := w.n.rehearsal(ctx, w.a)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	switch why := r.refuse(d.Action, &spec); {
+	switch why := r.refuse(d.Action, spec); {
 	case d.Outdated != "":
 		dec.Verdict = Verdict{Rules: []string{RuleOutdated}, Reason: d.Outdated}
 	case why != "":
@@ -93,12 +113,22 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 			Reason: "it is answered from the record of " + r.parent.Short()}
 		dec.Effect, dec.Reserve, dec.Key = Read, nil, Hash{}
 	default:
-		if dec.Verdict, err = w.judged(ctx, req, &dec, d.Approvals, now); err != nil {
-			return nil, err
+		req := Request{Action: d.Action, Approvals: len(d.Approvals), Node: w.n.Key.Key()}
+		if _, calls := d.Action.(Execute); calls {
+			req.Effect = dec.Effect
+		}
+		if dec.Verdict, err = w.judged(ctx, req, dec, d.Approvals, now); err != nil {
+			return err
 		}
 	}
+	w.bounded(d, dec, now)
+	return nil
+}
+
+// bounded denies what was allowed and cannot be: a child wider than its parent, or arguments that are too large.
+func (w *work) bounded(d decideStep, dec *Decision, now time.Time) {
 	if dec.Verdict.Answer == Allow {
-		if err := w.attachChild(d, &dec, now); err != nil {
+		if err := w.attachChild(d, dec, now); err != nil {
 			dec.Verdict = Verdict{Answer: Deny, Rules: []string{"runtime.delegate"}, Reason: err.Error()}
 		}
 	}
@@ -110,15 +140,6 @@ func (w *work) decide(ctx context.Context, d decideStep, now time.Time) (*effect
 	if dec.Verdict.Answer != Allow {
 		dec.Reserve, dec.Deadline = nil, 0
 	}
-	if err := w.addAt(now, dec); err != nil {
-		return nil, err
-	}
-	if o := slices.IndexFunc(w.a.fold.Open, func(o Open) bool {
-		return o.Decision == w.pending[len(w.pending)-1].Name
-	}); o >= 0 {
-		return &effect{open: w.a.fold.Open[o]}, nil
-	}
-	return nil, nil
 }
 
 // longestLimit is the most time an effect is given. What an advisor asks for beyond it must not overflow into the past.

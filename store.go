@@ -180,17 +180,6 @@ func matchGlob(pattern, s string) bool {
 	return strings.Trim(string(p[i:]), "*") == ""
 }
 
-// Unlinked is the refusal of an entry by a store that does not hold one of its parents.
-func (e *Entry) Unlinked(parent Hash) *Rejection {
-	return reject(predLinked, e, "$.header.parents", "parent "+parent.Short()+" is not in this memory",
-		"every parent present", "put the missing entries first")
-}
-
-// Foreign is the refusal of an entry by the memory of an agent it does not belong to.
-func (e *Entry) Foreign(id AgentID) *Rejection {
-	return reject(predAgent, e, "$.header.agent", e.ID().String(), id.String(), "the entry belongs to another agent")
-}
-
 // Watcher is a store that can tell when entries arrive, from this process or another.
 type Watcher interface {
 	// Watch yields the ids of agents that got entries, until ctx ends. It may yield an id more than once, and yields

@@ -98,24 +98,25 @@ func used(authors *authored, e Hash, k Key, right Right, scope string) *authored
 }
 
 // vouched is authors and an entry that vouches for them. Of entries that vouch only the last of each author is kept, so
-// the list does not grow with the memory.
+// the list does not grow with the memory. What is older than the one that goes stays as it is, and is shared.
 func vouched(authors *authored, by authored) *authored {
-	var all []*authored
-	for w := authors; w != nil; w = w.before {
-		all = append(all, w)
+	by.vouch = true
+	var newer []*authored
+	kept := authors
+	for kept != nil && !(kept.vouch && kept.key == by.key) {
+		newer, kept = append(newer, kept), kept.before
 	}
-	var kept *authored
-	for _, w := range slices.Backward(all) {
-		switch {
-		case w.vouch && w.key == by.key:
-			kept = used(kept, w.entry, w.key, w.right, w.scope)
-		case w.vouch:
+	if kept == nil {
+		return pushAuthor(authors, by)
+	}
+	kept = used(kept.before, kept.entry, kept.key, kept.right, kept.scope)
+	for _, w := range slices.Backward(newer) {
+		if w.vouch {
 			kept = pushAuthor(kept, *w)
-		default:
+		} else {
 			kept = used(kept, w.entry, w.key, w.right, w.scope)
 		}
 	}
-	by.vouch = true
 	return pushAuthor(kept, by)
 }
 

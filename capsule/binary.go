@@ -204,6 +204,9 @@ func (d *binaryDecoder) frame() (*frame, error) {
 		return nil, reject(PredFrame, at, "$", fmt.Sprintf("bytes %x", head[:3]),
 			"a list of a letter and a byte string")
 	}
+	if err := d.fill(3 + headWidth(head[3])); err != nil {
+		return nil, err // cut off in the middle of it
+	}
 	n, width, ok := bytesHead(d.peek(12)[3:])
 	if !ok {
 		return nil, reject(PredFrame, at+3, "$", fmt.Sprintf("byte %x", head[3]), "the shortest head of a byte string")
@@ -244,6 +247,21 @@ func bytesHead(b []byte) (n uint64, width int, ok bool) {
 		return n, 9, n > 0xffffffff
 	}
 	return 0, 0, false
+}
+
+// headWidth is how many bytes the head of a byte string has that begins so.
+func headWidth(first byte) int {
+	switch first {
+	case 0x58:
+		return 2
+	case 0x59:
+		return 3
+	case 0x5a:
+		return 5
+	case 0x5b:
+		return 9
+	}
+	return 1
 }
 
 // split takes the record of an entry without its body apart: a map of its header and, if it is signed, its signature.

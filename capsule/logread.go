@@ -115,6 +115,7 @@ type scanner struct {
 	dec   decoder
 	batch []found           // not there without what follows
 	held  map[short][]found // those that wait for a parent, by its name: a merge may change the order
+	empty int64             // where the zeros begin that the file ends with
 }
 
 // found is an entry and its row.
@@ -125,6 +126,10 @@ type found struct {
 
 func (s *scanner) run() error {
 	s.l.torn = false
+	var err error
+	if s.empty, err = s.l.zeros(); err != nil {
+		return err
+	}
 	for {
 		f, err := s.dec.next()
 		if err == io.EOF {
@@ -204,8 +209,7 @@ func (s *scanner) torn(err error) bool {
 	if r.Predicate == PredComplete {
 		return true
 	}
-	zeros, err := s.l.zeros()
-	return err == nil && zeros <= s.dec.offset()+16 // a head that was not taken yet
+	return s.empty <= s.dec.offset()+16 // a head that was not taken yet
 }
 
 // zeros is where the zeros begin that the file ends with. A file system that lost power may have made a file longer
@@ -241,6 +245,9 @@ func (s *scanner) entry(f *frame) error {
 		if e, err = perdure.NewEntry(f.header, nil, f.signature, perdure.Limits{}); err != nil {
 			return moved(err, f.base)
 		}
+	}
+	if s.dec.offset() > s.empty && f.body != nil && perdure.HashOf(f.body) != e.Body {
+		return reject(PredComplete, s.empty, "$", "zeros to the end of the file", "the rest of a body")
 	}
 	bare := f.body == nil && len(f.payload.Chunks) == 0
 	e = e.Drop() // bodies are read when they are asked for

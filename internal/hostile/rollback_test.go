@@ -1,11 +1,14 @@
 package hostile
 
 import (
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	_ "modernc.org/sqlite" // the driver
 )
 
 // approved is a place with an agent that has been allowed to pay once, and has not paid yet.
@@ -59,6 +62,52 @@ func TestRolledBackDatabaseDoesNotPayTwice(t *testing.T) {
 	}
 	p.copy("old.db", ".perdure/store.db")
 	p.again("bill")
+}
+
+// TestGarbledSightingDoesNotPayTwice rolls a store back, and garbles what the home has seen so that it says nothing:
+// what cannot be read must not pass for what was never seen.
+func TestGarbledSightingDoesNotPayTwice(t *testing.T) {
+	t.Parallel()
+	for _, garble := range []string{"UPDATE seen SET heads = x''", "UPDATE seen SET heads = zeroblob(7)",
+		"UPDATE seen SET heads = 5"} {
+		p := approved(t, false)
+		p.copy(".perdure/store.db", "old.db")
+		p.run("bill", "ask", "pay")
+		p.done(1, "an approved effect")
+		db := have(sql.Open("sqlite", p.path(".perdure", "seen.db")))(t)
+		have(db.ExecContext(t.Context(), garble))(t)
+		must(t, db.Close())
+		for _, end := range []string{"-wal", "-shm"} {
+			_ = os.Remove(p.path(".perdure", "store.db"+end)) // there may be none
+		}
+		p.copy("old.db", ".perdure/store.db")
+		g := p.run("bill", "ask", "pay")
+		p.done(1, "an approved effect after "+garble)
+		if g.code == 0 || !g.says("doctor --repair") {
+			t.Errorf("%s: it does not say what is wrong, and what to do: %v", garble, g)
+		}
+	}
+}
+
+// TestTornFileLosesNoAgent cuts the file of an agent where a crash may have, in the middle of its last entries.
+func TestTornFileLosesNoAgent(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).inFolder()
+	p.ok("new", "stay", "--name", "stays")
+	files := have(filepath.Glob(p.path("agents", "*.agent")))(t)
+	before := len(have(os.ReadFile(files[0]))(t))
+	p.ok("send", "stays", "one", `"a word, so that it is long enough to be cut"`)
+	whole := have(os.ReadFile(files[0]))(t)
+	for _, cut := range []int{before + 1, before + 4, (before + len(whole)) / 2, len(whole) - 1} {
+		for _, zeros := range []int{0, len(whole) - cut} {
+			must(t, os.WriteFile(files[0], append(whole[:cut:cut], make([]byte, zeros)...), 0o600))
+			if got := p.ok("ls"); !strings.Contains(got, "stays") {
+				t.Errorf("cut at %d of %d, with %d zeros: ls says %s", cut, len(whole), zeros, got)
+			}
+			p.ok("log", "stays")
+		}
+	}
+	p.ok("send", "stays", "two")
 }
 
 func TestRolledBackFileDoesNotPayTwice(t *testing.T) {
