@@ -85,8 +85,8 @@ func (p *Powers) Thinker(source string, s perdure.Store) (perdure.Advisor, error
 	if m := p.model(scheme, rest); m != nil {
 		return &advisor.LLM{Model: m}, nil
 	}
-	return nil, errors.New("it is none of anthropic:MODEL, gemini:MODEL, openai:MODEL (each with @URL, or @URL#KEY, " +
-		"for another server), script:FILE and a URL")
+	return nil, fmt.Errorf("%q is none of anthropic:MODEL, gemini:MODEL, openai:MODEL (each with @URL, or @URL#KEY, "+
+		"for another server), script:FILE and a URL", source)
 }
 
 // providers are those whose models can be named, with the names of their keys.

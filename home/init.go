@@ -237,7 +237,7 @@ func (h *Home) firstAdvisor(ctx context.Context, asked string) (source, because 
 		return source, because, nil
 	}
 	if _, err := new(Powers).Thinker(asked, new(perdure.MemStore)); err != nil {
-		return "", "", perdure.Invalid(fmt.Errorf("advisor %s: %w", asked, err))
+		return "", "", perdure.Invalid(fmt.Errorf("advisor: %w", err))
 	}
 	if file, is := strings.CutPrefix(asked, "script:"); is {
 		if file, err = h.fromHome(file); err != nil {

@@ -38,7 +38,8 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 	}
 	t, err := perdure.ParseTrust(strings.NewReader(line + "\n"))
 	if err != nil {
-		return perdure.Trustee{}, err
+		err = errors.Unwrap(err) // there is one line, and people did not write it
+		return perdure.Trustee{}, perdure.WithHint(perdure.Invalid(err), "a key is what perdure key show prints")
 	}
 	if !revoke && scope != perdure.AnyScope {
 		if err := checkScope(scope); err != nil {

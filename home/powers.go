@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -272,6 +273,9 @@ func (p *Powers) Policy(h *Home) (*policy.Set, error) {
 		return policy.Default().Know(known...), nil
 	}
 	set, err := policy.LoadPaths(paths...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, perdure.WithHint(err, "check the path: nothing runs under a policy that is not there")
+	}
 	if err != nil {
 		return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err),
 			"nothing runs under a policy that does not load; correct it")

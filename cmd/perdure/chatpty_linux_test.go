@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/perdure/perdure/internal/dev/wiretest"
+	"github.com/perdure/perdure/tool"
 )
 
 // sized gives a terminal a size before the program looks at it.
@@ -43,7 +44,7 @@ func echoed(t *testing.T) []string {
 func saidTo(t *testing.T, store string) []string {
 	t.Helper()
 	out := must(t, exitOK, "log", "chat", "--store", store, "--transcript", "--json", "--jq",
-		`.[] | select(.what=="says" and .who!="agent") | .text | @json`)
+		`.[0].who as $me | .[] | select(.what=="says" and .who==$me) | .text | @json`)
 	return strings.Split(strings.TrimSpace(out), "\n")
 }
 
@@ -346,4 +347,83 @@ func onScreen(out string, columns int) string {
 		b.WriteString(strings.TrimRight(string(r), " ") + "\n")
 	}
 	return b.String()
+}
+
+// What an effect started and still runs keeps it from being settled, unless that is said not to matter.
+func TestSettleBesideWhatStillRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script, rules, store := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "all.cedar"), filepath.Join(dir, "home")
+	for name, text := range map[string]string{
+		script: "turns:\n  - execute: {tool: shell, args: {command: [sh, -c, 'setsid sleep 600 & wait']}}\n" +
+			"  - end: {note: over}\n",
+		rules: "@id(\"test.all\")\npermit (principal, action, resource);\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, exitOK, "new", "wait", "--name", "a", "--store", store)
+	cmd, _, _, _ := startPerdure(t, "run", "a", "--store", store, "--advisor", "script:"+script, "--files", dir,
+		"--program", "sh", "--policy", rules, "--quiet")
+	var key string
+	var left []int
+	for len(left) == 0 {
+		key = strings.TrimSpace(must(t, exitOK, "show", "a", "--store", store, "--jq", ".open[]?.key"))
+		for _, pid := range tool.Survivors(key) {
+			if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) == "sleep\n" {
+				left = append(left, pid)
+			}
+		}
+	}
+	t.Cleanup(func() {
+		for _, pid := range left {
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+		}
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if len(tool.Survivors(key)) == 0 {
+		t.Skip("what the command started does not outlive its node here")
+	}
+	decision := strings.TrimSpace(must(t, exitOK, "show", "a", "--store", store, "--jq", ".open[].decision"))
+	settle := []string{"settle", "a", decision, "--signal", "failed", "--store", store}
+	_, errs, code := perdureIn(t, "", settle...)
+	if code != exitConflict || !strings.Contains(errs, "still under way") ||
+		!strings.Contains(errs, "--still-running") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	must(t, exitOK, append(settle, "--still-running")...)
+}
+
+// Words that people say one after the other reach a model each as its own.
+func TestWordsInARowReachTheModel(t *testing.T) {
+	for provider := range providersHere {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			hold := make(chan struct{})
+			first := said("this takes long")
+			first.Hold = hold
+			s, args := served(t, provider, wiretest.Turns(first, said("both, then")))
+			d := sit(t, append([]string{"chat"}, args...)...)
+			d.sees("> ")
+			d.types("the first\n")
+			d.sees("| this ")
+			d.types(ctrlC)
+			d.sees("interrupted")
+			d.sees("> ")
+			d.types("the second\n")
+			d.sees("| both, then")
+			d.types(ctrlD)
+			d.gone(exitOK)
+			close(hold)
+			last := fmt.Sprint(s.Requests()[1])
+			one, two := strings.Index(last, "says] the first"), strings.Index(last, "says] the second")
+			if one < 0 || two < one {
+				t.Errorf("the model is shown %s", last)
+			}
+		})
+	}
 }
