@@ -23,7 +23,11 @@ case $((RANDOM % 8)) in
 1) echo "rate limit reached, try again in 20ms"; exit 1 ;;
 2) kill -9 $$ ;;
 3) echo "$PERDURE_TASK_TITLE" >> did; kill -9 $$ ;;
-4) echo "$PERDURE_TASK_TITLE" >> did; sed -i "s/\[ \] $PERDURE_TASK_TITLE\$/[x] $PERDURE_TASK_TITLE/" TASKS.md; exit 1 ;;
+4)
+	echo "$PERDURE_TASK_TITLE" >> did
+	sed -i "s/\[ \] $PERDURE_TASK_TITLE\$/[x] $PERDURE_TASK_TITLE/" TASKS.md
+	exit 1
+	;;
 esac
 echo "$PERDURE_TASK_TITLE" >> did
 sleep 0.0$((RANDOM % 9))

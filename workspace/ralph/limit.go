@@ -16,11 +16,12 @@ var limits = regexp.MustCompile(`(?i)usage limit|hit your (?:\w+ )?limit|limit (
 var (
 	atUnix   = regexp.MustCompile(`\|\s*(\d{10})\b`)
 	afterNum = regexp.MustCompile(`(?i)retry[- ]after["']?\s*[:=]?\s*["']?(\d{1,7})(?:\s*(ms|milliseconds))?\b`)
-	inTime   = regexp.MustCompile(`(?i)\bin (?:about )?((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|hours?|hrs?|h|minutes?|mins?|m|` +
-		`seconds?|secs?|s)\b[ ,]*(?:and )?){1,3})`)
+	inTime   = regexp.MustCompile(`(?i)\bin (?:about )?((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|hours?|hrs?|h|` +
+		`minutes?|mins?|m|seconds?|secs?|s)\b[ ,]*(?:and )?){1,3})`)
 	amount = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*(milliseconds?|ms|h|m|s)`)
 	atISO  = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2}))`)
-	atHour = regexp.MustCompile(`(?i)\b(?:resets?|again|until)(?: at)? (\d{1,2})(?::(\d{2}))?\s*(am|pm)(?:\s*\(([A-Za-z_/+-]+)\))?`)
+	atHour = regexp.MustCompile(`(?i)\b(?:resets?|again|until)(?: at)? (\d{1,2})(?::(\d{2}))?\s*(am|pm)` +
+		`(?:\s*\(([A-Za-z_/+-]+)\))?`)
 )
 
 // maxLimit is the longest that a limit is believed to last.

@@ -248,10 +248,12 @@ func (f *fixed) Find(context.Context, string) (Ended, bool, error) { return Ende
 func TestContextHoldsTheTaskItsErrorsAndWhatWasLearned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, "## Shop\n- [ ] pay\n  by card\n- [ ] ship\n")
-	if _, err := w.reader.Write(t.Context(), workspace.Draft{Path: workspace.StatePath("ralph"), Text: "We sell rye."}); err != nil {
+	_, err := w.reader.Write(t.Context(), workspace.Draft{Path: workspace.StatePath("ralph"), Text: "We sell rye."})
+	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixed{ends: []Ended{{Code: 2, Output: "PERDURE-LEARNED cards expire\nno such module"}, {Output: "PERDURE-DONE NONCE"},
+	f := &fixed{ends: []Ended{{Code: 2, Output: "PERDURE-LEARNED cards expire\nno such module"},
+		{Output: "PERDURE-DONE NONCE"},
 		{Output: "PERDURE-FAILED NONCE: no label"}}}
 	l := w.loop()
 	l.Command, l.MaxFailures = f, 2
@@ -262,8 +264,8 @@ func TestContextHoldsTheTaskItsErrorsAndWhatWasLearned(t *testing.T) {
 	if res.Done != 1 || res.Left != 1 || len(res.GivenUp) != 1 || res.GivenUp[0] != "ship" || res.Iterations != 4 {
 		t.Errorf("got %+v", res)
 	}
-	for i, want := range [][]string{{"pay", "by card", "We sell rye.", "Shop"}, {"no such module", "cards expire"}, {"ship",
-		"cards expire", "Recent errors of other tasks", "pay: it exited with 2"}, {"no label"}} {
+	for i, want := range [][]string{{"pay", "by card", "We sell rye.", "Shop"}, {"no such module", "cards expire"},
+		{"ship", "cards expire", "Recent errors of other tasks", "pay: it exited with 2"}, {"no label"}} {
 		for _, text := range want {
 			if !strings.Contains(f.told[i].Context, text) {
 				t.Errorf("attempt %d was not told %q", i+1, text)

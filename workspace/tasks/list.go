@@ -1,5 +1,5 @@
-// Package tasks reads lists of tasks that people and programs keep in files: boxes in Markdown (TASKS.md), and stories or
-// features in JSON (prd.json). It ticks a task off without touching anything else in the file.
+// Package tasks reads lists of tasks that people and programs keep in files: boxes in Markdown (TASKS.md), and stories
+// or features in JSON (prd.json). It ticks a task off without touching anything else in the file.
 package tasks
 
 import (
