@@ -207,8 +207,8 @@ func TestEachTaskIsDoneExactlyOnceWhateverIsKilled(t *testing.T) {
 				want = 0
 			}
 			if w.did[task.ID] != want || !task.Done {
-				t.Errorf("seed %d: %s was done %d times, ticked %t; want %d", seed, task.Title, w.did[task.ID], task.Done,
-					want)
+				t.Errorf("seed %d: %s was done %d times, ticked %t; want %d", seed, task.Title, w.did[task.ID],
+					task.Done, want)
 			}
 		}
 		for _, state := range []State{Begun, Done} {
