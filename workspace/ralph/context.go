@@ -120,7 +120,8 @@ func (l *Loop) complain(ctx context.Context, r *record, note, output string, now
 	text := fmt.Sprintf("# %s\n\nAttempt %d (%s): %s\n\n%s\n", r.title, r.attempt, r.nonce, oneLine(note, 300),
 		indented(tail(output, 16<<10)))
 	_, err := l.Reader.Write(ctx, workspace.Draft{Path: l.errorPath(now, "-"+r.nonce+".md"),
-		Kind: workspace.KindIncident, Title: oneLine(r.title+": "+note, 120), Text: text, Tags: []string{"task:" + r.id, "error"},
+		Kind:  workspace.KindIncident,
+		Title: oneLine(r.title+": "+note, 120), Text: text, Tags: []string{"task:" + r.id, "error"},
 		Links: []string{l.path(l.Name, r.id+".md")}})
 	if err != nil {
 		return fmt.Errorf("record an error: %w", err)
