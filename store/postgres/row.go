@@ -101,18 +101,23 @@ func (r *row) pieces(id perdure.AgentID) ([][]byte, error) {
 	if sum := r.sum(id, r.data[:end]); !bytes.Equal(sum[:sumSize], r.data[end:]) {
 		return nil, errRow
 	}
-	out, rest := make([][]byte, r.count()), r.data[:end]
-	for i := range out {
-		n, used := binary.Uvarint(rest)
-		if used <= 0 || n > uint64(len(rest)-used) {
-			return nil, errRow
-		}
-		out[i], rest = rest[used:used+int(n):used+int(n)], rest[used+int(n):]
-	}
-	if len(rest) > 0 {
+	out := r.split()
+	if len(out) != r.count() {
 		return nil, errRow
 	}
 	return out, nil
+}
+
+// split takes the data apart, as far as lengths go; nil: they do not go to its end.
+func (r *row) split() (out [][]byte) {
+	for rest := r.data[:max(0, len(r.data)-sumSize)]; len(rest) > 0; {
+		n, used := binary.Uvarint(rest)
+		if used <= 0 || n > uint64(len(rest)-used) {
+			return nil
+		}
+		out, rest = append(out, rest[used:used+int(n):used+int(n)]), rest[used+int(n):]
+	}
+	return out
 }
 
 // entries reads the entries of the row, and refuses what is not an entry of the agent under the name it was stored
