@@ -67,7 +67,8 @@ func (r *Ran) Stuck() (what, hint string) {
 	case r.idle.Is(perdure.RestOlder):
 		return "", "import the newer copy; or, if you mean this one to go on, perdure resume " + name + " --older"
 	case r.idle.Is(perdure.RestHeld) && r.Now.Fold().Ended != nil:
-		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import FILE " +
+		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import " +
+			"FILE " +
 			"--drop-unknown puts it in the place of this one"
 	case r.idle.Is(perdure.RestHeld):
 		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its " +
