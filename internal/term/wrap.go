@@ -120,8 +120,8 @@ func breakAtWord(text string, width int) (head, rest string) {
 	return strings.TrimRight(head, " "), strings.TrimLeft(rest, " ")
 }
 
-// breakAfterSpace parts text where it fills a width, after the last space if there is one in the second half. Nothing is
-// left out: the parts are the text.
+// breakAfterSpace parts text where it fills a width, after the last space if there is one in the second half. Nothing
+// is left out: the parts are the text.
 func breakAfterSpace(text string, width int) (head, rest string) {
 	head, rest = breakAt(text, width)
 	if i := strings.LastIndexByte(head, ' '); rest != "" && i > len(head)/2 {
