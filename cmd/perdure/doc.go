@@ -23,7 +23,7 @@ import (
 func docCommand() *cobra.Command {
 	c := command("doc", nil)
 	c.AddCommand(docWriteCommand(), docReadCommand(), docLsCommand(), docHistoryCommand(), docLinksCommand(),
-		docPromoteCommand(), docMvCommand(), docRmCommand())
+		docPromoteCommand(), docMvCommand(), docRmCommand(), docImportCommand())
 	return c
 }
 

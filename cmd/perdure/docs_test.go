@@ -34,10 +34,10 @@ type block struct {
 }
 
 var (
-	fenced  = regexp.MustCompile("(?ms)^(<!-- not run: [^\n]* -->\n)?```(\\w+)(?: (\\S+))?\n(.*?)^```$")
-	prompt  = regexp.MustCompile(`^(?:([a-z]+))?\$ (.*)$`)
-	ours    = "github.com/perdure/perdure"
-	imports = map[string]string{ // by the name code uses
+	fenced   = regexp.MustCompile("(?ms)^(<!-- not run: [^\n]* -->\n)?```(\\w+)(?: (\\S+))?\n(.*?)^```$")
+	prompt   = regexp.MustCompile(`^(?:([a-z]+))?\$ (.*)$`)
+	ours     = "github.com/perdure/perdure"
+	packages = map[string]string{ // by the name code uses
 		"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time",
 		"http": "net/http", "fs": "io/fs",
 		"perdure": ours, "durable": ours + "/durable", "policy": ours + "/policy", "tool": ours + "/tool",
@@ -260,7 +260,7 @@ func whole(at, text string) string {
 		return place + text
 	}
 	var used []string
-	for short, path := range imports {
+	for short, path := range packages {
 		if regexp.MustCompile(`\b` + short + `\.[A-Z]`).MatchString(text) {
 			used = append(used, fmt.Sprintf("import %q\n", path))
 		}

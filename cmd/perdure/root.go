@@ -79,7 +79,7 @@ func newRoot() *cobra.Command {
 		// people
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(),
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
-		docCommand(), sessionCommand(), searchCommand(), // memory across sessions
+		docCommand(), sessionCommand(), searchCommand(), ralphCommand(), // memory across sessions
 		// integrity
 		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(), verifyCommand(), gcCommand(),
 		eraseCommand(),

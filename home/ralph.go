@@ -1,0 +1,119 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/workspace"
+	"github.com/perdure/perdure/workspace/ralph"
+	"github.com/perdure/perdure/workspace/tasks"
+)
+
+// ralphDir is the folder of a home where attempts leave their traces.
+const ralphDir = "ralph"
+
+// lists are the names of lists of tasks that are looked for.
+var lists = []string{"TASKS.md", "prd.json", "features.json"}
+
+// Ralph is a loop over a list of tasks, and what of this machine it uses.
+type Ralph struct {
+	ralph.Loop
+	Process ralph.Process
+	Check   string // a command of a shell that finds out whether a task was done: exit code 0 says yes, 1 no
+	Commits bool   // what was done is committed, where the folder is a repository
+	Note    func(text string)
+}
+
+// FindList is the list of tasks in the current folder.
+func FindList() (string, error) {
+	for _, name := range lists {
+		if _, err := os.Stat(name); err == nil {
+			return name, nil
+		}
+	}
+	return "", perdure.WithHint(perdure.Missing("there is no TASKS.md, prd.json or features.json here"),
+		"write a TASKS.md with lines such as - [ ] what to do, or name a list with --file")
+}
+
+// RunRalph runs a loop over the documents of a workspace of this home, as a role. Only one may run on a list at a time.
+func (h *Home) RunRalph(ctx context.Context, w *workspace.Workspace, role string, x *Ralph) (*ralph.Result, error) {
+	if h.Dir == "" {
+		return nil, perdure.Invalid(errors.New("ralph needs a home, where attempts leave their traces"))
+	}
+	var err error
+	if x.Reader, err = w.As(ctx, role); err != nil {
+		return nil, err
+	}
+	if x.Name, err = ralph.NameOf(x.File); err != nil {
+		return nil, err
+	}
+	folder, err := filepath.Abs(filepath.Join(h.Dir, ralphDir))
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(folder, x.Name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lock.Close() }() // it holds nothing but the lock
+	if err := disk.Lock(lock, false); err != nil {
+		return nil, perdure.WithHint(fmt.Errorf("%w: another perdure ralph works on %s", perdure.ErrConflict, x.File),
+			"wait until it has ended, or end it")
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	x.Place = host + " " + folder
+	x.Process.Folder = filepath.Join(folder, "attempts")
+	x.Process.Env = append(x.Process.Env, "PERDURE_ROLE="+role)
+	x.Command = &x.Process
+	if x.Check != "" {
+		x.Look = x.lookBy
+	}
+	if err := x.committing(ctx, h.Dir); err != nil {
+		return nil, err
+	}
+	return x.Run(ctx)
+}
+
+// committing has what is done committed, if the folder is a repository.
+func (x *Ralph) committing(ctx context.Context, home string) error {
+	dir, err := filepath.Abs(x.Process.Dir)
+	if err == nil {
+		home, err = filepath.Abs(home)
+	}
+	repo := &ralph.Repository{Dir: dir, Exclude: []string{home}}
+	if err != nil || !x.Commits || !repo.Is(ctx) {
+		return err
+	}
+	if changed, err := repo.Changed(ctx); err == nil && changed && x.Note != nil {
+		x.Note("there are changes here that are not committed: they will be in the first commit")
+	}
+	x.Commit = repo.Commit
+	return nil
+}
+
+// lookBy asks the command of the owner whether a task was done.
+func (x *Ralph) lookBy(ctx context.Context, t tasks.Task) (bool, error) {
+	c := exec.CommandContext(ctx, "sh", "-c", x.Check)
+	c.Dir = x.Process.Dir
+	c.Env = append(os.Environ(), "PERDURE_TASK="+t.ID, "PERDURE_TASK_TITLE="+t.Title)
+	c.Stdout, c.Stderr = io.Discard, io.Discard
+	err := c.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,186 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/perdure/perdure"
+)
+
+// Foreign is a text that another program wrote, as a document. Its source and time become tags, so that they are found
+// and exported with it: the entry itself says only who imported it, and when.
+type Foreign struct {
+	Path   string
+	Kind   string
+	Title  string
+	Text   string
+	Tags   []string
+	Links  []string
+	Format string    // such as claude-code
+	Source string    // the file it was in, as a person would name it
+	Time   time.Time // when it was written there; zero: nobody knows
+}
+
+// What came of an import.
+const (
+	ImportNew     = "new"     // there was nothing at its path
+	ImportChanged = "changed" // it takes the place of an earlier import
+	ImportSame    = "same"    // this text was imported there before; nothing was written
+	ImportKept    = "kept"    // somebody changed what is there; nothing was written
+	ImportRefused = "refused" // it cannot be a document; nothing was written
+)
+
+// Import is what came of one text.
+type Import struct {
+	Path    string       `json:"path"`
+	Source  string       `json:"source"`
+	Status  string       `json:"status"`
+	Why     string       `json:"why,omitempty"` // it was kept or refused
+	Version perdure.Hash `json:"version,omitzero"`
+}
+
+// importTag marks a version by the digest of the text that was imported, and sourceTag, writtenTag and formatTag say
+// where that comes from.
+const (
+	importTag  = "import:"
+	sourceTag  = "source:"
+	writtenTag = "written:"
+	formatTag  = "from:"
+)
+
+// importDigest is by what a text is known that was imported before.
+func importDigest(text string) string {
+	sum := sha256.Sum256([]byte(norm.NFC.String(text)))
+	return importTag + hex.EncodeToString(sum[:16])
+}
+
+// Import writes a text that another program wrote, unless it was imported to its path before, whatever became of it
+// there since. It replaces an earlier import; what somebody wrote or changed it replaces only if replace is set. The
+// error means that nothing can be imported; a text that cannot be a document is refused by its status.
+func (r *Reader) Import(ctx context.Context, x Foreign, on *Visibility, replace bool) (Import, error) {
+	path := x.Path
+	if on != nil && on.Tier == Private {
+		if r.role == "" {
+			return Import{}, perdure.WithHint(perdure.Invalid(errors.New("private notes belong to a role")),
+				"name it with --role")
+		}
+		path = PrivatePath(r.role, path)
+	}
+	done := Import{Path: path, Source: x.Source}
+	path, err := CleanPath(path)
+	if err == nil {
+		done.Path = path
+		err = r.importAt(ctx, path, x, on, replace, &done)
+	}
+	if refusedText(err) || err != nil && r.guarded(x.Text) {
+		done.Status, done.Why = ImportRefused, err.Error()
+		return done, nil
+	}
+	return done, err
+}
+
+// refusedText reports whether an error is about the text, so that others can be imported all the same.
+func refusedText(err error) bool {
+	return errors.Is(err, perdure.ErrInvalid) || errors.Is(err, perdure.ErrRejected) ||
+		errors.Is(err, perdure.ErrDenied)
+}
+
+// guarded reports whether a text holds what must not be in memory.
+func (r *Reader) guarded(text string) bool {
+	return r.Node.Guard != nil && r.Node.Guard.Check([]byte(text)) != nil
+}
+
+// errImported ends the writing of what need not be written.
+var errImported = errors.New("it was imported before")
+
+func (r *Reader) importAt(ctx context.Context, path string, x Foreign, on *Visibility, replace bool,
+	done *Import) error {
+	digest := importDigest(x.Text)
+	draft := Draft{Path: path, Kind: x.Kind, Title: x.Title, Text: x.Text, Links: x.Links, Visibility: on,
+		Tags: append(x.tags(), digest)}
+	by := *r
+	by.by = "import for " + r.by
+	doc, err := by.write(ctx, path, on, func(current []*version) (*Draft, error) {
+		before, err := r.imports(ctx, current, path, digest)
+		if err != nil {
+			return nil, err
+		}
+		living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
+		d := draft
+		switch {
+		case before:
+			done.Status = ImportSame
+			return nil, errImported
+		case len(living) == 0:
+			done.Status = ImportNew
+			return &d, nil
+		}
+		done.Status = ImportChanged
+		for _, v := range living {
+			whole, err := r.unchanged(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			if !whole && !replace {
+				done.Status, done.Why = ImportKept, fmt.Sprintf("%s was written or changed here since; nothing was "+
+					"replaced", path)
+				return nil, errImported
+			}
+			d.Base = append(d.Base, v.entry)
+		}
+		return &d, nil
+	}, draft)
+	if errors.Is(err, errImported) {
+		return nil
+	}
+	if err == nil {
+		done.Version = doc.Version
+	}
+	return err
+}
+
+// imports reports whether a version of a path, current or not, is an import of a text.
+func (r *Reader) imports(ctx context.Context, current []*version, path, digest string) (bool, error) {
+	if len(current) == 0 {
+		return false, nil // every version has one that replaces it, or is current
+	}
+	found, err := r.Index.versions(ctx, []shelf{*current[0].shelf},
+		"v.path=? AND instr(char(10)||v.tags||char(10), ?)>0 LIMIT 1", path, "\n"+digest+"\n")
+	return len(found) > 0, err
+}
+
+// unchanged reports whether a version is as it was imported.
+func (r *Reader) unchanged(ctx context.Context, v *version) (bool, error) {
+	_, doc, err := r.entry(ctx, v)
+	if err != nil {
+		return false, err
+	}
+	text, sealed := plainText(doc.Body)
+	return !sealed && slices.Contains(v.tags, importDigest(text)), nil
+}
+
+// tags are those of a text, with where it comes from.
+func (x *Foreign) tags() []string {
+	tags := slices.Clone(x.Tags)
+	for i, t := range tags { // what a stranger writes must not pass for what we know
+		tags[i] = strings.TrimPrefix(strings.ReplaceAll(t, "\n", " "), importTag)
+	}
+	if x.Format != "" {
+		tags = append(tags, formatTag+x.Format)
+	}
+	if x.Source != "" {
+		tags = append(tags, sourceTag+strings.ReplaceAll(x.Source, "\n", " "))
+	}
+	if !x.Time.IsZero() {
+		tags = append(tags, writtenTag+x.Time.UTC().Format(time.RFC3339))
+	}
+	return tags
+}

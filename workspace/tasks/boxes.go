@@ -1,0 +1,149 @@
+package tasks
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// box is a line of Markdown that can be ticked.
+var box = regexp.MustCompile(`^([ \t]*)(?:[-*+]|\d{1,9}[.)]) \[([ xX])\][ \t]+(.*\S)[ \t]*$`)
+
+// stamp is what people and programs add to a line when they tick it.
+var stamp = regexp.MustCompile(`(?:\s*(?:<!--.*?-->|✅.*|@done(?:\([^)]*\))?|` +
+	`\((?:done|completed|finished)?:?\s*\d{4}-\d{2}-\d{2}[^()]*\)|(?:—|--?)\s*(?:done\s*)?\d{4}-\d{2}-\d{2}\S*))+\s*$`)
+
+// boxes are what a file is read into.
+type boxes struct {
+	list   *List
+	open   []int          // the tasks that the next line may be below
+	indent []int          // of each task
+	parent []int          // of each task; -1: none
+	above  []string       // headings
+	below  map[int]string // of a task: its further lines
+}
+
+// parseBoxes reads Markdown. A box with boxes below it is no task of its own: it is done when they are.
+func parseBoxes(src []byte) *List {
+	p := &boxes{list: &List{src: src}, below: map[int]string{}}
+	at, number, fenced := 0, 0, false
+	for line := range strings.Lines(string(src)) {
+		number++
+		text := strings.TrimRight(line, "\r\n")
+		if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
+			fenced = !fenced
+		}
+		if m := box.FindStringSubmatchIndex(text); m != nil && !fenced {
+			p.box(text, m, at, number)
+		} else {
+			p.other(text, fenced)
+		}
+		at += len(line)
+	}
+	return p.done()
+}
+
+// box takes in a line with a box.
+func (p *boxes) box(text string, m []int, at, number int) {
+	indent := width(text[m[2]:m[3]])
+	for len(p.open) > 0 && p.indent[p.open[len(p.open)-1]] >= indent {
+		p.open = p.open[:len(p.open)-1]
+	}
+	parent := -1
+	under := slices.Clone(p.above)
+	if len(p.open) > 0 {
+		parent = p.open[len(p.open)-1]
+		for _, i := range p.open {
+			under = append(under, p.list.Tasks[i].Title)
+		}
+	}
+	title := strings.TrimSpace(stamp.ReplaceAllString(text[m[6]:m[7]], ""))
+	if title == "" {
+		title = strings.TrimSpace(text[m[6]:m[7]])
+	}
+	p.list.Tasks = append(p.list.Tasks, Task{Title: title, Under: strings.Join(under, " / "), Line: number,
+		Done: text[m[4]:m[5]] != " ", at: at + m[4], to: at + m[5]})
+	p.indent, p.parent = append(p.indent, indent), append(p.parent, parent)
+	p.open = append(p.open, len(p.list.Tasks)-1)
+}
+
+// other takes in another line: a heading, or more about the task above it.
+func (p *boxes) other(text string, fenced bool) {
+	if hashes := len(text) - len(strings.TrimLeft(text, "#")); !fenced && hashes > 0 && hashes < 7 &&
+		strings.HasPrefix(text[hashes:], " ") {
+		title := strings.TrimSpace(text[hashes:])
+		if p.list.Title == "" && len(p.list.Tasks) == 0 {
+			p.list.Title = title
+		}
+		p.above = append(p.above[:min(len(p.above), hashes-1)], title)
+		p.open = nil
+		return
+	}
+	if len(p.open) == 0 {
+		if len(p.list.Tasks) == 0 {
+			p.list.Text += text + "\n"
+		}
+		return
+	}
+	i := p.open[len(p.open)-1]
+	if trimmed := strings.TrimSpace(text); trimmed != "" && !fenced && width(text) <= p.indent[i] {
+		p.open = nil // a paragraph of its own
+		return
+	}
+	p.below[i] += text + "\n"
+}
+
+// done is the list.
+func (p *boxes) done() *List {
+	all, parent := p.list.Tasks, p.parent
+	named(all, func(t *Task) string { return t.Under + "\x00" + t.Title })
+	holds := make([]bool, len(all))
+	for _, up := range parent {
+		if up >= 0 {
+			holds[up] = true
+		}
+	}
+	var leaves []Task
+	place := map[string]int{}
+	for i := range all {
+		all[i].Text = strings.TrimRight(all[i].Title+"\n"+p.below[i], "\n ")
+		if place[all[i].ID] = i; !holds[i] {
+			leaves = append(leaves, all[i])
+		}
+	}
+	p.list.Text = strings.TrimSpace(p.list.Text)
+	p.list.Tasks = leaves
+	p.list.tick = func(t *Task) []edit {
+		i := place[t.ID]
+		ticked := map[int]bool{i: true}
+		edits := []edit{{all[i].at, all[i].to, "x"}}
+		for up := parent[i]; up >= 0; up = parent[up] {
+			for j := range all {
+				if parent[j] == up && !all[j].Done && !ticked[j] {
+					return edits
+				}
+			}
+			if ticked[up] = true; !all[up].Done {
+				edits = slices.Insert(edits, 0, edit{all[up].at, all[up].to, "x"}) // it stands before those below it
+			}
+		}
+		return edits
+	}
+	return p.list
+}
+
+// width is how far a line is indented.
+func width(s string) int {
+	n := 0
+	for _, r := range s {
+		switch r {
+		case ' ':
+			n++
+		case '\t':
+			n += 4 - n%4
+		default:
+			return n
+		}
+	}
+	return n
+}
