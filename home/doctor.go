@@ -108,11 +108,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 		return 0
 	}
 	if !d.h.there() {
-		health := Odd
-		if d.Reindex {
-			health = Unwell
-		}
-		d.say("store", health, "make an agent with perdure new", "there is none at %s yet", d.h.File)
+		d.storeless()
 		return 0
 	}
 	agents, survives := 0, ""
@@ -192,6 +188,37 @@ func (d *Doctor) store() (newest perdure.Time) {
 		d.say("durable", Well, "", "what is written survives %s", survives)
 	}
 	return newest
+}
+
+// storeless says that there is no store, and whether there was one: agents were seen in it.
+func (d *Doctor) storeless() {
+	gone := int64(0)
+	if d.h.Dir != "" && d.witness() {
+		var err error
+		if d.Forget {
+			err = d.missing(d.ctx, new(perdure.MemStore), nil)
+		} else {
+			gone, err = d.h.sighted()
+		}
+		if err != nil {
+			d.say("seen", Unwell, "perdure doctor --repair", "%v", err)
+		}
+	}
+	health := Odd
+	if d.Reindex {
+		health = Unwell
+	}
+	if gone == 0 {
+		d.say("store", health, "make an agent with perdure new", "there is none at %s yet", d.h.File)
+		return
+	}
+	was := "was"
+	if gone > 1 {
+		was = "were"
+	}
+	d.say("store", Unwell, "restore it from a backup, or import copies of the agents; or perdure doctor --forget, if "+
+		"they are to stay gone", "there is none at %s, and %s %s seen in it", d.h.File,
+		view.Several(gone, "agent"), was)
 }
 
 // afterRepair is what to do about damage: to repair it, unless that is what was just done, and something else.

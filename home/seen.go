@@ -308,6 +308,23 @@ func (l *Listed) said(now time.Time) string {
 	return l.Listing.Standing(now)
 }
 
+// sighted is how many agents were seen in this store and are missed if they are not there.
+func (h *Home) sighted() (n int64, err error) {
+	w, err := h.lookWitness()
+	if w == nil || err != nil {
+		return 0, err
+	}
+	for one, err := range w.Sightings() {
+		if err != nil {
+			return n, err
+		}
+		if one.Store == h.storePath() {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // Forget no longer misses the agents that were seen in this store and are not in it any more. How far they had come is
 // kept: an old copy that turns up is not to do again what was done since.
 func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.AgentID, err error) {

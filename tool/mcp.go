@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +19,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/glyph"
 )
 
 // MCP is a server that speaks the Model Context Protocol, whose tools become tools of a node: read_file of a server
@@ -68,6 +66,9 @@ type MCP struct {
 	Timeout    time.Duration // of a call; zero: DefaultTimeout
 	Start      time.Duration // how long the server may take to start and answer; zero: 1 minute
 	Limit      int           // bytes kept of the text of a result; zero: DefaultResponse
+	// Secrets are kept out of what the server says of its tools, and of errors: it may have been given some. Nil: none.
+	// WithSecrets keeps them out of results.
+	Secrets KnownSecrets
 	// Waiting is told, if not nil, that the server takes its time to start, and how long it has at most.
 	Waiting func(most time.Duration)
 
@@ -81,11 +82,27 @@ type MCP struct {
 // KeyMeta is the field of _meta in which a server finds the idempotency key of a call.
 const KeyMeta = "perdure/idempotency-key"
 
-// Tools connects to the server and returns its tools as they are now.
+// Tools connects to the server and returns its tools as they are now. No value of Secrets is in their descriptions and
+// schemas, and a tool with one in its name is refused.
 func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
+	g := &givenSecrets{source: m.Secrets}
+	if err := g.know(ctx); err != nil {
+		return nil, fmt.Errorf("the secrets of this node cannot be had, so they could not be kept out of what MCP "+
+			"server %s says of its tools: %w", m.Name, err)
+	}
+	if r := g.redactor(); r != nil {
+		ctx = withRedactor(ctx, r)
+	}
+	tools, err := m.list(ctx)
+	_, err = g.redact(perdure.Result{}, err)
+	return tools, err
+}
+
+// list connects to the server and asks for its tools.
+func (m *MCP) list(ctx context.Context) ([]perdure.Tool, error) {
 	s, err := m.session(ctx)
 	if err != nil {
 		return nil, err
@@ -106,6 +123,9 @@ func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 			continue
 		}
 		switch {
+		case redactorOf(ctx).replace(t.Name) != t.Name:
+			return nil, fmt.Errorf("MCP server %s has a tool with the value of a secret in its name, %s; list the "+
+				"tools to use in Only, or repair the server", m.Name, clip(redactorOf(ctx).replace(t.Name)))
 		case len(t.Name) > 128 || !toolName.MatchString(t.Name):
 			return nil, fmt.Errorf("MCP server %s has a tool with the name %q, which is none; list the tools to use "+
 				"in Only", m.Name, clip(t.Name))
@@ -117,7 +137,7 @@ func (m *MCP) Tools(ctx context.Context) ([]perdure.Tool, error) {
 				maxServerTools)
 		}
 		seen[t.Name] = true
-		spec, err := m.spec(t)
+		spec, err := m.spec(redactorOf(ctx), t)
 		if err != nil {
 			return nil, err
 		}
@@ -187,59 +207,6 @@ func (m *MCP) start() time.Duration {
 		return m.Start
 	}
 	return time.Minute
-}
-
-// spec describes a tool of the server.
-func (m *MCP) spec(t *mcp.Tool) (perdure.Spec, error) {
-	schema, err := json.Marshal(t.InputSchema)
-	if err != nil || len(schema) > maxServerSchema {
-		return perdure.Spec{}, fmt.Errorf("MCP server %s: the schema of tool %s is not JSON of at most %d bytes",
-			m.Name, t.Name, maxServerSchema)
-	}
-	args, err := perdure.DataFromJSON(schema)
-	if err != nil {
-		return perdure.Spec{}, fmt.Errorf("MCP server %s: the schema of tool %s: %w", m.Name, t.Name, err)
-	}
-	description := t.Description
-	if description == "" {
-		description = t.Title
-	}
-	timeout := m.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
-	return perdure.Spec{Name: m.Name + "." + t.Name, Description: clip(visible(description)), Args: args,
-		Effect: m.effect(t), Deadline: timeout}, nil
-}
-
-// visible is a text of a stranger without what would change how the text around it is shown, to people or to a model.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if glyph.Control(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// effect is the class of a tool: what Effects says, else what its annotations claim if they are believed, else once.
-func (m *MCP) effect(t *mcp.Tool) perdure.Effect {
-	if e, ok := m.Effects[t.Name]; ok {
-		return e
-	}
-	if e, ok := m.Effects["*"]; ok {
-		return e
-	}
-	a := t.Annotations
-	switch {
-	case a == nil || !m.TrustHints:
-		return perdure.Once
-	case a.ReadOnlyHint:
-		return perdure.Read
-	case a.IdempotentHint && (a.DestructiveHint == nil || !*a.DestructiveHint):
-		return perdure.Idempotent
-	}
-	return perdure.Once
 }
 
 // mcpSession is one connection to the server.

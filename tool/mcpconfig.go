@@ -71,7 +71,8 @@ func (c *MCPConfig) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*parts)(c))
 }
 
-// Server is the server under a name. Secrets may be nil if the configuration names none.
+// Server is the server under a name. Secrets may be nil if the configuration names none; those that can be listed, and
+// any that the server is given, are kept out of what it says of its tools.
 func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, error) {
 	switch {
 	case len(c.Command) == 0 && c.URL == "" || len(c.Command) > 0 && c.URL != "":
@@ -84,18 +85,23 @@ func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, er
 		return nil, fmt.Errorf("MCP server %s: headers are for a url; a command takes env", name)
 	}
 	m := &MCP{Name: name, Command: c.Command, URL: c.URL, Dir: c.Dir, Start: c.Start}
+	given := SecretMap{}
+	m.Secrets = given
+	if known, ok := s.(KnownSecrets); ok {
+		m.Secrets = known
+	}
 	if len(c.Env) > 0 {
 		m.Env = []string{"PATH", "HOME"}
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Env)) {
-		v, err := plainValue(ctx, c.Env[k], s)
+		v, err := plainValue(ctx, c.Env[k], s, given)
 		if err != nil {
 			return nil, fmt.Errorf("MCP server %s: env %s: %w", name, k, err)
 		}
 		m.Env = append(m.Env, k+"="+v)
 	}
 	for k, v := range c.Headers {
-		v, err := plainValue(ctx, v, s)
+		v, err := plainValue(ctx, v, s, given)
 		if err != nil {
 			return nil, fmt.Errorf("MCP server %s: header %s: %w", name, k, err)
 		}
@@ -107,8 +113,8 @@ func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, er
 	return m, nil
 }
 
-// plainValue is a value of a configuration, or the secret it stands for.
-func plainValue(ctx context.Context, text string, s Secrets) (string, error) {
+// plainValue is a value of a configuration, or the secret it stands for, which is noted as given.
+func plainValue(ctx context.Context, text string, s Secrets, given SecretMap) (string, error) {
 	name, ok := strings.CutPrefix(text, "secret:")
 	if !ok {
 		return text, nil
@@ -116,7 +122,11 @@ func plainValue(ctx context.Context, text string, s Secrets) (string, error) {
 	if s == nil {
 		return "", fmt.Errorf("%s: %w: this node has no secrets", name, ErrUnknownSecret)
 	}
-	return s.Secret(ctx, name)
+	v, err := s.Secret(ctx, name)
+	if err == nil {
+		given[name] = v
+	}
+	return v, err
 }
 
 // words parts a command as a shell does: by spaces, except where they are quoted. It knows no variables and no

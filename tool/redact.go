@@ -47,20 +47,30 @@ func (g *givenSecrets) remember(name, value string) {
 	}
 }
 
+// know remembers every value, where the source can list them.
+func (g *givenSecrets) know(ctx context.Context) error {
+	known, ok := g.source.(KnownSecrets)
+	if !ok {
+		return nil
+	}
+	all, err := known.Secrets(ctx)
+	if err != nil {
+		return err
+	}
+	for name, v := range all {
+		if len(v) >= minSecret {
+			g.remember(name, v)
+		}
+	}
+	return nil
+}
+
 // clean calls fn and takes every value out of what it returns, or panics with.
 func (g *givenSecrets) clean(ctx context.Context, fn func(context.Context) (perdure.Result, error)) (res perdure.Result,
 	err error) {
-	if known, ok := g.source.(KnownSecrets); ok {
-		all, err := known.Secrets(ctx)
-		if err != nil {
-			return refused("the secrets of this node cannot be had, so they could not be kept out of the result: %v",
-				err), nil
-		}
-		for name, v := range all {
-			if len(v) >= minSecret {
-				g.remember(name, v)
-			}
-		}
+	if err := g.know(ctx); err != nil {
+		return refused("the secrets of this node cannot be had, so they could not be kept out of the result: %v",
+			err), nil
 	}
 	defer func() {
 		if p := recover(); p != nil {

@@ -22,7 +22,8 @@ var inForce struct {
 // commands finds commands in a text.
 var commands = regexp.MustCompile(`\bperdure( [a-z]+)( [a-z]+)?`)
 
-// here is a text in which commands, as they are to be typed, name the store and the file that this one was told of.
+// here is a text in which commands, as they are to be typed, name the store and the file that this one was told of. A
+// command that names the store already is left alone.
 func here(text string) string {
 	if inForce.store == "" && inForce.file == "" {
 		return text
@@ -40,7 +41,7 @@ func here(text string) string {
 			b.WriteByte('p')
 			continue
 		}
-		if inForce.store != "" {
+		if inForce.store != "" && !strings.HasPrefix(text, " --store ") { // it is said already
 			b.WriteString(" --store " + pasted(inForce.store))
 		}
 		if rest, ok := strings.CutPrefix(text, " "+inForce.agent); ok && inForce.file != "" {
