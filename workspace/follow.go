@@ -117,6 +117,9 @@ func (f *follower) feedIn(ctx context.Context, tx *sql.Tx, from perdure.Feeder, 
 			break
 		}
 	}
+	if err := t.moved(ctx, int64(position)); err != nil {
+		return false, err
+	}
 	if now, _, err := from.FeedEnd(ctx); err != nil || now != feed {
 		return true, errors.Join(err, errOtherFeed)
 	}
@@ -190,7 +193,8 @@ func (f *follower) walkAgent(ctx context.Context, id perdure.AgentID) error {
 			}
 			after = item.Cursor
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE agent SET cursor=?, heads=? WHERE name=?", int64(after), now, id[:])
+		_, err = tx.ExecContext(ctx, "UPDATE agent SET cursor=?1, moved=?1, heads=?2 WHERE name=?3", int64(after), now,
+			id[:])
 		return err
 	})
 }

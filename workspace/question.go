@@ -65,6 +65,21 @@ func (q *question) add(term string) {
 	}
 }
 
+// words are the words that are looked for.
+func (q *question) words() []string {
+	var all []string
+	for _, t := range q.terms {
+		text, begins := strings.CutSuffix(t, "*")
+		for _, w := range strings.Fields(strings.Trim(text, `"`)) {
+			if begins {
+				w += "*"
+			}
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
 // match is the question in the language of the index.
 func match(terms []string) string { return strings.Join(terms, " OR ") }
 

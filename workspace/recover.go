@@ -163,8 +163,7 @@ func (r *Reader) hold(ctx context.Context, a *perdure.Agent, v *version) (string
 	if err != nil {
 		return "", err
 	}
-	if e.Origin != r.Node.Key.Key() && (r.Node.Trust == nil ||
-		!r.Node.Trust.Allows(e.Origin, perdure.MayOwn, v.shelf.Scope)) {
+	if !r.Node.Trusted().Allows(e.Origin, perdure.MayOwn, v.shelf.Scope) {
 		return "", fmt.Errorf("its check was written by key %s, which this home does not trust to own",
 			e.Origin.Short())
 	}

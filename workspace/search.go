@@ -54,6 +54,8 @@ const (
 	// broad is how many texts a word may be in before it is left out beside rarer ones: it would be looked up in all of
 	// them and tell them hardly apart.
 	broad = 12_000
+	// large is how many texts there are before that is done.
+	large = 100_000
 )
 
 // Find finds texts by their words, best first. A document is found once, by its best passage. What the reader may not
@@ -88,16 +90,17 @@ func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
 		}
 	}
 	best = best[:min(len(best), s.Limit)]
-	return best, f.snippets(ctx, best, match(q.terms))
+	return best, f.snippets(ctx, best, q.words())
 }
 
 // finder is one search.
 type finder struct {
 	*Reader
 	s       *Search
-	shelves map[int64]*shelf // that the reader sees, by their rows
-	agents  map[int64]*heard // whose transcripts were asked about
-	only    int64            // the row of the one agent to look at; zero: all
+	shelves map[int64]*shelf   // that the reader sees, by their rows
+	agents  map[int64]*heard   // whose transcripts were asked about
+	docs    map[int64]*version // of candidates, by their rows
+	only    int64              // the row of the one agent to look at; zero: all
 	now     perdure.Time
 }
 
@@ -113,7 +116,13 @@ func (r *Reader) newFinder(ctx context.Context, s *Search) (*finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{Reader: r, s: s, shelves: map[int64]*shelf{}, agents: map[int64]*heard{},
+	me := *r
+	if r = &me; !r.agent.IsZero() {
+		if r.loaded, err = r.Node.Load(ctx, r.agent); err != nil {
+			return nil, err
+		}
+	}
+	f := &finder{Reader: r, docs: map[int64]*version{}, s: s, shelves: map[int64]*shelf{}, agents: map[int64]*heard{},
 		now: perdure.TimeOf(time.Now())}
 	for i := range shelves {
 		f.shelves[shelves[i].row] = &shelves[i]
@@ -147,7 +156,7 @@ func (f *finder) telling(ctx context.Context, terms []string) ([]string, error) 
 	if err := f.Index.db.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM item").Scan(&items); err != nil {
 		return nil, err
 	}
-	if items <= broad || len(terms) == 1 {
+	if items <= large || len(terms) == 1 {
 		return terms, nil
 	}
 	type counted struct {
@@ -189,10 +198,17 @@ func (f *finder) byWords(ctx context.Context, terms []string) ([]*Found, error) 
 			return nil, err
 		}
 		if len(found) >= f.s.Limit || seen < k || k > mostCandidates {
-			slices.SortStableFunc(found, func(a, b *Found) int { return cmp.Compare(b.Score, a.Score) })
 			return found, nil
 		}
 	}
+}
+
+// wanted is how many are looked for by words: more than are shown, if they are fused with others.
+func (f *finder) wanted() int {
+	if f.Embed != nil {
+		return max(fewest, f.s.Limit)
+	}
+	return f.s.Limit
 }
 
 // candidates are the best of so many that the reader may see, and how many there were.
@@ -224,8 +240,24 @@ func (f *finder) candidates(ctx context.Context, match string, k int) (found []*
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return nil, 0, err
 	}
+	for _, c := range all {
+		c.Score = -c.rank * f.boost(&c.Found)
+	}
+	slices.SortStableFunc(all, func(a, b *row) int { return cmp.Compare(b.Score, a.Score) })
+	var first []int64
+	for _, c := range all[:min(len(all), 2*f.wanted())] {
+		if c.version != 0 && f.docs[c.version] == nil {
+			first = append(first, c.version)
+		}
+	}
+	if err := f.prefetch(ctx, first); err != nil {
+		return nil, 0, err
+	}
 	docs := map[int64]bool{}
 	for _, c := range all {
+		if len(found) == f.wanted() {
+			break
+		}
 		if c.version != 0 && docs[c.version] || c.expires > 0 && c.expires <= int64(f.now) || !f.fits(&c.Found) {
 			continue
 		}
@@ -233,12 +265,9 @@ func (f *finder) candidates(ctx context.Context, match string, k int) (found []*
 		if err != nil {
 			return nil, 0, err
 		}
-		if !ok {
-			continue
+		if docs[c.version] = true; ok {
+			found = append(found, &c.Found)
 		}
-		docs[c.version] = true
-		c.Score = -c.rank * f.boost(&c.Found)
-		found = append(found, &c.Found)
 	}
 	return found, len(all), nil
 }
@@ -278,16 +307,53 @@ func (f *finder) show(ctx context.Context, c *Found, agent int64) (bool, error) 
 		s.Scope != f.s.Visibility.Scope) {
 		return false, nil
 	}
-	found, err := f.Index.versions(ctx, []shelf{*s}, "v.id=?", c.version)
-	if err != nil || len(found) == 0 || !found[0].current || found[0].gone {
+	v, err := f.version(ctx, s, c.version)
+	if err != nil || v == nil || !v.current || v.gone {
 		return false, err
 	}
-	v := found[0]
 	if f.may(ctx, s, v.path, v.kind, false) != nil {
 		return false, nil
 	}
 	c.Path, c.Title, c.Visibility, c.Agent, c.Called = v.path, v.title, &s.Visibility, s.agent, s.role
 	return true, nil
+}
+
+// version is a version of a document on a shelf; nil: there is none.
+func (f *finder) version(ctx context.Context, s *shelf, id int64) (*version, error) {
+	if v := f.docs[id]; v != nil {
+		return v, nil
+	}
+	found, err := f.Index.versions(ctx, []shelf{*s}, "v.id=?", id)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	f.docs[id] = found[0]
+	return found[0], nil
+}
+
+// prefetch reads the versions of the first candidates at once.
+func (f *finder) prefetch(ctx context.Context, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	var shelves []shelf
+	for _, s := range f.shelves {
+		shelves = append(shelves, *s)
+	}
+	marks, args := marksFor(ids)
+	found, err := f.Index.versions(ctx, shelves, "v.id IN ("+marks+")", args...)
+	for _, v := range found {
+		f.docs[v.id] = v
+	}
+	return err
+}
+
+// marksFor are the places of numbers in a statement, and the numbers.
+func marksFor(ids []int64) (marks string, args []any) {
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	return strings.TrimSuffix(strings.Repeat("?,", len(ids)), ","), args
 }
 
 // hears is whether the reader may read the transcript of an agent: the owner all that count here; a role its own, and
@@ -299,46 +365,49 @@ func (f *finder) hears(ctx context.Context, row int64) (*heard, error) {
 	h := &heard{}
 	f.agents[row] = h
 	var name []byte
-	var kind string
 	var keeps bool
-	err := f.Index.db.QueryRowContext(ctx, "SELECT name, called, kind, keeps FROM agent WHERE id=?", row).Scan(&name,
-		&h.called, &kind, &keeps)
+	var moved int64
+	err := f.Index.db.QueryRowContext(ctx, "SELECT name, called, keeps, moved FROM agent WHERE id=?", row).
+		Scan(&name, &h.called, &keeps, &moved)
 	if err != nil {
 		return nil, err
 	}
 	h.id = perdure.AgentID(hashOf(name))
-	a, err := f.Node.Load(ctx, h.id)
-	if errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrNotFound) {
-		return h, nil
-	}
-	if err != nil {
-		return nil, err
+	now, err := f.stands(ctx, h.id, moved)
+	if err != nil || !now.counts {
+		return h, err
 	}
 	if f.agent.IsZero() || h.id == f.agent {
 		h.may = true
 		return h, nil
 	}
-	scope := a.Fold().Charter.Scope
-	h.may = kind != roleKind && kind != perdure.WorkspaceKind && !keeps && perdure.InScope(f.scope, scope) &&
-		f.may(ctx, &shelf{agent: h.id, Visibility: Visibility{Team, scope}}, "transcripts/"+h.called, KindTurn,
-			false) == nil
+	h.may = !Keeps(now.kind) && !keeps && perdure.InScope(f.scope, now.scope) && f.may(ctx,
+		&shelf{agent: h.id, Visibility: Visibility{Team, now.scope}}, "transcripts/"+h.called, KindTurn, false) == nil
 	return h, nil
 }
 
 // snippets are the places in the texts where the words are.
-func (f *finder) snippets(ctx context.Context, found []*Found, match string) error {
-	for _, c := range found {
-		var text string
-		err := f.Index.db.QueryRowContext(ctx, "SELECT snippet(words, 2, '[', ']', '…', 32) FROM words WHERE words "+
-			"MATCH ? AND rowid=?", match, c.item).Scan(&text)
-		if errors.Is(err, sql.ErrNoRows) { // it was found by its meaning
-			err = f.Index.db.QueryRowContext(ctx, "SELECT substr(body, 1, 240) FROM words WHERE rowid=?",
-				c.item).Scan(&text)
-		}
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		c.Snippet = strings.TrimSpace(joined(text))
+func (f *finder) snippets(ctx context.Context, found []*Found, words []string) error {
+	ids := make([]int64, len(found))
+	for i, c := range found {
+		ids[i] = c.item
 	}
-	return nil
+	marks, args := marksFor(ids)
+	rows, err := f.Index.db.QueryContext(ctx, "SELECT id, c2 FROM words_content WHERE id IN ("+marks+")", args...)
+	if err != nil {
+		return err
+	}
+	texts := map[int64]string{}
+	for rows.Next() {
+		var id int64
+		var text string
+		if err := rows.Scan(&id, &text); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		texts[id] = text
+	}
+	for _, c := range found {
+		c.Snippet = snippet(joined(texts[c.item]), words)
+	}
+	return errors.Join(rows.Err(), rows.Close())
 }

@@ -110,8 +110,8 @@ func TestOnlyTrustedChecksAreRun(t *testing.T) {
 	w := newWorld(t, new(perdure.MemStore))
 	w.Holds = holds{"exists go.mod": "go.mod is not there", "run evil": "it ran"}
 	author := signer(t, "author")
-	w.Node.Trust = w.Node.Trust.With(perdure.Trustee{Key: author.Key(), Name: "author", Rights: perdure.MayAuthor,
-		Scope: perdure.AnyScope})
+	w.Node.SetTrust(w.Node.Trust.With(perdure.Trustee{Key: author.Key(), Name: "author", Rights: perdure.MayAuthor,
+		Scope: perdure.AnyScope}))
 	r := w.as("coder")
 	doc := w.write(r, workspace.Draft{Path: "a.md", Text: "There is a go.mod.\n", Check: "exists go.mod"})
 	theirs := &perdure.Node{Store: w.store, Key: author, Trust: w.Node.Trust.With(perdure.Trustee{Key: w.key.Key(),

@@ -109,6 +109,16 @@ func (t *taker) agent(ctx context.Context, e *perdure.Entry) (*agentRow, error) 
 	return a, nil
 }
 
+// moved notes that the agents something was taken in of are not what they were.
+func (t *taker) moved(ctx context.Context, position int64) error {
+	for _, a := range t.agents {
+		if err := t.exec(ctx, "UPDATE agent SET moved=? WHERE id=?", position, a.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // genesis is how an agent began.
 func (t *taker) genesis(ctx context.Context, id perdure.AgentID) (g perdure.Genesis, err error) {
 	for item, err := range t.s.Entries(ctx, id, 0) {

@@ -29,7 +29,8 @@ func (ix *Index) called(ctx context.Context, name string) ([]perdure.AgentID, er
 
 // shelves are the memories that hold documents.
 func (ix *Index) shelves(ctx context.Context) ([]shelf, error) {
-	rows, err := ix.db.QueryContext(ctx, "SELECT id, name, called, kind, scope, tier FROM agent WHERE keeps=1 ORDER "+
+	rows, err := ix.db.QueryContext(ctx, "SELECT id, name, called, kind, scope, tier, moved FROM agent WHERE keeps=1 "+
+		"ORDER "+
 		"BY id")
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (ix *Index) shelves(ctx context.Context) ([]shelf, error) {
 		var s shelf
 		var id []byte
 		var called, kind, tier string
-		if err := rows.Scan(&s.row, &id, &called, &kind, &s.Scope, &tier); err != nil {
+		if err := rows.Scan(&s.row, &id, &called, &kind, &s.Scope, &tier, &s.moved); err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
 		s.agent, s.Tier = perdure.AgentID(hashOf(id)), Tier(tier)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -30,6 +31,9 @@ type Workspace struct {
 	Scope string
 	// Alive tells which sessions have a process; nil: none has.
 	Alive Living
+
+	mu    sync.Mutex
+	known map[perdure.AgentID]standing
 }
 
 // DefaultScope is where roles belong if nobody says.
@@ -52,6 +56,8 @@ type Reader struct {
 	scope string
 	by    string // who speaks, for what is written
 	key   string // of a call that may be made again
+
+	loaded *perdure.Agent // the role's, while one search goes on; nil: it is loaded each time
 }
 
 // Owner reads and writes as the owner of the home.
@@ -143,7 +149,50 @@ type shelf struct {
 	row   int64
 	agent perdure.AgentID
 	role  string // of private notes
+	moved int64  // when something was last taken in of it
 	Visibility
+}
+
+// standing is what of an agent says who may see what it holds, as its memory says, not the index.
+type standing struct {
+	moved  int64
+	trust  *perdure.Trust
+	counts bool // here, now
+	kind   string
+	scope  string
+	tier   string
+}
+
+// maxStandings bounds how many are kept.
+const maxStandings = 16 << 10
+
+// stands is how an agent stands. Loading it costs something, so it is done again only when its memory has grown, or
+// whom to trust has changed.
+func (w *Workspace) stands(ctx context.Context, id perdure.AgentID, moved int64) (standing, error) {
+	trust := w.Node.Trusted()
+	w.mu.Lock()
+	now, ok := w.known[id]
+	w.mu.Unlock()
+	if ok && moved > 0 && now.moved == moved && now.trust == trust {
+		return now, nil
+	}
+	now = standing{moved: moved, trust: trust}
+	a, err := w.Node.Load(ctx, id)
+	switch {
+	case errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrNotFound):
+	case err != nil:
+		return now, err
+	default:
+		f := a.Fold()
+		now.counts, now.kind, now.scope, now.tier = true, f.Intent.Kind, f.Charter.Scope, f.Intent.Labels[tierLabel]
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known == nil || len(w.known) >= maxStandings {
+		w.known = map[perdure.AgentID]standing{}
+	}
+	w.known[id] = now
+	return now, nil
 }
 
 // shelves are the memories whose documents the reader may see at all, as far as they count here. The narrowest come
@@ -158,19 +207,14 @@ func (r *Reader) shelves(ctx context.Context) ([]shelf, error) {
 		if !r.sees(&s) {
 			continue
 		}
-		a, err := r.Node.Load(ctx, s.agent)
-		switch {
-		case errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrNotFound):
-			continue // it does not count here, or is gone
-		case err != nil:
+		now, err := r.stands(ctx, s.agent, s.moved)
+		if err != nil {
 			return nil, err
 		}
-		f := a.Fold()
-		if s.Tier != Private && (f.Intent.Kind != perdure.WorkspaceKind ||
-			f.Intent.Labels[tierLabel] != string(s.Tier)) {
-			continue // the index, or somebody since, says otherwise than its first entry
+		if !now.counts || s.Tier != Private && (now.kind != perdure.WorkspaceKind || now.tier != string(s.Tier)) {
+			continue // it does not count here; or the index, or somebody since, says otherwise than its first entry
 		}
-		if s.Scope = f.Charter.Scope; !r.sees(&s) { // it may have become narrower
+		if s.Scope = now.scope; !r.sees(&s) { // it may have become narrower
 			continue
 		}
 		seen = append(seen, s)
@@ -242,9 +286,12 @@ func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write boo
 	if r.Allow == nil {
 		return fmt.Errorf("%w: no policy says what roles may read and write", perdure.ErrDenied)
 	}
-	a, err := r.Node.Load(ctx, r.agent)
-	if err != nil {
-		return err
+	a := r.loaded // for a search, which asks often
+	if a == nil {
+		var err error
+		if a, err = r.Node.Load(ctx, r.agent); err != nil {
+			return err
+		}
 	}
 	v := r.Allow(a, Access{Write: write, Path: path, Kind: kind, Tier: s.Tier, Scope: s.Scope})
 	verb := "read"

@@ -19,7 +19,8 @@ func benchCommand() *cobra.Command {
 	c := command("bench", nil)
 	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchDurableCommand(), benchResumeCommand(),
 		benchDormantCommand(),
-		benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand())
+		benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand(),
+		benchSearchCommand())
 	return c
 }
 
@@ -228,6 +229,15 @@ func benchPolicyCommand() *cobra.Command {
 	var each time.Duration
 	b.duration(&each, time.Second, "how long to measure each figure")
 	return b.measures(func() (measured, error) { return bench.Policy(b.Context(), each) })
+}
+
+func benchSearchCommand() *cobra.Command {
+	b := newBench("bench search", false)
+	s := bench.Search{Done: b.done}
+	b.count(&s.Documents, "documents", 10_000, 1, "documents in a workspace")
+	b.count(&s.Turns, "turns", 100_000, 100, "turns of transcripts, of 100 agents")
+	b.count(&s.Questions, "questions", 200, 1, "how many questions are asked")
+	return b.measures(func() (measured, error) { return s.Run(b.Context()) })
 }
 
 func benchTalkCommand() *cobra.Command {

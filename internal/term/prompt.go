@@ -3,6 +3,7 @@ package term
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -39,6 +40,10 @@ func (s *Screen) edit(now shown) {
 	if s.speaking {
 		s.speaking = false
 		_, _ = io.WriteString(s.w, "\n") // whoever does not see it has gone
+	}
+	if was := s.under; was != nil && s.on.is && s.on.width == s.editWidth() && was.prompt == now.prompt &&
+		was.at == now.at && slices.Equal(was.text, now.text) {
+		return
 	}
 	if text, ok := s.appended(&now); ok {
 		_, _ = io.WriteString(s.w, text) // as above

@@ -83,7 +83,7 @@ func Folded(head string, indent int, text string, width int) string {
 	}
 	for text != "" {
 		var part string
-		part, text = breakAt(text, room-len(mark))
+		part, text = breakAfterSpace(text, room-len(mark))
 		b.WriteString(head + mark + part + "\n")
 		head, mark = strings.Repeat(" ", indent), "> "
 	}
@@ -118,6 +118,16 @@ func breakAtWord(text string, width int) (head, rest string) {
 		head, rest = text[:i], text[i:]
 	}
 	return strings.TrimRight(head, " "), strings.TrimLeft(rest, " ")
+}
+
+// breakAfterSpace parts text where it fills a width, after the last space if there is one in the second half. Nothing
+// is left out: the parts are the text.
+func breakAfterSpace(text string, width int) (head, rest string) {
+	head, rest = breakAt(text, width)
+	if i := strings.LastIndexByte(head, ' '); rest != "" && i > len(head)/2 {
+		return text[:i+1], text[i+1:]
+	}
+	return head, rest
 }
 
 // minRoom is the least room that text is broken into. A terminal that is narrower breaks it itself.

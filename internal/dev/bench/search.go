@@ -1,0 +1,278 @@
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/workspace"
+)
+
+// Search are the settings of the search workload.
+type Search struct {
+	Documents int                          `json:"documents"` // in a workspace
+	Turns     int                          `json:"turns"`     // of transcripts
+	Questions int                          `json:"questions"`
+	Dir       string                       `json:"-"`
+	Done      func(what string, n, of int) `json:"-"`
+}
+
+// SearchResult is what searching costs beside the index of SQLite alone.
+type SearchResult struct {
+	Machine
+	Search
+	Filled   time.Duration `json:"filled"`   // how long it took to write everything
+	Indexed  time.Duration `json:"indexed"`  // to derive the index from the store
+	Opened   time.Duration `json:"opened"`   // to open a session
+	Written  time.Duration `json:"written"`  // to write one document more
+	Ours     Quantiles     `json:"ours"`     // of one search
+	Raw      Quantiles     `json:"raw"`      // of the same words put to FTS5 on the same data
+	Ratio    float64       `json:"ratio"`    // of the medians
+	IndexMiB float64       `json:"indexMiB"` // the file
+}
+
+// Quantiles are how long something takes.
+type Quantiles struct {
+	P50 time.Duration `json:"p50"`
+	P99 time.Duration `json:"p99"`
+}
+
+// Tables is the result for people.
+func (r *SearchResult) Tables() []Table {
+	t := Table{Title: fmt.Sprintf("search over %d documents and %d turns, %s", r.Documents, r.Turns,
+		r.Machine.String()),
+		Head: []string{"", "p50", "p99"}}
+	row := func(name string, q Quantiles) {
+		t.Rows = append(t.Rows, []string{name, q.P50.Round(10 * time.Microsecond).String(),
+			q.P99.Round(10 * time.Microsecond).String()})
+	}
+	row("search", r.Ours)
+	row("FTS5 alone", r.Raw)
+	t.Notes = []string{
+		fmt.Sprintf("%.2f times FTS5 at the median", r.Ratio),
+		fmt.Sprintf("written in %s, index derived in %s (%.0f MiB)", r.Filled.Round(time.Second),
+			r.Indexed.Round(time.Second), r.IndexMiB),
+		fmt.Sprintf("a session opens in %s, one more document is written in %s", r.Opened.Round(100*time.Microsecond),
+			r.Written.Round(100*time.Microsecond)),
+	}
+	return []Table{t}
+}
+
+// Run fills a store with documents and transcripts, derives the index, and asks both questions in turns.
+func (s Search) Run(ctx context.Context) (r *SearchResult, err error) {
+	if s.Dir == "" {
+		if s.Dir, err = os.MkdirTemp("", "perdure-search-*"); err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(s.Dir) //nolint:errcheck // what is left is temporary
+	}
+	store, err := sqlite.Open(ctx, filepath.Join(s.Dir, "store.db"), sqlite.Options{Sync: sqlite.Normal})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close() //nolint:errcheck // it was measured
+	key, err := perdure.GenerateSigner("bench")
+	if err != nil {
+		return nil, err
+	}
+	trust := perdure.NewTrust(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	n := &perdure.Node{Store: store, Key: key, Trust: trust}
+	file := filepath.Join(s.Dir, workspace.IndexFile)
+	ix, err := workspace.OpenIndex(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer ix.Close() //nolint:errcheck // as above
+	w := &workspace.Workspace{Store: store, Node: n, Index: ix,
+		Allow: func(*perdure.Agent, workspace.Access) perdure.Verdict {
+			return perdure.Verdict{Answer: perdure.Allow}
+		}}
+	r = &SearchResult{Machine: thisMachine(), Search: s}
+	g := &writer{rand.New(rand.NewPCG(1, 2))}
+	begun := time.Now()
+	if err := s.fill(ctx, n, w, g); err != nil {
+		return nil, err
+	}
+	r.Filled, begun = time.Since(begun), time.Now()
+	if err := ix.Follow(ctx, store, func(done, total int64) { s.Done("index", int(done), int(total)) }); err != nil {
+		return nil, err
+	}
+	r.Indexed = time.Since(begun)
+	if info, err := os.Stat(file); err == nil {
+		r.IndexMiB = float64(info.Size()) / (1 << 20)
+	}
+	return r, s.measure(ctx, w, g, r, file)
+}
+
+// commits is how many drafts share a commit while the store is filled.
+const commits = 500
+
+// fill writes documents into the workspace of a team, and turns into transcripts of a hundred agents.
+func (s Search) fill(ctx context.Context, n *perdure.Node, w *workspace.Workspace, g *writer) error {
+	first, err := w.Owner().Write(ctx, workspace.Draft{Path: "docs/first.md", Text: g.text(60)})
+	if err != nil {
+		return err
+	}
+	for at := 1; at < s.Documents; at += commits {
+		var all []perdure.Writing
+		for i := at; i < min(at+commits, s.Documents); i++ {
+			body, err := perdure.DataOf(g.text(60))
+			if err != nil {
+				return err
+			}
+			all = append(all, perdure.Writing{Document: perdure.Document{Path: fmt.Sprintf("docs/%d.md", i),
+				Kind: "note", Title: g.text(5), Body: body}})
+		}
+		if _, err := n.Write(ctx, first.Agent, nil, all...); err != nil {
+			return err
+		}
+		s.Done("documents", at, s.Documents)
+	}
+	const agents = 100
+	for a := range agents {
+		if err := s.talk(ctx, n, g, s.Turns/agents); err != nil {
+			return err
+		}
+		s.Done("agents", a+1, agents)
+	}
+	return nil
+}
+
+// talk writes the transcript of one agent.
+func (s Search) talk(ctx context.Context, n *perdure.Node, g *writer, turns int) error {
+	a, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: g.text(6)},
+		Charter: perdure.Charter{Scope: workspace.DefaultScope}})
+	if err != nil {
+		return err
+	}
+	for at := 0; at < turns; at += commits {
+		var drafts []perdure.Draft
+		for range min(commits, turns-at) {
+			data, err := perdure.DataOf(map[string]any{"say": g.text(24)})
+			if err != nil {
+				return err
+			}
+			drafts = append(drafts, perdure.Draft{Body: perdure.Event{Name: "said", By: "ann", Data: data}})
+		}
+		entries, next, err := n.Key.Commit(a, time.Now(), drafts...)
+		if err == nil {
+			err = n.Store.Put(ctx, a.ID(), entries...)
+		}
+		if err != nil {
+			return err
+		}
+		a = next
+	}
+	return nil
+}
+
+// measure asks the questions.
+func (s Search) measure(ctx context.Context, w *workspace.Workspace, g *writer, r *SearchResult, file string) error {
+	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=cache_size(-32768)")
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // it was only read
+	reader, err := w.As(ctx, "bench")
+	if err != nil {
+		return err
+	}
+	var ours, raw []time.Duration
+	for i := range s.Questions {
+		words := g.question()
+		begun := time.Now()
+		if _, err := reader.Find(ctx, workspace.Search{Text: strings.Join(words, " ")}); err != nil {
+			return err
+		}
+		ours, begun = append(ours, time.Since(begun)), time.Now()
+		if err := askRaw(ctx, db, words); err != nil {
+			return err
+		}
+		raw = append(raw, time.Since(begun))
+		s.Done("questions", i+1, s.Questions)
+	}
+	r.Ours, r.Raw = quantiles(ours), quantiles(raw)
+	r.Ratio = float64(r.Ours.P50) / float64(r.Raw.P50)
+	begun := time.Now()
+	if _, err := reader.Open(ctx); err != nil {
+		return err
+	}
+	r.Opened, begun = time.Since(begun), time.Now()
+	if _, err := reader.Write(ctx, workspace.Draft{Path: "one/more.md", Text: g.text(60)}); err != nil {
+		return err
+	}
+	r.Written = time.Since(begun)
+	return nil
+}
+
+// askRaw puts the words to FTS5, with what it would be shown with.
+func askRaw(ctx context.Context, db *sql.DB, words []string) error {
+	terms := make([]string, len(words))
+	for i, w := range words {
+		terms[i] = `"` + w + `"`
+	}
+	rows, err := db.QueryContext(ctx, "SELECT rowid, snippet(words, 2, '[', ']', '…', 32) FROM words WHERE words "+
+		"MATCH ? ORDER BY rank LIMIT 10",
+		strings.Join(terms, " OR "))
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		var id int64
+		var text string
+		if err := rows.Scan(&id, &text); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+func quantiles(all []time.Duration) Quantiles {
+	slices.Sort(all)
+	return Quantiles{all[len(all)/2], all[min(len(all)*99/100, len(all)-1)]}
+}
+
+// writer makes up texts of words that are as frequent as words are: a few everywhere, most hardly ever.
+type writer struct{ *rand.Rand }
+
+// vocabulary is how many words there are.
+const vocabulary = 60_000
+
+// word is a word; the lower its number, the more frequent.
+func (g *writer) word() string {
+	n := int(float64(vocabulary) * g.zipf())
+	return fmt.Sprintf("%s%s%s", syllables[n%len(syllables)], syllables[n/len(syllables)%len(syllables)],
+		syllables[n/len(syllables)/len(syllables)])
+}
+
+// zipf is a number between 0 and 1, mostly near 0.
+func (g *writer) zipf() float64 {
+	x := g.Float64()
+	return x * x * x * x
+}
+
+var syllables = []string{"ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "qui", "ro", "su",
+	"ta", "ve", "wi", "xo", "yu", "za", "bre", "cli", "dro",
+	"flu", "gra", "ple", "pri", "sto", "tru", "sha", "che", "thi", "who", "spu", "sma", "ste", "ski", "glo", "pru"}
+
+func (g *writer) text(words int) string {
+	all := make([]string, words)
+	for i := range all {
+		all[i] = g.word()
+	}
+	return strings.Join(all, " ")
+}
+
+// question is three words, as they come in texts.
+func (g *writer) question() []string {
+	return []string{g.word(), g.word(), g.word()}
+}
